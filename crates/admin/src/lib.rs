@@ -1,0 +1,1 @@
+//! Admin address: health, metrics, artifacts; access log

@@ -1,0 +1,1 @@
+//! Message generator, scenarios, peers and report

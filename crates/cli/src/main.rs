@@ -1,0 +1,2 @@
+//! The `busbar` binary.
+fn main() {}

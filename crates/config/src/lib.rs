@@ -1,0 +1,1 @@
+//! Synapse configuration XML to a typed model, every node with its span

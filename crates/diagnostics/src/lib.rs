@@ -1,0 +1,1 @@
+//! Source spans, labels, rule ids and the rendering of errors

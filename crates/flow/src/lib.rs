@@ -1,0 +1,1 @@
+//! Compiles the model into an immutable plan and runs it

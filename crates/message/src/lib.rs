@@ -1,0 +1,1 @@
+//! The message: headers, properties by scope, payload and its lazy conversions

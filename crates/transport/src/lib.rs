@@ -1,0 +1,1 @@
+//! HTTP listener and client: pass-through, TLS, pools, limits, timers

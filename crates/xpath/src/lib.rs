@@ -1,0 +1,1 @@
+//! XPath: parse, compile, run on a tree or on the event stream with early decision

@@ -1,0 +1,1 @@
+//! XSLT: stylesheets compiled once, run on trees
