@@ -1,2 +1,42 @@
-//! The `busbar` binary.
-fn main() {}
+//! The `busbar` binary. Each verb is one file in [`verbs`]; this file only names them.
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+mod verbs;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// An enterprise service bus: runs Apache Synapse / WSO2 ESB configuration as it is written.
+#[derive(Parser)]
+#[command(name = "busbar", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Run(verbs::run::Args),
+    Demo(verbs::demo::Args),
+    Backend(verbs::backend::Args),
+    Check(verbs::check::Args),
+    Explain(verbs::explain::Args),
+    Xslt(verbs::xslt::Args),
+    Xpath(verbs::xpath::Args),
+    Xml(verbs::xml::Args),
+}
+
+fn main() -> ExitCode {
+    match Cli::parse().verb {
+        Verb::Run(args) => verbs::run::run(args),
+        Verb::Demo(args) => verbs::demo::run(args),
+        Verb::Backend(args) => verbs::backend::run(args),
+        Verb::Check(args) => verbs::check::run(args),
+        Verb::Explain(args) => verbs::explain::run(args),
+        Verb::Xslt(args) => verbs::xslt::run(args),
+        Verb::Xpath(args) => verbs::xpath::run(args),
+        Verb::Xml(args) => verbs::xml::run(args),
+    }
+}

@@ -1,0 +1,9 @@
+//! The verbs of the command line, a file each.
+pub mod backend;
+pub mod check;
+pub mod demo;
+pub mod explain;
+pub mod run;
+pub mod xml;
+pub mod xpath;
+pub mod xslt;
