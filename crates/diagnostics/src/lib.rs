@@ -1,1 +1,182 @@
-//! Source spans, labels, rule ids and the rendering of errors
+//! Source spans, labels, rule ids and the rendering of errors.
+//!
+//! A [`Diagnostic`] says what is wrong (`message`), by which rule (`rule`, a stable id that documentation,
+//! `--format json` and SARIF share), where (`labels`, the first one is the place, the others explain it)
+//! and what to do (`help`). It holds no text of the configuration itself: [`SourceMap`] keeps that, and the
+//! renderers ([`render`]) put both together.
+
+#![forbid(unsafe_code)]
+
+mod nearest;
+pub mod render;
+mod source;
+
+pub use nearest::{did_you_mean, nearest};
+pub use source::{FileId, Place, SourceFile, SourceMap, Span};
+
+/// How bad a diagnostic is. Ordered: `Note < Warning < Error`.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Severity {
+    /// Worth knowing; nothing is wrong.
+    Note,
+    /// Probably not what the author meant; it is deployed as it is.
+    Warning,
+    /// The artifact cannot be used.
+    Error,
+}
+
+impl Severity {
+    /// `error`, `warning` or `note`: also the SARIF level.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+/// One finding with its places.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Diagnostic {
+    /// Stable id of the rule, in kebab case.
+    pub rule: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// One sentence without a final stop.
+    pub message: String,
+    /// Places with an explanation (may be empty); the first is the place of the diagnostic itself.
+    pub labels: Vec<(Span, String)>,
+    /// What the reader can do about it.
+    pub help: Vec<String>,
+}
+
+impl Diagnostic {
+    /// A diagnostic without any place yet.
+    pub fn new(rule: &'static str, severity: Severity, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { rule, severity, message: message.into(), labels: Vec::new(), help: Vec::new() }
+    }
+
+    /// An error.
+    pub fn error(rule: &'static str, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(rule, Severity::Error, message)
+    }
+
+    /// A warning.
+    pub fn warning(rule: &'static str, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(rule, Severity::Warning, message)
+    }
+
+    /// Adds a place; the first one added is the place of the diagnostic.
+    #[must_use]
+    pub fn at(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
+        self.labels.push((span, text.into()));
+        self
+    }
+
+    /// Adds a line of help.
+    #[must_use]
+    pub fn help(mut self, text: impl Into<String>) -> Diagnostic {
+        self.help.push(text.into());
+        self
+    }
+
+    /// Adds "did you mean `x`?" when `name` is close to one of `candidates`.
+    #[must_use]
+    pub fn did_you_mean<'a>(
+        mut self,
+        name: &str,
+        candidates: impl IntoIterator<Item = &'a str>,
+    ) -> Diagnostic {
+        self.help.extend(did_you_mean(name, candidates));
+        self
+    }
+
+    /// The place of the diagnostic.
+    pub fn span(&self) -> Option<Span> {
+        self.labels.first().map(|(span, _)| *span)
+    }
+}
+
+/// What a pass over the configuration has found so far.
+#[derive(Clone, Default, Debug)]
+pub struct Diagnostics(Vec<Diagnostic>);
+
+impl Diagnostics {
+    /// None yet.
+    pub fn new() -> Diagnostics {
+        Diagnostics::default()
+    }
+
+    /// Adds one.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        self.0.push(diagnostic);
+    }
+
+    /// Whether one of them is an error.
+    pub fn has_errors(&self) -> bool {
+        self.has_errors_since(0)
+    }
+
+    /// Whether one of those added after the first `mark` (an earlier [`len`](Self::len)) is an error.
+    pub fn has_errors_since(&self, mark: usize) -> bool {
+        self.first_error_since(mark).is_some()
+    }
+
+    /// The first error among those added after the first `mark`.
+    pub fn first_error_since(&self, mark: usize) -> Option<&Diagnostic> {
+        self.0.get(mark..).into_iter().flatten().find(|d| d.severity == Severity::Error)
+    }
+
+    /// How many errors.
+    pub fn errors(&self) -> usize {
+        self.0.iter().filter(|d| d.severity == Severity::Error).count()
+    }
+
+    /// How many warnings.
+    pub fn warnings(&self) -> usize {
+        self.0.iter().filter(|d| d.severity == Severity::Warning).count()
+    }
+
+    /// How many in all.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether nothing was found.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// In the order in which they were found.
+    pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
+        self.0.iter()
+    }
+
+    /// As a slice.
+    pub fn as_slice(&self) -> &[Diagnostic] {
+        &self.0
+    }
+}
+
+impl Extend<Diagnostic> for Diagnostics {
+    fn extend<I: IntoIterator<Item = Diagnostic>>(&mut self, iter: I) {
+        self.0.extend(iter);
+    }
+}
+
+impl IntoIterator for Diagnostics {
+    type Item = Diagnostic;
+    type IntoIter = std::vec::IntoIter<Diagnostic>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Diagnostics {
+    type Item = &'a Diagnostic;
+    type IntoIter = std::slice::Iter<'a, Diagnostic>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}

@@ -1,0 +1,189 @@
+//! Texts that were read, and places in them.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+/// A file of a [`SourceMap`].
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FileId(u32);
+
+impl FileId {
+    /// The "file" of what Busbar supplies itself, e.g. the default main sequence.
+    pub const BUILT_IN: FileId = FileId(u32::MAX);
+}
+
+/// A run of bytes of one file: `start..end`.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Span {
+    /// The file.
+    pub file: FileId,
+    /// Offset of the first byte.
+    pub start: u32,
+    /// Offset behind the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// The place of what Busbar supplies itself; [`place`](Self::place) prints `built in`.
+    pub const BUILT_IN: Span = Span { file: FileId::BUILT_IN, start: 0, end: 0 };
+
+    /// `start..end` of `file`. Offsets beyond 4 GiB are held at the limit.
+    pub fn new(file: FileId, start: usize, end: usize) -> Span {
+        let narrow = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
+        Span { file, start: narrow(start), end: narrow(end.max(start)) }
+    }
+
+    /// From the start of `self` to the end of `other` (of the same file).
+    #[must_use]
+    pub fn to(self, other: Span) -> Span {
+        Span { end: other.end.max(self.start), ..self }
+    }
+
+    /// The part of the span that starts `from` bytes in and has `len` bytes, for places inside an expression.
+    #[must_use]
+    pub fn part(self, from: usize, len: usize) -> Span {
+        let start = (self.start as usize).saturating_add(from).min(self.end as usize);
+        Span::new(self.file, start, start.saturating_add(len).min(self.end as usize))
+    }
+
+    /// `file:line:column` as log lines and answers show it.
+    pub fn place(self, sources: &SourceMap) -> String {
+        match sources.get(self.file) {
+            Some(file) => format!("{}:{}", file.path(), file.place(self.start)),
+            None => "built in".to_owned(),
+        }
+    }
+}
+
+/// Line and column, both from 1; columns count characters, not bytes.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Place {
+    /// The line, from 1.
+    pub line: u32,
+    /// The column in characters, from 1.
+    pub column: u32,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
+}
+
+/// One text with the path it was read from.
+#[derive(Debug)]
+pub struct SourceFile {
+    path: String,
+    text: Arc<str>,
+    /// Offsets of the first byte of every line, found when the first place is asked for.
+    lines: OnceLock<Vec<u32>>,
+}
+
+impl SourceFile {
+    /// The path as it is shown.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The text; spans index its bytes.
+    pub fn text(&self) -> &Arc<str> {
+        &self.text
+    }
+
+    /// Line and column of a byte offset; an offset inside a character or behind the end is moved back.
+    pub fn place(&self, offset: u32) -> Place {
+        let line = self.lines().partition_point(|start| *start <= offset).max(1);
+        let start = self.lines()[line - 1] as usize;
+        let before = self.text.get(start..self.floor(offset)).unwrap_or("");
+        Place { line: line as u32, column: before.chars().count() as u32 + 1 }
+    }
+
+    /// The text of a line (from 1) without its end, and the offset of its first byte.
+    pub fn line(&self, line: u32) -> (usize, &str) {
+        let lines = self.lines();
+        let index = (line.max(1) as usize - 1).min(lines.len() - 1);
+        let start = lines[index] as usize;
+        let end = lines.get(index + 1).map_or(self.text.len(), |next| *next as usize);
+        (start, self.text[start..end].trim_end_matches(['\n', '\r']))
+    }
+
+    /// The nearest character boundary at or before `offset`.
+    pub(crate) fn floor(&self, offset: u32) -> usize {
+        let mut offset = (offset as usize).min(self.text.len());
+        while !self.text.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        offset
+    }
+
+    fn lines(&self) -> &[u32] {
+        self.lines.get_or_init(|| {
+            let ends = self.text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+            std::iter::once(0).chain(ends.map(|(at, _)| u32::try_from(at + 1).unwrap_or(u32::MAX))).collect()
+        })
+    }
+}
+
+/// Every text that was read. Cheap to clone: the texts are shared.
+#[derive(Clone, Default, Debug)]
+pub struct SourceMap {
+    files: Vec<Arc<SourceFile>>,
+}
+
+impl SourceMap {
+    /// No files.
+    pub fn new() -> SourceMap {
+        SourceMap::default()
+    }
+
+    /// Adds a text under the path by which it is shown.
+    pub fn add(&mut self, path: impl Into<String>, text: impl Into<Arc<str>>) -> FileId {
+        let id = FileId(self.files.len() as u32);
+        self.files.push(Arc::new(SourceFile {
+            path: path.into(),
+            text: text.into(),
+            lines: OnceLock::new(),
+        }));
+        id
+    }
+
+    /// The file of a span, if it belongs to this map.
+    pub fn get(&self, id: FileId) -> Option<&SourceFile> {
+        self.files.get(id.0 as usize).map(Arc::as_ref)
+    }
+
+    /// The text under a span, empty when there is none.
+    pub fn text(&self, span: Span) -> &str {
+        let Some(file) = self.get(span.file) else { return "" };
+        file.text.get(file.floor(span.start)..file.floor(span.end)).unwrap_or("")
+    }
+
+    /// Every file with its id.
+    pub fn iter(&self) -> impl Iterator<Item = (FileId, &SourceFile)> {
+        self.files.iter().enumerate().map(|(index, file)| (FileId(index as u32), file.as_ref()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_count_characters_from_one() {
+        let mut sources = SourceMap::new();
+        let file = sources.add("a.xml", "<a>\r\n\té<b/>\n");
+        for (offset, expected) in
+            [(0, "1:1"), (2, "1:3"), (5, "2:1"), (6, "2:2"), (7, "2:2"), (8, "2:3"), (13, "3:1"), (99, "3:1")]
+        {
+            assert_eq!(
+                Span::new(file, offset, offset).place(&sources),
+                format!("a.xml:{expected}"),
+                "{offset}"
+            );
+        }
+        assert_eq!(Span::BUILT_IN.place(&sources), "built in");
+        assert_eq!(sources.text(Span::new(file, 8, 12)), "<b/>");
+        assert_eq!(sources.text(Span::new(file, 0, 12).part(8, 4)), "<b/>");
+        assert_eq!(sources.get(file).map(|f| f.line(2)), Some((5, "\té<b/>")));
+    }
+}
