@@ -1,1 +1,99 @@
-//! HTTP listener and client: pass-through, TLS, pools, limits, timers
+//! HTTP listener and client: pass-through, TLS, pools, limits, timers.
+//!
+//! One worker is one thread with its own event loop, its own listening sockets and its own pool of
+//! connections to backends; a message lives on one worker from its first byte to its last. Bodies are
+//! relayed from socket to socket through one buffer with back-pressure and never held whole.
+//!
+//! * [`Workers`] start the threads, [`Server`] listens on all of them and calls a [`Handler`].
+//! * [`Client`] sends a request to a [`Target`] and returns a [`Response`] as soon as its head is there.
+//! * [`ServerLimits`], [`ClientLimits`] and [`SendOptions`] hold every limit and deadline.
+
+mod error;
+mod settings;
+mod stats;
+mod target;
+mod tls;
+
+mod client;
+mod server;
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+pub use client::{Client, OutRequest};
+pub use error::{SendError, SendErrorKind};
+pub use message::{Body, BodyError, BodyStream, Headers, Method, RequestHead, ResponseHead, Version};
+pub use server::{Drained, Server, Workers};
+pub use settings::{ClientLimits, Framing, SendOptions, ServerLimits};
+pub use stats::{ClientStats, ServerStats};
+pub use target::{Scheme, Target};
+pub use tls::{
+    ClientTls, ClientTlsOptions, ClientVerify, Roots, ServerTls, ServerTlsOptions, TlsError, TlsInfo,
+};
+
+/// What a server does with a request.
+///
+/// The future runs inside the task of the connection, on the worker that accepted it. It is dropped when
+/// the client goes away before it has its answer. The request body may be moved into the response (echo),
+/// into [`Client::send`], or dropped unread.
+pub trait Handler: Send + Sync + 'static {
+    /// Answers one request.
+    fn handle(&self, request: Request, peer: &ConnectionInfo) -> impl Future<Output = Response> + Send;
+}
+
+/// A request as it arrived; its body may still be on its way.
+#[derive(Debug)]
+pub struct Request {
+    /// Method, target, version and fields.
+    pub head: RequestHead,
+    /// The entity.
+    pub body: Body,
+}
+
+/// A response; its body may still be on its way.
+#[derive(Debug)]
+pub struct Response {
+    /// Status and fields. Hop-by-hop fields, Content-Length and Transfer-Encoding in it are not sent on: the
+    /// transport writes its own. (Content-Length is kept where there is no body: to HEAD, with 304.)
+    pub head: ResponseHead,
+    /// The entity.
+    pub body: Body,
+    /// Close the connection to the client after this response. Default false.
+    pub close: bool,
+    /// How the body is delimited. Default [`Framing::Auto`].
+    pub framing: Framing,
+}
+
+impl Response {
+    /// A response with the usual reason phrase and no fields.
+    pub fn new(status: u16, body: impl Into<Body>) -> Response {
+        Response { head: ResponseHead::new(status), body: body.into(), close: false, framing: Framing::Auto }
+    }
+
+    /// A response without an entity.
+    pub fn empty(status: u16) -> Response {
+        Response::new(status, Body::Empty)
+    }
+
+    /// Adds a header field.
+    pub fn with(mut self, name: &str, value: impl AsRef<[u8]>) -> Response {
+        self.head.headers.append(name, value);
+        self
+    }
+}
+
+/// Facts about the connection a request came on.
+#[derive(Clone, Debug)]
+pub struct ConnectionInfo {
+    /// Number of the connection, unique in the process.
+    pub id: u64,
+    /// Address of the client.
+    pub peer: SocketAddr,
+    /// Address the client connected to.
+    pub local: SocketAddr,
+    /// The worker that serves it, from 0.
+    pub worker: usize,
+    /// Set on TLS connections.
+    pub tls: Option<Arc<TlsInfo>>,
+}

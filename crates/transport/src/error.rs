@@ -1,0 +1,106 @@
+//! Why a request got no response.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use message::BodyError;
+
+use crate::Target;
+
+/// A request that got no response: what happened, with whom, and whether it may be sent again.
+#[derive(Clone, Debug)]
+pub struct SendError {
+    /// What happened.
+    pub kind: SendErrorKind,
+    /// The backend.
+    pub target: Target,
+    /// Certain that the backend did not begin to process the request; sending it elsewhere is safe.
+    pub nothing_processed: bool,
+    /// Nothing of the request body was consumed; it can be sent again as it is.
+    pub body_intact: bool,
+}
+
+/// The kinds of failure. In brackets the code that a flow sees as ERROR_CODE.
+#[derive(Clone, Debug)]
+pub enum SendErrorKind {
+    /// The name could not be resolved (101503).
+    Dns(Arc<io::Error>),
+    /// No address accepted the connection (101503).
+    Connect(Arc<io::Error>),
+    /// Connecting took too long (101508).
+    ConnectTimeout,
+    /// The TLS handshake failed: certificate, version, cipher (101503).
+    Tls(Arc<io::Error>),
+    /// Sending the request failed and no response came (101500).
+    Write(Arc<io::Error>),
+    /// The backend took nothing of the request for too long (101504).
+    WriteTimeout,
+    /// Receiving the response head failed (101501).
+    Read(Arc<io::Error>),
+    /// The backend closed the connection before a response began or within its head (101505).
+    Closed,
+    /// No response in time (101504).
+    ResponseTimeout,
+    /// The response is not valid HTTP (101506).
+    Protocol(&'static str),
+    /// The request body did not arrive whole; the backend never got a complete request (101500).
+    RequestBody(BodyError),
+    /// The request cannot be written as HTTP: a control byte in its target or a field, or a length unknown to an
+    /// HTTP/1.0 backend (101500).
+    BadRequest(&'static str),
+}
+
+impl SendErrorKind {
+    /// The error code of a Synapse endpoint for this failure.
+    pub fn code(&self) -> u32 {
+        match self {
+            SendErrorKind::Write(_) | SendErrorKind::RequestBody(_) | SendErrorKind::BadRequest(_) => 101500,
+            SendErrorKind::Read(_) => 101501,
+            SendErrorKind::Dns(_) | SendErrorKind::Connect(_) | SendErrorKind::Tls(_) => 101503,
+            SendErrorKind::ResponseTimeout | SendErrorKind::WriteTimeout => 101504,
+            SendErrorKind::Closed => 101505,
+            SendErrorKind::Protocol(_) => 101506,
+            SendErrorKind::ConnectTimeout => 101508,
+        }
+    }
+}
+
+impl fmt::Display for SendErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SendErrorKind::Dns(e) => write!(f, "cannot resolve the host name: {e}"),
+            SendErrorKind::Connect(e) => write!(f, "cannot connect: {e}"),
+            SendErrorKind::ConnectTimeout => f.write_str("connecting took too long"),
+            SendErrorKind::Tls(e) => write!(f, "TLS handshake failed: {e}"),
+            SendErrorKind::Write(e) => write!(f, "sending the request failed: {e}"),
+            SendErrorKind::WriteTimeout => f.write_str("the backend stopped taking the request"),
+            SendErrorKind::Read(e) => write!(f, "receiving the response failed: {e}"),
+            SendErrorKind::Closed => f.write_str("the backend closed the connection without a response"),
+            SendErrorKind::ResponseTimeout => f.write_str("no response in time"),
+            SendErrorKind::Protocol(what) => write!(f, "the response is not valid HTTP: {what}"),
+            SendErrorKind::RequestBody(e) => write!(f, "the request did not arrive whole: {e}"),
+            SendErrorKind::BadRequest(what) => write!(f, "the request cannot be sent: {what}"),
+        }
+    }
+}
+
+impl fmt::Display for SendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.target, self.kind)
+    }
+}
+
+impl std::error::Error for SendError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.kind {
+            SendErrorKind::Dns(e)
+            | SendErrorKind::Connect(e)
+            | SendErrorKind::Tls(e)
+            | SendErrorKind::Write(e)
+            | SendErrorKind::Read(e) => Some(e.as_ref()),
+            SendErrorKind::RequestBody(e) => Some(e),
+            _ => None,
+        }
+    }
+}

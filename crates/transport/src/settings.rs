@@ -1,0 +1,139 @@
+//! Every limit and deadline of the transport, with its default.
+
+use std::time::Duration;
+
+use message::Version;
+
+/// Limits and deadlines of a listener.
+#[derive(Clone, Debug)]
+pub struct ServerLimits {
+    /// Largest request head in bytes; beyond: 431. Default 32 KiB.
+    pub head_size: usize,
+    /// Largest number of header fields, at most 256; beyond: 431. Default 100.
+    pub header_count: usize,
+    /// Longest request target in bytes; beyond: 414. Default 8 KiB.
+    pub target_size: usize,
+    /// Size in bytes of the buffer through which a body is relayed, `io_buffer_size`. Default 16 KiB.
+    pub io_buffer_size: usize,
+    /// A request body left unread by the flow is read and thrown away up to this many bytes to keep the
+    /// connection; beyond, the connection is closed. Default 64 KiB.
+    pub discard: u64,
+    /// Open connections of the listener per worker; beyond, new ones wait in the backlog. Default 20,000.
+    pub connections: usize,
+    /// Requests on one connection before it is closed, 0 for no limit. Default 0.
+    pub requests: u64,
+    /// Longest wait for the next request on an open connection. Default 60 s.
+    pub idle: Duration,
+    /// Longest time from the first byte of a head to its last; beyond: 408. Default 20 s.
+    pub head: Duration,
+    /// Longest pause between two pieces of a request body. Default 60 s.
+    pub body: Duration,
+    /// Longest time in which a client takes nothing of its response. Default 60 s.
+    pub write: Duration,
+    /// Longest TLS handshake. Default 10 s.
+    pub handshake: Duration,
+    /// How long a refused or closed connection is still read from, so that the client gets to see the last
+    /// response. Default 2 s.
+    pub linger: Duration,
+    /// Keep connections open between requests. Default true.
+    pub keep_alive: bool,
+    /// Whether a client may close its sending side and still wait for its response. Otherwise (default, as in
+    /// nginx) that counts as gone and the request is cancelled.
+    pub half_close: bool,
+    /// Queue of connections the kernel has accepted. Default 1,024.
+    pub backlog: u32,
+}
+
+impl Default for ServerLimits {
+    fn default() -> ServerLimits {
+        ServerLimits {
+            head_size: 32 * 1024,
+            header_count: 100,
+            target_size: 8 * 1024,
+            io_buffer_size: 16 * 1024,
+            discard: 64 * 1024,
+            connections: 20_000,
+            requests: 0,
+            idle: Duration::from_secs(60),
+            head: Duration::from_secs(20),
+            body: Duration::from_secs(60),
+            write: Duration::from_secs(60),
+            handshake: Duration::from_secs(10),
+            linger: Duration::from_secs(2),
+            keep_alive: true,
+            half_close: false,
+            backlog: 1024,
+        }
+    }
+}
+
+/// Limits of a client and its pools.
+#[derive(Clone, Debug)]
+pub struct ClientLimits {
+    /// Largest response head in bytes. Default 64 KiB.
+    pub head_size: usize,
+    /// Largest number of header fields, at most 256. Default 256.
+    pub header_count: usize,
+    /// Size in bytes of the buffer through which a body is relayed, `io_buffer_size`. Default 16 KiB.
+    pub io_buffer_size: usize,
+    /// Idle connections kept per target and worker. Default 1,024.
+    pub idle_connections: usize,
+    /// How long an idle connection is kept. Default 30 s.
+    pub idle: Duration,
+    /// How long a connection is used at all. Default 10 min.
+    pub lifetime: Duration,
+}
+
+impl Default for ClientLimits {
+    fn default() -> ClientLimits {
+        ClientLimits {
+            head_size: 64 * 1024,
+            header_count: 256,
+            io_buffer_size: 16 * 1024,
+            idle_connections: 1024,
+            idle: Duration::from_secs(30),
+            lifetime: Duration::from_secs(600),
+        }
+    }
+}
+
+/// How one request is sent, and how long each wait may last.
+#[derive(Clone, Debug)]
+pub struct SendOptions {
+    /// Name resolution, TCP connect and TLS handshake together. Default 10 s.
+    pub connect: Duration,
+    /// From the request being sent to the first byte of the response. Default 60 s.
+    pub response: Duration,
+    /// Longest pause between two pieces of the response, or in which the backend takes nothing of the request.
+    /// Default 60 s.
+    pub idle: Duration,
+    /// Use a pooled connection and return it. Default true; false is `NO_KEEPALIVE`.
+    pub keep_alive: bool,
+    /// Version of the request line, `FORCE_HTTP_1.0`. Default 1.1. A 1.0 request needs a body of known length.
+    pub version: Version,
+    /// How the request body is delimited. Default [`Framing::Auto`].
+    pub framing: Framing,
+}
+
+impl Default for SendOptions {
+    fn default() -> SendOptions {
+        SendOptions {
+            connect: Duration::from_secs(10),
+            response: Duration::from_secs(60),
+            idle: Duration::from_secs(60),
+            keep_alive: true,
+            version: Version::Http11,
+            framing: Framing::Auto,
+        }
+    }
+}
+
+/// How a body is delimited on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Framing {
+    /// Content-Length where the length is known, chunked otherwise: as it came.
+    #[default]
+    Auto,
+    /// Chunked where the receiver speaks HTTP/1.1.
+    Chunked,
+}

@@ -1,0 +1,140 @@
+//! Where a request goes: scheme, host, port and TLS profile.
+
+use std::fmt;
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::sync::{Arc, LazyLock};
+
+use crate::ClientTls;
+
+/// `http` or `https`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Scheme {
+    /// Plain TCP.
+    Http,
+    /// TLS.
+    Https,
+}
+
+impl Scheme {
+    /// Port used when none is given.
+    pub fn default_port(self) -> u16 {
+        match self {
+            Scheme::Http => 80,
+            Scheme::Https => 443,
+        }
+    }
+}
+
+/// A backend; the key of its connection pool. Cheap to clone, compared by value.
+#[derive(Clone)]
+pub struct Target(Arc<Inner>);
+
+struct Inner {
+    scheme: Scheme,
+    host: String,
+    port: u16,
+    /// Value of the Host field: the port only where it is not the scheme's own.
+    authority: String,
+    tls: Option<ClientTls>,
+    /// Of all that is compared, made once because a pool is looked up per request.
+    hash: u64,
+}
+
+static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+
+impl Target {
+    /// A target without TLS. `host` is a name or an address, IPv6 with or without brackets.
+    pub fn http(host: &str, port: u16) -> Target {
+        Target::build(Scheme::Http, host, port, None)
+    }
+
+    /// A target with TLS after that profile.
+    pub fn https(host: &str, port: u16, profile: ClientTls) -> Target {
+        Target::build(Scheme::Https, host, port, Some(profile))
+    }
+
+    fn build(scheme: Scheme, host: &str, port: u16, tls: Option<ClientTls>) -> Target {
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
+        let name = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+        let authority = if port == scheme.default_port() { name } else { format!("{name}:{port}") };
+        let hash = HASHER.hash_one((scheme, &authority, tls.as_ref().map(ClientTls::id)));
+        Target(Arc::new(Inner { scheme, host, port, authority, tls, hash }))
+    }
+
+    /// Scheme of the target.
+    pub fn scheme(&self) -> Scheme {
+        self.0.scheme
+    }
+
+    /// Host name or address, lower case, without brackets.
+    pub fn host(&self) -> &str {
+        &self.0.host
+    }
+
+    /// Port number.
+    pub fn port(&self) -> u16 {
+        self.0.port
+    }
+
+    /// What the Host field says: `host[:port]`.
+    pub fn authority(&self) -> &str {
+        &self.0.authority
+    }
+
+    /// The TLS profile of an https target.
+    pub fn tls(&self) -> Option<&ClientTls> {
+        self.0.tls.as_ref()
+    }
+}
+
+impl PartialEq for Target {
+    fn eq(&self, other: &Target) -> bool {
+        let (a, b) = (&*self.0, &*other.0);
+        Arc::ptr_eq(&self.0, &other.0)
+            || (a.hash == b.hash
+                && a.scheme == b.scheme
+                && a.authority == b.authority
+                && a.tls.as_ref().map(ClientTls::id) == b.tls.as_ref().map(ClientTls::id))
+    }
+}
+
+impl Eq for Target {}
+
+impl Hash for Target {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0.hash);
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.0.scheme == Scheme::Http { "http" } else { "https" };
+        write!(f, "{scheme}://{}", self.0.authority)
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn authority_and_equality() {
+        for (host, port, authority) in [
+            ("Example.COM", 80, "example.com"),
+            ("a", 8080, "a:8080"),
+            ("[::1]", 80, "[::1]"),
+            ("::1", 9000, "[::1]:9000"),
+        ] {
+            assert_eq!(Target::http(host, port).authority(), authority);
+        }
+        assert_eq!(Target::http("A", 1), Target::http("a", 1));
+        assert_ne!(Target::http("a", 1), Target::http("a", 2));
+        assert_eq!(Target::http("a", 1).to_string(), "http://a:1");
+    }
+}

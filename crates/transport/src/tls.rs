@@ -1,0 +1,291 @@
+//! TLS: server configurations and client profiles, over rustls with aws-lc-rs.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
+
+/// Why a TLS configuration cannot be used: one sentence that names the file or setting.
+#[derive(Clone, Debug)]
+pub struct TlsError(String);
+
+impl fmt::Display for TlsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for TlsError {}
+
+/// Whether clients must show a certificate (`SSLVerifyClient`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ClientVerify {
+    /// Not asked for.
+    #[default]
+    None,
+    /// Asked for; one that is shown must be valid.
+    Optional,
+    /// Demanded.
+    Require,
+}
+
+/// What a TLS listener is made from. Files are PEM.
+#[derive(Clone, Debug, Default)]
+pub struct ServerTlsOptions {
+    /// Certificate chain, the server's own first.
+    pub certificates: PathBuf,
+    /// Private key: PKCS#8, PKCS#1 or SEC1.
+    pub key: PathBuf,
+    /// Authorities that client certificates must come from.
+    pub client_roots: Option<PathBuf>,
+    /// Whether clients must show a certificate. Default none.
+    pub client_verify: ClientVerify,
+}
+
+/// The TLS configuration of a listener.
+#[derive(Clone)]
+pub struct ServerTls(pub(crate) Arc<ServerConfig>);
+
+impl ServerTls {
+    /// Reads and checks the files.
+    pub fn new(options: &ServerTlsOptions) -> Result<ServerTls, TlsError> {
+        let builder = ServerConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .map_err(|e| TlsError(e.to_string()))?;
+        let builder = match (options.client_verify, &options.client_roots) {
+            (ClientVerify::None, _) => builder.with_no_client_auth(),
+            (_, None) => return Err(TlsError("verifying clients needs client_roots".into())),
+            (verify, Some(file)) => {
+                let mut verifier =
+                    WebPkiClientVerifier::builder_with_provider(Arc::new(roots(file)?), provider());
+                if verify == ClientVerify::Optional {
+                    verifier = verifier.allow_unauthenticated();
+                }
+                let verifier = verifier.build().map_err(|e| TlsError(format!("{}: {e}", file.display())))?;
+                builder.with_client_cert_verifier(verifier)
+            }
+        };
+        let mut config = builder
+            .with_single_cert(certificates(&options.certificates)?, key(&options.key)?)
+            .map_err(|e| TlsError(format!("{}: {e}", options.certificates.display())))?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(ServerTls(Arc::new(config)))
+    }
+
+    /// Uses a configuration made elsewhere. Its ALPN list should be `http/1.1`.
+    pub fn from_config(config: Arc<ServerConfig>) -> ServerTls {
+        ServerTls(config)
+    }
+}
+
+impl fmt::Debug for ServerTls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ServerTls")
+    }
+}
+
+/// Which authorities a client profile trusts.
+#[derive(Clone, Debug, Default)]
+pub enum Roots {
+    /// The bundle of the operating system, `/etc/ssl/certs/ca-certificates.crt` or its kin.
+    #[default]
+    System,
+    /// A PEM bundle.
+    File(PathBuf),
+    /// Whatever certificate is shown (`novalidatecert`). The connection is encrypted and not authenticated.
+    Insecure,
+}
+
+/// What a client profile is made from. Files are PEM.
+#[derive(Clone, Debug, Default)]
+pub struct ClientTlsOptions {
+    /// Trusted authorities. Default those of the system.
+    pub roots: Roots,
+    /// Certificate chain and private key to show when asked.
+    pub identity: Option<(PathBuf, PathBuf)>,
+    /// Name to ask for and to verify instead of the target's host.
+    pub server_name: Option<String>,
+    /// Do not check that the certificate names the host (`HostnameVerifier` AllowAll). Default false.
+    pub any_host_name: bool,
+}
+
+/// The TLS profile of an endpoint. Cheap to clone; pools are kept apart by it.
+#[derive(Clone)]
+pub struct ClientTls(Arc<Profile>);
+
+struct Profile {
+    id: u64,
+    config: Arc<ClientConfig>,
+    server_name: Option<String>,
+}
+
+impl ClientTls {
+    /// Reads and checks the files.
+    pub fn new(options: &ClientTlsOptions) -> Result<ClientTls, TlsError> {
+        let builder = ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .map_err(|e| TlsError(e.to_string()))?;
+        let verifier = match &options.roots {
+            Roots::Insecure => None,
+            Roots::File(file) => Some(roots(file)?),
+            Roots::System => Some(system_roots()?),
+        }
+        .map(|store| WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider()).build())
+        .transpose()
+        .map_err(|e| TlsError(format!("trusted roots: {e}")))?;
+        let verifier: Arc<dyn ServerCertVerifier> = match verifier {
+            Some(strict) if !options.any_host_name => strict,
+            chain_only => Arc::new(Lenient { chain: chain_only, provider: provider() }),
+        };
+        let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
+        let mut config = match &options.identity {
+            None => builder.with_no_client_auth(),
+            Some((chain, key_file)) => builder
+                .with_client_auth_cert(certificates(chain)?, key(key_file)?)
+                .map_err(|e| TlsError(format!("{}: {e}", chain.display())))?,
+        };
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(ClientTls::build(Arc::new(config), options.server_name.clone()))
+    }
+
+    /// Uses a configuration made elsewhere. Its ALPN list should be `http/1.1`.
+    pub fn from_config(config: Arc<ClientConfig>, server_name: Option<String>) -> ClientTls {
+        ClientTls::build(config, server_name)
+    }
+
+    fn build(config: Arc<ClientConfig>, server_name: Option<String>) -> ClientTls {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        ClientTls(Arc::new(Profile { id: NEXT.fetch_add(1, Relaxed), config, server_name }))
+    }
+
+    /// Two profiles are the same only if one is a clone of the other.
+    pub(crate) fn id(&self) -> u64 {
+        self.0.id
+    }
+
+    pub(crate) fn config(&self) -> &Arc<ClientConfig> {
+        &self.0.config
+    }
+
+    pub(crate) fn server_name(&self, host: &str) -> Result<ServerName<'static>, TlsError> {
+        let name = self.0.server_name.as_deref().unwrap_or(host);
+        ServerName::try_from(name.to_owned()).map_err(|_| TlsError(format!("not a host name: {name}")))
+    }
+}
+
+impl fmt::Debug for ClientTls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ClientTls({})", self.0.id)
+    }
+}
+
+/// What the handshake of a TLS connection agreed on.
+#[derive(Clone, Debug)]
+pub struct TlsInfo {
+    /// `TLSv1_2`, `TLSv1_3`.
+    pub version: String,
+    /// Cipher suite.
+    pub cipher: String,
+    /// Host name the client asked for (SNI).
+    pub server_name: Option<String>,
+    /// The chain the client showed and that was verified, its own certificate first; DER.
+    pub client_certificates: Vec<CertificateDer<'static>>,
+}
+
+/// Signatures are verified, the name is not, and the chain only where there are roots.
+#[derive(Debug)]
+struct Lenient {
+    chain: Option<Arc<WebPkiServerVerifier>>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Lenient {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        use rustls::{CertificateError, Error};
+        let Some(chain) = &self.chain else { return Ok(ServerCertVerified::assertion()) };
+        // The chain is checked before the name, so a wrong name means that the chain is right.
+        match chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) => Ok(ServerCertVerified::assertion()),
+            other => other,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(aws_lc_rs::default_provider())
+}
+
+fn certificates(file: &PathBuf) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let fail = |e: rustls::pki_types::pem::Error| TlsError(format!("{}: {e}", file.display()));
+    let found: Vec<_> =
+        CertificateDer::pem_file_iter(file).map_err(fail)?.collect::<Result<_, _>>().map_err(fail)?;
+    if found.is_empty() {
+        return Err(TlsError(format!("{}: no certificate in it", file.display())));
+    }
+    Ok(found)
+}
+
+fn key(file: &PathBuf) -> Result<PrivateKeyDer<'static>, TlsError> {
+    PrivateKeyDer::from_pem_file(file).map_err(|e| TlsError(format!("{}: {e}", file.display())))
+}
+
+fn roots(file: &PathBuf) -> Result<RootCertStore, TlsError> {
+    let mut store = RootCertStore::empty();
+    for certificate in certificates(file)? {
+        store.add(certificate).map_err(|e| TlsError(format!("{}: {e}", file.display())))?;
+    }
+    Ok(store)
+}
+
+fn system_roots() -> Result<RootCertStore, TlsError> {
+    const BUNDLES: [&str; 3] =
+        ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
+    let named = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from);
+    let mut files = named.into_iter().chain(BUNDLES.map(PathBuf::from));
+    let Some(file) = files.find(|f| f.is_file()) else {
+        return Err(TlsError("the system has no bundle of trusted roots; name one".into()));
+    };
+    let mut store = RootCertStore::empty();
+    // A system bundle may hold an old certificate that webpki cannot read: the others still count.
+    store.add_parsable_certificates(certificates(&file)?);
+    Ok(store)
+}
