@@ -1,1 +1,44 @@
-//! XML: bytes to events to compact tree to bytes; names, namespaces, canonical form, limits
+//! XML: bytes to events to a compact tree to bytes; names, namespaces, canonical form, limits.
+//!
+//! * [`Document`] is the tree: a flat arena whose node order is document order, with interned names and text as
+//!   slices of the input.
+//! * [`Tokenizer`] is the push side: feed it bytes split anywhere, take events with their namespaces resolved.
+//! * [`write`] and [`Serializer`] turn trees and event streams into XML, HTML or text; [`c14n`] into canonical form.
+//!
+//! Everything is bounded by [`Limits`]; nothing recurses over the depth of a document.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+mod builder;
+pub mod c14n;
+mod chars;
+mod dtd;
+mod encoding;
+mod error;
+mod lex;
+mod limits;
+mod names;
+mod options;
+mod parse;
+mod scan;
+pub mod serialize;
+// mod tokenizer;
+mod tree;
+mod write;
+
+pub use builder::Builder;
+pub use chars::{is_char, is_name, is_name_char, is_name_start, is_ncname, is_space};
+pub use encoding::{Decoded, decode};
+pub use error::{ErrorKind, Position, XmlError};
+pub use limits::Limits;
+pub use names::{NameId, XML_NS, XMLNS_NS};
+pub use options::{Dtd, FileResolver, ParseOptions, Resolver, StripSpace};
+pub use serialize::{Method, Serializer, WriteOptions, Writer};
+// pub use tokenizer::{Attribute, Attributes, Event, Name, Tokenizer};
+pub use tree::{Document, NodeId, NodeKind, NodeSpan};
+pub use write::{to_string, write};
+
+/// Iterators over the tree.
+pub mod iter {
+    pub use crate::tree::{Attributes, Children, Descendants, NamespaceDeclarations};
+}

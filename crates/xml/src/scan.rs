@@ -1,0 +1,174 @@
+//! Finding delimiters: eight bytes at a time over short runs, `memchr` over long ones.
+
+use crate::error::{ErrorKind, Res, fault};
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGHS: u64 = 0x8080_8080_8080_8080;
+
+/// Marks the zero bytes of `x`; exact up to and including the lowest one.
+#[inline(always)]
+fn zero(x: u64) -> u64 {
+    x.wrapping_sub(ONES) & !x & HIGHS
+}
+
+#[inline(always)]
+fn is(x: u64, b: u8) -> u64 {
+    zero(x ^ (ONES * b as u64))
+}
+
+/// Marks bytes below `0x20`; exact up to and including the lowest one.
+#[inline(always)]
+fn control(x: u64) -> u64 {
+    x.wrapping_sub(ONES * 0x20) & !x & HIGHS
+}
+
+/// The first `<`, `&` or carriage return at or after `from`, else the length.
+#[inline(always)]
+pub(crate) fn text_end(input: &[u8], from: usize) -> usize {
+    let mut at = from;
+    for _ in 0..4 {
+        let Some(chunk) = input.get(at..).and_then(<[u8]>::first_chunk) else {
+            return tail(input, at, |b| b == b'<' || b == b'&' || b == b'\r');
+        };
+        let x = u64::from_le_bytes(*chunk);
+        let hit = is(x, b'<') | is(x, b'&') | is(x, b'\r');
+        if hit != 0 {
+            return at + (hit.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    memchr::memchr3(b'<', b'&', b'\r', &input[at..]).map_or(input.len(), |i| at + i)
+}
+
+/// The first `quote`, `<`, `&`, tab, line feed or carriage return at or after `from`, else the length.
+#[inline(always)]
+pub(crate) fn value_end(input: &[u8], from: usize, quote: u8) -> usize {
+    let mut at = from;
+    while let Some(chunk) = input.get(at..).and_then(<[u8]>::first_chunk) {
+        let x = u64::from_le_bytes(*chunk);
+        let hit = is(x, quote) | is(x, b'<') | is(x, b'&') | control(x);
+        if hit != 0 {
+            return at + (hit.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    tail(input, at, |b| b == quote || b == b'<' || b == b'&' || b < 0x20)
+}
+
+/// The first byte that text cannot hold as it is: `<`, `>`, `&`, carriage return.
+#[inline(always)]
+pub(crate) fn text_escape(input: &[u8], from: usize) -> usize {
+    let mut at = from;
+    while let Some(chunk) = input.get(at..).and_then(<[u8]>::first_chunk) {
+        let x = u64::from_le_bytes(*chunk);
+        let hit = is(x, b'<') | is(x, b'>') | is(x, b'&') | is(x, b'\r');
+        if hit != 0 {
+            return at + (hit.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    tail(input, at, |b| b == b'<' || b == b'>' || b == b'&' || b == b'\r')
+}
+
+#[inline]
+fn tail(input: &[u8], from: usize, stop: impl Fn(u8) -> bool) -> usize {
+    input[from..].iter().position(|&b| stop(b)).map_or(input.len(), |i| from + i)
+}
+
+/// What the one pass over the bytes before parsing found out.
+#[derive(Copy, Clone, Debug, Default)]
+pub(crate) struct Survey {
+    /// `]]>` occurs somewhere.
+    pub cdata_end: bool,
+}
+
+/// Checks that `bytes` are UTF-8 and hold only characters that XML allows.
+pub(crate) fn survey(bytes: &[u8]) -> Res<Survey> {
+    if let Some((at, what)) = first_bad(bytes) {
+        return match what {
+            Bad::Utf8 => fault(ErrorKind::Encoding, "the bytes are not UTF-8", at),
+            Bad::Cut => fault(ErrorKind::Encoding, "the document ends inside a character", at),
+            Bad::Char(c) => fault(ErrorKind::Character, format!("the character U+{c:04X} is not allowed"), at),
+        };
+    }
+    Ok(Survey { cdata_end: memchr::memmem::find(bytes, b"]]>").is_some() })
+}
+
+pub(crate) enum Bad {
+    /// Not UTF-8.
+    Utf8,
+    /// The first bytes of a character, cut at the end of the input.
+    Cut,
+    /// Not a `Char`.
+    Char(u32),
+}
+
+/// The first place where `bytes` are not UTF-8 text of allowed characters.
+pub(crate) fn first_bad(bytes: &[u8]) -> Option<(usize, Bad)> {
+    let (text, mut bad) = match std::str::from_utf8(bytes) {
+        Ok(_) => (bytes, None),
+        Err(e) => {
+            let what = if e.error_len().is_none() { Bad::Cut } else { Bad::Utf8 };
+            (&bytes[..e.valid_up_to()], Some((e.valid_up_to(), what)))
+        }
+    };
+    if has_control(text) {
+        let at = text.iter().position(|&b| is_control(b)).unwrap_or(0);
+        bad = Some((at, Bad::Char(u32::from(text[at]))));
+    }
+    let clean = bad.as_ref().map_or(text, |(at, _)| &text[..*at]);
+    // U+FFFE and U+FFFF are EF BF BE and EF BF BF.
+    if let Some(at) = memchr::memchr_iter(0xEF, clean).find(|&i| clean[i + 1] == 0xBF && clean[i + 2] >= 0xBE) {
+        return Some((at, Bad::Char(0xFF40 + u32::from(clean[at + 2]))));
+    }
+    bad
+}
+
+#[inline(always)]
+fn is_control(b: u8) -> bool {
+    b < 0x20 && b != b'\t' && b != b'\n' && b != b'\r'
+}
+
+/// Written so that the compiler makes vector code of it.
+fn has_control(bytes: &[u8]) -> bool {
+    bytes.chunks(4096).any(|chunk| chunk.iter().fold(false, |any, &b| any | is_control(b)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_are_found_at_every_distance() {
+        for n in 0..100 {
+            let mut text = vec![b'x'; n];
+            text.push(b'<');
+            text.extend_from_slice(b"yyyy&\r<<\"\n");
+            assert_eq!(text_end(&text, 0), n);
+            assert_eq!(text_end(&text, n + 1), n + 5);
+            assert_eq!(value_end(&text, 0, b'"'), n);
+            let mut value = vec![0xC3; n];
+            value.extend_from_slice(b"\"");
+            assert_eq!(value_end(&value, 0, b'"'), n);
+            assert_eq!(text_end(&value, 0), n + 1);
+        }
+    }
+
+    #[test]
+    fn bad_bytes() {
+        for (bytes, at) in [
+            (&b"abc"[..], None),
+            (b"a\0", Some(0 + 1)),
+            (b"ab\x1f", Some(2)),
+            (b"a\tb\r\n", None),
+            (b"a\xff\x00", Some(1)),
+            ("a\u{FFFE}".as_bytes(), Some(1)),
+            ("a\u{FFFF}\u{1}".as_bytes(), Some(1)),
+            ("a\u{FFFD}\u{FF0C}".as_bytes(), None),
+            (b"\xED\xA0\x80", Some(0)),
+        ] {
+            assert_eq!(first_bad(bytes).map(|b| b.0), at, "{bytes:?}");
+        }
+        assert!(matches!(first_bad("\u{FFFF}".as_bytes()), Some((0, Bad::Char(0xFFFF)))));
+    }
+}

@@ -1,0 +1,88 @@
+//! Output encodings: which characters they have, and the bytes of text in them.
+
+use crate::encoding::Charset;
+use encoding_rs::{EncoderResult, Encoding, UTF_16BE, UTF_16LE};
+
+/// The characters of an output encoding.
+pub(crate) enum Repertoire {
+    /// A Unicode encoding: all.
+    All,
+    /// Those up to this one.
+    Upto(char),
+    Table(Box<encoding_rs::Encoder>),
+}
+
+/// An output encoding.
+#[derive(Copy, Clone)]
+pub(crate) enum Output {
+    Utf8,
+    /// UTF-16 with a byte order mark; little endian or big.
+    Utf16 { little: bool },
+    Upto(char),
+    Table(&'static Encoding),
+}
+
+impl Output {
+    /// The encoding with this label; UTF-8 for what is not known.
+    pub fn for_label(label: Option<&str>) -> Output {
+        let Some(label) = label else { return Output::Utf8 };
+        match Charset::for_label(label) {
+            Some(Charset::Ascii) => Output::Upto('\u{7F}'),
+            Some(Charset::Latin1) => Output::Upto('\u{FF}'),
+            Some(Charset::Other(e)) if e == UTF_16LE => Output::Utf16 { little: true },
+            Some(Charset::Other(e)) if e == UTF_16BE => Output::Utf16 { little: false },
+            Some(Charset::Other(e)) => Output::Table(e),
+            Some(Charset::Utf8) | None => Output::Utf8,
+        }
+    }
+
+    pub fn repertoire(self) -> Repertoire {
+        match self {
+            Output::Utf8 | Output::Utf16 { .. } => Repertoire::All,
+            Output::Upto(c) => Repertoire::Upto(c),
+            Output::Table(e) => Repertoire::Table(Box::new(e.new_encoder())),
+        }
+    }
+
+    /// Turns `out[from..]`, UTF-8, into this encoding. What it does not have becomes `?` (markup only: text was
+    /// escaped before).
+    pub fn encode(self, out: &mut Vec<u8>, from: usize) {
+        if matches!(self, Output::Utf8) {
+            return;
+        }
+        let text = String::from_utf8_lossy(&out[from..]).into_owned();
+        out.truncate(from);
+        match self {
+            Output::Utf8 => {}
+            Output::Utf16 { little } => {
+                for unit in std::iter::once(0xFEFF).chain(text.encode_utf16()) {
+                    out.extend_from_slice(&if little { unit.to_le_bytes() } else { unit.to_be_bytes() });
+                }
+            }
+            Output::Upto(last) => {
+                out.extend(text.chars().map(|c| if c <= last { u32::from(c) as u8 } else { b'?' }));
+            }
+            Output::Table(encoding) => out.extend_from_slice(&encoding.encode(&text).0),
+        }
+    }
+}
+
+impl Repertoire {
+    #[inline]
+    pub fn is_all(&self) -> bool {
+        matches!(self, Repertoire::All)
+    }
+
+    pub fn has(&mut self, c: char) -> bool {
+        match self {
+            Repertoire::All => true,
+            Repertoire::Upto(last) => c <= *last,
+            Repertoire::Table(encoder) => {
+                let mut bytes = [0; 16];
+                let (result, _, _) =
+                    encoder.encode_from_utf8_without_replacement(c.encode_utf8(&mut [0; 4]), &mut bytes, false);
+                !matches!(result, EncoderResult::Unmappable(_))
+            }
+        }
+    }
+}

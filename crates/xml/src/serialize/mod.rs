@@ -1,0 +1,98 @@
+//! Writing without a tree: a [`Serializer`] takes events and appends bytes.
+//!
+//! Three output methods (XSLT 1.0, 16): XML, HTML and text. The serializer repairs namespaces: whatever names it is
+//! given, the prefixes it writes are declared.
+
+mod encode;
+mod escape;
+mod html;
+mod xml;
+
+pub(crate) use escape::{push_attribute, push_text};
+pub use xml::Serializer;
+pub(crate) use xml::{push_comment, push_pi};
+
+/// What the output looks like.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub enum Method {
+    /// XML 1.0.
+    #[default]
+    Xml,
+    /// HTML 4 (XSLT 1.0, 16.2).
+    Html,
+    /// Only the text (XSLT 1.0, 16.3).
+    Text,
+}
+
+/// How to write a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteOptions {
+    /// The output method. Default XML.
+    pub method: Method,
+    /// Whether the XML declaration is written. Default `false`.
+    pub declaration: bool,
+    /// The `version` of the XML declaration. Default `1.0`.
+    pub version: String,
+    /// The output encoding; characters it does not have become character references. Default UTF-8. Not known:
+    /// UTF-8.
+    pub encoding: Option<String>,
+    /// The `standalone` of the XML declaration. Default: not written.
+    pub standalone: Option<bool>,
+    /// Whether white space may be added. Default `false`.
+    pub indent: bool,
+    /// Columns per level when indenting. Default 2.
+    pub indent_width: usize,
+    /// Public identifier of the document type declaration.
+    pub doctype_public: Option<String>,
+    /// System identifier of the document type declaration, which is written when this is given (HTML: or the public
+    /// identifier).
+    pub doctype_system: Option<String>,
+    /// Elements (namespace URI, local name) whose text is written as CDATA sections.
+    pub cdata_elements: Vec<(String, String)>,
+    /// HTML: whether `head` gets a `meta` element with the encoding, as its first child. Default `true`.
+    pub include_content_type: bool,
+    /// HTML: the media type that `meta` element names. Default `text/html`.
+    pub media_type: Option<String>,
+    /// Writing a subtree: declare every namespace it inherits, not only those that names in it use (for qualified
+    /// names in values). Default `false`.
+    pub inherited_namespaces: bool,
+}
+
+impl Default for WriteOptions {
+    fn default() -> WriteOptions {
+        WriteOptions {
+            method: Method::Xml,
+            declaration: false,
+            version: String::from("1.0"),
+            encoding: None,
+            standalone: None,
+            indent: false,
+            indent_width: 2,
+            doctype_public: None,
+            doctype_system: None,
+            cdata_elements: Vec::new(),
+            include_content_type: true,
+            media_type: None,
+            inherited_namespaces: false,
+        }
+    }
+}
+
+/// Writes documents and subtrees with one set of options: [`crate::write`] as an object.
+#[derive(Clone, Debug, Default)]
+pub struct Writer {
+    /// The options.
+    pub options: WriteOptions,
+}
+
+impl Writer {
+    /// A writer with these options.
+    pub fn new(options: WriteOptions) -> Writer {
+        Writer { options }
+    }
+
+    /// Appends `node` and what is in it to `out`.
+    pub fn write(&self, doc: &crate::Document, node: crate::NodeId, out: &mut Vec<u8>) {
+        crate::write(doc, node, &self.options, out);
+    }
+}

@@ -1,0 +1,578 @@
+//! The serializer.
+
+use super::encode::{Output, Repertoire};
+use super::escape::{each_run, push_attribute, push_text};
+use super::{Method, WriteOptions, html};
+use crate::{XML_NS, XMLNS_NS};
+
+/// An open element.
+struct Frame {
+    /// Length of `names` before its name was added.
+    names: u32,
+    /// Length of `scope` before it.
+    scope: u32,
+    cdata: bool,
+    /// HTML, and in no namespace.
+    html: bool,
+    /// HTML: text is written as it is.
+    raw: bool,
+    /// No white space may be added in it.
+    keep: bool,
+    /// It has had text: no white space may be added any more.
+    mixed: bool,
+    /// It has had child elements.
+    children: bool,
+    inline: bool,
+}
+
+/// A namespace declaration in force: ranges of `strings`.
+#[derive(Copy, Clone)]
+struct Binding {
+    prefix: (u32, u32),
+    uri: (u32, u32),
+}
+
+/// Appends a document to bytes, event by event.
+///
+/// Call [`Serializer::start_element`], then [`Serializer::namespace`] and [`Serializer::attribute`] for it, then what
+/// is in it, then [`Serializer::end_element`]; at last [`Serializer::finish`].
+pub struct Serializer<'a> {
+    out: &'a mut Vec<u8>,
+    options: &'a WriteOptions,
+    from: usize,
+    output: Output,
+    repertoire: Repertoire,
+    frames: Vec<Frame>,
+    /// The names of the open elements as written.
+    names: Vec<u8>,
+    strings: String,
+    scope: Vec<Binding>,
+    /// The start tag of the innermost element is not closed yet.
+    in_tag: bool,
+    /// A CDATA section is open.
+    in_cdata: bool,
+    /// Something was written: the declaration and so on come before.
+    started: bool,
+    /// The document type declaration waits for the first element.
+    doctype: bool,
+    /// HTML `head` whose `meta` is still to be written.
+    meta: bool,
+    generated: u32,
+}
+
+impl<'a> Serializer<'a> {
+    /// A serializer that appends to `out`.
+    pub fn new(out: &'a mut Vec<u8>, options: &'a WriteOptions) -> Serializer<'a> {
+        let output = Output::for_label(options.encoding.as_deref());
+        let doctype = match options.method {
+            Method::Xml => options.doctype_system.is_some(),
+            Method::Html => options.doctype_system.is_some() || options.doctype_public.is_some(),
+            Method::Text => false,
+        };
+        Serializer {
+            from: out.len(),
+            out,
+            options,
+            output,
+            repertoire: output.repertoire(),
+            frames: Vec::new(),
+            names: Vec::new(),
+            strings: String::new(),
+            scope: Vec::new(),
+            in_tag: false,
+            in_cdata: false,
+            started: false,
+            doctype,
+            meta: false,
+            generated: 0,
+        }
+    }
+
+    /// The number of open elements.
+    pub fn depth(&self) -> usize {
+        self.frames.len()
+    }
+
+    fn start(&mut self) {
+        if self.started {
+            return;
+        }
+        self.started = true;
+        if self.options.method == Method::Xml && self.options.declaration {
+            let encoding = self.options.encoding.as_deref().unwrap_or("UTF-8");
+            self.out.extend_from_slice(b"<?xml version=\"");
+            self.out.extend_from_slice(self.options.version.as_bytes());
+            self.out.extend_from_slice(b"\" encoding=\"");
+            self.out.extend_from_slice(encoding.as_bytes());
+            if let Some(standalone) = self.options.standalone {
+                self.out.extend_from_slice(b"\" standalone=\"");
+                self.out.extend_from_slice(if standalone { b"yes" } else { b"no" });
+            }
+            self.out.extend_from_slice(b"\"?>");
+            if self.options.indent {
+                self.out.push(b'\n');
+            }
+        }
+    }
+
+    fn write_doctype(&mut self, name: &[u8]) {
+        self.doctype = false;
+        self.out.extend_from_slice(b"<!DOCTYPE ");
+        self.out.extend_from_slice(name);
+        let quoted = |out: &mut Vec<u8>, id: &str| {
+            let quote = if id.contains('"') { b'\'' } else { b'"' };
+            out.extend_from_slice(&[b' ', quote]);
+            out.extend_from_slice(id.as_bytes());
+            out.push(quote);
+        };
+        match (&self.options.doctype_public, &self.options.doctype_system) {
+            (Some(public), system) => {
+                self.out.extend_from_slice(b" PUBLIC");
+                quoted(self.out, public);
+                if let Some(system) = system {
+                    quoted(self.out, system);
+                }
+            }
+            (None, Some(system)) => {
+                self.out.extend_from_slice(b" SYSTEM");
+                quoted(self.out, system);
+            }
+            (None, None) => {}
+        }
+        self.out.extend_from_slice(b">\n");
+    }
+
+    /// Starts an element.
+    pub fn start_element(&mut self, prefix: &str, namespace: &str, local: &str) {
+        if self.options.method == Method::Text {
+            return;
+        }
+        self.start();
+        self.close_tag();
+        let is_html = self.options.method == Method::Html && namespace.is_empty();
+        let inline = is_html && html::is_inline(local);
+        let (inherited_keep, mixed) = self.frames.last().map_or((false, false), |f| (f.keep, f.mixed));
+        if self.options.indent && !inherited_keep && !mixed && !inline && self.out.len() > self.from {
+            self.indent(self.frames.len());
+        }
+        if let Some(parent) = self.frames.last_mut() {
+            parent.children = true;
+        }
+        // A name in no namespace cannot have a prefix.
+        let prefix = if namespace.is_empty() { "" } else { prefix };
+        let names = self.names.len() as u32;
+        if !prefix.is_empty() {
+            self.names.extend_from_slice(prefix.as_bytes());
+            self.names.push(b':');
+        }
+        self.names.extend_from_slice(local.as_bytes());
+        if self.doctype && self.frames.is_empty() {
+            let name = self.names[names as usize..].to_vec();
+            self.write_doctype(if is_html { b"html" } else { &name });
+        }
+        self.out.push(b'<');
+        self.out.extend_from_slice(&self.names[names as usize..]);
+        let cdata = !self.options.cdata_elements.is_empty()
+            && self.options.cdata_elements.iter().any(|(n, l)| n == namespace && l == local);
+        self.frames.push(Frame {
+            names,
+            scope: self.scope.len() as u32,
+            cdata,
+            html: is_html,
+            raw: is_html && html::is_raw(local),
+            keep: inherited_keep || (is_html && html::keeps_space(local)),
+            mixed: false,
+            children: false,
+            inline,
+        });
+        self.in_tag = true;
+        self.meta = is_html && self.options.include_content_type && local.eq_ignore_ascii_case("head");
+        if prefix != "xml" && self.lookup(prefix).unwrap_or("") != namespace {
+            self.declare(prefix, namespace);
+        }
+    }
+
+    /// What a prefix is bound to.
+    fn lookup(&self, prefix: &str) -> Option<&str> {
+        self.scope.iter().rev().find(|b| self.string(b.prefix) == prefix).map(|b| self.string(b.uri))
+    }
+
+    #[inline]
+    fn string(&self, range: (u32, u32)) -> &str {
+        &self.strings[range.0 as usize..range.1 as usize]
+    }
+
+    fn declared_here(&self, prefix: &str) -> bool {
+        let from = self.frames.last().map_or(0, |f| f.scope as usize);
+        self.scope[from..].iter().any(|b| self.string(b.prefix) == prefix)
+    }
+
+    /// Declares a namespace at the element just started. One already in force is not repeated; one that contradicts
+    /// the name of the element is left out.
+    pub fn namespace(&mut self, prefix: &str, uri: &str) {
+        if !self.in_tag || prefix == "xml" || prefix == "xmlns" || uri == XMLNS_NS {
+            return;
+        }
+        if self.lookup(prefix).unwrap_or("") == uri || self.declared_here(prefix) {
+            return;
+        }
+        let own_prefix = self.frames.last().map_or(&[][..], |f| &self.names[f.names as usize..]);
+        let own_prefix = own_prefix.iter().position(|&b| b == b':').map_or(&[][..], |i| &own_prefix[..i]);
+        if own_prefix == prefix.as_bytes() || (uri.is_empty() && !prefix.is_empty()) {
+            return;
+        }
+        self.declare(prefix, uri);
+    }
+
+    fn declare(&mut self, prefix: &str, uri: &str) {
+        let start = self.strings.len() as u32;
+        self.strings.push_str(prefix);
+        let middle = self.strings.len() as u32;
+        self.strings.push_str(uri);
+        let end = self.strings.len() as u32;
+        self.scope.push(Binding { prefix: (start, middle), uri: (middle, end) });
+        self.out.extend_from_slice(if prefix.is_empty() { b" xmlns" } else { b" xmlns:" });
+        self.out.extend_from_slice(prefix.as_bytes());
+        self.value(uri);
+    }
+
+    /// ` = "value"`.
+    fn value(&mut self, value: &str) {
+        self.out.extend_from_slice(b"=\"");
+        each_run(self.out, value, &mut self.repertoire, push_attribute);
+        self.out.push(b'"');
+    }
+
+    /// Adds an attribute to the element just started; outside a start tag it is left out. Giving one twice is the
+    /// caller's fault.
+    pub fn attribute(&mut self, prefix: &str, namespace: &str, local: &str, value: &str) {
+        if !self.in_tag {
+            return;
+        }
+        let chosen = if namespace.is_empty() {
+            None
+        } else if namespace == XML_NS {
+            if local == "space"
+                && let Some(frame) = self.frames.last_mut()
+            {
+                frame.keep = value == "preserve";
+            }
+            Some(String::from("xml"))
+        } else {
+            Some(self.attribute_prefix(prefix, namespace))
+        };
+        self.out.push(b' ');
+        if let Some(prefix) = &chosen {
+            self.out.extend_from_slice(prefix.as_bytes());
+            self.out.push(b':');
+        }
+        self.out.extend_from_slice(local.as_bytes());
+        if chosen.is_none() && self.frames.last().is_some_and(|f| f.html) {
+            return self.html_value(local, value);
+        }
+        self.value(value);
+    }
+
+    fn html_value(&mut self, name: &str, value: &str) {
+        if html::is_boolean(name) && value.eq_ignore_ascii_case(name) {
+            return;
+        }
+        self.out.extend_from_slice(b"=\"");
+        if html::is_uri(name) && !value.is_ascii() {
+            each_run(self.out, &html::escape_uri(value), &mut self.repertoire, html::push_value);
+        } else {
+            each_run(self.out, value, &mut self.repertoire, html::push_value);
+        }
+        self.out.push(b'"');
+    }
+
+    fn attribute_prefix(&mut self, wanted: &str, namespace: &str) -> String {
+        if !wanted.is_empty() && wanted != "xml" && wanted != "xmlns" {
+            match self.lookup(wanted) {
+                Some(uri) if uri == namespace => return wanted.to_owned(),
+                bound if bound.is_none() || !self.declared_here(wanted) && !self.used_here(wanted) => {
+                    self.declare(wanted, namespace);
+                    return wanted.to_owned();
+                }
+                _ => {}
+            }
+        }
+        let known = self.scope.iter().rev().find(|b| {
+            let prefix = self.string(b.prefix);
+            self.string(b.uri) == namespace && !prefix.is_empty() && self.lookup(prefix) == Some(namespace)
+        });
+        if let Some(known) = known {
+            return self.string(known.prefix).to_owned();
+        }
+        loop {
+            let prefix = format!("ns{}", self.generated);
+            self.generated += 1;
+            if self.lookup(&prefix).is_none() {
+                self.declare(&prefix, namespace);
+                return prefix;
+            }
+        }
+    }
+
+    /// Whether the element just started has this prefix, bound further out.
+    fn used_here(&self, prefix: &str) -> bool {
+        let Some(frame) = self.frames.last() else { return false };
+        let name = &self.names[frame.names as usize..];
+        name.starts_with(prefix.as_bytes()) && name.get(prefix.len()) == Some(&b':')
+    }
+
+    /// Closes the start tag and the CDATA section that may be open.
+    #[inline]
+    fn close_tag(&mut self) {
+        if self.in_tag {
+            self.in_tag = false;
+            self.out.push(b'>');
+            if self.meta {
+                self.write_meta();
+            }
+        }
+        if self.in_cdata {
+            self.in_cdata = false;
+            self.out.extend_from_slice(b"]]>");
+        }
+    }
+
+    fn write_meta(&mut self) {
+        self.meta = false;
+        if self.options.indent {
+            self.indent(self.frames.len());
+        }
+        let media_type = self.options.media_type.as_deref().unwrap_or("text/html");
+        let encoding = self.options.encoding.as_deref().unwrap_or("UTF-8");
+        let meta = format!("<meta http-equiv=\"Content-Type\" content=\"{media_type}; charset={encoding}\">");
+        self.out.extend_from_slice(meta.as_bytes());
+        if let Some(frame) = self.frames.last_mut() {
+            frame.children = true;
+        }
+    }
+
+    fn indent(&mut self, depth: usize) {
+        if self.out.last() != Some(&b'\n') || depth > 0 {
+            self.out.push(b'\n');
+        }
+        let width = (depth * self.options.indent_width).min(256);
+        self.out.resize(self.out.len() + width, b' ');
+    }
+
+    /// Text, escaped as the output method and the element ask for.
+    pub fn text(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        if self.options.method == Method::Text {
+            self.out.extend_from_slice(text.as_bytes());
+            return;
+        }
+        self.start();
+        let (cdata, raw, is_html) = match self.frames.last_mut() {
+            Some(frame) => {
+                frame.mixed = true;
+                (frame.cdata, frame.raw, frame.html)
+            }
+            None => (false, false, self.options.method == Method::Html),
+        };
+        if cdata && !is_html {
+            return self.cdata(text);
+        }
+        self.close_tag();
+        if raw {
+            self.out.extend_from_slice(text.as_bytes());
+        } else if is_html {
+            each_run(self.out, text, &mut self.repertoire, html::push_text);
+        } else {
+            each_run(self.out, text, &mut self.repertoire, push_text);
+        }
+    }
+
+    fn cdata(&mut self, text: &str) {
+        if !self.in_cdata {
+            self.close_tag();
+            self.out.extend_from_slice(b"<![CDATA[");
+            self.in_cdata = true;
+        }
+        // `]]>` must not stand inside, also not across two calls.
+        for part in text.split_inclusive('>') {
+            let before = part.strip_suffix('>');
+            let body = before.unwrap_or(part);
+            self.cdata_run(body);
+            if before.is_some() {
+                if self.out.ends_with(b"]]") && !self.out.ends_with(b"<![CDATA[]]") {
+                    self.out.extend_from_slice(b"]]><![CDATA[");
+                }
+                self.out.push(b'>');
+            }
+        }
+    }
+
+    /// Characters the encoding does not have stand outside the section.
+    fn cdata_run(&mut self, text: &str) {
+        each_run(self.out, text, &mut self.repertoire, |out, run| {
+            if out.ends_with(b";") && run.is_empty() {
+                return;
+            }
+            out.extend_from_slice(run.as_bytes());
+        });
+    }
+
+    /// Text without any escaping (`disable-output-escaping`).
+    pub fn raw_text(&mut self, text: &str) {
+        if self.options.method != Method::Text {
+            self.start();
+            self.close_tag();
+            if let Some(frame) = self.frames.last_mut() {
+                frame.mixed = true;
+            }
+        }
+        self.out.extend_from_slice(text.as_bytes());
+    }
+
+    /// Bytes that are already serialised content (UTF-8), such as pre-escaped runs of a compiled stylesheet. They
+    /// must leave the elements and namespaces as they found them.
+    #[inline]
+    pub fn raw_bytes(&mut self, bytes: &[u8]) {
+        self.start();
+        self.close_tag();
+        self.out.extend_from_slice(bytes);
+    }
+
+    /// A comment; what XML does not allow in one is taken apart with spaces.
+    pub fn comment(&mut self, text: &str) {
+        if self.options.method == Method::Text {
+            return;
+        }
+        self.start();
+        self.close_tag();
+        self.indent_misc();
+        push_comment(self.out, text);
+    }
+
+    /// A processing instruction.
+    pub fn pi(&mut self, target: &str, data: &str) {
+        if self.options.method == Method::Text {
+            return;
+        }
+        self.start();
+        self.close_tag();
+        self.indent_misc();
+        if self.options.method == Method::Html {
+            self.out.extend_from_slice(b"<?");
+            self.out.extend_from_slice(target.as_bytes());
+            if !data.is_empty() {
+                self.out.push(b' ');
+                self.out.extend_from_slice(data.as_bytes());
+            }
+            self.out.push(b'>');
+        } else {
+            push_pi(self.out, target, data);
+        }
+    }
+
+    fn indent_misc(&mut self) {
+        if !self.options.indent || self.out.len() == self.from {
+            return;
+        }
+        match self.frames.last_mut() {
+            Some(frame) if !frame.keep && !frame.mixed => {
+                frame.children = true;
+                self.indent(self.frames.len());
+            }
+            None => self.indent(0),
+            _ => {}
+        }
+    }
+
+    /// Ends the innermost element.
+    pub fn end_element(&mut self) {
+        let Some(frame) = self.frames.pop() else { return };
+        let name = frame.names as usize..self.names.len();
+        if frame.html {
+            if self.meta {
+                self.frames.push(frame);
+                self.close_tag();
+                return self.end_element();
+            }
+            let is_void = std::str::from_utf8(&self.names[name.clone()]).is_ok_and(html::is_void);
+            if self.in_tag && is_void {
+                self.out.push(b'>');
+            } else {
+                self.close_tag();
+                if !is_void {
+                    self.end_tag(&frame, name);
+                }
+            }
+        } else if self.in_tag {
+            self.out.extend_from_slice(if self.options.method == Method::Html && frame.html { b">" } else { b"/>" });
+        } else {
+            self.close_tag();
+            self.end_tag(&frame, name);
+        }
+        self.in_tag = false;
+        self.names.truncate(frame.names as usize);
+        if let Some(first) = self.scope.get(frame.scope as usize) {
+            self.strings.truncate(first.prefix.0 as usize);
+            self.scope.truncate(frame.scope as usize);
+        }
+    }
+
+    fn end_tag(&mut self, frame: &Frame, name: std::ops::Range<usize>) {
+        if self.options.indent && frame.children && !frame.mixed && !frame.keep && !frame.inline {
+            self.indent(self.frames.len());
+        }
+        self.out.extend_from_slice(b"</");
+        self.out.extend_from_slice(&self.names[name]);
+        self.out.push(b'>');
+    }
+
+    /// Ends what is open, and the document.
+    pub fn finish(mut self) {
+        while !self.frames.is_empty() {
+            self.end_element();
+        }
+        if self.options.method == Method::Xml {
+            self.start();
+        }
+        if self.options.indent && self.options.method != Method::Text && self.out.last().is_some_and(|&b| b != b'\n') {
+            self.out.push(b'\n');
+        }
+        self.output.encode(self.out, self.from);
+    }
+}
+
+pub(crate) fn push_comment(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(b"<!--");
+    if text.contains("--") || text.ends_with('-') {
+        let mut last = 0;
+        for b in text.bytes() {
+            if b == b'-' && last == b'-' {
+                out.push(b' ');
+            }
+            out.push(b);
+            last = b;
+        }
+        if last == b'-' {
+            out.push(b' ');
+        }
+    } else {
+        out.extend_from_slice(text.as_bytes());
+    }
+    out.extend_from_slice(b"-->");
+}
+
+pub(crate) fn push_pi(out: &mut Vec<u8>, target: &str, data: &str) {
+    out.extend_from_slice(b"<?");
+    out.extend_from_slice(target.as_bytes());
+    if !data.is_empty() {
+        out.push(b' ');
+        if data.contains("?>") {
+            out.extend_from_slice(data.replace("?>", "? >").as_bytes());
+        } else {
+            out.extend_from_slice(data.as_bytes());
+        }
+    }
+    out.extend_from_slice(b"?>");
+}

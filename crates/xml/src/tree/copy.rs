@@ -1,0 +1,187 @@
+//! Copying from tree to tree.
+
+use super::{DETACHED, Document, NIL, Node, NodeId, NodeKind, SIDE};
+use crate::names::{NO_URI, PrefixId, UriId};
+
+/// Numbers of names, URIs and prefixes of one document in another, filled as they occur.
+#[derive(Default)]
+struct Map {
+    names: Vec<u32>,
+    uris: Vec<u32>,
+    prefixes: Vec<u32>,
+}
+
+fn mapped(table: &mut Vec<u32>, i: u32, make: impl FnOnce() -> u32) -> u32 {
+    let i = i as usize;
+    if i >= table.len() {
+        table.resize(i + 1, u32::MAX);
+    }
+    if table[i] == u32::MAX {
+        table[i] = make();
+    }
+    table[i]
+}
+
+impl Document {
+    /// Appends a deep copy of `node` of `other` to `parent`; the copy keeps the namespaces in scope at the original.
+    /// An attribute becomes (or replaces) one of `parent`. Of a document node its children are copied. Returns the
+    /// (first) copy, or `parent` when there was nothing to copy or no place for it.
+    pub fn copy_from(&mut self, parent: NodeId, other: &Document, node: NodeId) -> NodeId {
+        match other.kind(node) {
+            NodeKind::Attribute if self.kind(parent) == NodeKind::Element => {
+                return self.set_attribute(
+                    parent,
+                    other.prefix(node),
+                    other.namespace(node),
+                    other.local(node),
+                    other.text(node),
+                );
+            }
+            NodeKind::Text => return self.append_text(parent, other.text(node)),
+            NodeKind::Document => {
+                let mut first = None;
+                for child in other.children(node) {
+                    let copy = self.copy_from(parent, other, child);
+                    first.get_or_insert(copy);
+                }
+                return first.unwrap_or(parent);
+            }
+            _ => {}
+        }
+        if !matches!(self.kind(parent), NodeKind::Document | NodeKind::Element) || other.kind(node) == NodeKind::Attribute
+        {
+            return parent;
+        }
+        let mut map = Map::default();
+        let top = self.copy_node(parent, other, node, &mut map);
+        self.copy_scope(top, other, node, &mut map);
+        // The way down and up again, without recursion.
+        let (mut from, mut to) = (node, top);
+        'walk: loop {
+            if let Some(child) = other.first_child(from) {
+                from = child;
+            } else {
+                loop {
+                    if from == node {
+                        break 'walk;
+                    }
+                    if let Some(next) = other.next_sibling(from) {
+                        from = next;
+                        to = NodeId(self.node(to).parent);
+                        break;
+                    }
+                    from = NodeId(other.node(from).parent);
+                    to = NodeId(self.node(to).parent);
+                }
+            }
+            to = self.copy_node(to, other, from, &mut map);
+        }
+        top
+    }
+
+    /// Copies one node with its attributes and own namespace declarations, as last child of `parent`.
+    fn copy_node(&mut self, parent: NodeId, other: &Document, n: NodeId, map: &mut Map) -> NodeId {
+        self.note_append(parent);
+        let from = other.node(n);
+        let mut new = Node::new(from.kind, DETACHED);
+        if from.kind == NodeKind::Element {
+            self.map_name(&mut new, other, from, map);
+        } else {
+            (new.a, new.b) = self.store(other.value(from));
+            new.flags = SIDE;
+            if from.kind == NodeKind::ProcessingInstruction {
+                self.map_name(&mut new, other, from, map);
+            }
+        }
+        let copy = self.add(new);
+        self.link_copy(parent, copy);
+        if from.kind == NodeKind::Element {
+            for decl in other.declarations(n) {
+                let prefix = self.map_prefix(other, decl.prefix, map);
+                let uri = self.map_uri(other, decl.uri, map);
+                self.declare(copy, prefix, uri);
+            }
+            for a in other.attributes(n) {
+                let from = other.node(a);
+                let mut new = Node::new(NodeKind::Attribute, DETACHED);
+                self.map_name(&mut new, other, from, map);
+                (new.a, new.b) = self.store(other.value(from));
+                new.flags = SIDE | from.flags;
+                let attribute = self.add(new);
+                self.link_attribute(copy, attribute);
+            }
+        }
+        copy
+    }
+
+    fn link_copy(&mut self, parent: NodeId, n: NodeId) {
+        let first = self.node(parent).a;
+        self.nodes[n.index()].parent = parent.0;
+        if first == NIL {
+            self.nodes[parent.index()].a = n.0;
+            self.nodes[n.index()].prev = n.0;
+        } else {
+            let last = self.nodes[first as usize].prev;
+            self.nodes[last as usize].next = n.0;
+            self.nodes[n.index()].prev = last;
+            self.nodes[first as usize].prev = n.0;
+        }
+    }
+
+    fn map_name(&mut self, new: &mut Node, other: &Document, from: &Node, map: &mut Map) {
+        let uri = self.map_uri(other, other.names.uri_id_of(from.name), map);
+        let names = &mut self.names;
+        new.name = mapped(&mut map.names, from.name, || names.name(uri, other.names.local_of(from.name)));
+        new.prefix = self.map_prefix(other, from.prefix, map);
+    }
+
+    fn map_uri(&mut self, other: &Document, uri: UriId, map: &mut Map) -> UriId {
+        let names = &mut self.names;
+        mapped(&mut map.uris, uri, || names.uri(other.names.uri_str(uri)))
+    }
+
+    fn map_prefix(&mut self, other: &Document, prefix: PrefixId, map: &mut Map) -> PrefixId {
+        let names = &mut self.names;
+        mapped(&mut map.prefixes, u32::from(prefix), || u32::from(names.prefix(other.names.prefix_str(prefix))))
+            as PrefixId
+    }
+
+    /// Declares at the copy what is in scope at the original and not (or otherwise) at the copy's parent.
+    fn copy_scope(&mut self, copy: NodeId, other: &Document, original: NodeId, map: &mut Map) {
+        if self.kind(copy) != NodeKind::Element {
+            return;
+        }
+        let scope = other.scope(original);
+        let parent = self.node(copy).parent;
+        let mut default = NO_URI;
+        for (prefix, uri) in scope {
+            let prefix = self.map_prefix(other, prefix, map);
+            let uri = self.map_uri(other, uri, map);
+            if prefix == 0 {
+                default = uri;
+                continue;
+            }
+            self.declare_if_new(NodeId(parent), copy, prefix, uri);
+        }
+        self.declare_if_new(NodeId(parent), copy, 0, default);
+    }
+
+    fn declare_if_new(&mut self, parent: NodeId, n: NodeId, prefix: PrefixId, uri: UriId) {
+        let inherited = if parent.0 == DETACHED { None } else { self.binding(parent, prefix) };
+        if inherited.unwrap_or(NO_URI) != uri && !self.declarations(n).any(|d| d.prefix == prefix) {
+            self.declare(n, prefix, uri);
+        }
+    }
+
+    /// Declares at an element that is about to move what it has in scope from above.
+    pub(crate) fn keep_namespaces(&mut self, n: NodeId) {
+        if self.kind(n) != NodeKind::Element || self.parent(n).is_none() {
+            return;
+        }
+        for (prefix, uri) in self.scope(n) {
+            if (prefix != 0 || uri != NO_URI) && !self.declarations(n).any(|d| d.prefix == prefix) {
+                self.declare(n, prefix, uri);
+            }
+        }
+    }
+}

@@ -1,0 +1,533 @@
+//! The tree: one flat arena of 32-byte nodes in document order, names interned, text as slices of the input.
+//!
+//! Reading it allocates nothing. Writing to it never moves a node: ids stay valid, and [`Document::compare_order`]
+//! stays right.
+
+mod copy;
+mod mutate;
+mod order;
+mod walk;
+
+pub use walk::{Attributes, Children, Descendants, NamespaceDeclarations};
+
+use crate::error::Position;
+use crate::names::{NO_URI, NameId, Names, PrefixId, UriId};
+use bytes::Bytes;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+/// A node of one document. Ids compare in document order as long as the document is [`Document::is_ordered`].
+#[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct NodeId(pub(crate) u32);
+
+impl NodeId {
+    /// The number of the node, dense from 0 (the document node): an index for tables by node.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The node with number `index`; `None` past 4 Gi.
+    pub fn from_index(index: usize) -> Option<NodeId> {
+        u32::try_from(index).ok().map(NodeId)
+    }
+}
+
+/// The kinds of node.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum NodeKind {
+    /// The root of a tree: the document itself.
+    Document,
+    /// An element.
+    Element,
+    /// An attribute; its parent is its element, but it is no child of it. Stored right behind its element.
+    Attribute,
+    /// Text; never empty when parsed, and no two side by side.
+    Text,
+    /// A comment.
+    Comment,
+    /// A processing instruction; its local name is the target.
+    ProcessingInstruction,
+}
+
+/// No node: nothing links to the document node, so 0 is free. (A parent uses [`DETACHED`].)
+pub(crate) const NIL: u32 = 0;
+/// The parent of a node that has none.
+pub(crate) const DETACHED: u32 = u32::MAX;
+
+/// The value lies in `side`, not in `source`.
+pub(crate) const SIDE: u8 = 1;
+/// An attribute a DTD supplied.
+pub(crate) const DEFAULTED: u8 = 2;
+/// An attribute of type ID.
+pub(crate) const IS_ID: u8 = 4;
+/// The node was copied in a way that breaks no order but is no longer part of the tree.
+pub(crate) const COPY: u8 = 8;
+
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Node {
+    pub kind: NodeKind,
+    pub flags: u8,
+    pub prefix: PrefixId,
+    /// Elements, attributes: their name. Processing instructions: the target as a name in no namespace.
+    pub name: u32,
+    pub parent: u32,
+    /// The next sibling (of attributes: the next attribute), [`NIL`] for the last.
+    pub next: u32,
+    /// The previous sibling; of the first one: the last. One link serves both ends.
+    pub prev: u32,
+    /// Document, element: the first child. Others: where the value starts.
+    pub a: u32,
+    /// Element: the first attribute. Others: the length of the value.
+    pub b: u32,
+    /// Element: 1 + its first namespace declaration, 0 without.
+    pub ns: u32,
+}
+
+const _: () = assert!(std::mem::size_of::<Node>() == 32);
+
+impl Node {
+    pub(crate) fn new(kind: NodeKind, parent: u32) -> Node {
+        Node { kind, flags: 0, prefix: 0, name: 0, parent, next: NIL, prev: NIL, a: 0, b: 0, ns: 0 }
+    }
+}
+
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct NsDecl {
+    pub prefix: PrefixId,
+    pub uri: UriId,
+    /// 1 + the next declaration of the element, 0 for the last.
+    pub next: u32,
+}
+
+/// Where a node stands in its source, in bytes.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeSpan {
+    /// Start: of the start tag, of the attribute's name, of the text.
+    pub start: u32,
+    /// End (exclusive): of the start tag, of the attribute's name, of the text.
+    pub end: u32,
+    /// Attributes: start of the value inside the quotes.
+    pub value_start: u32,
+    /// Attributes: end of the value inside the quotes.
+    pub value_end: u32,
+}
+
+/// What a DTD said that outlives parsing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DtdFacts {
+    pub ids: HashMap<Box<str>, NodeId>,
+    /// Unparsed entities: name to (system identifier resolved against nothing, public identifier).
+    pub unparsed: HashMap<Box<str>, (String, Option<String>)>,
+    pub name: String,
+    pub public_id: Option<String>,
+    pub system_id: Option<String>,
+}
+
+/// A document: a tree of nodes below the document node [`Document::ROOT`], and any detached trees beside it.
+#[derive(Clone, Debug)]
+pub struct Document {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) names: Names,
+    /// The input; checked UTF-8 as far as nodes refer to it.
+    pub(crate) source: Bytes,
+    /// Values that are no slice of the input.
+    pub(crate) side: String,
+    pub(crate) ns: Vec<NsDecl>,
+    /// Parallel to `nodes`, when positions are kept.
+    pub(crate) spans: Vec<NodeSpan>,
+    /// Where lines start, when positions are kept.
+    pub(crate) lines: Vec<u32>,
+    pub(crate) dtd: Option<Box<DtdFacts>>,
+    pub(crate) base_uri: Option<Arc<str>>,
+    /// Ids no longer ascend in document order.
+    pub(crate) unordered: bool,
+    /// Nodes have been detached (and may lie between the others).
+    pub(crate) holes: bool,
+    /// The place of each node in document order; built when first asked for in an unordered document.
+    pub(crate) order: OnceLock<Vec<u32>>,
+}
+
+impl Default for Document {
+    fn default() -> Document {
+        Document::new()
+    }
+}
+
+impl Document {
+    /// The document node.
+    pub const ROOT: NodeId = NodeId(0);
+
+    /// An empty document: only its document node.
+    pub fn new() -> Document {
+        Document {
+            nodes: vec![Node::new(NodeKind::Document, DETACHED)],
+            names: Names::default(),
+            source: Bytes::new(),
+            side: String::new(),
+            ns: Vec::new(),
+            spans: Vec::new(),
+            lines: Vec::new(),
+            dtd: None,
+            base_uri: None,
+            unordered: false,
+            holes: false,
+            order: OnceLock::new(),
+        }
+    }
+
+    /// Makes the document empty and keeps its memory for the next one. All ids of nodes and names are void.
+    pub fn clear(&mut self) {
+        self.nodes.clear();
+        self.nodes.push(Node::new(NodeKind::Document, DETACHED));
+        self.names.trim();
+        self.source = Bytes::new();
+        self.side.clear();
+        self.ns.clear();
+        self.spans.clear();
+        self.lines.clear();
+        self.dtd = None;
+        self.base_uri = None;
+        self.unordered = false;
+        self.holes = false;
+        self.order = OnceLock::new();
+    }
+
+    /// The number of nodes, detached ones included: ids are below it.
+    pub fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The number of expanded names: [`NameId::index`] is below it.
+    pub fn name_count(&self) -> usize {
+        self.names.len()
+    }
+
+    /// The bytes the document holds.
+    pub fn memory(&self) -> usize {
+        self.nodes.capacity() * 32 + self.source.len() + self.side.capacity() + self.ns.capacity() * 12
+    }
+
+    /// The base URI given when it was parsed.
+    pub fn base_uri(&self) -> Option<&str> {
+        self.base_uri.as_deref()
+    }
+
+    #[inline(always)]
+    pub(crate) fn node(&self, n: NodeId) -> &Node {
+        &self.nodes[n.0 as usize]
+    }
+
+    /// The kind of the node.
+    #[inline]
+    pub fn kind(&self, n: NodeId) -> NodeKind {
+        self.node(n).kind
+    }
+
+    /// The parent; of an attribute its element; `None` for a document node and what is detached.
+    #[inline]
+    pub fn parent(&self, n: NodeId) -> Option<NodeId> {
+        let parent = self.node(n).parent;
+        (parent != DETACHED).then_some(NodeId(parent))
+    }
+
+    /// The first child.
+    #[inline]
+    pub fn first_child(&self, n: NodeId) -> Option<NodeId> {
+        let node = self.node(n);
+        (matches!(node.kind, NodeKind::Document | NodeKind::Element) && node.a != NIL).then_some(NodeId(node.a))
+    }
+
+    /// The last child.
+    #[inline]
+    pub fn last_child(&self, n: NodeId) -> Option<NodeId> {
+        self.first_child(n).map(|first| NodeId(self.node(first).prev))
+    }
+
+    /// The next sibling; attributes have none.
+    #[inline]
+    pub fn next_sibling(&self, n: NodeId) -> Option<NodeId> {
+        let node = self.node(n);
+        (node.next != NIL && node.kind != NodeKind::Attribute).then_some(NodeId(node.next))
+    }
+
+    /// The previous sibling; attributes have none.
+    #[inline]
+    pub fn prev_sibling(&self, n: NodeId) -> Option<NodeId> {
+        let node = self.node(n);
+        if node.prev == NIL || node.kind == NodeKind::Attribute || self.nodes[node.prev as usize].next == NIL {
+            return None;
+        }
+        Some(NodeId(node.prev))
+    }
+
+    /// The outermost element.
+    pub fn document_element(&self) -> Option<NodeId> {
+        self.children(Document::ROOT).find(|&n| self.kind(n) == NodeKind::Element)
+    }
+
+    /// The expanded name of an element, an attribute, or (target, no namespace) a processing instruction.
+    #[inline]
+    pub fn name_id(&self, n: NodeId) -> Option<NameId> {
+        let node = self.node(n);
+        matches!(node.kind, NodeKind::Element | NodeKind::Attribute | NodeKind::ProcessingInstruction)
+            .then_some(NameId(node.name))
+    }
+
+    /// The local name; of a processing instruction its target; `""` for what has none.
+    #[inline]
+    pub fn local(&self, n: NodeId) -> &str {
+        self.name_id(n).map_or("", |name| self.names.local_of(name.0))
+    }
+
+    /// The namespace URI, `""` for none.
+    #[inline]
+    pub fn namespace(&self, n: NodeId) -> &str {
+        self.name_id(n).map_or("", |name| self.names.uri_str(self.names.uri_id_of(name.0)))
+    }
+
+    /// The prefix as written, `""` for none.
+    #[inline]
+    pub fn prefix(&self, n: NodeId) -> &str {
+        self.names.prefix_str(self.node(n).prefix)
+    }
+
+    /// The name as written.
+    pub fn qname(&self, n: NodeId) -> Cow<'_, str> {
+        match self.node(n).prefix {
+            0 => Cow::Borrowed(self.local(n)),
+            prefix => Cow::Owned(format!("{}:{}", self.names.prefix_str(prefix), self.local(n))),
+        }
+    }
+
+    /// The id of an expanded name; `None` when the document has no such name anywhere.
+    pub fn find_name(&self, namespace: &str, local: &str) -> Option<NameId> {
+        self.names.find_name(namespace, local)
+    }
+
+    /// The id of an expanded name, new when the document does not have it yet.
+    pub fn intern_name(&mut self, namespace: &str, local: &str) -> NameId {
+        let uri = self.names.uri(namespace);
+        NameId(self.names.name(uri, local))
+    }
+
+    /// The local name of `name`.
+    pub fn name_local(&self, name: NameId) -> &str {
+        self.names.local_of(name.0)
+    }
+
+    /// The namespace URI of `name`, `""` for none.
+    pub fn name_namespace(&self, name: NameId) -> &str {
+        self.names.uri_str(self.names.uri_id_of(name.0))
+    }
+
+    /// Whether `n` is an element with this expanded name.
+    pub fn is_element(&self, n: NodeId, namespace: &str, local: &str) -> bool {
+        self.kind(n) == NodeKind::Element && self.local(n) == local && self.namespace(n) == namespace
+    }
+
+    /// The value of the attribute of `n` with this expanded name.
+    pub fn attribute(&self, n: NodeId, namespace: &str, local: &str) -> Option<&str> {
+        self.attribute_node(n, namespace, local).map(|a| self.text(a))
+    }
+
+    /// The attribute of `n` with this expanded name.
+    pub fn attribute_node(&self, n: NodeId, namespace: &str, local: &str) -> Option<NodeId> {
+        self.attributes(n).find(|&a| self.local(a) == local && self.namespace(a) == namespace)
+    }
+
+    /// The attribute of `n` with this name: the fast way.
+    pub fn attribute_by_name(&self, n: NodeId, name: NameId) -> Option<NodeId> {
+        self.attributes(n).find(|&a| self.node(a).name == name.0)
+    }
+
+    /// Whether the attribute `n` was supplied by a DTD.
+    pub fn is_defaulted(&self, n: NodeId) -> bool {
+        let node = self.node(n);
+        node.kind == NodeKind::Attribute && node.flags & DEFAULTED != 0
+    }
+
+    /// The namespace a prefix (`""`: the default namespace) is bound to at `n`. `None`: not declared; the default
+    /// namespace undeclared gives `None` too.
+    pub fn lookup_prefix(&self, n: NodeId, prefix: &str) -> Option<&str> {
+        match prefix {
+            "xml" => return Some(crate::XML_NS),
+            "xmlns" => return Some(crate::XMLNS_NS),
+            _ => {}
+        }
+        let uri = self.binding(n, self.names.find_prefix(prefix)?)?;
+        (uri != NO_URI).then(|| self.names.uri_str(uri))
+    }
+
+    /// What `prefix` is bound to at `n`: by the declarations, and by the names of elements made without any.
+    pub(crate) fn binding(&self, n: NodeId, prefix: PrefixId) -> Option<UriId> {
+        let mut at = Some(n);
+        while let Some(n) = at {
+            let node = self.node(n);
+            if node.kind == NodeKind::Element {
+                if let Some(decl) = self.declarations(n).find(|d| d.prefix == prefix) {
+                    return Some(decl.uri);
+                }
+                if node.prefix == prefix {
+                    return Some(self.names.uri_id_of(node.name));
+                }
+            }
+            at = self.parent(n);
+        }
+        None
+    }
+
+    /// A prefix bound to `uri` at `n` (`Some("")`: it is the default namespace).
+    pub fn prefix_for(&self, n: NodeId, uri: &str) -> Option<&str> {
+        self.in_scope_namespaces(n).into_iter().find(|(_, u)| *u == uri).map(|(p, _)| p)
+    }
+
+    /// The namespaces in scope at the element `n`, as (prefix, URI): without `xml`, and without the default
+    /// namespace where there is none. Nearest declarations first.
+    pub fn in_scope_namespaces(&self, n: NodeId) -> Vec<(&str, &str)> {
+        let bound = self.scope(n);
+        let used = bound.into_iter().filter(|b| b.1 != NO_URI);
+        used.map(|(p, u)| (self.names.prefix_str(p), self.names.uri_str(u))).collect()
+    }
+
+    pub(crate) fn scope(&self, n: NodeId) -> Vec<(PrefixId, UriId)> {
+        let mut bound: Vec<(PrefixId, UriId)> = Vec::new();
+        let mut at = Some(n);
+        while let Some(n) = at {
+            let node = self.node(n);
+            if node.kind == NodeKind::Element {
+                let own = (node.prefix, self.names.uri_id_of(node.name));
+                for (prefix, uri) in self.declarations(n).map(|d| (d.prefix, d.uri)).chain([own]) {
+                    if prefix != crate::names::XML_PREFIX && !bound.iter().any(|b| b.0 == prefix) {
+                        bound.push((prefix, uri));
+                    }
+                }
+            }
+            at = self.parent(n);
+        }
+        bound
+    }
+
+    /// The value of text, an attribute, a comment or a processing instruction; `""` for the others.
+    #[inline]
+    pub fn text(&self, n: NodeId) -> &str {
+        let node = self.node(n);
+        if matches!(node.kind, NodeKind::Document | NodeKind::Element) {
+            return "";
+        }
+        self.value(node)
+    }
+
+    #[inline(always)]
+    pub(crate) fn value(&self, node: &Node) -> &str {
+        let range = node.a as usize..(node.a + node.b) as usize;
+        if node.flags & SIDE != 0 { &self.side[range] } else { crate::lex::text(&self.source[range]) }
+    }
+
+    /// The string value (XPath 1.0, 5): of an element or the document all text in it, put together.
+    pub fn string_value(&self, n: NodeId) -> Cow<'_, str> {
+        if !matches!(self.kind(n), NodeKind::Document | NodeKind::Element) {
+            return Cow::Borrowed(self.text(n));
+        }
+        let mut texts = self.descendants(n).filter(|&d| self.kind(d) == NodeKind::Text).map(|d| self.text(d));
+        let Some(first) = texts.next() else { return Cow::Borrowed("") };
+        let Some(second) = texts.next() else { return Cow::Borrowed(first) };
+        let mut all = String::with_capacity(first.len() + second.len() + 64);
+        all.push_str(first);
+        all.push_str(second);
+        texts.for_each(|t| all.push_str(t));
+        Cow::Owned(all)
+    }
+
+    /// Appends the string value of `n` to `out`.
+    pub fn push_string_value(&self, n: NodeId, out: &mut String) {
+        if !matches!(self.kind(n), NodeKind::Document | NodeKind::Element) {
+            out.push_str(self.text(n));
+            return;
+        }
+        for d in self.descendants(n) {
+            if self.kind(d) == NodeKind::Text {
+                out.push_str(self.text(d));
+            }
+        }
+    }
+
+    /// Where the node starts; `None` where positions are not kept or the node was not parsed.
+    pub fn position(&self, n: NodeId) -> Option<Position> {
+        self.span(n).map(|span| self.locate(span.start as usize))
+    }
+
+    /// The source spans of the node, under the same conditions as [`Document::position`].
+    pub fn span(&self, n: NodeId) -> Option<NodeSpan> {
+        self.spans.get(n.index()).copied().filter(|s| s.end != 0)
+    }
+
+    /// Line and column of a byte offset of the source, where positions are kept.
+    pub fn locate(&self, offset: usize) -> Position {
+        let line = self.lines.partition_point(|&start| start as usize <= offset);
+        let start = if line == 0 { 0 } else { self.lines[line - 1] as usize };
+        let text = self.source.get(start..offset).unwrap_or_default();
+        let column = 1 + text.iter().filter(|&&b| b & 0xC0 != 0x80).count();
+        Position { line: line.max(1) as u32, column: column as u32, offset }
+    }
+
+    /// The source the spans count in.
+    pub fn source(&self) -> &Bytes {
+        &self.source
+    }
+
+    /// The element with an ID attribute of this value: types from the DTD (where it was read), and `xml:id`.
+    pub fn element_by_id(&self, id: &str) -> Option<NodeId> {
+        if let Some(dtd) = &self.dtd {
+            // The map remembers what was parsed; the tree may have changed since.
+            if let Some(&n) = dtd.ids.get(id)
+                && self.attributes(n).any(|a| self.node(a).flags & IS_ID != 0 && self.text(a) == id)
+                && self.is_attached(n)
+            {
+                return Some(n);
+            }
+        }
+        let xml_id = self.find_name(crate::XML_NS, "id")?;
+        self.descendants(Document::ROOT).find(|&n| {
+            self.attribute_by_name(n, xml_id).is_some_and(|a| self.text(a).trim_ascii() == id)
+        })
+    }
+
+    /// Whether the attribute `n` is of type ID (by the DTD, or as `xml:id`).
+    pub fn is_id(&self, n: NodeId) -> bool {
+        let node = self.node(n);
+        node.kind == NodeKind::Attribute
+            && (node.flags & IS_ID != 0 || (self.local(n) == "id" && self.namespace(n) == crate::XML_NS))
+    }
+
+    /// System and public identifier of an unparsed entity, where the DTD was read.
+    pub fn unparsed_entity(&self, name: &str) -> Option<(&str, Option<&str>)> {
+        let (system, public) = self.dtd.as_ref()?.unparsed.get(name)?;
+        Some((system, public.as_deref()))
+    }
+
+    /// Name, public and system identifier of the document type declaration, where it was read.
+    pub fn doctype(&self) -> Option<(&str, Option<&str>, Option<&str>)> {
+        let dtd = self.dtd.as_ref()?;
+        Some((&dtd.name, dtd.public_id.as_deref(), dtd.system_id.as_deref()))
+    }
+
+    /// Whether `n` belongs to the tree of the document node.
+    pub fn is_attached(&self, n: NodeId) -> bool {
+        self.root_of(n) == Document::ROOT
+    }
+
+    /// The topmost node of the tree `n` belongs to.
+    pub fn root_of(&self, n: NodeId) -> NodeId {
+        let mut at = n;
+        while let Some(parent) = self.parent(at) {
+            at = parent;
+        }
+        at
+    }
+}
+
+#[cfg(test)]
+mod tests;

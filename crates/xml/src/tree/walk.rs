@@ -1,0 +1,151 @@
+//! Iterators over the tree.
+
+use super::{Document, NIL, NodeId, NodeKind, NsDecl};
+
+/// The children of a node, see [`Document::children`].
+#[derive(Clone, Debug)]
+pub struct Children<'a> {
+    doc: &'a Document,
+    next: Option<NodeId>,
+}
+
+impl Iterator for Children<'_> {
+    type Item = NodeId;
+    #[inline]
+    fn next(&mut self) -> Option<NodeId> {
+        let n = self.next?;
+        self.next = self.doc.next_sibling(n);
+        Some(n)
+    }
+}
+
+/// The descendants of a node, see [`Document::descendants`].
+#[derive(Clone, Debug)]
+pub struct Descendants<'a> {
+    doc: &'a Document,
+    top: NodeId,
+    next: Option<NodeId>,
+}
+
+impl Iterator for Descendants<'_> {
+    type Item = NodeId;
+    #[inline]
+    fn next(&mut self) -> Option<NodeId> {
+        let n = self.next?;
+        self.next = self.doc.following_in(n, self.top);
+        Some(n)
+    }
+}
+
+/// The attributes of an element, see [`Document::attributes`].
+#[derive(Clone, Debug)]
+pub struct Attributes<'a> {
+    doc: &'a Document,
+    next: u32,
+}
+
+impl Iterator for Attributes<'_> {
+    type Item = NodeId;
+    #[inline]
+    fn next(&mut self) -> Option<NodeId> {
+        if self.next == NIL {
+            return None;
+        }
+        let n = self.next;
+        self.next = self.doc.nodes[n as usize].next;
+        Some(NodeId(n))
+    }
+}
+
+/// The namespace declarations of an element, see [`Document::namespace_declarations`].
+#[derive(Clone, Debug)]
+pub struct NamespaceDeclarations<'a> {
+    doc: &'a Document,
+    next: u32,
+}
+
+impl<'a> Iterator for NamespaceDeclarations<'a> {
+    type Item = (&'a str, &'a str);
+    fn next(&mut self) -> Option<(&'a str, &'a str)> {
+        let decl = self.doc.ns.get((self.next as usize).checked_sub(1)?)?;
+        self.next = decl.next;
+        Some((self.doc.names.prefix_str(decl.prefix), self.doc.names.uri_str(decl.uri)))
+    }
+}
+
+impl Document {
+    /// The children of `n`, in order. Attributes are none.
+    #[inline]
+    pub fn children(&self, n: NodeId) -> Children<'_> {
+        Children { doc: self, next: self.first_child(n) }
+    }
+
+    /// What is below `n`, in document order, without `n` and without attributes.
+    #[inline]
+    pub fn descendants(&self, n: NodeId) -> Descendants<'_> {
+        Descendants { doc: self, top: n, next: self.first_child(n) }
+    }
+
+    /// The attributes of `n`, in order. Namespace declarations are none.
+    #[inline]
+    pub fn attributes(&self, n: NodeId) -> Attributes<'_> {
+        let node = self.node(n);
+        Attributes { doc: self, next: if node.kind == NodeKind::Element { node.b } else { NIL } }
+    }
+
+    /// The namespace declarations written at `n`, as (prefix, URI); `("", "")` undeclares the default namespace.
+    pub fn namespace_declarations(&self, n: NodeId) -> NamespaceDeclarations<'_> {
+        NamespaceDeclarations { doc: self, next: self.node(n).ns }
+    }
+
+    pub(crate) fn declarations(&self, n: NodeId) -> impl Iterator<Item = &NsDecl> {
+        let mut next = self.node(n).ns;
+        std::iter::from_fn(move || {
+            let decl = self.ns.get((next as usize).checked_sub(1)?)?;
+            next = decl.next;
+            Some(decl)
+        })
+    }
+
+    /// The node behind `n` in document order, below `top`: first child, else next sibling of it or its ancestors.
+    #[inline]
+    pub(crate) fn following_in(&self, n: NodeId, top: NodeId) -> Option<NodeId> {
+        if let Some(child) = self.first_child(n) {
+            return Some(child);
+        }
+        self.after_subtree(n, top)
+    }
+
+    /// The node behind everything in `n`, below `top`.
+    #[inline]
+    pub(crate) fn after_subtree(&self, n: NodeId, top: NodeId) -> Option<NodeId> {
+        let mut at = n;
+        loop {
+            if at == top {
+                return None;
+            }
+            if let Some(next) = self.next_sibling(at) {
+                return Some(next);
+            }
+            at = self.parent(at)?;
+        }
+    }
+
+    /// Where the subtree of `n` ends in an [`Document::is_dense`] document: everything with an id above that of `n`
+    /// and below the answer is in it, attributes included.
+    pub fn subtree_end(&self, n: NodeId) -> NodeId {
+        if self.kind(n) == NodeKind::Attribute {
+            return NodeId(n.0 + 1);
+        }
+        let mut at = n;
+        loop {
+            if let Some(next) = self.next_sibling(at) {
+                return next;
+            }
+            match self.parent(at) {
+                Some(parent) => at = parent,
+                None => return NodeId(self.nodes.len() as u32),
+            }
+        }
+    }
+}
