@@ -1,1 +1,38 @@
-//! Synapse configuration XML to a typed model, every node with its span
+//! Synapse configuration XML as a typed model, every node with its span.
+//!
+//! [`load`] reads a file, a configuration directory or a WSO2 home into a [`Configuration`]. What it finds
+//! wrong is a diagnostic with the place; a faulty artifact is left out and listed, the others stay.
+//!
+//! Sequence bodies stay lists of [`Element`], expressions stay strings with their place and namespaces: the
+//! crates that run them compile them. [`read`] has what they need to report problems the same way.
+
+#![forbid(unsafe_code)]
+
+mod artifacts;
+mod configuration;
+mod element;
+pub mod endpoint;
+mod inject;
+mod layout;
+mod load;
+mod parameter;
+mod parse;
+pub mod read;
+mod references;
+mod value;
+
+pub use artifacts::{
+    Api, ApiVersion, EndpointTemplate, Entry, EventSource, Handler, Import, InboundEndpoint, LocalEntry,
+    Mapping, MessageProcessor, MessageStore, Method, Policy, PolicyDirection, PriorityExecutor,
+    ProcessorKind, Proxy, PublishWsdl, Queue, Registry, RegistryLayout, Resource, Scheme, Sequence,
+    SequenceRef, SequenceTemplate, StoreKind, Subscription, Target, TargetEndpoint, Task, TaskManager,
+    TaskProperty, Template, TemplateParameter, Transports, Trigger, WsdlSource,
+};
+pub use configuration::{ArtifactKind, Configuration, FaultyArtifact, Named};
+pub use element::{Attribute, Child, Element, Name, SYNAPSE, Scope, Text, XML_NAMESPACE};
+pub use endpoint::{Endpoint, EndpointKind};
+pub use inject::Injector;
+pub use load::{LoadOptions, Loaded, load, load_text};
+pub use parameter::{Parameter, ParameterValue};
+pub use parse::parse;
+pub use value::{Expression, Key, Spanned, Value};

@@ -1,0 +1,164 @@
+//! `<localEntry>`: XML, text or a file under a key.
+
+use super::Reading;
+use crate::element::{Child, Element};
+use crate::read::{self, Shape};
+use crate::value::Key;
+use diagnostics::{Diagnostic, FileId, SourceMap, Span};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// An entry of the local registry.
+#[derive(Clone, Debug)]
+pub struct LocalEntry {
+    /// Its key.
+    pub key: Key,
+    /// What it holds.
+    pub value: Entry,
+    /// The file that it was loaded from; imports in it are relative to this one.
+    pub origin: Option<PathBuf>,
+    /// The documentation.
+    pub description: Option<String>,
+    /// The whole element.
+    pub span: Span,
+}
+
+/// The content of a [`LocalEntry`].
+#[derive(Clone, Debug)]
+pub enum Entry {
+    /// XML, written in place.
+    Xml(Element),
+    /// Trimmed text.
+    Text(Arc<str>),
+    /// The bytes of a file: XML or anything else.
+    File(Arc<[u8]>),
+}
+
+impl LocalEntry {
+    /// The content as bytes; XML stands alone, with the namespaces in scope declared.
+    pub fn bytes(&self) -> Vec<u8> {
+        match &self.value {
+            Entry::Xml(element) => element.to_xml_in_scope().into_bytes(),
+            Entry::Text(text) => text.as_bytes().to_vec(),
+            Entry::File(bytes) => bytes.to_vec(),
+        }
+    }
+
+    /// The content as an element, if it is XML. That of a file has spans in `file`.
+    pub fn element(&self, file: FileId) -> Option<Element> {
+        match &self.value {
+            Entry::Xml(element) => Some(element.clone()),
+            Entry::Text(_) => None,
+            Entry::File(bytes) => crate::parse::parse(file, &String::from_utf8_lossy(bytes)).ok(),
+        }
+    }
+
+    pub(crate) fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<LocalEntry> {
+        const SHAPE: Shape = Shape { attributes: &["key", "src", "description"], elements: &[] };
+        SHAPE.check_attributes(element, reading.diagnostics);
+        let key = read::required(element, "key", reading.diagnostics)?;
+        let (value, origin) = match read::optional(element, "src") {
+            Some(src) => {
+                let path = local_path(&src, reading)?;
+                match std::fs::read(&path) {
+                    Ok(bytes) => (Entry::File(bytes.into()), Some(path)),
+                    Err(error) => {
+                        reading.diagnostics.push(
+                            Diagnostic::error(
+                                "unreadable-source",
+                                format!("`{}` cannot be read", path.display()),
+                            )
+                            .at(src.span, error.to_string()),
+                        );
+                        return None;
+                    }
+                }
+            }
+            None => (inline(element), None),
+        };
+        Some(LocalEntry {
+            key,
+            value,
+            origin,
+            description: super::description(element),
+            span: element.span(),
+        })
+    }
+}
+
+/// The first element beside the description, else the text.
+fn inline(element: &Element) -> Entry {
+    if let Some(xml) = element.elements().find(|child| !child.is("description")) {
+        return Entry::Xml(xml.clone());
+    }
+    let text: String = element
+        .children()
+        .iter()
+        .filter_map(|child| match child {
+            Child::Text(text) => Some(&*text.value),
+            _ => None,
+        })
+        .collect();
+    Entry::Text(Arc::from(text.trim()))
+}
+
+/// The file of a `src`: a `file:` URL or a path, relative to the configuration's root. Never the network.
+fn local_path(src: &Key, reading: &mut Reading<'_>) -> Option<PathBuf> {
+    match file_path(src, reading.root) {
+        Some(path) => Some(path),
+        None => {
+            reading.diagnostics.push(
+                Diagnostic::error("remote-source", "local entries are not loaded over the network")
+                    .at(src.span, "only file: URLs and paths")
+                    .help("put a copy beside the configuration and name it: src=\"file:NAME\""),
+            );
+            None
+        }
+    }
+}
+
+/// The path of a `file:` URL or of a plain path, relative to `root`; `None` for any other URL.
+pub(crate) fn file_path(url: &str, root: &Path) -> Option<PathBuf> {
+    let path = match url.strip_prefix("file:") {
+        // file:relative, file:/absolute, file:///absolute
+        Some(rest) => percent_decoded(rest.strip_prefix("//").unwrap_or(rest)),
+        None if url.contains("://") => return None,
+        None => url.to_owned(),
+    };
+    let path = Path::new(&path);
+    let below = root.join(path.strip_prefix("/").unwrap_or(path));
+    // An absolute path that does not exist may be meant relative to the configuration.
+    Some(if path.is_absolute() && (path.exists() || !below.exists()) { path.to_owned() } else { below })
+}
+
+fn percent_decoded(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let hex = |at: usize| bytes.get(at).and_then(|byte| (*byte as char).to_digit(16));
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        match (bytes[at], hex(at + 1), hex(at + 2)) {
+            (b'%', Some(high), Some(low)) => {
+                out.push((high * 16 + low) as u8);
+                at += 3;
+            }
+            (byte, ..) => {
+                out.push(byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+impl LocalEntry {
+    /// A file id for the content of an entry that came from a file, else the file of the configuration.
+    pub fn source(&self, sources: &mut SourceMap) -> FileId {
+        match (&self.value, &self.origin) {
+            (Entry::File(bytes), Some(path)) => {
+                sources.add(path.display().to_string(), String::from_utf8_lossy(bytes))
+            }
+            _ => self.span.file,
+        }
+    }
+}

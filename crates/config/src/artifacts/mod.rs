@@ -1,0 +1,49 @@
+//! One module per kind of artifact: its struct, its shape, its rules.
+
+mod api;
+mod event_source;
+mod executor;
+mod inbound;
+mod local_entry;
+mod message_processor;
+mod message_store;
+mod proxy;
+mod registry;
+mod sequence;
+mod task;
+mod template;
+
+pub use api::{Api, ApiVersion, Handler, Mapping, Method, Resource, Scheme};
+pub use event_source::{EventSource, Subscription};
+pub use executor::{PriorityExecutor, Queue};
+pub use inbound::InboundEndpoint;
+pub use local_entry::{Entry, LocalEntry};
+pub use message_processor::{MessageProcessor, ProcessorKind};
+pub use message_store::{MessageStore, StoreKind};
+pub use proxy::{
+    Policy, PolicyDirection, Proxy, PublishWsdl, Target, TargetEndpoint, Transports, WsdlSource,
+};
+pub use registry::{Import, Registry, RegistryLayout, TaskManager};
+pub use sequence::{Sequence, SequenceRef};
+pub use task::{Task, TaskProperty, Trigger};
+pub use template::{EndpointTemplate, SequenceTemplate, Template, TemplateParameter};
+
+use crate::element::Element;
+use crate::inject::Injector;
+use diagnostics::Diagnostics;
+use std::path::Path;
+
+/// What the readers of artifacts share.
+pub(crate) struct Reading<'a> {
+    pub diagnostics: &'a mut Diagnostics,
+    pub injector: &'a Injector,
+    /// The root of the configuration.
+    pub root: &'a Path,
+}
+
+/// The documentation of an artifact: `<description>` or the attribute.
+fn description(element: &Element) -> Option<String> {
+    crate::read::child_text(element, "description")
+        .map(|key| key.value)
+        .or_else(|| crate::read::optional_text(element, "description"))
+}

@@ -1,0 +1,207 @@
+//! `<registry>`, `<taskManager>` and `<import>`: where resources come from, what runs tasks, which libraries
+//! are in use.
+
+use super::Reading;
+use super::local_entry::file_path;
+use crate::element::Element;
+use crate::parameter::{self, Parameter};
+use crate::read::{self, Shape};
+use crate::value::Key;
+use diagnostics::{Diagnostic, Span};
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+/// The registry: files below one directory.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    /// The provider's Java class as written; `None`: the configuration has no `<registry>`.
+    pub provider: Option<Key>,
+    /// Its parameters.
+    pub parameters: Vec<Parameter>,
+    /// The directory; `None` when the registry is on the network, which is not supported.
+    pub root: Option<PathBuf>,
+    /// How keys become paths.
+    pub layout: RegistryLayout,
+    /// How long a resource is used without looking again; `None`: for ever.
+    pub cachable: Option<Duration>,
+    /// The whole element.
+    pub span: Span,
+}
+
+/// How the keys of a [`Registry`] become paths below its root.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum RegistryLayout {
+    /// The key is the path (Synapse's URL registry).
+    Plain,
+    /// `conf:` is `config/`, `gov:` and no prefix are `governance/`, `local:` is `local/` (WSO2).
+    Prefixed,
+}
+
+impl Registry {
+    /// The registry of a configuration without `<registry>`: WSO2's layout in `root`.
+    pub(crate) fn beside(root: PathBuf) -> Registry {
+        Registry {
+            provider: None,
+            parameters: Vec::new(),
+            root: Some(root),
+            layout: RegistryLayout::Prefixed,
+            cachable: Some(Duration::ZERO),
+            span: Span::BUILT_IN,
+        }
+    }
+
+    pub(crate) fn parse(
+        element: &Element,
+        default_root: &Path,
+        reading: &mut Reading<'_>,
+    ) -> Option<Registry> {
+        const SHAPE: Shape =
+            Shape { attributes: &["provider", "description"], elements: &["parameter", "description"] };
+        SHAPE.check(element, reading.diagnostics);
+        let provider = read::required(element, "provider", reading.diagnostics)?;
+        let parameters = Parameter::children(element, reading.injector, reading.diagnostics);
+        let layout = match provider.rsplit('.').next() {
+            Some("SimpleURLRegistry") => RegistryLayout::Plain,
+            _ => RegistryLayout::Prefixed,
+        };
+        let default = match layout {
+            RegistryLayout::Plain => Duration::from_millis(1500),
+            RegistryLayout::Prefixed => Duration::ZERO,
+        };
+        let written = ["root", "RegRoot", "localRegistry"]
+            .iter()
+            .find_map(|name| parameters.iter().find(|p| p.name == *name))
+            .filter(|p| p.value.text().is_some_and(|text| !text.is_empty()));
+        let root = match written {
+            None if layout == RegistryLayout::Plain => {
+                reading.diagnostics.push(
+                    Diagnostic::error("missing-parameter", "the registry needs the parameter `root`")
+                        .at(element.start_tag(), "`root` is missing"),
+                );
+                return None;
+            }
+            None => Some(default_root.to_owned()),
+            Some(parameter) => {
+                let root = file_path(parameter.value.text().unwrap_or_default(), reading.root);
+                if root.is_none() {
+                    reading.diagnostics.push(
+                        Diagnostic::warning("remote-source", "resources are not loaded over the network")
+                            .at(parameter.span, "every key of this registry will be unknown")
+                            .help("copy the resources into a directory and name it: file:registry/"),
+                    );
+                }
+                root
+            }
+        };
+        let cachable = match parameters.iter().find(|p| p.name == "cachableDuration") {
+            Some(Parameter { value: parameter::ParameterValue::Text(key), .. }) => {
+                let number = read::number::<i64>(
+                    key,
+                    "cachableDuration",
+                    "a number of milliseconds",
+                    reading.diagnostics,
+                );
+                number.map_or(Some(default), |ms| u64::try_from(ms).ok().map(Duration::from_millis))
+            }
+            _ => Some(default),
+        };
+        Some(Registry { provider: Some(provider), parameters, root, layout, cachable, span: element.span() })
+    }
+
+    /// The file of a key; `None` when there is none or when it would be outside of the root.
+    pub fn path(&self, key: &str) -> Option<PathBuf> {
+        let root = self.root.as_ref()?;
+        let candidates = match self.layout {
+            RegistryLayout::Prefixed => vec![prefixed(key), key.to_owned()],
+            RegistryLayout::Plain => vec![key.to_owned(), prefixed(key)],
+        };
+        candidates.iter().find_map(|relative| below(root, relative))
+    }
+
+    /// The content of a resource; `None` when there is none (or a directory).
+    pub fn read(&self, key: &str) -> io::Result<Option<Vec<u8>>> {
+        match self.path(key) {
+            Some(path) if path.is_file() => std::fs::read(path).map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// The path of a key by WSO2's prefixes, and by the absolute paths that archives use.
+fn prefixed(key: &str) -> String {
+    const ROOTS: [(&str, &str); 8] = [
+        ("conf:", "config/"),
+        ("gov:", "governance/"),
+        ("local:", "local/"),
+        ("resources:", "governance/mi-resources/"),
+        ("/_system/config/", "config/"),
+        ("/_system/governance/", "governance/"),
+        ("/_system/local/", "local/"),
+        ("", "governance/"),
+    ];
+    ROOTS
+        .iter()
+        .find_map(|(prefix, directory)| {
+            let rest = key.strip_prefix(prefix)?;
+            Some(format!("{directory}{}", rest.strip_prefix('/').unwrap_or(rest)))
+        })
+        .unwrap_or_default()
+}
+
+/// An existing path below `root`, also after links are followed.
+fn below(root: &Path, relative: &str) -> Option<PathBuf> {
+    let relative = Path::new(relative.trim_start_matches('/'));
+    if relative.components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
+        return None;
+    }
+    let real_root = root.canonicalize().ok()?;
+    let path = root.join(relative);
+    path.canonicalize().ok().filter(|real| real.starts_with(&real_root)).map(|_| path)
+}
+
+/// `<taskManager>`; accepted, there is one.
+#[derive(Clone, Debug)]
+pub struct TaskManager {
+    /// The provider's Java class.
+    pub provider: Key,
+    /// Its parameters.
+    pub parameters: Vec<Parameter>,
+    /// The whole element.
+    pub span: Span,
+}
+
+impl TaskManager {
+    pub(crate) fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<TaskManager> {
+        const SHAPE: Shape =
+            Shape { attributes: &["provider", "description"], elements: &["parameter", "description"] };
+        SHAPE.check(element, reading.diagnostics);
+        let parameters = Parameter::children(element, reading.injector, reading.diagnostics);
+        let provider = read::required(element, "provider", reading.diagnostics)?;
+        Some(TaskManager { provider, parameters, span: element.span() })
+    }
+}
+
+/// `<import>`: a library in use.
+#[derive(Clone, Debug)]
+pub struct Import {
+    /// The library.
+    pub name: Key,
+    /// Its package.
+    pub package: Key,
+    /// Whether its operations can be used: `status="enabled"`.
+    pub enabled: bool,
+    /// The whole element.
+    pub span: Span,
+}
+
+impl Import {
+    pub(crate) fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<Import> {
+        const SHAPE: Shape = Shape { attributes: &["name", "package", "status"], elements: &[] };
+        SHAPE.check(element, reading.diagnostics);
+        let name = read::required(element, "name", reading.diagnostics);
+        let package = read::required(element, "package", reading.diagnostics);
+        let enabled = element.attr("status") == Some("enabled");
+        Some(Import { name: name?, package: package?, enabled, span: element.span() })
+    }
+}

@@ -1,0 +1,414 @@
+//! The spanned element tree: configuration XML as the compilers downstream see it.
+//!
+//! Sequence bodies stay lists of [`Element`]; whoever compiles them finds name, attributes, children, the
+//! namespaces in scope and the span of every part. Elements are immutable and shared: a clone is one
+//! reference count.
+
+use diagnostics::Span;
+use std::fmt;
+use std::sync::Arc;
+
+/// The namespace of every Synapse element.
+pub const SYNAPSE: &str = "http://ws.apache.org/ns/synapse";
+
+/// The namespace bound to the prefix `xml`.
+pub const XML_NAMESPACE: &str = "http://www.w3.org/XML/1998/namespace";
+
+/// An expanded name with the prefix it was written with.
+#[derive(Clone, Debug)]
+pub struct Name {
+    /// Namespace URI, empty for none.
+    pub namespace: Arc<str>,
+    /// Prefix as written, empty for none.
+    pub prefix: Arc<str>,
+    /// Local part.
+    pub local: Arc<str>,
+}
+
+impl Name {
+    /// Whether this is the Synapse element `local`.
+    pub fn is_synapse(&self, local: &str) -> bool {
+        &*self.local == local && &*self.namespace == SYNAPSE
+    }
+}
+
+impl PartialEq for Name {
+    /// Names are equal whatever their prefix.
+    fn eq(&self, other: &Name) -> bool {
+        self.local == other.local && self.namespace == other.namespace
+    }
+}
+
+impl Eq for Name {}
+
+impl fmt::Display for Name {
+    /// The name as written: `prefix:local`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.prefix.is_empty() {
+            write!(f, "{}:", self.prefix)?;
+        }
+        f.write_str(&self.local)
+    }
+}
+
+/// An attribute (never a namespace declaration: those are in the [`Scope`]).
+#[derive(Clone, Debug)]
+pub struct Attribute {
+    /// Its name.
+    pub name: Name,
+    /// Its value, references resolved.
+    pub value: Arc<str>,
+    /// The name as written.
+    pub name_span: Span,
+    /// The value as written, without the quotes.
+    pub value_span: Span,
+}
+
+/// Character data or a comment.
+#[derive(Clone, Debug)]
+pub struct Text {
+    /// The characters, references resolved.
+    pub value: Arc<str>,
+    /// The text as written, with the marks of comments and CDATA sections.
+    pub span: Span,
+}
+
+/// What stands between a start tag and its end tag.
+#[derive(Clone, Debug)]
+pub enum Child {
+    /// An element.
+    Element(Element),
+    /// Character data: one run, CDATA sections included.
+    Text(Text),
+    /// A comment; mediation engines keep it as documentation.
+    Comment(Text),
+}
+
+/// The namespaces in scope: a chain of declarations, shared by the elements that see the same ones.
+#[derive(Clone, Default)]
+pub struct Scope(Option<Arc<Declarations>>);
+
+struct Declarations {
+    /// `(prefix, uri)`; an empty prefix is the default namespace, an empty uri undeclares.
+    own: Vec<(Arc<str>, Arc<str>)>,
+    outer: Scope,
+}
+
+impl Scope {
+    /// No declarations.
+    pub fn new() -> Scope {
+        Scope::default()
+    }
+
+    /// This scope with the declarations of one more start tag.
+    #[must_use]
+    pub fn with(&self, own: Vec<(Arc<str>, Arc<str>)>) -> Scope {
+        if own.is_empty() {
+            self.clone()
+        } else {
+            Scope(Some(Arc::new(Declarations { own, outer: self.clone() })))
+        }
+    }
+
+    /// The URI bound to a prefix (`""`: the default namespace). `None` when unbound or undeclared.
+    pub fn lookup(&self, prefix: &str) -> Option<&str> {
+        if prefix == "xml" {
+            return Some(XML_NAMESPACE);
+        }
+        let mut scope = self;
+        while let Some(declarations) = &scope.0 {
+            if let Some((_, uri)) = declarations.own.iter().find(|(p, _)| &**p == prefix) {
+                return Some(&**uri).filter(|uri| !uri.is_empty());
+            }
+            scope = &declarations.outer;
+        }
+        None
+    }
+
+    /// Every binding in scope, `(prefix, uri)`, the nearest first, each prefix once.
+    pub fn bindings(&self) -> Vec<(&str, &str)> {
+        let mut seen: Vec<(&str, &str)> = Vec::new();
+        let mut scope = self;
+        while let Some(declarations) = &scope.0 {
+            for (prefix, uri) in &declarations.own {
+                if !seen.iter().any(|(p, _)| *p == &**prefix) {
+                    seen.push((prefix, uri));
+                }
+            }
+            scope = &declarations.outer;
+        }
+        seen.retain(|(_, uri)| !uri.is_empty());
+        seen
+    }
+}
+
+impl fmt::Debug for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.bindings()).finish()
+    }
+}
+
+/// An element; cheap to clone, `Send + Sync`.
+#[derive(Clone)]
+pub struct Element(Arc<ElementData>);
+
+/// The parts of an [`Element`], from which the reader builds it.
+pub(crate) struct ElementData {
+    pub name: Name,
+    pub attributes: Vec<Attribute>,
+    pub children: Vec<Child>,
+    /// With the declarations of this start tag.
+    pub scope: Scope,
+    /// Whether this start tag has declarations of its own (else the scope is that of the parent).
+    pub declares: bool,
+    pub name_span: Span,
+    pub start_tag: Span,
+    pub span: Span,
+}
+
+impl From<ElementData> for Element {
+    fn from(data: ElementData) -> Element {
+        Element(Arc::new(data))
+    }
+}
+
+impl Element {
+    /// An empty element that no text has.
+    pub(crate) fn synthetic(name: Name, scope: Scope) -> Element {
+        Element::from(ElementData {
+            name,
+            attributes: Vec::new(),
+            children: Vec::new(),
+            scope,
+            declares: false,
+            name_span: Span::BUILT_IN,
+            start_tag: Span::BUILT_IN,
+            span: Span::BUILT_IN,
+        })
+    }
+
+    /// Expanded name and prefix.
+    pub fn name(&self) -> &Name {
+        &self.0.name
+    }
+
+    /// Local part of the name.
+    pub fn local(&self) -> &str {
+        &self.0.name.local
+    }
+
+    /// Namespace URI, empty for none.
+    pub fn namespace(&self) -> &str {
+        &self.0.name.namespace
+    }
+
+    /// Whether this is the Synapse element `local`.
+    pub fn is(&self, local: &str) -> bool {
+        self.0.name.is_synapse(local)
+    }
+
+    /// The attributes as written, without namespace declarations.
+    pub fn attributes(&self) -> &[Attribute] {
+        &self.0.attributes
+    }
+
+    /// The attribute `local` in no namespace.
+    pub fn attribute(&self, local: &str) -> Option<&Attribute> {
+        self.0.attributes.iter().find(|a| &*a.name.local == local && a.name.namespace.is_empty())
+    }
+
+    /// The value of the attribute `local` in no namespace.
+    pub fn attr(&self, local: &str) -> Option<&str> {
+        self.attribute(local).map(|a| &*a.value)
+    }
+
+    /// Everything between the tags.
+    pub fn children(&self) -> &[Child] {
+        &self.0.children
+    }
+
+    /// The child elements.
+    pub fn elements(&self) -> impl DoubleEndedIterator<Item = &Element> {
+        self.0.children.iter().filter_map(|child| match child {
+            Child::Element(element) => Some(element),
+            _ => None,
+        })
+    }
+
+    /// The first child that is the Synapse element `local`.
+    pub fn child(&self, local: &str) -> Option<&Element> {
+        self.elements().find(|child| child.is(local))
+    }
+
+    /// Every child that is the Synapse element `local`.
+    pub fn children_named<'a>(&'a self, local: &'a str) -> impl DoubleEndedIterator<Item = &'a Element> + 'a {
+        self.elements().filter(move |child| child.is(local))
+    }
+
+    /// The character data directly in this element (not that of its children), joined.
+    pub fn text(&self) -> String {
+        let mut parts = self.texts();
+        let mut text = parts.next().map_or(String::new(), |text| text.value.to_string());
+        parts.for_each(|part| text.push_str(&part.value));
+        text
+    }
+
+    /// The span of the character data that is not blank, from the first to the last; else of the start tag.
+    pub fn text_span(&self) -> Span {
+        let mut texts = self.texts().filter(|text| !text.value.trim().is_empty());
+        match texts.next() {
+            Some(first) => first.span.to(texts.last().unwrap_or(first).span),
+            None => self.start_tag(),
+        }
+    }
+
+    fn texts(&self) -> impl Iterator<Item = &Text> {
+        self.0.children.iter().filter_map(|child| match child {
+            Child::Text(text) => Some(text),
+            _ => None,
+        })
+    }
+
+    /// The namespaces in scope inside the element.
+    pub fn scope(&self) -> &Scope {
+        &self.0.scope
+    }
+
+    /// The namespace bound to a prefix here.
+    pub fn lookup_prefix(&self, prefix: &str) -> Option<&str> {
+        self.0.scope.lookup(prefix)
+    }
+
+    /// The name in the start tag.
+    pub fn name_span(&self) -> Span {
+        self.0.name_span
+    }
+
+    /// The start tag, from `<` to `>`.
+    pub fn start_tag(&self) -> Span {
+        self.0.start_tag
+    }
+
+    /// The whole element, end tag included.
+    pub fn span(&self) -> Span {
+        self.0.span
+    }
+
+    /// The namespace declarations of this start tag, `(prefix, uri)`.
+    pub fn declarations(&self) -> &[(Arc<str>, Arc<str>)] {
+        match &self.0.scope.0 {
+            Some(declarations) if self.0.declares => &declarations.own,
+            _ => &[],
+        }
+    }
+
+    /// Serialised so that it stands alone: its own declarations, and those from further out that its names
+    /// need.
+    ///
+    /// Prefixes that occur only in text or attribute values are lost when declared further out; use
+    /// [`to_xml_in_scope`](Self::to_xml_in_scope) for content that holds such names (schemas, stylesheets).
+    pub fn to_xml(&self) -> String {
+        let mut out = String::new();
+        self.write(&mut out, self.declarations().to_vec(), &Scope::new());
+        out
+    }
+
+    /// Serialised so that it stands alone, with every namespace in scope declared.
+    pub fn to_xml_in_scope(&self) -> String {
+        let mut out = String::new();
+        let all = self.scope().bindings().into_iter().map(|(p, u)| (Arc::from(p), Arc::from(u))).collect();
+        self.write(&mut out, all, &Scope::new());
+        out
+    }
+
+    /// A copy whose attribute values and texts went through `replace` (`None` keeps them). Spans stay those of
+    /// the original. Used for endpoint templates.
+    #[must_use]
+    pub fn map_values(&self, replace: &dyn Fn(&str) -> Option<String>) -> Element {
+        let data = &self.0;
+        let mapped = |value: &Arc<str>| replace(value).map_or_else(|| value.clone(), Arc::from);
+        let child = |child: &Child| match child {
+            Child::Element(element) => Child::Element(element.map_values(replace)),
+            Child::Text(text) => Child::Text(Text { value: mapped(&text.value), span: text.span }),
+            Child::Comment(text) => Child::Comment(text.clone()),
+        };
+        Element::from(ElementData {
+            name: data.name.clone(),
+            attributes: data
+                .attributes
+                .iter()
+                .map(|a| Attribute { value: mapped(&a.value), ..a.clone() })
+                .collect(),
+            children: data.children.iter().map(child).collect(),
+            scope: data.scope.clone(),
+            declares: data.declares,
+            name_span: data.name_span,
+            start_tag: data.start_tag,
+            span: data.span,
+        })
+    }
+
+    /// Writes the element with the declarations `declare` and those that its names need besides; `outer` is
+    /// the scope that the output has at this point.
+    fn write(&self, out: &mut String, mut declare: Vec<(Arc<str>, Arc<str>)>, outer: &Scope) {
+        let data = &self.0;
+        let name = data.name.to_string();
+        out.push('<');
+        out.push_str(&name);
+        declare.retain(|(prefix, uri)| outer.lookup(prefix).unwrap_or("") != &**uri);
+        let prefixed = data.attributes.iter().map(|a| &a.name).filter(|n| !n.prefix.is_empty());
+        for name in std::iter::once(&data.name).chain(prefixed) {
+            let bound = declare.iter().find(|(prefix, _)| *prefix == name.prefix).map(|(_, uri)| &**uri);
+            if bound.or(outer.lookup(&name.prefix)).unwrap_or("") != &*name.namespace {
+                declare.push((name.prefix.clone(), name.namespace.clone()));
+            }
+        }
+        for (prefix, uri) in &declare {
+            let colon = if prefix.is_empty() { "" } else { ":" };
+            out.push_str(&format!(" xmlns{colon}{prefix}=\""));
+            escape(uri, true, out);
+            out.push('"');
+        }
+        for attribute in &data.attributes {
+            out.push_str(&format!(" {}=\"", attribute.name));
+            escape(&attribute.value, true, out);
+            out.push('"');
+        }
+        if data.children.is_empty() {
+            out.push_str("/>");
+            return;
+        }
+        out.push('>');
+        let inner = outer.with(declare);
+        for child in &data.children {
+            match child {
+                Child::Text(text) => escape(&text.value, false, out),
+                Child::Comment(text) => out.push_str(&format!("<!--{}-->", text.value)),
+                Child::Element(element) => element.write(out, element.declarations().to_vec(), &inner),
+            }
+        }
+        out.push_str(&format!("</{name}>"));
+    }
+}
+
+impl fmt::Debug for Element {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_xml())
+    }
+}
+
+/// Escapes character data or an attribute value.
+fn escape(text: &str, attribute: bool, out: &mut String) {
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' if attribute => out.push_str("&quot;"),
+            '\n' if attribute => out.push_str("&#10;"),
+            '\t' if attribute => out.push_str("&#9;"),
+            '\r' => out.push_str("&#13;"),
+            c => out.push(c),
+        }
+    }
+}

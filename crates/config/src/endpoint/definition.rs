@@ -1,0 +1,400 @@
+//! What leaf endpoints have in common: format, timeout, suspension, retries, security.
+
+use crate::element::{Element, SYNAPSE};
+use crate::read::{self, Shape};
+use crate::value::{Expression, Key, Value};
+use diagnostics::{Diagnostic, Diagnostics};
+use std::time::Duration;
+
+/// The common part of address, default, WSDL and http endpoints (and, as far as it applies, of groups).
+#[derive(Clone, Default, Debug)]
+pub struct Definition {
+    /// How the message is sent; `None`: as it was received.
+    pub format: Option<Format>,
+    /// How binary content is sent.
+    pub optimize: Option<Optimize>,
+    /// The charset of the message.
+    pub encoding: Option<String>,
+    /// WS-Security.
+    pub security: Option<Security>,
+    /// WS-Addressing.
+    pub addressing: Option<Addressing>,
+    /// When to stop waiting, and what then. `None`: the global timeout.
+    pub timeout: Option<Timeout>,
+    /// Errors that count up to a suspension.
+    pub mark_for_suspension: MarkForSuspension,
+    /// Errors that suspend at once, and for how long.
+    pub suspend_on_failure: SuspendOnFailure,
+    /// Which errors let a group try another endpoint.
+    pub retry: Retry,
+    /// Collect statistics.
+    pub statistics: bool,
+    /// Trace messages.
+    pub trace: bool,
+}
+
+/// The format of messages to an endpoint.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Format {
+    /// SOAP 1.1.
+    Soap11,
+    /// SOAP 1.2.
+    Soap12,
+    /// Plain XML.
+    Pox,
+    /// A GET with the message in the query.
+    Get,
+    /// As received, with the REST suffix.
+    Rest,
+}
+
+/// The optimisation of binary content.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Optimize {
+    /// XOP packages.
+    Mtom,
+    /// SOAP with attachments.
+    Swa,
+}
+
+/// `<enableSec>`.
+#[derive(Clone, Default, Debug)]
+pub struct Security {
+    /// The policy for both directions.
+    pub policy: Option<Value>,
+    /// The policy of responses, when `policy` is absent.
+    pub inbound_policy: Option<Value>,
+    /// The policy of requests, when `policy` is absent.
+    pub outbound_policy: Option<Value>,
+}
+
+/// `<enableAddressing>`.
+#[derive(Clone, Default, Debug)]
+pub struct Addressing {
+    /// The version; `None`: final.
+    pub version: Option<AddressingVersion>,
+    /// Answers come to a listener of their own.
+    pub separate_listener: bool,
+}
+
+/// The version of WS-Addressing.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum AddressingVersion {
+    /// 2005/08.
+    Final,
+    /// 2004/08.
+    Submission,
+}
+
+/// `<timeout>`.
+#[derive(Clone, Debug)]
+pub struct Timeout {
+    /// How long to wait; `None`: the global timeout.
+    pub duration: Option<Delay>,
+    /// What happens then.
+    pub action: TimeoutAction,
+}
+
+/// A fixed time, or one that is computed for every message.
+#[derive(Clone, Debug)]
+pub enum Delay {
+    /// Honoured as it is.
+    Fixed(Duration),
+    /// In milliseconds; held at the global timeout, which also counts when it is not a number.
+    Expression(Expression),
+}
+
+/// What happens at a timeout.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Default, Debug)]
+pub enum TimeoutAction {
+    /// Nothing but the removal of the callback.
+    #[default]
+    Never,
+    /// A late answer is dropped.
+    Discard,
+    /// The fault sequence runs.
+    Fault,
+}
+
+/// `<markForSuspension>`.
+#[derive(Clone, Default, Debug)]
+pub struct MarkForSuspension {
+    /// Errors that mark; empty: the default ones.
+    pub error_codes: Vec<i64>,
+    /// Failures after which the endpoint is suspended; 0: none.
+    pub retries_before_suspension: u32,
+    /// The pause between retries.
+    pub retry_delay: Duration,
+}
+
+/// `<suspendOnFailure>`.
+#[derive(Clone, Debug)]
+pub struct SuspendOnFailure {
+    /// Errors that suspend; empty: all that are not excluded; -1: none.
+    pub error_codes: Vec<i64>,
+    /// The first suspension; `None`: the global default (30 s).
+    pub initial_duration: Option<Duration>,
+    /// Every further suspension lasts this many times the last one. Default 1.
+    pub progression_factor: f32,
+    /// The longest suspension; `None`: without a limit.
+    pub maximum_duration: Option<Duration>,
+}
+
+impl Default for SuspendOnFailure {
+    fn default() -> SuspendOnFailure {
+        SuspendOnFailure {
+            error_codes: Vec::new(),
+            initial_duration: None,
+            progression_factor: 1.0,
+            maximum_duration: None,
+        }
+    }
+}
+
+/// `<retryConfig>`.
+#[derive(Clone, Default, Debug)]
+pub struct Retry {
+    /// Errors after which no other endpoint is tried.
+    pub disabled_error_codes: Vec<i64>,
+    /// When not empty: only after these another endpoint is tried.
+    pub enabled_error_codes: Vec<i64>,
+}
+
+const ATTRIBUTES: &[&str] = &["format", "optimize", "encoding", "statistics", "trace"];
+const ELEMENTS: &[&str] = &[
+    "enableSec",
+    "enableAddressing",
+    "enableRM",
+    "timeout",
+    "markForSuspension",
+    "suspendOnFailure",
+    "retryConfig",
+    "suspendDurationOnFailure",
+    "description",
+    "property",
+];
+
+impl Definition {
+    /// Reads the common part of a definition element, which may have further attributes and elements. Problems
+    /// are reported, the rest is still read.
+    pub(super) fn parse(
+        element: &Element,
+        more_attributes: &[&str],
+        more_elements: &[&str],
+        diagnostics: &mut Diagnostics,
+    ) -> Definition {
+        check(element, more_attributes, more_elements, diagnostics);
+        // Formats and optimisations are matched in any case, as in the engines.
+        let format = lower(
+            element,
+            "format",
+            diagnostics,
+            &[
+                ("soap11", Format::Soap11),
+                ("soap12", Format::Soap12),
+                ("soap", Format::Soap11),
+                ("pox", Format::Pox),
+                ("get", Format::Get),
+                ("rest", Format::Rest),
+            ],
+        );
+        let optimize =
+            lower(element, "optimize", diagnostics, &[("mtom", Optimize::Mtom), ("swa", Optimize::Swa)]);
+        Definition {
+            format,
+            optimize,
+            encoding: read::optional_text(element, "encoding"),
+            security: element.child("enableSec").map(|child| security(child, diagnostics)),
+            addressing: element.child("enableAddressing").map(|child| addressing(child, diagnostics)),
+            timeout: element.child("timeout").and_then(|child| timeout(child, diagnostics)),
+            mark_for_suspension: element
+                .child("markForSuspension")
+                .map_or_else(MarkForSuspension::default, |child| mark(child, diagnostics)),
+            suspend_on_failure: suspend(element, diagnostics),
+            retry: element
+                .child("retryConfig")
+                .map_or_else(Retry::default, |child| retry(child, diagnostics)),
+            statistics: read::enabled(element, "statistics", diagnostics),
+            trace: read::enabled(element, "trace", diagnostics),
+        }
+    }
+}
+
+fn check(element: &Element, more_attributes: &[&str], more_elements: &[&str], diagnostics: &mut Diagnostics) {
+    let attributes: Vec<&str> = more_attributes.iter().chain(ATTRIBUTES).copied().collect();
+    let elements: Vec<&str> = more_elements.iter().chain(ELEMENTS).copied().collect();
+    for attribute in element.attributes() {
+        if attribute.name.namespace.is_empty() && !attributes.contains(&&*attribute.name.local) {
+            diagnostics.push(read::unknown_attribute(element, attribute, &attributes));
+        }
+    }
+    for child in element.elements() {
+        let known = elements.contains(&child.local());
+        match child.namespace() {
+            SYNAPSE if known => {}
+            SYNAPSE => diagnostics.push(read::unknown_element(element, child, &elements)),
+            _ if known => diagnostics.push(read::wrong_namespace(child)),
+            // An inline WSDL.
+            _ if element.is("wsdl") => {}
+            _ => diagnostics.push(read::unknown_element(element, child, &elements)),
+        }
+    }
+}
+
+fn lower<T: Copy>(
+    element: &Element,
+    name: &str,
+    diagnostics: &mut Diagnostics,
+    choices: &[(&str, T)],
+) -> Option<T> {
+    let key = read::optional(element, name)?;
+    let found =
+        choices.iter().find(|(written, _)| key.eq_ignore_ascii_case(written)).map(|(_, value)| *value);
+    if found.is_none() {
+        let names: Vec<&str> = choices.iter().map(|(written, _)| *written).collect();
+        diagnostics.push(
+            Diagnostic::warning("bad-value", format!("`{key}` is not a valid {name}; it is ignored"))
+                .at(key.span, format!("expected one of: {}", names.join(", ")))
+                .did_you_mean(&key, names),
+        );
+    }
+    found
+}
+
+fn security(element: &Element, diagnostics: &mut Diagnostics) -> Security {
+    const SHAPE: Shape = Shape { attributes: &["policy", "inboundPolicy", "outboundPolicy"], elements: &[] };
+    SHAPE.check(element, diagnostics);
+    let value = |name| element.attribute(name).map(|attribute| Value::of(attribute, element));
+    Security {
+        policy: value("policy"),
+        inbound_policy: value("inboundPolicy"),
+        outbound_policy: value("outboundPolicy"),
+    }
+}
+
+fn addressing(element: &Element, diagnostics: &mut Diagnostics) -> Addressing {
+    const SHAPE: Shape = Shape { attributes: &["version", "separateListener"], elements: &[] };
+    SHAPE.check(element, diagnostics);
+    let versions = [("final", AddressingVersion::Final), ("submission", AddressingVersion::Submission)];
+    Addressing {
+        version: read::choice(element, "version", &versions, diagnostics),
+        separate_listener: read::boolean(element, "separateListener", false, diagnostics),
+    }
+}
+
+fn timeout(element: &Element, diagnostics: &mut Diagnostics) -> Option<Timeout> {
+    // `action` is accepted and ignored, as in the engines.
+    const SHAPE: Shape = Shape { attributes: &[], elements: &["duration", "responseAction", "action"] };
+    SHAPE.check(element, diagnostics);
+    if let Some(action) = element.child("action") {
+        diagnostics.push(
+            Diagnostic::warning("ignored-element", "`action` of a timeout is ignored")
+                .at(action.span(), "has no effect")
+                .help("did you mean `responseAction`?"),
+        );
+    }
+    let duration = match read::child_text(element, "duration") {
+        None => None,
+        Some(key) => match Value::parse(&key, key.span, element.scope()) {
+            Value::Expression(expression) => Some(Delay::Expression(expression)),
+            _ => Some(Delay::Fixed(milliseconds(&key, "duration", diagnostics)?)),
+        },
+    };
+    let action = match read::child_text(element, "responseAction") {
+        None => TimeoutAction::Never,
+        Some(key) if key.eq_ignore_ascii_case("discard") => TimeoutAction::Discard,
+        Some(key) if key.eq_ignore_ascii_case("fault") => TimeoutAction::Fault,
+        Some(key) if key.eq_ignore_ascii_case("never") => TimeoutAction::Never,
+        Some(key) => {
+            diagnostics.push(
+                read::bad_value("responseAction", &key, key.span, "discard, fault or never")
+                    .did_you_mean(&key, ["discard", "fault", "never"]),
+            );
+            TimeoutAction::Never
+        }
+    };
+    Some(Timeout { duration, action })
+}
+
+fn mark(element: &Element, diagnostics: &mut Diagnostics) -> MarkForSuspension {
+    const SHAPE: Shape =
+        Shape { attributes: &[], elements: &["errorCodes", "retriesBeforeSuspension", "retryDelay"] };
+    SHAPE.check(element, diagnostics);
+    let retries = read::child_text(element, "retriesBeforeSuspension")
+        .and_then(|key| read::number(&key, "retriesBeforeSuspension", "a whole number", diagnostics));
+    let delay =
+        read::child_text(element, "retryDelay").and_then(|key| milliseconds(&key, "retryDelay", diagnostics));
+    MarkForSuspension {
+        error_codes: error_codes(element, "errorCodes", diagnostics),
+        retries_before_suspension: retries.unwrap_or(0),
+        retry_delay: delay.unwrap_or_default(),
+    }
+}
+
+fn suspend(element: &Element, diagnostics: &mut Diagnostics) -> SuspendOnFailure {
+    let mut suspend = SuspendOnFailure::default();
+    // The deprecated form: seconds, without progression.
+    if let Some(key) = read::child_text(element, "suspendDurationOnFailure") {
+        suspend.initial_duration =
+            read::number(&key, "suspendDurationOnFailure", "a number of seconds", diagnostics)
+                .map(Duration::from_secs);
+    }
+    let Some(element) = element.child("suspendOnFailure") else { return suspend };
+    const SHAPE: Shape = Shape {
+        attributes: &[],
+        elements: &["errorCodes", "initialDuration", "progressionFactor", "maximumDuration"],
+    };
+    SHAPE.check(element, diagnostics);
+    suspend.error_codes = error_codes(element, "errorCodes", diagnostics);
+    if let Some(key) = read::child_text(element, "initialDuration") {
+        // -1 stands for the default.
+        suspend.initial_duration = match key.value.as_str() {
+            "-1" => None,
+            _ => milliseconds(&key, "initialDuration", diagnostics),
+        };
+    }
+    if let Some(key) = read::child_text(element, "progressionFactor") {
+        let factor: Option<f32> =
+            key.parse().ok().filter(|factor: &f32| factor.is_finite() && *factor >= 0.0);
+        match factor {
+            Some(factor) => suspend.progression_factor = factor,
+            None => diagnostics.push(read::bad_value("progressionFactor", &key, key.span, "a number")),
+        }
+    }
+    if let Some(key) = read::child_text(element, "maximumDuration") {
+        suspend.maximum_duration = milliseconds(&key, "maximumDuration", diagnostics);
+    }
+    suspend
+}
+
+fn retry(element: &Element, diagnostics: &mut Diagnostics) -> Retry {
+    const SHAPE: Shape = Shape { attributes: &[], elements: &["disabledErrorCodes", "enabledErrorCodes"] };
+    SHAPE.check(element, diagnostics);
+    Retry {
+        disabled_error_codes: error_codes(element, "disabledErrorCodes", diagnostics),
+        enabled_error_codes: error_codes(element, "enabledErrorCodes", diagnostics),
+    }
+}
+
+/// A list of codes, separated by commas or spaces.
+fn error_codes(element: &Element, name: &str, diagnostics: &mut Diagnostics) -> Vec<i64> {
+    let Some(key) = read::child_text(element, name) else { return Vec::new() };
+    let mut codes = Vec::new();
+    for code in read::names(&key) {
+        match code.parse() {
+            Ok(code) => codes.push(code),
+            Err(_) => diagnostics.push(read::bad_value(
+                name,
+                &code,
+                key.span,
+                "whole numbers, separated by commas or spaces",
+            )),
+        }
+    }
+    codes
+}
+
+/// A time in milliseconds.
+pub(super) fn milliseconds(key: &Key, what: &str, diagnostics: &mut Diagnostics) -> Option<Duration> {
+    read::number(key, what, "a number of milliseconds", diagnostics).map(Duration::from_millis)
+}

@@ -1,0 +1,352 @@
+//! Files -> [`Configuration`]. A faulty artifact is reported and left out, the others stay.
+
+use crate::artifacts::{
+    Api, EventSource, Import, InboundEndpoint, LocalEntry, MessageProcessor, MessageStore, PriorityExecutor,
+    Proxy, Reading, Registry, Sequence, Task, TaskManager, Template,
+};
+use crate::configuration::{ArtifactKind, Configuration, FaultyArtifact};
+use crate::element::Element;
+use crate::endpoint::Endpoint;
+use crate::inject::Injector;
+use crate::layout;
+use crate::read;
+use diagnostics::{Diagnostic, Diagnostics, FileId, SourceMap, Span};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// How a configuration is loaded.
+#[derive(Clone, Default, Debug)]
+pub struct LoadOptions {
+    /// Where `$SYSTEM:` and `$FILE:` values come from; `None`: the environment and `file.properties` beside the
+    /// configuration.
+    pub injector: Option<Injector>,
+}
+
+/// A configuration with everything that was found about it.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// What can be used.
+    pub configuration: Configuration,
+    /// The texts that spans are in.
+    pub sources: SourceMap,
+    /// What was found, in the order of loading.
+    pub diagnostics: Diagnostics,
+    /// What was left out.
+    pub faulty: Vec<FaultyArtifact>,
+}
+
+/// Loads the configuration at `path`: a file with `<definitions>` or with one artifact, a configuration
+/// directory, or a WSO2 home. Never fails: what cannot be used is in `diagnostics` and `faulty`.
+pub fn load(path: &Path, options: &LoadOptions) -> Loaded {
+    let mut problems = Vec::new();
+    let layout = layout::find(path, &mut problems);
+    let injector = options.injector.clone().unwrap_or_else(|| {
+        let file = layout.properties.iter().find(|path| path.is_file());
+        file.map_or_else(Injector::new, |path| Injector::new().with_file(path))
+    });
+    let mut loader = Loader::new(layout.root, layout.registry, injector);
+    loader.diagnostics.extend(problems);
+    for (path, kind) in layout.files {
+        loader.file(&path, kind);
+    }
+    loader.finish()
+}
+
+/// Loads a configuration from a text, as if it were the file `path`. Paths in it are relative to `root`.
+pub fn load_text(path: &str, text: &str, root: &Path, options: &LoadOptions) -> Loaded {
+    let injector = options.injector.clone().unwrap_or_default();
+    let mut loader = Loader::new(root.to_owned(), root.join("registry"), injector);
+    loader.text(path, text.to_owned(), None);
+    loader.finish()
+}
+
+struct Loader {
+    configuration: Configuration,
+    sources: SourceMap,
+    diagnostics: Diagnostics,
+    faulty: Vec<FaultyArtifact>,
+    /// Where every name is defined: by kind, and by key for the kinds that share keys.
+    defined: HashMap<(Option<ArtifactKind>, String), (ArtifactKind, Span)>,
+    default_registry: PathBuf,
+}
+
+impl Loader {
+    fn new(root: PathBuf, registry: PathBuf, injector: Injector) -> Loader {
+        Loader {
+            configuration: Configuration::new(root, registry.clone(), injector),
+            sources: SourceMap::new(),
+            diagnostics: Diagnostics::new(),
+            faulty: Vec::new(),
+            defined: HashMap::new(),
+            default_registry: registry,
+        }
+    }
+
+    fn file(&mut self, path: &Path, kind: Option<ArtifactKind>) {
+        match std::fs::read(path) {
+            Ok(bytes) => self.text(&path.display().to_string(), decode(bytes), kind),
+            Err(error) => {
+                let file = self.sources.add(path.display().to_string(), "");
+                let message = format!("the file cannot be read: {error}");
+                self.broken_file(file, kind, Diagnostic::error("unreadable-source", message));
+            }
+        }
+    }
+
+    fn text(&mut self, path: &str, text: String, kind: Option<ArtifactKind>) {
+        let file = self.sources.add(path, text);
+        let text = self.sources.get(file).map(|source| source.text().clone()).unwrap_or_default();
+        let root = match crate::parse::parse(file, &text) {
+            Ok(root) => root,
+            Err(error) => return self.broken_file(file, kind, error),
+        };
+        if root.is("definitions") && kind.is_none_or(|kind| kind == ArtifactKind::Definitions) {
+            return self.definitions(&root);
+        }
+        let found = ArtifactKind::of_element(root.local());
+        if found.is_none() || kind.is_some_and(|kind| Some(kind) != found) {
+            let expected = kind.map_or("definitions or an artifact", ArtifactKind::element);
+            let error = Diagnostic::error("wrong-root", format!("`{}` is not expected here", root.name()))
+                .at(root.name_span(), format!("expected `{expected}`"));
+            let error = match kind {
+                Some(kind) => error.did_you_mean(root.local(), [kind.element()]),
+                None => error.did_you_mean(root.local(), ArtifactKind::all().map(ArtifactKind::element)),
+            };
+            return self.broken_file(file, kind, error);
+        }
+        self.artifact(&root);
+    }
+
+    /// The whole file is of no use.
+    fn broken_file(&mut self, file: FileId, kind: Option<ArtifactKind>, mut error: Diagnostic) {
+        let path = self.sources.get(file).map_or("", |source| source.path());
+        let name = Path::new(path).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        if error.labels.is_empty() {
+            error = error.at(Span::new(file, 0, 0), "");
+        }
+        self.faulty.push(FaultyArtifact {
+            kind: kind.unwrap_or(ArtifactKind::Definitions),
+            name,
+            span: error.span().unwrap_or(Span::new(file, 0, 0)),
+            message: error.message.clone(),
+        });
+        self.diagnostics.push(error);
+    }
+
+    fn definitions(&mut self, root: &Element) {
+        let shape = read::Shape { attributes: &["name", "description"], elements: &[] };
+        shape.check_attributes(root, &mut self.diagnostics);
+        for child in root.elements() {
+            if child.is("description") {
+                continue;
+            }
+            match ArtifactKind::of_element(child.local()).filter(|kind| *kind != ArtifactKind::Definitions) {
+                Some(_) => self.artifact(child),
+                None => {
+                    let names: Vec<&str> = ArtifactKind::all().skip(1).map(ArtifactKind::element).collect();
+                    let error = read::unknown_element(root, child, &names);
+                    self.faulty.push(FaultyArtifact {
+                        kind: ArtifactKind::Definitions,
+                        name: child.attr("name").or(child.attr("key")).map(str::to_owned),
+                        span: child.start_tag(),
+                        message: error.message.clone(),
+                    });
+                    self.diagnostics.push(error);
+                }
+            }
+        }
+    }
+
+    /// Reads one artifact; whatever is wrong with it stays its own problem.
+    fn artifact(&mut self, element: &Element) {
+        let Some(kind) = ArtifactKind::of_element(element.local()) else { return };
+        let mark = self.diagnostics.len();
+        if element.is(kind.element()) {
+            self.read(kind, element, mark);
+        } else {
+            self.diagnostics.push(read::wrong_namespace(element));
+        }
+        if let Some(error) = self.diagnostics.first_error_since(mark) {
+            self.faulty.push(FaultyArtifact {
+                kind,
+                name: element.attr("name").or(element.attr("key")).map(|name| name.trim().to_owned()),
+                span: error.span().unwrap_or(element.start_tag()),
+                message: error.message.clone(),
+            });
+        }
+    }
+
+    fn read(&mut self, kind: ArtifactKind, element: &Element, mark: usize) {
+        // `Reading` borrows what the readers need, `self.keep` then files the artifact.
+        macro_rules! read {
+            ($reader:path $(, $more:expr)?) => {{
+                let mut reading = Reading {
+                    diagnostics: &mut self.diagnostics,
+                    injector: &self.configuration.injector,
+                    root: &self.configuration.root,
+                };
+                $reader(element, $($more,)? &mut reading)
+            }};
+        }
+        macro_rules! keep {
+            ($artifact:expr, $name:expr, $field:ident) => {
+                if let Some(artifact) = $artifact {
+                    let name: String = $name(&artifact);
+                    if self.free(kind, &name, element, mark) {
+                        self.configuration.$field.insert(name, artifact);
+                    }
+                }
+            };
+        }
+        match kind {
+            ArtifactKind::Definitions => {}
+            ArtifactKind::Registry => {
+                if let Some(registry) = read!(Registry::parse, &self.default_registry) {
+                    if self.free(kind, "", element, mark) {
+                        self.configuration.registry = registry;
+                    }
+                }
+            }
+            ArtifactKind::TaskManager => {
+                if let Some(manager) = read!(TaskManager::parse) {
+                    if self.free(kind, "", element, mark) {
+                        self.configuration.task_manager = Some(manager);
+                    }
+                }
+            }
+            ArtifactKind::Import => {
+                keep!(read!(Import::parse), |a: &Import| format!("{{{}}}{}", a.package, a.name), imports);
+            }
+            ArtifactKind::LocalEntry => {
+                keep!(read!(LocalEntry::parse), |a: &LocalEntry| a.key.to_string(), local_entries);
+            }
+            ArtifactKind::Endpoint => {
+                read::required(element, "name", &mut self.diagnostics);
+                let endpoint =
+                    Endpoint::parse_with(element, &self.configuration.injector, &mut self.diagnostics);
+                let name = |a: &Endpoint| a.name.as_ref().map(ToString::to_string).unwrap_or_default();
+                keep!(endpoint, name, endpoints);
+            }
+            ArtifactKind::Sequence => {
+                let name = |a: &Sequence| a.name.as_ref().map(ToString::to_string).unwrap_or_default();
+                keep!(read!(Sequence::parse), name, sequences);
+            }
+            ArtifactKind::Template => match read!(Template::parse) {
+                Some(Template::Sequence(template)) => {
+                    keep!(
+                        Some(template),
+                        |a: &crate::SequenceTemplate| a.name.to_string(),
+                        sequence_templates
+                    );
+                }
+                Some(Template::Endpoint(template)) => {
+                    keep!(
+                        Some(template),
+                        |a: &crate::EndpointTemplate| a.name.to_string(),
+                        endpoint_templates
+                    );
+                }
+                None => {}
+            },
+            ArtifactKind::Proxy => keep!(read!(Proxy::parse), |a: &Proxy| a.name.to_string(), proxies),
+            ArtifactKind::Task => keep!(read!(Task::parse), |a: &Task| a.name.to_string(), tasks),
+            ArtifactKind::EventSource => {
+                keep!(read!(EventSource::parse), |a: &EventSource| a.name.to_string(), event_sources);
+            }
+            ArtifactKind::PriorityExecutor => {
+                let name = |a: &PriorityExecutor| a.name.to_string();
+                keep!(read!(PriorityExecutor::parse), name, priority_executors);
+            }
+            ArtifactKind::MessageStore => {
+                keep!(read!(MessageStore::parse), |a: &MessageStore| a.name.to_string(), message_stores);
+            }
+            ArtifactKind::MessageProcessor => {
+                let name = |a: &MessageProcessor| a.name.to_string();
+                keep!(read!(MessageProcessor::parse), name, message_processors);
+            }
+            ArtifactKind::Api => {
+                let api = read!(Api::parse);
+                let free = api.as_ref().is_none_or(|api| self.context_is_free(api));
+                keep!(api.filter(|_| free), Api::registered_name, apis);
+            }
+            ArtifactKind::InboundEndpoint => {
+                let name = |a: &InboundEndpoint| a.name.to_string();
+                keep!(read!(InboundEndpoint::parse), name, inbound_endpoints);
+            }
+        }
+    }
+
+    /// Whether the artifact is in order and its name not in use; takes the name.
+    fn free(&mut self, kind: ArtifactKind, name: &str, element: &Element, mark: usize) -> bool {
+        if self.diagnostics.has_errors_since(mark) {
+            return false;
+        }
+        let attribute = element.attribute("name").or_else(|| element.attribute("key"));
+        let span = attribute.map_or(element.start_tag(), |attribute| attribute.value_span);
+        let space = (!kind.shares_keys()).then_some(kind);
+        if let Some((first_kind, first)) = self.defined.get(&(space, name.to_owned())) {
+            let message = match name {
+                "" => format!("there are two elements `{}`", kind.element()),
+                name if *first_kind == kind => format!("two of the kind {kind} are named `{name}`"),
+                name => format!("the key `{name}` is in use"),
+            };
+            let mut error = Diagnostic::error("duplicate-key", message)
+                .at(span, "this one is left out")
+                .at(*first, format!("{first_kind} defined first here"));
+            if *first_kind != kind {
+                error = error.help("sequences, endpoints, local entries and templates share their keys");
+            }
+            self.diagnostics.push(error);
+            return false;
+        }
+        self.defined.insert((space, name.to_owned()), (kind, span));
+        true
+    }
+
+    /// Two APIs may not have context and version in common.
+    fn context_is_free(&mut self, api: &Api) -> bool {
+        let same = |other: &&Api| other.context == api.context && other.version_text() == api.version_text();
+        let Some(first) = self.configuration.apis.iter().find(same) else { return true };
+        let message = match api.version_text() {
+            "" => format!("two APIs have the context `{}`", api.written_context),
+            version => {
+                format!("two APIs have the context `{}` and the version `{version}`", api.written_context)
+            }
+        };
+        self.diagnostics.push(
+            Diagnostic::error("duplicate-context", message)
+                .at(api.written_context.span, "this API is left out")
+                .at(first.written_context.span, format!("`{}` is here", first.name)),
+        );
+        false
+    }
+
+    fn finish(mut self) -> Loaded {
+        for name in ["main", "fault"] {
+            if self.configuration.sequences.get(name).is_none() {
+                self.configuration.sequences.insert(name.to_owned(), Sequence::built_in(name));
+            }
+        }
+        crate::references::check(&self.configuration, &mut self.diagnostics);
+        Loaded {
+            configuration: self.configuration,
+            sources: self.sources,
+            diagnostics: self.diagnostics,
+            faulty: self.faulty,
+        }
+    }
+}
+
+/// The text of a file: UTF-8, or UTF-16 with a byte order mark.
+fn decode(bytes: Vec<u8>) -> String {
+    let utf16 = |unit: fn([u8; 2]) -> u16| {
+        let units: Vec<u16> = bytes[2..].chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
+        String::from_utf16_lossy(&units)
+    };
+    match bytes.get(..2) {
+        Some([0xff, 0xfe]) => utf16(u16::from_le_bytes),
+        Some([0xfe, 0xff]) => utf16(u16::from_be_bytes),
+        _ => String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+    }
+}

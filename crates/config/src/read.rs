@@ -1,0 +1,229 @@
+//! Reading typed values from elements, with a diagnostic for everything that does not fit.
+//!
+//! Every artifact starts with its [`Shape`]: the names that are valid there. From it come the findings
+//! `unknown-attribute` (a warning: the engines ignore such attributes) and `unknown-element` (an error) with the
+//! nearest valid name.
+
+use crate::element::{Attribute, Child, Element, SYNAPSE};
+use crate::value::Key;
+use diagnostics::{Diagnostic, Diagnostics, Span, nearest};
+use std::fmt::Display;
+use std::str::FromStr;
+
+/// The attributes and child elements that an element may have.
+#[derive(Copy, Clone, Debug)]
+pub struct Shape {
+    /// Attributes in no namespace. Attributes in a namespace are never reported.
+    pub attributes: &'static [&'static str],
+    /// Synapse child elements.
+    pub elements: &'static [&'static str],
+}
+
+impl Shape {
+    /// Reports attributes, child elements and text that do not belong into `element`.
+    pub fn check(&self, element: &Element, diagnostics: &mut Diagnostics) {
+        self.check_attributes(element, diagnostics);
+        for child in element.children() {
+            match child {
+                Child::Element(child) => self.check_child(element, child, diagnostics),
+                Child::Text(text) if !text.value.trim().is_empty() => diagnostics.push(
+                    Diagnostic::warning("stray-text", format!("text in `{}` is ignored", element.local()))
+                        .at(trimmed(&text.value, text.span), "no text is expected here"),
+                ),
+                _ => {}
+            }
+        }
+    }
+
+    /// Reports attributes that do not belong to `element`; its content may be anything.
+    pub fn check_attributes(&self, element: &Element, diagnostics: &mut Diagnostics) {
+        for attribute in element.attributes() {
+            if attribute.name.namespace.is_empty() && !self.attributes.contains(&&*attribute.name.local) {
+                diagnostics.push(unknown_attribute(element, attribute, self.attributes));
+            }
+        }
+    }
+
+    fn check_child(&self, element: &Element, child: &Element, diagnostics: &mut Diagnostics) {
+        let known = self.elements.contains(&child.local());
+        if known && child.namespace() == SYNAPSE {
+            return;
+        }
+        diagnostics.push(if known {
+            wrong_namespace(child)
+        } else {
+            unknown_element(element, child, self.elements)
+        });
+    }
+}
+
+/// The finding for an attribute that its element does not have.
+pub fn unknown_attribute(element: &Element, attribute: &Attribute, valid: &[&str]) -> Diagnostic {
+    let name = &*attribute.name.local;
+    let label = match valid {
+        [] => "no attributes are expected here".to_owned(),
+        valid => format!("expected one of: {}", valid.join(", ")),
+    };
+    Diagnostic::warning("unknown-attribute", format!("`{}` has no attribute `{name}`", element.local()))
+        .at(attribute.name_span, label)
+        .did_you_mean(name, valid.iter().copied())
+}
+
+/// The finding for a child that its parent cannot have.
+pub fn unknown_element(parent: &Element, child: &Element, valid: &[&str]) -> Diagnostic {
+    let label = match valid {
+        [] => "no elements are expected here".to_owned(),
+        valid => format!("expected one of: {}", valid.join(", ")),
+    };
+    Diagnostic::error("unknown-element", format!("`{}` is not known in `{}`", child.name(), parent.local()))
+        .at(child.name_span(), label)
+        .did_you_mean(child.local(), valid.iter().copied())
+}
+
+/// The finding for an element that has a valid name in a wrong namespace.
+pub fn wrong_namespace(element: &Element) -> Diagnostic {
+    let message = match element.namespace() {
+        "" => format!("`{}` is in no namespace", element.name()),
+        other => format!("`{}` is in the namespace `{other}`", element.name()),
+    };
+    Diagnostic::error("wrong-namespace", message)
+        .at(element.name_span(), format!("expected in the namespace `{SYNAPSE}`"))
+        .help(format!("declare xmlns=\"{SYNAPSE}\" on this or an outer element"))
+}
+
+/// The finding for a value that an attribute or element cannot have.
+pub fn bad_value(what: &str, value: &str, span: Span, expected: impl Display) -> Diagnostic {
+    Diagnostic::error("bad-value", format!("`{value}` is not a valid {what}"))
+        .at(span, format!("expected {expected}"))
+}
+
+/// The finding for an attribute that must be there.
+pub fn missing_attribute(element: &Element, name: &str) -> Diagnostic {
+    let found =
+        Diagnostic::error("missing-attribute", format!("`{}` needs the attribute `{name}`", element.local()))
+            .at(element.start_tag(), format!("`{name}` is missing"));
+    // A misspelt one is the likely cause.
+    let written = element.attributes().iter().map(|a| &*a.name.local);
+    match nearest(name, written) {
+        Some(misspelt) => found.help(format!("`{misspelt}` looks like a misspelt `{name}`")),
+        None => found,
+    }
+}
+
+/// An attribute that must be there and not be blank; trimmed.
+pub fn required(element: &Element, name: &str, diagnostics: &mut Diagnostics) -> Option<Key> {
+    match element.attribute(name) {
+        Some(attribute) if !attribute.value.trim().is_empty() => Some(trimmed_key(attribute)),
+        Some(attribute) => {
+            diagnostics.push(
+                Diagnostic::error(
+                    "missing-attribute",
+                    format!("the attribute `{name}` of `{}` is empty", element.local()),
+                )
+                .at(attribute.name_span.to(attribute.value_span), "a value is missing"),
+            );
+            None
+        }
+        None => {
+            diagnostics.push(missing_attribute(element, name));
+            None
+        }
+    }
+}
+
+/// An attribute that may be absent, trimmed; blank counts as absent.
+pub fn optional(element: &Element, name: &str) -> Option<Key> {
+    element.attribute(name).filter(|attribute| !attribute.value.trim().is_empty()).map(trimmed_key)
+}
+
+/// The value of an optional attribute without its place, trimmed; blank counts as absent.
+pub fn optional_text(element: &Element, name: &str) -> Option<String> {
+    optional(element, name).map(|key| key.value)
+}
+
+/// The trimmed text of the child element `name`, if it is there and not blank.
+pub fn child_text(element: &Element, name: &str) -> Option<Key> {
+    element.child(name).and_then(text)
+}
+
+/// The trimmed text of an element, if it is not blank.
+pub fn text(element: &Element) -> Option<Key> {
+    let text = element.text();
+    let value = text.trim();
+    (!value.is_empty()).then(|| Key { value: value.to_owned(), span: trimmed(&text, element.text_span()) })
+}
+
+/// `true` or `false` in any case; anything else counts as false, as in the engines, with a warning.
+pub fn boolean(element: &Element, name: &str, default: bool, diagnostics: &mut Diagnostics) -> bool {
+    optional(element, name).map_or(default, |key| to_boolean(&key, name, diagnostics))
+}
+
+/// A boolean by the same rule from any text.
+pub fn to_boolean(key: &Key, what: &str, diagnostics: &mut Diagnostics) -> bool {
+    let is_true = key.eq_ignore_ascii_case("true");
+    if !is_true && !key.eq_ignore_ascii_case("false") {
+        diagnostics.push(
+            Diagnostic::warning("bad-value", format!("`{key}` counts as false for `{what}`"))
+                .at(key.span, "expected true or false")
+                .did_you_mean(key, ["true", "false"]),
+        );
+    }
+    is_true
+}
+
+/// Whether an attribute is `enable` (`statistics`, `trace`); `disable` and absence are off.
+pub fn enabled(element: &Element, name: &str, diagnostics: &mut Diagnostics) -> bool {
+    let Some(key) = optional(element, name) else { return false };
+    if key.value != "enable" && key.value != "disable" {
+        diagnostics.push(
+            Diagnostic::warning("bad-value", format!("`{key}` counts as disable for `{name}`"))
+                .at(key.span, "expected enable or disable")
+                .did_you_mean(&key, ["enable", "disable"]),
+        );
+    }
+    key.value == "enable"
+}
+
+/// One of a list of names; absent or (with an error) unknown: `None`.
+pub fn choice<T: Copy>(
+    element: &Element,
+    name: &str,
+    choices: &[(&str, T)],
+    diagnostics: &mut Diagnostics,
+) -> Option<T> {
+    let key = optional(element, name)?;
+    let found = choices.iter().find(|(written, _)| *written == key.value);
+    if found.is_none() {
+        let names: Vec<&str> = choices.iter().map(|(written, _)| *written).collect();
+        diagnostics.push(
+            bad_value(name, &key, key.span, format!("one of: {}", names.join(", ")))
+                .did_you_mean(&key, names),
+        );
+    }
+    found.map(|(_, value)| *value)
+}
+
+/// A number; `None` with an error when it is not one.
+pub fn number<T: FromStr>(key: &Key, what: &str, expected: &str, diagnostics: &mut Diagnostics) -> Option<T> {
+    let value = key.parse().ok();
+    if value.is_none() {
+        diagnostics.push(bad_value(what, key, key.span, expected));
+    }
+    value
+}
+
+/// The names of a list that is separated by spaces or commas.
+pub fn names(text: &str) -> Vec<String> {
+    text.split([' ', ',', '\t', '\n', '\r']).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+fn trimmed_key(attribute: &Attribute) -> Key {
+    let span = trimmed(&attribute.value, attribute.value_span);
+    Key { value: attribute.value.trim().to_owned(), span }
+}
+
+/// The span of a text without the white space around it (exact where no references are in it).
+fn trimmed(text: &str, span: Span) -> Span {
+    let blank = text.len() - text.trim_start().len();
+    span.part(blank, ((span.end - span.start) as usize).saturating_sub(text.len() - text.trim().len()))
+}

@@ -1,0 +1,105 @@
+//! References between artifacts: a key that nothing defines is a warning, because keys are resolved when a
+//! message needs them and the registry may have them by then.
+
+use crate::artifacts::{SequenceRef, TargetEndpoint};
+use crate::configuration::Configuration;
+use crate::endpoint::{Endpoint, EndpointKind};
+use crate::value::Key;
+use diagnostics::{Diagnostic, Diagnostics};
+
+/// Reports the references of proxies, APIs, endpoints, processors and inbound endpoints that lead nowhere.
+pub(crate) fn check(configuration: &Configuration, diagnostics: &mut Diagnostics) {
+    let mut check = Check { configuration, diagnostics };
+    for proxy in configuration.proxies.iter() {
+        let target = &proxy.target;
+        check.sequences([&target.in_sequence, &target.out_sequence, &target.fault_sequence]);
+        match &target.endpoint {
+            Some(TargetEndpoint::Named(key)) => check.endpoint_key(key),
+            Some(TargetEndpoint::Inline(endpoint)) => check.endpoint(endpoint),
+            None => {}
+        }
+    }
+    for resource in configuration.apis.iter().flat_map(|api| &api.resources) {
+        check.sequences([&resource.in_sequence, &resource.out_sequence, &resource.fault_sequence]);
+    }
+    for sequence in configuration.sequences.iter() {
+        sequence.on_error.iter().for_each(|key| check.sequence(key));
+    }
+    for endpoint in configuration.endpoints.iter() {
+        check.endpoint(endpoint);
+    }
+    for processor in configuration.message_processors.iter() {
+        check.store(&processor.message_store);
+        processor.target_endpoint.iter().for_each(|key| check.endpoint_key(key));
+    }
+    for inbound in configuration.inbound_endpoints.iter() {
+        inbound.sequence.iter().chain(&inbound.on_error).for_each(|key| check.sequence(key));
+    }
+}
+
+struct Check<'a> {
+    configuration: &'a Configuration,
+    diagnostics: &'a mut Diagnostics,
+}
+
+impl Check<'_> {
+    fn sequences(&mut self, references: [&Option<SequenceRef>; 3]) {
+        for reference in references.into_iter().flatten() {
+            match reference {
+                SequenceRef::Named(key) => self.sequence(key),
+                SequenceRef::Inline(sequence) => {
+                    sequence.on_error.iter().chain(&sequence.key).for_each(|key| self.sequence(key));
+                }
+            }
+        }
+    }
+
+    fn sequence(&mut self, key: &Key) {
+        if !self.known(key) {
+            self.report("sequence", key, self.configuration.sequences.names());
+        }
+    }
+
+    fn endpoint_key(&mut self, key: &Key) {
+        if !self.known(key) {
+            self.report("endpoint", key, self.configuration.endpoints.names());
+        }
+    }
+
+    fn endpoint(&mut self, endpoint: &Endpoint) {
+        endpoint.on_error.iter().for_each(|key| self.sequence(key));
+        match &endpoint.kind {
+            EndpointKind::Reference(key) => self.endpoint_key(key),
+            EndpointKind::Template(instance) if !self.known(&instance.template) => {
+                self.report(
+                    "endpoint template",
+                    &instance.template,
+                    self.configuration.endpoint_templates.names(),
+                );
+            }
+            _ => {}
+        }
+        endpoint.children().iter().for_each(|child| self.endpoint(child));
+    }
+
+    fn store(&mut self, key: &Key) {
+        if self.configuration.message_stores.get(key).is_none() {
+            self.report("message store", key, self.configuration.message_stores.names());
+        }
+    }
+
+    fn known(&self, key: &Key) -> bool {
+        // An expression is looked up when it has a value; a marked parameter when it is replaced.
+        key.starts_with(['{', '$'])
+            || self.configuration.has_key(key)
+            || self.configuration.registry.path(key).is_some()
+    }
+
+    fn report<'a>(&mut self, what: &str, key: &Key, names: impl Iterator<Item = &'a str>) {
+        self.diagnostics.push(
+            Diagnostic::warning("unknown-reference", format!("there is no {what} `{key}`"))
+                .at(key.span, "neither in the configuration nor in the registry")
+                .did_you_mean(key, names),
+        );
+    }
+}
