@@ -201,17 +201,17 @@ impl Loader {
         match kind {
             ArtifactKind::Definitions => {}
             ArtifactKind::Registry => {
-                if let Some(registry) = read!(Registry::parse, &self.default_registry) {
-                    if self.free(kind, "", element, mark) {
-                        self.configuration.registry = registry;
-                    }
+                if let Some(registry) = read!(Registry::parse, &self.default_registry)
+                    && self.free(kind, "", element, mark)
+                {
+                    self.configuration.registry = registry;
                 }
             }
             ArtifactKind::TaskManager => {
-                if let Some(manager) = read!(TaskManager::parse) {
-                    if self.free(kind, "", element, mark) {
-                        self.configuration.task_manager = Some(manager);
-                    }
+                if let Some(manager) = read!(TaskManager::parse)
+                    && self.free(kind, "", element, mark)
+                {
+                    self.configuration.task_manager = Some(manager);
                 }
             }
             ArtifactKind::Import => {
@@ -234,7 +234,7 @@ impl Loader {
             ArtifactKind::Template => match read!(Template::parse) {
                 Some(Template::Sequence(template)) => {
                     keep!(
-                        Some(template),
+                        Some(*template),
                         |a: &crate::SequenceTemplate| a.name.to_string(),
                         sequence_templates
                     );
