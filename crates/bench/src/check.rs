@@ -182,7 +182,9 @@ fn read_payload(bytes: &[u8]) -> Result<Element, Mismatch> {
         .unwrap_or_default();
     match payload[..] {
         [node] => Ok(Element { document, node }),
-        _ => differs(format!("{} elements in the SOAP body instead of one: {}", payload.len(), excerpt(bytes))),
+        _ => {
+            differs(format!("{} elements in the SOAP body instead of one: {}", payload.len(), excerpt(bytes)))
+        }
     }
 }
 
@@ -221,7 +223,10 @@ fn any_order(want: &str, body: &[u8]) -> Result<(), Mismatch> {
             None => {
                 let text = want.document.string_value(expected);
                 let found = elements(&got).len();
-                return differs(format!("child {} of the expected answer ({text}) is not among the {found} found", n + 1));
+                return differs(format!(
+                    "child {} of the expected answer ({text}) is not among the {found} found",
+                    n + 1
+                ));
             }
         }
     }
@@ -282,7 +287,11 @@ fn same_start(want: &Element, a: NodeId, got: &Element, b: NodeId) -> Result<(),
         list
     };
     let (a_list, b_list) = (attributes(want, a), attributes(got, b));
-    if a_list == b_list { Ok(()) } else { Err(format!("{b_name} has attributes {b_list:?} instead of {a_list:?}")) }
+    if a_list == b_list {
+        Ok(())
+    } else {
+        Err(format!("{b_name} has attributes {b_list:?} instead of {a_list:?}"))
+    }
 }
 
 /// What counts among the children of an element.

@@ -76,25 +76,57 @@ pub fn find(name: &str) -> Option<&'static Scenario> {
 pub static ROUND: &[Scenario] = &[
     Scenario { name: "DirectProxy", about: "one hop, nothing looked at", build: direct },
     Scenario { name: "MessageRelayProxy", about: "relay by content type, SOAP", build: relay },
-    Scenario { name: "MessageRelayProxy/binary", about: "relay of bytes that are no text", build: relay_binary },
-    Scenario { name: "MessageRelayProxy/broken", about: "relay of XML that is not well-formed", build: relay_broken },
+    Scenario {
+        name: "MessageRelayProxy/binary",
+        about: "relay of bytes that are no text",
+        build: relay_binary,
+    },
+    Scenario {
+        name: "MessageRelayProxy/broken",
+        about: "relay of XML that is not well-formed",
+        build: relay_broken,
+    },
     Scenario { name: "CBRProxy", about: "routing on a value in the body", build: cbr_body },
     Scenario { name: "CBRProxy/refused", about: "the first order is not for IBM", build: cbr_body_refused },
-    Scenario { name: "CBRProxy/broken", about: "XML that is not well-formed gets a fault", build: cbr_body_broken },
+    Scenario {
+        name: "CBRProxy/broken",
+        about: "XML that is not well-formed gets a fault",
+        build: cbr_body_broken,
+    },
     Scenario { name: "CBRSOAPHeaderProxy", about: "routing on a SOAP header block", build: cbr_soap },
-    Scenario { name: "CBRSOAPHeaderProxy/refused", about: "no routing header block", build: cbr_soap_refused },
-    Scenario { name: "CBRTransportHeaderProxy", about: "routing on a transport header", build: cbr_transport },
+    Scenario {
+        name: "CBRSOAPHeaderProxy/refused",
+        about: "no routing header block",
+        build: cbr_soap_refused,
+    },
+    Scenario {
+        name: "CBRTransportHeaderProxy",
+        about: "routing on a transport header",
+        build: cbr_transport,
+    },
     Scenario {
         name: "CBRTransportHeaderProxy/refused",
         about: "no routing header",
         build: cbr_transport_refused,
     },
     Scenario { name: "XSLTProxy", about: "request and answer transformed by xslt", build: xslt },
-    Scenario { name: "XSLTProxy/broken", about: "XML that is not well-formed gets a fault", build: xslt_broken },
+    Scenario {
+        name: "XSLTProxy/broken",
+        about: "XML that is not well-formed gets a fault",
+        build: xslt_broken,
+    },
     Scenario { name: "XSLTProxy/wsdl", about: "the contract of the clients", build: xslt_wsdl },
-    Scenario { name: "XSLTEnhancedProxy", about: "request and answer transformed by fastXSLT", build: fast_xslt },
+    Scenario {
+        name: "XSLTEnhancedProxy",
+        about: "request and answer transformed by fastXSLT",
+        build: fast_xslt,
+    },
     Scenario { name: "XSLTEnhancedProxy/wsdl", about: "the contract of the clients", build: fast_xslt_wsdl },
-    Scenario { name: "SplitAggregateProxy", about: "eleven requests of one, one answer of eleven", build: split },
+    Scenario {
+        name: "SplitAggregateProxy",
+        about: "eleven requests of one, one answer of eleven",
+        build: split,
+    },
     Scenario { name: "CloneAggregate2Proxy", about: "two backends, one answer", build: clone2 },
     Scenario { name: "CloneAggregate4Proxy", about: "four backends, one answer", build: clone4 },
     Scenario { name: "CloneAggregate8Proxy", about: "eight backends, one answer", build: clone8 },
@@ -121,8 +153,10 @@ const REVERSED: Variant = Variant { schema: Schema::Reversed, routing_header: fa
 // --- requests and answers that several scenarios have ---------------------------------------------------------------
 
 fn soap(path: &'static str, action: &str, body: Vec<u8>) -> Request {
-    let headers =
-        vec![("Content-Type", "text/xml; charset=UTF-8".to_owned()), ("SOAPAction", format!("\"urn:{action}\""))];
+    let headers = vec![
+        ("Content-Type", "text/xml; charset=UTF-8".to_owned()),
+        ("SOAPAction", format!("\"urn:{action}\"")),
+    ];
     Request { method: "POST", path, headers, body }
 }
 
@@ -179,7 +213,10 @@ fn relay(size: usize) -> (Request, Expect) {
 fn relay_binary(size: usize) -> (Request, Expect) {
     let headers = vec![("Content-Type", "application/x-hessian".to_owned())];
     let path = "/services/MessageRelayProxy";
-    unchanged(Request { method: "POST", path, headers, body: binary_message(size) }, &["application/x-hessian"])
+    unchanged(
+        Request { method: "POST", path, headers, body: binary_message(size) },
+        &["application/x-hessian"],
+    )
 }
 
 fn relay_broken(size: usize) -> (Request, Expect) {
@@ -243,7 +280,8 @@ fn fast_xslt(size: usize) -> (Request, Expect) {
     transformed("/services/XSLTEnhancedProxy", size)
 }
 
-const REVERSED_CONTRACT: Entity = Entity::Contains(&["definitions", "skcotSyub", "redro", "lobmys", "emulov"]);
+const REVERSED_CONTRACT: Entity =
+    Entity::Contains(&["definitions", "skcotSyub", "redro", "lobmys", "emulov"]);
 
 fn xslt_wsdl(_: usize) -> (Request, Expect) {
     (get("/services/XSLTProxy?wsdl"), ok(XML, REVERSED_CONTRACT))
@@ -321,7 +359,8 @@ fn payload100(size: usize) -> (Request, Expect) {
 fn append(size: usize) -> (Request, Expect) {
     let text = append_payload(size);
     let suffix = backend::SUFFIX;
-    let answer = format!("<a:appendResponse xmlns:a=\"{APPEND}\"><return>{text}{suffix}</return></a:appendResponse>");
+    let answer =
+        format!("<a:appendResponse xmlns:a=\"{APPEND}\"><return>{text}{suffix}</return></a:appendResponse>");
     (soap("/services/AppendProxy", "append", append_message(size)), ok(XML, Entity::Payload(answer)))
 }
 
@@ -420,12 +459,13 @@ mod tests {
             let ask = |body: &[u8]| {
                 let path = "/services/OrderService";
                 let answer = answer(&BackendRequest { method: "POST", path, headers: &echoed, body });
-                let headers: Vec<(&str, &str)> = answer.headers.iter().map(|(n, v)| (*n, v.as_str())).collect();
+                let headers: Vec<(&str, &str)> =
+                    answer.headers.iter().map(|(n, v)| (*n, v.as_str())).collect();
                 let body = answer.bytes(body).to_vec();
                 case.check(&Answer { status: answer.status, headers: &headers, body: &body })
             };
             let message = ask(&case.request.body).unwrap_err().to_string();
-            assert!(message.contains("status 500 instead of 200") , "{message}");
+            assert!(message.contains("status 500 instead of 200"), "{message}");
 
             // only the request transformed
             let message = ask(&order_message(1024, &PLAIN)).unwrap_err().to_string();
@@ -443,7 +483,8 @@ mod tests {
         let case = find("SplitAggregateProxy").unwrap().case(0);
         let Entity::AnyOrder(all) = &case.expect.body else { panic!("{:?}", case.expect) };
         let headers = [("Content-Type", "text/xml")];
-        let check = |body: &str| case.check(&Answer { status: 200, headers: &headers, body: body.as_bytes() });
+        let check =
+            |body: &str| case.check(&Answer { status: 200, headers: &headers, body: body.as_bytes() });
         assert_eq!(check(all), Ok(()));
         let start = all.find("<m:getQuoteResponse>").unwrap();
         let end = all.find("</m:getQuoteResponse>").unwrap() + "</m:getQuoteResponse>".len();
@@ -452,10 +493,13 @@ mod tests {
 
         let case = find("CloneAggregate4Proxy").unwrap().case(512);
         let Entity::Payload(four) = &case.expect.body else { panic!("{:?}", case.expect) };
-        let check = |body: &str| case.check(&Answer { status: 200, headers: &headers, body: body.as_bytes() });
+        let check =
+            |body: &str| case.check(&Answer { status: 200, headers: &headers, body: body.as_bytes() });
         assert_eq!(check(four), Ok(()));
         let at = four.rfind("<m:buyStocks").unwrap();
-        assert!(check(&format!("{}</r:answers>", &four[..at])).unwrap_err().to_string().contains("is missing"));
+        assert!(
+            check(&format!("{}</r:answers>", &four[..at])).unwrap_err().to_string().contains("is missing")
+        );
     }
 
     #[test]

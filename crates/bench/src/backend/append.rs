@@ -52,7 +52,10 @@ mod tests {
         let want = format!("<return>{}{SUFFIX}</return></a:appendResponse>", append_payload(1024));
         assert!(text.contains(&want), "{text}");
         let (status, text) = ask("application/xml", b"<x>a &lt; b</x>");
-        assert_eq!((status, &*text), (200, &*format!("<xResponse><return>a &lt; b{SUFFIX}</return></xResponse>")));
+        assert_eq!(
+            (status, &*text),
+            (200, &*format!("<xResponse><return>a &lt; b{SUFFIX}</return></xResponse>"))
+        );
     }
 
     #[test]

@@ -226,7 +226,9 @@ mod tests {
 
     #[test]
     fn echo_gives_the_very_bytes_and_the_content_type_back() {
-        for path in ["/services/EchoService", "/services/EchoService/a?b=c", "/echo", "/echo/binary", "/echoes"] {
+        for path in
+            ["/services/EchoService", "/services/EchoService/a?b=c", "/echo", "/echo/binary", "/echoes"]
+        {
             let headers = [("content-type", "image/png; q=1")];
             let answer = answer(&request("POST", path, &headers, b"\xFF\0<"));
             assert_eq!((answer.status, answer.bytes(b"\xFF\0<")), (200, &b"\xFF\0<"[..]), "{path}");

@@ -15,10 +15,12 @@ pub fn answer(request: &BackendRequest<'_>) -> BackendResponse {
     let document = &call.document;
     if !document.is_element(call.payload, ORDERS, "buyStocks") {
         let (namespace, name) = (document.namespace(call.payload), call.operation());
-        let why = format!("not an order message: expected {{{ORDERS}}}buyStocks, found {{{namespace}}}{name}");
+        let why =
+            format!("not an order message: expected {{{ORDERS}}}buyStocks, found {{{namespace}}}{name}");
         return soap::fault(call.format, Blame::Client, call.message_id.as_deref(), &why);
     }
-    let orders = document.children(call.payload).filter(|&node| document.is_element(node, "", "order")).count();
+    let orders =
+        document.children(call.payload).filter(|&node| document.is_element(node, "", "order")).count();
     echo(request, vec![("Orders-Accepted", orders.to_string())])
 }
 

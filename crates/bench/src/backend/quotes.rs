@@ -72,9 +72,8 @@ fn serve(format: Format, id: Option<&str>, operation: &str, symbols: &[String]) 
     if let Some(bad) = symbols.iter().find(|symbol| symbol.eq_ignore_ascii_case("ERR")) {
         return fault(Blame::Server, &format!("Invalid stock symbol : {bad}"));
     }
-    let mut text = format!(
-        "<ns:{operation}Response xmlns:ns=\"{QUOTES}\"><ns:return xmlns:ax21=\"{ORDERS}\">"
-    );
+    let mut text =
+        format!("<ns:{operation}Response xmlns:ns=\"{QUOTES}\"><ns:return xmlns:ax21=\"{ORDERS}\">");
     match operation {
         "getFullQuote" => {
             for day in 0..DAYS {
@@ -161,22 +160,25 @@ mod tests {
         let headers = [("Content-Type", content_type)];
         let answer = answer(&BackendRequest { method, path, headers: &headers, body });
         let text = String::from_utf8(answer.bytes(body).to_vec()).unwrap();
-        assert!(text.is_empty() || Document::parse(text.clone().into_bytes(), &ParseOptions::default()).is_ok());
+        assert!(
+            text.is_empty() || Document::parse(text.clone().into_bytes(), &ParseOptions::default()).is_ok()
+        );
         (answer.status, answer.header("content-type").unwrap_or_default().to_owned(), text)
     }
 
     const AT: &str = "/services/SimpleStockQuoteService";
 
     fn call(operation: &str, symbol: &str) -> String {
-        format!("<m:{operation} xmlns:m=\"{QUOTES}\"><m:request><m:symbol>{symbol}</m:symbol></m:request></m:{operation}>")
+        format!(
+            "<m:{operation} xmlns:m=\"{QUOTES}\"><m:request><m:symbol>{symbol}</m:symbol></m:request></m:{operation}>"
+        )
     }
 
     #[test]
     fn every_format_gets_the_same_quote() {
-        let soap12 = String::from_utf8(soap11(&call("getQuote", "IBM"))).unwrap().replace(
-            crate::messages::SOAP11,
-            crate::messages::SOAP12,
-        );
+        let soap12 = String::from_utf8(soap11(&call("getQuote", "IBM")))
+            .unwrap()
+            .replace(crate::messages::SOAP11, crate::messages::SOAP12);
         let plain = call("getQuote", " IBM ");
         let answers = [
             ask("POST", AT, "text/xml", &soap11(&call("getQuote", "IBM"))),
@@ -185,7 +187,8 @@ mod tests {
             ask("GET", &format!("{AT}/getQuote?symbol=I%42M"), "", b""),
             ask("POST", &format!("{AT}/getQuote"), "application/x-www-form-urlencoded", b"a=1&symbol=+IBM"),
         ];
-        let types = ["text/xml", "application/soap+xml", "application/xml", "application/xml", "application/xml"];
+        let types =
+            ["text/xml", "application/soap+xml", "application/xml", "application/xml", "application/xml"];
         let mut want = String::new();
         write_fields(&mut want, &quote("IBM"));
         for ((status, content_type, text), media_type) in answers.iter().zip(types) {

@@ -41,7 +41,8 @@ impl Call {
         let refuse = |why: &str| fault(format, Blame::Client, None, why);
         let document = Document::parse(request.body.to_vec(), &ParseOptions::default())
             .map_err(|error| refuse(&format!("the request cannot be read: {error}")))?;
-        let root = document.document_element().ok_or_else(|| refuse("the request has no document element"))?;
+        let root =
+            document.document_element().ok_or_else(|| refuse("the request has no document element"))?;
         let format = match document.namespace(root) {
             SOAP11 if document.local(root) == "Envelope" => Format::Soap11,
             SOAP12 if document.local(root) == "Envelope" => Format::Soap12,
@@ -95,7 +96,9 @@ pub fn fault(format: Format, blame: Blame, message_id: Option<&str>, reason: &st
 
 /// Text for XML content: markup escaped, characters that XML does not have replaced.
 pub fn escape(text: &str) -> Cow<'_, str> {
-    let special = |c: char| matches!(c, '&' | '<' | '>' | '\u{FFFE}' | '\u{FFFF}') || (c < ' ' && !matches!(c, '\t' | '\n'));
+    let special = |c: char| {
+        matches!(c, '&' | '<' | '>' | '\u{FFFE}' | '\u{FFFF}') || (c < ' ' && !matches!(c, '\t' | '\n'))
+    };
     if !text.contains(special) {
         return Cow::Borrowed(text);
     }
@@ -167,7 +170,8 @@ mod tests {
 
     #[test]
     fn the_envelope_tells_the_format() {
-        let soap = |ns: &str| format!("<e:Envelope xmlns:e='{ns}'><e:Body> <op><a/></op></e:Body></e:Envelope>");
+        let soap =
+            |ns: &str| format!("<e:Envelope xmlns:e='{ns}'><e:Body> <op><a/></op></e:Body></e:Envelope>");
         let cases = [
             ("text/xml", soap(SOAP11), Format::Soap11),
             ("application/soap+xml", soap(SOAP12), Format::Soap12),
@@ -191,7 +195,12 @@ mod tests {
             ("", b"\xFF\xFE\0\0", 400, "<Exception>"),
             ("text/xml", soap.as_bytes(), 500, "the SOAP body is empty"),
             ("text/xml", b"<!DOCTYPE a [<!ENTITY b \"c\">]><a>&b;</a>", 500, "faultstring"),
-            ("text/xml", b"<e:Envelope xmlns:e='http://schemas.xmlsoap.org/soap/envelope/'/>", 500, "no body"),
+            (
+                "text/xml",
+                b"<e:Envelope xmlns:e='http://schemas.xmlsoap.org/soap/envelope/'/>",
+                500,
+                "no body",
+            ),
         ];
         for (content_type, body, status, want) in cases {
             let answer = read(content_type, body).err().unwrap_or_else(|| panic!("{body:?} was read"));

@@ -31,12 +31,16 @@ fn describe(name: &str, namespace: &str, operations: &[(&str, bool)], schema: &s
     let mut binding = String::new();
     for (operation, answers) in operations {
         // the order service answers with the message itself
-        let output = if *operation == "buyStocks" { operation.to_string() } else { format!("{operation}Response") };
+        let output =
+            if *operation == "buyStocks" { operation.to_string() } else { format!("{operation}Response") };
         let _ = write!(
             messages,
             "<wsdl:message name=\"{operation}Request\"><wsdl:part name=\"request\" element=\"m:{operation}\"/></wsdl:message>"
         );
-        let _ = write!(port_type, "<wsdl:operation name=\"{operation}\"><wsdl:input message=\"m:{operation}Request\"/>");
+        let _ = write!(
+            port_type,
+            "<wsdl:operation name=\"{operation}\"><wsdl:input message=\"m:{operation}Request\"/>"
+        );
         let _ = write!(
             binding,
             "<wsdl:operation name=\"{operation}\"><soap:operation soapAction=\"urn:{operation}\" style=\"document\"/><wsdl:input><soap:body use=\"literal\"/></wsdl:input>"
@@ -73,8 +77,12 @@ fn quote_schema() -> String {
     let mut elements = String::new();
     for (operation, answers) in quotes::OPERATIONS {
         let request = match operation {
-            "getMarketActivity" => "<xs:element name=\"symbols\" type=\"xs:string\" maxOccurs=\"unbounded\"/>",
-            "placeOrder" => "<xs:element name=\"price\" type=\"xs:double\"/><xs:element name=\"quantity\" type=\"xs:int\"/><xs:element name=\"symbol\" type=\"xs:string\"/>",
+            "getMarketActivity" => {
+                "<xs:element name=\"symbols\" type=\"xs:string\" maxOccurs=\"unbounded\"/>"
+            }
+            "placeOrder" => {
+                "<xs:element name=\"price\" type=\"xs:double\"/><xs:element name=\"quantity\" type=\"xs:int\"/><xs:element name=\"symbol\" type=\"xs:string\"/>"
+            }
             _ => "<xs:element name=\"symbol\" type=\"xs:string\"/>",
         };
         let element = if operation == "placeOrder" { "order" } else { "request" };
@@ -118,10 +126,14 @@ mod tests {
             for query in ["wsdl", "WSDL=1&a=b"] {
                 let path = format!("/services/{name}?{query}");
                 let headers = [("Host", "quotes.example:81")];
-                let answer = answer(&BackendRequest { method: "GET", path: &path, headers: &headers, body: b"" });
+                let answer =
+                    answer(&BackendRequest { method: "GET", path: &path, headers: &headers, body: b"" });
                 let text = String::from_utf8(answer.bytes(b"").to_vec()).unwrap();
                 assert_eq!(answer.status, 200);
-                assert!(text.contains(&format!("location=\"http://quotes.example:81/services/{name}\"")), "{text}");
+                assert!(
+                    text.contains(&format!("location=\"http://quotes.example:81/services/{name}\"")),
+                    "{text}"
+                );
                 assert!(text.contains(&format!("<wsdl:operation name=\"{operation}\">")), "{text}");
                 assert!(Document::parse(text.into_bytes(), &ParseOptions::default()).is_ok());
             }
