@@ -1,0 +1,187 @@
+//! The syntax tree of an expression, as written: prefixes unresolved, every node with its place.
+//!
+//! Public because XSLT patterns are read from it.
+
+use crate::error::Span;
+
+/// An expression.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expr {
+    /// What it is.
+    pub kind: ExprKind,
+    /// Where it stands in the source.
+    pub span: Span,
+    /// Nesting below this node, steps included: bounds the recursion of everything that walks the tree.
+    pub(crate) depth: u32,
+}
+
+/// The kinds of expression.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ExprKind {
+    /// A number literal.
+    Number(f64),
+    /// A string literal.
+    Literal(String),
+    /// `$prefix:local`.
+    Variable(QName),
+    /// `a or b or …`, flat.
+    Or(Vec<Expr>),
+    /// `a and b and …`, flat.
+    And(Vec<Expr>),
+    /// A comparison or an arithmetic operation.
+    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    /// `-a`.
+    Negate(Box<Expr>),
+    /// `a | b | …`, flat.
+    Union(Vec<Expr>),
+    /// `name(args)`.
+    Call(QName, Vec<Expr>),
+    /// `primary[p]…`; also a parenthesised expression without predicates is its inner expression itself.
+    Filter(Box<Expr>, Vec<Expr>),
+    /// A location path.
+    Path(Start, Vec<Step>),
+}
+
+/// Where a location path begins.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Start {
+    /// `/…`: the root of the document of the context node.
+    Root,
+    /// A relative path: the context node.
+    Context,
+    /// `expr/…`.
+    Expr(Box<Expr>),
+}
+
+/// One step of a location path. `//` has become the step `descendant-or-self::node()`, `.` and `..` are the
+/// steps `self::node()` and `parent::node()`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// The axis.
+    pub axis: Axis,
+    /// The node test.
+    pub test: NodeTest,
+    /// The predicates in order.
+    pub predicates: Vec<Expr>,
+    /// Where it stands (of a `//`: the two slashes).
+    pub span: Span,
+}
+
+/// A node test, prefixes as written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NodeTest {
+    /// `node()`.
+    Node,
+    /// `text()`.
+    Text,
+    /// `comment()`.
+    Comment,
+    /// `processing-instruction()` or `processing-instruction('target')`.
+    ProcessingInstruction(Option<String>),
+    /// `*`.
+    AnyName,
+    /// `prefix:*`.
+    AnyLocal(String),
+    /// `name` or `prefix:name`.
+    Name(QName),
+}
+
+/// A qualified name as written.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct QName {
+    /// The prefix, empty if there is none.
+    pub prefix: String,
+    /// The local part.
+    pub local: String,
+}
+
+impl std::fmt::Display for QName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.prefix.is_empty() { f.write_str(&self.local) } else { write!(f, "{}:{}", self.prefix, self.local) }
+    }
+}
+
+/// The thirteen axes.
+#[allow(missing_docs)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Axis {
+    Ancestor,
+    AncestorOrSelf,
+    Attribute,
+    Child,
+    Descendant,
+    DescendantOrSelf,
+    Following,
+    FollowingSibling,
+    Namespace,
+    Parent,
+    Preceding,
+    PrecedingSibling,
+    SelfAxis,
+}
+
+impl Axis {
+    const NAMES: [(Axis, &'static str); 13] = [
+        (Axis::Ancestor, "ancestor"),
+        (Axis::AncestorOrSelf, "ancestor-or-self"),
+        (Axis::Attribute, "attribute"),
+        (Axis::Child, "child"),
+        (Axis::Descendant, "descendant"),
+        (Axis::DescendantOrSelf, "descendant-or-self"),
+        (Axis::Following, "following"),
+        (Axis::FollowingSibling, "following-sibling"),
+        (Axis::Namespace, "namespace"),
+        (Axis::Parent, "parent"),
+        (Axis::Preceding, "preceding"),
+        (Axis::PrecedingSibling, "preceding-sibling"),
+        (Axis::SelfAxis, "self"),
+    ];
+
+    /// The axis of that name.
+    pub fn from_name(name: &str) -> Option<Axis> {
+        Axis::NAMES.iter().find(|(_, n)| *n == name).map(|(a, _)| *a)
+    }
+
+    /// Its name in the language.
+    pub fn name(self) -> &'static str {
+        Axis::NAMES.iter().find(|(a, _)| *a == self).map_or("", |(_, n)| n)
+    }
+
+    /// Reverse axes count positions backwards in document order.
+    pub fn is_reverse(self) -> bool {
+        matches!(
+            self,
+            Axis::Ancestor | Axis::AncestorOrSelf | Axis::Parent | Axis::Preceding | Axis::PrecedingSibling
+        )
+    }
+}
+
+/// Operators with two operands.
+#[allow(missing_docs)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BinaryOp {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Modulo,
+}
+
+impl BinaryOp {
+    /// The operator that gives the same answer with its operands exchanged (comparisons only).
+    pub(crate) fn mirrored(self) -> BinaryOp {
+        match self {
+            BinaryOp::Less => BinaryOp::Greater,
+            BinaryOp::LessOrEqual => BinaryOp::GreaterOrEqual,
+            BinaryOp::Greater => BinaryOp::Less,
+            BinaryOp::GreaterOrEqual => BinaryOp::LessOrEqual,
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! Steps of a path: the thirteen axes, node tests and predicates, without building lists where that can be avoided.
+
+use crate::ast::Axis;
+use crate::eval::{Each, Eval, Frame, Walk};
+use crate::plan::{Predicate, Step, Test};
+use crate::value::Node;
+use xml::{Document, NameId, NodeId, NodeKind};
+
+/// A node test for one document and one principal node kind.
+#[derive(Clone, Copy)]
+enum Matcher<'a> {
+    All,
+    Kind(NodeKind),
+    Instruction(&'a str),
+    Named(NodeKind, NameId),
+    InNamespace(NodeKind, &'a str),
+}
+
+impl Matcher<'_> {
+    #[inline]
+    fn matches(self, doc: &Document, n: NodeId) -> bool {
+        match self {
+            Matcher::Named(kind, name) => doc.kind(n) == kind && doc.name_id(n) == Some(name),
+            Matcher::Kind(kind) => doc.kind(n) == kind,
+            Matcher::All => true,
+            Matcher::Instruction(target) => {
+                doc.kind(n) == NodeKind::ProcessingInstruction && doc.local(n) == target
+            }
+            Matcher::InNamespace(kind, uri) => doc.kind(n) == kind && doc.namespace(n) == uri,
+        }
+    }
+}
+
+/// Predicates of one step whose positions are counted in place; more are applied to a list.
+const COUNTED: usize = 4;
+
+impl<'a> Eval<'a> {
+    /// Runs the steps depth-first from one node.
+    pub fn steps(&self, steps: &'a [Step], node: Node, f: Each<'_>) -> Walk {
+        match steps {
+            [] => f(node),
+            [last] => self.step(last, node, f),
+            [first, rest @ ..] => self.step(first, node, &mut |n| self.steps(rest, n, f)),
+        }
+    }
+
+    fn step(&self, step: &'a Step, node: Node, f: Each<'_>) -> Walk {
+        match &*step.predicates {
+            [] => self.axis(step, node, f),
+            [Predicate::Last] if step.axis == Axis::Child && !node.is_namespace() => self.last_child(step, node, f),
+            list if step.needs_size || list.len() > COUNTED => {
+                let mut nodes = Vec::new();
+                self.axis(step, node, &mut |n| {
+                    nodes.push(n);
+                    Ok(true)
+                })?;
+                for predicate in list {
+                    nodes = self.filter(&nodes, predicate)?;
+                }
+                for n in nodes {
+                    if !f(n)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            list => {
+                let mut passed = [0usize; COUNTED];
+                // Behind its n-th node `[n]` lets nothing pass: this axis is done, the path is not.
+                let mut exhausted = false;
+                let mut stopped = false;
+                self.axis(step, node, &mut |n| {
+                    for (predicate, count) in list.iter().zip(&mut passed) {
+                        *count += 1;
+                        let holds = match predicate {
+                            Predicate::Position(wanted) => {
+                                exhausted |= *count >= *wanted;
+                                count == wanted
+                            }
+                            _ => self.holds(predicate, Frame { node: n, position: *count, size: 0 })?,
+                        };
+                        if !holds {
+                            return Ok(!exhausted);
+                        }
+                    }
+                    stopped = !f(n)?;
+                    Ok(!stopped && !exhausted)
+                })?;
+                Ok(!stopped)
+            }
+        }
+    }
+
+    fn last_child(&self, step: &'a Step, node: Node, f: Each<'_>) -> Walk {
+        let doc = self.doc(node.doc)?;
+        let Some(matcher) = self.matcher(&step.test, NodeKind::Element, node, doc) else { return Ok(true) };
+        let mut at = doc.last_child(node.id);
+        while let Some(n) = at {
+            if matcher.matches(doc, n) {
+                return f(node.at(n));
+            }
+            at = doc.prev_sibling(n);
+        }
+        Ok(true)
+    }
+
+    /// `None`: no node of this document can match.
+    fn matcher(&self, test: &'a Test, principal: NodeKind, node: Node, doc: &Document) -> Option<Matcher<'a>> {
+        Some(match test {
+            Test::Name(index) => Matcher::Named(principal, self.name(*index, node.doc, doc)?),
+            Test::Node => Matcher::All,
+            Test::Any => Matcher::Kind(principal),
+            Test::Text => Matcher::Kind(NodeKind::Text),
+            Test::Comment => Matcher::Kind(NodeKind::Comment),
+            Test::ProcessingInstruction(None) => Matcher::Kind(NodeKind::ProcessingInstruction),
+            Test::ProcessingInstruction(Some(target)) => Matcher::Instruction(target),
+            Test::Namespace(uri) => Matcher::InNamespace(principal, uri),
+        })
+    }
+
+    /// The nodes of an axis that pass the node test, in the order of the axis.
+    fn axis(&self, step: &'a Step, node: Node, f: Each<'_>) -> Walk {
+        let doc = self.doc(node.doc)?;
+        if step.axis == Axis::Namespace {
+            return self.namespaces(step, node, doc, f);
+        }
+        if node.is_namespace() {
+            return self.from_namespace(step, node, doc, f);
+        }
+        let principal = if step.axis == Axis::Attribute { NodeKind::Attribute } else { NodeKind::Element };
+        let Some(m) = self.matcher(&step.test, principal, node, doc) else { return Ok(true) };
+        let id = node.id;
+        let mut offer = |n: NodeId| if m.matches(doc, n) { f(node.at(n)) } else { Ok(true) };
+        match step.axis {
+            Axis::Child => {
+                let mut at = doc.first_child(id);
+                while let Some(n) = at {
+                    if !offer(n)? {
+                        return Ok(false);
+                    }
+                    at = doc.next_sibling(n);
+                }
+                Ok(true)
+            }
+            Axis::Attribute => match m {
+                Matcher::Named(_, name) => match doc.attribute_by_name(id, name) {
+                    Some(a) => f(node.at(a)),
+                    None => Ok(true),
+                },
+                _ => {
+                    for a in doc.attributes(id) {
+                        if !offer(a)? {
+                            return Ok(false);
+                        }
+                    }
+                    Ok(true)
+                }
+            },
+            Axis::SelfAxis => offer(id),
+            Axis::Descendant => descend(doc, id, &mut offer),
+            Axis::DescendantOrSelf => Ok(offer(id)? && descend(doc, id, &mut offer)?),
+            Axis::Parent => match doc.parent(id) {
+                Some(p) => offer(p),
+                None => Ok(true),
+            },
+            Axis::Ancestor | Axis::AncestorOrSelf => {
+                let mut at = if step.axis == Axis::Ancestor { doc.parent(id) } else { Some(id) };
+                while let Some(n) = at {
+                    if !offer(n)? {
+                        return Ok(false);
+                    }
+                    at = doc.parent(n);
+                }
+                Ok(true)
+            }
+            Axis::FollowingSibling => {
+                let mut at = doc.next_sibling(id);
+                while let Some(n) = at {
+                    if !offer(n)? {
+                        return Ok(false);
+                    }
+                    at = doc.next_sibling(n);
+                }
+                Ok(true)
+            }
+            Axis::PrecedingSibling => {
+                let mut at = doc.prev_sibling(id);
+                while let Some(n) = at {
+                    if !offer(n)? {
+                        return Ok(false);
+                    }
+                    at = doc.prev_sibling(n);
+                }
+                Ok(true)
+            }
+            Axis::Following => {
+                let mut from = id;
+                if doc.kind(id) == NodeKind::Attribute {
+                    // The children of its element come behind an attribute.
+                    let Some(element) = doc.parent(id) else { return Ok(true) };
+                    if !descend(doc, element, &mut offer)? {
+                        return Ok(false);
+                    }
+                    from = element;
+                }
+                following(doc, from, &mut offer)
+            }
+            Axis::Preceding => {
+                let from = if doc.kind(id) == NodeKind::Attribute { doc.parent(id) } else { Some(id) };
+                match from {
+                    Some(from) => preceding(doc, from, &mut offer),
+                    None => Ok(true),
+                }
+            }
+            Axis::Namespace => Ok(true),
+        }
+    }
+
+    fn namespaces(&self, step: &'a Step, node: Node, doc: &'a Document, f: Each<'_>) -> Walk {
+        if node.is_namespace() || doc.kind(node.id) != NodeKind::Element {
+            return Ok(true);
+        }
+        let wanted = |prefix: &str| match &step.test {
+            Test::Node | Test::Any => true,
+            Test::Name(index) => {
+                let (uri, local, _) = &self.program.names[*index as usize];
+                uri.is_empty() && **local == *prefix
+            }
+            _ => false,
+        };
+        let scope = doc.in_scope_namespaces(node.id);
+        let prefixes = std::iter::once("xml").chain(scope.iter().map(|(p, _)| *p));
+        for (i, prefix) in prefixes.enumerate() {
+            if wanted(prefix) && !f(Node { namespace: i as u32 + 1, ..node })? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The axes of a namespace node: its parent is its element, and it stands before the attributes.
+    fn from_namespace(&self, step: &'a Step, node: Node, doc: &Document, f: Each<'_>) -> Walk {
+        let Some(m) = self.matcher(&step.test, NodeKind::Element, node, doc) else { return Ok(true) };
+        let or_self = matches!(step.axis, Axis::SelfAxis | Axis::DescendantOrSelf | Axis::AncestorOrSelf);
+        // Of itself only `node()` is true: the principal kind of these axes is the element.
+        if or_self && step.test == Test::Node && !f(node)? {
+            return Ok(false);
+        }
+        let mut offer = |n: NodeId| if m.matches(doc, n) { f(node.at(n)) } else { Ok(true) };
+        match step.axis {
+            Axis::Parent => offer(node.id),
+            Axis::Ancestor | Axis::AncestorOrSelf => {
+                let mut at = Some(node.id);
+                while let Some(n) = at {
+                    if !offer(n)? {
+                        return Ok(false);
+                    }
+                    at = doc.parent(n);
+                }
+                Ok(true)
+            }
+            Axis::Following => Ok(descend(doc, node.id, &mut offer)? && following(doc, node.id, &mut offer)?),
+            Axis::Preceding => preceding(doc, node.id, &mut offer),
+            _ => Ok(true),
+        }
+    }
+}
+
+/// Descendants in document order.
+#[inline]
+fn descend(doc: &Document, top: NodeId, offer: &mut impl FnMut(NodeId) -> Walk) -> Walk {
+    if doc.is_dense() && doc.kind(top) != NodeKind::Attribute {
+        // Ids are document order: no links to follow.
+        let end = doc.subtree_end(top).index();
+        for index in top.index() + 1..end {
+            let Some(n) = NodeId::from_index(index) else { break };
+            if doc.kind(n) != NodeKind::Attribute && !offer(n)? {
+                return Ok(false);
+            }
+        }
+        return Ok(true);
+    }
+    for n in doc.descendants(top) {
+        if !offer(n)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Everything behind the subtree of `from`, in document order.
+fn following(doc: &Document, from: NodeId, offer: &mut impl FnMut(NodeId) -> Walk) -> Walk {
+    let mut at = Some(from);
+    while let Some(n) = at {
+        let mut sibling = doc.next_sibling(n);
+        while let Some(s) = sibling {
+            if !offer(s)? || !descend(doc, s, offer)? {
+                return Ok(false);
+            }
+            sibling = doc.next_sibling(s);
+        }
+        at = doc.parent(n);
+    }
+    Ok(true)
+}
+
+/// Everything before `from` but its ancestors, in reverse document order.
+fn preceding(doc: &Document, from: NodeId, offer: &mut impl FnMut(NodeId) -> Walk) -> Walk {
+    let mut at = Some(from);
+    while let Some(n) = at {
+        let mut sibling = doc.prev_sibling(n);
+        while let Some(top) = sibling {
+            // The subtree of `top` backwards: from its deepest last node up.
+            let mut inner = deepest_last(doc, top);
+            loop {
+                if !offer(inner)? {
+                    return Ok(false);
+                }
+                if inner == top {
+                    break;
+                }
+                inner = match doc.prev_sibling(inner) {
+                    Some(before) => deepest_last(doc, before),
+                    None => match doc.parent(inner) {
+                        Some(parent) => parent,
+                        None => break,
+                    },
+                };
+            }
+            sibling = doc.prev_sibling(top);
+        }
+        at = doc.parent(n);
+    }
+    Ok(true)
+}
+
+fn deepest_last(doc: &Document, mut n: NodeId) -> NodeId {
+    while let Some(last) = doc.last_child(n) {
+        n = last;
+    }
+    n
+}

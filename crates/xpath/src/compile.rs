@@ -1,0 +1,482 @@
+//! Syntax tree to plan: names, functions and variables resolved, paths rewritten and analysed.
+
+use crate::ast::{Axis, BinaryOp, Expr, ExprKind, NodeTest, QName, Start};
+use crate::context::ExtensionName;
+use crate::error::{Span, XPathError};
+use crate::options::{CompileOptions, Function, Names};
+use crate::plan::{Core, From, Op, Path, Predicate, Shape, Step, Test};
+use crate::value::Type;
+
+/// The result of compiling: the plan and its tables.
+#[derive(Debug, Clone)]
+pub(crate) struct Program {
+    pub op: Op,
+    /// Names in node tests: (namespace, local, number in the shared pool).
+    pub names: Vec<(Box<str>, Box<str>, Option<u32>)>,
+    pub variables: Vec<VariableRef>,
+    pub functions: Vec<ExtensionName>,
+    pub uses: Uses,
+}
+
+/// A variable the expression refers to.
+#[derive(Debug, Clone)]
+pub(crate) struct VariableRef {
+    pub name: ExtensionName,
+    pub reads_document: bool,
+    /// A plan over the document root with the same value.
+    pub same_as: Option<Op>,
+}
+
+/// What evaluating touches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Uses {
+    pub document: bool,
+    pub position: bool,
+    pub size: bool,
+}
+
+pub(crate) fn compile(expr: &Expr, options: &CompileOptions<'_>) -> Result<Program, XPathError> {
+    let mut c = Compiler {
+        options,
+        names: Names::default(),
+        variables: Vec::new(),
+        functions: Vec::new(),
+        uses: Uses::default(),
+        inside_equivalent: false,
+    };
+    let op = c.op(expr)?;
+    let Compiler { names, variables, functions, uses, .. } = c;
+    let names = names
+        .list
+        .into_iter()
+        .map(|(uri, local)| {
+            let pooled = options.names.map(|pool| pool.intern(&uri, &local));
+            (uri, local, pooled)
+        })
+        .collect();
+    Ok(Program { op, names, variables, functions, uses })
+}
+
+struct Compiler<'o> {
+    options: &'o CompileOptions<'o>,
+    names: Names,
+    variables: Vec<VariableRef>,
+    functions: Vec<ExtensionName>,
+    uses: Uses,
+    /// Compiling a variable's equivalent expression: it may not refer to variables again.
+    inside_equivalent: bool,
+}
+
+type Compiled<T> = Result<T, XPathError>;
+
+impl Compiler<'_> {
+    fn op(&mut self, e: &Expr) -> Compiled<Op> {
+        Ok(match &e.kind {
+            ExprKind::Number(n) => Op::Number(*n),
+            ExprKind::Literal(s) => Op::Text(s.as_str().into()),
+            ExprKind::Variable(name) => self.variable(name, e.span)?,
+            ExprKind::Or(items) => Op::Or(self.ops(items)?),
+            ExprKind::And(items) => Op::And(self.ops(items)?),
+            ExprKind::Union(items) => {
+                for item in items {
+                    self.no_later_than_nodes(item)?;
+                }
+                let ops = self.ops(items)?;
+                for (op, item) in ops.iter().zip(items) {
+                    nodes_wanted(op, "`|`", item.span)?;
+                }
+                Op::Union(ops)
+            }
+            ExprKind::Negate(a) => Op::Negate(Box::new(self.op(a)?)),
+            ExprKind::Binary(op, a, b) => {
+                let both = Box::new((self.op(a)?, self.op(b)?));
+                match op {
+                    BinaryOp::Add
+                    | BinaryOp::Subtract
+                    | BinaryOp::Multiply
+                    | BinaryOp::Divide
+                    | BinaryOp::Modulo => match (&both.0, &both.1) {
+                        (Op::Number(a), Op::Number(b)) => Op::Number(arithmetic(*op, *a, *b)),
+                        _ => Op::Arithmetic(*op, both),
+                    },
+                    _ => Op::Compare(*op, both),
+                }
+            }
+            ExprKind::Call(name, args) => self.call(name, args, e.span)?,
+            ExprKind::Filter(primary, predicates) => {
+                let inner = self.op(primary)?;
+                nodes_wanted(&inner, "a predicate", primary.span)?;
+                let filter = self.predicates(predicates)?;
+                self.path(From::Op(inner), filter, Vec::new(), e.span)
+            }
+            ExprKind::Path(start, steps) => {
+                let (from, filter, mut plan) = match start {
+                    Start::Root => {
+                        self.uses.document = true;
+                        (From::Root, Vec::new(), Vec::new())
+                    }
+                    Start::Context => {
+                        self.uses.document = true;
+                        (From::Context, Vec::new(), Vec::new())
+                    }
+                    Start::Expr(e) => {
+                        let op = self.op(e)?;
+                        nodes_wanted(&op, "a path", e.span)?;
+                        match op {
+                            // `(a/b)/c` is `a/b/c`; a filter stays where it is.
+                            Op::Path(p) => {
+                                let Path { start, filter, steps, .. } = *p;
+                                (start, filter.into_vec(), steps.into_vec())
+                            }
+                            other => (From::Op(other), Vec::new(), Vec::new()),
+                        }
+                    }
+                };
+                self.uses.document = true;
+                for s in steps {
+                    let test = self.test(&s.test, s.span)?;
+                    let predicates = self.predicates(&s.predicates)?;
+                    plan.push(Step {
+                        axis: s.axis,
+                        test,
+                        needs_size: false,
+                        predicates: predicates.into(),
+                        break_one: false,
+                        break_many: false,
+                        span: s.span,
+                    });
+                }
+                self.path(from, filter, plan, e.span)
+            }
+        })
+    }
+
+    fn ops(&mut self, items: &[Expr]) -> Compiled<Box<[Op]>> {
+        items.iter().map(|e| self.op(e)).collect()
+    }
+
+    fn no_later_than_nodes(&self, item: &Expr) -> Compiled<()> {
+        match item.kind {
+            ExprKind::Number(_) | ExprKind::Literal(_) => {
+                Err(XPathError::new("`|` joins node-sets only", item.span))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Rewrites, analyses and packs a path.
+    fn path(&mut self, start: From, filter: Vec<Predicate>, steps: Vec<Step>, span: Span) -> Op {
+        let mut steps = join_descendant_steps(steps);
+        let filter_single = matches!(filter.last(), Some(Predicate::Position(_) | Predicate::Last | Predicate::Never));
+        let from_one = analyse(&mut steps, Shape::ONE, |s, b| s.break_one = b);
+        let many = match &start {
+            From::Op(Op::Current(_)) => Shape::ONE,
+            From::Op(_) if !filter_single => Shape::SET,
+            _ => Shape::ONE,
+        };
+        let from_many = analyse(&mut steps, many, |s, b| s.break_many = b);
+        Op::Path(Box::new(Path { start, filter: filter.into(), steps: steps.into(), from_one, from_many, span }))
+    }
+
+    fn predicates(&mut self, predicates: &[Expr]) -> Compiled<Vec<Predicate>> {
+        let outer = self.uses;
+        let mut out = Vec::with_capacity(predicates.len());
+        for p in predicates {
+            let op = self.op(p)?;
+            out.push(match op {
+                Op::Number(n) => position(n),
+                Op::Call(Core::Last, ..) => Predicate::Last,
+                Op::Compare(BinaryOp::Equal, both) => match *both {
+                    (Op::Call(Core::Position, ..), Op::Number(n)) | (Op::Number(n), Op::Call(Core::Position, ..)) => {
+                        position(n)
+                    }
+                    (Op::Call(Core::Position, ..), Op::Call(Core::Last, ..))
+                    | (Op::Call(Core::Last, ..), Op::Call(Core::Position, ..)) => Predicate::Last,
+                    other => Predicate::Boolean(Op::Compare(BinaryOp::Equal, Box::new(other))),
+                },
+                op if op.ty() == Type::Number => Predicate::Number(op),
+                op if op.ty() == Type::Any => Predicate::Any(op),
+                op => Predicate::Boolean(op),
+            });
+        }
+        // Position and size inside a predicate are the predicate's own.
+        self.uses = Uses { document: self.uses.document, ..outer };
+        Ok(out)
+    }
+
+    fn test(&mut self, test: &NodeTest, span: Span) -> Compiled<Test> {
+        Ok(match test {
+            NodeTest::Node => Test::Node,
+            NodeTest::Text => Test::Text,
+            NodeTest::Comment => Test::Comment,
+            NodeTest::ProcessingInstruction(t) => Test::ProcessingInstruction(t.as_deref().map(Box::from)),
+            NodeTest::AnyName => Test::Any,
+            NodeTest::AnyLocal(prefix) => Test::Namespace(self.namespace(prefix, span)?.into()),
+            NodeTest::Name(name) => {
+                let uri = if name.prefix.is_empty() {
+                    self.options.default_element_namespace.to_string()
+                } else {
+                    self.namespace(&name.prefix, span)?
+                };
+                Test::Name(self.names.intern(&uri, &name.local))
+            }
+        })
+    }
+
+    fn lookup(&self, prefix: &str) -> Option<&str> {
+        if prefix == "xml" {
+            return Some("http://www.w3.org/XML/1998/namespace");
+        }
+        self.options.namespaces.namespace(prefix)
+    }
+
+    fn namespace(&self, prefix: &str, span: Span) -> Compiled<String> {
+        match self.lookup(prefix) {
+            Some(uri) => Ok(uri.to_string()),
+            None => Err(XPathError::new(format!("the prefix `{prefix}` is not declared"), span)),
+        }
+    }
+
+    fn extension_name(&self, name: &QName, slot: u32) -> ExtensionName {
+        let uri = if name.prefix.is_empty() { None } else { self.lookup(&name.prefix) };
+        ExtensionName {
+            prefix: name.prefix.as_str().into(),
+            uri: uri.map(Box::from),
+            local: name.local.as_str().into(),
+            slot,
+        }
+    }
+
+    fn variable(&mut self, name: &QName, span: Span) -> Compiled<Op> {
+        let mut ext = self.extension_name(name, 0);
+        let info = self.options.library.variable(&ext.prefix, ext.uri.as_deref(), &ext.local);
+        let Some(info) = info.filter(|_| !self.inside_equivalent) else {
+            return Err(XPathError::new(format!("there is no variable `${name}`"), span));
+        };
+        ext.slot = info.slot;
+        let same_as = match &info.same_as {
+            None => None,
+            Some(src) => {
+                let place = |e: XPathError| {
+                    XPathError::new(format!("the expression behind `${name}` is wrong: {}", e.message), span)
+                };
+                let ast = crate::parser::parse(src, self.options.version).map_err(place)?;
+                self.inside_equivalent = true;
+                let uses = self.uses;
+                let op = self.op(&ast);
+                self.uses = uses;
+                self.inside_equivalent = false;
+                Some(op.map_err(place)?)
+            }
+        };
+        self.uses.document |= info.reads_document;
+        let index = match self.variables.iter().position(|v| v.name == ext) {
+            Some(i) => i,
+            None => {
+                self.variables.push(VariableRef { name: ext, reads_document: info.reads_document, same_as });
+                self.variables.len() - 1
+            }
+        };
+        Ok(Op::Variable(index as u32, info.returns, span))
+    }
+
+    fn call(&mut self, name: &QName, args: &[Expr], span: Span) -> Compiled<Op> {
+        if name.prefix.is_empty() && Core::find(&name.local).is_some() {
+            return self.core(&name.local, args, span);
+        }
+        let mut ext = self.extension_name(name, 0);
+        match self.options.library.function(&ext.prefix, ext.uri.as_deref(), &ext.local, args.len()) {
+            Function::Unknown => {
+                let known = Core::names().find(|k| similar(k, &name.local));
+                let hint = known.map_or(String::new(), |k| format!("; did you mean `{k}`?"));
+                Err(XPathError::new(format!("there is no function `{name}()`{hint}"), span))
+            }
+            Function::WrongArity(wanted) => Err(XPathError::new(
+                format!("`{name}()` with {} argument(s): expected {wanted}", args.len()),
+                span,
+            )),
+            Function::Core => self.core(&name.local, args, span),
+            Function::Current if args.is_empty() => {
+                self.uses.document = true;
+                Ok(Op::Current(span))
+            }
+            Function::Current => Err(XPathError::new("`current()` takes no arguments", span)),
+            Function::Extension(info) => {
+                ext.slot = info.slot;
+                self.uses.document |= info.reads_document;
+                let args = self.ops(args)?;
+                let index = match self.functions.iter().position(|f| *f == ext) {
+                    Some(i) => i,
+                    None => {
+                        self.functions.push(ext);
+                        self.functions.len() - 1
+                    }
+                };
+                Ok(Op::Extension(index as u32, args, info.returns, span))
+            }
+        }
+    }
+
+    fn core(&mut self, name: &str, args: &[Expr], span: Span) -> Compiled<Op> {
+        let Some((core, min, max)) = Core::find(name) else {
+            return Err(XPathError::new(format!("there is no function `{name}()`"), span));
+        };
+        if args.len() < min || args.len() > max {
+            let wanted = match (min, max) {
+                (0, 0) => "none".to_string(),
+                (a, b) if a == b => a.to_string(),
+                (a, usize::MAX) => format!("at least {a}"),
+                (a, b) => format!("{a} to {b}"),
+            };
+            return Err(XPathError::new(
+                format!("`{name}()` with {} argument(s): expected {wanted}", args.len()),
+                span,
+            ));
+        }
+        let ops = self.ops(args)?;
+        match core {
+            Core::Position => self.uses.position = true,
+            Core::Last => self.uses.size = true,
+            Core::Id | Core::Lang => self.uses.document = true,
+            _ if core.defaults_to_context() && ops.is_empty() => self.uses.document = true,
+            _ => {}
+        }
+        if core.wants_nodes()
+            && let Some(first) = ops.first()
+        {
+            nodes_wanted(first, &format!("`{name}()`"), args[0].span)?;
+        }
+        Ok(Op::Call(core, ops, span))
+    }
+}
+
+/// A number as a predicate.
+fn position(n: f64) -> Predicate {
+    if n >= 1.0 && n.fract() == 0.0 && n < 1e15 { Predicate::Position(n as usize) } else { Predicate::Never }
+}
+
+fn nodes_wanted(op: &Op, by: &str, span: Span) -> Compiled<()> {
+    match op.ty() {
+        Type::NodeSet | Type::Any => Ok(()),
+        other => Err(XPathError::new(format!("{by} needs a node-set, this is a {}", other.name()), span)),
+    }
+}
+
+/// `descendant-or-self::node()/child::x` is `descendant::x` unless a predicate of `x` counts siblings.
+fn join_descendant_steps(steps: Vec<Step>) -> Vec<Step> {
+    let mut out: Vec<Step> = Vec::with_capacity(steps.len());
+    for step in steps {
+        let after_all = out.last().is_some_and(|s| {
+            s.axis == Axis::DescendantOrSelf && s.test == Test::Node && s.predicates.is_empty()
+        });
+        let joined = match step.axis {
+            Axis::Child | Axis::Descendant => Axis::Descendant,
+            Axis::SelfAxis | Axis::DescendantOrSelf => Axis::DescendantOrSelf,
+            other => other,
+        };
+        if after_all
+            && matches!(joined, Axis::Descendant | Axis::DescendantOrSelf)
+            && !step.predicates.iter().any(is_positional)
+        {
+            out.pop();
+            out.push(Step { axis: joined, ..step });
+        } else {
+            out.push(step);
+        }
+    }
+    out
+}
+
+fn is_positional(p: &Predicate) -> bool {
+    match p {
+        Predicate::Boolean(op) => {
+            let uses = context_use(op);
+            uses.position || uses.size
+        }
+        _ => true,
+    }
+}
+
+/// Does evaluating `op` look at the position or the size of its own context?
+pub(crate) fn context_use(op: &Op) -> Uses {
+    let mut uses = Uses::default();
+    fn walk(op: &Op, uses: &mut Uses) {
+        match op {
+            Op::Number(_) | Op::Text(_) | Op::Variable(..) | Op::Current(_) => {}
+            Op::Or(items) | Op::And(items) | Op::Union(items) => items.iter().for_each(|o| walk(o, uses)),
+            Op::Compare(_, both) | Op::Arithmetic(_, both) => {
+                walk(&both.0, uses);
+                walk(&both.1, uses);
+            }
+            Op::Negate(a) => walk(a, uses),
+            Op::Path(p) => {
+                if let From::Op(start) = &p.start {
+                    walk(start, uses);
+                }
+            }
+            Op::Call(core, args, _) => {
+                uses.position |= *core == Core::Position;
+                uses.size |= *core == Core::Last;
+                args.iter().for_each(|o| walk(o, uses));
+            }
+            // The context is handed to extension functions.
+            Op::Extension(_, args, ..) => {
+                *uses = Uses { position: true, size: true, ..*uses };
+                args.iter().for_each(|o| walk(o, uses));
+            }
+        }
+    }
+    walk(op, &mut uses);
+    uses
+}
+
+/// Computes the shape behind the last step and where duplicates must be removed in between.
+fn analyse(steps: &mut [Step], start: Shape, mut set_break: impl FnMut(&mut Step, bool)) -> Shape {
+    let mut shape = start;
+    let count = steps.len();
+    for (i, step) in steps.iter_mut().enumerate() {
+        step.needs_size = step.predicates.iter().any(|p| match p {
+            Predicate::Last => true,
+            Predicate::Number(op) | Predicate::Boolean(op) | Predicate::Any(op) => context_use(op).size,
+            _ => false,
+        });
+        let before = shape;
+        shape = shape.step(step.axis);
+        let one_at_most = step.predicates.iter().any(|p| matches!(p, Predicate::Position(_) | Predicate::Last))
+            || step.axis == Axis::Attribute && matches!(step.test, Test::Name(_));
+        if before.single && one_at_most {
+            shape = Shape::ONE;
+        }
+        let must_break = !shape.distinct && i + 1 < count;
+        set_break(step, must_break);
+        if must_break {
+            shape = Shape::SET;
+        }
+    }
+    shape
+}
+
+pub(crate) fn arithmetic(op: BinaryOp, a: f64, b: f64) -> f64 {
+    match op {
+        BinaryOp::Add => a + b,
+        BinaryOp::Subtract => a - b,
+        BinaryOp::Multiply => a * b,
+        BinaryOp::Divide => a / b,
+        _ => a % b,
+    }
+}
+
+/// Names that differ in case, hyphens or one letter.
+fn similar(a: &str, b: &str) -> bool {
+    let plain = |s: &str| s.chars().filter(|c| *c != '-').map(|c| c.to_ascii_lowercase()).collect::<Vec<_>>();
+    let (a, b) = (plain(a), plain(b));
+    if a == b {
+        return true;
+    }
+    if a.len().abs_diff(b.len()) > 1 || a.len() < 4 {
+        return false;
+    }
+    let head = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
+    let tail = a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count();
+    head + tail + 1 >= a.len().max(b.len())
+}

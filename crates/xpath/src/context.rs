@@ -1,0 +1,128 @@
+//! What the embedder provides when an expression is evaluated: the context and the host behind it.
+
+use crate::value::{DocId, Node, Value};
+use std::sync::OnceLock;
+use xml::{Document, NameId};
+
+/// The name of an extension function or a variable, as the expression has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExtensionName {
+    /// The prefix, empty if there is none.
+    pub prefix: Box<str>,
+    /// The namespace, `None` if the prefix is not declared or absent.
+    pub uri: Option<Box<str>>,
+    /// The local part.
+    pub local: Box<str>,
+    /// What the library said at compile time.
+    pub slot: u32,
+}
+
+/// Answers for variables, extension functions and further documents. Errors are sentences; the place is added.
+pub trait Host {
+    /// The value of a variable; `None`: there is none of that name.
+    fn variable(&self, prefix: &str, uri: Option<&str>, local: &str) -> Result<Option<Value>, String> {
+        let _ = (prefix, uri, local);
+        Ok(None)
+    }
+
+    /// The same with the name as compiled; overridden by hosts that number their variables.
+    fn variable_by_name(&self, name: &ExtensionName) -> Result<Option<Value>, String> {
+        self.variable(&name.prefix, name.uri.as_deref(), &name.local)
+    }
+
+    /// Calls an extension function; `None`: there is none of that name.
+    fn call(
+        &self,
+        prefix: &str,
+        uri: Option<&str>,
+        local: &str,
+        args: &[Value],
+        cx: &Context<'_>,
+    ) -> Result<Option<Value>, String> {
+        let _ = (prefix, uri, local, args, cx);
+        Ok(None)
+    }
+
+    /// The same with the name as compiled.
+    fn call_by_name(&self, name: &ExtensionName, args: &[Value], cx: &Context<'_>) -> Result<Option<Value>, String> {
+        self.call(&name.prefix, name.uri.as_deref(), &name.local, args, cx)
+    }
+
+    /// XSLT's current node.
+    fn current(&self) -> Option<Node> {
+        None
+    }
+
+    /// A document other than that of the context node, by the number its nodes carry.
+    fn document(&self, id: DocId) -> Option<&Document> {
+        let _ = id;
+        None
+    }
+}
+
+/// No variables, no functions.
+impl Host for () {}
+
+/// Where and with whom an expression is evaluated.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The document of the context node.
+    pub doc: &'a Document,
+    /// The context node.
+    pub node: Node,
+    /// The context position, from 1.
+    pub position: usize,
+    /// The context size.
+    pub size: usize,
+    /// Variables and functions.
+    pub host: &'a dyn Host,
+    /// The names of a shared [`NamePool`](crate::NamePool) resolved for `doc`, if the expressions were compiled with one.
+    pub names: Option<&'a BoundNames>,
+}
+
+impl<'a> Context<'a> {
+    /// The root of `doc`, position 1 of 1, no host.
+    pub fn root(doc: &'a Document) -> Context<'a> {
+        Context::at(doc, Node::new(Document::ROOT))
+    }
+
+    /// A node of `doc`, position 1 of 1, no host.
+    pub fn at(doc: &'a Document, node: Node) -> Context<'a> {
+        Context { doc, node, position: 1, size: 1, host: &(), names: None }
+    }
+
+    /// For expressions that read no document (see [`Expression::needs`](crate::Expression::needs)): an empty one.
+    pub fn without_document(host: &'a dyn Host) -> Context<'a> {
+        static EMPTY: OnceLock<Document> = OnceLock::new();
+        Context::root(EMPTY.get_or_init(Document::new)).with_host(host)
+    }
+
+    /// The same context with that host.
+    pub fn with_host(self, host: &'a dyn Host) -> Context<'a> {
+        Context { host, ..self }
+    }
+}
+
+impl std::fmt::Debug for Context<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context")
+            .field("node", &self.node)
+            .field("position", &self.position)
+            .field("size", &self.size)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The names of a [`NamePool`](crate::NamePool) as one document numbers them. Valid while no name is added to the
+/// document.
+#[derive(Debug, Clone, Default)]
+pub struct BoundNames {
+    pub(crate) ids: Vec<Option<NameId>>,
+}
+
+impl BoundNames {
+    /// Looks every name up in `doc`.
+    pub fn bind(names: &[(Box<str>, Box<str>)], doc: &Document) -> BoundNames {
+        BoundNames { ids: names.iter().map(|(uri, local)| doc.find_name(uri, local)).collect() }
+    }
+}

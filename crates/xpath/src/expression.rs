@@ -1,0 +1,157 @@
+//! The compiled expression and the ways to evaluate it.
+
+use crate::ast::Expr;
+use crate::compile::{Program, compile};
+use crate::context::{Context, ExtensionName};
+use crate::error::XPathError;
+use crate::eval::Eval;
+use crate::options::CompileOptions;
+use crate::parser::parse;
+use crate::value::{Node, NodeSet, Type, Value};
+use std::borrow::Cow;
+
+/// An expression, compiled once and evaluated often, from any thread.
+#[derive(Debug)]
+pub struct Expression {
+    source: Box<str>,
+    pub(crate) program: Program,
+    needs: Needs,
+}
+
+/// What evaluating an expression touches.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Needs {
+    /// Any node of the document: the context node, paths, variables and functions that the library says read it.
+    /// `false` means the message body need not be there at all.
+    pub document: bool,
+    /// The context position.
+    pub position: bool,
+    /// The context size.
+    pub size: bool,
+    /// Variables, each once.
+    pub variables: Vec<ExtensionName>,
+    /// Extension functions, each once.
+    pub functions: Vec<ExtensionName>,
+}
+
+impl Expression {
+    /// Compiles the source text. Syntax errors, unknown functions and variables, undeclared prefixes of names, wrong
+    /// numbers of arguments and operands that can never fit are errors here.
+    pub fn compile(src: &str, options: &CompileOptions<'_>) -> Result<Expression, XPathError> {
+        Expression::from_ast(&parse(src, options.version)?, src, options)
+    }
+
+    /// Compiles a part of a syntax tree (a predicate of an XSLT pattern, say). `src` is the text the tree was parsed
+    /// from; spans count in it.
+    pub fn from_ast(ast: &Expr, src: &str, options: &CompileOptions<'_>) -> Result<Expression, XPathError> {
+        let program = compile(ast, options)?;
+        let needs = Needs {
+            document: program.uses.document,
+            position: program.uses.position,
+            size: program.uses.size,
+            variables: program.variables.iter().map(|v| v.name.clone()).collect(),
+            functions: program.functions.clone(),
+        };
+        Ok(Expression { source: src.into(), program, needs })
+    }
+
+    /// The source text.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The static type of the result.
+    pub fn returns(&self) -> Type {
+        self.program.op.ty()
+    }
+
+    /// What evaluating it touches.
+    pub fn needs(&self) -> &Needs {
+        &self.needs
+    }
+
+    /// The value.
+    pub fn evaluate(&self, cx: &Context<'_>) -> Result<Value, XPathError> {
+        let eval = Eval::new(&self.program, cx);
+        eval.value(&self.program.op, eval.frame()).map_err(|e| *e)
+    }
+
+    /// `boolean()` of the value; stops at the first node that decides.
+    pub fn evaluate_boolean(&self, cx: &Context<'_>) -> Result<bool, XPathError> {
+        let eval = Eval::new(&self.program, cx);
+        eval.boolean(&self.program.op, eval.frame()).map_err(|e| *e)
+    }
+
+    /// `number()` of the value.
+    pub fn evaluate_number(&self, cx: &Context<'_>) -> Result<f64, XPathError> {
+        let eval = Eval::new(&self.program, cx);
+        eval.number(&self.program.op, eval.frame()).map_err(|e| *e)
+    }
+
+    /// `string()` of the value: of a node-set that of its first node, borrowed where the document has it in one piece.
+    pub fn evaluate_string<'a>(&'a self, cx: &'a Context<'a>) -> Result<Cow<'a, str>, XPathError> {
+        let eval = Eval::new(&self.program, cx);
+        eval.string(&self.program.op, eval.frame()).map_err(|e| *e)
+    }
+
+    /// The nodes in document order; an error if the value is no node-set.
+    pub fn evaluate_nodes(&self, cx: &Context<'_>) -> Result<Vec<Node>, XPathError> {
+        let eval = Eval::new(&self.program, cx);
+        self.wants_nodes()?;
+        match &self.program.op {
+            op if op.ty() == Type::NodeSet => eval.nodes(op, eval.frame()).map_err(|e| *e),
+            op => match eval.value(op, eval.frame()).map_err(|e| *e)? {
+                Value::NodeSet(set) => Ok(set.as_slice().to_vec()),
+                Value::Empty => Ok(Vec::new()),
+                other => Err(self.no_nodes(other.type_of())),
+            },
+        }
+    }
+
+    /// The first node in document order.
+    pub fn evaluate_first(&self, cx: &Context<'_>) -> Result<Option<Node>, XPathError> {
+        self.wants_nodes()?;
+        let eval = Eval::new(&self.program, cx);
+        eval.first(&self.program.op, eval.frame()).map_err(|e| *e)
+    }
+
+    fn wants_nodes(&self) -> Result<(), XPathError> {
+        match self.returns() {
+            Type::NodeSet | Type::Any => Ok(()),
+            other => Err(self.no_nodes(other)),
+        }
+    }
+
+    fn no_nodes(&self, ty: Type) -> XPathError {
+        XPathError::new(format!("the result is a {}, not a node-set", ty.name()), 0..self.source.len())
+    }
+}
+
+impl Value {
+    /// `string()` of the value; nodes are looked up through the context.
+    pub fn to_string_in<'a>(&self, cx: &'a Context<'a>) -> Result<Cow<'a, str>, XPathError> {
+        Eval::new(&NONE, cx).value_string(self).map_err(|e| *e)
+    }
+
+    /// `number()` of the value.
+    pub fn to_number_in(&self, cx: &Context<'_>) -> Result<f64, XPathError> {
+        Eval::new(&NONE, cx).value_number(self).map_err(|e| *e)
+    }
+}
+
+impl NodeSet {
+    /// Nodes in any order, sorted into document order, duplicates removed.
+    pub fn sorted(mut nodes: Vec<Node>, cx: &Context<'_>) -> Result<NodeSet, XPathError> {
+        Eval::new(&NONE, cx).sort(&mut nodes).map_err(|e| *e)?;
+        Ok(NodeSet::from_ordered(&nodes))
+    }
+}
+
+/// The program of conversions: it refers to nothing.
+static NONE: Program = Program {
+    op: crate::plan::Op::Number(0.0),
+    names: Vec::new(),
+    variables: Vec::new(),
+    functions: Vec::new(),
+    uses: crate::compile::Uses { document: false, position: false, size: false },
+};

@@ -1,0 +1,153 @@
+//! Source text to tokens (XPath 1.0, section 3.7).
+//!
+//! Whether `*` and names such as `div` are operators is left to the parser: it knows whether an operand or an
+//! operator stands next, which is the same as the specification's rule about the preceding token.
+
+use crate::error::{Span, XPathError};
+
+/// A token and its place.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Token<'s> {
+    pub kind: Kind<'s>,
+    pub span: Span,
+}
+
+/// The kinds of token.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Kind<'s> {
+    Number(f64),
+    Literal(&'s str),
+    /// An NCName.
+    Name(&'s str),
+    /// `prefix:local`.
+    Prefixed(&'s str, &'s str),
+    /// `prefix:*`.
+    PrefixedStar(&'s str),
+    Punct(&'static str),
+    End,
+}
+
+const PUNCTUATION: [&str; 23] = [
+    // Longest first.
+    "::", "..", "//", "!=", "<=", ">=", "<<", ">>", "(", ")", "[", "]", ".", "@", ",", "/", "|", "+", "-", "=", "<",
+    ">", "*",
+];
+
+/// All tokens, `End` last.
+pub(crate) fn tokens(src: &str) -> Result<Vec<Token<'_>>, XPathError> {
+    let mut out = Vec::with_capacity(src.len() / 2 + 1);
+    let bytes = src.as_bytes();
+    let mut at = 0;
+    loop {
+        while at < bytes.len() && matches!(bytes[at], b' ' | b'\t' | b'\n' | b'\r') {
+            at += 1;
+        }
+        let Some(&b) = bytes.get(at) else {
+            out.push(Token { kind: Kind::End, span: Span::new(at, at) });
+            return Ok(out);
+        };
+        let start = at;
+        let kind = if b == b'"' || b == b'\'' {
+            let Some(len) = src[at + 1..].find(b as char) else {
+                return Err(XPathError::new("the string literal is not closed", at..src.len()));
+            };
+            at += len + 2;
+            Kind::Literal(&src[start + 1..at - 1])
+        } else if b.is_ascii_digit() || (b == b'.' && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)) {
+            at = digits(bytes, at);
+            if bytes.get(at) == Some(&b'.') && b != b'.' {
+                at = digits(bytes, at + 1);
+            } else if b == b'.' {
+                at = digits(bytes, at + 1);
+            }
+            Kind::Number(src[start..at].parse().unwrap_or(f64::NAN))
+        } else if b == b'$' {
+            at += 1;
+            Kind::Punct("$")
+        } else if let Some(p) = PUNCTUATION.iter().find(|p| src[at..].starts_with(**p)) {
+            at += p.len();
+            Kind::Punct(p)
+        } else {
+            let local = name_at(src, at);
+            if local.is_empty() {
+                let c = src[at..].chars().next().unwrap_or(' ');
+                return Err(XPathError::new(format!("unexpected character {c:?}"), at..at + c.len_utf8()));
+            }
+            at += local.len();
+            // A colon that is not the start of `::` binds a prefix to what follows it at once.
+            if bytes.get(at) == Some(&b':') && bytes.get(at + 1) != Some(&b':') {
+                if bytes.get(at + 1) == Some(&b'*') {
+                    at += 2;
+                    Kind::PrefixedStar(local)
+                } else {
+                    let second = name_at(src, at + 1);
+                    if second.is_empty() {
+                        return Err(XPathError::new("expected a name after the prefix", at..at + 1));
+                    }
+                    at += 1 + second.len();
+                    Kind::Prefixed(local, second)
+                }
+            } else {
+                Kind::Name(local)
+            }
+        };
+        out.push(Token { kind, span: Span::new(start, at) });
+    }
+}
+
+fn digits(bytes: &[u8], mut at: usize) -> usize {
+    while bytes.get(at).is_some_and(u8::is_ascii_digit) {
+        at += 1;
+    }
+    at
+}
+
+fn name_at(src: &str, at: usize) -> &str {
+    let rest = &src[at..];
+    let mut chars = rest.char_indices();
+    match chars.next() {
+        Some((_, c)) if is_name_start(c) => {
+            let len = chars.find(|(_, c)| !is_name_char(*c)).map_or(rest.len(), |(i, _)| i);
+            &rest[..len]
+        }
+        _ => "",
+    }
+}
+
+/// NCNameStartChar of Namespaces in XML 1.0.
+fn is_name_start(c: char) -> bool {
+    c.is_ascii_alphabetic()
+        || c == '_'
+        || matches!(c,
+            '\u{C0}'..='\u{D6}' | '\u{D8}'..='\u{F6}' | '\u{F8}'..='\u{2FF}' | '\u{370}'..='\u{37D}'
+            | '\u{37F}'..='\u{1FFF}' | '\u{200C}'..='\u{200D}' | '\u{2070}'..='\u{218F}' | '\u{2C00}'..='\u{2FEF}'
+            | '\u{3001}'..='\u{D7FF}' | '\u{F900}'..='\u{FDCF}' | '\u{FDF0}'..='\u{FFFD}' | '\u{10000}'..='\u{EFFFF}')
+}
+
+/// NCNameChar.
+fn is_name_char(c: char) -> bool {
+    is_name_start(c)
+        || c.is_ascii_digit()
+        || matches!(c, '-' | '.' | '\u{B7}' | '\u{300}'..='\u{36F}' | '\u{203F}'..='\u{2040}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splits() {
+        let kinds = |s| tokens(s).unwrap().into_iter().map(|t| t.kind).collect::<Vec<_>>();
+        use Kind::*;
+        assert_eq!(kinds("a:b/*"), [Prefixed("a", "b"), Punct("/"), Punct("*"), End]);
+        assert_eq!(kinds("child::a-b"), [Name("child"), Punct("::"), Name("a-b"), End]);
+        assert_eq!(kinds("1.5.5"), [Number(1.5), Number(0.5), End]);
+        assert_eq!(kinds("5.div 2"), [Number(5.0), Name("div"), Number(2.0), End]);
+        assert_eq!(kinds("p:* * 2"), [PrefixedStar("p"), Punct("*"), Number(2.0), End]);
+        assert_eq!(kinds("..//@x"), [Punct(".."), Punct("//"), Punct("@"), Name("x"), End]);
+        assert_eq!(kinds("'a\"b'"), [Literal("a\"b"), End]);
+        for bad in ["'x", "a: b", "#", "{"] {
+            assert!(tokens(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! What the embedder provides when an expression is compiled: namespaces, further functions and variables.
+
+use crate::value::Type;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+
+/// The version of the language.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Version {
+    /// XPath 1.0.
+    #[default]
+    V1,
+    /// XPath 2.0. Until it is built, what is the same in both versions is accepted and evaluated as 1.0; syntax that
+    /// only 2.0 has is an error that says so.
+    V2,
+}
+
+/// Prefixes to namespace names. The default namespace never applies to unprefixed names in an expression.
+pub trait NamespaceResolver {
+    /// The namespace bound to `prefix`, or `None` if the prefix is not declared.
+    fn namespace(&self, prefix: &str) -> Option<&str>;
+}
+
+/// No prefixes.
+impl NamespaceResolver for () {
+    fn namespace(&self, _: &str) -> Option<&str> {
+        None
+    }
+}
+
+impl NamespaceResolver for [(&str, &str)] {
+    fn namespace(&self, prefix: &str) -> Option<&str> {
+        self.iter().rev().find(|(p, _)| *p == prefix).map(|(_, u)| *u)
+    }
+}
+
+impl<const N: usize> NamespaceResolver for [(&str, &str); N] {
+    fn namespace(&self, prefix: &str) -> Option<&str> {
+        self.as_slice().namespace(prefix)
+    }
+}
+
+impl NamespaceResolver for [(String, String)] {
+    fn namespace(&self, prefix: &str) -> Option<&str> {
+        self.iter().rev().find(|(p, _)| *p == prefix).map(|(_, u)| u.as_str())
+    }
+}
+
+impl NamespaceResolver for Vec<(String, String)> {
+    fn namespace(&self, prefix: &str) -> Option<&str> {
+        self.as_slice().namespace(prefix)
+    }
+}
+
+impl NamespaceResolver for HashMap<String, String> {
+    fn namespace(&self, prefix: &str) -> Option<&str> {
+        self.get(prefix).map(String::as_str)
+    }
+}
+
+impl NamespaceResolver for BTreeMap<String, String> {
+    fn namespace(&self, prefix: &str) -> Option<&str> {
+        self.get(prefix).map(String::as_str)
+    }
+}
+
+/// What a [`FunctionLibrary`] says about a function call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Function {
+    /// It has no such function.
+    Unknown,
+    /// It has it, but not with this number of arguments; the text says what is expected.
+    WrongArity(String),
+    /// Another name of the XPath core function with the same local name (`fn:concat`).
+    Core,
+    /// XSLT's `current()`: answered by [`Host::current`](crate::Host::current) without a call.
+    Current,
+    /// A function evaluated by [`Host::call`](crate::Host::call).
+    Extension(FunctionInfo),
+}
+
+/// What is known about an extension function before it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FunctionInfo {
+    /// A number of the embedder's own, handed back with each call ([`ExtensionName::slot`](crate::ExtensionName)).
+    pub slot: u32,
+    /// The type of its results.
+    pub returns: Type,
+    /// It looks at the document beyond its arguments (`key()`, `id()`, …).
+    pub reads_document: bool,
+}
+
+impl Default for FunctionInfo {
+    fn default() -> Self {
+        FunctionInfo { slot: 0, returns: Type::Any, reads_document: false }
+    }
+}
+
+/// What is known about a variable before the expression runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VariableInfo {
+    /// A number of the embedder's own, handed back with each reference.
+    pub slot: u32,
+    /// The type of its values.
+    pub returns: Type,
+    /// Its value comes from the document (Synapse's `$body`).
+    pub reads_document: bool,
+    /// An XPath 1.0 expression over the document root with the same value, if there is one (`$body`:
+    /// `/*[1]/*[local-name()='Body'][1]`). It makes paths from the variable streamable.
+    pub same_as: Option<String>,
+}
+
+impl Default for VariableInfo {
+    fn default() -> Self {
+        VariableInfo { slot: 0, returns: Type::Any, reads_document: false, same_as: None }
+    }
+}
+
+/// Functions and variables beyond the core library, known statically.
+///
+/// Unprefixed core functions are found before the library is asked. `uri` is `None` when the prefix is not declared
+/// (and when there is no prefix): the library decides by the prefix, as Synapse does for `$ctx:name`.
+pub trait FunctionLibrary {
+    /// Is there a function `prefix:local` with `arity` arguments?
+    fn function(&self, prefix: &str, uri: Option<&str>, local: &str, arity: usize) -> Function {
+        let _ = (prefix, uri, local, arity);
+        Function::Unknown
+    }
+
+    /// Is there a variable `$prefix:local`? `None` is a compile error.
+    fn variable(&self, prefix: &str, uri: Option<&str>, local: &str) -> Option<VariableInfo> {
+        let _ = (prefix, uri, local);
+        None
+    }
+}
+
+/// The core functions only, no variables.
+impl FunctionLibrary for () {}
+
+/// Names used by many expressions, numbered once, so that one [`BoundNames`](crate::BoundNames) resolves them all
+/// against a document (a stylesheet's expressions). Without a pool each expression resolves its own names at each
+/// evaluation.
+#[derive(Debug, Default)]
+pub struct NamePool {
+    names: RefCell<Names>,
+}
+
+/// (namespace uri, local) pairs and their numbers.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Names {
+    pub list: Vec<(Box<str>, Box<str>)>,
+    index: HashMap<(Box<str>, Box<str>), u32>,
+}
+
+impl Names {
+    pub fn intern(&mut self, uri: &str, local: &str) -> u32 {
+        let key = (Box::from(uri), Box::from(local));
+        if let Some(i) = self.index.get(&key) {
+            return *i;
+        }
+        let i = self.list.len() as u32;
+        self.list.push(key.clone());
+        self.index.insert(key, i);
+        i
+    }
+}
+
+impl NamePool {
+    /// An empty pool.
+    pub fn new() -> NamePool {
+        NamePool::default()
+    }
+
+    /// The number of a name, the same for the same name.
+    pub fn intern(&self, uri: &str, local: &str) -> u32 {
+        self.names.borrow_mut().intern(uri, local)
+    }
+
+    /// All names so far, in the order of their numbers.
+    pub fn names(&self) -> Vec<(Box<str>, Box<str>)> {
+        self.names.borrow().list.clone()
+    }
+}
+
+/// How an expression is compiled.
+#[derive(Clone, Copy)]
+pub struct CompileOptions<'a> {
+    /// Prefixes declared where the expression stands.
+    pub namespaces: &'a dyn NamespaceResolver,
+    /// Functions and variables beyond the core.
+    pub library: &'a dyn FunctionLibrary,
+    /// The language version, 1.0 by default.
+    pub version: Version,
+    /// Shared numbering of names, none by default.
+    pub names: Option<&'a NamePool>,
+    /// XPath 2.0's default element namespace; `""` as in XPath 1.0 by default.
+    pub default_element_namespace: &'a str,
+}
+
+impl Default for CompileOptions<'_> {
+    fn default() -> Self {
+        CompileOptions {
+            namespaces: &(),
+            library: &(),
+            version: Version::V1,
+            names: None,
+            default_element_namespace: "",
+        }
+    }
+}
+
+impl std::fmt::Debug for CompileOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CompileOptions").field("version", &self.version).finish_non_exhaustive()
+    }
+}

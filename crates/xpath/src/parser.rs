@@ -1,0 +1,483 @@
+//! Tokens to syntax tree (XPath 1.0, sections 2 and 3), by recursive descent with bounded depth.
+
+use crate::ast::{Axis, BinaryOp, Expr, ExprKind, NodeTest, QName, Start, Step};
+use crate::error::{Span, XPathError};
+use crate::lexer::{Kind, Token, tokens};
+use crate::options::Version;
+
+/// Longest expression source in bytes.
+pub const MAX_SOURCE: usize = 1 << 16;
+/// Deepest nesting of an expression; operands of a chain (`1 + 1 + …`) and steps of a path count too.
+pub const MAX_DEPTH: u32 = 256;
+
+/// Parses an expression.
+pub fn parse(src: &str, version: Version) -> Result<Expr, XPathError> {
+    if src.len() > MAX_SOURCE {
+        return Err(XPathError::new(format!("the expression is longer than {MAX_SOURCE} bytes"), 0..0));
+    }
+    let tokens = tokens(src)?;
+    let mut p = Parser { tokens, at: 0, depth: 0, version };
+    let expr = p.expr()?;
+    match p.peek().kind {
+        Kind::End => Ok(expr),
+        _ => Err(p.unexpected("an operator or the end of the expression")),
+    }
+}
+
+struct Parser<'s> {
+    tokens: Vec<Token<'s>>,
+    at: usize,
+    depth: u32,
+    version: Version,
+}
+
+type Parsed<T> = Result<T, XPathError>;
+
+impl<'s> Parser<'s> {
+    fn peek(&self) -> Token<'s> {
+        self.tokens[self.at]
+    }
+
+    fn peek_after(&self, n: usize) -> Kind<'s> {
+        self.tokens.get(self.at + n).map_or(Kind::End, |t| t.kind)
+    }
+
+    fn next(&mut self) -> Token<'s> {
+        let t = self.tokens[self.at];
+        // `End` is never passed.
+        if self.at + 1 < self.tokens.len() {
+            self.at += 1;
+        }
+        t
+    }
+
+    fn is(&self, p: &str) -> bool {
+        matches!(self.peek().kind, Kind::Punct(q) if q == p)
+    }
+
+    fn eat(&mut self, p: &str) -> bool {
+        let found = self.is(p);
+        if found {
+            self.next();
+        }
+        found
+    }
+
+    fn expect(&mut self, p: &str) -> Parsed<Span> {
+        if self.is(p) { Ok(self.next().span) } else { Err(self.unexpected(&format!("`{p}`"))) }
+    }
+
+    /// The span of the token just taken.
+    fn last_span(&self) -> Span {
+        self.tokens[self.at.saturating_sub(1)].span
+    }
+
+    fn unexpected(&self, wanted: &str) -> XPathError {
+        let t = self.peek();
+        let found = match t.kind {
+            Kind::End => return XPathError::new(format!("expected {wanted}, found the end"), t.span),
+            Kind::Number(n) => format!("the number {n}"),
+            Kind::Literal(_) => "a string literal".to_string(),
+            Kind::Name(n) => format!("`{n}`"),
+            Kind::Prefixed(p, n) => format!("`{p}:{n}`"),
+            Kind::PrefixedStar(p) => format!("`{p}:*`"),
+            Kind::Punct(p) => format!("`{p}`"),
+        };
+        let later = match t.kind {
+            Kind::Name(n) => matches!(
+                n,
+                "eq" | "ne" | "lt" | "le" | "gt" | "ge" | "is" | "to" | "idiv" | "intersect" | "except" | "union"
+                    | "instance" | "treat" | "castable" | "cast" | "then" | "else" | "in" | "return" | "satisfies"
+            ),
+            Kind::Punct(p) => {
+                matches!(p, "<<" | ">>" | ",")
+                    || p == "$" && self.at > 0
+                        && matches!(self.tokens[self.at - 1].kind, Kind::Name("for" | "some" | "every"))
+                    || p == ")" && self.at > 0 && matches!(self.tokens[self.at - 1].kind, Kind::Punct("("))
+            }
+            _ => false,
+        };
+        let hint = match (later, self.version) {
+            (false, _) => "",
+            (true, Version::V1) => " (XPath 2.0 syntax, but the expression is XPath 1.0)",
+            (true, Version::V2) => " (XPath 2.0 syntax is not supported yet)",
+        };
+        XPathError::new(format!("expected {wanted}, found {found}{hint}"), t.span)
+    }
+
+    fn node(&self, kind: ExprKind, span: Span, below: u32) -> Parsed<Expr> {
+        let depth = below + 1;
+        if depth > MAX_DEPTH {
+            return Err(too_deep(span));
+        }
+        Ok(Expr { kind, span, depth })
+    }
+
+    /// `Expr`, with the recursion counted.
+    fn expr(&mut self) -> Parsed<Expr> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(too_deep(self.peek().span));
+        }
+        let e = self.or();
+        self.depth -= 1;
+        e
+    }
+
+    fn or(&mut self) -> Parsed<Expr> {
+        let first = self.and()?;
+        self.chain(first, |k| k == Kind::Name("or"), Parser::and, ExprKind::Or)
+    }
+
+    fn and(&mut self) -> Parsed<Expr> {
+        let first = self.binary(0)?;
+        self.chain(first, |k| k == Kind::Name("and"), |p| p.binary(0), ExprKind::And)
+    }
+
+    /// `first op item op item …` as one flat node.
+    fn chain(
+        &mut self,
+        first: Expr,
+        op: fn(Kind<'_>) -> bool,
+        item: fn(&mut Self) -> Parsed<Expr>,
+        make: fn(Vec<Expr>) -> ExprKind,
+    ) -> Parsed<Expr> {
+        if !op(self.peek().kind) {
+            return Ok(first);
+        }
+        let mut items = vec![first];
+        while op(self.peek().kind) {
+            self.next();
+            items.push(item(self)?);
+        }
+        let span = items[0].span.to(items[items.len() - 1].span);
+        let below = items.iter().map(|e| e.depth).max().unwrap_or(0);
+        self.node(make(items), span, below)
+    }
+
+    /// Equality, relational, additive and multiplicative operators, all left-associative.
+    fn binary(&mut self, min: u8) -> Parsed<Expr> {
+        let mut left = self.unary()?;
+        while let Some((op, level)) = self.binary_op() {
+            if level < min {
+                break;
+            }
+            self.next();
+            let right = self.binary(level + 1)?;
+            let span = left.span.to(right.span);
+            let below = left.depth.max(right.depth);
+            left = self.node(ExprKind::Binary(op, Box::new(left), Box::new(right)), span, below)?;
+        }
+        Ok(left)
+    }
+
+    fn binary_op(&self) -> Option<(BinaryOp, u8)> {
+        Some(match self.peek().kind {
+            Kind::Punct("=") => (BinaryOp::Equal, 0),
+            Kind::Punct("!=") => (BinaryOp::NotEqual, 0),
+            Kind::Punct("<") => (BinaryOp::Less, 1),
+            Kind::Punct("<=") => (BinaryOp::LessOrEqual, 1),
+            Kind::Punct(">") => (BinaryOp::Greater, 1),
+            Kind::Punct(">=") => (BinaryOp::GreaterOrEqual, 1),
+            Kind::Punct("+") => (BinaryOp::Add, 2),
+            Kind::Punct("-") => (BinaryOp::Subtract, 2),
+            Kind::Punct("*") => (BinaryOp::Multiply, 3),
+            Kind::Name("div") => (BinaryOp::Divide, 3),
+            Kind::Name("mod") => (BinaryOp::Modulo, 3),
+            _ => return None,
+        })
+    }
+
+    fn unary(&mut self) -> Parsed<Expr> {
+        let start = self.peek().span;
+        let mut minus = 0usize;
+        while self.eat("-") {
+            minus += 1;
+        }
+        let mut e = self.union()?;
+        // An even number of signs still converts to a number.
+        let signs = match minus {
+            0 => 0,
+            n if n % 2 == 1 => 1,
+            _ => 2,
+        };
+        for _ in 0..signs {
+            let (span, below) = (start.to(e.span), e.depth);
+            e = self.node(ExprKind::Negate(Box::new(e)), span, below)?;
+        }
+        Ok(e)
+    }
+
+    fn union(&mut self) -> Parsed<Expr> {
+        let first = self.path()?;
+        self.chain(first, |k| k == Kind::Punct("|"), Parser::path, ExprKind::Union)
+    }
+
+    /// `PathExpr`: a location path, or a filter expression that a path may follow.
+    fn path(&mut self) -> Parsed<Expr> {
+        let start = self.peek().span;
+        if self.starts_filter() {
+            let primary = self.filter()?;
+            if !self.is("/") && !self.is("//") {
+                return Ok(primary);
+            }
+            let below = primary.depth;
+            let mut steps = Vec::new();
+            self.separator(&mut steps);
+            self.steps(&mut steps)?;
+            return self.path_node(Start::Expr(Box::new(primary)), steps, start, below);
+        }
+        let mut steps = Vec::new();
+        let from = if self.is("/") {
+            self.next();
+            if !self.starts_step() {
+                return self.path_node(Start::Root, steps, start, 0);
+            }
+            Start::Root
+        } else if self.is("//") {
+            self.separator(&mut steps);
+            Start::Root
+        } else {
+            Start::Context
+        };
+        self.steps(&mut steps)?;
+        self.path_node(from, steps, start, 0)
+    }
+
+    fn path_node(&self, from: Start, steps: Vec<Step>, start: Span, below: u32) -> Parsed<Expr> {
+        let mut deepest = below + steps.len() as u32;
+        for (i, step) in steps.iter().enumerate() {
+            for p in &step.predicates {
+                deepest = deepest.max(i as u32 + 1 + p.depth);
+            }
+        }
+        self.node(ExprKind::Path(from, steps), start.to(self.last_span()), deepest)
+    }
+
+    /// Takes `/` or `//`; the latter adds its step.
+    fn separator(&mut self, steps: &mut Vec<Step>) {
+        let t = self.next();
+        if t.kind == Kind::Punct("//") {
+            steps.push(Step {
+                axis: Axis::DescendantOrSelf,
+                test: NodeTest::Node,
+                predicates: Vec::new(),
+                span: t.span,
+            });
+        }
+    }
+
+    fn steps(&mut self, steps: &mut Vec<Step>) -> Parsed<()> {
+        loop {
+            let step = self.step()?;
+            steps.push(step);
+            if steps.len() as u32 > MAX_DEPTH {
+                return Err(too_deep(self.peek().span));
+            }
+            if !self.is("/") && !self.is("//") {
+                return Ok(());
+            }
+            self.separator(steps);
+        }
+    }
+
+    fn starts_step(&self) -> bool {
+        matches!(
+            self.peek().kind,
+            Kind::Name(_) | Kind::Prefixed(..) | Kind::PrefixedStar(_) | Kind::Punct("*" | "@" | "." | "..")
+        )
+    }
+
+    /// A primary expression stands next: anything but the start of a location path.
+    fn starts_filter(&self) -> bool {
+        match self.peek().kind {
+            Kind::Number(_) | Kind::Literal(_) | Kind::Punct("(" | "$") => true,
+            Kind::Name(n) => self.peek_after(1) == Kind::Punct("(") && !is_node_type(n),
+            Kind::Prefixed(..) => self.peek_after(1) == Kind::Punct("("),
+            _ => false,
+        }
+    }
+
+    fn filter(&mut self) -> Parsed<Expr> {
+        let primary = self.primary()?;
+        if !self.is("[") {
+            return Ok(primary);
+        }
+        let predicates = self.predicates()?;
+        let below = predicates.iter().map(|p| p.depth).max().unwrap_or(0).max(primary.depth);
+        let span = primary.span.to(self.last_span());
+        self.node(ExprKind::Filter(Box::new(primary), predicates), span, below)
+    }
+
+    fn primary(&mut self) -> Parsed<Expr> {
+        let t = self.next();
+        match t.kind {
+            Kind::Number(n) => self.node(ExprKind::Number(n), t.span, 0),
+            Kind::Literal(s) => self.node(ExprKind::Literal(s.to_string()), t.span, 0),
+            Kind::Punct("$") => {
+                let name = match self.peek().kind {
+                    Kind::Name(n) => QName { prefix: String::new(), local: n.to_string() },
+                    Kind::Prefixed(p, n) => QName { prefix: p.to_string(), local: n.to_string() },
+                    _ => return Err(self.unexpected("a variable name")),
+                };
+                let end = self.next().span;
+                self.node(ExprKind::Variable(name), t.span.to(end), 0)
+            }
+            Kind::Punct("(") => {
+                if self.is(")") {
+                    return Err(self.unexpected("an expression"));
+                }
+                let inner = self.expr()?;
+                self.expect(")")?;
+                let span = t.span.to(self.last_span());
+                // Parentheses matter to what follows: `(a/b)[1]` is not `a/b[1]`; the span covers them.
+                Ok(Expr { span, ..inner })
+            }
+            Kind::Name(n) => self.call(QName { prefix: String::new(), local: n.to_string() }, t.span),
+            Kind::Prefixed(p, n) => self.call(QName { prefix: p.to_string(), local: n.to_string() }, t.span),
+            _ => {
+                self.at -= 1;
+                Err(self.unexpected("an expression"))
+            }
+        }
+    }
+
+    fn call(&mut self, name: QName, start: Span) -> Parsed<Expr> {
+        self.expect("(")?;
+        let mut args = Vec::new();
+        if !self.is(")") {
+            args.push(self.expr()?);
+            while self.eat(",") {
+                args.push(self.expr()?);
+            }
+        }
+        self.expect(")")?;
+        let below = args.iter().map(|a| a.depth).max().unwrap_or(0);
+        self.node(ExprKind::Call(name, args), start.to(self.last_span()), below)
+    }
+
+    fn step(&mut self) -> Parsed<Step> {
+        let start = self.peek().span;
+        if let Kind::Punct(dot @ ("." | "..")) = self.peek().kind {
+            self.next();
+            let axis = if dot == "." { Axis::SelfAxis } else { Axis::Parent };
+            // The grammar allows no predicates here; a stray `[` is reported by the caller.
+            return Ok(Step { axis, test: NodeTest::Node, predicates: Vec::new(), span: start });
+        }
+        let axis = if self.eat("@") {
+            Axis::Attribute
+        } else if let (Kind::Name(n), Kind::Punct("::")) = (self.peek().kind, self.peek_after(1)) {
+            let Some(axis) = Axis::from_name(n) else {
+                return Err(XPathError::new(format!("`{n}` is not an axis"), start));
+            };
+            self.next();
+            self.next();
+            axis
+        } else {
+            Axis::Child
+        };
+        let test = self.node_test()?;
+        let predicates = self.predicates()?;
+        Ok(Step { axis, test, predicates, span: start.to(self.last_span()) })
+    }
+
+    fn predicates(&mut self) -> Parsed<Vec<Expr>> {
+        let mut out = Vec::new();
+        while self.eat("[") {
+            out.push(self.expr()?);
+            self.expect("]")?;
+        }
+        Ok(out)
+    }
+
+    fn node_test(&mut self) -> Parsed<NodeTest> {
+        let test = match self.peek().kind {
+            Kind::Punct("*") => NodeTest::AnyName,
+            Kind::PrefixedStar(p) => NodeTest::AnyLocal(p.to_string()),
+            Kind::Prefixed(p, n) => NodeTest::Name(QName { prefix: p.to_string(), local: n.to_string() }),
+            Kind::Name(n) if self.peek_after(1) == Kind::Punct("(") && is_node_type(n) => {
+                self.next();
+                self.next();
+                let test = match n {
+                    "node" => NodeTest::Node,
+                    "text" => NodeTest::Text,
+                    "comment" => NodeTest::Comment,
+                    _ => {
+                        let target = if let Kind::Literal(s) = self.peek().kind {
+                            self.next();
+                            Some(s.to_string())
+                        } else {
+                            None
+                        };
+                        NodeTest::ProcessingInstruction(target)
+                    }
+                };
+                self.expect(")")?;
+                return Ok(test);
+            }
+            Kind::Name(n) if self.peek_after(1) == Kind::Punct("(") => {
+                return Err(XPathError::new(format!("the function call `{n}(` cannot be a step of a path"), self.peek().span));
+            }
+            Kind::Name(n) => NodeTest::Name(QName { prefix: String::new(), local: n.to_string() }),
+            _ => return Err(self.unexpected("an expression")),
+        };
+        self.next();
+        Ok(test)
+    }
+}
+
+fn is_node_type(name: &str) -> bool {
+    matches!(name, "comment" | "text" | "processing-instruction" | "node")
+}
+
+fn too_deep(span: Span) -> XPathError {
+    XPathError::new(format!("the expression is nested deeper than {MAX_DEPTH}"), span)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accepts_and_rejects() {
+        for good in [
+            "/", "//a", "a//b/@c", "a[1][last()]", "-1", "--a", "a|b|c", "(a)[1]/b", "id('x')/y", "$p:v[2]//z",
+            "* * *", "div div div", "and and and", "mod mod mod", "child::*/self::x", "processing-instruction('x')",
+            "text()", "@*", "p:*", "/ = 1", "(/) * 5", ". = ..", "a - b", "a-b", "or or or", "p:f(1)",
+        ] {
+            parse(good, Version::V1).unwrap_or_else(|e| panic!("{good}: {e}"));
+        }
+        for bad in [
+            "", "/*/", "//", "a b", "1 2", "a[", "a]", "()", "(1,2)", "self::-name", "::a", "parent::", "text(*)",
+            "comment(1)", "foo- foo", "10idiv 3", ". 5", "1 == 1", "1 =< 1", "a eq b", "a/f()", "$", "x::y", ".[1]",
+            "for $x in a return b", "/ * 5", "a,b", "@@a", "a/", "+1",
+        ] {
+            assert!(parse(bad, Version::V1).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        for bad in [
+            "(".repeat(100_000),
+            "(".repeat(20_000) + "1",
+            "-".repeat(60_000),
+            "1+".repeat(20_000) + "1",
+            "a/".repeat(20_000) + "a",
+            "a[".repeat(20_000),
+            "f(".repeat(20_000),
+        ] {
+            assert!(parse(&bad, Version::V1).is_err());
+        }
+        assert!(parse(&("-".repeat(60_000) + "1"), Version::V1).is_ok());
+        assert!(parse(&("a or ".repeat(10_000) + "b"), Version::V1).is_ok());
+    }
+
+    #[test]
+    fn names_later_syntax() {
+        let e = parse("1 eq 2", Version::V2).unwrap_err();
+        assert!(e.message.contains("not supported yet"), "{e}");
+        assert_eq!(e.span, 2..4);
+        assert!(parse("1 eq 2", Version::V1).unwrap_err().message.contains("XPath 2.0"));
+    }
+}

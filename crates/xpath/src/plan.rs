@@ -1,0 +1,234 @@
+//! The compiled form of an expression: names resolved to numbers, types known, paths analysed.
+
+use crate::ast::{Axis, BinaryOp};
+use crate::error::Span;
+use crate::value::Type;
+use std::sync::Arc;
+
+/// An operation. All kinds of the language, with their static types in [`Op::ty`].
+#[derive(Debug, Clone)]
+pub(crate) enum Op {
+    Number(f64),
+    Text(Arc<str>),
+    Or(Box<[Op]>),
+    And(Box<[Op]>),
+    /// Comparison; `op` is one of the six comparison operators.
+    Compare(BinaryOp, Box<(Op, Op)>),
+    Arithmetic(BinaryOp, Box<(Op, Op)>),
+    Negate(Box<Op>),
+    Union(Box<[Op]>),
+    Path(Box<Path>),
+    Call(Core, Box<[Op]>, Span),
+    /// Index into [`Program::variables`].
+    Variable(u32, Type, Span),
+    /// Index into [`Program::functions`].
+    Extension(u32, Box<[Op]>, Type, Span),
+    Current(Span),
+}
+
+impl Op {
+    pub fn ty(&self) -> Type {
+        match self {
+            Op::Number(_) | Op::Arithmetic(..) | Op::Negate(_) => Type::Number,
+            Op::Text(_) => Type::String,
+            Op::Or(_) | Op::And(_) | Op::Compare(..) => Type::Boolean,
+            Op::Union(_) | Op::Path(_) | Op::Current(_) => Type::NodeSet,
+            Op::Call(core, ..) => core.returns(),
+            Op::Variable(_, ty, _) | Op::Extension(_, _, ty, _) => *ty,
+        }
+    }
+}
+
+/// A location path, or a filtered expression with or without steps behind it.
+#[derive(Debug, Clone)]
+pub(crate) struct Path {
+    pub start: From,
+    /// Predicates on the start as a whole, in document order: `(…)[1]`.
+    pub filter: Box<[Predicate]>,
+    pub steps: Box<[Step]>,
+    /// What is known when the path starts from one node.
+    pub from_one: Shape,
+    /// What is known when it starts from several.
+    pub from_many: Shape,
+    pub span: Span,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum From {
+    Root,
+    Context,
+    Op(Op),
+}
+
+/// How the nodes come out when each step is run depth-first from each node of the step before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// At most one node.
+    pub single: bool,
+    /// In document order.
+    pub ordered: bool,
+    /// No node twice.
+    pub distinct: bool,
+    /// No node is an ancestor of another.
+    pub peers: bool,
+}
+
+impl Shape {
+    pub const ONE: Shape = Shape { single: true, ordered: true, distinct: true, peers: true };
+    pub const SET: Shape = Shape { single: false, ordered: true, distinct: true, peers: false };
+
+    /// The shape behind a step along `axis`.
+    pub fn step(self, axis: Axis) -> Shape {
+        let many = Shape { single: false, ..self };
+        match axis {
+            Axis::SelfAxis => self,
+            Axis::Attribute | Axis::Namespace => Shape { peers: true, ..many },
+            Axis::Child => Shape { ordered: self.ordered && self.peers, ..many },
+            Axis::Descendant | Axis::DescendantOrSelf if self.peers => Shape { peers: false, ..many },
+            Axis::Parent if self.single => Shape::ONE,
+            Axis::FollowingSibling if self.single => Shape { single: false, ..Shape::ONE },
+            Axis::Following if self.single => Shape { single: false, peers: false, ..Shape::ONE },
+            Axis::PrecedingSibling if self.single => {
+                Shape { single: false, ordered: false, distinct: true, peers: true }
+            }
+            Axis::Ancestor | Axis::AncestorOrSelf | Axis::Preceding if self.single => {
+                Shape { single: false, ordered: false, distinct: true, peers: false }
+            }
+            _ => Shape { single: false, ordered: false, distinct: false, peers: false },
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Step {
+    pub axis: Axis,
+    pub test: Test,
+    pub predicates: Box<[Predicate]>,
+    /// A predicate needs to know how many nodes there are.
+    pub needs_size: bool,
+    /// Starting from one / from several nodes: duplicates must be removed behind this step before the next one.
+    pub break_one: bool,
+    pub break_many: bool,
+    pub span: Span,
+}
+
+/// A node test with its names resolved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Test {
+    Node,
+    Text,
+    Comment,
+    ProcessingInstruction(Option<Box<str>>),
+    /// `*`: any node of the axis's principal kind.
+    Any,
+    /// Any name in this namespace.
+    Namespace(Box<str>),
+    /// Index into [`Program::names`].
+    Name(u32),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Predicate {
+    /// `[n]`.
+    Position(usize),
+    /// `[last()]`.
+    Last,
+    /// A number that no position can have.
+    Never,
+    /// A number to compare with the position.
+    Number(Op),
+    Boolean(Op),
+    /// A number means the position, anything else is a condition.
+    Any(Op),
+}
+
+impl Predicate {
+    pub fn op(&self) -> Option<&Op> {
+        match self {
+            Predicate::Number(op) | Predicate::Boolean(op) | Predicate::Any(op) => Some(op),
+            _ => None,
+        }
+    }
+}
+
+/// The functions of the core library (XPath 1.0, section 4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Core {
+    Last,
+    Position,
+    Count,
+    Id,
+    LocalName,
+    NamespaceUri,
+    Name,
+    String,
+    Concat,
+    StartsWith,
+    Contains,
+    SubstringBefore,
+    SubstringAfter,
+    Substring,
+    StringLength,
+    NormalizeSpace,
+    Translate,
+    Boolean,
+    Not,
+    True,
+    False,
+    Lang,
+    Number,
+    Sum,
+    Floor,
+    Ceiling,
+    Round,
+}
+
+impl Core {
+    /// Name, fewest and most arguments.
+    #[rustfmt::skip]
+    const TABLE: [(Core, &'static str, usize, usize); 27] = [
+        (Core::Last, "last", 0, 0), (Core::Position, "position", 0, 0), (Core::Count, "count", 1, 1), (Core::Id, "id", 1, 1),
+        (Core::LocalName, "local-name", 0, 1), (Core::NamespaceUri, "namespace-uri", 0, 1), (Core::Name, "name", 0, 1),
+        (Core::String, "string", 0, 1), (Core::Concat, "concat", 2, usize::MAX), (Core::StartsWith, "starts-with", 2, 2),
+        (Core::Contains, "contains", 2, 2), (Core::SubstringBefore, "substring-before", 2, 2),
+        (Core::SubstringAfter, "substring-after", 2, 2), (Core::Substring, "substring", 2, 3),
+        (Core::StringLength, "string-length", 0, 1), (Core::NormalizeSpace, "normalize-space", 0, 1),
+        (Core::Translate, "translate", 3, 3), (Core::Boolean, "boolean", 1, 1), (Core::Not, "not", 1, 1),
+        (Core::True, "true", 0, 0), (Core::False, "false", 0, 0), (Core::Lang, "lang", 1, 1), (Core::Number, "number", 0, 1),
+        (Core::Sum, "sum", 1, 1), (Core::Floor, "floor", 1, 1), (Core::Ceiling, "ceiling", 1, 1), (Core::Round, "round", 1, 1),
+    ];
+
+    pub fn find(name: &str) -> Option<(Core, usize, usize)> {
+        Core::TABLE.iter().find(|t| t.1 == name).map(|t| (t.0, t.2, t.3))
+    }
+
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        Core::TABLE.iter().map(|t| t.1)
+    }
+
+    pub fn name(self) -> &'static str {
+        Core::TABLE.iter().find(|t| t.0 == self).map_or("", |t| t.1)
+    }
+
+    pub fn returns(self) -> Type {
+        use Core::*;
+        match self {
+            Last | Position | Count | StringLength | Number | Sum | Floor | Ceiling | Round => Type::Number,
+            Id => Type::NodeSet,
+            LocalName | NamespaceUri | Name | String | Concat | SubstringBefore | SubstringAfter | Substring
+            | NormalizeSpace | Translate => Type::String,
+            StartsWith | Contains | Boolean | Not | True | False | Lang => Type::Boolean,
+        }
+    }
+
+    /// Without arguments it looks at the context node.
+    pub fn defaults_to_context(self) -> bool {
+        use Core::*;
+        matches!(self, LocalName | NamespaceUri | Name | String | StringLength | NormalizeSpace | Number)
+    }
+
+    /// Its (first) argument must be a node-set.
+    pub fn wants_nodes(self) -> bool {
+        matches!(self, Core::Count | Core::Sum | Core::LocalName | Core::NamespaceUri | Core::Name)
+    }
+}
