@@ -97,7 +97,11 @@ pub struct QName {
 
 impl std::fmt::Display for QName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.prefix.is_empty() { f.write_str(&self.local) } else { write!(f, "{}:{}", self.prefix, self.local) }
+        if self.prefix.is_empty() {
+            f.write_str(&self.local)
+        } else {
+            write!(f, "{}:{}", self.prefix, self.local)
+        }
     }
 }
 

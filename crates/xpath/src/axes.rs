@@ -47,7 +47,9 @@ impl<'a> Eval<'a> {
     fn step(&self, step: &'a Step, node: Node, f: Each<'_>) -> Walk {
         match &*step.predicates {
             [] => self.axis(step, node, f),
-            [Predicate::Last] if step.axis == Axis::Child && !node.is_namespace() => self.last_child(step, node, f),
+            [Predicate::Last] if step.axis == Axis::Child && !node.is_namespace() => {
+                self.last_child(step, node, f)
+            }
             list if step.needs_size || list.len() > COUNTED => {
                 let mut nodes = Vec::new();
                 self.axis(step, node, &mut |n| {
@@ -105,7 +107,13 @@ impl<'a> Eval<'a> {
     }
 
     /// `None`: no node of this document can match.
-    fn matcher(&self, test: &'a Test, principal: NodeKind, node: Node, doc: &Document) -> Option<Matcher<'a>> {
+    fn matcher(
+        &self,
+        test: &'a Test,
+        principal: NodeKind,
+        node: Node,
+        doc: &Document,
+    ) -> Option<Matcher<'a>> {
         Some(match test {
             Test::Name(index) => Matcher::Named(principal, self.name(*index, node.doc, doc)?),
             Test::Node => Matcher::All,

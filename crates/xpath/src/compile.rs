@@ -167,7 +167,8 @@ impl Compiler<'_> {
     /// Rewrites, analyses and packs a path.
     fn path(&mut self, start: From, filter: Vec<Predicate>, steps: Vec<Step>, span: Span) -> Op {
         let mut steps = join_descendant_steps(steps);
-        let filter_single = matches!(filter.last(), Some(Predicate::Position(_) | Predicate::Last | Predicate::Never));
+        let filter_single =
+            matches!(filter.last(), Some(Predicate::Position(_) | Predicate::Last | Predicate::Never));
         let from_one = analyse(&mut steps, Shape::ONE, |s, b| s.break_one = b);
         let many = match &start {
             From::Op(Op::Current(_)) => Shape::ONE,
@@ -175,7 +176,14 @@ impl Compiler<'_> {
             _ => Shape::ONE,
         };
         let from_many = analyse(&mut steps, many, |s, b| s.break_many = b);
-        Op::Path(Box::new(Path { start, filter: filter.into(), steps: steps.into(), from_one, from_many, span }))
+        Op::Path(Box::new(Path {
+            start,
+            filter: filter.into(),
+            steps: steps.into(),
+            from_one,
+            from_many,
+            span,
+        }))
     }
 
     fn predicates(&mut self, predicates: &[Expr]) -> Compiled<Vec<Predicate>> {
@@ -187,9 +195,8 @@ impl Compiler<'_> {
                 Op::Number(n) => position(n),
                 Op::Call(Core::Last, ..) => Predicate::Last,
                 Op::Compare(BinaryOp::Equal, both) => match *both {
-                    (Op::Call(Core::Position, ..), Op::Number(n)) | (Op::Number(n), Op::Call(Core::Position, ..)) => {
-                        position(n)
-                    }
+                    (Op::Call(Core::Position, ..), Op::Number(n))
+                    | (Op::Number(n), Op::Call(Core::Position, ..)) => position(n),
                     (Op::Call(Core::Position, ..), Op::Call(Core::Last, ..))
                     | (Op::Call(Core::Last, ..), Op::Call(Core::Position, ..)) => Predicate::Last,
                     other => Predicate::Boolean(Op::Compare(BinaryOp::Equal, Box::new(other))),
@@ -442,8 +449,9 @@ fn analyse(steps: &mut [Step], start: Shape, mut set_break: impl FnMut(&mut Step
         });
         let before = shape;
         shape = shape.step(step.axis);
-        let one_at_most = step.predicates.iter().any(|p| matches!(p, Predicate::Position(_) | Predicate::Last))
-            || step.axis == Axis::Attribute && matches!(step.test, Test::Name(_));
+        let one_at_most =
+            step.predicates.iter().any(|p| matches!(p, Predicate::Position(_) | Predicate::Last))
+                || step.axis == Axis::Attribute && matches!(step.test, Test::Name(_));
         if before.single && one_at_most {
             shape = Shape::ONE;
         }

@@ -44,7 +44,12 @@ pub trait Host {
     }
 
     /// The same with the name as compiled.
-    fn call_by_name(&self, name: &ExtensionName, args: &[Value], cx: &Context<'_>) -> Result<Option<Value>, String> {
+    fn call_by_name(
+        &self,
+        name: &ExtensionName,
+        args: &[Value],
+        cx: &Context<'_>,
+    ) -> Result<Option<Value>, String> {
         self.call(&name.prefix, name.uri.as_deref(), &name.local, args, cx)
     }
 

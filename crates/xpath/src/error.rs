@@ -33,7 +33,8 @@ impl XPathError {
         let line_end = source[start..].find('\n').map_or(source.len(), |i| start + i);
         let line = &source[line_start..line_end];
         // Tabs are kept so that the marks stay under the text.
-        let pad: String = source[line_start..start].chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        let pad: String =
+            source[line_start..start].chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
         let width = source[start..end.min(line_end).max(start)].chars().count().max(1);
         format!("error: {}\n  {}\n  {}{}", self.message, line, pad, "^".repeat(width))
     }

@@ -133,7 +133,13 @@ impl<'a> Eval<'a> {
     fn extension(&self, index: u32, args: &'a [Op], span: Span, at: Frame) -> Result<Value, Fault> {
         let name = &self.program.functions[index as usize];
         let args = args.iter().map(|a| self.value(a, at)).collect::<Result<Vec<_>, _>>()?;
-        let cx = Context { doc: self.doc(at.node.doc)?, node: at.node, position: at.position, size: at.size, ..*self.cx };
+        let cx = Context {
+            doc: self.doc(at.node.doc)?,
+            node: at.node,
+            position: at.position,
+            size: at.size,
+            ..*self.cx
+        };
         match self.cx.host.call_by_name(name, &args, &cx) {
             Ok(Some(v)) => Ok(v),
             Ok(None) => Err(fault(format!("there is no function `{}()`", qname(name)), span)),
@@ -176,7 +182,9 @@ impl<'a> Eval<'a> {
                 Core::Not => !self.boolean(&args[0], at)?,
                 Core::Boolean => self.boolean(&args[0], at)?,
                 Core::StartsWith => self.string(&args[0], at)?.starts_with(&*self.string(&args[1], at)?),
-                Core::Contains => functions::contains(&self.string(&args[0], at)?, &self.string(&args[1], at)?),
+                Core::Contains => {
+                    functions::contains(&self.string(&args[0], at)?, &self.string(&args[1], at)?)
+                }
                 Core::Lang => functions::lang(self.doc(at.node.doc)?, at.node, &self.string(&args[0], at)?),
                 _ => match core.returns() {
                     Type::Number => truth(self.number(op, at)?),
@@ -231,10 +239,12 @@ impl<'a> Eval<'a> {
     pub fn string(&self, op: &'a Op, at: Frame) -> Result<Cow<'a, str>, Fault> {
         Ok(match op {
             Op::Text(s) => Cow::Borrowed(s),
-            Op::Union(_) | Op::Path(_) | Op::Current(_) | Op::Call(Core::Id, ..) => match self.first(op, at)? {
-                Some(n) => self.node_string(n)?,
-                None => Cow::Borrowed(""),
-            },
+            Op::Union(_) | Op::Path(_) | Op::Current(_) | Op::Call(Core::Id, ..) => {
+                match self.first(op, at)? {
+                    Some(n) => self.node_string(n)?,
+                    None => Cow::Borrowed(""),
+                }
+            }
             Op::Call(core, args, _) => match core {
                 Core::LocalName | Core::NamespaceUri | Core::Name => {
                     let node = match args.first() {
@@ -724,7 +734,13 @@ impl<'a> Eval<'a> {
         Ok(found)
     }
 
-    fn compare_nodes_scalar(&self, op: BinaryOp, a: &'a Op, scalar: &Scalar<'a>, at: Frame) -> Result<bool, Fault> {
+    fn compare_nodes_scalar(
+        &self,
+        op: BinaryOp,
+        a: &'a Op,
+        scalar: &Scalar<'a>,
+        at: Frame,
+    ) -> Result<bool, Fault> {
         if let Scalar::Boolean(_) = scalar {
             return Ok(compare_scalars(op, &Scalar::Boolean(self.boolean(a, at)?), scalar));
         }

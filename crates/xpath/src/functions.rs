@@ -108,7 +108,8 @@ pub(crate) fn normalize_space(s: Cow<'_, str>) -> Cow<'_, str> {
     let end = bytes.iter().rposition(|b| !is_space(*b)).map_or(start, |i| i + 1);
     let inner = &bytes[start..end];
     // Within: single blanks only?
-    let clean = !inner.iter().zip(inner.iter().skip(1)).any(|(a, b)| is_space(*a) && (*a != b' ' || is_space(*b)));
+    let clean =
+        !inner.iter().zip(inner.iter().skip(1)).any(|(a, b)| is_space(*a) && (*a != b' ' || is_space(*b)));
     if clean {
         return slice(s, start..end);
     }
@@ -181,9 +182,15 @@ mod tests {
 
     #[test]
     fn spaces_and_translations() {
-        for (s, expected) in
-            [("", ""), ("  ", ""), (" a  b\n", "a b"), ("a b", "a b"), ("a\tb", "a b"), ("\u{a0}a", "\u{a0}a"), (" a", "a")]
-        {
+        for (s, expected) in [
+            ("", ""),
+            ("  ", ""),
+            (" a  b\n", "a b"),
+            ("a b", "a b"),
+            ("a\tb", "a b"),
+            ("\u{a0}a", "\u{a0}a"),
+            (" a", "a"),
+        ] {
             assert_eq!(normalize_space(s.into()), expected);
         }
         #[rustfmt::skip]

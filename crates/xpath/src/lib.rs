@@ -27,8 +27,9 @@ pub use context::{BoundNames, Context, ExtensionName, Host};
 pub use error::{NotStreamable, Span, XPathError};
 pub use expression::{Expression, Needs};
 pub use options::{
-    CompileOptions, Function, FunctionInfo, FunctionLibrary, NamePool, NamespaceResolver, VariableInfo, Version,
+    CompileOptions, Function, FunctionInfo, FunctionLibrary, NamePool, NamespaceResolver, VariableInfo,
+    Version,
 };
-pub use paths::node_path;
 pub use parser::{MAX_DEPTH, MAX_SOURCE, parse};
+pub use paths::node_path;
 pub use value::{DocId, Node, NodeSet, Type, Value};

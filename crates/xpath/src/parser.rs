@@ -86,12 +86,31 @@ impl<'s> Parser<'s> {
         let later = match t.kind {
             Kind::Name(n) => matches!(
                 n,
-                "eq" | "ne" | "lt" | "le" | "gt" | "ge" | "is" | "to" | "idiv" | "intersect" | "except" | "union"
-                    | "instance" | "treat" | "castable" | "cast" | "then" | "else" | "in" | "return" | "satisfies"
+                "eq" | "ne"
+                    | "lt"
+                    | "le"
+                    | "gt"
+                    | "ge"
+                    | "is"
+                    | "to"
+                    | "idiv"
+                    | "intersect"
+                    | "except"
+                    | "union"
+                    | "instance"
+                    | "treat"
+                    | "castable"
+                    | "cast"
+                    | "then"
+                    | "else"
+                    | "in"
+                    | "return"
+                    | "satisfies"
             ),
             Kind::Punct(p) => {
                 matches!(p, "<<" | ">>" | ",")
-                    || p == "$" && self.at > 0
+                    || p == "$"
+                        && self.at > 0
                         && matches!(self.tokens[self.at - 1].kind, Kind::Name("for" | "some" | "every"))
                     || p == ")" && self.at > 0 && matches!(self.tokens[self.at - 1].kind, Kind::Punct("("))
             }
@@ -416,7 +435,10 @@ impl<'s> Parser<'s> {
                 return Ok(test);
             }
             Kind::Name(n) if self.peek_after(1) == Kind::Punct("(") => {
-                return Err(XPathError::new(format!("the function call `{n}(` cannot be a step of a path"), self.peek().span));
+                return Err(XPathError::new(
+                    format!("the function call `{n}(` cannot be a step of a path"),
+                    self.peek().span,
+                ));
             }
             Kind::Name(n) => NodeTest::Name(QName { prefix: String::new(), local: n.to_string() }),
             _ => return Err(self.unexpected("an expression")),
@@ -441,16 +463,66 @@ mod tests {
     #[test]
     fn accepts_and_rejects() {
         for good in [
-            "/", "//a", "a//b/@c", "a[1][last()]", "-1", "--a", "a|b|c", "(a)[1]/b", "id('x')/y", "$p:v[2]//z",
-            "* * *", "div div div", "and and and", "mod mod mod", "child::*/self::x", "processing-instruction('x')",
-            "text()", "@*", "p:*", "/ = 1", "(/) * 5", ". = ..", "a - b", "a-b", "or or or", "p:f(1)",
+            "/",
+            "//a",
+            "a//b/@c",
+            "a[1][last()]",
+            "-1",
+            "--a",
+            "a|b|c",
+            "(a)[1]/b",
+            "id('x')/y",
+            "$p:v[2]//z",
+            "* * *",
+            "div div div",
+            "and and and",
+            "mod mod mod",
+            "child::*/self::x",
+            "processing-instruction('x')",
+            "text()",
+            "@*",
+            "p:*",
+            "/ = 1",
+            "(/) * 5",
+            ". = ..",
+            "a - b",
+            "a-b",
+            "or or or",
+            "p:f(1)",
         ] {
             parse(good, Version::V1).unwrap_or_else(|e| panic!("{good}: {e}"));
         }
         for bad in [
-            "", "/*/", "//", "a b", "1 2", "a[", "a]", "()", "(1,2)", "self::-name", "::a", "parent::", "text(*)",
-            "comment(1)", "foo- foo", "10idiv 3", ". 5", "1 == 1", "1 =< 1", "a eq b", "a/f()", "$", "x::y", ".[1]",
-            "for $x in a return b", "/ * 5", "a,b", "@@a", "a/", "+1",
+            "",
+            "/*/",
+            "//",
+            "a b",
+            "1 2",
+            "a[",
+            "a]",
+            "()",
+            "(1,2)",
+            "self::-name",
+            "::a",
+            "parent::",
+            "text(*)",
+            "comment(1)",
+            "foo- foo",
+            "10idiv 3",
+            ". 5",
+            "1 == 1",
+            "1 =< 1",
+            "a eq b",
+            "a/f()",
+            "$",
+            "x::y",
+            ".[1]",
+            "for $x in a return b",
+            "/ * 5",
+            "a,b",
+            "@@a",
+            "a/",
+            "+1",
         ] {
             assert!(parse(bad, Version::V1).is_err(), "{bad}");
         }

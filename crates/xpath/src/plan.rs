@@ -215,8 +215,8 @@ impl Core {
         match self {
             Last | Position | Count | StringLength | Number | Sum | Floor | Ceiling | Round => Type::Number,
             Id => Type::NodeSet,
-            LocalName | NamespaceUri | Name | String | Concat | SubstringBefore | SubstringAfter | Substring
-            | NormalizeSpace | Translate => Type::String,
+            LocalName | NamespaceUri | Name | String | Concat | SubstringBefore | SubstringAfter
+            | Substring | NormalizeSpace | Translate => Type::String,
             StartsWith | Contains | Boolean | Not | True | False | Lang => Type::Boolean,
         }
     }

@@ -1,10 +1,10 @@
 //! The XPath 1.0 conformance suite (outside the project, see `BUSBAR_SUITES`) against the committed ledger.
 
+use busbar_xpath::{CompileOptions, Context, Expression, Node, Value, node_path};
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use busbar_xpath::{CompileOptions, Context, Expression, Node, Value, node_path};
 
 /// Number passed, and the failing ids with their reason.
 const LEDGER: &str = include_str!("suite.ledger");
@@ -185,5 +185,8 @@ fn check_ledger(passed: usize, failed: &BTreeMap<String, String>) {
     for id in known.keys().filter(|id| !failed.contains_key(*id)) {
         println!("passes now: {id}");
     }
-    assert!(failed.keys().eq(known.keys()) && passed == wanted, "passed {passed}, ledger {wanted}: see above");
+    assert!(
+        failed.keys().eq(known.keys()) && passed == wanted,
+        "passed {passed}, ledger {wanted}: see above"
+    );
 }
