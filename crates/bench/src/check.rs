@@ -430,7 +430,8 @@ mod tests {
             body: Entity::Bytes(b"abc".to_vec()),
         };
         let right = [("content-type", "Application/XML; charset=UTF-8"), ("x-a", "1")];
-        let cases: [(u16, &[(&str, &str)], &[u8], &str); 6] = [
+        type Case<'a> = (u16, &'a [(&'a str, &'a str)], &'a [u8], &'a str);
+        let cases: [Case<'_>; 6] = [
             (201, &right, b"abc", ""),
             (200, &right, b"abc", "status 200 instead of 201: abc"),
             (201, &right[1..], b"abc", "content type '' instead of text/xml or application/xml"),

@@ -26,6 +26,7 @@ enum Verb {
     Xslt(verbs::xslt::Args),
     Xpath(verbs::xpath::Args),
     Xml(verbs::xml::Args),
+    Bench(verbs::bench::Args),
 }
 
 fn main() -> ExitCode {
@@ -38,5 +39,6 @@ fn main() -> ExitCode {
         Verb::Xslt(args) => verbs::xslt::run(args),
         Verb::Xpath(args) => verbs::xpath::run(args),
         Verb::Xml(args) => verbs::xml::run(args),
+        Verb::Bench(args) => verbs::bench::run(args),
     }
 }

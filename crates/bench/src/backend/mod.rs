@@ -7,16 +7,18 @@
 //! | `/services/AppendService` | answers with the request's payload string and a suffix |
 //! | `/services/SimpleStockQuoteService` | the stock quotes of the Synapse samples |
 //!
-//! The last three answer `?wsdl`. The logic is a pure function from a request to a response; serving it over HTTP is up to
-//! the caller, who need not receive the body of an echo before answering: see [`Service::needs_body`].
+//! The last three answer `?wsdl`. The logic is a pure function from a request to a response, [`answer`]; [`Backend`] serves it
+//! over HTTP.
 
 mod append;
+mod http;
 mod orders;
 mod quotes;
 mod soap;
 mod wsdl;
 
 pub use append::SUFFIX;
+pub use http::Backend;
 pub use quotes::quote;
 
 /// A request as the backend sees it.

@@ -1,5 +1,6 @@
 //! The verbs of the command line, a file each.
 pub mod backend;
+pub mod bench;
 pub mod check;
 pub mod demo;
 pub mod explain;
