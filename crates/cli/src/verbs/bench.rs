@@ -1,7 +1,8 @@
 //! `busbar bench`: what Busbar is measured with.
 
 use bench::messages;
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Messages, scenarios and load, to measure a bus with.
@@ -36,7 +37,7 @@ pub fn run(args: Args) -> ExitCode {
 
 fn write_messages(args: &Messages) -> ExitCode {
     let sizes = if args.size.is_empty() { &messages::SIZES[..] } else { &args.size };
-    let fail = |place: &std::path::Path, error: std::io::Error| {
+    let fail = |place: &Path, error: io::Error| {
         eprintln!("busbar bench messages: {}: {error}", place.display());
         ExitCode::FAILURE
     };
@@ -48,7 +49,8 @@ fn write_messages(args: &Messages) -> ExitCode {
         if let Err(error) = std::fs::write(&path, &file.bytes) {
             return fail(&path, error);
         }
-        println!("{:>9}  {}  {}", file.bytes.len(), path.display(), file.about);
+        // whoever reads the list may stop reading it
+        let _ = writeln!(io::stdout(), "{:>9}  {}  {}", file.bytes.len(), path.display(), file.about);
     }
     ExitCode::SUCCESS
 }
