@@ -196,6 +196,8 @@ impl ArtifactKind {
 
     /// The kind of an element name.
     pub fn of_element(local: &str) -> Option<ArtifactKind> {
+        // The spelling of older samples.
+        let local = if local == "priorityExecutor" { "priority-executor" } else { local };
         ArtifactKind::TABLE.iter().find(|row| row.1 == local).map(|row| row.0)
     }
 

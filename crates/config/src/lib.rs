@@ -32,7 +32,7 @@ pub use configuration::{ArtifactKind, Configuration, FaultyArtifact, Named};
 pub use element::{Attribute, Child, Element, Name, SYNAPSE, Scope, Text, XML_NAMESPACE};
 pub use endpoint::{Endpoint, EndpointKind};
 pub use inject::Injector;
-pub use load::{LoadOptions, Loaded, load, load_text};
+pub use load::{Fetch, FetchFunction, LoadOptions, Loaded, load, load_text};
 pub use parameter::{Parameter, ParameterValue};
 pub use parse::parse;
 pub use value::{Expression, Key, Spanned, Value};

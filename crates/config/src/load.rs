@@ -5,14 +5,16 @@ use crate::artifacts::{
     Proxy, Reading, Registry, Sequence, Task, TaskManager, Template,
 };
 use crate::configuration::{ArtifactKind, Configuration, FaultyArtifact};
-use crate::element::Element;
+use crate::element::{Element, SYNAPSE};
 use crate::endpoint::Endpoint;
 use crate::inject::Injector;
 use crate::layout;
 use crate::read;
 use diagnostics::{Diagnostic, Diagnostics, FileId, SourceMap, Span};
 use std::collections::HashMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How a configuration is loaded.
 #[derive(Clone, Default, Debug)]
@@ -20,6 +22,21 @@ pub struct LoadOptions {
     /// Where `$SYSTEM:` and `$FILE:` values come from; `None`: the environment and `file.properties` beside the
     /// configuration.
     pub injector: Option<Injector>,
+    /// Fetches local entries whose `src` is an http(s) URL, once, while loading. `None`: they are left out.
+    pub fetch: Option<Fetch>,
+}
+
+/// Reads the resource at a URL; the error says why that failed.
+#[derive(Clone)]
+pub struct Fetch(pub Arc<FetchFunction>);
+
+/// The function of a [`Fetch`].
+pub type FetchFunction = dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync;
+
+impl fmt::Debug for Fetch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Fetch")
+    }
 }
 
 /// A configuration with everything that was found about it.
@@ -44,7 +61,7 @@ pub fn load(path: &Path, options: &LoadOptions) -> Loaded {
         let file = layout.properties.iter().find(|path| path.is_file());
         file.map_or_else(Injector::new, |path| Injector::new().with_file(path))
     });
-    let mut loader = Loader::new(layout.root, layout.registry, injector);
+    let mut loader = Loader::new(layout.root, layout.registry, injector, options.fetch.clone());
     loader.diagnostics.extend(problems);
     for (path, kind) in layout.files {
         loader.file(&path, kind);
@@ -55,7 +72,7 @@ pub fn load(path: &Path, options: &LoadOptions) -> Loaded {
 /// Loads a configuration from a text, as if it were the file `path`. Paths in it are relative to `root`.
 pub fn load_text(path: &str, text: &str, root: &Path, options: &LoadOptions) -> Loaded {
     let injector = options.injector.clone().unwrap_or_default();
-    let mut loader = Loader::new(root.to_owned(), root.join("registry"), injector);
+    let mut loader = Loader::new(root.to_owned(), root.join("registry"), injector, options.fetch.clone());
     loader.text(path, text.to_owned(), None);
     loader.finish()
 }
@@ -68,10 +85,11 @@ struct Loader {
     /// Where every name is defined: by kind, and by key for the kinds that share keys.
     defined: HashMap<(Option<ArtifactKind>, String), (ArtifactKind, Span)>,
     default_registry: PathBuf,
+    fetch: Option<Fetch>,
 }
 
 impl Loader {
-    fn new(root: PathBuf, registry: PathBuf, injector: Injector) -> Loader {
+    fn new(root: PathBuf, registry: PathBuf, injector: Injector, fetch: Option<Fetch>) -> Loader {
         Loader {
             configuration: Configuration::new(root, registry.clone(), injector),
             sources: SourceMap::new(),
@@ -79,22 +97,22 @@ impl Loader {
             faulty: Vec::new(),
             defined: HashMap::new(),
             default_registry: registry,
+            fetch,
         }
     }
 
     fn file(&mut self, path: &Path, kind: Option<ArtifactKind>) {
         match std::fs::read(path) {
-            Ok(bytes) => self.text(&path.display().to_string(), decode(bytes), kind),
-            Err(error) => {
-                let file = self.sources.add(path.display().to_string(), "");
-                let message = format!("the file cannot be read: {error}");
-                self.broken_file(file, kind, Diagnostic::error("unreadable-source", message));
-            }
+            Ok(bytes) => match decode(bytes) {
+                Ok(text) => self.text(&path.display().to_string(), text, kind),
+                Err(message) => self.unreadable(path, kind, message),
+            },
+            Err(error) => self.unreadable(path, kind, error.to_string()),
         }
     }
 
     fn text(&mut self, path: &str, text: String, kind: Option<ArtifactKind>) {
-        let file = self.sources.add(path, text);
+        let file = self.sources.add(path, text.strip_prefix('\u{feff}').unwrap_or(&text));
         let text = self.sources.get(file).map(|source| source.text().clone()).unwrap_or_default();
         let root = match crate::parse::parse(file, &text) {
             Ok(root) => root,
@@ -115,6 +133,12 @@ impl Loader {
             return self.broken_file(file, kind, error);
         }
         self.artifact(&root);
+    }
+
+    fn unreadable(&mut self, path: &Path, kind: Option<ArtifactKind>, message: String) {
+        let file = self.sources.add(path.display().to_string(), "");
+        let message = format!("the file cannot be read: {message}");
+        self.broken_file(file, kind, Diagnostic::error("unreadable-source", message));
     }
 
     /// The whole file is of no use.
@@ -161,7 +185,7 @@ impl Loader {
     fn artifact(&mut self, element: &Element) {
         let Some(kind) = ArtifactKind::of_element(element.local()) else { return };
         let mark = self.diagnostics.len();
-        if element.is(kind.element()) {
+        if element.namespace() == SYNAPSE {
             self.read(kind, element, mark);
         } else {
             self.diagnostics.push(read::wrong_namespace(element));
@@ -184,6 +208,7 @@ impl Loader {
                     diagnostics: &mut self.diagnostics,
                     injector: &self.configuration.injector,
                     root: &self.configuration.root,
+                    fetch: self.fetch.as_ref(),
                 };
                 $reader(element, $($more,)? &mut reading)
             }};
@@ -337,16 +362,9 @@ impl Loader {
     }
 }
 
-/// The text of a file: UTF-8, or UTF-16 with a byte order mark.
-fn decode(bytes: Vec<u8>) -> String {
-    let utf16 = |unit: fn([u8; 2]) -> u16| {
-        let units: Vec<u16> = bytes[2..].chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
-        String::from_utf16_lossy(&units)
-    };
-    match bytes.get(..2) {
-        Some([0xff, 0xfe]) => utf16(u16::from_le_bytes),
-        Some([0xfe, 0xff]) => utf16(u16::from_be_bytes),
-        _ => String::from_utf8(bytes)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
-    }
+/// The text of a file, in whatever encoding it says.
+fn decode(bytes: Vec<u8>) -> Result<String, String> {
+    let decoded = xml::decode(bytes, None).map_err(|error| error.message)?;
+    String::from_utf8(decoded.text.to_vec())
+        .map_err(|error| format!("byte {} is not UTF-8", error.utf8_error().valid_up_to()))
 }

@@ -58,22 +58,7 @@ impl LocalEntry {
         SHAPE.check_attributes(element, reading.diagnostics);
         let key = read::required(element, "key", reading.diagnostics)?;
         let (value, origin) = match read::optional(element, "src") {
-            Some(src) => {
-                let path = local_path(&src, reading)?;
-                match std::fs::read(&path) {
-                    Ok(bytes) => (Entry::File(bytes.into()), Some(path)),
-                    Err(error) => {
-                        reading.diagnostics.push(
-                            Diagnostic::error(
-                                "unreadable-source",
-                                format!("`{}` cannot be read", path.display()),
-                            )
-                            .at(src.span, error.to_string()),
-                        );
-                        return None;
-                    }
-                }
-            }
+            Some(src) => source(&src, reading)?,
             None => (inline(element), None),
         };
         Some(LocalEntry {
@@ -102,19 +87,27 @@ fn inline(element: &Element) -> Entry {
     Entry::Text(Arc::from(text.trim()))
 }
 
-/// The file of a `src`: a `file:` URL or a path, relative to the configuration's root. Never the network.
-fn local_path(src: &Key, reading: &mut Reading<'_>) -> Option<PathBuf> {
-    match file_path(src, reading.root) {
-        Some(path) => Some(path),
-        None => {
-            reading.diagnostics.push(
-                Diagnostic::error("remote-source", "local entries are not loaded over the network")
-                    .at(src.span, "only file: URLs and paths")
-                    .help("put a copy beside the configuration and name it: src=\"file:NAME\""),
-            );
-            None
-        }
-    }
+/// The content of a `src`, and the file it came from: a `file:` URL or a path, relative to the configuration's
+/// root. Over the network only where the caller supplied the means.
+fn source(src: &Key, reading: &mut Reading<'_>) -> Option<(Entry, Option<PathBuf>)> {
+    let unreadable = |what: &str, why: String| {
+        Diagnostic::error("unreadable-source", format!("`{what}` cannot be read")).at(src.span, why)
+    };
+    let error = match (file_path(src, reading.root), reading.fetch) {
+        (Some(path), _) => match std::fs::read(&path) {
+            Ok(bytes) => return Some((Entry::File(bytes.into()), Some(path))),
+            Err(error) => unreadable(&path.display().to_string(), error.to_string()),
+        },
+        (None, Some(fetch)) => match (fetch.0)(src) {
+            Ok(bytes) => return Some((Entry::File(bytes.into()), None)),
+            Err(why) => unreadable(src, why),
+        },
+        (None, None) => Diagnostic::error("remote-source", "local entries are not loaded over the network")
+            .at(src.span, "only file: URLs and paths")
+            .help("put a copy beside the configuration and name it: src=\"file:NAME\""),
+    };
+    reading.diagnostics.push(error);
+    None
 }
 
 /// The path of a `file:` URL or of a plain path, relative to `root`; `None` for any other URL.

@@ -39,6 +39,8 @@ pub(crate) struct Reading<'a> {
     pub injector: &'a Injector,
     /// The root of the configuration.
     pub root: &'a Path,
+    /// How resources are read over the network, if they may be.
+    pub fetch: Option<&'a crate::load::Fetch>,
 }
 
 /// The documentation of an artifact: `<description>` or the attribute.
