@@ -151,11 +151,6 @@ impl Names {
         self.str(self.prefixes[prefix as usize])
     }
 
-    /// The number of prefixes seen.
-    pub fn prefix_count(&self) -> usize {
-        self.prefixes.len()
-    }
-
     pub fn find_uri(&self, uri: &str) -> Option<UriId> {
         self.uri_table.find(hash(uri.as_bytes(), 0), |i| self.str(self.uris[i as usize]) == uri)
     }
@@ -303,6 +298,38 @@ impl Names {
         let id = self.expand_slow(qname, NO_URI);
         self.qnames[qname as usize].plain = id;
         id
+    }
+
+    /// Binds the prefix that the declaration `qname` (`xmlns` or `xmlns:…`) names to `value` (Namespaces 1.0, 3).
+    pub fn bind(&mut self, bindings: &mut Bindings, qname: u32, value: &str, at: usize) -> Res<(PrefixId, UriId)> {
+        let bad = |message: &'static str| fault(ErrorKind::Namespace, message, at);
+        let prefix = if qname == XMLNS_QNAME {
+            NO_PREFIX
+        } else {
+            let local = self.qlocal_of(qname);
+            match self.find_prefix(local) {
+                Some(prefix) => prefix,
+                None => {
+                    let local = local.to_owned();
+                    self.prefix(&local)
+                }
+            }
+        };
+        let uri = self.uri(value);
+        if prefix == XMLNS_PREFIX {
+            return bad("the prefix `xmlns` must not be declared");
+        }
+        if uri == XMLNS_URI {
+            return bad("no prefix may be bound to the namespace of `xmlns`");
+        }
+        if (prefix == XML_PREFIX) != (uri == XML_URI) {
+            return bad("the prefix `xml` and its namespace belong to each other only");
+        }
+        if prefix != NO_PREFIX && uri == NO_URI {
+            return bad("a prefix cannot be undeclared");
+        }
+        bindings.set(prefix, uri);
+        Ok((prefix, uri))
     }
 
     #[inline(never)]

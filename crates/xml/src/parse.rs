@@ -7,7 +7,7 @@
 use crate::dtd::DtdState;
 use crate::error::{ErrorKind, Fault, Res, XmlError, end, fault, limit, syntax};
 use crate::lex::{self, RawAttribute, Reference};
-use crate::names::{Bindings, NO_URI, Seen, UNBOUND, XML_PREFIX, XML_URI, XMLNS_PREFIX, XMLNS_QNAME, XMLNS_URI};
+use crate::names::{Bindings, NO_URI, Seen, UNBOUND, XML_PREFIX, XMLNS_PREFIX, XMLNS_QNAME, XMLNS_URI};
 use crate::scan::{survey, text_end};
 use crate::tree::{DEFAULTED, IS_ID, NIL, Node, NodeKind, NodeSpan, NsDecl, SIDE};
 use crate::{Document, Dtd, Limits, NodeId, ParseOptions, encoding};
@@ -438,34 +438,7 @@ impl<'a> Parser<'a> {
 
     /// Binds one prefix (Namespaces 1.0, 3).
     fn declare(&mut self, qname: u32, value: &str, at: usize, first: &mut u32) -> Res<()> {
-        let bad = |message: &'static str| fault(ErrorKind::Namespace, message, at);
-        let prefix = if qname == XMLNS_QNAME {
-            0
-        } else {
-            let names = &mut self.doc.names;
-            let local = names.qlocal_of(qname);
-            match names.find_prefix(local) {
-                Some(prefix) => prefix,
-                None => {
-                    let local = local.to_owned();
-                    names.prefix(&local)
-                }
-            }
-        };
-        let uri = self.doc.names.uri(value);
-        if prefix == XMLNS_PREFIX {
-            return bad("the prefix `xmlns` must not be declared");
-        }
-        if uri == XMLNS_URI {
-            return bad("no prefix may be bound to the namespace of `xmlns`");
-        }
-        if (prefix == XML_PREFIX) != (uri == XML_URI) {
-            return bad("the prefix `xml` and its namespace belong to each other only");
-        }
-        if prefix != 0 && uri == NO_URI {
-            return bad("a prefix cannot be undeclared");
-        }
-        self.s.bindings.set(prefix, uri);
+        let (prefix, uri) = self.doc.names.bind(&mut self.s.bindings, qname, value, at)?;
         self.doc.ns.push(NsDecl { prefix, uri, next: 0 });
         let new = self.doc.ns.len() as u32;
         if *first == 0 {

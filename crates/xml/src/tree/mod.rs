@@ -63,8 +63,6 @@ pub(crate) const SIDE: u8 = 1;
 pub(crate) const DEFAULTED: u8 = 2;
 /// An attribute of type ID.
 pub(crate) const IS_ID: u8 = 4;
-/// The node was copied in a way that breaks no order but is no longer part of the tree.
-pub(crate) const COPY: u8 = 8;
 
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Node {

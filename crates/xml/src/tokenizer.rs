@@ -1,0 +1,926 @@
+//! The push side: bytes in, split anywhere; events out, with namespaces resolved and nothing allocated per event.
+//!
+//! A token is cut only when it is there whole, except text, which is given as far as it has come. What a token costs
+//! does not depend on how its bytes arrive: searches for its end go on where they stopped.
+
+use crate::encoding::{self, Charset, Decoder};
+use crate::error::{ErrorKind, Fault, Position, Res, XmlError, end, fault, limit, syntax};
+use crate::lex::{self, RawAttribute, Reference};
+use crate::names::{Bindings, NO_URI, NameId, Names, PrefixId, Seen, UNBOUND, XMLNS_PREFIX, XMLNS_QNAME, XMLNS_URI};
+use crate::scan::{Bad, first_bad, text_end};
+use crate::{Limits, is_space};
+
+/// A name of an event.
+#[derive(Copy, Clone)]
+pub struct Name<'a> {
+    names: &'a Names,
+    id: u32,
+    prefix: PrefixId,
+}
+
+impl<'a> Name<'a> {
+    /// The expanded name: equal to that of [`Tokenizer::intern`] for the same namespace and local name.
+    #[inline]
+    pub fn id(&self) -> NameId {
+        NameId(self.id)
+    }
+
+    /// The namespace URI, `""` for none.
+    #[inline]
+    pub fn namespace(&self) -> &'a str {
+        self.names.uri_str(self.names.uri_id_of(self.id))
+    }
+
+    /// The local name.
+    #[inline]
+    pub fn local(&self) -> &'a str {
+        self.names.local_of(self.id)
+    }
+
+    /// The prefix as written, `""` for none.
+    #[inline]
+    pub fn prefix(&self) -> &'a str {
+        self.names.prefix_str(self.prefix)
+    }
+
+    /// Whether this is the expanded name (`namespace`, `local`).
+    #[inline]
+    pub fn is(&self, namespace: &str, local: &str) -> bool {
+        self.local() == local && self.namespace() == namespace
+    }
+}
+
+impl std::fmt::Debug for Name<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{{{}}}{}", self.namespace(), self.local())
+    }
+}
+
+/// An attribute of an event.
+#[derive(Copy, Clone, Debug)]
+pub struct Attribute<'a> {
+    /// Its name.
+    pub name: Name<'a>,
+    /// Its normalised value.
+    pub value: &'a str,
+}
+
+/// The attributes (without namespace declarations) of a start tag, in order.
+#[derive(Copy, Clone)]
+pub struct Attributes<'a> {
+    of: &'a Tokenizer,
+    next: usize,
+}
+
+impl<'a> Attributes<'a> {
+    /// The value of the attribute with this expanded name.
+    pub fn get(&self, namespace: &str, local: &str) -> Option<&'a str> {
+        self.into_iter().find(|a| a.name.is(namespace, local)).map(|a| a.value)
+    }
+
+    /// The value of the attribute with this name, see [`Tokenizer::intern`].
+    pub fn get_id(&self, name: NameId) -> Option<&'a str> {
+        self.into_iter().find(|a| a.name.id == name.0).map(|a| a.value)
+    }
+
+    /// The namespaces declared in the tag, as (prefix, URI).
+    pub fn declarations(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+        let of = self.of;
+        of.bindings.since(of.tag_mark).map(|p| (of.names.prefix_str(p), of.names.uri_str(of.bindings.get(p))))
+    }
+}
+
+impl<'a> Iterator for Attributes<'a> {
+    type Item = Attribute<'a>;
+    #[inline]
+    fn next(&mut self) -> Option<Attribute<'a>> {
+        let a = self.of.resolved.get(self.next)?;
+        self.next += 1;
+        let name = Name { names: &self.of.names, id: a.name, prefix: a.prefix };
+        Some(Attribute { name, value: self.of.piece(a.value) })
+    }
+}
+
+impl std::fmt::Debug for Attributes<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(*self).finish()
+    }
+}
+
+/// What was read.
+#[derive(Copy, Clone, Debug)]
+pub enum Event<'a> {
+    /// A start tag. An [`Event::EndElement`] follows also when `empty`.
+    StartElement {
+        /// The element's name.
+        name: Name<'a>,
+        /// Its attributes.
+        attributes: Attributes<'a>,
+        /// The element was written as `<a/>`.
+        empty: bool,
+    },
+    /// An end tag, or the end of an empty element.
+    EndElement {
+        /// The element's name.
+        name: Name<'a>,
+    },
+    /// Text, references replaced and line ends normalised. Text may come in several pieces.
+    Text(&'a str),
+    /// A comment.
+    Comment(&'a str),
+    /// A processing instruction.
+    ProcessingInstruction {
+        /// Its target.
+        target: &'a str,
+        /// Its data.
+        data: &'a str,
+    },
+}
+
+/// A piece of text: a range of the buffer or (`side`) of the scratch buffer.
+#[derive(Copy, Clone)]
+struct Piece {
+    from: usize,
+    to: usize,
+    side: bool,
+}
+
+#[derive(Copy, Clone)]
+struct Resolved {
+    name: u32,
+    prefix: PrefixId,
+    value: Piece,
+}
+
+/// An [`Event`] by offsets.
+#[derive(Copy, Clone)]
+enum Token {
+    Start { name: u32, prefix: PrefixId, empty: bool },
+    End { name: u32, prefix: PrefixId },
+    Text(Piece),
+    Comment(Piece),
+    Pi { target: Piece, data: Piece },
+}
+
+#[derive(Copy, Clone)]
+struct Open {
+    qname: u32,
+    name: u32,
+    prefix: PrefixId,
+    mark: u32,
+}
+
+/// Where in a document we are.
+#[derive(Copy, Clone, PartialEq)]
+enum State {
+    Start,
+    Prolog,
+    Content,
+    Epilog,
+}
+
+/// How bytes become text.
+enum Source {
+    Undetected,
+    Utf8,
+    Decoder(Decoder, Charset),
+}
+
+/// A push tokenizer for messages: resumable at any byte, namespaces resolved, DTDs refused.
+///
+/// ```
+/// # use busbar_xml::{Tokenizer, Event};
+/// let mut tokenizer = Tokenizer::default();
+/// tokenizer.feed(b"<a x='1'>te");
+/// assert!(matches!(tokenizer.next(), Ok(Some(Event::StartElement { .. }))));
+/// assert!(matches!(tokenizer.next(), Ok(Some(Event::Text("te")))));
+/// assert!(matches!(tokenizer.next(), Ok(None)));
+/// tokenizer.feed(b"xt</a>");
+/// tokenizer.finish();
+/// assert!(matches!(tokenizer.next(), Ok(Some(Event::Text("xt")))));
+/// assert!(matches!(tokenizer.next(), Ok(Some(Event::EndElement { .. }))));
+/// assert!(matches!(tokenizer.next(), Ok(None)));
+/// ```
+pub struct Tokenizer {
+    limits: Limits,
+    charset: Option<String>,
+    source: Source,
+    /// Bytes whose encoding is not known yet.
+    raw: Vec<u8>,
+    /// The text not yet consumed, UTF-8.
+    buffer: Vec<u8>,
+    /// The next token starts here.
+    at: usize,
+    /// Up to here the buffer was checked.
+    usable: usize,
+    /// What is wrong behind `usable`.
+    bad: Option<Box<Fault>>,
+    finished: bool,
+    failed: Option<XmlError>,
+    /// Position of the start of the buffer.
+    offset: usize,
+    line: u32,
+    column: u32,
+    state: State,
+    names: Names,
+    bindings: Bindings,
+    seen: Seen,
+    raw_attributes: Vec<RawAttribute>,
+    resolved: Vec<Resolved>,
+    tag_mark: u32,
+    stack: Vec<Open>,
+    scratch: String,
+    /// The last start tag was an empty element: its end comes next.
+    empty: Option<Open>,
+    /// Bindings to undo before the next token.
+    undo: Option<u32>,
+    /// How far (from `at`) the end of the token at `at` was searched for, and the quote that was open there.
+    searched: usize,
+    quote: u8,
+    /// Length of the text given so far in pieces.
+    text_length: usize,
+}
+
+impl Default for Tokenizer {
+    fn default() -> Tokenizer {
+        Tokenizer::new(Limits::default())
+    }
+}
+
+impl Tokenizer {
+    /// A tokenizer with these limits. (`nodes` and the entity limits mean nothing here: nothing is kept.)
+    pub fn new(limits: Limits) -> Tokenizer {
+        let mut bindings = Bindings::default();
+        bindings.reset();
+        Tokenizer {
+            limits,
+            charset: None,
+            source: Source::Undetected,
+            raw: Vec::new(),
+            buffer: Vec::new(),
+            at: 0,
+            usable: 0,
+            bad: None,
+            finished: false,
+            failed: None,
+            offset: 0,
+            line: 1,
+            column: 1,
+            state: State::Start,
+            names: Names::default(),
+            bindings,
+            seen: Seen::default(),
+            raw_attributes: Vec::new(),
+            resolved: Vec::new(),
+            tag_mark: 0,
+            stack: Vec::new(),
+            scratch: String::new(),
+            empty: None,
+            undo: None,
+            searched: 0,
+            quote: 0,
+            text_length: 0,
+        }
+    }
+
+    /// Starts over with another document; keeps memory, limits and the ids of interned names.
+    pub fn reset(&mut self) {
+        let new = Tokenizer::new(std::mem::take(&mut self.limits));
+        let old = std::mem::replace(self, new);
+        self.names = old.names;
+        self.buffer = old.buffer;
+        self.buffer.clear();
+        self.raw_attributes = old.raw_attributes;
+        self.resolved = old.resolved;
+        self.resolved.clear();
+        self.seen = old.seen;
+        self.scratch = old.scratch;
+        self.stack = old.stack;
+        self.stack.clear();
+        self.bindings = old.bindings;
+        self.bindings.reset();
+    }
+
+    /// Names the encoding the caller knows from outside (the `charset` of a content type). Call it before feeding.
+    pub fn set_charset(&mut self, charset: Option<&str>) {
+        self.charset = charset.map(str::to_owned);
+    }
+
+    /// The id of an expanded name, to compare with [`Name::id`].
+    pub fn intern(&mut self, namespace: &str, local: &str) -> NameId {
+        let uri = self.names.uri(namespace);
+        NameId(self.names.name(uri, local))
+    }
+
+    /// The number of open elements.
+    pub fn depth(&self) -> usize {
+        self.stack.len()
+    }
+
+    /// Where the next token starts.
+    pub fn position(&self) -> Position {
+        self.locate(self.at)
+    }
+
+    /// Whether the root element has ended.
+    pub fn is_root_closed(&self) -> bool {
+        self.state == State::Epilog && self.empty.is_none()
+    }
+
+    /// Takes more bytes of the document.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        if self.finished || self.failed.is_some() || self.bad.is_some() {
+            return;
+        }
+        self.compact();
+        match &mut self.source {
+            Source::Utf8 => self.buffer.extend_from_slice(bytes),
+            Source::Decoder(decoder, charset) => {
+                let mut text = String::new();
+                let result = decoder.decode(bytes, false, &mut text);
+                let name = charset.name();
+                self.buffer.extend_from_slice(text.as_bytes());
+                if result.is_err() {
+                    self.set_bad(ErrorKind::Encoding, format!("the bytes are not {name}"));
+                }
+            }
+            Source::Undetected => {
+                self.raw.extend_from_slice(bytes);
+                if encoding::can_detect(&self.raw) {
+                    self.detect();
+                }
+            }
+        }
+        self.check();
+    }
+
+    /// Says that the document is complete.
+    pub fn finish(&mut self) {
+        if self.finished {
+            return;
+        }
+        if matches!(self.source, Source::Undetected) {
+            self.detect();
+        }
+        if let Source::Decoder(decoder, charset) = &mut self.source {
+            let mut text = String::new();
+            let result = decoder.decode(b"", true, &mut text);
+            let name = charset.name();
+            self.buffer.extend_from_slice(text.as_bytes());
+            if result.is_err() {
+                self.set_bad(ErrorKind::Encoding, format!("the bytes are not {name}"));
+            }
+        }
+        self.finished = true;
+        self.check();
+    }
+
+    /// The encoding is known from the first bytes.
+    fn detect(&mut self) {
+        let raw = std::mem::take(&mut self.raw);
+        match encoding::detect(&raw, self.charset.as_deref()) {
+            Err(e) => self.failed = Some(e),
+            Ok((Charset::Utf8, skip)) => {
+                self.source = Source::Utf8;
+                self.buffer.extend_from_slice(&raw[skip..]);
+            }
+            Ok((charset, skip)) => {
+                self.source = Source::Decoder(Decoder::new(charset), charset);
+                self.feed(&raw[skip..]);
+            }
+        }
+        self.raw = raw;
+        self.raw.clear();
+    }
+
+    fn set_bad(&mut self, kind: ErrorKind, message: String) {
+        self.bad.get_or_insert(Box::new(Fault { kind, message: message.into(), at: usize::MAX }));
+    }
+
+    /// Checks the bytes that are new.
+    fn check(&mut self) {
+        let new = &self.buffer[self.usable..];
+        let Some((at, what)) = first_bad(new) else {
+            self.usable = self.buffer.len();
+            return;
+        };
+        self.usable += at;
+        match what {
+            Bad::Cut if !self.finished => {}
+            Bad::Cut => self.set_bad(ErrorKind::Encoding, "the document ends inside a character".into()),
+            Bad::Utf8 => self.set_bad(ErrorKind::Encoding, "the bytes are not UTF-8".into()),
+            Bad::Char(c) => self.set_bad(ErrorKind::Character, format!("the character U+{c:04X} is not allowed")),
+        }
+    }
+
+    /// Drops what was consumed.
+    fn compact(&mut self) {
+        if self.at == 0 {
+            return;
+        }
+        let position = self.position();
+        (self.offset, self.line, self.column) = (position.offset, position.line, position.column);
+        self.buffer.drain(..self.at);
+        self.usable -= self.at;
+        self.at = 0;
+    }
+
+    fn locate(&self, at: usize) -> Position {
+        let p = Position::of(&self.buffer, at);
+        let column = if p.line == 1 { self.column + p.column - 1 } else { p.column };
+        Position { line: self.line + p.line - 1, column, offset: self.offset + at }
+    }
+
+    /// The next event; `None` when more bytes are needed, or after [`Tokenizer::finish`] at the end of the document.
+    ///
+    /// # Errors
+    /// What is not well-formed or exceeds a limit; once failed, always failed.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Result<Option<Event<'_>>, XmlError> {
+        if let Some(e) = &self.failed {
+            return Err(e.clone());
+        }
+        match self.token() {
+            Ok(Some(token)) => Ok(Some(self.event(token))),
+            Ok(None) => Ok(None),
+            Err(fault) => {
+                let position = self.locate(fault.at);
+                let error = XmlError { kind: fault.kind, message: fault.message.into_owned(), position };
+                self.failed = Some(error.clone());
+                Err(error)
+            }
+        }
+    }
+
+    fn event(&self, token: Token) -> Event<'_> {
+        let name = |id, prefix| Name { names: &self.names, id, prefix };
+        match token {
+            Token::Start { name: id, prefix, empty } => Event::StartElement {
+                name: name(id, prefix),
+                attributes: Attributes { of: self, next: 0 },
+                empty,
+            },
+            Token::End { name: id, prefix } => Event::EndElement { name: name(id, prefix) },
+            Token::Text(piece) => Event::Text(self.piece(piece)),
+            Token::Comment(piece) => Event::Comment(self.piece(piece)),
+            Token::Pi { target, data } => {
+                Event::ProcessingInstruction { target: self.piece(target), data: self.piece(data) }
+            }
+        }
+    }
+
+    #[inline]
+    fn piece(&self, piece: Piece) -> &str {
+        if piece.side {
+            &self.scratch[piece.from..piece.to]
+        } else {
+            lex::text(&self.buffer[piece.from..piece.to])
+        }
+    }
+
+    /// The next token, or `None` where the input ends but may go on.
+    fn token(&mut self) -> Res<Option<Token>> {
+        if let Some(mark) = self.undo.take() {
+            self.bindings.rewind(mark);
+        }
+        if let Some(open) = self.empty.take() {
+            self.undo = Some(open.mark);
+            return Ok(Some(Token::End { name: open.name, prefix: open.prefix }));
+        }
+        self.scratch.clear();
+        match self.step() {
+            Ok(token) => {
+                self.searched = 0;
+                self.quote = 0;
+                Ok(token)
+            }
+            Err(fault) if fault.kind == ErrorKind::UnexpectedEnd => {
+                if let Some(mut bad) = self.bad.take() {
+                    bad.at = self.usable;
+                    return Err(bad);
+                }
+                if self.finished {
+                    return Err(fault);
+                }
+                let waiting = self.usable - self.at;
+                if waiting > self.limits.text_length.saturating_add(self.limits.name_length + 64) {
+                    return limit("text_length", self.limits.text_length, self.at);
+                }
+                Ok(None)
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
+    fn step(&mut self) -> Res<Option<Token>> {
+        if self.offset + self.usable > self.limits.total {
+            return limit("total", self.limits.total, self.at);
+        }
+        loop {
+            let input = &self.buffer[..self.usable];
+            let p = self.at;
+            match self.state {
+                State::Start => {
+                    if matches!(self.source, Source::Undetected) {
+                        return end("the prolog", p);
+                    }
+                    if input.len() < 6 && b"<?xml".starts_with(&input[..input.len().min(5)]) && !self.finished {
+                        return end("the prolog", p);
+                    }
+                    if input.starts_with(b"<?xml") && input.get(5).is_some_and(|&b| is_space(b)) {
+                        self.at = lex::xml_decl(input, false)?.end;
+                    }
+                    self.state = State::Prolog;
+                }
+                State::Prolog | State::Epilog => {
+                    self.at = lex::spaces(input, p);
+                    let p = self.at;
+                    let Some(&b) = input.get(p) else {
+                        if self.state == State::Epilog && self.finished && self.bad.is_none() {
+                            return Ok(None);
+                        }
+                        return end("the prolog: there is no root element", p);
+                    };
+                    if b != b'<' {
+                        return syntax("text outside the root element", p);
+                    }
+                    return match lex::byte(input, p + 1, "a tag")? {
+                        b'?' => self.pi().map(Some),
+                        b'!' => {
+                            let rest = &input[p..];
+                            if rest.starts_with(b"<!--") {
+                                return self.comment().map(Some);
+                            }
+                            if rest.starts_with(b"<!DOCTYPE") && self.state == State::Prolog {
+                                return fault(
+                                    ErrorKind::Doctype,
+                                    "a document type declaration is not allowed here",
+                                    p,
+                                );
+                            }
+                            if b"<!--".starts_with(rest) || b"<!DOCTYPE".starts_with(rest) {
+                                return end("markup", p);
+                            }
+                            syntax("expected the root element, a comment or a processing instruction", p)
+                        }
+                        _ if self.state == State::Epilog => syntax("markup behind the root element", p),
+                        _ => self.start_tag().map(Some),
+                    };
+                }
+                State::Content => {
+                    let Some(&b) = input.get(p) else { return end("an element", p) };
+                    if b != b'<' {
+                        return self.text().map(Some);
+                    }
+                    return match lex::byte(input, p + 1, "a tag")? {
+                        b'/' => self.end_tag().map(Some),
+                        b'?' => self.pi().map(Some),
+                        b'!' => {
+                            let rest = &input[p..];
+                            if rest.starts_with(b"<!--") {
+                                return self.comment().map(Some);
+                            }
+                            if rest.starts_with(b"<![CDATA[") {
+                                match self.cdata()? {
+                                    Some(token) => return Ok(Some(token)),
+                                    // An empty section is no text.
+                                    None => continue,
+                                }
+                            }
+                            if b"<!--".starts_with(rest) || b"<![CDATA[".starts_with(rest) {
+                                return end("markup", p);
+                            }
+                            syntax("expected a comment or a CDATA section", p)
+                        }
+                        _ => self.start_tag().map(Some),
+                    };
+                }
+            }
+        }
+    }
+
+    fn text(&mut self) -> Res<Token> {
+        let input = &self.buffer[..self.usable];
+        let start = self.at;
+        let mut p = start;
+        let mut copied = false;
+        let piece = loop {
+            let e = text_end(input, p);
+            let mut run = &input[p..e];
+            let cut = e == input.len() && !self.finished && self.bad.is_none();
+            if cut {
+                // `]]` at the end may be the start of `]]>`.
+                let held = run.iter().rev().take(2).take_while(|&&b| b == b']').count();
+                run = &run[..run.len() - held];
+            }
+            if memchr::memchr(b']', run).is_some()
+                && let Some(i) = memchr::memmem::find(run, b"]]>")
+            {
+                return syntax("`]]>` in text", p + i);
+            }
+            let stop = p + run.len();
+            if !copied && (e == input.len() || input[e] == b'<') {
+                p = stop;
+                break Piece { from: start, to: stop, side: false };
+            }
+            copied = true;
+            self.scratch.push_str(lex::text(run));
+            p = stop;
+            match input.get(stop) {
+                Some(b'&') => match lex::reference(input, p, &self.limits) {
+                    Ok((Reference::Char(c), e)) => {
+                        self.scratch.push(c);
+                        p = e;
+                    }
+                    Ok((Reference::Entity, e)) => {
+                        let name = lex::text(&input[p + 1..e - 1]);
+                        return fault(ErrorKind::Entity, format!("the entity `{name}` is not declared"), p);
+                    }
+                    // Give what is there; the reference comes with the next piece.
+                    Err(f) if f.kind == ErrorKind::UnexpectedEnd && p > start => {
+                        break Piece { from: 0, to: self.scratch.len(), side: true };
+                    }
+                    Err(f) => return Err(f),
+                },
+                Some(b'\r') => match input.get(p + 1) {
+                    None if cut_at_end(self.finished, self.bad.is_some()) => {
+                        if p > start {
+                            break Piece { from: 0, to: self.scratch.len(), side: true };
+                        }
+                        return end("text", p);
+                    }
+                    next => {
+                        self.scratch.push('\n');
+                        p += 1 + usize::from(next == Some(&b'\n'));
+                    }
+                },
+                _ => break Piece { from: 0, to: self.scratch.len(), side: true },
+            }
+        };
+        if piece.from == piece.to {
+            return end("text", p);
+        }
+        self.text_length += p - start;
+        if self.text_length > self.limits.text_length {
+            return limit("text_length", self.limits.text_length, start);
+        }
+        self.at = p;
+        Ok(Token::Text(piece))
+    }
+
+    /// A CDATA section; `None` for an empty one.
+    fn cdata(&mut self) -> Res<Option<Token>> {
+        let from = self.at + 9;
+        let to = self.find(from, b"]]>", "a CDATA section")?;
+        self.text_length += to - from;
+        if self.text_length > self.limits.text_length {
+            return limit("text_length", self.limits.text_length, from);
+        }
+        self.at = to + 3;
+        self.searched = 0;
+        if from == to {
+            return Ok(None);
+        }
+        Ok(Some(Token::Text(self.lines(from, to))))
+    }
+
+    /// The offset of `needle` at or behind `from`, searching on where the last search stopped.
+    fn find(&mut self, from: usize, needle: &[u8], what: &'static str) -> Res<usize> {
+        let start = from.max(self.at + self.searched);
+        let input = &self.buffer[..self.usable];
+        match memchr::memmem::find(&input[start.min(input.len())..], needle) {
+            Some(i) => Ok(start + i),
+            None => {
+                self.searched = (input.len() - self.at).saturating_sub(needle.len() - 1);
+                end(what, input.len())
+            }
+        }
+    }
+
+    /// A range of the buffer with its line ends normalised.
+    fn lines(&mut self, from: usize, to: usize) -> Piece {
+        let raw = &self.buffer[from..to];
+        if memchr::memchr(b'\r', raw).is_none() {
+            return Piece { from, to, side: false };
+        }
+        let start = self.scratch.len();
+        lex::push_lines(&mut self.scratch, lex::text(raw));
+        Piece { from: start, to: self.scratch.len(), side: true }
+    }
+
+    fn comment(&mut self) -> Res<Token> {
+        let from = self.at + 4;
+        let dashes = self.find(from, b"--", "a comment")?;
+        let to = lex::comment(&self.buffer[..self.usable], from, dashes)?;
+        if to - from > self.limits.text_length {
+            return limit("text_length", self.limits.text_length, from);
+        }
+        self.at = to + 3;
+        self.text_length = 0;
+        Ok(Token::Comment(self.lines(from, to)))
+    }
+
+    fn pi(&mut self) -> Res<Token> {
+        let start = self.at + 2;
+        let from = self.at + self.searched;
+        let input = &self.buffer[..self.usable];
+        let pi = match lex::pi(input, start, from, &self.limits) {
+            Ok(pi) => pi,
+            Err(f) => {
+                if f.kind == ErrorKind::UnexpectedEnd {
+                    self.searched = (input.len() - self.at).saturating_sub(1);
+                }
+                return Err(f);
+            }
+        };
+        if pi.data_end - pi.data > self.limits.text_length {
+            return limit("text_length", self.limits.text_length, pi.data);
+        }
+        self.at = pi.end;
+        self.text_length = 0;
+        let target = Piece { from: start, to: pi.target_end, side: false };
+        Ok(Token::Pi { target, data: self.lines(pi.data, pi.data_end) })
+    }
+
+    /// Looks for the end of a start tag that was cut, from where the last look ended.
+    fn find_tag_end(&mut self) -> bool {
+        let input = &self.buffer[..self.usable];
+        let mut p = self.at + self.searched.max(1);
+        let mut quote = self.quote;
+        while p < input.len() {
+            if quote != 0 {
+                match memchr::memchr(quote, &input[p..]) {
+                    Some(i) => {
+                        p += i + 1;
+                        quote = 0;
+                    }
+                    None => p = input.len(),
+                }
+                continue;
+            }
+            match input[p] {
+                b'>' | b'<' => {
+                    (self.searched, self.quote) = (p - self.at, 0);
+                    return true;
+                }
+                b @ (b'"' | b'\'') => quote = b,
+                _ => {}
+            }
+            p += 1;
+        }
+        (self.searched, self.quote) = (input.len() - self.at, quote);
+        false
+    }
+
+    fn start_tag(&mut self) -> Res<Token> {
+        if self.searched > 0 && !self.finished && self.bad.is_none() && !self.find_tag_end() {
+            return end("a start tag", self.usable);
+        }
+        let input = &self.buffer[..self.usable];
+        let at = self.at + 1;
+        let tag = match lex::start_tag(input, at, &self.limits, &mut self.raw_attributes) {
+            Ok(tag) => tag,
+            Err(f) => {
+                if f.kind == ErrorKind::UnexpectedEnd {
+                    self.find_tag_end();
+                }
+                return Err(f);
+            }
+        };
+        if self.stack.len() >= self.limits.depth {
+            return limit("depth", self.limits.depth, at);
+        }
+        let names = &mut self.names;
+        let qname = names.qname(lex::text(&input[at..tag.name_end]), at)?;
+        let mark = self.bindings.mark();
+        self.resolved.clear();
+        let mut declares = false;
+        for a in &mut self.raw_attributes {
+            let at = a.name as usize;
+            a.qname = names.qname(lex::text(&input[at..a.name_end as usize]), at)?;
+            declares |= a.qname == XMLNS_QNAME || names.prefix_of(a.qname) == XMLNS_PREFIX;
+        }
+        self.seen.next_element();
+        if declares {
+            self.declarations()?;
+        }
+        let input = &self.buffer[..self.usable];
+        let prefix = self.names.prefix_of(qname);
+        let uri = self.bindings.get(prefix);
+        if uri == UNBOUND || prefix == XMLNS_PREFIX {
+            return unbound(&self.names, prefix, at);
+        }
+        let name = self.names.expand(qname, uri);
+        for a in &self.raw_attributes {
+            let at = a.name as usize;
+            let prefix = self.names.prefix_of(a.qname);
+            if a.qname == XMLNS_QNAME || prefix == XMLNS_PREFIX {
+                continue;
+            }
+            let name = if prefix == 0 {
+                self.names.plain(a.qname)
+            } else {
+                match self.bindings.get(prefix) {
+                    UNBOUND => return unbound(&self.names, prefix, at),
+                    uri => self.names.expand(a.qname, uri),
+                }
+            };
+            if !self.seen.first(name) {
+                let raw = self.names.raw_of(a.qname);
+                return syntax(format!("the attribute `{raw}` is there twice"), at);
+            }
+            let value = if a.plain {
+                Piece { from: a.value as usize, to: a.value_end as usize, side: false }
+            } else {
+                let from = self.scratch.len();
+                value(input, a, &self.limits, &mut self.scratch)?;
+                Piece { from, to: self.scratch.len(), side: true }
+            };
+            self.resolved.push(Resolved { name, prefix, value });
+        }
+        let open = Open { qname, name, prefix, mark };
+        self.tag_mark = mark;
+        self.at = tag.end;
+        self.text_length = 0;
+        self.state = State::Content;
+        if tag.empty {
+            self.empty = Some(open);
+            if self.stack.is_empty() {
+                self.state = State::Epilog;
+            }
+        } else {
+            self.stack.push(open);
+        }
+        Ok(Token::Start { name, prefix, empty: tag.empty })
+    }
+
+    /// Binds the prefixes declared in the tag.
+    fn declarations(&mut self) -> Res<()> {
+        let input = &self.buffer[..self.usable];
+        for a in &self.raw_attributes {
+            let at = a.name as usize;
+            if a.qname != XMLNS_QNAME && self.names.prefix_of(a.qname) != XMLNS_PREFIX {
+                continue;
+            }
+            let name = self.names.expand(a.qname, XMLNS_URI);
+            if !self.seen.first(name) {
+                let raw = self.names.raw_of(a.qname);
+                return syntax(format!("the attribute `{raw}` is there twice"), at);
+            }
+            if a.plain {
+                let uri = lex::text(&input[a.value as usize..a.value_end as usize]);
+                self.names.bind(&mut self.bindings, a.qname, uri, at)?;
+            } else {
+                let mut uri = String::new();
+                value(input, a, &self.limits, &mut uri)?;
+                self.names.bind(&mut self.bindings, a.qname, &uri, at)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn end_tag(&mut self) -> Res<Token> {
+        let input = &self.buffer[..self.usable];
+        let at = self.at + 2;
+        let e = lex::name(input, at, &self.limits, "an end tag")?;
+        let Some(&open) = self.stack.last() else { return syntax("an end tag without start tag", self.at) };
+        let name = self.names.raw_of(open.qname);
+        if &input[at..e] != name.as_bytes() {
+            let found = lex::text(&input[at..e]);
+            return syntax(format!("expected `</{name}>`, found `</{found}`"), self.at);
+        }
+        let close = lex::spaces(input, e);
+        if lex::byte(input, close, "an end tag")? != b'>' {
+            return syntax("expected `>` at the end of an end tag", close);
+        }
+        self.at = close + 1;
+        self.text_length = 0;
+        self.stack.pop();
+        self.undo = Some(open.mark);
+        if self.stack.is_empty() {
+            self.state = State::Epilog;
+        }
+        Ok(Token::End { name: open.name, prefix: open.prefix })
+    }
+
+    /// The namespace a prefix is bound to at the current element; `None` when it is not.
+    pub fn lookup_prefix(&self, prefix: &str) -> Option<&str> {
+        let uri = self.bindings.get(self.names.find_prefix(prefix)?);
+        (uri != UNBOUND && uri != NO_URI).then(|| self.names.uri_str(uri))
+    }
+}
+
+fn cut_at_end(finished: bool, bad: bool) -> bool {
+    !finished && !bad
+}
+
+fn value(input: &[u8], a: &RawAttribute, limits: &Limits, out: &mut String) -> Res<()> {
+    lex::attribute_value(input, a.value as usize, a.value_end as usize, limits, out, &mut |name, at, _| {
+        fault(ErrorKind::Entity, format!("the entity `{name}` is not declared"), at)
+    })
+}
+
+#[cold]
+fn unbound<T>(names: &Names, prefix: PrefixId, at: usize) -> Res<T> {
+    fault(ErrorKind::Namespace, format!("the prefix `{}` is not declared", names.prefix_str(prefix)), at)
+}
