@@ -1,8 +1,26 @@
-//! Sends requests.
+//! Sends requests: takes a pooled connection or makes one, pushes the request and waits for the response at
+//! the same time, and sends again only what certainly nobody has processed.
 
-use message::{Body, Headers, Method};
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
-use crate::{ClientLimits, ClientStats, Response, SendError, SendErrorKind, SendOptions, Target};
+use message::{Body, BodyError, Headers, Method, ResponseHead, Version};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use crate::connection::{Conn, Incoming, ReceiveError};
+use crate::http1::Length;
+use crate::http1::parse::{HeadLimits, ResponseFacts};
+use crate::http1::write::{self, Delimiter, Kind};
+use crate::io::{split_plain, split_tls};
+use crate::pool::Pools;
+use crate::relay::{Outgoing, RelayError, Upload};
+use crate::{ClientLimits, ClientStats, Framing, Response, SendError, SendErrorKind, SendOptions, Target};
+
+pub(crate) use crate::pool::ClientSide;
 
 /// A request to send. The head is borrowed, so that it can be sent again elsewhere.
 pub struct OutRequest<'a> {
@@ -11,8 +29,11 @@ pub struct OutRequest<'a> {
     /// Request target as it goes on the wire: `/path?query`, or the whole URI for a proxy.
     pub target: &'a str,
     /// Fields. Hop-by-hop ones, `Expect`, `Content-Length` and `Transfer-Encoding` are not sent: the transport
-    /// writes its own; `Host` is written from the target unless it is here.
+    /// writes its own.
     pub headers: &'a Headers,
+    /// Value of the `Host` field instead of the target's authority (`REQUEST_HOST_HEADER`). A `Host` among the
+    /// fields is not sent: it names the bus, not the backend.
+    pub host: Option<&'a str>,
     /// The entity; it is taken as far as it was sent.
     pub body: &'a mut Body,
 }
@@ -20,29 +41,331 @@ pub struct OutRequest<'a> {
 /// Sends requests over pooled connections. Cheap to clone; each worker has its own pools in it.
 #[derive(Clone)]
 pub struct Client {
-    limits: std::sync::Arc<ClientLimits>,
+    pools: Arc<Pools>,
 }
 
 impl Client {
     /// A client with empty pools.
     pub fn new(limits: ClientLimits) -> Client {
-        Client { limits: std::sync::Arc::new(limits) }
+        Client { pools: Pools::new(limits) }
     }
 
     /// Sends a request and returns the response as soon as its head is there. Must run in a tokio runtime.
+    ///
+    /// An error status is a response like any other. Interim responses (100, 103) are skipped. A request is
+    /// sent a second time, on a fresh connection, only if the pooled connection turned out to be dead before
+    /// a byte of response came, the request is still at hand whole, and its method is idempotent.
     pub async fn send(
         &self,
         target: &Target,
         request: OutRequest<'_>,
         options: &SendOptions,
     ) -> Result<Response, SendError> {
-        let _ = (&self.limits, request, options);
-        let kind = SendErrorKind::Closed;
-        Err(SendError { kind, target: target.clone(), nothing_processed: true, body_intact: true })
+        let shard = self.pools.shard();
+        shard.counters.requests.add(1);
+        let fail = |kind, nothing_processed, body_intact| {
+            shard.counters.failed.add(1);
+            Err(SendError { kind, target: target.clone(), nothing_processed, body_intact })
+        };
+
+        let pooled =
+            if options.keep_alive { poll_fn(|cx| Poll::Ready(shard.take(target, cx))).await } else { None };
+        let mut reused = pooled.is_some();
+        let mut incoming = match pooled {
+            Some(incoming) => incoming,
+            None => match self.connect(target, options).await {
+                Ok(incoming) => incoming,
+                Err(kind) => return fail(kind, true, true),
+            },
+        };
+
+        let mut outgoing = Outgoing::new(options.idle);
+        let (method, body) = (request.method, request.body);
+        let begun = delimiter(method, body, options).and_then(|delimiter| {
+            head(
+                &mut outgoing.head,
+                target,
+                method,
+                request.target,
+                request.host,
+                request.headers,
+                delimiter,
+                options,
+            )?;
+            Ok(delimiter)
+        });
+        let begun = match begun {
+            Ok(delimiter) => outgoing.begin(delimiter, body, reused).map_err(SendErrorKind::RequestBody),
+            Err(why) => Err(SendErrorKind::BadRequest(why)),
+        };
+        if let Err(kind) = begun {
+            incoming.reusable = true; // not a byte was sent
+            drop(incoming.into_body());
+            return fail(kind, true, false);
+        }
+
+        loop {
+            let limits = HeadLimits {
+                size: self.pools.limits.head_size,
+                fields: self.pools.limits.header_count,
+                target: 0,
+            };
+            let mut exchange = Exchange {
+                incoming: &mut incoming,
+                outgoing: &mut outgoing,
+                body,
+                options,
+                limits,
+                to_head: *method == Method::Head,
+                sent: false,
+                write_error: None,
+            };
+            let failure = match poll_fn(|cx| exchange.poll(cx)).await {
+                Ok((head, facts)) => {
+                    let sent = exchange.sent && exchange.write_error.is_none();
+                    return Ok(respond(incoming, outgoing, body, options, head, facts, sent));
+                }
+                Err(failure) => failure,
+            };
+            let unanswered = reused && failure.unanswered;
+            if unanswered && method.is_idempotent() && outgoing.can_repeat() {
+                drop(incoming);
+                shard.counters.retried.add(1);
+                reused = false;
+                incoming = match self.connect(target, options).await {
+                    Ok(incoming) => incoming,
+                    Err(kind) => return fail(kind, true, false),
+                };
+                outgoing.repeat();
+                continue;
+            }
+            return fail(failure.kind, false, false);
+        }
     }
 
     /// Counters of all workers together.
     pub fn stats(&self) -> ClientStats {
-        ClientStats::default()
+        self.pools.stats()
+    }
+
+    /// Closes all idle connections.
+    pub fn close_idle(&self) {
+        self.pools.clear();
+    }
+
+    async fn connect(&self, target: &Target, options: &SendOptions) -> Result<Box<Incoming>, SendErrorKind> {
+        match tokio::time::timeout(options.connect, self.connect_now(target)).await {
+            Ok(result) => result,
+            Err(_) => Err(SendErrorKind::ConnectTimeout),
+        }
+    }
+
+    async fn connect_now(&self, target: &Target) -> Result<Box<Incoming>, SendErrorKind> {
+        let stream = match target.host().parse() {
+            Ok(ip) => TcpStream::connect(SocketAddr::new(ip, target.port())).await.map_err(connect_error)?,
+            Err(_) => {
+                let found = tokio::net::lookup_host((target.host(), target.port()));
+                let addresses = found.await.map_err(|e| SendErrorKind::Dns(Arc::new(e)))?;
+                connect_any(addresses).await?
+            }
+        };
+        // Fails only on a socket that is already dead, which shows at once.
+        let _ = stream.set_nodelay(true);
+        let (read, write) = match target.tls() {
+            None => split_plain(stream),
+            Some(profile) => {
+                let tls_error = |e: io::Error| SendErrorKind::Tls(Arc::new(e));
+                let name = profile.server_name(target.host()).map_err(|e| tls_error(io::Error::other(e)))?;
+                let connector = TlsConnector::from(profile.config().clone());
+                let stream = connector.connect(name, stream).await.map_err(tls_error)?;
+                split_tls(stream.into())
+            }
+        };
+        let shard = self.pools.shard();
+        let conn = Conn::new(write, Some(ClientSide::new(shard, target.clone())));
+        Ok(Incoming::new(read, conn, self.pools.limits.io_buffer_size, false))
+    }
+}
+
+fn connect_error(e: io::Error) -> SendErrorKind {
+    match e.kind() {
+        io::ErrorKind::TimedOut => SendErrorKind::ConnectTimeout,
+        _ => SendErrorKind::Connect(Arc::new(e)),
+    }
+}
+
+/// The first address that accepts; otherwise what the last one said.
+async fn connect_any(addresses: impl Iterator<Item = SocketAddr>) -> Result<TcpStream, SendErrorKind> {
+    let mut last = SendErrorKind::Dns(Arc::new(io::Error::other("the name has no address")));
+    for address in addresses {
+        match TcpStream::connect(address).await {
+            Ok(stream) => return Ok(stream),
+            Err(e) => last = connect_error(e),
+        }
+    }
+    Err(last)
+}
+
+/// How the body of a request ends. Of no body nothing is said, except where a method gives a body meaning.
+fn delimiter(method: &Method, body: &Body, options: &SendOptions) -> Result<Delimiter, &'static str> {
+    if body.is_empty() {
+        return Ok(match method {
+            Method::Post | Method::Put | Method::Patch => Delimiter::Length(0),
+            _ => Delimiter::None,
+        });
+    }
+    match (body.exact_len(), options.framing, options.version) {
+        (Some(n), Framing::Auto, _) | (Some(n), _, Version::Http10) => Ok(Delimiter::Length(n)),
+        (None, _, Version::Http10) => Err("an HTTP/1.0 request needs a body of known length"),
+        _ => Ok(Delimiter::Chunked),
+    }
+}
+
+#[allow(clippy::too_many_arguments)]
+fn head(
+    out: &mut Vec<u8>,
+    target: &Target,
+    method: &Method,
+    request_target: &str,
+    host: Option<&str>,
+    headers: &Headers,
+    delimiter: Delimiter,
+    options: &SendOptions,
+) -> Result<(), &'static str> {
+    if !method.as_str().bytes().all(write::is_token_byte) || method.as_str().is_empty() {
+        return Err("invalid method");
+    }
+    if request_target.is_empty() || request_target.bytes().any(|b| b <= b' ' || b == 0x7F) {
+        return Err("space or control byte in the request target");
+    }
+    out.extend_from_slice(method.as_str().as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(request_target.as_bytes());
+    out.extend_from_slice(match options.version {
+        Version::Http10 => b" HTTP/1.0\r\n",
+        _ => b" HTTP/1.1\r\n",
+    });
+    write::field(out, "Host", host.unwrap_or(target.authority()).as_bytes())?;
+    write::fields(out, headers, Kind::Request)?;
+    write::delimiter(out, delimiter);
+    match (options.keep_alive, options.version) {
+        (false, Version::Http11) => out.extend_from_slice(b"Connection: close\r\n"),
+        (true, Version::Http10) => out.extend_from_slice(b"Connection: keep-alive\r\n"),
+        _ => {}
+    }
+    out.extend_from_slice(b"\r\n");
+    Ok(())
+}
+
+/// The response head is there: what becomes of the request that may still be on its way.
+fn respond(
+    mut incoming: Box<Incoming>,
+    outgoing: Outgoing,
+    body: &mut Body,
+    options: &SendOptions,
+    head: ResponseHead,
+    facts: ResponseFacts,
+    sent: bool,
+) -> Response {
+    let request_body = std::mem::take(body);
+    incoming.reusable = facts.keep_alive && options.keep_alive && sent;
+    if sent {
+        request_body.recycle();
+    } else if (200..300).contains(&head.status) && facts.length != Length::None {
+        // A backend that answers while it reads gets the rest. After an error status it would be wasted
+        // (RFC 9112, 9.5).
+        incoming.reusable = facts.keep_alive && options.keep_alive;
+        incoming.upload = Some(Box::new(Upload { outgoing, body: request_body }));
+    }
+    incoming.begin_body(facts.length, options.idle, false);
+    let body = match facts.length {
+        Length::None => {
+            incoming.into_body().recycle();
+            Body::Empty
+        }
+        _ => incoming.into_body(),
+    };
+    Response { head, body, close: false, framing: Framing::Auto }
+}
+
+/// One request on one connection: both directions at once, because the response may come first.
+struct Exchange<'a> {
+    incoming: &'a mut Incoming,
+    outgoing: &'a mut Outgoing,
+    body: &'a mut Body,
+    options: &'a SendOptions,
+    limits: HeadLimits,
+    to_head: bool,
+    sent: bool,
+    write_error: Option<io::Error>,
+}
+
+struct Failure {
+    kind: SendErrorKind,
+    /// The connection ended and not a byte of a response came.
+    unanswered: bool,
+}
+
+impl Exchange<'_> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(ResponseHead, ResponseFacts), Failure>> {
+        if self.sent {
+            self.body.drive(cx);
+        } else if self.write_error.is_none() {
+            match self.outgoing.poll(cx, &self.incoming.conn.writer, self.body) {
+                Poll::Pending => {}
+                Poll::Ready(Ok(())) => {
+                    self.sent = true;
+                    if !self.outgoing.keeps_body() {
+                        // The client can be watched from now on.
+                        std::mem::take(self.body).recycle();
+                    }
+                }
+                // The backend may have answered before it stopped listening.
+                Poll::Ready(Err(RelayError::Write(e))) => self.write_error = Some(e),
+                Poll::Ready(Err(RelayError::Body(e))) => return failed(SendErrorKind::RequestBody(e), false),
+            }
+        }
+        let wait = (self.sent || self.write_error.is_some()).then_some(self.options.response);
+        let received = self.incoming.poll_response(cx, self.limits, self.to_head, wait, self.options.idle);
+        match received {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Ok(head)) => Poll::Ready(Ok(head)),
+            Poll::Ready(Err(error)) => {
+                let begun = matches!(
+                    error,
+                    ReceiveError::Closed { begun: true } | ReceiveError::Io { begun: true, .. }
+                );
+                match (error, self.write_error.take()) {
+                    (ReceiveError::Protocol(why), _) => failed(SendErrorKind::Protocol(why), false),
+                    (_, Some(e)) if e.kind() == io::ErrorKind::TimedOut => {
+                        failed(SendErrorKind::WriteTimeout, false)
+                    }
+                    (ReceiveError::Timeout, _) => failed(SendErrorKind::ResponseTimeout, false),
+                    (_, Some(e)) => failed(SendErrorKind::Write(Arc::new(e)), !begun),
+                    (ReceiveError::Closed { .. }, None) => failed(SendErrorKind::Closed, !begun),
+                    (ReceiveError::Io { error, .. }, None) if is_close(&error) => {
+                        failed(SendErrorKind::Closed, !begun)
+                    }
+                    (ReceiveError::Io { error, .. }, None) => {
+                        failed(SendErrorKind::Read(Arc::new(error)), !begun)
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A TLS peer that closes without saying so, or a reset: closed all the same.
+fn is_close(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset)
+}
+
+fn failed<T>(kind: SendErrorKind, unanswered: bool) -> Poll<Result<T, Failure>> {
+    Poll::Ready(Err(Failure { kind, unanswered }))
+}
+
+impl From<BodyError> for SendErrorKind {
+    fn from(e: BodyError) -> SendErrorKind {
+        SendErrorKind::RequestBody(e)
     }
 }

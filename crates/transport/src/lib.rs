@@ -8,14 +8,20 @@
 //! * [`Client`] sends a request to a [`Target`] and returns a [`Response`] as soon as its head is there.
 //! * [`ServerLimits`], [`ClientLimits`] and [`SendOptions`] hold every limit and deadline.
 
+mod buffer;
+mod client;
+mod connection;
 mod error;
+mod http1;
+mod io;
+mod pool;
+mod relay;
+mod serve;
+mod server;
 mod settings;
 mod stats;
 mod target;
 mod tls;
-
-mod client;
-mod server;
 
 use std::future::Future;
 use std::net::SocketAddr;

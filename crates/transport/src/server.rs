@@ -1,22 +1,46 @@
-//! Workers and listeners.
+//! Worker threads, and listeners that accept on all of them.
 
+use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::{Handler, ServerLimits, ServerStats, ServerTls};
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::{Notify, oneshot};
+use tokio_rustls::TlsAcceptor;
 
-/// Threads, each with its own single-threaded event loop.
+use crate::connection::{Conn, Incoming, lock};
+use crate::io::{ReadHalf, WriteHalf, split_plain, split_tls};
+use crate::stats::ServerCounters;
+use crate::{ConnectionInfo, Handler, ServerLimits, ServerStats, ServerTls, TlsInfo};
+
+/// Threads, each with its own single-threaded event loop. Dropping them ends them.
 pub struct Workers {
-    handles: Vec<tokio::runtime::Handle>,
+    handles: Vec<Handle>,
+    threads: Vec<(oneshot::Sender<()>, JoinHandle<()>)>,
 }
 
 impl Workers {
     /// Starts `count` threads (at least one).
     pub fn start(count: usize) -> io::Result<Workers> {
-        let _ = count;
-        Ok(Workers { handles: Vec::new() })
+        let mut workers = Workers { handles: Vec::new(), threads: Vec::new() };
+        for index in 0..count.max(1) {
+            let runtime = Builder::new_current_thread().enable_all().build()?;
+            workers.handles.push(runtime.handle().clone());
+            let (stop, stopped) = oneshot::channel();
+            let thread = thread::Builder::new().name(format!("worker-{index}")).spawn(move || {
+                // Either way the thread ends.
+                let _ = runtime.block_on(stopped);
+                runtime.shutdown_background();
+            })?;
+            workers.threads.push((stop, thread));
+        }
+        Ok(workers)
     }
 
     /// How many there are.
@@ -25,14 +49,52 @@ impl Workers {
     }
 
     /// The runtime of each worker, to spawn tasks on.
-    pub fn handles(&self) -> &[tokio::runtime::Handle] {
+    pub fn handles(&self) -> &[Handle] {
         &self.handles
     }
 }
 
-/// A listener.
+impl Drop for Workers {
+    fn drop(&mut self) {
+        let (stops, threads): (Vec<_>, Vec<_>) = self.threads.drain(..).unzip();
+        drop(stops);
+        for thread in threads {
+            // A worker that panicked has said so; joining itself would wait for ever.
+            if thread.thread().id() != thread::current().id() {
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+/// A listener. It is bound when made, and accepts on every worker from [`serve`](Server::serve) on.
 pub struct Server {
     local: SocketAddr,
+    tls: Option<ServerTls>,
+    limits: Arc<ServerLimits>,
+    first: Mutex<Option<Socket>>,
+    listening: Mutex<Vec<Arc<Listening>>>,
+}
+
+/// What the connections of one listener on one worker share.
+pub(crate) struct Listening {
+    pub(crate) limits: Arc<ServerLimits>,
+    pub(crate) counters: ServerCounters,
+    worker: usize,
+    local: SocketAddr,
+    tls: Option<TlsAcceptor>,
+    draining: AtomicBool,
+    /// The acceptor shall look at `draining`.
+    drain: Notify,
+    /// A connection ended.
+    freed: Notify,
+    open: Mutex<HashMap<u64, Arc<Conn>>>,
+}
+
+impl Listening {
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Relaxed)
+    }
 }
 
 /// How a drain ended.
@@ -44,10 +106,22 @@ pub struct Drained {
 
 impl Server {
     /// Binds the address (port 0 picks a free port). Connections wait in the backlog until
-    /// [`serve`](Server::serve).
+    /// [`serve`](Server::serve). A port that somebody listens on is an error of kind AddrInUse.
     pub fn bind(addr: SocketAddr, tls: Option<ServerTls>, limits: ServerLimits) -> io::Result<Server> {
-        let _ = (tls, limits);
-        Ok(Server { local: addr })
+        // Sockets with SO_REUSEPORT of the same user share a port without a word, another instance of this
+        // very program for one. A socket without it finds them.
+        if addr.port() != 0 {
+            listen(addr, false, 1)?;
+        }
+        let first = listen(addr, true, limits.backlog)?;
+        let local = first.local_addr()?.as_socket().ok_or(io::ErrorKind::Unsupported)?;
+        Ok(Server {
+            local,
+            tls,
+            limits: Arc::new(limits),
+            first: Mutex::new(Some(first)),
+            listening: Mutex::default(),
+        })
     }
 
     /// The address it is bound to.
@@ -55,21 +129,189 @@ impl Server {
         self.local
     }
 
-    /// Accepts on every worker; returns at once.
+    /// Accepts on every worker; returns at once. To be called once.
     pub fn serve<H: Handler>(&self, workers: &Workers, handler: Arc<H>) -> io::Result<()> {
-        let _ = (workers, handler);
+        let mut first = lock(&self.first).take();
+        if first.is_none() {
+            return Err(io::Error::other("the listener is already serving or drained"));
+        }
+        for (worker, runtime) in workers.handles().iter().enumerate() {
+            let socket = match first.take() {
+                Some(socket) => socket,
+                None => listen(self.local, true, self.limits.backlog)?,
+            };
+            let listening = Arc::new(Listening {
+                limits: self.limits.clone(),
+                counters: ServerCounters::default(),
+                worker,
+                local: self.local,
+                tls: self.tls.as_ref().map(|tls| TlsAcceptor::from(tls.0.clone())),
+                draining: AtomicBool::new(false),
+                drain: Notify::new(),
+                freed: Notify::new(),
+                open: Mutex::default(),
+            });
+            lock(&self.listening).push(listening.clone());
+            let listener = {
+                let _entered = runtime.enter();
+                TcpListener::from_std(socket.into())?
+            };
+            runtime.spawn(accept(listening, listener, handler.clone()));
+        }
         Ok(())
     }
 
     /// Stops accepting, closes idle connections, lets requests in flight finish with `Connection: close`, and cuts
     /// what is still open at the deadline.
     pub async fn drain(&self, deadline: Duration) -> Drained {
-        let _ = deadline;
-        Drained { cut: 0 }
+        drop(lock(&self.first).take());
+        let all = lock(&self.listening).clone();
+        for listening in &all {
+            listening.draining.store(true, Relaxed);
+            listening.drain.notify_one();
+            lock(&listening.open).values().for_each(|conn| conn.wake());
+        }
+        let end = tokio::time::Instant::now() + deadline;
+        let mut cut = 0;
+        for listening in &all {
+            while listening.counters.open.get() > 0 {
+                // The acceptor may have let one in just before it saw the sign: look again now and then.
+                let next = end.min(tokio::time::Instant::now() + Duration::from_millis(50));
+                if tokio::time::timeout_at(next, listening.freed.notified()).await.is_ok() {
+                    continue;
+                }
+                if tokio::time::Instant::now() >= end {
+                    let open = lock(&listening.open);
+                    cut += open.len() as u64;
+                    open.values().for_each(|conn| conn.cut());
+                    break;
+                }
+            }
+        }
+        Drained { cut }
     }
 
     /// Counters of all workers together.
     pub fn stats(&self) -> ServerStats {
-        ServerStats::default()
+        let mut sum = ServerStats::default();
+        for listening in lock(&self.listening).iter() {
+            listening.counters.add_to(&mut sum);
+        }
+        sum
+    }
+}
+
+fn listen(addr: SocketAddr, shared: bool, backlog: u32) -> io::Result<Socket> {
+    let socket =
+        Socket::new(Domain::for_address(addr), Type::STREAM.nonblocking().cloexec(), Some(Protocol::TCP))?;
+    if addr.is_ipv6() {
+        socket.set_only_v6(false)?;
+    }
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(shared)?;
+    socket.bind(&addr.into())?;
+    socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
+    Ok(socket)
+}
+
+/// Accepts until the listener drains.
+async fn accept<H: Handler>(listening: Arc<Listening>, listener: TcpListener, handler: Arc<H>) {
+    const SHORTEST: Duration = Duration::from_millis(20);
+    let mut pause = SHORTEST;
+    while !listening.is_draining() {
+        if listening.counters.open.get() >= listening.limits.connections as u64 {
+            tokio::select! {
+                () = listening.freed.notified() => {}
+                () = listening.drain.notified() => {}
+            }
+            continue;
+        }
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = listening.drain.notified() => continue,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                pause = SHORTEST;
+                start(&listening, stream, peer, handler.clone());
+            }
+            // The connection was gone before it was accepted.
+            Err(e)
+                if matches!(e.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset) => {}
+            Err(error) => {
+                // Out of file descriptors or memory: the connection waits, so trying at once would spin.
+                listening.counters.failed.add(1);
+                tracing::warn!(%error, listener = %listening.local, "cannot accept connections");
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(Duration::from_secs(1));
+            }
+        }
+    }
+}
+
+/// Starts the task of a connection.
+fn start<H: Handler>(listening: &Arc<Listening>, stream: TcpStream, peer: SocketAddr, handler: Arc<H>) {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    // Fails only on a socket that is already dead, which shows at once.
+    let _ = stream.set_nodelay(true);
+    let local = match listening.local.ip().is_unspecified() {
+        true => stream.local_addr().unwrap_or(listening.local),
+        false => listening.local,
+    };
+    let mut info =
+        ConnectionInfo { id: NEXT.fetch_add(1, Relaxed), peer, local, worker: listening.worker, tls: None };
+    let open = Open { listening: listening.clone(), id: info.id };
+    listening.counters.accepted.add(1);
+    listening.counters.open.add(1);
+    tokio::spawn(async move {
+        let listening = &open.listening;
+        let Some((read, write, tls)) = handshake(listening, stream, peer).await else {
+            listening.counters.failed.add(1);
+            return;
+        };
+        info.tls = tls;
+        let conn = Conn::new(write, None);
+        lock(&listening.open).insert(open.id, conn.clone());
+        let limits = &listening.limits;
+        let incoming = Incoming::new(read, conn, limits.io_buffer_size, limits.half_close);
+        crate::serve::serve(listening, incoming, &info, &*handler).await;
+    });
+}
+
+type Halves = (ReadHalf, WriteHalf, Option<Arc<TlsInfo>>);
+
+async fn handshake(listening: &Listening, stream: TcpStream, peer: SocketAddr) -> Option<Halves> {
+    let Some(acceptor) = &listening.tls else {
+        let (read, write) = split_plain(stream);
+        return Some((read, write, None));
+    };
+    match tokio::time::timeout(listening.limits.handshake, acceptor.accept(stream)).await {
+        Ok(Ok(stream)) => {
+            let info = Arc::new(TlsInfo::of(stream.get_ref().1));
+            let (read, write) = split_tls(stream.into());
+            Some((read, write, Some(info)))
+        }
+        Ok(Err(error)) => {
+            tracing::debug!(%error, %peer, "TLS handshake failed");
+            None
+        }
+        Err(_) => {
+            tracing::debug!(%peer, "TLS handshake timed out");
+            None
+        }
+    }
+}
+
+/// Counts a connection, whatever way its task ends.
+struct Open {
+    listening: Arc<Listening>,
+    id: u64,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        lock(&self.listening.open).remove(&self.id);
+        self.listening.counters.open.sub(1);
+        self.listening.freed.notify_one();
     }
 }

@@ -289,3 +289,20 @@ fn system_roots() -> Result<RootCertStore, TlsError> {
     store.add_parsable_certificates(certificates(&file)?);
     Ok(store)
 }
+
+impl TlsInfo {
+    pub(crate) fn of(connection: &rustls::ServerConnection) -> TlsInfo {
+        TlsInfo {
+            version: connection.protocol_version().map(|v| format!("{v:?}")).unwrap_or_default(),
+            cipher: connection
+                .negotiated_cipher_suite()
+                .map(|s| format!("{:?}", s.suite()))
+                .unwrap_or_default(),
+            server_name: connection.server_name().map(str::to_owned),
+            client_certificates: connection
+                .peer_certificates()
+                .map(|chain| chain.iter().map(|c| c.clone().into_owned()).collect())
+                .unwrap_or_default(),
+        }
+    }
+}

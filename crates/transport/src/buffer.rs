@@ -1,0 +1,191 @@
+//! The receive buffer of a connection and the free list it comes from.
+//!
+//! A connection holds storage only while there are bytes in it: ten thousand idle connections hold none.
+
+use std::cell::RefCell;
+
+/// Bytes received, in three parts: entity bytes (decoded, not yet consumed), a gap left by transfer
+/// decoding, and wire bytes (not yet decoded). `start <= mid <= raw <= end`.
+#[derive(Default)]
+pub(crate) struct Buffer {
+    bytes: Vec<u8>,
+    start: usize,
+    mid: usize,
+    raw: usize,
+    end: usize,
+}
+
+impl Buffer {
+    /// Decoded bytes.
+    pub(crate) fn entity(&self) -> &[u8] {
+        &self.bytes[self.start..self.mid]
+    }
+
+    /// Bytes as received.
+    pub(crate) fn wire(&self) -> &[u8] {
+        &self.bytes[self.raw..self.end]
+    }
+
+    /// Consumes entity bytes.
+    pub(crate) fn consume(&mut self, n: usize) {
+        self.start = self.mid.min(self.start + n);
+    }
+
+    /// Drops wire bytes: a head, or the framing around a chunk.
+    pub(crate) fn skip(&mut self, n: usize) {
+        self.raw = self.end.min(self.raw + n);
+    }
+
+    /// Makes the next `n` wire bytes entity bytes. Moves them only if framing lies between.
+    pub(crate) fn decode(&mut self, n: usize) {
+        let n = n.min(self.end - self.raw);
+        if self.start == self.mid {
+            self.start = self.raw;
+            self.mid = self.raw;
+        } else if self.mid != self.raw {
+            self.bytes.copy_within(self.raw..self.raw + n, self.mid);
+        }
+        self.mid += n;
+        self.raw += n;
+    }
+
+    /// Whether there is nothing in it.
+    pub(crate) fn is_vacant(&self) -> bool {
+        self.start == self.mid && self.raw == self.end
+    }
+
+    pub(crate) fn has_storage(&self) -> bool {
+        !self.bytes.is_empty()
+    }
+
+    /// Whether bytes can be received without growing.
+    pub(crate) fn has_room(&self, size: usize) -> bool {
+        (self.mid - self.start) + (self.end - self.raw) < self.bytes.len().max(size)
+    }
+
+    /// Where to receive into: never empty. `size` is the usual size of storage; it grows beyond only when full
+    /// of bytes that nobody consumes.
+    pub(crate) fn room(&mut self, size: usize) -> &mut [u8] {
+        if self.bytes.is_empty() {
+            self.bytes = take(size.max(512));
+        }
+        if self.is_vacant() {
+            (self.start, self.mid, self.raw, self.end) = (0, 0, 0, 0);
+        } else if self.end == self.bytes.len() {
+            self.compact();
+            if self.end == self.bytes.len() {
+                let larger = self.bytes.len() * 2;
+                self.bytes.resize(larger, 0);
+            }
+        }
+        &mut self.bytes[self.end..]
+    }
+
+    /// `n` bytes were received into [`room`](Buffer::room).
+    pub(crate) fn received(&mut self, n: usize) {
+        self.end = self.bytes.len().min(self.end + n);
+    }
+
+    /// Gives the storage back if there is nothing in it.
+    pub(crate) fn release(&mut self) {
+        if self.is_vacant() && !self.bytes.is_empty() {
+            (self.start, self.mid, self.raw, self.end) = (0, 0, 0, 0);
+            give(std::mem::take(&mut self.bytes));
+        }
+    }
+
+    fn compact(&mut self) {
+        let entity = self.mid - self.start;
+        let wire = self.end - self.raw;
+        self.bytes.copy_within(self.start..self.mid, 0);
+        self.bytes.copy_within(self.raw..self.end, entity);
+        (self.start, self.mid, self.raw, self.end) = (0, entity, entity, entity + wire);
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if !self.bytes.is_empty() {
+            give(std::mem::take(&mut self.bytes));
+        }
+    }
+}
+
+/// Free buffers per size and thread.
+const KEEP: usize = 64;
+/// Larger ones (grown while peeking) are not kept.
+const KEEP_SIZE: usize = 128 * 1024;
+
+thread_local! {
+    static FREE: RefCell<Vec<Vec<Vec<u8>>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Storage of that length; its contents are left over from earlier use and never read before written.
+fn take(size: usize) -> Vec<u8> {
+    let free = FREE.try_with(|free| {
+        let mut classes = free.borrow_mut();
+        classes.iter_mut().find(|c| c.last().is_some_and(|b| b.len() == size))?.pop()
+    });
+    free.ok().flatten().unwrap_or_else(|| vec![0; size])
+}
+
+fn give(bytes: Vec<u8>) {
+    if bytes.len() > KEEP_SIZE {
+        return;
+    }
+    // Fails only while the thread ends.
+    let _ = FREE.try_with(|free| {
+        let mut classes = free.borrow_mut();
+        let class = classes.iter().position(|c| c.last().is_none_or(|b| b.len() == bytes.len()));
+        match class {
+            Some(i) if classes[i].len() < KEEP => classes[i].push(bytes),
+            None if classes.len() < 8 => classes.push(vec![bytes]),
+            _ => {}
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn receive(b: &mut Buffer, bytes: &[u8]) {
+        let room = b.room(512);
+        room[..bytes.len()].copy_from_slice(bytes);
+        b.received(bytes.len());
+    }
+
+    #[test]
+    fn decodes_around_framing_without_losing_what_is_peeked() {
+        let mut b = Buffer::default();
+        receive(&mut b, b"HEADab..cd..ef");
+        b.skip(4);
+        b.decode(2);
+        assert_eq!(b.entity(), b"ab");
+        b.skip(2);
+        b.decode(2);
+        assert_eq!(b.entity(), b"abcd");
+        b.consume(1);
+        b.skip(2);
+        b.decode(9);
+        assert_eq!(b.entity(), b"bcdef");
+        assert!(b.wire().is_empty());
+        b.consume(99);
+        assert!(b.is_vacant());
+        b.release();
+        assert!(!b.has_storage());
+    }
+
+    #[test]
+    fn compacts_before_it_grows() {
+        let mut b = Buffer::default();
+        receive(&mut b, &[1; 512]);
+        b.decode(256);
+        b.consume(200);
+        assert_eq!(b.room(512).len(), 200);
+        receive(&mut b, &[2; 200]);
+        assert!(!b.has_room(512));
+        assert_eq!(b.room(512).len(), 512);
+        assert_eq!((b.entity().len(), b.wire().len()), (56, 456));
+    }
+}

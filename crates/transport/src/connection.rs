@@ -1,0 +1,576 @@
+//! What the two halves of a connection share, and the receiving half as the body of a message.
+//!
+//! A connection is received from by exactly one [`Incoming`]. While a message is on its way it travels
+//! inside that message, as its body; when the body is dropped or recycled it goes home: to the task of the
+//! connection on a server, to the pool of its target on a client.
+
+use std::any::Any;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
+
+use message::{Body, BodyError, BodyStream, RequestHead, ResponseHead};
+
+use crate::buffer::Buffer;
+use crate::client::ClientSide;
+use crate::http1::Length;
+use crate::http1::chunked::{self, Chunks};
+use crate::http1::parse::{self, HeadLimits, Refusal, RequestFacts, ResponseFacts};
+use crate::io::{ReadHalf, Timer, WriteHalf, Writer};
+use crate::relay::Upload;
+
+/// A lock that outlives a panic of its holder: what it guards is valid between any two statements.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The part of a connection that stays while its receiving half travels.
+pub(crate) struct Conn {
+    pub(crate) writer: Mutex<Writer>,
+    home: Mutex<Home>,
+    /// The client of a server connection went away.
+    gone: AtomicBool,
+    /// The connection is to end now.
+    cut: AtomicBool,
+    task: Mutex<Option<Waker>>,
+    /// On the client side: where to go home to.
+    pub(crate) client: Option<ClientSide>,
+}
+
+enum Home {
+    Away,
+    Here(Box<Incoming>),
+    Closed,
+}
+
+impl Conn {
+    pub(crate) fn new(half: WriteHalf, client: Option<ClientSide>) -> Arc<Conn> {
+        Arc::new(Conn {
+            writer: Mutex::new(Writer::new(half)),
+            home: Mutex::new(Home::Away),
+            gone: AtomicBool::new(false),
+            cut: AtomicBool::new(false),
+            task: Mutex::new(None),
+            client,
+        })
+    }
+
+    /// Remembers whom to wake.
+    pub(crate) fn polled_by(&self, cx: &Context<'_>) {
+        let mut task = lock(&self.task);
+        if !task.as_ref().is_some_and(|t| t.will_wake(cx.waker())) {
+            *task = Some(cx.waker().clone());
+        }
+    }
+
+    pub(crate) fn wake(&self) {
+        if let Some(task) = &*lock(&self.task) {
+            task.wake_by_ref();
+        }
+    }
+
+    /// Ends the connection, whatever it is doing.
+    pub(crate) fn cut(&self) {
+        self.cut.store(true, Relaxed);
+        self.wake();
+    }
+
+    pub(crate) fn is_cut(&self) -> bool {
+        self.cut.load(Relaxed)
+    }
+
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone.load(Relaxed)
+    }
+
+    /// The receiving half, if the body it travelled with is done with.
+    pub(crate) fn take_home(&self) -> Option<Box<Incoming>> {
+        let mut home = lock(&self.home);
+        match std::mem::replace(&mut *home, Home::Away) {
+            Home::Here(incoming) => Some(incoming),
+            other => {
+                *home = other;
+                None
+            }
+        }
+    }
+
+    /// Nobody waits for the receiving half any more.
+    pub(crate) fn close(&self) {
+        *lock(&self.home) = Home::Closed;
+    }
+
+    fn come_home(&self, incoming: Box<Incoming>) {
+        let mut home = lock(&self.home);
+        if !matches!(*home, Home::Closed) {
+            *home = Home::Here(incoming);
+            drop(home);
+            self.wake();
+        }
+    }
+}
+
+/// Where in its message the receiving half is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// Before or within a head.
+    Head,
+    /// So many bytes before the end.
+    Exact(u64),
+    Chunked(Chunks),
+    UntilClose,
+    /// Behind the message.
+    Done,
+}
+
+/// The receiving half of a connection: the bytes, and where in the message they are.
+pub(crate) struct Incoming {
+    half: ReadHalf,
+    buffer: Buffer,
+    buffer_size: usize,
+    timer: Timer,
+    state: State,
+    /// Wire bytes of an incomplete head that were looked at.
+    scanned: usize,
+    declared: Option<u64>,
+    /// Longest pause within a body.
+    pause: Duration,
+    /// The peer waits for `100 Continue` before it sends the body.
+    owes_continue: bool,
+    /// The peer will send no more.
+    ended: bool,
+    /// A client may keep sending nothing and still wait.
+    half_close: bool,
+    /// On the client side: the connection can serve another request.
+    pub(crate) reusable: bool,
+    /// On the client side: the request, when its response began before it was all sent.
+    pub(crate) upload: Option<Box<Upload>>,
+    pub(crate) conn: Arc<Conn>,
+    /// The box this travels in.
+    shell: Option<Box<Travelling>>,
+}
+
+impl Incoming {
+    pub(crate) fn new(
+        half: ReadHalf,
+        conn: Arc<Conn>,
+        buffer_size: usize,
+        half_close: bool,
+    ) -> Box<Incoming> {
+        Box::new(Incoming {
+            half,
+            buffer: Buffer::default(),
+            buffer_size,
+            timer: Timer::default(),
+            state: State::Head,
+            scanned: 0,
+            declared: None,
+            pause: Duration::MAX,
+            owes_continue: false,
+            ended: false,
+            half_close,
+            reusable: false,
+            upload: None,
+            conn,
+            shell: None,
+        })
+    }
+
+    /// Receives the next request head. `None`: the client has closed, or nothing came for `idle`, or
+    /// `stop()` and no request has begun.
+    pub(crate) fn poll_request(
+        &mut self,
+        cx: &mut Context<'_>,
+        limits: HeadLimits,
+        idle: Duration,
+        whole: Duration,
+        stop: impl Fn() -> bool,
+    ) -> Poll<Result<Option<(RequestHead, RequestFacts)>, Refusal>> {
+        loop {
+            let wire = self.buffer.wire();
+            if !wire.is_empty() && (self.scanned == 0 || parse::may_be_complete(wire, self.scanned)) {
+                if let Some((size, head, facts)) = parse::request(wire, limits)? {
+                    self.buffer.skip(size);
+                    self.scanned = 0;
+                    self.timer.clear();
+                    return Poll::Ready(Ok(Some((head, facts))));
+                }
+            } else if wire.len() > limits.size {
+                return Poll::Ready(Err(Refusal { status: 431, why: "the request head is too large" }));
+            }
+            let begun = !wire.is_empty();
+            if !begun && stop() {
+                return Poll::Ready(Ok(None));
+            }
+            // The first byte ends the wait for a request and begins the wait for its head, as a whole.
+            if begun && self.scanned == 0 {
+                self.timer.clear();
+            }
+            self.scanned = wire.len();
+            match self.poll_fill(cx) {
+                Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Ok(None)),
+                Poll::Ready(Ok(_)) => {}
+                Poll::Pending if self.timer.poll_expired(if begun { whole } else { idle }, cx) => {
+                    return Poll::Ready(match begun {
+                        true => Err(Refusal { status: 408, why: "the request head took too long" }),
+                        false => Ok(None),
+                    });
+                }
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+
+    /// Receives a response head, skipping interim ones. `wait`: for its first byte, none while the request is
+    /// still being sent; `pause`: between two pieces of it.
+    pub(crate) fn poll_response(
+        &mut self,
+        cx: &mut Context<'_>,
+        limits: HeadLimits,
+        to_head: bool,
+        wait: Option<Duration>,
+        pause: Duration,
+    ) -> Poll<Result<(ResponseHead, ResponseFacts), ReceiveError>> {
+        const MOST_INTERIM: usize = 64;
+        let mut interim = 0;
+        loop {
+            let wire = self.buffer.wire();
+            if !wire.is_empty() && (self.scanned == 0 || parse::may_be_complete(wire, self.scanned)) {
+                if let Some((size, head, facts)) =
+                    parse::response(wire, limits, to_head).map_err(ReceiveError::Protocol)?
+                {
+                    self.buffer.skip(size);
+                    self.scanned = 0;
+                    match head.status {
+                        101 => return Poll::Ready(Err(ReceiveError::Protocol("unasked protocol switch"))),
+                        100..200 if interim == MOST_INTERIM => {
+                            return Poll::Ready(Err(ReceiveError::Protocol("interim responses without end")));
+                        }
+                        100..200 => {
+                            interim += 1;
+                            continue;
+                        }
+                        _ => {}
+                    }
+                    self.timer.clear();
+                    return Poll::Ready(Ok((head, facts)));
+                }
+            } else if wire.len() > limits.size {
+                return Poll::Ready(Err(ReceiveError::Protocol("the response head is too large")));
+            }
+            let begun = !wire.is_empty();
+            self.scanned = wire.len();
+            let wait = if begun { Some(pause) } else { wait };
+            match self.poll_fill(cx) {
+                Poll::Ready(Ok(0)) => return Poll::Ready(Err(ReceiveError::Closed { begun })),
+                Poll::Ready(Ok(_)) => self.timer.clear(),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(ReceiveError::Io { error, begun })),
+                Poll::Pending => {
+                    let expired = wait.is_some_and(|wait| self.timer.poll_expired(wait, cx));
+                    return if expired { Poll::Ready(Err(ReceiveError::Timeout)) } else { Poll::Pending };
+                }
+            }
+        }
+    }
+
+    /// A head was received: what follows is its body. `None` if there is none.
+    pub(crate) fn begin_body(&mut self, length: Length, pause: Duration, owes_continue: bool) {
+        self.pause = pause;
+        self.owes_continue = owes_continue;
+        self.declared = None;
+        self.state = match length {
+            Length::None => State::Done,
+            Length::Exact(n) => {
+                self.declared = Some(n);
+                if n == 0 { State::Done } else { State::Exact(n) }
+            }
+            Length::Chunked => State::Chunked(Chunks::Size),
+            Length::UntilClose => State::UntilClose,
+        };
+        // An error in bytes already here shows when the body is read.
+        let _ = self.decode();
+    }
+
+    /// The message is over; the next wire byte begins a head.
+    pub(crate) fn next_message(&mut self) {
+        self.buffer.consume(usize::MAX / 2);
+        self.state = State::Head;
+        self.owes_continue = false;
+        self.scanned = 0;
+    }
+
+    /// Sends this on its way as a body.
+    pub(crate) fn into_body(mut self: Box<Self>) -> Body {
+        let mut shell = self.shell.take().unwrap_or_else(|| Box::new(Travelling(None)));
+        shell.0 = Some(self);
+        Body::Stream(shell)
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.state == State::Done
+    }
+
+    /// Whether wire bytes are there that belong to no message yet.
+    pub(crate) fn has_more(&self) -> bool {
+        !self.buffer.wire().is_empty()
+    }
+
+    /// Whether what is left of the message can be read and thrown away within `limit` bytes.
+    pub(crate) fn is_discardable(&self, limit: u64) -> bool {
+        match self.state {
+            State::Done | State::Head => true,
+            _ if self.owes_continue => false,
+            State::Exact(left) => left <= limit,
+            State::Chunked(_) => true,
+            State::UntilClose => false,
+        }
+    }
+
+    /// Reads the rest of the message and throws it away; false if that was more than `limit` bytes or failed.
+    pub(crate) fn poll_discard(&mut self, cx: &mut Context<'_>, limit: &mut u64) -> Poll<bool> {
+        loop {
+            let n = self.buffered().len();
+            self.consume(n);
+            let Some(left) = limit.checked_sub(n as u64) else { return Poll::Ready(false) };
+            *limit = left;
+            match ready!(self.poll_more(cx)) {
+                Ok(true) => {}
+                Ok(false) => return Poll::Ready(true),
+                Err(_) => return Poll::Ready(false),
+            }
+        }
+    }
+
+    /// Reads whatever comes and throws it away until the peer closes.
+    pub(crate) fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            self.buffer.consume(usize::MAX / 2);
+            self.buffer.skip(usize::MAX / 2);
+            match ready!(self.poll_fill(cx)) {
+                Ok(0) | Err(_) => return Poll::Ready(()),
+                Ok(_) => {}
+            }
+        }
+    }
+
+    /// Looks whether the peer is gone, while nothing is expected from it. What it sends meanwhile (the next
+    /// request) is kept, as far as there is room.
+    pub(crate) fn is_peer_gone(&mut self, cx: &mut Context<'_>) -> bool {
+        while !self.ended && self.buffer.has_room(self.buffer_size) {
+            match self.poll_fill(cx) {
+                Poll::Ready(Ok(0)) => return !self.half_close,
+                Poll::Ready(Ok(_)) => {}
+                Poll::Ready(Err(_)) => return true,
+                Poll::Pending => return false,
+            }
+        }
+        false
+    }
+
+    /// Whether an idle connection of a pool is unfit: anything that can be read from it is a close, an error or
+    /// bytes nobody asked for. Costs no system call while the kernel has reported nothing.
+    pub(crate) fn is_stale(&mut self, cx: &mut Context<'_>) -> bool {
+        match self.poll_fill(cx) {
+            Poll::Pending => {
+                self.buffer.release();
+                false
+            }
+            Poll::Ready(_) => true,
+        }
+    }
+
+    /// Makes the peer see a reset instead of an orderly close.
+    pub(crate) fn reset_on_close(&self) {
+        self.half.reset_on_close();
+    }
+
+    /// Receives into the buffer. Storage is taken when there is something to receive and given back when not.
+    fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        if self.ended {
+            return Poll::Ready(Ok(0));
+        }
+        if !self.buffer.has_storage() {
+            ready!(self.half.poll_ready(cx))?;
+        }
+        match self.half.poll_read(cx, self.buffer.room(self.buffer_size)) {
+            Poll::Ready(Ok(n)) => {
+                self.buffer.received(n);
+                self.ended = n == 0;
+                Poll::Ready(Ok(n))
+            }
+            Poll::Ready(Err(e)) => {
+                self.ended = true;
+                Poll::Ready(Err(e))
+            }
+            Poll::Pending => {
+                self.buffer.release();
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Decodes what is there.
+    fn decode(&mut self) -> Result<(), BodyError> {
+        match &mut self.state {
+            State::Head | State::Done => {}
+            State::Exact(left) => {
+                let n = self.buffer.wire().len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                self.buffer.decode(n);
+                *left -= n as u64;
+                if *left == 0 {
+                    self.state = State::Done;
+                }
+            }
+            State::Chunked(chunks) => {
+                chunked::decode(chunks, &mut self.buffer).map_err(BodyError::Malformed)?;
+                if *chunks == Chunks::Done {
+                    self.state = State::Done;
+                }
+            }
+            State::UntilClose => {
+                let n = self.buffer.wire().len();
+                self.buffer.decode(n);
+            }
+        }
+        Ok(())
+    }
+
+    fn buffered(&self) -> &[u8] {
+        self.buffer.entity()
+    }
+
+    fn consume(&mut self, n: usize) {
+        self.buffer.consume(n);
+    }
+
+    fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, BodyError>> {
+        if let Some(error) = self.drive_upload(cx) {
+            return Poll::Ready(Err(error));
+        }
+        loop {
+            let before = self.buffer.entity().len();
+            self.decode()?;
+            if self.buffer.entity().len() > before {
+                return Poll::Ready(Ok(true));
+            }
+            if self.state == State::Done {
+                return Poll::Ready(Ok(false));
+            }
+            if std::mem::take(&mut self.owes_continue) {
+                lock(&self.conn.writer).interim(cx, b"HTTP/1.1 100 Continue\r\n\r\n");
+            }
+            match self.poll_fill(cx) {
+                Poll::Ready(Ok(0)) if self.state == State::UntilClose => self.state = State::Done,
+                Poll::Ready(Ok(0)) => return Poll::Ready(Err(BodyError::Truncated)),
+                Poll::Ready(Ok(_)) => self.timer.clear(),
+                Poll::Ready(Err(e)) => return Poll::Ready(Err(e.into())),
+                Poll::Pending if self.timer.poll_expired(self.pause, cx) => {
+                    return Poll::Ready(Err(BodyError::Timeout));
+                }
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+
+    /// Goes on sending the request whose response this is.
+    fn drive_upload(&mut self, cx: &mut Context<'_>) -> Option<BodyError> {
+        let upload = self.upload.as_mut()?;
+        match upload.poll(cx, &self.conn.writer) {
+            Poll::Pending => None,
+            Poll::Ready(Ok(())) => {
+                self.upload = None;
+                None
+            }
+            // The request did not arrive whole, so the response is to half a request.
+            Poll::Ready(Err(crate::relay::RelayError::Body(e))) => Some(e),
+            // The backend takes no more, which it may: its response decides.
+            Poll::Ready(Err(crate::relay::RelayError::Write(_))) => {
+                self.upload = None;
+                self.reusable = false;
+                None
+            }
+        }
+    }
+
+    fn drive(&mut self, cx: &mut Context<'_>) {
+        if self.upload.is_some() {
+            // An error will be found again when the body is read.
+            let _ = self.drive_upload(cx);
+        } else if self.conn.client.is_none() && self.state == State::Done && self.is_peer_gone(cx) {
+            self.conn.gone.store(true, Relaxed);
+            self.conn.wake();
+        }
+    }
+
+    /// The body is done with, whole or not.
+    fn go_home(self: Box<Self>) {
+        let conn = self.conn.clone();
+        match &conn.client {
+            None => conn.come_home(self),
+            Some(client) => client.come_home(self),
+        }
+    }
+}
+
+/// Why there is no response head.
+#[derive(Debug)]
+pub(crate) enum ReceiveError {
+    Closed { begun: bool },
+    Io { error: io::Error, begun: bool },
+    Timeout,
+    Protocol(&'static str),
+}
+
+/// The receiving half as the body of a message.
+pub(crate) struct Travelling(Option<Box<Incoming>>);
+
+impl BodyStream for Travelling {
+    fn buffered(&self) -> &[u8] {
+        self.0.as_ref().map_or(&[], |i| i.buffered())
+    }
+
+    fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, BodyError>> {
+        self.0.as_mut().map_or(Poll::Ready(Ok(false)), |i| i.poll_more(cx))
+    }
+
+    fn consume(&mut self, n: usize) {
+        if let Some(incoming) = &mut self.0 {
+            incoming.consume(n);
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.0.as_ref().is_none_or(|i| i.state == State::Done)
+    }
+
+    fn exact_len(&self) -> Option<u64> {
+        self.0.as_ref().and_then(|i| i.declared)
+    }
+
+    fn drive(&mut self, cx: &mut Context<'_>) {
+        if let Some(incoming) = &mut self.0 {
+            incoming.drive(cx);
+        }
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any + Send> {
+        self
+    }
+
+    fn recycle(mut self: Box<Self>) {
+        if let Some(mut incoming) = self.0.take() {
+            incoming.shell = Some(self);
+            incoming.go_home();
+        }
+    }
+}
+
+impl Drop for Travelling {
+    fn drop(&mut self) {
+        if let Some(incoming) = self.0.take() {
+            incoming.go_home();
+        }
+    }
+}

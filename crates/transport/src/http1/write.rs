@@ -1,0 +1,240 @@
+//! Heads onto the wire. One function decides which fields do not pass from one connection to the next.
+
+use std::cell::RefCell;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use message::Headers;
+
+/// How the body of a message being sent is delimited.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Delimiter {
+    /// No body, and nothing said about one.
+    None,
+    Length(u64),
+    Chunked,
+    Close,
+}
+
+/// What the message is, where that matters to its fields.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// `Host` and `Expect` are written, or not, by the transport.
+    Request,
+    /// A response without a body may keep its Content-Length: to HEAD, and with 304.
+    Response { keep_length: bool },
+}
+
+/// Writes all end-to-end fields.
+///
+/// Not sent on are the hop-by-hop fields (RFC 9110, 7.6.1): `Connection` and what it names, `Keep-Alive`,
+/// `Proxy-Connection`, `TE` (but `TE: trailers`), `Trailer`, `Transfer-Encoding`, `Upgrade`; and
+/// `Content-Length`, which is written anew. Order, case and repetition stay.
+pub(crate) fn fields(out: &mut Vec<u8>, headers: &Headers, kind: Kind) -> Result<(), &'static str> {
+    let nominated = headers.get_all("connection").any(nominates);
+    for (name, value) in headers.iter() {
+        let is = |other: &str| name.eq_ignore_ascii_case(other);
+        let stays = match name.len() {
+            2 => !is("te") || value.eq_ignore_ascii_case(b"trailers"),
+            4 => kind != Kind::Request || !is("host"),
+            6 => kind != Kind::Request || !is("expect"),
+            7 => !is("trailer") && !is("upgrade"),
+            10 => !is("connection") && !is("keep-alive"),
+            14 => kind == (Kind::Response { keep_length: true }) || !is("content-length"),
+            16 => !is("proxy-connection"),
+            17 => !is("transfer-encoding"),
+            _ => true,
+        };
+        if !stays || (nominated && is_nominated(headers, name)) {
+            continue;
+        }
+        field(out, name, value)?;
+    }
+    Ok(())
+}
+
+/// Writes one field, refusing whatever could end its line.
+pub(crate) fn field(out: &mut Vec<u8>, name: &str, value: &[u8]) -> Result<(), &'static str> {
+    if name.is_empty() || !name.bytes().all(is_token_byte) {
+        return Err("invalid header name");
+    }
+    if memchr::memchr3(b'\r', b'\n', 0, value).is_some() {
+        return Err("line break or NUL in a header value");
+    }
+    out.reserve(name.len() + value.len() + 4);
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+    Ok(())
+}
+
+/// Writes the field that says how the body ends.
+pub(crate) fn delimiter(out: &mut Vec<u8>, delimiter: Delimiter) {
+    match delimiter {
+        Delimiter::None | Delimiter::Close => {}
+        Delimiter::Chunked => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
+        Delimiter::Length(n) => {
+            out.extend_from_slice(b"Content-Length: ");
+            decimal(out, n);
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+}
+
+/// Whether a Connection field names anything besides the usual.
+fn nominates(value: &[u8]) -> bool {
+    let usual =
+        |t: &[u8]| t.is_empty() || t.eq_ignore_ascii_case(b"close") || t.eq_ignore_ascii_case(b"keep-alive");
+    !value.split(|b| *b == b',').map(<[u8]>::trim_ascii).all(usual)
+}
+
+fn is_nominated(headers: &Headers, name: &str) -> bool {
+    headers
+        .get_all("connection")
+        .flat_map(|v| v.split(|b| *b == b','))
+        .any(|token| token.trim_ascii().eq_ignore_ascii_case(name.as_bytes()))
+}
+
+/// `tchar` of RFC 9110, 5.6.2.
+pub(crate) fn is_token_byte(b: u8) -> bool {
+    const TABLE: [bool; 256] = {
+        let mut table = [false; 256];
+        let mut b = 0;
+        while b < 128 {
+            table[b] = (b as u8).is_ascii_alphanumeric();
+            b += 1;
+        }
+        let marks = b"!#$%&'*+-.^_`|~";
+        let mut i = 0;
+        while i < marks.len() {
+            table[marks[i] as usize] = true;
+            i += 1;
+        }
+        table
+    };
+    TABLE[b as usize]
+}
+
+pub(crate) fn decimal(out: &mut Vec<u8>, mut n: u64) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (n % 10) as u8;
+        n /= 10;
+        if n == 0 {
+            return out.extend_from_slice(&digits[at..]);
+        }
+    }
+}
+
+pub(crate) fn hexadecimal(out: &mut Vec<u8>, n: usize) {
+    let digits = (usize::BITS - n.leading_zeros()).div_ceil(4).max(1);
+    out.extend((0..digits).rev().map(|i| b"0123456789abcdef"[(n >> (4 * i)) & 15]));
+}
+
+/// Writes `Date: …`; the text is made once per second and thread.
+pub(crate) fn date(out: &mut Vec<u8>) {
+    thread_local! {
+        static LAST: RefCell<(u64, Vec<u8>)> = const { RefCell::new((u64::MAX, Vec::new())) };
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let _ = LAST.try_with(|last| {
+        let mut last = last.borrow_mut();
+        if last.0 != now {
+            *last = (now, format!("Date: {}\r\n", http_date(now)).into_bytes());
+        }
+        out.extend_from_slice(&last.1);
+    });
+}
+
+/// IMF-fixdate (RFC 9110, 5.6.7) of seconds since 1970.
+fn http_date(seconds: u64) -> String {
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    let weekday = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"][(days % 7) as usize];
+    // Civil date from days, counting years from 1 March 0000 so that leap days end a year.
+    let z = days + 719_468;
+    let (era, day_of_era) = (z / 146_097, z % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = ["Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec", "Jan", "Feb"]
+        [shifted.min(11) as usize];
+    let year = year_of_era + era * 400 + u64::from(shifted >= 10);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{weekday}, {day:02} {month} {year} {hour:02}:{minute:02}:{second:02} GMT")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(headers: &[(&str, &str)], kind: Kind) -> String {
+        let mut out = Vec::new();
+        fields(&mut out, &headers.iter().copied().collect(), kind).unwrap();
+        String::from_utf8(out).unwrap().replace("\r\n", ";")
+    }
+
+    #[test]
+    fn hop_by_hop_fields_stay_behind() {
+        let all = [
+            ("HOST", "h"),
+            ("A", "1"),
+            ("Connection", "close, X-Hop"),
+            ("x-hop", "gone"),
+            ("Keep-Alive", "5"),
+            ("proxy-connection", "x"),
+            ("TE", "gzip"),
+            ("te", "trailers"),
+            ("Trailer", "x"),
+            ("Transfer-Encoding", "chunked"),
+            ("Upgrade", "h2c"),
+            ("Content-Length", "3"),
+            ("Expect", "100-continue"),
+            ("Proxy-Authenticate", "Basic"),
+            ("a", "2"),
+        ];
+        assert_eq!(sent(&all, Kind::Request), "A: 1;te: trailers;Proxy-Authenticate: Basic;a: 2;");
+        let response = Kind::Response { keep_length: false };
+        assert_eq!(
+            sent(&all, response),
+            "HOST: h;A: 1;te: trailers;Expect: 100-continue;Proxy-Authenticate: Basic;a: 2;"
+        );
+        assert_eq!(
+            sent(&[("Content-Length", "3")], Kind::Response { keep_length: true }),
+            "Content-Length: 3;"
+        );
+    }
+
+    #[test]
+    fn nothing_can_break_out_of_a_field() {
+        for (name, value) in
+            [("A B", "x"), ("", "x"), ("A:", "x"), ("A", "x\r\nB: y"), ("A", "x\ny"), ("A", "\0")]
+        {
+            assert!(field(&mut Vec::new(), name, value.as_bytes()).is_err(), "{name:?} {value:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_and_dates() {
+        for n in [0, 7, 10, 1024, u64::MAX] {
+            let mut out = Vec::new();
+            decimal(&mut out, n);
+            assert_eq!(out, n.to_string().into_bytes());
+        }
+        for n in [0, 1, 15, 16, 255, 16384, 0xABCDEF] {
+            let mut out = Vec::new();
+            hexadecimal(&mut out, n);
+            assert_eq!(out, format!("{n:x}").into_bytes());
+        }
+        for (seconds, text) in [
+            (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
+            (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"),
+            (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"),
+            (1_795_305_600, "Sun, 22 Nov 2026 00:00:00 GMT"),
+        ] {
+            assert_eq!(http_date(seconds), text);
+        }
+    }
+}

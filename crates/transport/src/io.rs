@@ -1,0 +1,190 @@
+//! The two halves of a connection, plain or TLS, and the deadline of a half that waits.
+
+use std::future::Future;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::time::{Instant, Sleep, sleep_until};
+use tokio_rustls::TlsStream;
+
+/// The receiving half. It travels with the body of a message.
+pub(crate) enum ReadHalf {
+    Plain(OwnedReadHalf),
+    Tls(Box<tokio::io::ReadHalf<TlsStream<TcpStream>>>),
+}
+
+/// The sending half.
+pub(crate) enum WriteHalf {
+    Plain(OwnedWriteHalf),
+    Tls(Box<tokio::io::WriteHalf<TlsStream<TcpStream>>>),
+}
+
+pub(crate) fn split_plain(stream: TcpStream) -> (ReadHalf, WriteHalf) {
+    let (read, write) = stream.into_split();
+    (ReadHalf::Plain(read), WriteHalf::Plain(write))
+}
+
+pub(crate) fn split_tls(stream: TlsStream<TcpStream>) -> (ReadHalf, WriteHalf) {
+    let (read, write) = tokio::io::split(stream);
+    (ReadHalf::Tls(Box::new(read)), WriteHalf::Tls(Box::new(write)))
+}
+
+impl ReadHalf {
+    /// Whether a read may have something. Costs no system call; TLS always says yes.
+    pub(crate) fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            ReadHalf::Plain(half) => half.as_ref().poll_read_ready(cx),
+            ReadHalf::Tls(_) => Poll::Ready(Ok(())),
+        }
+    }
+
+    /// Receives; 0 is the end. A read that does not fill `into` has drained the socket, and tokio remembers
+    /// that: the next poll waits for the kernel instead of asking it once more.
+    pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
+        let mut into = ReadBuf::new(into);
+        match self {
+            ReadHalf::Plain(half) => ready!(Pin::new(half).poll_read(cx, &mut into))?,
+            ReadHalf::Tls(half) => ready!(Pin::new(half.as_mut()).poll_read(cx, &mut into))?,
+        }
+        Poll::Ready(Ok(into.filled().len()))
+    }
+
+    /// Makes the close that follows a reset, so that the peer cannot take what it got for the whole.
+    pub(crate) fn reset_on_close(&self) {
+        if let ReadHalf::Plain(half) = self {
+            // If it fails the peer sees an ordinary close in the middle of a message.
+            let _ = SockRef::from(half.as_ref()).set_linger(Some(Duration::ZERO));
+        }
+    }
+}
+
+/// The sending half with what it still owes to the peer before anything else.
+pub(crate) struct Writer {
+    half: WriteHalf,
+    interim: &'static [u8],
+    timer: Timer,
+}
+
+impl Writer {
+    pub(crate) fn new(half: WriteHalf) -> Writer {
+        Writer { half, interim: &[], timer: Timer::default() }
+    }
+
+    /// Sends `bytes` ahead of the next write.
+    pub(crate) fn interim(&mut self, cx: &mut Context<'_>, bytes: &'static [u8]) {
+        self.interim = bytes;
+        // An error shows at the next write or read.
+        let _ = self.poll_interim(cx);
+        let _ = self.poll_flush_half(cx);
+    }
+
+    /// Sends from `parts`; the number of bytes taken. An error of kind TimedOut after `wait` without progress.
+    pub(crate) fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+        wait: Duration,
+    ) -> Poll<io::Result<usize>> {
+        let mut polled = self.poll_interim(cx);
+        if let Poll::Ready(Ok(_)) = polled {
+            polled = match (&mut self.half, parts) {
+                (WriteHalf::Plain(half), [one]) => Pin::new(half).poll_write(cx, one),
+                (WriteHalf::Plain(half), _) => Pin::new(half).poll_write_vectored(cx, parts),
+                (WriteHalf::Tls(half), [one]) => Pin::new(half.as_mut()).poll_write(cx, one),
+                (WriteHalf::Tls(half), _) => Pin::new(half.as_mut()).poll_write_vectored(cx, parts),
+            };
+        }
+        match polled {
+            Poll::Ready(Ok(0)) => Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+            ready @ Poll::Ready(_) => {
+                self.timer.clear();
+                ready
+            }
+            Poll::Pending if self.timer.poll_expired(wait, cx) => {
+                Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+            }
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    /// Waits until everything written is with the kernel. Only TLS holds anything back.
+    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>, wait: Duration) -> Poll<io::Result<()>> {
+        match self.poll_flush_half(cx) {
+            Poll::Pending if self.timer.poll_expired(wait, cx) => {
+                Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+            }
+            Poll::Pending => Poll::Pending,
+            ready => {
+                self.timer.clear();
+                ready
+            }
+        }
+    }
+
+    /// Closes the sending side: FIN, for TLS behind a close_notify.
+    pub(crate) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.half {
+            WriteHalf::Plain(half) => Pin::new(half).poll_shutdown(cx),
+            WriteHalf::Tls(half) => Pin::new(half.as_mut()).poll_shutdown(cx),
+        }
+    }
+
+    fn poll_interim(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        while !self.interim.is_empty() {
+            let n = ready!(match &mut self.half {
+                WriteHalf::Plain(half) => Pin::new(half).poll_write(cx, self.interim),
+                WriteHalf::Tls(half) => Pin::new(half.as_mut()).poll_write(cx, self.interim),
+            })?;
+            self.interim = &self.interim[n..];
+        }
+        Poll::Ready(Ok(1))
+    }
+
+    fn poll_flush_half(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.half {
+            WriteHalf::Plain(_) => Poll::Ready(Ok(())),
+            WriteHalf::Tls(half) => Pin::new(half.as_mut()).poll_flush(cx),
+        }
+    }
+}
+
+/// A deadline that costs nothing while nobody waits.
+///
+/// It is armed when a wait begins and cleared when it ends. The timer of the runtime is made once per
+/// connection and left alone while the deadline only moves away from it; when it fires too early it is set
+/// to the true one.
+#[derive(Default)]
+pub(crate) struct Timer {
+    deadline: Option<Instant>,
+    sleep: Option<Pin<Box<Sleep>>>,
+}
+
+impl Timer {
+    /// To be called when the operation is pending: whether it has been for `wait`.
+    pub(crate) fn poll_expired(&mut self, wait: Duration, cx: &mut Context<'_>) -> bool {
+        let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + wait);
+        let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+        if sleep.deadline() > deadline {
+            sleep.as_mut().reset(deadline);
+        }
+        while sleep.as_mut().poll(cx).is_ready() {
+            if sleep.deadline() >= deadline {
+                self.deadline = None;
+                return true;
+            }
+            sleep.as_mut().reset(deadline);
+        }
+        false
+    }
+
+    /// The wait has ended.
+    pub(crate) fn clear(&mut self) {
+        self.deadline = None;
+    }
+}

@@ -1,0 +1,222 @@
+//! Idle connections, per worker and target.
+//!
+//! A worker (any thread) has its own shard, so that a connection is used by the event loop that made it and no
+//! lock is ever contended. A sweep once a second closes what is too old or was closed by the backend.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, Weak};
+use std::task::{Context, Waker};
+use std::thread::{self, ThreadId};
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::connection::{Incoming, lock};
+use crate::stats::ClientCounters;
+use crate::{ClientLimits, ClientStats, Target};
+
+/// The pools of one client.
+pub(crate) struct Pools {
+    id: u64,
+    pub(crate) limits: ClientLimits,
+    shards: Mutex<Vec<Arc<Shard>>>,
+}
+
+/// The pools of one client on one thread.
+pub(crate) struct Shard {
+    thread: ThreadId,
+    limits: ClientLimits,
+    idle: Mutex<HashMap<Target, Vec<Idle>, BuildHasherDefault<Hashed>>>,
+    sweeper: Mutex<Option<JoinHandle<()>>>,
+    pub(crate) counters: ClientCounters,
+}
+
+struct Idle {
+    incoming: Box<Incoming>,
+    since: Instant,
+}
+
+thread_local! {
+    static MINE: RefCell<Vec<(u64, Arc<Shard>)>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Pools {
+    pub(crate) fn new(limits: ClientLimits) -> Arc<Pools> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Arc::new(Pools { id: NEXT.fetch_add(1, Relaxed), limits, shards: Mutex::default() })
+    }
+
+    /// The shard of this thread.
+    pub(crate) fn shard(&self) -> Arc<Shard> {
+        let known = MINE.try_with(|mine| {
+            mine.borrow().iter().find(|(id, _)| *id == self.id).map(|(_, shard)| shard.clone())
+        });
+        if let Ok(Some(shard)) = known {
+            return shard;
+        }
+        let shard = Arc::new(Shard {
+            thread: thread::current().id(),
+            limits: self.limits.clone(),
+            idle: Mutex::default(),
+            sweeper: Mutex::default(),
+            counters: ClientCounters::default(),
+        });
+        lock(&self.shards).push(shard.clone());
+        let _ = MINE.try_with(|mine| {
+            let mut mine = mine.borrow_mut();
+            mine.retain(|(_, shard)| Arc::strong_count(shard) > 1); // those of clients that are gone
+            mine.push((self.id, shard.clone()));
+        });
+        shard
+    }
+
+    pub(crate) fn stats(&self) -> ClientStats {
+        let mut sum = ClientStats::default();
+        for shard in lock(&self.shards).iter() {
+            shard.counters.add_to(&mut sum);
+        }
+        // A shard counts all open connections as active.
+        sum.active = sum.active.saturating_sub(sum.idle);
+        sum
+    }
+
+    pub(crate) fn clear(&self) {
+        for shard in lock(&self.shards).iter() {
+            shard.evict(|_, _| false);
+        }
+    }
+}
+
+impl Drop for Pools {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+impl Shard {
+    /// The connection used last among those that are fit.
+    pub(crate) fn take(&self, target: &Target, cx: &mut Context<'_>) -> Option<Box<Incoming>> {
+        let mut pools = lock(&self.idle);
+        let pool = pools.get_mut(target)?;
+        while let Some(Idle { mut incoming, .. }) = pool.pop() {
+            self.counters.idle.sub(1);
+            if !incoming.is_stale(cx) {
+                self.counters.reused.add(1);
+                return Some(incoming);
+            }
+        }
+        None
+    }
+
+    fn put(self: &Arc<Shard>, target: &Target, incoming: Box<Incoming>) {
+        let idle = Idle { incoming, since: Instant::now() };
+        let mut pools = lock(&self.idle);
+        let pool = match pools.get_mut(target) {
+            Some(pool) => pool,
+            None => pools.entry(target.clone()).or_default(),
+        };
+        if pool.len() < self.limits.idle_connections {
+            pool.push(idle);
+            self.counters.idle.add(1);
+        }
+        drop(pools);
+        self.ensure_sweeper();
+    }
+
+    fn evict(&self, mut keep: impl FnMut(&mut Idle, &mut Context<'_>) -> bool) {
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut evicted = Vec::new();
+        let mut pools = lock(&self.idle);
+        pools.retain(|_, pool| {
+            evicted.extend(pool.extract_if(.., |idle| !keep(idle, &mut cx)));
+            !pool.is_empty()
+        });
+        drop(pools);
+        // Closed outside the lock.
+        self.counters.idle.sub(evicted.len() as u64);
+    }
+
+    /// Starts the sweep on the runtime of this thread, again if that runtime was replaced.
+    fn ensure_sweeper(self: &Arc<Shard>) {
+        let mut sweeper = lock(&self.sweeper);
+        if sweeper.as_ref().is_some_and(|task| !task.is_finished()) {
+            return;
+        }
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            *sweeper = Some(runtime.spawn(sweep(Arc::downgrade(self))));
+        }
+    }
+}
+
+async fn sweep(shard: Weak<Shard>) {
+    loop {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let Some(shard) = shard.upgrade() else { return };
+        let now = Instant::now();
+        let longest = shard.limits.idle;
+        shard.evict(|idle, cx| now.duration_since(idle.since) < longest && !idle.incoming.is_stale(cx));
+        if lock(&shard.idle).is_empty() && Arc::strong_count(&shard) <= 2 {
+            return; // only the thread and this task know the shard: its client is gone
+        }
+    }
+}
+
+/// What a connection to a backend knows of its pool.
+pub(crate) struct ClientSide {
+    shard: Arc<Shard>,
+    target: Target,
+    created: Instant,
+}
+
+impl ClientSide {
+    pub(crate) fn new(shard: Arc<Shard>, target: Target) -> ClientSide {
+        shard.counters.created.add(1);
+        shard.counters.active.add(1);
+        ClientSide { shard, target, created: Instant::now() }
+    }
+
+    /// A message is done with; the connection is kept if it is fit for another one.
+    pub(crate) fn come_home(&self, mut incoming: Box<Incoming>) {
+        let fit = incoming.reusable
+            && incoming.upload.is_none()
+            && incoming.is_done()
+            && !incoming.has_more()
+            && self.created.elapsed() < self.shard.limits.lifetime
+            && thread::current().id() == self.shard.thread;
+        if fit {
+            incoming.next_message();
+            incoming.reusable = false;
+            self.shard.put(&self.target, incoming);
+        }
+    }
+}
+
+impl Drop for ClientSide {
+    fn drop(&mut self) {
+        self.shard.counters.active.sub(1);
+    }
+}
+
+/// A target carries its own hash.
+#[derive(Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for b in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*b);
+        }
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}

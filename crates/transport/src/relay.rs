@@ -1,0 +1,265 @@
+//! Sends a message whose body may still be on its way: one buffer, one write where that is possible,
+//! and back-pressure, because nothing more is received before what is there was sent.
+
+use std::cell::RefCell;
+use std::io::{self, IoSlice};
+use std::sync::Mutex;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use message::{Body, BodyError};
+
+use crate::connection::lock;
+use crate::http1::write::{Delimiter, hexadecimal};
+use crate::io::Writer;
+
+/// Body bytes up to this many are copied behind the head, which is cheaper than a second part in the write.
+const COPY: usize = 4 * 1024;
+
+/// Which side of a relay failed.
+#[derive(Debug)]
+pub(crate) enum RelayError {
+    /// The receiver.
+    Write(io::Error),
+    /// The sender of the body.
+    Body(BodyError),
+}
+
+/// A message being sent.
+pub(crate) struct Outgoing {
+    /// Head, chunk sizes and small bodies.
+    pub(crate) head: Vec<u8>,
+    sent: usize,
+    /// Bytes at the front of the body that were sent and are kept for a repetition.
+    kept: usize,
+    /// Bytes of the body that follow `head`.
+    data: usize,
+    /// What follows them.
+    tail: &'static [u8],
+    /// What of the body was not framed yet.
+    left: Left,
+    /// Everything is framed.
+    framed: bool,
+    /// The message can be sent once more: `data` and `tail` of its one and only frame.
+    repeat: Option<(usize, &'static [u8])>,
+    keep: bool,
+    wait: Duration,
+}
+
+enum Left {
+    Nothing,
+    Exact(u64),
+    Chunked,
+    UntilClose,
+}
+
+impl Outgoing {
+    /// An empty message to write a head into; `wait`: how long the receiver may take nothing.
+    pub(crate) fn new(wait: Duration) -> Outgoing {
+        Outgoing {
+            head: scratch(),
+            sent: 0,
+            kept: 0,
+            data: 0,
+            tail: &[],
+            left: Left::Nothing,
+            framed: true,
+            repeat: None,
+            keep: false,
+            wait,
+        }
+    }
+
+    /// The head is written; the body follows. `keep`: so that it can be sent again, while that costs nothing.
+    pub(crate) fn begin(
+        &mut self,
+        delimiter: Delimiter,
+        body: &mut Body,
+        keep: bool,
+    ) -> Result<(), BodyError> {
+        self.left = match delimiter {
+            Delimiter::None => Left::Nothing,
+            Delimiter::Length(n) => Left::Exact(n),
+            Delimiter::Chunked => Left::Chunked,
+            Delimiter::Close => Left::UntilClose,
+        };
+        self.keep = keep;
+        self.framed = false;
+        self.frame(body)?;
+        if self.framed {
+            self.repeat = Some((self.data, self.tail));
+        }
+        Ok(())
+    }
+
+    /// Whether nothing was sent, or it can be sent again.
+    pub(crate) fn can_repeat(&self) -> bool {
+        self.repeat.is_some()
+    }
+
+    /// Begins again.
+    pub(crate) fn repeat(&mut self) {
+        if let Some((data, tail)) = self.repeat {
+            (self.sent, self.kept, self.data, self.tail) = (0, 0, data, tail);
+        }
+    }
+
+    /// Whether the body is still needed after all was sent.
+    pub(crate) fn keeps_body(&self) -> bool {
+        self.kept > 0
+    }
+
+    /// Sends until the message is with the kernel.
+    pub(crate) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        writer: &Mutex<Writer>,
+        body: &mut Body,
+    ) -> Poll<Result<(), RelayError>> {
+        loop {
+            while self.sent < self.head.len() || self.data > 0 || !self.tail.is_empty() {
+                match self.poll_write(cx, writer, body) {
+                    Poll::Ready(Ok(())) => {}
+                    Poll::Ready(Err(e)) => return Poll::Ready(Err(RelayError::Write(e))),
+                    Poll::Pending => {
+                        body.drive(cx);
+                        return Poll::Pending;
+                    }
+                }
+            }
+            if self.framed {
+                return lock(writer).poll_flush(cx, self.wait).map_err(RelayError::Write);
+            }
+            self.head.clear();
+            self.sent = 0;
+            body.consume(std::mem::take(&mut self.kept));
+            self.keep = false;
+            if body.buffered().is_empty() {
+                match body.poll_more(cx) {
+                    Poll::Ready(Ok(_)) => {}
+                    Poll::Ready(Err(e)) => return Poll::Ready(Err(RelayError::Body(e))),
+                    Poll::Pending => {
+                        // What was sent must not wait for what was not received. Without effect on plain TCP.
+                        return match lock(writer).poll_flush(cx, self.wait) {
+                            Poll::Ready(Err(e)) => Poll::Ready(Err(RelayError::Write(e))),
+                            _ => Poll::Pending,
+                        };
+                    }
+                }
+            }
+            self.frame(body).map_err(RelayError::Body)?;
+        }
+    }
+
+    fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        writer: &Mutex<Writer>,
+        body: &mut Body,
+    ) -> Poll<io::Result<()>> {
+        let head = &self.head[self.sent..];
+        let data = &body.buffered()[self.kept..];
+        let data = &data[..self.data.min(data.len())];
+        let mut writer = lock(writer);
+        let n = if data.is_empty() && self.tail.is_empty() {
+            ready!(writer.poll_write(cx, &[IoSlice::new(head)], self.wait))?
+        } else if head.is_empty() && self.tail.is_empty() {
+            ready!(writer.poll_write(cx, &[IoSlice::new(data)], self.wait))?
+        } else {
+            let parts = [IoSlice::new(head), IoSlice::new(data), IoSlice::new(self.tail)];
+            ready!(writer.poll_write(cx, &parts, self.wait))?
+        };
+        drop(writer);
+        let of_head = n.min(head.len());
+        let of_data = (n - of_head).min(data.len());
+        self.sent += of_head;
+        self.data -= of_data;
+        self.tail = &self.tail[n - of_head - of_data..];
+        match self.keep {
+            true => self.kept += of_data,
+            false => body.consume(of_data),
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Puts what the body has into the next frame.
+    fn frame(&mut self, body: &mut Body) -> Result<(), BodyError> {
+        const LENGTH: BodyError = BodyError::Malformed("its length is not the declared one");
+        let n = body.buffered().len();
+        let complete = body.is_complete();
+        match &mut self.left {
+            Left::Nothing => self.framed = true,
+            Left::Exact(left) => {
+                *left = left.checked_sub(n as u64).ok_or(LENGTH)?;
+                if complete && *left > 0 {
+                    return Err(LENGTH);
+                }
+                self.data = n;
+                self.framed = complete;
+            }
+            Left::Chunked if n == 0 => {
+                self.tail = if complete { b"0\r\n\r\n" } else { b"" };
+                self.framed = complete;
+            }
+            Left::Chunked => {
+                hexadecimal(&mut self.head, n);
+                self.head.extend_from_slice(b"\r\n");
+                self.data = n;
+                self.tail = if complete { b"\r\n0\r\n\r\n" } else { b"\r\n" };
+                self.framed = complete;
+            }
+            Left::UntilClose => {
+                self.data = n;
+                self.framed = complete;
+            }
+        }
+        if self.sent < self.head.len() && self.data <= COPY {
+            self.head.extend_from_slice(&body.buffered()[..self.data]);
+            body.consume(std::mem::take(&mut self.data));
+            self.head.extend_from_slice(std::mem::take(&mut self.tail));
+        }
+        Ok(())
+    }
+}
+
+/// A request that is still being sent while its response is relayed.
+pub(crate) struct Upload {
+    pub(crate) outgoing: Outgoing,
+    pub(crate) body: Body,
+}
+
+impl Upload {
+    pub(crate) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        writer: &Mutex<Writer>,
+    ) -> Poll<Result<(), RelayError>> {
+        self.outgoing.poll(cx, writer, &mut self.body)
+    }
+}
+
+impl Drop for Outgoing {
+    fn drop(&mut self) {
+        let mut head = std::mem::take(&mut self.head);
+        if head.capacity() == 0 || head.capacity() > 4 * COPY {
+            return;
+        }
+        head.clear();
+        // Fails only while the thread ends.
+        let _ = SCRATCH.try_with(|free| {
+            let mut free = free.borrow_mut();
+            if free.len() < 64 {
+                free.push(head);
+            }
+        });
+    }
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+}
+
+fn scratch() -> Vec<u8> {
+    let free = SCRATCH.try_with(|free| free.borrow_mut().pop()).ok().flatten();
+    free.unwrap_or_else(|| Vec::with_capacity(2 * COPY))
+}

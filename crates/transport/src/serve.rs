@@ -1,0 +1,288 @@
+//! One connection of a listener, from its first request to its last.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use message::{Body, Method, RequestHead, ResponseHead, Version};
+
+use crate::connection::{Conn, Incoming, lock};
+use crate::http1::Length;
+use crate::http1::parse::{HeadLimits, Refusal, RequestFacts};
+use crate::http1::write::{self, Delimiter, Kind};
+use crate::relay::{Outgoing, RelayError};
+use crate::server::Listening;
+use crate::{ConnectionInfo, Framing, Handler, Request, Response};
+
+/// Serves the connection until it ends or is [cut](Conn::cut).
+pub(crate) async fn serve<H: Handler>(
+    listening: &Listening,
+    incoming: Box<Incoming>,
+    info: &ConnectionInfo,
+    handler: &H,
+) {
+    let conn = incoming.conn.clone();
+    let mut requests = pin!(requests(listening, &conn, incoming, info, handler));
+    poll_fn(|cx| {
+        conn.polled_by(cx);
+        match conn.is_cut() {
+            true => Poll::Ready(()),
+            false => requests.as_mut().poll(cx),
+        }
+    })
+    .await;
+    conn.close();
+}
+
+/// What decides how a response is written.
+struct Asked {
+    to_head: bool,
+    version: Version,
+    keep_alive: bool,
+}
+
+async fn requests<H: Handler>(
+    listening: &Listening,
+    conn: &Arc<Conn>,
+    mut incoming: Box<Incoming>,
+    info: &ConnectionInfo,
+    handler: &H,
+) {
+    let limits = &listening.limits;
+    let head_limits =
+        HeadLimits { size: limits.head_size, fields: limits.header_count, target: limits.target_size };
+    let mut served = 0;
+    loop {
+        let received = poll_fn(|cx| {
+            incoming.poll_request(cx, head_limits, limits.idle, limits.head, || listening.is_draining())
+        });
+        let (head, facts) = match received.await {
+            Ok(Some(received)) => received,
+            Ok(None) => return hang_up(conn).await,
+            Err(refusal) => {
+                listening.counters.refused.add(1);
+                return refuse(listening, conn, incoming, refusal).await;
+            }
+        };
+        listening.counters.requests.add(1);
+        served += 1;
+        let asked = Asked {
+            to_head: head.method == Method::Head,
+            version: head.version,
+            keep_alive: facts.keep_alive
+                && limits.keep_alive
+                && head.method != Method::Connect
+                && served != limits.requests,
+        };
+
+        let (request, mut home) = request(incoming, head, facts, listening);
+        let Some(response) = answer(conn, &mut home, handler.handle(request, info)).await else {
+            listening.counters.aborted.add(1);
+            return;
+        };
+        match respond(listening, conn, &mut home, response, &asked).await {
+            Ok(keep_alive) => {
+                let Some(back) = come_home(listening, conn, home).await else { return };
+                incoming = back;
+                let mut discard = limits.discard;
+                if !keep_alive || !poll_fn(|cx| incoming.poll_discard(cx, &mut discard)).await {
+                    return close(listening, conn, incoming).await;
+                }
+                incoming.next_message();
+            }
+            Err(_) => {
+                // Half a response must not look like a whole one.
+                listening.counters.aborted.add(1);
+                if let Some(incoming) = home.or_else(|| conn.take_home()) {
+                    incoming.reset_on_close();
+                }
+                return;
+            }
+        }
+    }
+}
+
+/// Makes the request. Without a body the receiving half stays here.
+fn request(
+    mut incoming: Box<Incoming>,
+    head: RequestHead,
+    facts: RequestFacts,
+    listening: &Listening,
+) -> (Request, Option<Box<Incoming>>) {
+    incoming.begin_body(facts.length, listening.limits.body, facts.expects_continue);
+    match facts.length {
+        Length::None => (Request { head, body: Body::Empty }, Some(incoming)),
+        _ => (Request { head, body: incoming.into_body() }, None),
+    }
+}
+
+/// Runs the handler and watches the client: `None` if it went away.
+async fn answer<F: Future<Output = Response>>(
+    conn: &Conn,
+    home: &mut Option<Box<Incoming>>,
+    handling: F,
+) -> Option<Response> {
+    let mut handling = pin!(handling);
+    poll_fn(|cx| match handling.as_mut().poll(cx) {
+        Poll::Ready(response) => Poll::Ready(Some(response)),
+        Poll::Pending if client_is_gone(conn, home, cx) => Poll::Ready(None),
+        Poll::Pending => Poll::Pending,
+    })
+    .await
+}
+
+fn client_is_gone(conn: &Conn, home: &mut Option<Box<Incoming>>, cx: &mut Context<'_>) -> bool {
+    if home.is_none() {
+        *home = conn.take_home();
+    }
+    conn.is_gone() || home.as_mut().is_some_and(|incoming| incoming.is_peer_gone(cx))
+}
+
+/// Writes the response; whether the connection stays open.
+async fn respond(
+    listening: &Listening,
+    conn: &Conn,
+    home: &mut Option<Box<Incoming>>,
+    response: Response,
+    asked: &Asked,
+) -> Result<bool, RelayError> {
+    let limits = &listening.limits;
+    if home.is_none() {
+        *home = conn.take_home();
+    }
+    let mut keep_alive = asked.keep_alive
+        && !response.close
+        && !listening.is_draining()
+        && home.as_ref().is_none_or(|incoming| incoming.is_discardable(limits.discard));
+
+    let Response { head, mut body, framing, .. } = response;
+    let bodyless = asked.to_head || head.status < 200 || head.status == 204 || head.status == 304;
+    if bodyless {
+        std::mem::take(&mut body).recycle();
+    }
+    let delimiter = match body.exact_len() {
+        _ if bodyless => Delimiter::None,
+        Some(n) if framing == Framing::Auto || asked.version == Version::Http10 => Delimiter::Length(n),
+        _ if asked.version == Version::Http10 => Delimiter::Close,
+        _ => Delimiter::Chunked,
+    };
+    keep_alive &= delimiter != Delimiter::Close;
+
+    let mut outgoing = Outgoing::new(limits.write);
+    let keep_length = bodyless && (asked.to_head || head.status == 304);
+    if let Err(why) = write_head(&mut outgoing.head, &head, delimiter, keep_length, keep_alive, asked.version)
+    {
+        tracing::error!(why, status = head.status, "the response cannot be sent");
+        outgoing.head.clear();
+        std::mem::take(&mut body).recycle();
+        keep_alive = false;
+        write_refusal(&mut outgoing.head, Refusal { status: 500, why });
+        outgoing.begin(Delimiter::None, &mut body, false).map_err(RelayError::Body)?;
+    } else {
+        outgoing.begin(delimiter, &mut body, false).map_err(RelayError::Body)?;
+    }
+    poll_fn(|cx| match outgoing.poll(cx, &conn.writer, &mut body) {
+        Poll::Pending if client_is_gone(conn, home, cx) => {
+            Poll::Ready(Err(RelayError::Write(std::io::ErrorKind::ConnectionAborted.into())))
+        }
+        polled => polled,
+    })
+    .await?;
+    body.recycle();
+    Ok(keep_alive)
+}
+
+fn write_head(
+    out: &mut Vec<u8>,
+    head: &ResponseHead,
+    delimiter: Delimiter,
+    keep_length: bool,
+    keep_alive: bool,
+    version: Version,
+) -> Result<(), &'static str> {
+    if !(100..1000).contains(&head.status) {
+        return Err("invalid status code");
+    }
+    if head.reason.bytes().any(|b| (b < b' ' && b != b'\t') || b == 0x7F) {
+        return Err("control byte in the reason phrase");
+    }
+    out.extend_from_slice(b"HTTP/1.1 ");
+    write::decimal(out, u64::from(head.status));
+    out.push(b' ');
+    out.extend_from_slice(head.reason.as_bytes());
+    out.extend_from_slice(b"\r\n");
+    write::fields(out, &head.headers, Kind::Response { keep_length })?;
+    if !head.headers.contains("date") {
+        write::date(out);
+    }
+    write::delimiter(out, delimiter);
+    match (keep_alive, version) {
+        (false, _) => out.extend_from_slice(b"Connection: close\r\n"),
+        (true, Version::Http10) => out.extend_from_slice(b"Connection: keep-alive\r\n"),
+        _ => {}
+    }
+    out.extend_from_slice(b"\r\n");
+    Ok(())
+}
+
+/// Waits for the receiving half when the flow still reads the request behind its response.
+async fn come_home(listening: &Listening, conn: &Conn, home: Option<Box<Incoming>>) -> Option<Box<Incoming>> {
+    if let Some(incoming) = home.or_else(|| conn.take_home()) {
+        return Some(incoming);
+    }
+    let back = poll_fn(|_| conn.take_home().map_or(Poll::Pending, Poll::Ready));
+    tokio::time::timeout(listening.limits.body, back).await.ok()
+}
+
+/// Answers what is not a request and closes.
+async fn refuse(listening: &Listening, conn: &Conn, incoming: Box<Incoming>, refusal: Refusal) {
+    tracing::debug!(status = refusal.status, why = refusal.why, "request refused");
+    let mut outgoing = Outgoing::new(listening.limits.linger);
+    write_refusal(&mut outgoing.head, refusal);
+    let mut body = Body::Empty;
+    if poll_fn(|cx| outgoing.poll(cx, &conn.writer, &mut body)).await.is_ok() {
+        linger(listening, conn, incoming).await;
+    }
+}
+
+fn write_refusal(out: &mut Vec<u8>, refusal: Refusal) {
+    let Refusal { status, why } = refusal;
+    let reason = message::reason_phrase(status);
+    out.extend_from_slice(
+        format!(
+            "HTTP/1.1 {status} {reason}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n",
+            why.len() + 1
+        )
+        .as_bytes(),
+    );
+    write::date(out);
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(why.as_bytes());
+    out.push(b'\n');
+}
+
+/// Ends the connection after a response.
+async fn close(listening: &Listening, conn: &Conn, incoming: Box<Incoming>) {
+    match incoming.is_done() && !incoming.has_more() {
+        true => hang_up(conn).await,
+        false => linger(listening, conn, incoming).await,
+    }
+}
+
+/// Closes at once. TLS says so first.
+async fn hang_up(conn: &Conn) {
+    let _ = poll_fn(|cx| match lock(&conn.writer).poll_shutdown(cx) {
+        // A peer that takes nothing does not get to know.
+        Poll::Pending => Poll::Ready(Ok(())),
+        done => done,
+    })
+    .await;
+}
+
+/// Closes the sending side and reads on for a while: closing with unread bytes would reset the connection, and
+/// the client might lose the response.
+async fn linger(listening: &Listening, conn: &Conn, mut incoming: Box<Incoming>) {
+    hang_up(conn).await;
+    let _ = tokio::time::timeout(listening.limits.linger, poll_fn(|cx| incoming.poll_linger(cx))).await;
+}
