@@ -9,7 +9,9 @@ use crate::inject::Injector;
 use diagnostics::Span;
 use std::collections::HashMap;
 use std::fmt;
+use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A configuration, immutable once loaded.
 #[derive(Clone, Debug)]
@@ -94,6 +96,19 @@ impl Configuration {
             + self.imports.len()
     }
 
+    /// The content of a key that names a document (stylesheet, schema, script, …): the local entry, else the
+    /// registry resource. `None` when there is neither.
+    ///
+    /// # Errors
+    /// A registry resource that is there but cannot be read.
+    pub fn content(&self, key: &str) -> io::Result<Option<Content>> {
+        if let Some(entry) = self.local_entries.get(key) {
+            return Ok(Some(Content { bytes: entry.bytes().into(), origin: entry.origin.clone() }));
+        }
+        let bytes = self.registry.read(key)?;
+        Ok(bytes.map(|bytes| Content { bytes: bytes.into(), origin: self.registry.path(key) }))
+    }
+
     /// Whether a key of the shared key space is defined here (not: in the registry).
     pub fn has_key(&self, key: &str) -> bool {
         self.sequences.get(key).is_some()
@@ -102,6 +117,15 @@ impl Configuration {
             || self.sequence_templates.get(key).is_some()
             || self.endpoint_templates.get(key).is_some()
     }
+}
+
+/// The content of a local entry or registry resource.
+#[derive(Clone, Debug)]
+pub struct Content {
+    /// The bytes as they are; XML written in place stands alone, with the namespaces in scope declared.
+    pub bytes: Arc<[u8]>,
+    /// The file it came from: what references in it are relative to.
+    pub origin: Option<PathBuf>,
 }
 
 /// Artifacts of one kind by name, in the order in which they were loaded.

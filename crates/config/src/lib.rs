@@ -28,7 +28,7 @@ pub use artifacts::{
     SequenceRef, SequenceTemplate, StoreKind, Subscription, Target, TargetEndpoint, Task, TaskManager,
     TaskProperty, Template, TemplateParameter, Transports, Trigger, WsdlSource,
 };
-pub use configuration::{ArtifactKind, Configuration, FaultyArtifact, Named};
+pub use configuration::{ArtifactKind, Configuration, Content, FaultyArtifact, Named};
 pub use element::{Attribute, Child, Element, Name, SYNAPSE, Scope, Text, XML_NAMESPACE};
 pub use endpoint::{Endpoint, EndpointKind};
 pub use inject::Injector;

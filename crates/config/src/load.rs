@@ -132,7 +132,15 @@ impl Loader {
             };
             return self.broken_file(file, kind, error);
         }
-        self.artifact(&root);
+        // What synapse.xml says goes before the file of its own.
+        let settled = match kind {
+            Some(ArtifactKind::Registry) => self.configuration.registry.provider.is_some(),
+            Some(ArtifactKind::TaskManager) => self.configuration.task_manager.is_some(),
+            _ => false,
+        };
+        if !settled {
+            self.artifact(&root);
+        }
     }
 
     fn unreadable(&mut self, path: &Path, kind: Option<ArtifactKind>, message: String) {
@@ -254,9 +262,9 @@ impl Loader {
             }
             ArtifactKind::Sequence => {
                 let name = |a: &Sequence| a.name.as_ref().map(ToString::to_string).unwrap_or_default();
-                keep!(read!(Sequence::parse), name, sequences);
+                keep!(Sequence::parse(element, &mut self.diagnostics), name, sequences);
             }
-            ArtifactKind::Template => match read!(Template::parse) {
+            ArtifactKind::Template => match Template::parse(element, &mut self.diagnostics) {
                 Some(Template::Sequence(template)) => {
                     keep!(
                         Some(*template),

@@ -211,7 +211,7 @@ fn a_directory_is_loaded_by_kind() {
     let files = [
         (
             "synapse.xml",
-            "<definitions xmlns='http://ws.apache.org/ns/synapse'><endpoint name='E'><default/></endpoint></definitions>",
+            "<definitions xmlns='http://ws.apache.org/ns/synapse'><registry provider='a.MicroIntegratorRegistry'/><endpoint name='E'><default/></endpoint></definitions>",
         ),
         ("sequences/main.xml", &sequence),
         ("sequences/broken.xml", "<sequence"),
@@ -220,6 +220,7 @@ fn a_directory_is_loaded_by_kind() {
         ("proxy-services/A.xml", &misplaced),
         ("local-entries/e.xml", &entry),
         ("data/e.xml", "<e/>"),
+        ("registry.xml", "<registry xmlns='http://ws.apache.org/ns/synapse' provider='a.OtherRegistry'/>"),
         ("registry/config/seq.xml", "<sequence/>"),
         ("registry/governance/t.txt", "text"),
     ];
@@ -252,6 +253,11 @@ fn a_directory_is_loaded_by_kind() {
         assert_eq!(registry("/_system/config/seq.xml"), Some(b"<sequence/>".to_vec()));
         assert_eq!(registry("gov:t.txt"), Some(b"text".to_vec()));
         assert_eq!(registry("t.txt"), Some(b"text".to_vec()));
+        let resource = |key: &str| configuration.content(key).expect("readable").map(|r| r.bytes.to_vec());
+        assert_eq!(
+            (resource("e"), resource("t.txt"), resource("none")),
+            (Some(b"<e/>".to_vec()), Some(b"text".to_vec()), None)
+        );
         for outside in ["conf:../../synapse.xml", "../synapse.xml", "gov:none", "conf:"] {
             assert_eq!(registry(outside), None, "{outside}");
         }

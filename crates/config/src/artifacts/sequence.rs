@@ -1,6 +1,5 @@
 //! `<sequence>`: named, anonymous, or defined by a registry resource. The mediators stay elements.
 
-use super::Reading;
 use crate::element::{Child, Element, Name, SYNAPSE, Scope};
 use crate::read::{self, Shape};
 use crate::value::Key;
@@ -43,11 +42,12 @@ pub enum SequenceRef {
 const ATTRIBUTES: &[&str] = &["name", "onError", "key", "trace", "statistics", "description", "type"];
 
 impl Sequence {
-    pub(crate) fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<Sequence> {
-        let name = read::required(element, "name", reading.diagnostics)?;
-        let sequence = Sequence::body(element, reading.diagnostics);
+    /// Reads a named sequence, also one from the registry; `None` after an error.
+    pub fn parse(element: &Element, diagnostics: &mut Diagnostics) -> Option<Sequence> {
+        let name = read::required(element, "name", diagnostics)?;
+        let sequence = Sequence::body(element, diagnostics);
         if let (Some(key), Some(on_error)) = (&sequence.key, &sequence.on_error) {
-            reading.diagnostics.push(
+            diagnostics.push(
                 Diagnostic::error("conflict", "a sequence with a `key` cannot have `onError`")
                     .at(on_error.span, "belongs into the definition of the sequence")
                     .at(key.span, "which is here"),

@@ -1,6 +1,6 @@
 //! `<template>`: sequences and endpoints with parameters.
 
-use super::{Reading, Sequence};
+use super::Sequence;
 use crate::element::Element;
 use crate::endpoint::Endpoint;
 use crate::inject::Injector;
@@ -66,8 +66,8 @@ const SHAPE: Shape = Shape {
 };
 
 impl Template {
-    pub(crate) fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<Template> {
-        let diagnostics = &mut *reading.diagnostics;
+    /// Reads a template, also one from the registry; `None` after an error.
+    pub fn parse(element: &Element, diagnostics: &mut Diagnostics) -> Option<Template> {
         SHAPE.check(element, diagnostics);
         let name = read::required(element, "name", diagnostics);
         let mut parameters: Vec<TemplateParameter> = Vec::new();

@@ -1,0 +1,52 @@
+//! `busbar check` from outside.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn configuration(name: &str, artifacts: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let text = format!("<definitions xmlns=\"http://ws.apache.org/ns/synapse\">{artifacts}</definitions>");
+    std::fs::write(&path, text).expect("written");
+    path
+}
+
+fn check(path: &Path, more: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_busbar")).arg("check").arg(path).args(more).output().expect("ran")
+}
+
+#[test]
+fn the_exit_code_says_whether_there_are_errors() {
+    let good = configuration("check-good.xml", "<sequence name='main'><drop/></sequence>");
+    let warned = configuration("check-warned.xml", "<proxy name='P'><target inSequence='mian'/></proxy>");
+    let bad = configuration("check-bad.xml", "<proxy name='P'/>");
+    for (path, more, code) in [
+        (&good, &[][..], 0),
+        (&good, &["--strict"], 0),
+        (&warned, &[], 0),
+        (&warned, &["--strict"], 1),
+        (&bad, &[], 1),
+        (&bad, &["--format", "json"], 1),
+        (&PathBuf::from("/nonexistent"), &[], 1),
+    ] {
+        let output = check(path, more);
+        assert_eq!(output.status.code(), Some(code), "{} {more:?}", path.display());
+    }
+    let shown = check(&warned, &[]);
+    let shown = String::from_utf8_lossy(&shown.stdout);
+    assert!(shown.contains("did you mean `main`?") && shown.contains("0 errors, 1 warning"), "{shown}");
+}
+
+#[test]
+fn json_and_sarif_are_json() {
+    let bad = configuration("check-formats.xml", "<proxy name='P'/><api name='A'/>");
+    let lines = check(&bad, &["--format", "json"]).stdout;
+    let lines = String::from_utf8(lines).expect("UTF-8");
+    assert!(lines.lines().count() >= 2);
+    for line in lines.lines() {
+        let value: serde_json::Value = serde_json::from_str(line).expect("json");
+        assert_eq!(value["severity"], "error");
+    }
+    let log: serde_json::Value =
+        serde_json::from_slice(&check(&bad, &["--format", "sarif"]).stdout).expect("json");
+    assert_eq!(log["version"], "2.1.0");
+}
