@@ -108,6 +108,11 @@ fn faulty_artifacts_are_found_and_left_out() {
             &["bad-value 2:56"],
             1,
         ),
+        (
+            "<endpoint name='E'><default><property name='a' value='b'/></default></endpoint>",
+            &["ignored-element 2:29"],
+            0,
+        ),
         ("<endpoint name='E'><failover/></endpoint>", &["missing-element 2:20"], 1),
         (
             "<endpoint name='E'><loadBalance policy='roundRobin' algorithm='a.B'><endpoint><default/></endpoint></loadBalance></endpoint>",
@@ -315,7 +320,7 @@ fn endpoint_templates_have_instances() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Whatever the bytes are, loading ends with findings, not with a panic; every place is in the text.
     #[test]

@@ -168,7 +168,6 @@ const SHAPE: Shape = Shape {
         "statistics",
         "trace",
         "description",
-        "protocol",
     ],
     elements: &["resource", "handlers", "description"],
 };

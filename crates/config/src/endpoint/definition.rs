@@ -231,6 +231,14 @@ fn check(element: &Element, more_attributes: &[&str], more_elements: &[&str], di
     for child in element.elements() {
         let known = elements.contains(&child.local());
         match child.namespace() {
+            SYNAPSE if child.local() == "property" => diagnostics.push(
+                Diagnostic::warning(
+                    "ignored-element",
+                    format!("`property` in `{}` is ignored", element.local()),
+                )
+                .at(child.start_tag(), "has no effect here")
+                .help("move it out, into `endpoint`"),
+            ),
             SYNAPSE if known => {}
             SYNAPSE => diagnostics.push(read::unknown_element(element, child, &elements)),
             _ if known => diagnostics.push(read::wrong_namespace(child)),

@@ -186,7 +186,6 @@ const SHAPE: Shape = Shape {
         "description",
         "statistics",
         "trace",
-        "type",
     ],
     elements: CHILDREN,
 };
