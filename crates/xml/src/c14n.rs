@@ -4,6 +4,7 @@
 use crate::names::{Bindings, NO_PREFIX, NO_URI, PrefixId, UNBOUND, UriId, XML_PREFIX, XML_URI};
 use crate::scan::{text_escape, value_end};
 use crate::{Document, NodeId, NodeKind};
+use std::collections::{HashMap, HashSet};
 
 /// Which canonical form.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
@@ -35,6 +36,35 @@ pub trait Selection {
     fn has(&self, node: NodeId) -> bool;
     /// Whether the namespace node for `prefix` (`""` the default namespace) of `element` is in the set.
     fn has_namespace(&self, element: NodeId, prefix: &str) -> bool;
+}
+
+/// A set of nodes, one by one: what an XPath expression selected.
+#[derive(Clone, Debug, Default)]
+pub struct NodeSet {
+    nodes: HashSet<NodeId>,
+    namespaces: HashMap<NodeId, Vec<Box<str>>>,
+}
+
+impl NodeSet {
+    /// Adds a node of the tree.
+    pub fn add(&mut self, node: NodeId) {
+        self.nodes.insert(node);
+    }
+
+    /// Adds a namespace node; the default namespace has the prefix `""`.
+    pub fn add_namespace(&mut self, element: NodeId, prefix: &str) {
+        self.namespaces.entry(element).or_default().push(prefix.into());
+    }
+}
+
+impl Selection for NodeSet {
+    fn has(&self, node: NodeId) -> bool {
+        self.nodes.contains(&node)
+    }
+
+    fn has_namespace(&self, element: NodeId, prefix: &str) -> bool {
+        self.namespaces.get(&element).is_some_and(|list| list.iter().any(|p| **p == *prefix))
+    }
 }
 
 /// Appends the canonical form of `node` and all that is in it.
