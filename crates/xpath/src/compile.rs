@@ -15,6 +15,8 @@ pub(crate) struct Program {
     pub names: Vec<(Box<str>, Box<str>, Option<u32>)>,
     pub variables: Vec<VariableRef>,
     pub functions: Vec<ExtensionName>,
+    /// Parallel to `functions`: it looks at the document beyond its arguments.
+    pub function_reads: Vec<bool>,
     pub uses: Uses,
 }
 
@@ -41,11 +43,12 @@ pub(crate) fn compile(expr: &Expr, options: &CompileOptions<'_>) -> Result<Progr
         names: Names::default(),
         variables: Vec::new(),
         functions: Vec::new(),
+        function_reads: Vec::new(),
         uses: Uses::default(),
         inside_equivalent: false,
     };
     let op = c.op(expr)?;
-    let Compiler { names, variables, functions, uses, .. } = c;
+    let Compiler { names, variables, functions, function_reads, uses, .. } = c;
     let names = names
         .list
         .into_iter()
@@ -54,7 +57,7 @@ pub(crate) fn compile(expr: &Expr, options: &CompileOptions<'_>) -> Result<Progr
             (uri, local, pooled)
         })
         .collect();
-    Ok(Program { op, names, variables, functions, uses })
+    Ok(Program { op, names, variables, functions, function_reads, uses })
 }
 
 struct Compiler<'o> {
@@ -62,6 +65,7 @@ struct Compiler<'o> {
     names: Names,
     variables: Vec<VariableRef>,
     functions: Vec<ExtensionName>,
+    function_reads: Vec<bool>,
     uses: Uses,
     /// Compiling a variable's equivalent expression: it may not refer to variables again.
     inside_equivalent: bool,
@@ -316,6 +320,7 @@ impl Compiler<'_> {
                     Some(i) => i,
                     None => {
                         self.functions.push(ext);
+                        self.function_reads.push(info.reads_document);
                         self.functions.len() - 1
                     }
                 };

@@ -3,18 +3,21 @@
 use crate::ast::Expr;
 use crate::compile::{Program, compile};
 use crate::context::{Context, ExtensionName};
-use crate::error::XPathError;
+use crate::error::{NotStreamable, XPathError};
 use crate::eval::Eval;
 use crate::options::CompileOptions;
 use crate::parser::parse;
+use crate::stream::{StreamAs, StreamContext, StreamPlan};
 use crate::value::{Node, NodeSet, Type, Value};
 use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
 
 /// An expression, compiled once and evaluated often, from any thread.
 #[derive(Debug)]
 pub struct Expression {
     source: Box<str>,
-    pub(crate) program: Program,
+    pub(crate) program: Arc<Program>,
+    streams: [OnceLock<Result<StreamPlan, NotStreamable>>; 6],
     needs: Needs,
 }
 
@@ -52,7 +55,7 @@ impl Expression {
             variables: program.variables.iter().map(|v| v.name.clone()).collect(),
             functions: program.functions.clone(),
         };
-        Ok(Expression { source: src.into(), program, needs })
+        Ok(Expression { source: src.into(), program: Arc::new(program), streams: Default::default(), needs })
     }
 
     /// The source text.
@@ -68,6 +71,24 @@ impl Expression {
     /// What evaluating it touches.
     pub fn needs(&self) -> &Needs {
         &self.needs
+    }
+
+    /// The plan that computes the value while the document is being read, from the document node as context node; or
+    /// why that cannot be. A node-set is no such value: use [`Expression::streaming_as`].
+    pub fn streaming(&self) -> Result<&StreamPlan, NotStreamable> {
+        self.streaming_as(StreamAs::Value, StreamContext::Document)
+    }
+
+    /// The same with the value converted by `boolean()` or `string()`, and from a choice of context nodes. Classified
+    /// and compiled at the first call.
+    pub fn streaming_as(
+        &self,
+        wanted: StreamAs,
+        context: StreamContext,
+    ) -> Result<&StreamPlan, NotStreamable> {
+        let index = wanted as usize * 2 + context as usize;
+        let plan = self.streams[index].get_or_init(|| StreamPlan::compile(&self.program, wanted, context));
+        plan.as_ref().map_err(Clone::clone)
     }
 
     /// The value.
@@ -153,5 +174,6 @@ static NONE: Program = Program {
     names: Vec::new(),
     variables: Vec::new(),
     functions: Vec::new(),
+    function_reads: Vec::new(),
     uses: crate::compile::Uses { document: false, position: false, size: false },
 };

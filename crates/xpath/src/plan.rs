@@ -142,15 +142,6 @@ pub(crate) enum Predicate {
     Any(Op),
 }
 
-impl Predicate {
-    pub fn op(&self) -> Option<&Op> {
-        match self {
-            Predicate::Number(op) | Predicate::Boolean(op) | Predicate::Any(op) => Some(op),
-            _ => None,
-        }
-    }
-}
-
 /// The functions of the core library (XPath 1.0, section 4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Core {

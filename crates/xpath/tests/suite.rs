@@ -1,6 +1,8 @@
 //! The XPath 1.0 conformance suite (outside the project, see `BUSBAR_SUITES`) against the committed ledger.
 
-use busbar_xpath::{CompileOptions, Context, Expression, Node, Value, node_path};
+mod events;
+
+use busbar_xpath::{CompileOptions, Context, Expression, Node, StreamAs, StreamContext, Value, node_path};
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -145,7 +147,44 @@ fn run(case: &Case, doc: &xml::Document) -> Result<(), String> {
     if compiled.evaluate_boolean(&cx).map_err(|e| e.to_string())? != value.to_boolean() {
         return Err("evaluate_boolean differs".into());
     }
+    streams(&compiled, doc)
+}
+
+/// Where the expression can stream, streaming gives what the tree gives.
+fn streams(compiled: &Expression, doc: &xml::Document) -> Result<(), String> {
+    for context in [StreamContext::Document, StreamContext::RootElement] {
+        let node = match context {
+            StreamContext::Document => xml::Document::ROOT,
+            StreamContext::RootElement => doc.document_element().unwrap_or(xml::Document::ROOT),
+        };
+        let cx = Context::at(doc, Node::new(node));
+        for wanted in [StreamAs::Value, StreamAs::Boolean, StreamAs::String] {
+            let Ok(plan) = compiled.streaming_as(wanted, context) else { continue };
+            let mut run = plan.start(&()).map_err(|e| e.to_string())?;
+            events::feed(doc, 3, &mut run);
+            let streamed = run.finish().map_err(|e| e.to_string())?;
+            let tree = match wanted {
+                StreamAs::Value => compiled.evaluate(&cx).unwrap(),
+                StreamAs::Boolean => Value::Boolean(compiled.evaluate_boolean(&cx).unwrap()),
+                StreamAs::String => Value::string(compiled.evaluate_string(&cx).unwrap()),
+            };
+            if !same(&streamed, &tree) {
+                return Err(format!("streaming {wanted:?} gives {streamed:?}, tree {tree:?}"));
+            }
+            STREAMED.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
     Ok(())
+}
+
+/// Evaluations that were compared with the stream: the comparison must not fade away unseen.
+static STREAMED: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a == b || a.is_nan() && b.is_nan(),
+        _ => a == b,
+    }
 }
 
 #[test]
@@ -164,6 +203,9 @@ fn conformance() {
         }
     }
     check_ledger(passed, &failed);
+    let streamed = STREAMED.load(std::sync::atomic::Ordering::Relaxed);
+    println!("streaming compared with the tree {streamed} times");
+    assert!(streamed > 2000, "only {streamed} evaluations stream");
 }
 
 /// The ledger: a line `passed N`, then one line `id: reason` per failing case; `#` begins a comment.

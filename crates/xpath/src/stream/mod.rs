@@ -1,0 +1,262 @@
+//! Evaluation while the document is being read, with early decision.
+//!
+//! An expression is streamable when its value is a boolean, a number or a string and its paths only look forwards:
+//! `child`, `descendant`, `descendant-or-self`, `self`, `attribute`, with name tests, positions, and predicates that look
+//! at attributes or into the element itself. [`StreamPlan`] is such an expression compiled; [`Run`] is one evaluation,
+//! fed the events of a document in order. After each event [`Run::decision`] says whether the answer is fixed: what comes
+//! later in the document cannot change it, and reading may stop.
+//!
+//! ```
+//! use busbar_xpath::{CompileOptions, Decision, Expression};
+//! let e = Expression::compile("//symbol = 'IBM'", &CompileOptions::default()).unwrap();
+//! let plan = e.streaming().unwrap();
+//! let mut run = plan.start(&()).unwrap();
+//! run.start_element("", "order", &());
+//! run.start_element("", "symbol", &[("", "exchange", "NYSE")]);
+//! run.text("IBM");
+//! assert_eq!(run.decision(), Decision::Undecided);
+//! run.end_element();
+//! assert_eq!(run.decision(), Decision::True);
+//! ```
+//!
+//! Memory is bounded by the depth of the document, the size of the expression and the text being compared; the latter
+//! two by limits whose excess is [`Decision::Failed`].
+
+mod known;
+mod lower;
+mod run;
+
+pub use run::Run;
+
+use crate::ast::BinaryOp;
+use crate::compile::Program;
+use crate::context::{Context, Host};
+use crate::error::{NotStreamable, XPathError};
+use crate::eval::Eval;
+use crate::plan::{Core, Op};
+use crate::value::Value;
+use known::Known;
+use std::sync::Arc;
+
+/// What is asked of the expression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum StreamAs {
+    /// Its value; a node-set is not streamable.
+    Value = 0,
+    /// `boolean()` of its value.
+    Boolean = 1,
+    /// `string()` of its value: of a node-set that of the first node.
+    String = 2,
+}
+
+/// The context node that relative paths start from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum StreamContext {
+    /// The document node.
+    Document = 0,
+    /// The document element (in Synapse the envelope).
+    RootElement = 1,
+}
+
+/// How far the answer is known.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    /// More of the document is needed.
+    Undecided,
+    /// The value is true, whatever follows.
+    True,
+    /// The value is false, whatever follows.
+    False,
+    /// The value is this number or string, whatever follows.
+    Value(Value),
+    /// A limit was reached or the host failed; the tree may still answer.
+    Failed(XPathError),
+}
+
+/// The attributes of a start tag, namespace declarations excluded.
+pub trait Attributes {
+    /// Calls `f` with namespace, local name and value of each attribute in order until it returns `false`.
+    fn each(&self, f: &mut dyn FnMut(&str, &str, &str) -> bool);
+}
+
+/// No attributes.
+impl Attributes for () {
+    fn each(&self, _: &mut dyn FnMut(&str, &str, &str) -> bool) {}
+}
+
+impl Attributes for &[(&str, &str, &str)] {
+    fn each(&self, f: &mut dyn FnMut(&str, &str, &str) -> bool) {
+        let _ = self.iter().all(|(ns, local, value)| f(ns, local, value));
+    }
+}
+
+impl<const N: usize> Attributes for [(&str, &str, &str); N] {
+    fn each(&self, f: &mut dyn FnMut(&str, &str, &str) -> bool) {
+        self.as_slice().each(f);
+    }
+}
+
+/// A streamable expression, compiled.
+#[derive(Debug)]
+pub struct StreamPlan {
+    program: Arc<Program>,
+    /// The whole expression first, then predicates.
+    scopes: Vec<ScopePlan>,
+    /// Parts that do not look at the document, evaluated once at the start.
+    constants: Vec<Op>,
+}
+
+impl StreamPlan {
+    pub(crate) fn compile(
+        program: &Arc<Program>,
+        wanted: StreamAs,
+        context: StreamContext,
+    ) -> Result<StreamPlan, NotStreamable> {
+        let (scopes, constants) = lower::lower(program, wanted, context)?;
+        Ok(StreamPlan { program: program.clone(), scopes, constants })
+    }
+
+    /// Begins an evaluation. Variables and functions are asked of the host now, once.
+    pub fn start(&self, host: &dyn Host) -> Result<Run<'_>, XPathError> {
+        let cx = Context::without_document(host);
+        let eval = Eval::new(&self.program, &cx);
+        let mut constants = Vec::with_capacity(self.constants.len());
+        for op in &self.constants {
+            constants.push(eval.value(op, eval.frame()).map_err(|e| *e)?);
+        }
+        let known = constants.iter().map(|v| Known::from_value(v, &cx)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Run::new(self, constants, known))
+    }
+}
+
+/// An expression with a context item of its own: the whole, or a predicate of a step.
+#[derive(Debug)]
+struct ScopePlan {
+    op: StreamOp,
+    leaves: Vec<Leaf>,
+    /// Every leaf is decided by the start tag (or the attribute) that the scope is about.
+    immediate: bool,
+}
+
+/// An operation on what the leaves have found.
+#[derive(Debug)]
+enum StreamOp {
+    Literal(Known),
+    /// Index into [`StreamPlan::constants`].
+    Constant(usize),
+    /// Index into [`ScopePlan::leaves`].
+    Leaf(usize),
+    Position,
+    Or(Vec<StreamOp>),
+    And(Vec<StreamOp>),
+    Compare(BinaryOp, Box<(StreamOp, StreamOp)>),
+    Arithmetic(BinaryOp, Box<(StreamOp, StreamOp)>),
+    Negate(Box<StreamOp>),
+    Call(Core, Vec<StreamOp>),
+    /// A predicate of unknown type: a number means the position.
+    PositionOrTruth(usize),
+}
+
+/// A path and what is made of the nodes it finds.
+#[derive(Debug)]
+struct Leaf {
+    kind: LeafKind,
+    path: Vec<StreamStep>,
+}
+
+#[derive(Debug)]
+enum LeafKind {
+    /// Is there a node?
+    Exists,
+    /// Is there a node whose string-value compares so with this value?
+    Compare(BinaryOp, StreamOp),
+    Count,
+    Sum,
+    /// The string-value of the first node.
+    First,
+    /// `local-name()` or `namespace-uri()` of the first node.
+    FirstName(Core),
+}
+
+#[derive(Debug)]
+struct StreamStep {
+    kind: StepKind,
+    test: ItemTest,
+    predicates: Vec<StreamPredicate>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StepKind {
+    Child,
+    Descendant,
+    DescendantOrSelf,
+    SelfItem,
+    Attribute,
+    /// `(path)[n]`: the n-th of all nodes that the path so far finds.
+    Nth(usize),
+}
+
+#[derive(Debug)]
+enum StreamPredicate {
+    Position(usize),
+    Never,
+    /// A scope decided at once.
+    Immediate(usize),
+    /// A scope that looks into the element.
+    Content(usize),
+}
+
+/// A node test on events.
+#[derive(Debug, Clone, PartialEq)]
+enum ItemTest {
+    Node,
+    Text,
+    Comment,
+    Instruction(Option<Box<str>>),
+    /// Any element, or any attribute on the attribute axis.
+    Any,
+    Namespace(Box<str>),
+    Name(Box<str>, Box<str>),
+}
+
+/// A node as an event shows it.
+#[derive(Clone, Copy)]
+enum Item<'i> {
+    Document,
+    Element {
+        ns: &'i str,
+        local: &'i str,
+        attributes: &'i dyn Attributes,
+    },
+    Attribute {
+        ns: &'i str,
+        local: &'i str,
+        value: &'i str,
+    },
+    /// Text begins; its value follows.
+    Text,
+    Comment(&'i str),
+    Instruction(&'i str, &'i str),
+}
+
+impl ItemTest {
+    #[inline]
+    fn matches(&self, item: &Item<'_>) -> bool {
+        match (self, item) {
+            (
+                ItemTest::Name(uri, name),
+                Item::Element { ns, local, .. } | Item::Attribute { ns, local, .. },
+            ) => **name == **local && **uri == **ns,
+            (ItemTest::Any, Item::Element { .. } | Item::Attribute { .. }) => true,
+            (ItemTest::Namespace(uri), Item::Element { ns, .. } | Item::Attribute { ns, .. }) => {
+                **uri == **ns
+            }
+            (ItemTest::Node, _) | (ItemTest::Text, Item::Text) | (ItemTest::Comment, Item::Comment(_)) => {
+                true
+            }
+            (ItemTest::Instruction(None), Item::Instruction(..)) => true,
+            (ItemTest::Instruction(Some(wanted)), Item::Instruction(target, _)) => **wanted == **target,
+            _ => false,
+        }
+    }
+}

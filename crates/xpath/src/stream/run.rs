@@ -1,0 +1,1148 @@
+//! One evaluation on an event stream.
+//!
+//! A *cursor* waits for nodes that the next step of a path may find: among the children of one element, or anywhere below
+//! it. A node that passes a step with predicates not yet decided becomes a *candidate*; what is found below it counts once
+//! the predicates turn out true. A *collector* gathers the string-value of a found node. All of them lie on stacks and
+//! go when the element ends at which they were made.
+//!
+//! A leaf counts the cursors, collectors and pending candidates that can still change it. When there are none, it is final:
+//! this is how "no" is known early.
+
+use super::known::Known;
+use super::{
+    Attributes, Decision, Item, ItemTest, Leaf, LeafKind, ScopePlan, StepKind, StreamOp, StreamPlan,
+    StreamPredicate, StreamStep,
+};
+use crate::ast::BinaryOp;
+use crate::error::XPathError;
+use crate::eval::relation;
+use crate::number;
+use crate::plan::Core;
+use crate::value::Value;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Most text held at once for values being compared.
+const MAX_TEXT: usize = 16 << 20;
+/// Most cursors, collectors and candidates at once.
+const MAX_ACTIVE: usize = 1 << 16;
+
+/// No candidate: found nodes count at once.
+const NONE: u32 = u32::MAX;
+
+/// One evaluation of a [`StreamPlan`]. Feed it the events of a document in order, ask for the [`Run::decision`] after any.
+#[derive(Debug)]
+pub struct Run<'p> {
+    plan: &'p StreamPlan,
+    /// Constants as the host gave them, and as streaming compares them.
+    values: Vec<Value>,
+    known: Vec<Known>,
+    decision: Decision,
+
+    frames: Vec<Frame>,
+    /// Cursors among the children of open elements; those of the innermost one are at the end.
+    children: Vec<Cursor>,
+    /// Cursors anywhere below open elements.
+    below: Vec<Cursor>,
+    counters: Vec<usize>,
+    scopes: Vec<ScopeState>,
+    leaves: Vec<LeafState>,
+    candidates: Vec<Candidate>,
+    collectors: Vec<Collector>,
+    /// Text of all buffering collectors, each from its own start.
+    text: String,
+    buffering: usize,
+
+    /// Elements open inside an element that no cursor cares about.
+    skipped: usize,
+    in_text: bool,
+    /// The current node: its number in the stream, attributes counted below it.
+    item: u64,
+    /// Something has changed that may decide a scope.
+    dirty: bool,
+}
+
+/// Where the stacks stood when an element (first: the document) began.
+#[derive(Debug, Clone, Copy, Default)]
+struct Frame {
+    children: usize,
+    below: usize,
+    counters: usize,
+    scopes: usize,
+    leaves: usize,
+    candidates: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Cursor {
+    leaf: u32,
+    candidate: u32,
+    step: u32,
+    /// Where the positions of its predicates are counted.
+    counters: u32,
+    dead: bool,
+}
+
+#[derive(Debug)]
+struct ScopeState {
+    plan: usize,
+    first_leaf: usize,
+    position: usize,
+    /// The candidate that waits for it.
+    candidate: u32,
+    decided: bool,
+}
+
+#[derive(Debug)]
+struct LeafState {
+    scope: u32,
+    /// In the plan of its scope.
+    index: u32,
+    /// Cursors, collectors and pending candidates.
+    refs: usize,
+    value: Option<Known>,
+    /// Of `count()` and `sum()`, so far.
+    sum: f64,
+    /// The first node has been found.
+    taken: bool,
+    /// The last node counted: a node found twice counts once.
+    last: u64,
+    /// Of `(path)[n]` steps: step, last node, count.
+    nth: Vec<(u32, u64, usize)>,
+    /// Of `sum()`: numbers in the order of their nodes' start, waiting for earlier ones; and how many are added.
+    summands: VecDeque<Option<f64>>,
+    summed: u64,
+}
+
+#[derive(Debug)]
+struct Candidate {
+    leaf: u32,
+    parent: u32,
+    /// Predicates not decided yet.
+    undecided: usize,
+    hit: bool,
+    /// A predicate is false, or everything is known.
+    dead: bool,
+}
+
+#[derive(Debug)]
+struct Collector {
+    leaf: u32,
+    candidate: u32,
+    /// Number of open frames; of a text node those around it.
+    depth: usize,
+    text_node: bool,
+    dead: bool,
+    /// Of `sum()`: the number of the node.
+    summand: u64,
+    kind: Gather,
+}
+
+#[derive(Debug)]
+enum Gather {
+    /// Equality with a string needs no buffer: how much of it has been met.
+    Match(usize),
+    /// From here in the text.
+    Buffer(usize),
+}
+
+impl<'p> Run<'p> {
+    pub(super) fn new(plan: &'p StreamPlan, values: Vec<Value>, known: Vec<Known>) -> Run<'p> {
+        let mut run = Run {
+            plan,
+            values,
+            known,
+            decision: Decision::Undecided,
+            frames: vec![Frame::default()],
+            children: Vec::new(),
+            below: Vec::new(),
+            counters: Vec::new(),
+            scopes: Vec::new(),
+            leaves: Vec::new(),
+            candidates: Vec::new(),
+            collectors: Vec::new(),
+            text: String::new(),
+            buffering: 0,
+            skipped: 0,
+            in_text: false,
+            item: 0,
+            dirty: false,
+        };
+        run.open_scope(0, 1, NONE, &Item::Document);
+        run.settle();
+        run
+    }
+
+    /// How far the answer is known.
+    pub fn decision(&self) -> Decision {
+        self.decision.clone()
+    }
+
+    /// Whether the answer is fixed (or the run failed): further events change nothing.
+    pub fn is_decided(&self) -> bool {
+        self.decision != Decision::Undecided
+    }
+
+    /// A start tag. `attributes` without namespace declarations.
+    pub fn start_element(&mut self, ns: &str, local: &str, attributes: &dyn Attributes) {
+        if self.is_decided() {
+            return;
+        }
+        if self.skipped > 0 {
+            self.skipped += 1;
+            return;
+        }
+        self.end_text_node();
+        self.next_item();
+        let Some(outer) = self.frames.last().copied() else { return };
+        let mine = Frame {
+            children: self.children.len(),
+            below: self.below.len(),
+            counters: self.counters.len(),
+            scopes: self.scopes.len(),
+            leaves: self.leaves.len(),
+            candidates: self.candidates.len(),
+        };
+        let at_root = self.frames.len() == 1;
+        self.frames.push(mine);
+        let item = Item::Element { ns, local, attributes };
+        for i in outer.children..mine.children {
+            self.try_cursor(false, i, &item);
+            if at_root && self.only_finds_elements(self.children[i]) {
+                // There is one document element.
+                self.kill_cursor(false, i);
+            }
+        }
+        for i in 0..mine.below {
+            self.try_cursor(true, i, &item);
+        }
+        self.check_limits();
+        self.settle();
+        // Does anything inside matter?
+        if self.children.len() == mine.children
+            && self.below.is_empty()
+            && self.collectors.is_empty()
+            && self.scopes.len() == mine.scopes
+            && self.candidates.len() == mine.candidates
+        {
+            self.frames.pop();
+            self.counters.truncate(mine.counters);
+            self.skipped = 1;
+        }
+    }
+
+    /// A piece of text; consecutive pieces are one text node.
+    pub fn text(&mut self, text: &str) {
+        if self.is_decided() || self.skipped > 0 || text.is_empty() {
+            return;
+        }
+        // White space around the document element is no text node.
+        if self.frames.len() == 1 {
+            return;
+        }
+        if !self.in_text {
+            self.in_text = true;
+            self.next_item();
+            self.offer(&Item::Text);
+        }
+        for i in 0..self.collectors.len() {
+            let Collector { dead, leaf, candidate, kind: Gather::Match(met), .. } = self.collectors[i] else {
+                continue;
+            };
+            if dead {
+                continue;
+            }
+            let (op, wanted) = self.compared_string(leaf);
+            if wanted.as_bytes()[met..].starts_with(text.as_bytes()) {
+                self.collectors[i].kind = Gather::Match(met + text.len());
+            } else {
+                self.collectors[i].dead = true;
+                self.release(leaf);
+                if op == BinaryOp::NotEqual {
+                    self.hit(leaf, candidate);
+                }
+            }
+        }
+        if self.buffering > 0 {
+            if self.text.len() + text.len() > MAX_TEXT {
+                self.fail(format!("more than {MAX_TEXT} bytes of text are being compared"));
+                return;
+            }
+            self.text.push_str(text);
+        }
+        self.settle();
+    }
+
+    /// A comment.
+    pub fn comment(&mut self, value: &str) {
+        if !self.is_decided() && self.skipped == 0 {
+            self.end_text_node();
+            self.next_item();
+            self.offer(&Item::Comment(value));
+            self.settle();
+        }
+    }
+
+    /// A processing instruction.
+    pub fn processing_instruction(&mut self, target: &str, value: &str) {
+        if !self.is_decided() && self.skipped == 0 {
+            self.end_text_node();
+            self.next_item();
+            self.offer(&Item::Instruction(target, value));
+            self.settle();
+        }
+    }
+
+    /// The end tag of the innermost open element.
+    pub fn end_element(&mut self) {
+        if self.is_decided() {
+            return;
+        }
+        if self.skipped > 0 {
+            self.skipped -= 1;
+            return;
+        }
+        if self.frames.len() > 1 {
+            self.end_frame();
+        }
+        if self.frames.len() == 1 && !self.is_decided() {
+            // Behind the document element only comments and processing instructions can come.
+            for i in 0..self.below.len() {
+                if self.only_finds_elements(self.below[i]) {
+                    self.kill_cursor(true, i);
+                }
+            }
+            self.settle();
+        }
+    }
+
+    /// The end of the document: now everything is known.
+    pub fn finish(&mut self) -> Result<Value, XPathError> {
+        self.skipped = 0;
+        while !self.is_decided() && !self.frames.is_empty() {
+            self.end_frame();
+        }
+        match &self.decision {
+            Decision::True => Ok(Value::Boolean(true)),
+            Decision::False => Ok(Value::Boolean(false)),
+            Decision::Value(v) => Ok(v.clone()),
+            Decision::Failed(e) => Err(e.clone()),
+            Decision::Undecided => Err(XPathError::new("the document ended and nothing is decided", 0..0)),
+        }
+    }
+
+    // ---- events against cursors ----
+
+    fn next_item(&mut self) {
+        // Attributes are counted in the low bits.
+        self.item = ((self.item >> 20) + 1) << 20;
+    }
+
+    /// A node without children of its own against all cursors that may find it.
+    fn offer(&mut self, item: &Item<'_>) {
+        let Some(frame) = self.frames.last().copied() else { return };
+        for i in frame.children..self.children.len() {
+            self.try_cursor(false, i, item);
+        }
+        for i in 0..self.below.len() {
+            self.try_cursor(true, i, item);
+        }
+    }
+
+    fn cursor(&mut self, below: bool, i: usize) -> &mut Cursor {
+        if below { &mut self.below[i] } else { &mut self.children[i] }
+    }
+
+    fn try_cursor(&mut self, below: bool, i: usize, item: &Item<'_>) {
+        let c = *self.cursor(below, i);
+        if c.dead || self.is_settled(c.leaf, c.candidate) {
+            return;
+        }
+        let step = &self.leaf_plan(c.leaf).path[c.step as usize];
+        if !step.test.matches(item) {
+            return;
+        }
+        let (content, exhausted) = self.passes(step, c.counters as usize, item);
+        if exhausted {
+            self.kill_cursor(below, i);
+        }
+        if let Some((content, position)) = content {
+            self.proceed(c.leaf, c.candidate, c.step + 1, content, position, item);
+        }
+    }
+
+    /// Predicates of a step: if none is false, those still to be decided and the position for them; and whether the
+    /// step can find no further node in this context.
+    fn passes(
+        &mut self,
+        step: &'p StreamStep,
+        counters: usize,
+        item: &Item<'_>,
+    ) -> (Option<(&'p [StreamPredicate], usize)>, bool) {
+        let mut exhausted = false;
+        let mut position = 1;
+        for (k, predicate) in step.predicates.iter().enumerate() {
+            self.counters[counters + k] += 1;
+            position = self.counters[counters + k];
+            let holds = match predicate {
+                StreamPredicate::Position(n) => {
+                    exhausted |= position >= *n;
+                    position == *n
+                }
+                StreamPredicate::Never => {
+                    exhausted = true;
+                    false
+                }
+                StreamPredicate::Immediate(scope) => self.immediate(*scope, position, item),
+                // All behind are content, too, or immediate without a position.
+                StreamPredicate::Content(_) => {
+                    let rest = &step.predicates[k..];
+                    for later in rest {
+                        if let StreamPredicate::Immediate(scope) = later
+                            && !self.immediate(*scope, position, item)
+                        {
+                            return (None, exhausted);
+                        }
+                    }
+                    return (Some((rest, position)), exhausted);
+                }
+            };
+            if !holds {
+                return (None, exhausted);
+            }
+        }
+        (Some((&[], position)), exhausted)
+    }
+
+    /// A node has passed a step, up to the predicates in `pending`.
+    fn proceed(
+        &mut self,
+        leaf: u32,
+        candidate: u32,
+        step: u32,
+        pending: &'p [StreamPredicate],
+        position: usize,
+        item: &Item<'_>,
+    ) {
+        let scopes = pending.iter().filter_map(|p| match p {
+            StreamPredicate::Content(scope) => Some(*scope),
+            _ => None,
+        });
+        let count = scopes.clone().count();
+        let mut candidate = candidate;
+        if count > 0 {
+            self.candidates.push(Candidate {
+                leaf,
+                parent: candidate,
+                undecided: count,
+                hit: false,
+                dead: false,
+            });
+            candidate = self.candidates.len() as u32 - 1;
+            self.leaves[leaf as usize].refs += 1;
+            for scope in scopes {
+                self.open_scope(scope, position, candidate, item);
+            }
+        }
+        self.arrive(leaf, candidate, step, item);
+    }
+
+    /// A node is in the result of the path up to `step`: set up that step.
+    fn arrive(&mut self, leaf: u32, candidate: u32, step: u32, item: &Item<'_>) {
+        if self.is_settled(leaf, candidate) {
+            return;
+        }
+        let Some(plan) = self.leaf_plan(leaf).path.get(step as usize) else {
+            return self.deliver(leaf, candidate, item);
+        };
+        let is_parent = matches!(item, Item::Document | Item::Element { .. });
+        match plan.kind {
+            StepKind::Child => {
+                if is_parent {
+                    self.add_cursor(false, leaf, candidate, step, plan);
+                }
+            }
+            StepKind::Descendant => {
+                if is_parent {
+                    self.add_cursor(true, leaf, candidate, step, plan);
+                }
+            }
+            StepKind::DescendantOrSelf => {
+                if is_parent {
+                    if let Some(i) = self.add_cursor(true, leaf, candidate, step, plan) {
+                        self.try_cursor(true, i, item);
+                    }
+                } else {
+                    self.try_self(leaf, candidate, step, plan, item);
+                }
+            }
+            StepKind::SelfItem => self.try_self(leaf, candidate, step, plan, item),
+            StepKind::Attribute => {
+                let Item::Element { attributes, .. } = item else { return };
+                let element = self.item;
+                let counters = self.counters.len();
+                self.counters.resize(counters + plan.predicates.len(), 0);
+                attributes.each(&mut |ns, local, value| {
+                    self.item += 1;
+                    let item = Item::Attribute { ns, local, value };
+                    if plan.test.matches(&item)
+                        && let (Some((pending, position)), _) = self.passes(plan, counters, &item)
+                    {
+                        self.proceed(leaf, candidate, step + 1, pending, position, &item);
+                    }
+                    true
+                });
+                self.item = element;
+                self.counters.truncate(counters);
+            }
+            StepKind::Nth(wanted) => {
+                let item_id = self.item;
+                let nth = &mut self.leaves[leaf as usize].nth;
+                let i = match nth.iter().position(|n| n.0 == step) {
+                    Some(i) => i,
+                    None => {
+                        nth.push((step, u64::MAX, 0));
+                        nth.len() - 1
+                    }
+                };
+                let (_, last, count) = &mut nth[i];
+                if *last == item_id || *count >= wanted {
+                    return;
+                }
+                *last = item_id;
+                *count += 1;
+                if *count == wanted {
+                    self.kill_cursors_before(leaf, step);
+                    self.arrive(leaf, candidate, step + 1, item);
+                }
+            }
+        }
+    }
+
+    fn try_self(&mut self, leaf: u32, candidate: u32, step: u32, plan: &'p StreamStep, item: &Item<'_>) {
+        if !plan.test.matches(item) {
+            return;
+        }
+        let counters = self.counters.len();
+        self.counters.resize(counters + plan.predicates.len(), 0);
+        let (passed, _) = self.passes(plan, counters, item);
+        self.counters.truncate(counters);
+        if let Some((pending, position)) = passed {
+            self.proceed(leaf, candidate, step + 1, pending, position, item);
+        }
+    }
+
+    /// Adds a cursor unless one with the same task is there.
+    fn add_cursor(
+        &mut self,
+        below: bool,
+        leaf: u32,
+        candidate: u32,
+        step: u32,
+        plan: &StreamStep,
+    ) -> Option<usize> {
+        let frame = self.frames.last().copied().unwrap_or_default();
+        let (list, frame_start) =
+            if below { (&mut self.below, frame.below) } else { (&mut self.children, frame.children) };
+        // Anywhere below an outer element includes below this one, unless positions are counted from each.
+        let from = if below && plan.predicates.is_empty() { 0 } else { frame_start };
+        let same = |c: &Cursor| c.leaf == leaf && c.candidate == candidate && c.step == step && !c.dead;
+        if list[from..].iter().any(same) {
+            // It meets this element, too, or has met it.
+            return None;
+        }
+        let counters = self.counters.len() as u32;
+        list.push(Cursor { leaf, candidate, step, counters, dead: false });
+        let added = list.len() - 1;
+        self.counters.resize(counters as usize + plan.predicates.len(), 0);
+        self.leaves[leaf as usize].refs += 1;
+        Some(added)
+    }
+
+    // ---- what has been found ----
+
+    /// A node is in the result of the whole path of a leaf.
+    fn deliver(&mut self, leaf: u32, candidate: u32, item: &Item<'_>) {
+        let plan = self.leaf_plan(leaf);
+        let state = &mut self.leaves[leaf as usize];
+        match &plan.kind {
+            LeafKind::Exists => return self.hit(leaf, candidate),
+            LeafKind::Compare(_, other) => {
+                // `nodes = true()` asks for existence.
+                if let Known::Boolean(_) = self.constant(other) {
+                    return self.hit(leaf, candidate);
+                }
+            }
+            LeafKind::Count => {
+                if state.last != self.item {
+                    state.last = self.item;
+                    state.sum += 1.0;
+                    self.dirty = true;
+                }
+                return;
+            }
+            LeafKind::Sum => {
+                if state.last == self.item {
+                    return;
+                }
+                state.last = self.item;
+                state.summands.push_back(None);
+            }
+            LeafKind::First | LeafKind::FirstName(_) => {
+                if state.taken {
+                    return;
+                }
+                state.taken = true;
+                self.kill_cursors_before(leaf, u32::MAX);
+                if let LeafKind::FirstName(core) = plan.kind {
+                    return self.set(leaf, Known::String(item_name(core, item)));
+                }
+            }
+        }
+        match *item {
+            Item::Attribute { value, .. } | Item::Comment(value) | Item::Instruction(_, value) => {
+                self.found(leaf, candidate, self.last_summand(leaf), value);
+            }
+            Item::Text | Item::Document | Item::Element { .. } => {
+                let by_match = matches!(&plan.kind, LeafKind::Compare(BinaryOp::Equal | BinaryOp::NotEqual, other)
+                    if matches!(self.constant(other), Known::String(_)));
+                let kind = if by_match {
+                    Gather::Match(0)
+                } else {
+                    self.buffering += 1;
+                    Gather::Buffer(self.text.len())
+                };
+                self.leaves[leaf as usize].refs += 1;
+                self.collectors.push(Collector {
+                    leaf,
+                    candidate,
+                    depth: self.frames.len(),
+                    text_node: matches!(item, Item::Text),
+                    dead: false,
+                    summand: self.last_summand(leaf),
+                    kind,
+                });
+            }
+        }
+    }
+
+    fn last_summand(&self, leaf: u32) -> u64 {
+        let leaf = &self.leaves[leaf as usize];
+        (leaf.summed + leaf.summands.len() as u64).wrapping_sub(1)
+    }
+
+    /// The string-value of a found node is complete.
+    fn found(&mut self, leaf: u32, candidate: u32, summand: u64, value: &str) {
+        match &self.leaf_plan(leaf).kind {
+            LeafKind::Compare(op, other) => {
+                if self.constant(other).compare_node(*op, value) {
+                    self.hit(leaf, candidate);
+                }
+            }
+            LeafKind::Sum => {
+                // Added in the order in which the nodes began, as the tree adds them.
+                let state = &mut self.leaves[leaf as usize];
+                let index = summand.wrapping_sub(state.summed) as usize;
+                if let Some(slot) = state.summands.get_mut(index) {
+                    *slot = Some(number::parse(value));
+                }
+                while let Some(Some(n)) = state.summands.front() {
+                    state.sum += n;
+                    state.summed += 1;
+                    state.summands.pop_front();
+                }
+            }
+            _ => self.set(leaf, Known::String(value.into())),
+        }
+    }
+
+    fn set(&mut self, leaf: u32, value: Known) {
+        self.leaves[leaf as usize].value = Some(value);
+        self.dirty = true;
+    }
+
+    /// A node as wanted: it counts at once, or once the predicates above it are true.
+    fn hit(&mut self, leaf: u32, candidate: u32) {
+        let mut candidate = candidate;
+        while candidate != NONE {
+            let c = &mut self.candidates[candidate as usize];
+            if c.dead {
+                return;
+            }
+            c.hit = true;
+            if c.undecided > 0 {
+                return;
+            }
+            let parent = c.parent;
+            self.drop_candidate(candidate);
+            candidate = parent;
+        }
+        if self.leaves[leaf as usize].value.is_none() {
+            self.set(leaf, self.existence(leaf, true));
+        }
+    }
+
+    /// The value of a leaf that asks for any node.
+    fn existence(&self, leaf: u32, found: bool) -> Known {
+        match &self.leaf_plan(leaf).kind {
+            LeafKind::Compare(op, other) => match self.constant(other) {
+                Known::Boolean(b) => Known::Boolean(Known::Boolean(found).compare(*op, &Known::Boolean(*b))),
+                _ => Known::Boolean(found),
+            },
+            _ => Known::Boolean(found),
+        }
+    }
+
+    /// The value of a leaf that nothing can change any more.
+    fn final_value(&self, leaf: u32) -> Known {
+        match self.leaf_plan(leaf).kind {
+            LeafKind::Exists | LeafKind::Compare(..) => self.existence(leaf, false),
+            LeafKind::Count | LeafKind::Sum => Known::Number(self.leaves[leaf as usize].sum),
+            LeafKind::First | LeafKind::FirstName(_) => Known::String("".into()),
+        }
+    }
+
+    /// A predicate of a candidate is decided.
+    fn resolve(&mut self, candidate: u32, holds: bool) {
+        let c = &mut self.candidates[candidate as usize];
+        if c.dead {
+            return;
+        }
+        if !holds {
+            return self.drop_candidate(candidate);
+        }
+        c.undecided -= 1;
+        if c.undecided > 0 {
+            return;
+        }
+        let (leaf, hit) = (c.leaf, c.hit);
+        if hit {
+            self.hit(leaf, candidate);
+        }
+        self.release(leaf);
+    }
+
+    /// Forgets a candidate and everything that works for it.
+    fn drop_candidate(&mut self, candidate: u32) {
+        let first = candidate as usize;
+        self.candidates[first].dead = true;
+        if self.candidates[first].undecided > 0 {
+            self.release(self.candidates[first].leaf);
+        }
+        // Candidates lie behind those they depend on.
+        for i in first + 1..self.candidates.len() {
+            let c = &self.candidates[i];
+            if !c.dead && c.parent != NONE && self.candidates[c.parent as usize].dead {
+                let (leaf, pending) = (c.leaf, c.undecided > 0);
+                self.candidates[i].dead = true;
+                if pending {
+                    self.release(leaf);
+                }
+            }
+        }
+        let gone = |candidates: &[Candidate], c: u32| c != NONE && candidates[c as usize].dead;
+        for below in [false, true] {
+            let count = if below { self.below.len() } else { self.children.len() };
+            for i in 0..count {
+                let c = *self.cursor(below, i);
+                if !c.dead && gone(&self.candidates, c.candidate) {
+                    self.kill_cursor(below, i);
+                }
+            }
+        }
+        for i in 0..self.collectors.len() {
+            let c = &self.collectors[i];
+            if !c.dead && gone(&self.candidates, c.candidate) {
+                let leaf = c.leaf;
+                self.collectors[i].dead = true;
+                self.release(leaf);
+            }
+        }
+    }
+
+    fn release(&mut self, leaf: u32) {
+        let leaf = &mut self.leaves[leaf as usize];
+        leaf.refs -= 1;
+        self.dirty |= leaf.refs == 0;
+    }
+
+    fn kill_cursor(&mut self, below: bool, i: usize) {
+        let c = self.cursor(below, i);
+        if !c.dead {
+            c.dead = true;
+            let leaf = c.leaf;
+            self.release(leaf);
+        }
+    }
+
+    fn kill_cursors_before(&mut self, leaf: u32, step: u32) {
+        for below in [false, true] {
+            let count = if below { self.below.len() } else { self.children.len() };
+            for i in 0..count {
+                let c = self.cursor(below, i);
+                if c.leaf == leaf && c.step < step {
+                    self.kill_cursor(below, i);
+                }
+            }
+        }
+    }
+
+    // ---- ends ----
+
+    fn end_text_node(&mut self) {
+        if !self.in_text {
+            return;
+        }
+        self.in_text = false;
+        while self.collectors.last().is_some_and(|c| c.text_node) {
+            self.close_collector();
+        }
+    }
+
+    /// Takes the innermost collector and judges what it has.
+    fn close_collector(&mut self) {
+        let Some(c) = self.collectors.pop() else { return };
+        match c.kind {
+            Gather::Match(met) => {
+                if !c.dead {
+                    let (op, wanted) = self.compared_string(c.leaf);
+                    if (met == wanted.len()) == (op == BinaryOp::Equal) {
+                        self.hit(c.leaf, c.candidate);
+                    }
+                }
+            }
+            Gather::Buffer(start) => {
+                self.buffering -= 1;
+                let text = std::mem::take(&mut self.text);
+                if !c.dead {
+                    self.found(c.leaf, c.candidate, c.summand, &text[start..]);
+                }
+                self.text = text;
+                if self.buffering == 0 {
+                    self.text.clear();
+                }
+            }
+        }
+        if !c.dead {
+            self.release(c.leaf);
+        }
+    }
+
+    /// The end of the innermost element, or of the document.
+    fn end_frame(&mut self) {
+        self.end_text_node();
+        let Some(frame) = self.frames.last().copied() else { return };
+        let depth = self.frames.len();
+        while self.collectors.last().is_some_and(|c| c.depth == depth) {
+            self.close_collector();
+        }
+        for i in frame.children..self.children.len() {
+            self.kill_cursor(false, i);
+        }
+        for i in frame.below..self.below.len() {
+            self.kill_cursor(true, i);
+        }
+        self.children.truncate(frame.children);
+        self.below.truncate(frame.below);
+        self.dirty |= self.scopes.len() > frame.scopes;
+        self.settle();
+        if self.is_decided() {
+            return;
+        }
+        self.scopes.truncate(frame.scopes);
+        self.leaves.truncate(frame.leaves);
+        self.candidates.truncate(frame.candidates);
+        self.counters.truncate(frame.counters);
+        self.frames.pop();
+    }
+
+    fn check_limits(&mut self) {
+        let active = self.children.len() + self.below.len() + self.collectors.len() + self.scopes.len();
+        let summands = self.leaves.iter().map(|l| l.summands.len()).sum::<usize>();
+        if active + summands > MAX_ACTIVE {
+            self.fail("the document is nested too deeply for this expression".to_string());
+        }
+    }
+
+    fn fail(&mut self, message: String) {
+        self.decision = Decision::Failed(XPathError::new(message, 0..0));
+    }
+
+    // ---- scopes ----
+
+    fn open_scope(&mut self, plan: usize, position: usize, candidate: u32, item: &Item<'_>) {
+        let scope = self.scopes.len() as u32;
+        let first_leaf = self.leaves.len();
+        self.scopes.push(ScopeState { plan, first_leaf, position, candidate, decided: false });
+        let count = self.plan.scopes[plan].leaves.len();
+        for index in 0..count as u32 {
+            self.leaves.push(LeafState {
+                scope,
+                index,
+                refs: 0,
+                value: None,
+                sum: 0.0,
+                taken: false,
+                last: u64::MAX,
+                nth: Vec::new(),
+                summands: VecDeque::new(),
+                summed: 0,
+            });
+        }
+        self.dirty = true;
+        for leaf in first_leaf..first_leaf + count {
+            self.arrive(leaf as u32, NONE, 0, item);
+        }
+    }
+
+    /// Decides what can be decided, from the innermost scope outwards, until nothing changes.
+    fn settle(&mut self) {
+        while self.dirty && !self.is_decided() {
+            self.dirty = false;
+            for s in (0..self.scopes.len()).rev() {
+                let ScopeState { plan, first_leaf, position, candidate, decided } = self.scopes[s];
+                if decided {
+                    continue;
+                }
+                let plan = &self.plan.scopes[plan];
+                for leaf in first_leaf..first_leaf + plan.leaves.len() {
+                    if self.leaves[leaf].refs == 0 && self.leaves[leaf].value.is_none() {
+                        self.leaves[leaf].value = Some(self.final_value(leaf as u32));
+                    }
+                }
+                let Some(value) = self.eval(&plan.op, position, plan, &Source::Leaves(first_leaf)) else {
+                    continue;
+                };
+                if candidate != NONE {
+                    self.scopes[s].decided = true;
+                    self.resolve(candidate, value.boolean());
+                    continue;
+                }
+                let value = match plan.op {
+                    StreamOp::Constant(i) => self.values[i].clone(),
+                    _ => value.to_value(),
+                };
+                self.decision = match value {
+                    Value::Boolean(true) => Decision::True,
+                    Value::Boolean(false) => Decision::False,
+                    other => Decision::Value(other),
+                };
+                return;
+            }
+        }
+    }
+
+    fn eval(
+        &mut self,
+        op: &'p StreamOp,
+        position: usize,
+        scope: &'p ScopePlan,
+        from: &Source<'_>,
+    ) -> Option<Known> {
+        Some(match op {
+            StreamOp::Literal(k) => k.clone(),
+            StreamOp::Constant(i) => self.known[*i].clone(),
+            StreamOp::Position => Known::Number(position as f64),
+            StreamOp::PositionOrTruth(i) => match &self.known[*i] {
+                Known::Number(n) => Known::Boolean(*n == position as f64),
+                other => Known::Boolean(other.boolean()),
+            },
+            StreamOp::Leaf(i) => match from {
+                Source::Leaves(first) => self.leaves[first + i].value.clone()?,
+                Source::Item(item) => self.immediate_leaf(&scope.leaves[*i], item),
+            },
+            StreamOp::Or(items) | StreamOp::And(items) => {
+                let decisive = matches!(op, StreamOp::Or(_));
+                let mut all_known = true;
+                for item in items {
+                    match self.eval(item, position, scope, from) {
+                        Some(k) if k.boolean() == decisive => return Some(Known::Boolean(decisive)),
+                        Some(_) => {}
+                        None => all_known = false,
+                    }
+                }
+                if !all_known {
+                    return None;
+                }
+                Known::Boolean(!decisive)
+            }
+            StreamOp::Compare(op, both) => {
+                let (a, b) =
+                    (self.eval(&both.0, position, scope, from), self.eval(&both.1, position, scope, from));
+                match (&a, &b) {
+                    (Some(a), Some(b)) => Known::Boolean(a.compare(*op, b)),
+                    (None, Some(b)) => Known::Boolean(self.count_decides(&both.0, *op, b, scope, from)?),
+                    (Some(a), None) => {
+                        Known::Boolean(self.count_decides(&both.1, op.mirrored(), a, scope, from)?)
+                    }
+                    (None, None) => return None,
+                }
+            }
+            StreamOp::Arithmetic(op, both) => {
+                let a = self.eval(&both.0, position, scope, from)?;
+                a.arithmetic(*op, &self.eval(&both.1, position, scope, from)?)
+            }
+            StreamOp::Negate(a) => Known::Number(-self.eval(a, position, scope, from)?.number()),
+            StreamOp::Call(core, args) => {
+                let mut known = Vec::with_capacity(args.len());
+                for a in args {
+                    known.push(self.eval(a, position, scope, from)?);
+                }
+                Known::call(*core, &known)
+            }
+        })
+    }
+
+    /// A count only grows: `count(x) > 2` is true at the third.
+    fn count_decides(
+        &self,
+        op: &StreamOp,
+        relation_op: BinaryOp,
+        other: &Known,
+        scope: &ScopePlan,
+        from: &Source<'_>,
+    ) -> Option<bool> {
+        let (StreamOp::Leaf(i), Source::Leaves(first)) = (op, from) else { return None };
+        if !matches!(scope.leaves[*i].kind, LeafKind::Count)
+            || matches!(other, Known::Boolean(_) | Known::Strings(_))
+        {
+            return None;
+        }
+        let (so_far, limit) = (self.leaves[first + i].sum, other.number());
+        match relation_op {
+            BinaryOp::Greater | BinaryOp::GreaterOrEqual => {
+                relation(relation_op, so_far, limit).then_some(true)
+            }
+            BinaryOp::Less | BinaryOp::LessOrEqual => {
+                (!relation(relation_op, so_far, limit)).then_some(false)
+            }
+            BinaryOp::Equal => (so_far > limit).then_some(false),
+            _ => (so_far > limit).then_some(true),
+        }
+    }
+
+    /// A scope that the item alone decides.
+    fn immediate(&mut self, scope: usize, position: usize, item: &Item<'_>) -> bool {
+        let plan: &'p ScopePlan = &self.plan.scopes[scope];
+        debug_assert!(plan.immediate);
+        self.eval(&plan.op, position, plan, &Source::Item(item)).is_some_and(|k| k.boolean())
+    }
+
+    fn immediate_leaf(&mut self, leaf: &'p Leaf, item: &Item<'_>) -> Known {
+        let base = self.counters.len();
+        let mut steps = leaf.path.iter().peekable();
+        let mut here = true;
+        while let Some(step) = steps.next_if(|s| s.kind == StepKind::SelfItem) {
+            self.counters.resize(base + step.predicates.len(), 0);
+            here = here && step.test.matches(item) && self.passes(step, base, item).0.is_some();
+            self.counters.truncate(base);
+        }
+        let mut sum = 0.0;
+        let mut first: Option<Known> = None;
+        let mut any = false;
+        let mut see = |run: &Self, item: &Item<'_>| {
+            let value = match item {
+                Item::Attribute { value, .. } | Item::Comment(value) | Item::Instruction(_, value) => value,
+                _ => "",
+            };
+            match &leaf.kind {
+                LeafKind::Exists => any = true,
+                LeafKind::Compare(op, other) => match run.constant(other) {
+                    Known::Boolean(_) => any = true,
+                    other => any |= other.compare_node(*op, value),
+                },
+                LeafKind::Count => sum += 1.0,
+                LeafKind::Sum => sum += number::parse(value),
+                LeafKind::First if first.is_none() => first = Some(Known::String(value.into())),
+                LeafKind::FirstName(core) if first.is_none() => {
+                    first = Some(Known::String(item_name(*core, item)));
+                }
+                _ => {}
+            }
+        };
+        match (here, steps.next(), item) {
+            (true, None, _) => see(self, item),
+            (true, Some(step), Item::Element { attributes, .. }) => {
+                self.counters.resize(base + step.predicates.len(), 0);
+                attributes.each(&mut |ns, local, value| {
+                    let item = Item::Attribute { ns, local, value };
+                    if step.test.matches(&item) && self.passes(step, base, &item).0.is_some() {
+                        see(self, &item);
+                    }
+                    true
+                });
+                self.counters.truncate(base);
+            }
+            _ => {}
+        }
+        match &leaf.kind {
+            LeafKind::Exists => Known::Boolean(any),
+            LeafKind::Compare(op, other) => match self.constant(other) {
+                b @ Known::Boolean(_) => Known::Boolean(Known::Boolean(any).compare(*op, b)),
+                _ => Known::Boolean(any),
+            },
+            LeafKind::Count | LeafKind::Sum => Known::Number(sum),
+            LeafKind::First | LeafKind::FirstName(_) => first.unwrap_or_else(|| Known::String("".into())),
+        }
+    }
+
+    // ---- the plan behind the state ----
+
+    fn leaf_plan(&self, leaf: u32) -> &'p Leaf {
+        let state = &self.leaves[leaf as usize];
+        &self.plan.scopes[self.scopes[state.scope as usize].plan].leaves[state.index as usize]
+    }
+
+    /// The value a leaf compares with: it is a constant by construction.
+    fn constant<'r>(&'r self, op: &'r StreamOp) -> &'r Known {
+        match op {
+            StreamOp::Literal(k) => k,
+            StreamOp::Constant(i) => &self.known[*i],
+            _ => &Known::Boolean(false),
+        }
+    }
+
+    /// Operator and string of a leaf whose collectors match without a buffer.
+    fn compared_string(&self, leaf: u32) -> (BinaryOp, Arc<str>) {
+        if let LeafKind::Compare(op, other) = &self.leaf_plan(leaf).kind
+            && let Known::String(s) = self.constant(other)
+        {
+            return (*op, s.clone());
+        }
+        (BinaryOp::Equal, "".into())
+    }
+
+    /// Nothing found for this leaf or candidate matters any more.
+    fn is_settled(&self, leaf: u32, candidate: u32) -> bool {
+        let state = &self.leaves[leaf as usize];
+        state.value.is_some()
+            || self.scopes[state.scope as usize].decided
+            || candidate != NONE && self.candidates[candidate as usize].dead
+    }
+
+    /// Only an element can bring this cursor further.
+    fn only_finds_elements(&self, c: Cursor) -> bool {
+        let path = &self.leaf_plan(c.leaf).path;
+        let needs_parent =
+            |s: &StreamStep| matches!(s.kind, StepKind::Child | StepKind::Descendant | StepKind::Attribute);
+        matches!(path[c.step as usize].test, ItemTest::Any | ItemTest::Namespace(_) | ItemTest::Name(..))
+            || path.get(c.step as usize + 1).is_some_and(needs_parent)
+    }
+}
+
+/// Where the values of leaves come from.
+enum Source<'i> {
+    /// The states from this index.
+    Leaves(usize),
+    /// The item itself, now.
+    Item(&'i Item<'i>),
+}
+
+fn item_name(core: Core, item: &Item<'_>) -> Arc<str> {
+    match (core, item) {
+        (Core::LocalName, Item::Element { local, .. } | Item::Attribute { local, .. }) => (*local).into(),
+        (_, Item::Element { ns, .. } | Item::Attribute { ns, .. }) => (*ns).into(),
+        (Core::LocalName, Item::Instruction(target, _)) => (*target).into(),
+        _ => "".into(),
+    }
+}
