@@ -135,7 +135,8 @@ fn finds_each_node_once() {
     for (src, expected) in cases {
         let e = compile(src);
         assert_eq!(e.evaluate_string(&Context::root(&doc)).unwrap(), expected, "{src} on the tree");
-        let mut run = e.streaming_as(StreamAs::String, StreamContext::Document).unwrap().start(&Bench).unwrap();
+        let mut run =
+            e.streaming_as(StreamAs::String, StreamContext::Document).unwrap().start(&Bench).unwrap();
         events::feed(&doc, 1, &mut run);
         assert_eq!(run.finish().unwrap(), Value::from(expected), "{src}");
     }

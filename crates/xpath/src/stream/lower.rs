@@ -163,7 +163,10 @@ impl Lower<'_> {
             Core::Id => return Err(not(span, "id() needs the whole document")),
             Core::Lang => return Err(not(span, "lang() looks at the ancestors")),
             Core::Name => {
-                return Err(not(span, "name() needs the prefix; local-name() and namespace-uri() can stream"));
+                return Err(not(
+                    span,
+                    "name() needs the prefix; local-name() and namespace-uri() can stream",
+                ));
             }
             Core::LocalName | Core::NamespaceUri => {
                 let path = match args.first() {

@@ -79,6 +79,12 @@ pub trait Attributes {
     fn each(&self, f: &mut dyn FnMut(&str, &str, &str) -> bool);
 }
 
+impl Attributes for xml::Attributes<'_> {
+    fn each(&self, f: &mut dyn FnMut(&str, &str, &str) -> bool) {
+        let _ = self.into_iter().all(|a| f(a.name.namespace(), a.name.local(), a.value));
+    }
+}
+
 /// No attributes.
 impl Attributes for () {
     fn each(&self, _: &mut dyn FnMut(&str, &str, &str) -> bool) {}

@@ -183,6 +183,24 @@ impl<'p> Run<'p> {
         self.decision != Decision::Undecided
     }
 
+    /// An event of the tokenizer.
+    pub fn event(&mut self, event: &xml::Event<'_>) {
+        match event {
+            xml::Event::StartElement { name, attributes, .. } => {
+                // What is inside an element nobody waits for costs a count.
+                if self.skipped > 0 {
+                    self.skipped += 1;
+                } else {
+                    self.start_element(name.namespace(), name.local(), attributes);
+                }
+            }
+            xml::Event::EndElement { .. } => self.end_element(),
+            xml::Event::Text(text) => self.text(text),
+            xml::Event::Comment(value) => self.comment(value),
+            xml::Event::ProcessingInstruction { target, data } => self.processing_instruction(target, data),
+        }
+    }
+
     /// A start tag. `attributes` without namespace declarations.
     pub fn start_element(&mut self, ns: &str, local: &str, attributes: &dyn Attributes) {
         if self.is_decided() {
