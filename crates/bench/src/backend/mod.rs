@@ -46,6 +46,16 @@ impl<'a> BackendRequest<'a> {
         value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
     }
 
+    /// The `charset` of the content type.
+    fn charset(&self) -> Option<String> {
+        let parameters = self.header("content-type")?.split(';').skip(1);
+        let pairs = parameters.filter_map(|parameter| parameter.split_once('='));
+        pairs
+            .filter(|(name, _)| name.trim().eq_ignore_ascii_case("charset"))
+            .map(|(_, value)| value.trim().trim_matches('"').to_owned())
+            .next()
+    }
+
     /// The path alone.
     fn path_only(&self) -> &'a str {
         path_of(self.path).split('?').next().unwrap_or_default()
@@ -257,6 +267,37 @@ mod tests {
             assert_eq!(Service::at(path), want, "{path}");
         }
         assert_eq!(answer(&request("POST", "/nothing", &[], b"")).status, 404);
+    }
+
+    #[test]
+    fn no_input_is_too_strange() {
+        let message = crate::messages::order_message(400, &crate::messages::Variant::default());
+        let types =
+            ["text/xml", "application/soap+xml", "application/x-www-form-urlencoded; charset=x", ";", ""];
+        for path in
+            ["OrderService", "AppendService", "SimpleStockQuoteService", "SimpleStockQuoteService/getQuote"]
+        {
+            let path = format!("/services/{path}?%&=&wsd\u{e9}=%zz&symbol=%");
+            for content_type in types {
+                let headers = [("content-type", content_type)];
+                for cut in (0..message.len()).step_by(7) {
+                    let mut body = message[..cut].to_vec();
+                    body.extend([b'<', 0xFF]);
+                    for method in ["GET", "POST", ""] {
+                        let answer = answer(&request(method, &path, &headers, &body));
+                        assert!([200, 400, 500].contains(&answer.status), "{answer:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_charset_of_the_content_type_counts() {
+        let headers = [("Content-Type", "application/xml; a=b; Charset=\"ISO-8859-1\"")];
+        let answer = answer(&request("POST", "/services/AppendService", &headers, b"<x>\xE9</x>"));
+        assert_eq!(answer.status, 200);
+        assert!(String::from_utf8_lossy(answer.bytes(b"")).contains("<return>\u{e9} "), "{answer:?}");
     }
 
     #[test]

@@ -39,7 +39,8 @@ impl Call {
     pub fn read(request: &BackendRequest<'_>) -> Result<Call, BackendResponse> {
         let format = format_of(&request.media_type());
         let refuse = |why: &str| fault(format, Blame::Client, None, why);
-        let document = Document::parse(request.body.to_vec(), &ParseOptions::default())
+        let options = ParseOptions { charset: request.charset(), ..ParseOptions::default() };
+        let document = Document::parse(request.body.to_vec(), &options)
             .map_err(|error| refuse(&format!("the request cannot be read: {error}")))?;
         let root =
             document.document_element().ok_or_else(|| refuse("the request has no document element"))?;
