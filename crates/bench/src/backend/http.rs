@@ -9,6 +9,9 @@ use transport::{ConnectionInfo, Handler, Request, Response};
 /// The largest request body, in bytes, that a service reads; beyond: 413. Echoes have no limit.
 const LARGEST: u64 = 64 << 20;
 
+/// An echo begins when the request is complete or this many bytes of it are here.
+const HELD: usize = 16 << 20;
+
 /// Serves the services of its modes.
 #[derive(Clone, Debug)]
 pub struct Backend {
@@ -50,9 +53,16 @@ impl Handler for Backend {
         if !self.delay.is_zero() {
             tokio::time::sleep(self.delay).await;
         }
-        let Request { head, body } = request;
+        let Request { head, mut body } = request;
         if !Service::at(&head.target).is_some_and(Service::needs_body) {
-            // the body goes back as it comes, or is not wanted at all
+            // the body goes back as it is, but not before it is here: many clients cannot read while they write
+            while body.buffered().len() < HELD {
+                match body.more().await {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(error) => return unreadable(&error),
+                }
+            }
             return respond(self.answer(&head, &[]), body);
         }
         match body.collect(LARGEST).await {

@@ -140,7 +140,7 @@ impl Service {
         }
     }
 
-    /// Whether the answer depends on the body. Otherwise the body may be streamed back as it comes.
+    /// Whether the answer depends on the body.
     pub fn needs_body(self) -> bool {
         self != Service::Echo
     }
