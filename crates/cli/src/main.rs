@@ -27,6 +27,7 @@ enum Verb {
     Xpath(verbs::xpath::Args),
     Xml(verbs::xml::Args),
     Bench(verbs::bench::Args),
+    Jsonpath(verbs::jsonpath::Args),
 }
 
 fn main() -> ExitCode {
@@ -40,5 +41,6 @@ fn main() -> ExitCode {
         Verb::Xpath(args) => verbs::xpath::run(args),
         Verb::Xml(args) => verbs::xml::run(args),
         Verb::Bench(args) => verbs::bench::run(args),
+        Verb::Jsonpath(args) => verbs::jsonpath::run(args),
     }
 }

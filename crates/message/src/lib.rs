@@ -3,6 +3,7 @@
 mod body;
 mod head;
 mod headers;
+pub mod jsonpath;
 
 pub use body::{Body, BodyError, BodyStream};
 pub use head::{Method, RequestHead, ResponseHead, Version, reason_phrase};

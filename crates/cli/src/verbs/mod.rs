@@ -4,6 +4,7 @@ pub mod bench;
 pub mod check;
 pub mod demo;
 pub mod explain;
+pub mod jsonpath;
 pub mod run;
 pub mod xml;
 pub mod xpath;
