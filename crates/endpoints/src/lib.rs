@@ -1,1 +1,2 @@
 //! One file per kind of endpoint, and their state machine
+pub mod uri_template;
