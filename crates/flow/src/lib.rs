@@ -1,1 +1,2 @@
 //! Compiles the model into an immutable plan and runs it
+pub mod resource;
