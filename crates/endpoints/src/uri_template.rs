@@ -598,4 +598,25 @@ mod tests {
             assert_eq!(join_postfix(address, postfix), expected, "{address} {postfix}");
         }
     }
+
+    /// Every template and URL one edit away from a good one expands or is refused.
+    #[test]
+    fn edited_texts() {
+        let pieces = ["", "{", "}", "/", "*", "?", "%", "%4", "é", ",", "+", "#", ":", "[", "]", "@", "\0"];
+        for seed in
+            ["http://h:1/{uri.var.uml:2}{?query.param.q,uri.var.enc*}", "legacy-encoding:{uri.var.url}%41é"]
+        {
+            for (at, c) in seed.char_indices() {
+                for piece in pieces {
+                    let text = format!("{}{piece}{}", &seed[..at], &seed[at + c.len_utf8()..]);
+                    if let Ok(template) = UriTemplate::compile(&text) {
+                        let uri = template.expand(&mut value);
+                        assert!(is_uri(&uri) || uri == template.raw(), "{text}");
+                    }
+                    drop(parse_url(&text));
+                    drop(join_postfix(&text, seed));
+                }
+            }
+        }
+    }
 }

@@ -203,3 +203,32 @@ fn filters() {
     assert_eq!(choose(&secure, &request("GET", "/a")), Choice::BadRequest);
     assert_eq!(index(&choose(&secure, &RequestFacts { secure: true, ..request("GET", "/a") })), Some(0));
 }
+
+/// Every template and path one edit away from a good one is matched or refused.
+#[test]
+fn edited_templates() {
+    let pieces = ["", "{", "}", "/", "*", "?", "%", "%4", "é", ",", "+", "#", ":", "\0"];
+    let edits = |seed: &str| {
+        let mut out = Vec::new();
+        for (at, c) in seed.char_indices() {
+            for piece in pieces {
+                out.push(format!("{}{piece}{}", &seed[..at], &seed[at..]));
+                out.push(format!("{}{piece}{}", &seed[..at], &seed[at + c.len_utf8()..]));
+            }
+        }
+        out
+    };
+    let paths = edits("/a/é%20b/c,d.json?x=1");
+    for text in edits("/{a}/{b:3}/{+c,d}{.e}{/f}?x={y}*") {
+        if let Ok(template) = ResourceTemplate::compile(&text) {
+            for path in &paths {
+                let _ = template.matches(path);
+            }
+        }
+        if let Ok(mapping) = UrlMapping::compile(&text) {
+            for path in &paths {
+                let _ = mapping.matches(path);
+            }
+        }
+    }
+}

@@ -32,6 +32,9 @@ impl Node<'_> {
     }
 }
 
+/// How many visits compiling a pattern while running counts as.
+const PATTERN_COST: u64 = 5_000;
+
 /// One run of a path.
 pub(super) struct Run {
     dialect: Dialect,
@@ -324,6 +327,8 @@ impl Run {
                 }
                 let source = self.operand(pattern, root, current)?;
                 let Some(Value::String(source)) = source.as_deref() else { return Ok(false) };
+                // A pattern out of the document is compiled each time: it costs like many visits.
+                self.visits.set(self.visits.get().saturating_add(PATTERN_COST));
                 Ok(Pattern::iregexp(source, *whole).is_ok_and(|pattern| pattern.is_match(text)))
             }
             Expr::Compare(Operand::Pattern(pattern), Operator::Matches, text)

@@ -199,3 +199,36 @@ fn work_is_limited() {
     let path = JsonPath::compile("$..*..*..*..*..*..*", Dialect::Rfc9535).expect("valid path");
     assert!(matches!(path.select(&root).failure, Some(Failure::Limit(_))));
 }
+
+/// Every text one edit away from a path compiles or is refused, with a span inside of it, and runs.
+#[test]
+fn edited_paths() {
+    let root = store();
+    let pieces = [
+        "", "[", "]", "(", ")", "'", "\"", "\\", "..", "*", "?", "@", "$", "!", "/", "-", ":", ",", "9", " ",
+        "é", "\0", "&&", "=~",
+    ];
+    for seed in [
+        "$.store.book[?(@.price > 10 && !@.isbn)].title",
+        "$..book[?(@.author =~ /.*R/i)]['a', 'title'][-1:2]",
+        "$.concat($.limit, \"-\", @.nums.sum())",
+        "$..[?match(@.author, 'J.*') || length(@.tags) == 2][0, 'a', ::-1]",
+        "$[?(@.tags subsetof ['war', {\"a\": 1.5e3}])]",
+    ] {
+        for (at, c) in seed.char_indices() {
+            for piece in pieces {
+                for skipped in [0, c.len_utf8()] {
+                    let text = format!("{}{piece}{}", &seed[..at], &seed[at + skipped..]);
+                    for dialect in [Dialect::Jayway, Dialect::Rfc9535] {
+                        match JsonPath::compile(&text, dialect) {
+                            Ok(path) => drop(path.select_with_paths(&root)),
+                            Err(error) => {
+                                assert!(text.get(error.span.clone()).is_some(), "{text}: {:?}", error.span)
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
