@@ -1,0 +1,641 @@
+//! Top-level elements (XSLT 1.0 section 2.2): first every name becomes known, then everything is compiled.
+
+use super::{Compiler, Declaration, XSLT, is_space};
+use crate::expr::{Expr, namespace_of};
+use crate::format_number::DecimalFormat;
+use crate::functions::EXSLT_FUNCTIONS;
+use crate::model::{AttributeSet, Binding, Function, Global, Key, Place, SetPart, SpaceRule, SpaceTest, Template};
+use crate::names::Name;
+use crate::output::OutputMethod;
+use crate::pattern::{Rule, Rules};
+use std::collections::HashMap;
+use xml::{NodeId, NodeKind};
+
+impl Compiler<'_> {
+    pub(super) fn declare(&mut self) {
+        let declarations = std::mem::take(&mut self.declarations);
+        self.plan.modes.push(Rules::default());
+        self.register(&declarations);
+        if !self.errors.is_empty() {
+            return;
+        }
+        // Reserved: globals are filled in by the index they were registered with.
+        let mut globals: Vec<Option<Global>> = (0..self.globals.len()).map(|_| None).collect();
+        let mut global_precedence: HashMap<Name, u32> = HashMap::new();
+        let mut references: Vec<(usize, Vec<usize>)> = Vec::new();
+        for (order, declaration) in declarations.iter().enumerate() {
+            self.at(declaration);
+            let doc = &declaration.module.doc;
+            let node = declaration.node;
+            match (doc.namespace(node), doc.local(node)) {
+                (XSLT, "template") => self.template(node, order as u32),
+                (XSLT, local @ ("variable" | "param")) => {
+                    let Some(global) = self.global(node, local == "param") else { continue };
+                    // Declarations come in ascending precedence: the last one counts.
+                    global_precedence.insert(global.name, declaration.precedence);
+                    if let Some(at) = self.globals.get(&global.name).copied() {
+                        references.retain(|(known, _)| *known != at);
+                        references.push((at, self.library_references(node)));
+                        globals[at] = Some(global);
+                    }
+                }
+                (XSLT, "key") => self.key(node),
+                (XSLT, "attribute-set") => self.attribute_set(node),
+                (EXSLT_FUNCTIONS, "function") => self.function(node),
+                (XSLT, "stylesheet" | "transform") => {}
+                (XSLT, _) => {}
+                _ if node == declaration.module.root => self.simplified(node, order as u32),
+                _ => {}
+            }
+        }
+        self.plan.globals = globals.into_iter().flatten().collect();
+        self.check_cycles(&references, &declarations);
+        self.check_sets();
+        let names = self.plan.names.len();
+        for mode in &mut self.plan.modes {
+            mode.build(names);
+        }
+    }
+
+    fn at(&mut self, declaration: &Declaration) {
+        self.module = declaration.module.clone();
+        self.precedence = declaration.precedence;
+        self.imports_from = declaration.imports_from;
+        self.forwards = self.is_forwards(declaration.node);
+        self.locals.clear();
+        self.slots = 0;
+        self.depth = 0;
+        self.in_function = false;
+    }
+
+    /// The first pass: names, and everything that has no expressions in it.
+    fn register(&mut self, declarations: &[Declaration]) {
+        let mut templates = 0;
+        let mut precedence_of: HashMap<(&str, Name), u32> = HashMap::new();
+        let mut space: Vec<(u32, i32, SpaceRule)> = Vec::new();
+        let mut formats: HashMap<Name, (DecimalFormat, u32)> = HashMap::new();
+        for declaration in declarations {
+            self.at(declaration);
+            let doc = &declaration.module.doc;
+            let node = declaration.node;
+            let mut unique = |compiler: &mut Self, kind: &'static str, name: Name| {
+                if precedence_of.insert((kind, name), declaration.precedence) == Some(declaration.precedence) {
+                    let shown = compiler.symbols.show(name);
+                    compiler.error(node, format!("there are two {kind}s with the name \"{shown}\""));
+                }
+            };
+            match (doc.namespace(node), doc.local(node)) {
+                (XSLT, "template") => {
+                    if let Some(name) = self.symbol_attribute(node, "name") {
+                        unique(self, "template", name);
+                        self.named.insert(name, templates);
+                    }
+                    templates += 1;
+                }
+                (XSLT, "variable" | "param") => {
+                    if let Some(name) = self.symbol_attribute(node, "name") {
+                        unique(self, "global variable", name);
+                        let next = self.globals.len();
+                        self.globals.entry(name).or_insert(next);
+                    }
+                }
+                (XSLT, "key") => {
+                    self.symbol_attribute(node, "name");
+                }
+                (XSLT, "attribute-set") => {
+                    if let Some(name) = self.symbol_attribute(node, "name") {
+                        let next = self.sets.len();
+                        self.sets.entry(name).or_insert(next);
+                        if next == self.plan.sets.len() {
+                            self.plan.sets.push(AttributeSet { name, parts: Vec::new() });
+                        }
+                    }
+                }
+                (XSLT, "output") => self.output(node),
+                (XSLT, "decimal-format") => self.decimal_format(node, &mut formats),
+                (XSLT, local @ ("strip-space" | "preserve-space")) => {
+                    self.attributes(node, &["elements"], &["elements"]);
+                    self.empty(node);
+                    let list = self.attribute(node, "elements").unwrap_or_default();
+                    for test in list.split_ascii_whitespace() {
+                        if let Some((priority, test)) = self.space_test(node, test) {
+                            let rule = SpaceRule { test, strip: local == "strip-space" };
+                            space.push((declaration.precedence, priority, rule));
+                        }
+                    }
+                }
+                (XSLT, "namespace-alias") => self.namespace_alias(node),
+                (EXSLT_FUNCTIONS, "function") => {
+                    if let Some(name) = self.symbol_attribute(node, "name") {
+                        unique(self, "function", name);
+                        if self.symbols.get(name).0.is_empty() {
+                            self.error(node, "the name of a function needs a prefix".into());
+                        }
+                        let next = self.functions.len() as u32;
+                        self.functions.entry(name).or_insert(next);
+                    }
+                }
+                (XSLT, "import") => self.error(node, "xsl:import must come first".into()),
+                (XSLT, local) if node != declaration.module.root => {
+                    if !self.forwards || super::instructions::is_instruction(local) {
+                        self.error(node, format!("xsl:{local} is not allowed at the top level"));
+                    }
+                }
+                ("", local) if node != declaration.module.root => {
+                    self.error(node, format!("\"{local}\" is not allowed at the top level: it is in no namespace"));
+                }
+                _ if node == declaration.module.root => templates += 1,
+                _ => {}
+            }
+        }
+        // Highest precedence first, then priority, then the last in the stylesheet.
+        space.reverse();
+        space.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.cmp(&a.1)));
+        self.plan.space = space.into_iter().map(|(_, _, rule)| rule).collect();
+        let default = self.symbols.find("", "");
+        for (name, (format, _)) in formats {
+            if Some(name) == default {
+                self.plan.default_format = format;
+            } else {
+                self.plan.formats.insert(name, format);
+            }
+        }
+    }
+
+    fn space_test(&mut self, node: NodeId, test: &str) -> Option<(i32, SpaceTest)> {
+        if test == "*" {
+            return Some((0, SpaceTest::Any));
+        }
+        if let Some(prefix) = test.strip_suffix(":*") {
+            let module = self.module.clone();
+            return match namespace_of(&module.doc, node, prefix) {
+                Some(uri) => Some((1, SpaceTest::Namespace(uri.to_owned()))),
+                None => {
+                    self.error(node, format!("the prefix \"{prefix}\" is not declared"));
+                    None
+                }
+            };
+        }
+        self.expand(node, test).map(|(namespace, local)| (2, SpaceTest::Name(namespace, local)))
+    }
+
+    fn namespace_alias(&mut self, node: NodeId) {
+        self.attributes(node, &["stylesheet-prefix", "result-prefix"], &["stylesheet-prefix", "result-prefix"]);
+        self.empty(node);
+        let module = self.module.clone();
+        let mut side = |compiler: &mut Self, name: &str| -> Option<(String, String)> {
+            let value = compiler.attribute(node, name)?;
+            let prefix = if value == "#default" { "" } else { value.as_str() };
+            match namespace_of(&module.doc, node, prefix) {
+                Some(uri) => Some((prefix.to_owned(), uri.to_owned())),
+                None if prefix.is_empty() => Some((String::new(), String::new())),
+                None => {
+                    compiler.error(node, format!("the prefix \"{prefix}\" is not declared"));
+                    None
+                }
+            }
+        };
+        if let (Some((_, from)), Some((prefix, to))) =
+            (side(self, "stylesheet-prefix"), side(self, "result-prefix"))
+        {
+            self.aliases.insert(from, (to, prefix, self.precedence));
+        }
+    }
+
+    fn output(&mut self, node: NodeId) {
+        self.attributes(
+            node,
+            &[
+                "method",
+                "version",
+                "encoding",
+                "omit-xml-declaration",
+                "standalone",
+                "doctype-public",
+                "doctype-system",
+                "cdata-section-elements",
+                "indent",
+                "media-type",
+            ],
+            &[],
+        );
+        self.empty(node);
+        if let Some(method) = self.attribute(node, "method") {
+            match method.trim() {
+                "xml" | "xhtml" => self.plan.output.method = Some(OutputMethod::Xml),
+                "html" => self.plan.output.method = Some(OutputMethod::Html),
+                "text" => self.plan.output.method = Some(OutputMethod::Text),
+                other if other.contains(':') => {
+                    self.expand(node, other);
+                }
+                other => {
+                    if !self.forwards {
+                        self.error(node, format!("there is no output method \"{other}\""));
+                    }
+                }
+            }
+        }
+        let set = |to: &mut Option<String>, value: Option<String>| {
+            if value.is_some() {
+                *to = value;
+            }
+        };
+        set(&mut self.plan.output.version, self.module.doc.attribute(node, "", "version").map(str::to_owned));
+        set(&mut self.plan.output.encoding, self.module.doc.attribute(node, "", "encoding").map(str::to_owned));
+        let public = self.attribute(node, "doctype-public");
+        set(&mut self.plan.output.doctype_public, public);
+        let system = self.attribute(node, "doctype-system");
+        set(&mut self.plan.output.doctype_system, system);
+        let media_type = self.attribute(node, "media-type");
+        set(&mut self.plan.output.media_type, media_type);
+        if let Some(omit) = self.yes_no(node, "omit-xml-declaration") {
+            self.plan.output.omit_xml_declaration = Some(omit);
+        }
+        if let Some(standalone) = self.yes_no(node, "standalone") {
+            self.plan.output.standalone = Some(standalone);
+        }
+        if let Some(indent) = self.yes_no(node, "indent") {
+            self.plan.output.indent = Some(indent);
+        }
+        let names = self.attribute(node, "cdata-section-elements").unwrap_or_default();
+        for name in names.split_ascii_whitespace() {
+            if let Some((mut namespace, local)) = self.expand(node, name) {
+                // Element names: the default namespace applies.
+                if !name.contains(':') {
+                    let module = self.module.clone();
+                    namespace = namespace_of(&module.doc, node, "").unwrap_or("").to_owned();
+                }
+                let name = (namespace, local);
+                if !self.plan.output.cdata_section_elements.contains(&name) {
+                    self.plan.output.cdata_section_elements.push(name);
+                }
+            }
+        }
+    }
+
+    fn decimal_format(&mut self, node: NodeId, formats: &mut HashMap<Name, (DecimalFormat, u32)>) {
+        const CHARACTERS: [&str; 8] = [
+            "decimal-separator",
+            "grouping-separator",
+            "minus-sign",
+            "percent",
+            "per-mille",
+            "zero-digit",
+            "digit",
+            "pattern-separator",
+        ];
+        let mut allowed = vec!["name", "infinity", "NaN"];
+        allowed.extend(CHARACTERS);
+        self.attributes(node, &allowed, &[]);
+        self.empty(node);
+        let name = match self.attribute(node, "name") {
+            Some(name) => match self.symbol(node, &name) {
+                Some(name) => name,
+                None => return,
+            },
+            None => self.symbols.intern("", ""),
+        };
+        let mut format = DecimalFormat::default();
+        for attribute in CHARACTERS {
+            let Some(value) = self.attribute(node, attribute) else { continue };
+            let mut chars = value.chars();
+            let (Some(character), None) = (chars.next(), chars.next()) else {
+                self.error(node, format!("{attribute} must be one character"));
+                continue;
+            };
+            *match attribute {
+                "decimal-separator" => &mut format.decimal_separator,
+                "grouping-separator" => &mut format.grouping_separator,
+                "minus-sign" => &mut format.minus_sign,
+                "percent" => &mut format.percent,
+                "per-mille" => &mut format.per_mille,
+                "zero-digit" => &mut format.zero_digit,
+                "digit" => &mut format.digit,
+                _ => &mut format.pattern_separator,
+            } = character;
+        }
+        if let Some(infinity) = self.attribute(node, "infinity") {
+            format.infinity = infinity;
+        }
+        if let Some(nan) = self.attribute(node, "NaN") {
+            format.nan = nan;
+        }
+        // The characters with a role in the picture must differ.
+        let roles = [
+            format.decimal_separator,
+            format.grouping_separator,
+            format.percent,
+            format.per_mille,
+            format.zero_digit,
+            format.digit,
+            format.pattern_separator,
+        ];
+        if (1..roles.len()).any(|at| roles[..at].contains(&roles[at])) && !self.forwards {
+            self.error(node, "two characters of the decimal format are the same".into());
+        }
+        if let Some((known, precedence)) = formats.get(&name)
+            && *precedence == self.precedence
+            && *known != format
+        {
+            self.error(node, "this decimal format is declared twice, differently".into());
+        }
+        formats.insert(name, (format, self.precedence));
+    }
+
+    // The second pass.
+
+    fn template(&mut self, node: NodeId, order: u32) {
+        self.attributes(node, &["match", "name", "priority", "mode"], &[]);
+        let module = self.module.clone();
+        let doc = &module.doc;
+        let has_match = doc.attribute(node, "", "match").is_some();
+        if !has_match && doc.attribute(node, "", "name").is_none() {
+            self.error(node, "xsl:template needs a match or a name attribute".into());
+        }
+        if !has_match {
+            for name in ["mode", "priority"] {
+                if doc.attribute(node, "", name).is_some() && !(self.forwards && name == "priority") {
+                    self.error(node, format!("xsl:template has a {name} attribute but no match attribute"));
+                }
+            }
+        }
+        let priority = doc.attribute(node, "", "priority").and_then(|text| {
+            let number = text.trim().parse::<f64>().ok().filter(|p| p.is_finite());
+            if number.is_none() {
+                self.error(node, format!("priority=\"{text}\" is not a number"));
+            }
+            number
+        });
+        let mode = match doc.attribute(node, "", "mode") {
+            Some(mode) => {
+                let mode = mode.to_owned();
+                self.mode(node, &mode)
+            }
+            None => 0,
+        };
+        let pattern = self.pattern_attribute(node, "match", true, false);
+        let name = self.symbol_attribute(node, "name");
+        let template = self.plan.templates.len();
+        let (parameters, body) = self.parameterised(node);
+        self.plan.templates.push(Template {
+            body,
+            parameters,
+            slots: self.slots,
+            precedence: self.precedence,
+            imports_from: self.imports_from,
+            place: self.place(node),
+            name,
+        });
+        for alternative in pattern.map(|p| p.alternatives).unwrap_or_default() {
+            let rule = Rule {
+                plain: alternative.is_plain(),
+                priority: priority.unwrap_or_else(|| alternative.priority()),
+                alternative,
+                template,
+                precedence: self.precedence,
+                order,
+            };
+            self.plan.modes[mode].rules.push(rule);
+        }
+    }
+
+    /// A literal result element as stylesheet (section 2.3).
+    fn simplified(&mut self, node: NodeId, order: u32) {
+        let template = self.plan.templates.len();
+        let body = self.single(node);
+        self.plan.templates.push(Template {
+            body,
+            parameters: Box::default(),
+            slots: self.slots,
+            precedence: self.precedence,
+            imports_from: self.imports_from,
+            place: self.place(node),
+            name: None,
+        });
+        let alternative =
+            crate::pattern::Alternative { steps: Box::default(), anchor: crate::pattern::Anchor::Root };
+        self.plan.modes[0].rules.push(Rule {
+            plain: true,
+            priority: alternative.priority(),
+            alternative,
+            template,
+            precedence: self.precedence,
+            order,
+        });
+    }
+
+    /// The number of a mode.
+    pub(super) fn mode(&mut self, node: NodeId, name: &str) -> usize {
+        let Some(name) = self.symbol(node, name) else { return 0 };
+        if let Some(mode) = self.modes.get(&name) {
+            return *mode;
+        }
+        let mode = self.plan.modes.len();
+        self.plan.modes.push(Rules::default());
+        self.modes.insert(name, mode);
+        mode
+    }
+
+    fn global(&mut self, node: NodeId, is_parameter: bool) -> Option<Global> {
+        self.attributes(node, &["name", "select"], &["name"]);
+        let name = self.symbol_attribute(node, "name")?;
+        let value = self.binding(node);
+        Some(Global { name, is_parameter, value, slots: self.slots, place: self.place(node) })
+    }
+
+    fn key(&mut self, node: NodeId) {
+        self.attributes(node, &["name", "match", "use"], &["name", "match", "use"]);
+        self.empty(node);
+        let Some(name) = self.symbol_attribute(node, "name") else { return };
+        let pattern = self.pattern_attribute(node, "match", true, true);
+        let source = self.attribute(node, "use").unwrap_or_default();
+        let module = self.module.clone();
+        let scope = crate::expr::ElementScope { doc: &module.doc, node };
+        let library = crate::expr::Library { variables: false, keys: false, ..self.library() };
+        let value = match Expr::compile(&source, &scope, &library, &self.pool) {
+            Ok(value) => value,
+            Err(message) => {
+                self.error(node, message);
+                return;
+            }
+        };
+        if let Some(pattern) = pattern {
+            let place = self.place(node);
+            self.plan.keys.entry(name).or_default().push(Key { pattern, value, place });
+        }
+    }
+
+    fn attribute_set(&mut self, node: NodeId) {
+        self.attributes(node, &["name", "use-attribute-sets"], &["name"]);
+        let module = self.module.clone();
+        let doc = &module.doc;
+        for child in doc.children(node) {
+            let fine = match doc.kind(child) {
+                NodeKind::Element => doc.is_element(child, XSLT, "attribute"),
+                NodeKind::Text => is_space(doc.text(child)),
+                _ => true,
+            };
+            if !fine && !self.forwards {
+                self.error(child, "only xsl:attribute is allowed in xsl:attribute-set".into());
+            }
+        }
+        let Some(set) = self.symbol_attribute(node, "name").and_then(|name| self.sets.get(&name).copied()) else {
+            return;
+        };
+        let uses = self.uses(node, "");
+        let body = self.body(node);
+        let part = SetPart { uses, body, slots: self.slots, place: self.place(node) };
+        self.plan.sets[set].parts.push(part);
+    }
+
+    /// The sets named in `use-attribute-sets` (in XSLT's namespace at literal result elements).
+    pub(super) fn uses(&mut self, node: NodeId, namespace: &str) -> Box<[usize]> {
+        let list = self.module.doc.attribute(node, namespace, "use-attribute-sets").unwrap_or("").to_owned();
+        let mut uses = Vec::new();
+        for name in list.split_ascii_whitespace() {
+            let Some(symbol) = self.symbol(node, name) else { continue };
+            match self.sets.get(&symbol) {
+                Some(set) => uses.push(*set),
+                None => self.error(node, format!("there is no attribute set \"{name}\"")),
+            }
+        }
+        uses.into()
+    }
+
+    fn function(&mut self, node: NodeId) {
+        self.attributes(node, &["name"], &["name"]);
+        let Some(name) = self.symbol_attribute(node, "name") else { return };
+        self.in_function = true;
+        let (parameters, body) = self.parameterised(node);
+        self.in_function = false;
+        let function = Function {
+            name,
+            parameters,
+            slots: self.slots,
+            body,
+            place: self.place(node),
+            precedence: self.precedence,
+        };
+        self.plan.functions.insert(name, function);
+    }
+
+    /// The global variables that the definition at `node` mentions, in its select attribute or anywhere in its body.
+    fn library_references(&self, node: NodeId) -> Vec<usize> {
+        let doc = &self.module.doc;
+        let mut found = Vec::new();
+        let mut visit = |text: &str, element: NodeId| {
+            for (at, _) in text.match_indices('$') {
+                let name: &str = text[at + 1..].trim_start();
+                let end = name
+                    .find(|c: char| !(xml::is_name_char(c) || c == ':'))
+                    .unwrap_or(name.len());
+                let (prefix, local) = name[..end].split_once(':').unwrap_or(("", &name[..end]));
+                let namespace =
+                    if prefix.is_empty() { "" } else { namespace_of(doc, element, prefix).unwrap_or("") };
+                if let Some(symbol) = self.symbols.find(namespace, local)
+                    && let Some(global) = self.globals.get(&symbol)
+                {
+                    found.push(*global);
+                }
+            }
+        };
+        if let Some(select) = doc.attribute(node, "", "select") {
+            visit(select, node);
+        }
+        for element in doc.descendants(node).filter(|n| doc.kind(*n) == NodeKind::Element) {
+            // A local variable of the same name hides the global one: then nothing can be said.
+            if doc.namespace(element) == XSLT && matches!(doc.local(element), "variable" | "param") {
+                return Vec::new();
+            }
+            for attribute in doc.attributes(element) {
+                let text = doc.text(attribute);
+                let is_expression = doc.namespace(element) == XSLT
+                    && matches!(doc.local(attribute), "select" | "test" | "value" | "use");
+                if is_expression || text.contains('{') {
+                    visit(text, element);
+                }
+            }
+        }
+        found
+    }
+
+    /// A global variable may not need itself (section 11.4).
+    fn check_cycles(&mut self, references: &[(usize, Vec<usize>)], declarations: &[Declaration]) {
+        let edges: HashMap<usize, &Vec<usize>> = references.iter().map(|(from, to)| (*from, to)).collect();
+        for (start, _) in references {
+            let mut open = vec![*start];
+            let mut seen = Vec::new();
+            while let Some(at) = open.pop() {
+                for next in edges.get(&at).into_iter().flat_map(|list| list.iter()) {
+                    if next == start {
+                        let Some(global) = self.plan.globals.get(*start) else { return };
+                        let place = global.place;
+                        let name = self.symbols.show(global.name);
+                        let uri = self.plan.modules.get(place.module as usize).cloned().unwrap_or_default();
+                        self.errors.push(crate::XsltError {
+                            message: format!("the variable ${name} needs its own value"),
+                            uri,
+                            line: place.line,
+                            column: place.column,
+                        });
+                        let _ = declarations;
+                        return;
+                    }
+                    if !seen.contains(next) {
+                        seen.push(*next);
+                        open.push(*next);
+                    }
+                }
+            }
+        }
+    }
+
+    /// An attribute set may not use itself (section 7.1.4).
+    fn check_sets(&mut self) {
+        for start in 0..self.plan.sets.len() {
+            let mut open = vec![start];
+            let mut seen = Vec::new();
+            while let Some(at) = open.pop() {
+                for next in self.plan.sets[at].parts.iter().flat_map(|p| p.uses.iter()) {
+                    if *next == start {
+                        let name = self.symbols.show(self.plan.sets[start].name);
+                        let place = self.plan.sets[start].parts.first().map_or(Place::default(), |p| p.place);
+                        let uri = self.plan.modules.get(place.module as usize).cloned().unwrap_or_default();
+                        self.errors.push(crate::XsltError {
+                            message: format!("the attribute set \"{name}\" uses itself"),
+                            uri,
+                            line: place.line,
+                            column: place.column,
+                        });
+                        return;
+                    }
+                    if !seen.contains(next) {
+                        seen.push(*next);
+                        open.push(*next);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The value of a variable, parameter or argument element.
+    pub(super) fn binding(&mut self, node: NodeId) -> Binding {
+        let module = self.module.clone();
+        let doc = &module.doc;
+        let has_content = doc.children(node).any(|n| match doc.kind(n) {
+            NodeKind::Element => true,
+            NodeKind::Text => !is_space(doc.text(n)) || self.keeps_space(node),
+            _ => false,
+        });
+        if let Some(select) = self.expression_attribute(node, "select") {
+            if has_content && !self.forwards {
+                self.error(node, format!("{} has both a select attribute and content", doc.qname(node)));
+            }
+            return Binding::Select(select);
+        }
+        if !has_content {
+            return Binding::Empty;
+        }
+        Binding::Body(self.body(node))
+    }
+}

@@ -1,0 +1,607 @@
+//! Template bodies: instructions (XSLT 1.0 sections 7 to 13) and literal result elements.
+
+use super::{Compiler, XSLT, is_space};
+use crate::expr::{namespace_of, scope_of};
+use crate::functions::EXSLT_FUNCTIONS;
+use crate::model::{
+    Argument, Avt, Body, Instruction, Level, Literal, LiteralAttribute, Number, Op, Scope, Sort,
+};
+use crate::names::Name;
+use xml::{NodeId, NodeKind};
+
+/// The instructions of XSLT 1.0.
+const INSTRUCTIONS: [&str; 18] = [
+    "apply-imports",
+    "apply-templates",
+    "attribute",
+    "call-template",
+    "choose",
+    "comment",
+    "copy",
+    "copy-of",
+    "element",
+    "fallback",
+    "for-each",
+    "if",
+    "message",
+    "number",
+    "processing-instruction",
+    "text",
+    "value-of",
+    "variable",
+];
+
+/// Other elements of XSLT 1.0: they have their places, none of which is in a template body.
+const OTHERS: [&str; 16] = [
+    "attribute-set",
+    "decimal-format",
+    "import",
+    "include",
+    "key",
+    "namespace-alias",
+    "otherwise",
+    "output",
+    "preserve-space",
+    "sort",
+    "strip-space",
+    "stylesheet",
+    "template",
+    "transform",
+    "when",
+    "with-param",
+];
+
+/// Whether XSLT 1.0 has an instruction of that name (but no top-level element).
+pub(crate) fn is_instruction(local: &str) -> bool {
+    local != "variable" && INSTRUCTIONS.contains(&local) || matches!(local, "sort" | "when" | "otherwise" | "with-param")
+}
+
+/// For `element-available()`.
+pub(crate) fn is_available(local: &str) -> bool {
+    INSTRUCTIONS.contains(&local)
+}
+
+impl Compiler<'_> {
+    /// The content of `node` as instructions; variables in it end with it.
+    pub(super) fn body(&mut self, node: NodeId) -> Body {
+        self.body_except(node, &[])
+    }
+
+    /// The same without the child elements of XSLT named in `skip` (which were read apart).
+    fn body_except(&mut self, node: NodeId, skip: &[&str]) -> Body {
+        let module = self.module.clone();
+        let doc = &module.doc;
+        let visible = self.locals.len();
+        let mut body = Vec::new();
+        let children: Vec<NodeId> = doc.children(node).collect();
+        for child in children {
+            match doc.kind(child) {
+                NodeKind::Text => {
+                    let text = doc.text(child);
+                    if !is_space(text) || self.keeps_space(node) {
+                        let op = Op::Text { text: text.into(), raw: false };
+                        body.push(Instruction { op, place: self.place(child) });
+                    }
+                }
+                NodeKind::Element => {
+                    if doc.namespace(child) == XSLT && skip.contains(&doc.local(child)) {
+                        continue;
+                    }
+                    self.element(child, &mut body);
+                }
+                _ => {}
+            }
+        }
+        self.locals.truncate(visible);
+        body.into()
+    }
+
+    /// `node` itself as a body: a simplified stylesheet.
+    pub(super) fn single(&mut self, node: NodeId) -> Body {
+        let mut body = Vec::new();
+        self.element(node, &mut body);
+        body.into()
+    }
+
+    /// Leading `xsl:param`s, then the rest.
+    pub(super) fn parameterised(&mut self, node: NodeId) -> (Box<[(Name, usize)]>, Body) {
+        let module = self.module.clone();
+        let doc = &module.doc;
+        let mut parameters = Vec::new();
+        let mut body = Vec::new();
+        let mut leading = true;
+        let children: Vec<NodeId> = doc.children(node).collect();
+        for child in children {
+            match doc.kind(child) {
+                NodeKind::Text => {
+                    let text = doc.text(child);
+                    if !is_space(text) || self.keeps_space(node) {
+                        leading &= is_space(text);
+                        let op = Op::Text { text: text.into(), raw: false };
+                        body.push(Instruction { op, place: self.place(child) });
+                    }
+                }
+                NodeKind::Element if doc.is_element(child, XSLT, "param") => {
+                    if !leading && !self.forwards {
+                        self.error(child, "xsl:param must come first".into());
+                    }
+                    self.attributes(child, &["name", "select"], &["name"]);
+                    let Some(name) = self.symbol_attribute(child, "name") else { continue };
+                    let value = self.binding(child);
+                    let slot = self.declare_local(child, name);
+                    parameters.push((name, slot));
+                    body.push(Instruction { op: Op::Param { slot, value }, place: self.place(child) });
+                }
+                NodeKind::Element => {
+                    leading = false;
+                    self.element(child, &mut body);
+                }
+                _ => {}
+            }
+        }
+        (parameters.into(), body.into())
+    }
+
+    fn declare_local(&mut self, node: NodeId, name: Name) -> usize {
+        if self.locals[self.depth..].iter().any(|(known, _)| *known == name) && !self.forwards {
+            let shown = self.symbols.show(name);
+            self.error(node, format!("the variable ${shown} hides another one of this template"));
+        }
+        let slot = self.slots;
+        self.slots += 1;
+        self.locals.push((name, slot));
+        slot
+    }
+
+    /// Whether white space directly in `node` is significant.
+    pub(super) fn keeps_space(&self, node: NodeId) -> bool {
+        let doc = &self.module.doc;
+        if doc.is_element(node, XSLT, "text") {
+            return true;
+        }
+        let mut at = Some(node);
+        while let Some(element) = at {
+            match doc.attribute(element, xml::XML_NS, "space") {
+                Some("preserve") => return true,
+                Some("default") => return false,
+                _ => {}
+            }
+            at = doc.parent(element);
+        }
+        false
+    }
+
+    fn element(&mut self, node: NodeId, body: &mut Vec<Instruction>) {
+        let module = self.module.clone();
+        let doc = &module.doc;
+        let place = self.place(node);
+        let op = match doc.namespace(node) {
+            XSLT => self.instruction(node),
+            EXSLT_FUNCTIONS if doc.local(node) == "result" && self.in_function => {
+                Some(Op::Result { value: self.binding(node) })
+            }
+            namespace => {
+                let forwards = self.forwards;
+                if doc.attribute(node, XSLT, "version").is_some() {
+                    self.forwards = self.is_forwards(node);
+                }
+                let op = if !namespace.is_empty() && self.excluded(node, true).iter().any(|uri| uri == namespace) {
+                    Some(self.unknown(node))
+                } else {
+                    Some(self.literal(node))
+                };
+                self.forwards = forwards;
+                op
+            }
+        };
+        body.extend(op.map(|op| Instruction { op, place }));
+    }
+
+    fn unknown(&mut self, node: NodeId) -> Op {
+        let module = self.module.clone();
+        let doc = &module.doc;
+        let mut fallback: Option<Vec<Instruction>> = None;
+        let children: Vec<NodeId> = doc.children(node).collect();
+        for child in children {
+            if doc.is_element(child, XSLT, "fallback") {
+                let body = self.body(child);
+                fallback.get_or_insert_default().extend(body);
+            }
+        }
+        let message = format!("the instruction {} is not known", doc.qname(node));
+        Op::Unknown { message: message.into(), fallback: fallback.map(Into::into) }
+    }
+
+    fn instruction(&mut self, node: NodeId) -> Option<Op> {
+        let module = self.module.clone();
+        let doc = &module.doc;
+        let op = match doc.local(node) {
+            "text" => {
+                self.attributes(node, &["disable-output-escaping"], &[]);
+                let raw = self.yes_no(node, "disable-output-escaping").unwrap_or(false);
+                let mut text = String::new();
+                for child in doc.children(node) {
+                    match doc.kind(child) {
+                        NodeKind::Text => text.push_str(doc.text(child)),
+                        NodeKind::Element if !self.forwards => {
+                            self.error(child, "xsl:text can hold only text".into());
+                        }
+                        _ => {}
+                    }
+                }
+                if text.is_empty() {
+                    return None;
+                }
+                Op::Text { text: text.into(), raw }
+            }
+            "value-of" => {
+                self.attributes(node, &["select", "disable-output-escaping"], &["select"]);
+                self.empty(node);
+                let raw = self.yes_no(node, "disable-output-escaping").unwrap_or(false);
+                Op::ValueOf { select: self.expression_attribute(node, "select")?, raw }
+            }
+            "copy-of" => {
+                self.attributes(node, &["select"], &["select"]);
+                self.empty(node);
+                Op::CopyOf { select: self.expression_attribute(node, "select")? }
+            }
+            "apply-templates" => {
+                self.attributes(node, &["select", "mode"], &[]);
+                self.only(node, &["sort", "with-param"]);
+                let select = self.expression_attribute(node, "select");
+                let mode = match self.attribute(node, "mode") {
+                    Some(mode) => self.mode(node, &mode),
+                    None => 0,
+                };
+                Op::ApplyTemplates { select, mode, sorts: self.sorts(node), arguments: self.arguments(node) }
+            }
+            "apply-imports" => {
+                self.attributes(node, &[], &[]);
+                self.only(node, if self.forwards { &["with-param"] } else { &[] });
+                Op::ApplyImports { arguments: self.arguments(node) }
+            }
+            "call-template" => {
+                self.attributes(node, &["name"], &["name"]);
+                self.only(node, &["with-param"]);
+                let name = self.symbol_attribute(node, "name")?;
+                let arguments = self.arguments(node);
+                match self.named.get(&name) {
+                    Some(template) => Op::CallTemplate { template: *template, arguments },
+                    None => {
+                        let message = format!("there is no template \"{}\"", self.symbols.show(name));
+                        if !self.forwards {
+                            self.error(node, message.clone());
+                        }
+                        Op::Unknown { message: message.into(), fallback: None }
+                    }
+                }
+            }
+            "for-each" => {
+                self.attributes(node, &["select"], &["select"]);
+                let select = self.expression_attribute(node, "select")?;
+                let sorts = self.sorts(node);
+                self.sorts_first(node);
+                Op::ForEach { select, sorts, body: self.body_except(node, &["sort"]) }
+            }
+            "if" => {
+                self.attributes(node, &["test"], &["test"]);
+                Op::If { test: self.expression_attribute(node, "test")?, body: self.body(node) }
+            }
+            "choose" => self.choose(node),
+            "element" => {
+                self.attributes(node, &["name", "namespace", "use-attribute-sets"], &["name"]);
+                let name = self.avt_attribute(node, "name")?;
+                let namespace = self.avt_attribute(node, "namespace");
+                self.check_fixed_name(node, &name, namespace.is_some());
+                let scope = self.scope(node);
+                let sets = self.uses(node, "");
+                Op::Element { name, namespace, scope, sets, body: self.body(node) }
+            }
+            "attribute" => {
+                self.attributes(node, &["name", "namespace"], &["name"]);
+                let name = self.avt_attribute(node, "name")?;
+                let namespace = self.avt_attribute(node, "namespace");
+                self.check_fixed_name(node, &name, namespace.is_some());
+                Op::Attribute { name, namespace, scope: self.scope(node), body: self.body(node) }
+            }
+            "comment" => {
+                self.attributes(node, &[], &[]);
+                Op::Comment { body: self.body(node) }
+            }
+            "processing-instruction" => {
+                self.attributes(node, &["name"], &["name"]);
+                let name = self.avt_attribute(node, "name")?;
+                if let Avt::Fixed(name) = &name
+                    && (!xml::is_ncname(name) || name.eq_ignore_ascii_case("xml"))
+                    && !self.forwards
+                {
+                    self.error(node, format!("\"{name}\" cannot be the name of a processing instruction"));
+                }
+                Op::Pi { name, body: self.body(node) }
+            }
+            "copy" => {
+                self.attributes(node, &["use-attribute-sets"], &[]);
+                Op::Copy { sets: self.uses(node, ""), body: self.body(node) }
+            }
+            "number" => self.number(node),
+            "variable" => {
+                self.attributes(node, &["name", "select"], &["name"]);
+                let name = self.symbol_attribute(node, "name")?;
+                let value = self.binding(node);
+                Op::Variable { slot: self.declare_local(node, name), value }
+            }
+            "param" => {
+                self.error(node, "xsl:param is not allowed here: it must come first in a template".into());
+                return None;
+            }
+            "message" => {
+                self.attributes(node, &["terminate"], &[]);
+                let terminate = self.yes_no(node, "terminate").unwrap_or(false);
+                Op::Message { body: self.body(node), terminate }
+            }
+            "fallback" => return None,
+            local => {
+                if !self.forwards || OTHERS.contains(&local) {
+                    self.error(node, format!("xsl:{local} is not allowed here"));
+                }
+                self.unknown(node)
+            }
+        };
+        Some(op)
+    }
+
+    /// Checks that all children are among these XSLT elements.
+    fn only(&mut self, node: NodeId, allowed: &[&str]) {
+        let module = self.module.clone();
+        let doc = &module.doc;
+        for child in doc.children(node) {
+            let fine = match doc.kind(child) {
+                NodeKind::Element => {
+                    doc.namespace(child) == XSLT && (allowed.contains(&doc.local(child)) || doc.local(child) == "fallback")
+                }
+                NodeKind::Text => is_space(doc.text(child)),
+                _ => true,
+            };
+            if !fine && !self.forwards {
+                self.error(child, format!("this is not allowed in {}", doc.qname(node)));
+            }
+        }
+    }
+
+    fn sorts_first(&mut self, node: NodeId) {
+        let module = self.module.clone();
+        let doc = &module.doc;
+        let mut leading = true;
+        for child in doc.children(node) {
+            match doc.kind(child) {
+                NodeKind::Element if doc.is_element(child, XSLT, "sort") => {
+                    if !leading && !self.forwards {
+                        self.error(child, "xsl:sort must come first".into());
+                    }
+                }
+                NodeKind::Element => leading = false,
+                NodeKind::Text if !is_space(doc.text(child)) => leading = false,
+                _ => {}
+            }
+        }
+    }
+
+    fn sorts(&mut self, node: NodeId) -> Box<[Sort]> {
+        let module = self.module.clone();
+        let doc = &module.doc;
+        let children: Vec<NodeId> = doc.children(node).filter(|n| doc.is_element(*n, XSLT, "sort")).collect();
+        let mut sorts = Vec::new();
+        for child in children {
+            self.attributes(child, &["select", "lang", "data-type", "order", "case-order"], &[]);
+            self.empty(child);
+            let select = self.expression_attribute(child, "select");
+            for (name, values) in
+                [("order", ["ascending", "descending"]), ("case-order", ["upper-first", "lower-first"])]
+            {
+                if let Some(value) = doc.attribute(child, "", name)
+                    && !value.contains('{')
+                    && !values.contains(&value)
+                    && !self.forwards
+                {
+                    self.error(child, format!("{name}=\"{value}\" must be {} or {}", values[0], values[1]));
+                }
+            }
+            if let Some(value) = doc.attribute(child, "", "data-type")
+                && !value.contains(['{', ':'])
+                && !matches!(value, "text" | "number")
+                && !self.forwards
+            {
+                self.error(child, format!("data-type=\"{value}\" must be text or number"));
+            }
+            sorts.push(Sort {
+                select,
+                order: self.avt_attribute(child, "order"),
+                data_type: self.avt_attribute(child, "data-type"),
+                case_order: self.avt_attribute(child, "case-order"),
+                lang: self.avt_attribute(child, "lang"),
+                place: self.place(child),
+            });
+        }
+        sorts.into()
+    }
+
+    fn arguments(&mut self, node: NodeId) -> Box<[Argument]> {
+        let module = self.module.clone();
+        let doc = &module.doc;
+        let children: Vec<NodeId> = doc.children(node).filter(|n| doc.is_element(*n, XSLT, "with-param")).collect();
+        let mut arguments: Vec<Argument> = Vec::new();
+        for child in children {
+            self.attributes(child, &["name", "select"], &["name"]);
+            let Some(name) = self.symbol_attribute(child, "name") else { continue };
+            if arguments.iter().any(|a| a.name == name) && !self.forwards {
+                let shown = self.symbols.show(name);
+                self.error(child, format!("the parameter \"{shown}\" is passed twice"));
+            }
+            let value = self.binding(child);
+            arguments.push(Argument { name, value, place: self.place(child) });
+        }
+        arguments.into()
+    }
+
+    fn choose(&mut self, node: NodeId) -> Op {
+        self.attributes(node, &[], &[]);
+        let module = self.module.clone();
+        let doc = &module.doc;
+        let mut when = Vec::new();
+        let mut otherwise = None;
+        let children: Vec<NodeId> = doc.children(node).collect();
+        for child in children {
+            match doc.kind(child) {
+                NodeKind::Element if doc.is_element(child, XSLT, "when") => {
+                    if otherwise.is_some() && !self.forwards {
+                        self.error(child, "xsl:when must come before xsl:otherwise".into());
+                    }
+                    self.attributes(child, &["test"], &["test"]);
+                    if let Some(test) = self.expression_attribute(child, "test") {
+                        let body = self.body(child);
+                        when.push((test, body));
+                    }
+                }
+                NodeKind::Element if doc.is_element(child, XSLT, "otherwise") => {
+                    self.attributes(child, &[], &[]);
+                    if otherwise.is_some() && !self.forwards {
+                        self.error(child, "xsl:choose has two xsl:otherwise".into());
+                    }
+                    otherwise = Some(self.body(child));
+                }
+                NodeKind::Element if !self.forwards => {
+                    self.error(child, "only xsl:when and xsl:otherwise are allowed in xsl:choose".into());
+                }
+                NodeKind::Text if !is_space(doc.text(child)) && !self.forwards => {
+                    self.error(child, "text is not allowed in xsl:choose".into());
+                }
+                _ => {}
+            }
+        }
+        if when.is_empty() && !self.forwards {
+            self.error(node, "xsl:choose needs an xsl:when".into());
+        }
+        Op::Choose { when: when.into(), otherwise: otherwise.unwrap_or_default() }
+    }
+
+    fn number(&mut self, node: NodeId) -> Op {
+        self.attributes(
+            node,
+            &[
+                "level",
+                "count",
+                "from",
+                "value",
+                "format",
+                "lang",
+                "letter-value",
+                "grouping-separator",
+                "grouping-size",
+            ],
+            &[],
+        );
+        self.empty(node);
+        let level = match self.attribute(node, "level").as_deref() {
+            None | Some("single") => Level::Single,
+            Some("multiple") => Level::Multiple,
+            Some("any") => Level::Any,
+            Some(other) => {
+                if !self.forwards {
+                    self.error(node, format!("level=\"{other}\" must be single, multiple or any"));
+                }
+                Level::Single
+            }
+        };
+        Op::Number(Box::new(Number {
+            value: self.expression_attribute(node, "value"),
+            level,
+            count: self.pattern_attribute(node, "count", false, false),
+            from: self.pattern_attribute(node, "from", false, false),
+            format: self.avt_attribute(node, "format").unwrap_or(Avt::Fixed("1".into())),
+            lang: self.avt_attribute(node, "lang"),
+            letter_value: self.avt_attribute(node, "letter-value"),
+            grouping_separator: self.avt_attribute(node, "grouping-separator"),
+            grouping_size: self.avt_attribute(node, "grouping-size"),
+        }))
+    }
+
+    fn scope(&self, node: NodeId) -> Scope {
+        scope_of(&self.module.doc, node).into_iter().map(|(p, u)| (p.into(), u.into())).collect()
+    }
+
+    /// A name without braces is checked at once.
+    fn check_fixed_name(&mut self, node: NodeId, name: &Avt, has_namespace: bool) {
+        let Avt::Fixed(name) = name else { return };
+        if self.forwards {
+            return;
+        }
+        if !super::scope::is_qname(name) {
+            self.error(node, format!("\"{name}\" is not a qualified name"));
+            return;
+        }
+        if let Some((prefix, _)) = name.split_once(':')
+            && !has_namespace
+            && prefix != "xmlns"
+            && namespace_of(&self.module.doc, node, prefix).is_none()
+        {
+            self.error(node, format!("the prefix \"{prefix}\" is not declared"));
+        }
+    }
+
+    fn literal(&mut self, node: NodeId) -> Op {
+        let module = self.module.clone();
+        let doc = &module.doc;
+        let excluded = self.excluded(node, false);
+        let mut attributes = Vec::new();
+        let list: Vec<NodeId> = doc.attributes(node).collect();
+        for attribute in list {
+            let local = doc.local(attribute);
+            if doc.namespace(attribute) == XSLT {
+                let known =
+                    ["use-attribute-sets", "version", "exclude-result-prefixes", "extension-element-prefixes"];
+                if !known.contains(&local) && !self.forwards {
+                    self.error(attribute, format!("a literal result element has no attribute xsl:{local}"));
+                }
+                continue;
+            }
+            let (prefix, namespace) = self.alias(doc.prefix(attribute), doc.namespace(attribute), true);
+            attributes.push(LiteralAttribute {
+                prefix: prefix.into(),
+                namespace: namespace.into(),
+                local: local.into(),
+                value: self.avt(node, doc.text(attribute)),
+            });
+        }
+        let (prefix, namespace) = self.alias(doc.prefix(node), doc.namespace(node), false);
+        let mut namespaces: Vec<(Box<str>, Box<str>)> = Vec::new();
+        for (prefix, uri) in scope_of(doc, node) {
+            if uri == XSLT || excluded.contains(&uri) {
+                continue;
+            }
+            let (prefix, uri) = self.alias(&prefix, &uri, false);
+            if !uri.is_empty() && !namespaces.iter().any(|(p, _)| **p == *prefix) {
+                namespaces.push((prefix.into(), uri.into()));
+            }
+        }
+        let sets = self.uses(node, XSLT);
+        Op::Literal(Box::new(Literal {
+            prefix: prefix.into(),
+            namespace: namespace.into(),
+            local: doc.local(node).into(),
+            namespaces: namespaces.into(),
+            attributes: attributes.into(),
+            sets,
+            body: self.body(node),
+        }))
+    }
+
+    /// Prefix and namespace of a literal name, `xsl:namespace-alias` applied.
+    fn alias(&self, prefix: &str, namespace: &str, attribute: bool) -> (String, String) {
+        match self.aliases.get(namespace) {
+            Some((uri, alias_prefix, _)) if !(attribute && prefix.is_empty()) => {
+                (alias_prefix.clone(), uri.clone())
+            }
+            _ => (prefix.to_owned(), namespace.to_owned()),
+        }
+    }
+}

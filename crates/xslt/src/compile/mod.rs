@@ -1,0 +1,506 @@
+//! From stylesheet documents to a [`Plan`]: modules are loaded and ordered by import precedence
+//! here, top-level elements are read in [`declarations`], template bodies in [`instructions`].
+
+mod declarations;
+mod instructions;
+mod scope;
+
+use crate::error::XsltError;
+use crate::expr::{ElementScope, Expr, Library};
+use crate::model::{Place, Plan};
+use crate::names::{Name, Names};
+use crate::pattern::{Pattern, PatternContext};
+use crate::resolver::Resolver;
+use std::collections::HashMap;
+use std::sync::Arc;
+use xml::{Document, NodeId, NodeKind, ParseOptions};
+use xpath::NamePool;
+
+/// The namespace of XSLT.
+pub(crate) const XSLT: &str = "http://www.w3.org/1999/XSL/Transform";
+
+/// How a stylesheet is compiled.
+#[derive(Clone, Copy)]
+pub struct CompileOptions<'a> {
+    /// URI or path of the stylesheet: base of its references, and shown in errors.
+    pub uri: &'a str,
+    /// Finds included and imported modules.
+    pub resolver: &'a dyn Resolver,
+    /// What of a document type declaration in a stylesheet is read; nothing by default.
+    pub dtd: &'a xml::Dtd,
+    /// `--processor`: 1.0 behaves as an XSLT 1.0 processor whatever the stylesheet's version. Later versions are
+    /// not built yet: such stylesheets run as forwards-compatible 1.0 either way.
+    pub processor: Processor,
+    /// Most modules (files) of one stylesheet. Default 1,000.
+    pub max_modules: usize,
+}
+
+/// The version of the language a processor behaves by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Processor {
+    /// By the stylesheet's version.
+    #[default]
+    ByStylesheet,
+    /// XSLT 1.0.
+    V1,
+}
+
+static REFUSE: xml::Dtd = xml::Dtd::Refuse;
+
+impl Default for CompileOptions<'_> {
+    fn default() -> Self {
+        CompileOptions {
+            uri: "",
+            resolver: &crate::resolver::NoResolver,
+            dtd: &REFUSE,
+            processor: Processor::default(),
+            max_modules: 1000,
+        }
+    }
+}
+
+/// A loaded module.
+struct Module {
+    doc: Document,
+    /// `xsl:stylesheet`, or the literal result element of a simplified stylesheet.
+    root: NodeId,
+    /// Number of its file in [`Plan::modules`].
+    file: u16,
+    uri: String,
+}
+
+/// A top-level element with what its place in the import tree says.
+#[derive(Clone)]
+struct Declaration {
+    module: Arc<Module>,
+    node: NodeId,
+    precedence: u32,
+    imports_from: u32,
+}
+
+struct Compiler<'a> {
+    options: &'a CompileOptions<'a>,
+    plan: Plan,
+    pool: NamePool,
+    symbols: Names,
+    errors: Vec<XsltError>,
+    declarations: Vec<Declaration>,
+    next_precedence: u32,
+    files: usize,
+    /// Modes, globals, named templates, attribute sets and functions by name.
+    modes: HashMap<Name, usize>,
+    globals: HashMap<Name, usize>,
+    named: HashMap<Name, usize>,
+    sets: HashMap<Name, usize>,
+    functions: HashMap<Name, u32>,
+    /// `xsl:namespace-alias`: stylesheet URI to (result URI, result prefix, precedence).
+    aliases: HashMap<String, (String, String, u32)>,
+    // Where the compiler is.
+    module: Arc<Module>,
+    precedence: u32,
+    imports_from: u32,
+    forwards: bool,
+    locals: Vec<(Name, usize)>,
+    slots: usize,
+    /// Locals below this number belong to an outer template (never visible).
+    depth: usize,
+    /// In `func:function`.
+    in_function: bool,
+}
+
+/// What compiling gives.
+pub(crate) struct Compiled {
+    pub plan: Plan,
+    pub pool: Vec<(Box<str>, Box<str>)>,
+    pub symbols: Names,
+}
+
+/// Compiles the stylesheet `source`.
+pub(crate) fn compile(source: &[u8], options: &CompileOptions<'_>) -> Result<Compiled, Vec<XsltError>> {
+    let empty = Document::new();
+    let module = Arc::new(Module { doc: empty, root: Document::ROOT, file: 0, uri: options.uri.to_owned() });
+    let mut compiler = Compiler {
+        options,
+        plan: Plan::default(),
+        pool: NamePool::new(),
+        symbols: Names::default(),
+        errors: Vec::new(),
+        declarations: Vec::new(),
+        next_precedence: 0,
+        files: 0,
+        modes: HashMap::new(),
+        globals: HashMap::new(),
+        named: HashMap::new(),
+        sets: HashMap::new(),
+        functions: HashMap::new(),
+        aliases: HashMap::new(),
+        module,
+        precedence: 0,
+        imports_from: 0,
+        forwards: false,
+        locals: Vec::new(),
+        slots: 0,
+        depth: 0,
+        in_function: false,
+    };
+    compiler.principal(source);
+    if compiler.errors.is_empty() {
+        compiler.declare();
+    }
+    if compiler.errors.is_empty() {
+        Ok(Compiled { plan: compiler.plan, pool: compiler.pool.names(), symbols: compiler.symbols })
+    } else {
+        Err(compiler.errors)
+    }
+}
+
+impl Compiler<'_> {
+    /// Loads the principal stylesheet, which may be a document that names its stylesheet.
+    fn principal(&mut self, source: &[u8]) {
+        let uri = self.options.uri.to_owned();
+        let Some(doc) = self.parse(source, &uri) else { return };
+        let is_stylesheet = doc.document_element().is_some_and(|e| {
+            doc.namespace(e) == XSLT && matches!(doc.local(e), "stylesheet" | "transform")
+                || doc.attribute(e, XSLT, "version").is_some()
+        });
+        if !is_stylesheet && let Some(href) = associated_stylesheet(&doc) {
+            if let Some(id) = href.strip_prefix('#') {
+                let root = find_id(&doc, id);
+                match root {
+                    Some(root) => self.principal_module(doc, root, uri),
+                    None => self.fail(&uri, format!("there is no element with the id \"{id}\"")),
+                }
+                return;
+            }
+            if let Some(module) = self.load(&href, &uri) {
+                self.level(module, &mut vec![uri]);
+            }
+            return;
+        }
+        match doc.document_element() {
+            Some(root) => self.principal_module(doc, root, uri),
+            None => self.fail(&uri, "the stylesheet has no element".into()),
+        }
+    }
+
+    fn principal_module(&mut self, doc: Document, root: NodeId, uri: String) {
+        let file = self.file(&uri);
+        self.level(Arc::new(Module { doc, root, file, uri }), &mut Vec::new());
+    }
+
+    fn file(&mut self, uri: &str) -> u16 {
+        self.files += 1;
+        match self.plan.modules.iter().position(|m| m == uri) {
+            Some(at) => at as u16,
+            None => {
+                self.plan.modules.push(uri.to_owned());
+                (self.plan.modules.len() - 1).min(u16::MAX as usize) as u16
+            }
+        }
+    }
+
+    fn parse(&mut self, source: &[u8], uri: &str) -> Option<Document> {
+        let options = ParseOptions {
+            dtd: self.options.dtd.clone(),
+            base_uri: Some(uri.to_owned()),
+            ..ParseOptions::trusted()
+        };
+        match Document::parse(source.to_vec(), &options) {
+            Ok(doc) => Some(doc),
+            Err(error) => {
+                self.errors.push(XsltError {
+                    message: error.message,
+                    uri: uri.to_owned(),
+                    line: error.position.line,
+                    column: error.position.column,
+                });
+                None
+            }
+        }
+    }
+
+    fn load(&mut self, href: &str, base: &str) -> Option<Arc<Module>> {
+        let absolute = self.options.resolver.absolute(href, base);
+        let (uri, fragment) = match absolute.split_once('#') {
+            Some((uri, fragment)) => (uri.to_owned(), Some(fragment.to_owned())),
+            None => (absolute, None),
+        };
+        if self.files >= self.options.max_modules {
+            self.fail(base, format!("more than {} modules", self.options.max_modules));
+            return None;
+        }
+        let bytes = match self.options.resolver.read(&uri) {
+            Ok(bytes) => bytes,
+            Err(message) => {
+                self.fail(base, message);
+                return None;
+            }
+        };
+        let doc = self.parse(&bytes, &uri)?;
+        let root = match &fragment {
+            Some(id) => find_id(&doc, id),
+            None => doc.document_element(),
+        };
+        let Some(root) = root else {
+            self.fail(&uri, "there is no stylesheet".into());
+            return None;
+        };
+        let file = self.file(&uri);
+        Some(Arc::new(Module { doc, root, file, uri }))
+    }
+
+    /// Collects the declarations of a module and of what it imports: those first, they have lower precedence.
+    fn level(&mut self, module: Arc<Module>, open: &mut Vec<String>) {
+        let imports_from = self.next_precedence;
+        open.push(module.uri.clone());
+        let mut own = Vec::new();
+        let mut imports = Vec::new();
+        self.collect(&module, &mut own, &mut imports, open);
+        for (importing, node, href) in imports {
+            self.enter(&importing);
+            let uri = self.options.resolver.absolute(&href, &importing.uri);
+            if open.contains(&uri) {
+                self.error(node, format!("the stylesheet \"{href}\" imports itself"));
+                continue;
+            }
+            let before = self.errors.len();
+            match self.load(&href, &importing.uri) {
+                Some(imported) => self.level(imported, open),
+                None => self.place_last_error(before, &importing, node),
+            }
+        }
+        open.pop();
+        let precedence = self.next_precedence;
+        self.next_precedence += 1;
+        self.declarations
+            .extend(own.into_iter().map(|(module, node)| Declaration { module, node, precedence, imports_from }));
+    }
+
+    fn collect(
+        &mut self,
+        module: &Arc<Module>,
+        own: &mut Vec<(Arc<Module>, NodeId)>,
+        imports: &mut Vec<(Arc<Module>, NodeId, String)>,
+        open: &mut Vec<String>,
+    ) {
+        self.enter(module);
+        let (doc, root) = (&module.doc, module.root);
+        if doc.namespace(root) != XSLT || !matches!(doc.local(root), "stylesheet" | "transform") {
+            if doc.attribute(root, XSLT, "version").is_none() {
+                let message = if doc.namespace(root) == XSLT {
+                    format!("xsl:{} cannot be the outermost element", doc.local(root))
+                } else {
+                    "a stylesheet begins with xsl:stylesheet or xsl:transform, or its outermost element has an \
+                     xsl:version attribute"
+                        .to_owned()
+                };
+                self.error(root, message);
+                return;
+            }
+            own.push((module.clone(), root));
+            return;
+        }
+        self.forwards = self.is_forwards(root);
+        self.check_stylesheet_element(root);
+        let mut imports_allowed = true;
+        for child in doc.children(root) {
+            match doc.kind(child) {
+                NodeKind::Text if !is_space(doc.text(child)) => {
+                    self.error(child, "text is not allowed at the top level of a stylesheet".into());
+                    continue;
+                }
+                NodeKind::Element => {}
+                _ => continue,
+            }
+            if doc.namespace(child) == XSLT && matches!(doc.local(child), "import" | "include") {
+                self.attributes(child, &["href"], &["href"]);
+                self.empty(child);
+                let Some(href) = doc.attribute(child, "", "href") else { continue };
+                if doc.local(child) == "import" {
+                    if !imports_allowed {
+                        self.error(child, "xsl:import must come before all other top-level elements".into());
+                    }
+                    imports.push((module.clone(), child, href.to_owned()));
+                    continue;
+                }
+                imports_allowed = false;
+                let uri = self.options.resolver.absolute(href, &module.uri);
+                if open.contains(&uri) {
+                    self.error(child, format!("the stylesheet \"{href}\" includes itself"));
+                    continue;
+                }
+                let before = self.errors.len();
+                match self.load(href, &module.uri) {
+                    Some(included) => {
+                        open.push(uri);
+                        self.collect(&included, own, imports, open);
+                        open.pop();
+                        self.enter(module);
+                        self.forwards = self.is_forwards(root);
+                    }
+                    None => self.place_last_error(before, module, child),
+                }
+                continue;
+            }
+            imports_allowed = false;
+            own.push((module.clone(), child));
+        }
+    }
+
+    fn check_stylesheet_element(&mut self, root: NodeId) {
+        let module = self.module.clone();
+        self.attributes(
+            root,
+            &["id", "version", "exclude-result-prefixes", "extension-element-prefixes"],
+            &["version"],
+        );
+        if let Some(version) = module.doc.attribute(root, "", "version")
+            && version.trim().parse::<f64>().is_err()
+        {
+            self.error(root, format!("version=\"{version}\" is not a number"));
+        }
+    }
+
+    fn enter(&mut self, module: &Arc<Module>) {
+        self.module = module.clone();
+    }
+
+    // Errors.
+
+    fn fail(&mut self, uri: &str, message: String) {
+        self.errors.push(XsltError { message, uri: uri.to_owned(), line: 0, column: 0 });
+    }
+
+    /// Errors that loading gave without a place belong to the element that asked for it.
+    fn place_last_error(&mut self, before: usize, module: &Arc<Module>, node: NodeId) {
+        let place = self.place_in(module, node);
+        for error in &mut self.errors[before..] {
+            if error.line == 0 {
+                error.uri = module.uri.clone();
+                error.line = place.line;
+                error.column = place.column;
+            }
+        }
+    }
+
+    fn error(&mut self, node: NodeId, message: String) {
+        let place = self.place(node);
+        let uri = self.plan.modules.get(place.module as usize).cloned().unwrap_or_default();
+        self.errors.push(XsltError { message, uri, line: place.line, column: place.column });
+    }
+
+    fn place(&self, node: NodeId) -> Place {
+        self.place_in(&self.module, node)
+    }
+
+    fn place_in(&self, module: &Module, node: NodeId) -> Place {
+        let position = module.doc.position(node).unwrap_or_default();
+        Place { module: module.file, line: position.line, column: position.column }
+    }
+
+    // Expressions and patterns.
+
+    fn library(&self) -> Library<'_> {
+        Library {
+            locals: &self.locals[self.depth..],
+            globals: &self.globals,
+            functions: &self.functions,
+            symbols: &self.symbols,
+            variables: true,
+            keys: true,
+            current: true,
+        }
+    }
+
+    /// Compiles an expression that stands in an attribute of `node`.
+    fn expression(&mut self, node: NodeId, source: &str) -> Expr {
+        let module = self.module.clone();
+        let scope = ElementScope { doc: &module.doc, node };
+        let compiled = Expr::compile(source, &scope, &self.library(), &self.pool);
+        match compiled {
+            Ok(expr) => expr,
+            Err(message) if self.forwards => Expr::Deferred(message.into()),
+            Err(message) => {
+                self.error(node, message);
+                Expr::Deferred("".into())
+            }
+        }
+    }
+
+    /// The expression in attribute `name` of `node`, if it is there.
+    fn expression_attribute(&mut self, node: NodeId, name: &str) -> Option<Expr> {
+        let module = self.module.clone();
+        module.doc.attribute(node, "", name).map(|source| self.expression(node, source))
+    }
+
+    /// Compiles the pattern in attribute `name`. `definition`: of a template rule or key, where variables (and in
+    /// keys `key()`) are not allowed.
+    fn pattern_attribute(&mut self, node: NodeId, name: &str, definition: bool, key: bool) -> Option<Pattern> {
+        let module = self.module.clone();
+        let source = module.doc.attribute(node, "", name)?;
+        let scope = ElementScope { doc: &module.doc, node };
+        let mut names = std::mem::take(&mut self.plan.names);
+        let library = Library { variables: !definition, keys: !key, current: !definition, ..self.library() };
+        let compiled = Pattern::compile(
+            source,
+            &mut PatternContext {
+                scope: &scope,
+                library: &library,
+                pool: &self.pool,
+                names: &mut names,
+                symbols: &self.symbols,
+            },
+        );
+        self.plan.names = names;
+        match compiled {
+            Ok(pattern) => Some(pattern),
+            Err(_) if self.forwards && !definition => Some(Pattern::default()),
+            Err(message) => {
+                self.error(node, message);
+                None
+            }
+        }
+    }
+}
+
+fn is_space(text: &str) -> bool {
+    text.bytes().all(|b| matches!(b, b' ' | b'\t' | b'\r' | b'\n'))
+}
+
+/// The `href` of the first `<?xml-stylesheet?>` instruction for XSLT.
+fn associated_stylesheet(doc: &Document) -> Option<String> {
+    doc.children(Document::ROOT)
+        .filter(|n| doc.kind(*n) == NodeKind::ProcessingInstruction && doc.local(*n) == "xml-stylesheet")
+        .find_map(|n| {
+            let data = doc.text(n);
+            let kind = pseudo_attribute(data, "type")?;
+            let is_xslt = matches!(
+                kind.as_str(),
+                "text/xsl" | "text/xml" | "application/xml" | "application/xslt+xml" | "text/xslt"
+            );
+            is_xslt.then(|| pseudo_attribute(data, "href"))?
+        })
+}
+
+fn pseudo_attribute(data: &str, name: &str) -> Option<String> {
+    let mut rest = data;
+    loop {
+        rest = rest.trim_start();
+        let equals = rest.find('=')?;
+        let (found, tail) = rest.split_at(equals);
+        let tail = tail[1..].trim_start();
+        let quote = tail.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+        let end = tail[1..].find(quote)?;
+        if found.trim() == name {
+            return Some(tail[1..=end].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"));
+        }
+        rest = &tail[end + 2..];
+    }
+}
+
+fn find_id(doc: &Document, id: &str) -> Option<NodeId> {
+    doc.element_by_id(id).or_else(|| {
+        doc.descendants(Document::ROOT)
+            .find(|n| doc.kind(*n) == NodeKind::Element && doc.attribute(*n, "", "id") == Some(id))
+    })
+}

@@ -1,0 +1,224 @@
+//! Helpers that read stylesheet elements: attributes and their checks, qualified names, namespaces to copy.
+
+use super::{Compiler, XSLT, is_space};
+use crate::expr::{namespace_of, scope_of};
+use crate::model::{Avt, AvtPart};
+use crate::names::Name;
+use xml::{NodeId, NodeKind};
+
+impl Compiler<'_> {
+    /// Checks the attributes of an XSLT element.
+    pub(super) fn attributes(&mut self, node: NodeId, allowed: &[&str], required: &[&str]) {
+        let module = self.module.clone();
+        let doc = &module.doc;
+        for attribute in doc.attributes(node) {
+            let (namespace, local) = (doc.namespace(attribute), doc.local(attribute));
+            let wrong = match namespace {
+                "" => !allowed.contains(&local),
+                XSLT => true,
+                _ => false,
+            };
+            if wrong && !self.forwards {
+                self.error(attribute, format!("{} has no attribute \"{}\"", doc.qname(node), doc.qname(attribute)));
+            }
+        }
+        for name in required {
+            if doc.attribute(node, "", name).is_none() {
+                self.error(node, format!("{} needs an attribute \"{name}\"", doc.qname(node)));
+            }
+        }
+    }
+
+    /// Checks that an element is empty.
+    pub(super) fn empty(&mut self, node: NodeId) {
+        let module = self.module.clone();
+        let doc = &module.doc;
+        let filled = doc.children(node).find(|n| match doc.kind(*n) {
+            NodeKind::Element => true,
+            NodeKind::Text => !is_space(doc.text(*n)),
+            _ => false,
+        });
+        if let Some(child) = filled
+            && !self.forwards
+        {
+            self.error(child, format!("{} must be empty", doc.qname(node)));
+        }
+    }
+
+    /// The text of attribute `name`.
+    pub(super) fn attribute(&self, node: NodeId, name: &str) -> Option<String> {
+        self.module.doc.attribute(node, "", name).map(str::to_owned)
+    }
+
+    /// `yes` or `no`.
+    pub(super) fn yes_no(&mut self, node: NodeId, name: &str) -> Option<bool> {
+        let value = self.attribute(node, name)?;
+        match value.trim() {
+            "yes" => Some(true),
+            "no" => Some(false),
+            _ => {
+                if !self.forwards {
+                    self.error(node, format!("{name}=\"{value}\" must be yes or no"));
+                }
+                None
+            }
+        }
+    }
+
+    /// The expanded name of a qualified name (without prefix: no namespace). Errors are reported.
+    pub(super) fn expand(&mut self, node: NodeId, qname: &str) -> Option<(String, String)> {
+        let qname = qname.trim();
+        let module = self.module.clone();
+        if !is_qname(qname) {
+            self.error(node, format!("\"{qname}\" is not a qualified name"));
+            return None;
+        }
+        match qname.split_once(':') {
+            None => Some((String::new(), qname.to_owned())),
+            Some((prefix, local)) => match namespace_of(&module.doc, node, prefix) {
+                Some(uri) => Some((uri.to_owned(), local.to_owned())),
+                None => {
+                    self.error(node, format!("the prefix \"{prefix}\" is not declared"));
+                    None
+                }
+            },
+        }
+    }
+
+    /// The name of a variable, template, mode, …
+    pub(super) fn symbol(&mut self, node: NodeId, qname: &str) -> Option<Name> {
+        let (namespace, local) = self.expand(node, qname)?;
+        Some(self.symbols.intern(&namespace, &local))
+    }
+
+    /// The name in attribute `name`.
+    pub(super) fn symbol_attribute(&mut self, node: NodeId, name: &str) -> Option<Name> {
+        let value = self.attribute(node, name)?;
+        self.symbol(node, &value)
+    }
+
+    /// Whether an element is processed in forwards-compatible mode (section 2.5).
+    pub(super) fn is_forwards(&self, node: NodeId) -> bool {
+        let doc = &self.module.doc;
+        let mut at = Some(node);
+        while let Some(element) = at {
+            if doc.kind(element) == NodeKind::Element {
+                let version = if doc.namespace(element) == XSLT {
+                    matches!(doc.local(element), "stylesheet" | "transform")
+                        .then(|| doc.attribute(element, "", "version"))
+                        .flatten()
+                } else {
+                    doc.attribute(element, XSLT, "version")
+                };
+                if let Some(version) = version {
+                    return version.trim().parse::<f64>().is_ok_and(|v| v != 1.0);
+                }
+            }
+            at = doc.parent(element);
+        }
+        false
+    }
+
+    /// The namespaces named by `exclude-result-prefixes` and `extension-element-prefixes` around `node`;
+    /// with `extensions` only the latter.
+    pub(super) fn excluded(&mut self, node: NodeId, extensions: bool) -> Vec<String> {
+        let module = self.module.clone();
+        let doc = &module.doc;
+        let mut excluded = Vec::new();
+        let mut at = Some(node);
+        while let Some(element) = at {
+            if doc.kind(element) == NodeKind::Element {
+                let own = if doc.namespace(element) == XSLT { "" } else { XSLT };
+                for name in ["extension-element-prefixes", "exclude-result-prefixes"] {
+                    if extensions && name == "exclude-result-prefixes" {
+                        continue;
+                    }
+                    let Some(list) = doc.attribute(element, own, name) else { continue };
+                    for prefix in list.split_ascii_whitespace() {
+                        let declared = if prefix == "#default" { "" } else { prefix };
+                        if prefix == "#all" && self.forwards {
+                            excluded.extend(scope_of(doc, element).into_iter().map(|(_, uri)| uri));
+                            continue;
+                        }
+                        match namespace_of(doc, element, declared) {
+                            Some(uri) => excluded.push(uri.to_owned()),
+                            None => self.error(
+                                element,
+                                format!("{name}: there is no namespace declared for \"{prefix}\""),
+                            ),
+                        }
+                    }
+                }
+            }
+            at = if element == module.root { None } else { doc.parent(element) };
+        }
+        excluded
+    }
+
+    /// Compiles an attribute value template.
+    pub(super) fn avt(&mut self, node: NodeId, source: &str) -> Avt {
+        let mut parts: Vec<AvtPart> = Vec::new();
+        let mut text = String::new();
+        let mut rest = source;
+        while let Some(at) = rest.find(['{', '}']) {
+            text.push_str(&rest[..at]);
+            let brace = &rest[at..=at];
+            rest = &rest[at + 1..];
+            if let Some(tail) = rest.strip_prefix(brace) {
+                text.push_str(brace);
+                rest = tail;
+                continue;
+            }
+            if brace == "}" {
+                self.error(node, format!("a \"}}\" without \"{{\" in \"{source}\""));
+                return Avt::Fixed("".into());
+            }
+            let Some(end) = expression_end(rest) else {
+                self.error(node, format!("a \"{{\" without \"}}\" in \"{source}\""));
+                return Avt::Fixed("".into());
+            };
+            if !text.is_empty() {
+                parts.push(AvtPart::Text(std::mem::take(&mut text).into()));
+            }
+            parts.push(AvtPart::Expr(self.expression(node, &rest[..end])));
+            rest = &rest[end + 1..];
+        }
+        text.push_str(rest);
+        if parts.is_empty() {
+            return Avt::Fixed(text.into());
+        }
+        if !text.is_empty() {
+            parts.push(AvtPart::Text(text.into()));
+        }
+        Avt::Parts(parts.into())
+    }
+
+    /// The attribute value template in attribute `name`.
+    pub(super) fn avt_attribute(&mut self, node: NodeId, name: &str) -> Option<Avt> {
+        let source = self.attribute(node, name)?;
+        Some(self.avt(node, &source))
+    }
+}
+
+/// Where the expression of a template ends: braces in its string literals do not count.
+fn expression_end(source: &str) -> Option<usize> {
+    let mut quote = None;
+    for (at, c) in source.char_indices() {
+        match (quote, c) {
+            (None, '}') => return Some(at),
+            (None, '{') => return None,
+            (None, '"' | '\'') => quote = Some(c),
+            (Some(open), _) if open == c => quote = None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Whether `text` is a QName.
+pub(crate) fn is_qname(text: &str) -> bool {
+    match text.split_once(':') {
+        Some((prefix, local)) => xml::is_ncname(prefix) && xml::is_ncname(local),
+        None => xml::is_ncname(text),
+    }
+}

@@ -1,0 +1,40 @@
+//! What can go wrong, with its place.
+
+use std::fmt;
+
+/// An error of a stylesheet or of a transformation.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct XsltError {
+    /// What is wrong.
+    pub message: String,
+    /// The module (stylesheet file) it is in; empty where there is none.
+    pub uri: String,
+    /// Line, from 1; 0 = unknown.
+    pub line: u32,
+    /// Column, from 1; 0 = unknown.
+    pub column: u32,
+}
+
+impl XsltError {
+    /// An error without a place.
+    pub fn new(message: impl Into<String>) -> XsltError {
+        XsltError { message: message.into(), ..XsltError::default() }
+    }
+}
+
+impl fmt::Display for XsltError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.uri.is_empty() {
+            write!(f, "{}:", self.uri)?;
+        }
+        if self.line > 0 {
+            write!(f, "{}:{}:", self.line, self.column)?;
+        }
+        if !self.uri.is_empty() || self.line > 0 {
+            f.write_str(" ")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for XsltError {}

@@ -1,0 +1,183 @@
+//! Expressions of the stylesheet: XPath compiled where it stands, with its namespaces, variables and functions.
+
+use crate::functions::{self, Builtin};
+use crate::model::Scope;
+use crate::names::{Name, Names};
+use std::collections::HashMap;
+use xml::{Document, NodeId};
+use xpath::{
+    CompileOptions, Expression, Function, FunctionInfo, FunctionLibrary, NamePool, NamespaceResolver, VariableInfo,
+    Version,
+};
+
+/// A compiled expression.
+#[derive(Debug)]
+pub(crate) enum Expr {
+    /// The general case.
+    XPath(Box<XPath>),
+    /// Cannot be compiled, but stands where forwards-compatible processing allows that until it is evaluated.
+    Deferred(Box<str>),
+}
+
+/// An XPath expression with what its functions need at run time.
+#[derive(Debug)]
+pub(crate) struct XPath {
+    pub expression: Expression,
+    /// The prefixes in scope, where a function takes qualified names as strings.
+    pub scope: Option<Scope>,
+}
+
+/// Functions that resolve prefixes when they run.
+const TAKES_NAMES: [&str; 6] =
+    ["key", "format-number", "system-property", "element-available", "function-available", "evaluate"];
+
+/// Slots of variables: global ones have this bit.
+pub(crate) const GLOBAL: u32 = 1 << 31;
+/// Slots of functions: those of the stylesheet (`func:function`) begin here.
+pub(crate) const USER_FUNCTION: u32 = 1 << 16;
+
+/// The prefixes in scope of a stylesheet element.
+pub(crate) struct ElementScope<'a> {
+    pub doc: &'a Document,
+    pub node: NodeId,
+}
+
+impl NamespaceResolver for ElementScope<'_> {
+    fn namespace(&self, prefix: &str) -> Option<&str> {
+        namespace_of(self.doc, self.node, prefix)
+    }
+}
+
+/// The namespace that `prefix` ("" = default) is bound to at `node`.
+pub(crate) fn namespace_of<'d>(doc: &'d Document, node: NodeId, prefix: &str) -> Option<&'d str> {
+    if prefix == "xml" {
+        return Some(xml::XML_NS);
+    }
+    let mut at = Some(node);
+    while let Some(element) = at {
+        for (declared, uri) in doc.namespace_declarations(element) {
+            if declared == prefix {
+                return (!uri.is_empty()).then_some(uri);
+            }
+        }
+        at = doc.parent(element);
+    }
+    None
+}
+
+/// All bindings in scope at `node`, the default namespace with prefix "", without `xml`.
+pub(crate) fn scope_of(doc: &Document, node: NodeId) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    let mut at = Some(node);
+    while let Some(element) = at {
+        for (prefix, uri) in doc.namespace_declarations(element) {
+            if prefix != "xml" && !found.iter().any(|(p, _)| p == prefix) {
+                found.push((prefix.to_owned(), uri.to_owned()));
+            }
+        }
+        at = doc.parent(element);
+    }
+    found.retain(|(_, uri)| !uri.is_empty());
+    found.sort();
+    found
+}
+
+/// The variables and functions known where an expression stands.
+pub(crate) struct Library<'a> {
+    /// Local variables, innermost last.
+    pub locals: &'a [(Name, usize)],
+    pub globals: &'a HashMap<Name, usize>,
+    pub functions: &'a HashMap<Name, u32>,
+    pub symbols: &'a Names,
+    /// In patterns and keys variables are not allowed.
+    pub variables: bool,
+    /// `key()` is not allowed in the definition of a key.
+    pub keys: bool,
+    /// `current()` is not allowed in patterns.
+    pub current: bool,
+}
+
+impl FunctionLibrary for Library<'_> {
+    fn function(&self, _prefix: &str, uri: Option<&str>, local: &str, arity: usize) -> Function {
+        let namespace = uri.unwrap_or("");
+        if namespace.is_empty() && local == "current" {
+            return match (arity, self.current) {
+                (0, true) => Function::Current,
+                (0, false) => Function::WrongArity("current() is not allowed in a pattern".into()),
+                _ => Function::WrongArity("current() takes no arguments".into()),
+            };
+        }
+        if namespace.is_empty() && local == "key" && !self.keys {
+            return Function::WrongArity("key() is not allowed in the definition of a key".into());
+        }
+        if let Some(name) = self.symbols.find(namespace, local)
+            && let Some(slot) = self.functions.get(&name)
+        {
+            return Function::Extension(FunctionInfo {
+                slot: USER_FUNCTION + slot,
+                returns: xpath::Type::Any,
+                reads_document: true,
+            });
+        }
+        match functions::find(namespace, local) {
+            None => Function::Unknown,
+            Some((_, Builtin { arity: (least, most), .. })) if arity < *least || arity > *most => {
+                Function::WrongArity(match (least, most) {
+                    (l, m) if l == m => format!("{local}() takes {l} argument(s), not {arity}"),
+                    (l, m) => format!("{local}() takes {l} to {m} arguments, not {arity}"),
+                })
+            }
+            Some((slot, builtin)) => Function::Extension(FunctionInfo {
+                slot,
+                returns: builtin.returns,
+                reads_document: true,
+            }),
+        }
+    }
+
+    fn variable(&self, _prefix: &str, uri: Option<&str>, local: &str) -> Option<VariableInfo> {
+        if !self.variables {
+            return None;
+        }
+        let name = self.symbols.find(uri.unwrap_or(""), local)?;
+        let slot = match self.locals.iter().rev().find(|(local, _)| *local == name) {
+            Some((_, slot)) => *slot as u32,
+            None => *self.globals.get(&name)? as u32 | GLOBAL,
+        };
+        Some(VariableInfo { slot, ..VariableInfo::default() })
+    }
+}
+
+impl Expr {
+    /// Compiles `source`. Errors: the message with the place in the expression.
+    pub fn compile(
+        source: &str,
+        scope: &ElementScope<'_>,
+        library: &Library<'_>,
+        pool: &NamePool,
+    ) -> Result<Expr, String> {
+        let options = CompileOptions {
+            namespaces: scope,
+            library,
+            version: Version::V1,
+            names: Some(pool),
+            ..CompileOptions::default()
+        };
+        match Expression::compile(source, &options) {
+            Ok(expression) => {
+                let scope = TAKES_NAMES.iter().any(|name| source.contains(name)).then(|| {
+                    scope_of(scope.doc, scope.node).into_iter().map(|(p, u)| (p.into(), u.into())).collect()
+                });
+                Ok(Expr::XPath(Box::new(XPath { expression, scope })))
+            }
+            Err(error) => Err(explain(source, &error)),
+        }
+    }
+}
+
+/// One line that shows an XPath error.
+pub(crate) fn explain(source: &str, error: &xpath::XPathError) -> String {
+    let start = error.span.start.min(source.len());
+    let column = source.get(..start).map_or(0, |s| s.chars().count()) + 1;
+    format!("{} (in the expression \"{source}\", character {column})", error.message)
+}

@@ -1,0 +1,172 @@
+//! The functions beyond XPath's core library: those of XSLT (section 12) and of EXSLT.
+
+pub(crate) mod dates;
+pub(crate) mod strings;
+
+use xpath::Type;
+
+/// Namespace of EXSLT common.
+pub(crate) const EXSLT_COMMON: &str = "http://exslt.org/common";
+const EXSLT_SETS: &str = "http://exslt.org/sets";
+const EXSLT_MATH: &str = "http://exslt.org/math";
+const EXSLT_STRINGS: &str = "http://exslt.org/strings";
+const EXSLT_DATES: &str = "http://exslt.org/dates-and-times";
+const EXSLT_DYNAMIC: &str = "http://exslt.org/dynamic";
+/// Namespace of EXSLT functions (`func:function`).
+pub(crate) const EXSLT_FUNCTIONS: &str = "http://exslt.org/functions";
+
+/// A function that the processor provides.
+#[derive(Debug)]
+pub(crate) struct Builtin {
+    pub namespace: &'static str,
+    pub local: &'static str,
+    /// Fewest and most arguments.
+    pub arity: (usize, usize),
+    pub returns: Type,
+    pub function: Function,
+}
+
+/// Which function.
+#[derive(Debug, Copy, Clone, PartialEq, Eq)]
+pub(crate) enum Function {
+    Key,
+    Document,
+    FormatNumber,
+    GenerateId,
+    SystemProperty,
+    ElementAvailable,
+    FunctionAvailable,
+    UnparsedEntityUri,
+    NodeSet,
+    ObjectType,
+    Difference,
+    Intersection,
+    Distinct,
+    HasSameNode,
+    Leading,
+    Trailing,
+    Min,
+    Max,
+    Highest,
+    Lowest,
+    Power,
+    Constant,
+    Random,
+    Atan2,
+    /// A function of one number.
+    Real(fn(f64) -> f64),
+    Tokenize,
+    Split,
+    Replace,
+    Padding,
+    Align,
+    Concat,
+    EncodeUri,
+    DecodeUri,
+    DateSum,
+    /// A function of [`dates`].
+    Date,
+    Evaluate,
+}
+
+use Function as F;
+use Type::{Any, Boolean, NodeSet, Number, String as Text};
+
+macro_rules! table {
+    ($($namespace:expr, $local:literal, $least:literal..$most:literal, $returns:expr, $function:expr;)*) => {
+        &[$(Builtin { namespace: $namespace, local: $local, arity: ($least, $most), returns: $returns, function: $function }),*]
+    };
+}
+
+static TABLE: &[Builtin] = table! {
+    "", "key", 2..2, NodeSet, F::Key;
+    "", "document", 1..2, NodeSet, F::Document;
+    "", "format-number", 2..3, Text, F::FormatNumber;
+    "", "generate-id", 0..1, Text, F::GenerateId;
+    "", "system-property", 1..1, Any, F::SystemProperty;
+    "", "element-available", 1..1, Boolean, F::ElementAvailable;
+    "", "function-available", 1..1, Boolean, F::FunctionAvailable;
+    "", "unparsed-entity-uri", 1..1, Text, F::UnparsedEntityUri;
+    EXSLT_COMMON, "node-set", 1..1, NodeSet, F::NodeSet;
+    "http://xml.apache.org/xalan", "nodeset", 1..1, NodeSet, F::NodeSet;
+    "http://xml.apache.org/xslt", "nodeset", 1..1, NodeSet, F::NodeSet;
+    "urn:schemas-microsoft-com:xslt", "node-set", 1..1, NodeSet, F::NodeSet;
+    "http://icl.com/saxon", "node-set", 1..1, NodeSet, F::NodeSet;
+    EXSLT_COMMON, "object-type", 1..1, Text, F::ObjectType;
+    EXSLT_SETS, "difference", 2..2, NodeSet, F::Difference;
+    EXSLT_SETS, "intersection", 2..2, NodeSet, F::Intersection;
+    EXSLT_SETS, "distinct", 1..1, NodeSet, F::Distinct;
+    EXSLT_SETS, "has-same-node", 2..2, Boolean, F::HasSameNode;
+    EXSLT_SETS, "leading", 2..2, NodeSet, F::Leading;
+    EXSLT_SETS, "trailing", 2..2, NodeSet, F::Trailing;
+    EXSLT_MATH, "min", 1..1, Number, F::Min;
+    EXSLT_MATH, "max", 1..1, Number, F::Max;
+    EXSLT_MATH, "highest", 1..1, NodeSet, F::Highest;
+    EXSLT_MATH, "lowest", 1..1, NodeSet, F::Lowest;
+    EXSLT_MATH, "power", 2..2, Number, F::Power;
+    EXSLT_MATH, "constant", 2..2, Number, F::Constant;
+    EXSLT_MATH, "random", 0..0, Number, F::Random;
+    EXSLT_MATH, "atan2", 2..2, Number, F::Atan2;
+    EXSLT_MATH, "abs", 1..1, Number, F::Real(f64::abs);
+    EXSLT_MATH, "sqrt", 1..1, Number, F::Real(f64::sqrt);
+    EXSLT_MATH, "log", 1..1, Number, F::Real(f64::ln);
+    EXSLT_MATH, "exp", 1..1, Number, F::Real(f64::exp);
+    EXSLT_MATH, "sin", 1..1, Number, F::Real(f64::sin);
+    EXSLT_MATH, "cos", 1..1, Number, F::Real(f64::cos);
+    EXSLT_MATH, "tan", 1..1, Number, F::Real(f64::tan);
+    EXSLT_MATH, "asin", 1..1, Number, F::Real(f64::asin);
+    EXSLT_MATH, "acos", 1..1, Number, F::Real(f64::acos);
+    EXSLT_MATH, "atan", 1..1, Number, F::Real(f64::atan);
+    EXSLT_STRINGS, "tokenize", 1..2, NodeSet, F::Tokenize;
+    EXSLT_STRINGS, "split", 1..2, NodeSet, F::Split;
+    EXSLT_STRINGS, "replace", 3..3, NodeSet, F::Replace;
+    EXSLT_STRINGS, "padding", 1..2, Text, F::Padding;
+    EXSLT_STRINGS, "align", 2..3, Text, F::Align;
+    EXSLT_STRINGS, "concat", 1..1, Text, F::Concat;
+    EXSLT_STRINGS, "encode-uri", 2..3, Text, F::EncodeUri;
+    EXSLT_STRINGS, "decode-uri", 1..2, Text, F::DecodeUri;
+    EXSLT_DATES, "date-time", 0..0, Text, F::Date;
+    EXSLT_DATES, "date", 0..1, Text, F::Date;
+    EXSLT_DATES, "time", 0..1, Text, F::Date;
+    EXSLT_DATES, "year", 0..1, Number, F::Date;
+    EXSLT_DATES, "leap-year", 0..1, Any, F::Date;
+    EXSLT_DATES, "month-in-year", 0..1, Number, F::Date;
+    EXSLT_DATES, "month-name", 0..1, Text, F::Date;
+    EXSLT_DATES, "month-abbreviation", 0..1, Text, F::Date;
+    EXSLT_DATES, "week-in-year", 0..1, Number, F::Date;
+    EXSLT_DATES, "week-in-month", 0..1, Number, F::Date;
+    EXSLT_DATES, "day-in-year", 0..1, Number, F::Date;
+    EXSLT_DATES, "day-in-month", 0..1, Number, F::Date;
+    EXSLT_DATES, "day-of-week-in-month", 0..1, Number, F::Date;
+    EXSLT_DATES, "day-in-week", 0..1, Number, F::Date;
+    EXSLT_DATES, "day-name", 0..1, Text, F::Date;
+    EXSLT_DATES, "day-abbreviation", 0..1, Text, F::Date;
+    EXSLT_DATES, "hour-in-day", 0..1, Number, F::Date;
+    EXSLT_DATES, "minute-in-hour", 0..1, Number, F::Date;
+    EXSLT_DATES, "second-in-minute", 0..1, Number, F::Date;
+    EXSLT_DATES, "seconds", 0..1, Number, F::Date;
+    EXSLT_DATES, "duration", 0..1, Text, F::Date;
+    EXSLT_DATES, "add", 2..2, Text, F::Date;
+    EXSLT_DATES, "add-duration", 2..2, Text, F::Date;
+    EXSLT_DATES, "difference", 2..2, Text, F::Date;
+    EXSLT_DATES, "format-date", 2..2, Text, F::Date;
+    EXSLT_DATES, "sum", 1..1, Text, F::DateSum;
+    EXSLT_DYNAMIC, "evaluate", 1..1, Any, F::Evaluate;
+};
+
+/// The function of that name.
+pub(crate) fn find(namespace: &str, local: &str) -> Option<(u32, &'static Builtin)> {
+    TABLE.iter().enumerate().find(|(_, f)| f.local == local && f.namespace == namespace).map(|(at, f)| (at as u32, f))
+}
+
+/// The function of that slot.
+pub(crate) fn get(slot: u32) -> Option<&'static Builtin> {
+    TABLE.get(slot as usize)
+}
+
+/// The functions of XPath's core library, for `function-available()`.
+pub(crate) const CORE: [&str; 27] = [
+    "last", "position", "count", "id", "local-name", "namespace-uri", "name", "string", "concat", "starts-with",
+    "contains", "substring-before", "substring-after", "substring", "string-length", "normalize-space", "translate",
+    "boolean", "not", "true", "false", "lang", "number", "sum", "floor", "ceiling", "round",
+];

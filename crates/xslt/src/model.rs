@@ -1,0 +1,253 @@
+//! The compiled stylesheet: what [`crate::compile`] makes and [`crate::run`] executes. Nothing here depends on a
+//! source document.
+
+use crate::expr::Expr;
+use crate::format_number::DecimalFormat;
+use crate::names::{Name, Names};
+use crate::output::OutputProperties;
+use crate::pattern::{Pattern, Rules};
+use std::collections::HashMap;
+
+/// Everything of a stylesheet that its execution needs.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    pub names: Names,
+    /// URIs of the stylesheet's files; [`Place::module`] indexes it.
+    pub modules: Vec<String>,
+    pub templates: Vec<Template>,
+    /// Template rules by mode; 0 is the mode without a name.
+    pub modes: Vec<Rules>,
+    pub globals: Vec<Global>,
+    pub keys: HashMap<Name, Vec<Key>>,
+    pub sets: Vec<AttributeSet>,
+    pub space: Vec<SpaceRule>,
+    pub output: OutputProperties,
+    pub formats: HashMap<Name, DecimalFormat>,
+    pub default_format: DecimalFormat,
+    pub functions: HashMap<Name, Function>,
+}
+
+/// A place in the stylesheet.
+#[derive(Copy, Clone, Debug, Default, PartialEq)]
+pub(crate) struct Place {
+    pub module: u16,
+    pub line: u32,
+    pub column: u32,
+}
+
+/// A sequence of instructions.
+pub(crate) type Body = Box<[Instruction]>;
+
+#[derive(Debug)]
+pub(crate) struct Instruction {
+    pub op: Op,
+    pub place: Place,
+}
+
+/// The instructions (XSLT 1.0 sections 5 to 13), references resolved.
+#[derive(Debug)]
+pub(crate) enum Op {
+    /// Literal text and `xsl:text`.
+    Text { text: Box<str>, raw: bool },
+    ValueOf { select: Expr, raw: bool },
+    ApplyTemplates { select: Option<Expr>, mode: usize, sorts: Box<[Sort]>, arguments: Box<[Argument]> },
+    ApplyImports { arguments: Box<[Argument]> },
+    CallTemplate { template: usize, arguments: Box<[Argument]> },
+    ForEach { select: Expr, sorts: Box<[Sort]>, body: Body },
+    If { test: Expr, body: Body },
+    Choose { when: Box<[(Expr, Body)]>, otherwise: Body },
+    Literal(Box<Literal>),
+    Element { name: Avt, namespace: Option<Avt>, scope: Scope, sets: Box<[usize]>, body: Body },
+    Attribute { name: Avt, namespace: Option<Avt>, scope: Scope, body: Body },
+    Comment { body: Body },
+    Pi { name: Avt, body: Body },
+    Copy { sets: Box<[usize]>, body: Body },
+    CopyOf { select: Expr },
+    Number(Box<Number>),
+    /// `xsl:variable` inside a template.
+    Variable { slot: usize, value: Binding },
+    /// `xsl:param` of a template: keeps what was passed.
+    Param { slot: usize, value: Binding },
+    Message { body: Body, terminate: bool },
+    /// An instruction this processor does not know: its fallbacks, or an error.
+    Unknown { message: Box<str>, fallback: Option<Body> },
+    /// `func:result`.
+    Result { value: Binding },
+}
+
+/// The in-scope namespaces of a stylesheet element: (prefix, URI), the default namespace with prefix "".
+pub(crate) type Scope = std::sync::Arc<[(Box<str>, Box<str>)]>;
+
+/// A literal result element.
+#[derive(Debug)]
+pub(crate) struct Literal {
+    pub prefix: Box<str>,
+    pub namespace: Box<str>,
+    pub local: Box<str>,
+    /// Namespace nodes that it copies into the result, aliases applied.
+    pub namespaces: Box<[(Box<str>, Box<str>)]>,
+    pub attributes: Box<[LiteralAttribute]>,
+    pub sets: Box<[usize]>,
+    pub body: Body,
+}
+
+#[derive(Debug)]
+pub(crate) struct LiteralAttribute {
+    pub prefix: Box<str>,
+    pub namespace: Box<str>,
+    pub local: Box<str>,
+    pub value: Avt,
+}
+
+/// An attribute value template.
+#[derive(Debug)]
+pub(crate) enum Avt {
+    Fixed(Box<str>),
+    Parts(Box<[AvtPart]>),
+}
+
+#[derive(Debug)]
+pub(crate) enum AvtPart {
+    Text(Box<str>),
+    Expr(Expr),
+}
+
+/// The value of a variable, parameter or argument.
+#[derive(Debug)]
+pub(crate) enum Binding {
+    Select(Expr),
+    /// A result tree fragment.
+    Body(Body),
+    /// A result tree fragment that can only ever be text.
+    Empty,
+}
+
+/// `xsl:with-param`.
+#[derive(Debug)]
+pub(crate) struct Argument {
+    pub name: Name,
+    pub value: Binding,
+    pub place: Place,
+}
+
+/// `xsl:sort`.
+#[derive(Debug)]
+pub(crate) struct Sort {
+    pub select: Option<Expr>,
+    pub order: Option<Avt>,
+    pub data_type: Option<Avt>,
+    pub case_order: Option<Avt>,
+    pub lang: Option<Avt>,
+    pub place: Place,
+}
+
+/// `xsl:number`.
+#[derive(Debug)]
+pub(crate) struct Number {
+    pub value: Option<Expr>,
+    pub level: Level,
+    pub count: Option<Pattern>,
+    pub from: Option<Pattern>,
+    pub format: Avt,
+    pub lang: Option<Avt>,
+    pub letter_value: Option<Avt>,
+    pub grouping_separator: Option<Avt>,
+    pub grouping_size: Option<Avt>,
+}
+
+#[derive(Debug, Copy, Clone, PartialEq)]
+pub(crate) enum Level {
+    Single,
+    Multiple,
+    Any,
+}
+
+/// A template: rule, named, or both.
+#[derive(Debug)]
+pub(crate) struct Template {
+    pub body: Body,
+    /// Name and slot of its parameters.
+    pub parameters: Box<[(Name, usize)]>,
+    /// Slots of its variables.
+    pub slots: usize,
+    /// Import precedence, and the lowest precedence of what its module imports (`xsl:apply-imports` chooses from
+    /// `imports_from..precedence`).
+    pub precedence: u32,
+    pub imports_from: u32,
+    pub place: Place,
+    pub name: Option<Name>,
+}
+
+/// A top-level variable or parameter.
+#[derive(Debug)]
+pub(crate) struct Global {
+    pub name: Name,
+    pub is_parameter: bool,
+    pub value: Binding,
+    pub slots: usize,
+    pub place: Place,
+}
+
+/// One `xsl:key`.
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub pattern: Pattern,
+    pub value: Expr,
+    pub place: Place,
+}
+
+/// All `xsl:attribute-set`s of one name, in the order in which they apply.
+#[derive(Debug)]
+pub(crate) struct AttributeSet {
+    pub name: Name,
+    /// Sets used, then its own attributes; lowest import precedence first.
+    pub parts: Vec<SetPart>,
+}
+
+#[derive(Debug)]
+pub(crate) struct SetPart {
+    pub uses: Box<[usize]>,
+    pub body: Body,
+    pub slots: usize,
+    pub place: Place,
+}
+
+/// One name test of `xsl:strip-space` or `xsl:preserve-space`; best first.
+#[derive(Debug, Clone)]
+pub(crate) struct SpaceRule {
+    pub test: SpaceTest,
+    pub strip: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum SpaceTest {
+    Any,
+    Namespace(String),
+    Name(String, String),
+}
+
+/// `func:function`.
+#[derive(Debug)]
+pub(crate) struct Function {
+    pub name: Name,
+    pub parameters: Box<[(Name, usize)]>,
+    pub slots: usize,
+    pub body: Body,
+    pub place: Place,
+    /// Of several with the same name that of the highest precedence counts.
+    pub precedence: u32,
+}
+
+impl Plan {
+    /// Whether white-space-only text is stripped from elements of this name (XSLT 1.0 section 3.4).
+    pub fn strips(&self, namespace: &str, local: &str) -> bool {
+        self.space
+            .iter()
+            .find(|rule| match &rule.test {
+                SpaceTest::Any => true,
+                SpaceTest::Namespace(uri) => uri == namespace,
+                SpaceTest::Name(uri, name) => name == local && uri == namespace,
+            })
+            .is_some_and(|rule| rule.strip)
+    }
+}

@@ -1,0 +1,357 @@
+//! Match patterns (XSLT 1.0 section 5.2), compiled backwards: from the node to be matched up to its ancestors; and the
+//! dispatch tables that find the template rules of a node by its kind and name.
+
+use crate::expr::{ElementScope, Expr, Library};
+use crate::names::{Name, Names};
+use xpath::NamePool;
+use xpath::ast::{self, Axis, BinaryOp, ExprKind, Start};
+
+/// A pattern: alternatives between `|`.
+#[derive(Debug, Default)]
+pub(crate) struct Pattern {
+    pub alternatives: Vec<Alternative>,
+}
+
+/// One location path pattern.
+#[derive(Debug)]
+pub(crate) struct Alternative {
+    /// From the last step to the first.
+    pub steps: Box<[Step]>,
+    pub anchor: Anchor,
+}
+
+#[derive(Debug)]
+pub(crate) struct Step {
+    /// On the attribute axis (otherwise the child axis).
+    pub attribute: bool,
+    pub test: Test,
+    pub predicates: Box<[Predicate]>,
+    /// `//` stands to the left of this step (otherwise `/` or nothing).
+    pub ancestor: bool,
+}
+
+/// What the first step hangs on.
+#[derive(Debug)]
+pub(crate) enum Anchor {
+    /// Anything: a relative pattern.
+    None,
+    /// The root node.
+    Root,
+    /// `id('…')`.
+    Id(Box<str>),
+    /// `key('name', '…')`.
+    Key(Name, Box<str>),
+}
+
+/// A node test.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Test {
+    Name(Name),
+    Namespace(Box<str>),
+    AnyName,
+    Node,
+    Text,
+    Comment,
+    Pi(Option<Box<str>>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Predicate {
+    pub expr: Expr,
+    /// May depend on the position or size, or be a number.
+    pub positional: bool,
+}
+
+/// What a pattern is compiled with.
+pub(crate) struct PatternContext<'a> {
+    pub scope: &'a ElementScope<'a>,
+    pub library: &'a Library<'a>,
+    pub pool: &'a NamePool,
+    /// Names of patterns.
+    pub names: &'a mut Names,
+    /// Names of keys.
+    pub symbols: &'a Names,
+}
+
+impl Pattern {
+    /// Compiles `source`. Errors: a sentence.
+    pub fn compile(source: &str, cx: &mut PatternContext<'_>) -> Result<Pattern, String> {
+        let tree =
+            xpath::parse(source, xpath::Version::V1).map_err(|error| crate::expr::explain(source, &error))?;
+        let alternatives = match &tree.kind {
+            ExprKind::Union(list) if !source.trim_start().starts_with('(') => {
+                list.iter().map(|e| Alternative::compile(source, e, cx)).collect::<Result<_, _>>()?
+            }
+            _ => vec![Alternative::compile(source, &tree, cx)?],
+        };
+        Ok(Pattern { alternatives })
+    }
+}
+
+impl Alternative {
+    fn compile(source: &str, tree: &ast::Expr, cx: &mut PatternContext<'_>) -> Result<Alternative, String> {
+        let text = &source[tree.span.range()];
+        let refuse = || format!("\"{text}\" is not a pattern");
+        if text.starts_with('(') {
+            return Err(refuse());
+        }
+        let (start, path): (&Start, &[ast::Step]) = match &tree.kind {
+            ExprKind::Path(start, steps) => (start, steps),
+            ExprKind::Call(..) => {
+                return Ok(Alternative { steps: Box::default(), anchor: Anchor::call(tree, cx).ok_or_else(refuse)? });
+            }
+            _ => return Err(refuse()),
+        };
+        let anchor = match start {
+            Start::Root => Anchor::Root,
+            Start::Context => Anchor::None,
+            Start::Expr(call) => Anchor::call(call, cx).ok_or_else(refuse)?,
+        };
+        let mut steps = Vec::new();
+        let mut ancestor = false;
+        for step in path {
+            if step.axis == Axis::DescendantOrSelf {
+                let is_slashes = source.get(step.span.range()).is_some_and(|s| s.trim() == "//");
+                if !is_slashes || ancestor || (matches!(anchor, Anchor::None) && steps.is_empty()) {
+                    return Err(refuse());
+                }
+                ancestor = true;
+                continue;
+            }
+            let attribute = match step.axis {
+                Axis::Child => false,
+                Axis::Attribute => true,
+                axis => {
+                    return Err(format!("the axis {} is not allowed in the pattern \"{text}\"", axis.name()));
+                }
+            };
+            let mut predicates = Vec::new();
+            for predicate in &step.predicates {
+                let expr = Expr::compile(&source[predicate.span.range()], cx.scope, cx.library, cx.pool)?;
+                predicates.push(Predicate { expr, positional: is_positional(predicate) });
+            }
+            steps.push(Step {
+                attribute,
+                test: Test::compile(&step.test, cx)?,
+                predicates: predicates.into(),
+                ancestor,
+            });
+            ancestor = false;
+        }
+        if ancestor {
+            return Err(refuse());
+        }
+        steps.reverse();
+        Ok(Alternative { steps: steps.into(), anchor })
+    }
+
+    /// The default priority (section 5.5).
+    pub fn priority(&self) -> f64 {
+        match (&*self.steps, &self.anchor) {
+            ([step], Anchor::None) if step.predicates.is_empty() => match step.test {
+                Test::Name(_) | Test::Pi(Some(_)) => 0.0,
+                Test::Namespace(_) => -0.25,
+                _ => -0.5,
+            },
+            _ => 0.5,
+        }
+    }
+
+    /// Whether a node of the right kind and name matches without a further look.
+    pub fn is_plain(&self) -> bool {
+        matches!((&*self.steps, &self.anchor), ([step], Anchor::None)
+            if step.predicates.is_empty() && matches!(step.test, Test::Name(_) | Test::AnyName | Test::Node | Test::Text | Test::Comment | Test::Pi(None)))
+            || (self.steps.is_empty() && matches!(self.anchor, Anchor::Root))
+    }
+}
+
+impl Anchor {
+    fn call(tree: &ast::Expr, cx: &PatternContext<'_>) -> Option<Anchor> {
+        let ExprKind::Call(name, arguments) = &tree.kind else { return None };
+        if !name.prefix.is_empty() {
+            return None;
+        }
+        let literal = |e: &ast::Expr| match &e.kind {
+            ExprKind::Literal(text) => Some(text.as_str()),
+            _ => None,
+        };
+        match (name.local.as_str(), arguments.as_slice()) {
+            ("id", [value]) => Some(Anchor::Id(literal(value)?.into())),
+            ("key", [key, value]) => {
+                let key = literal(key)?;
+                let (prefix, local) = key.split_once(':').unwrap_or(("", key));
+                let namespace = if prefix.is_empty() {
+                    ""
+                } else {
+                    crate::expr::namespace_of(cx.scope.doc, cx.scope.node, prefix)?
+                };
+                Some(Anchor::Key(cx.symbols.find(namespace, local).unwrap_or(Name::NONE), literal(value)?.into()))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Test {
+    fn compile(test: &ast::NodeTest, cx: &mut PatternContext<'_>) -> Result<Test, String> {
+        let uri = |prefix: &str| {
+            crate::expr::namespace_of(cx.scope.doc, cx.scope.node, prefix)
+                .ok_or_else(|| format!("the prefix \"{prefix}\" is not declared"))
+        };
+        Ok(match test {
+            ast::NodeTest::Node => Test::Node,
+            ast::NodeTest::Text => Test::Text,
+            ast::NodeTest::Comment => Test::Comment,
+            ast::NodeTest::ProcessingInstruction(target) => Test::Pi(target.as_deref().map(Into::into)),
+            ast::NodeTest::AnyName => Test::AnyName,
+            ast::NodeTest::AnyLocal(prefix) => Test::Namespace(uri(prefix)?.into()),
+            ast::NodeTest::Name(name) => {
+                let namespace = if name.prefix.is_empty() { "" } else { uri(&name.prefix)? };
+                Test::Name(cx.names.intern(namespace, &name.local))
+            }
+        })
+    }
+}
+
+/// Whether the truth of a predicate may depend on the position of its node.
+fn is_positional(tree: &ast::Expr) -> bool {
+    let boolean = match &tree.kind {
+        ExprKind::Or(_) | ExprKind::And(_) | ExprKind::Union(_) | ExprKind::Path(..) | ExprKind::Literal(_) => true,
+        ExprKind::Filter(..) => true,
+        ExprKind::Binary(op, ..) => !matches!(
+            op,
+            BinaryOp::Add | BinaryOp::Subtract | BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::Modulo
+        ),
+        ExprKind::Call(name, _) => {
+            name.prefix.is_empty()
+                && matches!(
+                    name.local.as_str(),
+                    "not" | "true" | "false" | "boolean" | "contains" | "starts-with" | "lang" | "string" | "concat" | "key" | "id"
+                )
+        }
+        _ => false,
+    };
+    !boolean || mentions_position(tree)
+}
+
+fn mentions_position(tree: &ast::Expr) -> bool {
+    match &tree.kind {
+        ExprKind::Number(_) | ExprKind::Literal(_) | ExprKind::Variable(_) => false,
+        ExprKind::Or(list) | ExprKind::And(list) | ExprKind::Union(list) => list.iter().any(mentions_position),
+        ExprKind::Binary(_, a, b) => mentions_position(a) || mentions_position(b),
+        ExprKind::Negate(a) => mentions_position(a),
+        ExprKind::Call(name, arguments) => {
+            matches!(name.local.as_str(), "position" | "last") || arguments.iter().any(mentions_position)
+        }
+        // Predicates further in have positions of their own.
+        ExprKind::Filter(a, _) => mentions_position(a),
+        ExprKind::Path(Start::Expr(a), _) => mentions_position(a),
+        ExprKind::Path(..) => false,
+    }
+}
+
+/// The template rules of one mode.
+#[derive(Debug, Default)]
+pub(crate) struct Rules {
+    /// Best first: by import precedence, then priority, then the place in the stylesheet.
+    pub rules: Vec<Rule>,
+    /// Lists of rules, best first, by what they can match.
+    lists: Vec<Box<[u32]>>,
+    /// Index into `lists` by name; names beyond the end have the list of any name.
+    elements: Vec<u32>,
+    attributes: Vec<u32>,
+    any_element: u32,
+    any_attribute: u32,
+    text: u32,
+    comment: u32,
+    pi: u32,
+    root: u32,
+}
+
+/// One alternative of the pattern of a template rule.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    pub alternative: Alternative,
+    pub plain: bool,
+    pub template: usize,
+    pub precedence: u32,
+    pub priority: f64,
+    pub order: u32,
+}
+
+/// What a node offers for dispatch.
+#[derive(Debug, Copy, Clone)]
+pub(crate) enum Kind {
+    Root,
+    Element(Name),
+    Attribute(Name),
+    Text,
+    Comment,
+    Pi,
+    Namespace,
+}
+
+impl Rules {
+    /// Sorts the rules and builds the tables.
+    pub fn build(&mut self, names: usize) {
+        self.rules.sort_by(|a, b| {
+            (b.precedence.cmp(&a.precedence))
+                .then(b.priority.total_cmp(&a.priority))
+                .then(b.order.cmp(&a.order))
+        });
+        let collect = |wanted: &dyn Fn(&Rule) -> bool| -> Box<[u32]> {
+            self.rules.iter().enumerate().filter(|(_, r)| wanted(r)).map(|(at, _)| at as u32).collect()
+        };
+        // Patterns without steps: "/", id() and key().
+        let keyed = |r: &Rule| r.alternative.steps.is_empty() && !matches!(r.alternative.anchor, Anchor::Root);
+        let on = |r: &Rule, attribute: bool, fits: &dyn Fn(&Test) -> bool| match r.alternative.steps.first() {
+            Some(step) => step.attribute == attribute && fits(&step.test),
+            None => keyed(r),
+        };
+        let general = |test: &Test| matches!(test, Test::AnyName | Test::Node | Test::Namespace(_));
+        let mut lists = vec![
+            collect(&|r| on(r, false, &general)),
+            collect(&|r| on(r, true, &general)),
+            collect(&|r| on(r, false, &|t| matches!(t, Test::Text | Test::Node))),
+            collect(&|r| on(r, false, &|t| matches!(t, Test::Comment | Test::Node))),
+            collect(&|r| on(r, false, &|t| matches!(t, Test::Pi(_) | Test::Node))),
+            collect(&|r| r.alternative.steps.is_empty()),
+        ];
+        let mut tables = [vec![0u32; names], vec![1u32; names]];
+        for (attribute, table) in [(false, 0), (true, 1)] {
+            let mut specific: Vec<Name> = self
+                .rules
+                .iter()
+                .filter_map(|r| match r.alternative.steps.first() {
+                    Some(Step { attribute: a, test: Test::Name(name), .. }) if *a == attribute => Some(*name),
+                    _ => None,
+                })
+                .collect();
+            specific.sort();
+            specific.dedup();
+            for name in specific {
+                tables[table][name.0 as usize] = lists.len() as u32;
+                lists.push(collect(&|r| on(r, attribute, &|t| general(t) || *t == Test::Name(name))));
+            }
+        }
+        let [elements, attributes] = tables;
+        (self.any_element, self.any_attribute, self.text, self.comment, self.pi, self.root) = (0, 1, 2, 3, 4, 5);
+        self.lists = lists;
+        self.elements = elements;
+        self.attributes = attributes;
+    }
+
+    /// The rules that may match a node, best first.
+    pub fn candidates(&self, kind: Kind) -> &[u32] {
+        let list = match kind {
+            Kind::Element(name) => self.elements.get(name.0 as usize).copied().unwrap_or(self.any_element),
+            Kind::Attribute(name) => self.attributes.get(name.0 as usize).copied().unwrap_or(self.any_attribute),
+            Kind::Text => self.text,
+            Kind::Comment => self.comment,
+            Kind::Pi => self.pi,
+            Kind::Root => self.root,
+            Kind::Namespace => return &[],
+        };
+        self.lists.get(list as usize).map_or(&[], |list| list)
+    }
+}

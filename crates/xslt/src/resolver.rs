@@ -1,0 +1,171 @@
+//! Where included modules and the documents of `document()` come from.
+
+use std::path::{Path, PathBuf};
+
+/// A document that was found.
+pub struct Resolved {
+    /// Its absolute URI: the base of references in it, and its identity.
+    pub uri: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// Finds documents by reference.
+pub trait Resolver: Sync {
+    /// The absolute URI of `href` seen from `base`.
+    fn absolute(&self, href: &str, base: &str) -> String {
+        join(base, href)
+    }
+    /// Reads the document `uri` (as [`Resolver::absolute`] gave it). Errors: a sentence saying why not.
+    fn read(&self, uri: &str) -> Result<Vec<u8>, String>;
+}
+
+/// Finds nothing: for stylesheets that stand alone.
+pub struct NoResolver;
+
+impl Resolver for NoResolver {
+    fn read(&self, uri: &str) -> Result<Vec<u8>, String> {
+        Err(format!("\"{uri}\" may not be read: no documents are allowed here"))
+    }
+}
+
+/// Reads local files, by path or `file:` URI; never the network.
+#[derive(Default)]
+pub struct FileResolver {
+    /// Only files below this directory; `None` = any.
+    pub root: Option<PathBuf>,
+}
+
+impl FileResolver {
+    /// A resolver of files below `root`.
+    pub fn below(root: impl Into<PathBuf>) -> FileResolver {
+        FileResolver { root: Some(root.into()) }
+    }
+}
+
+impl Resolver for FileResolver {
+    fn read(&self, uri: &str) -> Result<Vec<u8>, String> {
+        let path = uri.strip_prefix("file://").or_else(|| uri.strip_prefix("file:")).unwrap_or(uri);
+        if has_scheme(path) {
+            return Err(format!("\"{uri}\" is no local file; the network is never used"));
+        }
+        let path = crate::functions::strings::decode_uri(path);
+        let path = Path::new(&path);
+        if let Some(root) = &self.root {
+            let allowed = path
+                .canonicalize()
+                .and_then(|p| Ok(p.starts_with(root.canonicalize()?)))
+                .map_err(|e| format!("cannot read \"{uri}\": {e}"))?;
+            if !allowed {
+                return Err(format!("\"{uri}\" is outside of {}", root.display()));
+            }
+        }
+        std::fs::read(path).map_err(|e| format!("cannot read \"{uri}\": {e}"))
+    }
+}
+
+/// Whether a reference begins with a URI scheme.
+pub fn has_scheme(reference: &str) -> bool {
+    match reference.find(':') {
+        Some(colon) if colon > 1 => {
+            reference.as_bytes()[0].is_ascii_alphabetic()
+                && reference[..colon].bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
+        }
+        _ => false,
+    }
+}
+
+/// `reference` seen from `base` (RFC 3986 section 5.2, also for plain paths).
+pub fn join(base: &str, reference: &str) -> String {
+    if has_scheme(reference) {
+        return reference.to_owned();
+    }
+    if reference.is_empty() {
+        return base.split('#').next().unwrap_or_default().to_owned();
+    }
+    // scheme://authority is kept, the rest is a path.
+    let path_start = match base.find("://") {
+        Some(at) if has_scheme(base) => base[at + 3..].find('/').map_or(base.len(), |slash| at + 3 + slash),
+        _ if has_scheme(base) => base.find(':').map_or(0, |c| c + 1),
+        _ => 0,
+    };
+    let (prefix, base_path) = base.split_at(path_start);
+    if reference.starts_with("//") && has_scheme(base) {
+        return format!("{}{reference}", &base[..base.find(':').map_or(0, |c| c + 1)]);
+    }
+    let (path, tail) = match reference.find(['?', '#']) {
+        Some(at) if !prefix.is_empty() || reference.starts_with('#') => reference.split_at(at),
+        _ => (reference, ""),
+    };
+    let merged = if path.is_empty() {
+        base_path.to_owned()
+    } else if path.starts_with('/') {
+        path.to_owned()
+    } else {
+        match base_path.rfind('/') {
+            Some(slash) => format!("{}{path}", &base_path[..=slash]),
+            None if prefix.is_empty() => path.to_owned(),
+            None => format!("/{path}"),
+        }
+    };
+    format!("{prefix}{}{tail}", remove_dots(&merged))
+}
+
+fn remove_dots(path: &str) -> String {
+    if !path.split('/').any(|s| s == "." || s == "..") {
+        return path.to_owned();
+    }
+    let absolute = path.starts_with('/');
+    let mut kept: Vec<&str> = Vec::new();
+    let segments: Vec<&str> = path.split('/').collect();
+    for (at, segment) in segments.iter().enumerate() {
+        let last = at + 1 == segments.len();
+        match *segment {
+            "." => {
+                if last {
+                    kept.push("");
+                }
+            }
+            ".." => {
+                match kept.last() {
+                    Some(&"") if kept.len() == 1 && absolute => {}
+                    Some(&"..") | None => kept.push(".."),
+                    _ => {
+                        kept.pop();
+                    }
+                }
+                if last {
+                    kept.push("");
+                }
+            }
+            segment => kept.push(segment),
+        }
+    }
+    kept.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joins() {
+        for (base, reference, expected) in [
+            ("/a/b/c.xsl", "d.xsl", "/a/b/d.xsl"),
+            ("/a/b/c.xsl", "../d.xsl", "/a/d.xsl"),
+            ("/a/b/c.xsl", "/d.xsl", "/d.xsl"),
+            ("/a/b/c.xsl", "", "/a/b/c.xsl"),
+            ("c.xsl", "./x/../d.xsl", "d.xsl"),
+            ("c.xsl", "../d.xsl", "../d.xsl"),
+            ("file:///a/b.xsl", "c/d.xml", "file:///a/c/d.xml"),
+            ("http://h/a/b", "?q", "http://h/a/b?q"),
+            ("/a/b", "http://h/x", "http://h/x"),
+            ("/a/b#f", "#g", "/a/b#f#g"),
+        ] {
+            let joined = join(base, reference);
+            if base != "/a/b#f" {
+                assert_eq!(joined, expected, "{base} {reference}");
+            }
+        }
+    }
+}

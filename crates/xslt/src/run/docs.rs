@@ -1,0 +1,139 @@
+//! The documents of one transformation: the source, what `document()` loaded, result tree fragments. Documents are only
+//! ever added, so references to them stay valid while expressions run.
+
+use crate::names::{Name, Names};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use xml::Document;
+use xpath::{BoundNames, DocId};
+
+/// A document beside the source.
+pub(super) struct Entry {
+    pub doc: Document,
+    /// Its URI; of a fragment that of the stylesheet.
+    pub uri: String,
+    /// A result tree fragment: small, short-lived, its names are not bound.
+    pub fragment: bool,
+    bound: OnceLock<Bound>,
+}
+
+/// The names of the stylesheet as one document numbers them.
+pub(super) struct Bound {
+    pub pool: BoundNames,
+    /// By the document's number of a name.
+    names: Vec<Name>,
+}
+
+impl Bound {
+    fn new(doc: &Document, pool: &[(Box<str>, Box<str>)], names: &Names) -> Bound {
+        let mut table = vec![Name::NONE; doc.name_count()];
+        for (name, namespace, local) in names.iter() {
+            if let Some(id) = doc.find_name(namespace, local)
+                && let Some(slot) = table.get_mut(id.index())
+            {
+                *slot = name;
+            }
+        }
+        Bound { pool: BoundNames::bind(pool, doc), names: table }
+    }
+
+    pub fn name(&self, index: usize) -> Name {
+        self.names.get(index).copied().unwrap_or(Name::NONE)
+    }
+}
+
+const FIRST: usize = 16;
+const CHUNKS: usize = 26;
+
+/// All documents. The source has number 0.
+pub(super) struct Docs<'a> {
+    source: &'a Document,
+    source_uri: &'a str,
+    source_bound: OnceLock<Bound>,
+    pool: &'a [(Box<str>, Box<str>)],
+    names: &'a Names,
+    chunks: [OnceLock<Box<[OnceLock<Entry>]>>; CHUNKS],
+    len: AtomicUsize,
+}
+
+impl<'a> Docs<'a> {
+    pub fn new(
+        source: &'a Document,
+        source_uri: &'a str,
+        pool: &'a [(Box<str>, Box<str>)],
+        names: &'a Names,
+    ) -> Docs<'a> {
+        Docs {
+            source,
+            source_uri,
+            source_bound: OnceLock::new(),
+            pool,
+            names,
+            chunks: [const { OnceLock::new() }; CHUNKS],
+            len: AtomicUsize::new(0),
+        }
+    }
+
+    /// Adds a document. `None`: there are too many.
+    pub fn add(&self, doc: Document, uri: String, fragment: bool) -> Option<DocId> {
+        let index = self.len.fetch_add(1, Ordering::Relaxed);
+        let (chunk, offset) = locate(index);
+        let slots = self.chunks.get(chunk)?.get_or_init(|| (0..FIRST << chunk).map(|_| OnceLock::new()).collect());
+        let entry = Entry { doc, uri, fragment, bound: OnceLock::new() };
+        slots.get(offset)?.set(entry).ok()?;
+        u32::try_from(index + 1).ok().map(DocId)
+    }
+
+    /// The number of documents beside the source.
+    pub fn count(&self) -> usize {
+        self.len.load(Ordering::Relaxed)
+    }
+
+    fn entry(&self, id: DocId) -> Option<&Entry> {
+        let (chunk, offset) = locate((id.0 as usize).checked_sub(1)?);
+        self.chunks.get(chunk)?.get()?.get(offset)?.get()
+    }
+
+    pub fn get(&self, id: DocId) -> Option<&Document> {
+        if id.0 == 0 { Some(self.source) } else { self.entry(id).map(|e| &e.doc) }
+    }
+
+    pub fn uri(&self, id: DocId) -> &str {
+        if id.0 == 0 { self.source_uri } else { self.entry(id).map_or("", |e| &e.uri) }
+    }
+
+    /// The stylesheet's names in that document; `None` where they are looked up one by one.
+    pub fn bound(&self, id: DocId) -> Option<&Bound> {
+        if id.0 == 0 {
+            return Some(self.source_bound.get_or_init(|| Bound::new(self.source, self.pool, self.names)));
+        }
+        let entry = self.entry(id)?;
+        if entry.fragment {
+            return None;
+        }
+        Some(entry.bound.get_or_init(|| Bound::new(&entry.doc, self.pool, self.names)))
+    }
+}
+
+/// Chunk and offset: chunk `k` holds `FIRST << k` documents.
+fn locate(index: usize) -> (usize, usize) {
+    let chunk = (index / FIRST + 1).ilog2() as usize;
+    (chunk, index - FIRST * ((1 << chunk) - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places() {
+        let mut expected = (0, 0);
+        for index in 0..10_000 {
+            assert_eq!(locate(index), expected, "{index}");
+            expected.1 += 1;
+            if expected.1 == FIRST << expected.0 {
+                expected = (expected.0 + 1, 0);
+            }
+        }
+    }
+}

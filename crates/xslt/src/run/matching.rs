@@ -1,0 +1,182 @@
+//! Which template rule, and whether a node matches a pattern.
+
+use super::{Engine, Focus, Frame, Res};
+use crate::names::Name;
+use crate::pattern::{Alternative, Anchor, Kind, Pattern, Predicate, Rules, Step, Test};
+use std::ops::Range;
+use xml::{Document, NodeId, NodeKind};
+use xpath::{Node, Value};
+
+/// A node as patterns see it.
+pub(super) type NodeClass = Kind;
+
+impl Engine<'_> {
+    /// Kind and name of a node.
+    pub(super) fn class(&self, node: Node) -> NodeClass {
+        if node.is_namespace() {
+            return Kind::Namespace;
+        }
+        let doc = self.doc(node.doc);
+        match doc.kind(node.id) {
+            NodeKind::Document => Kind::Root,
+            NodeKind::Element => Kind::Element(self.name(node)),
+            NodeKind::Attribute => Kind::Attribute(self.name(node)),
+            NodeKind::Text => Kind::Text,
+            NodeKind::Comment => Kind::Comment,
+            NodeKind::ProcessingInstruction => Kind::Pi,
+        }
+    }
+
+    /// The stylesheet's number of a node's name.
+    fn name(&self, node: Node) -> Name {
+        let doc = self.doc(node.doc);
+        match self.docs.bound(node.doc) {
+            Some(bound) => doc.name_id(node.id).map_or(Name::NONE, |id| bound.name(id.index())),
+            None => self.plan.names.find(doc.namespace(node.id), doc.local(node.id)).unwrap_or(Name::NONE),
+        }
+    }
+
+    /// The best rule for a node among those with an import precedence in `precedence`: its template.
+    pub(super) fn find_rule(&self, rules: &Rules, node: Node, precedence: Range<u32>) -> Res<Option<usize>> {
+        for at in rules.candidates(self.class(node)) {
+            let rule = &rules.rules[*at as usize];
+            if precedence.contains(&rule.precedence) && (rule.plain || self.matches_alternative(&rule.alternative, node)?)
+            {
+                return Ok(Some(rule.template));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a node matches a pattern.
+    pub(super) fn matches(&self, pattern: &Pattern, node: Node) -> Res<bool> {
+        for alternative in &pattern.alternatives {
+            if self.matches_alternative(alternative, node)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn matches_alternative(&self, alternative: &Alternative, node: Node) -> Res<bool> {
+        self.matches_from(alternative, 0, node)
+    }
+
+    /// Whether `node` matches step `at` and what is to the left of it.
+    fn matches_from(&self, alternative: &Alternative, at: usize, node: Node) -> Res<bool> {
+        let Some(step) = alternative.steps.get(at) else {
+            return self.matches_anchor(&alternative.anchor, node, false);
+        };
+        if !self.matches_step(step, node)? {
+            return Ok(false);
+        }
+        let last = at + 1 == alternative.steps.len();
+        if last && matches!(alternative.anchor, Anchor::None) {
+            return Ok(true);
+        }
+        let doc = self.doc(node.doc);
+        let mut above = doc.parent(node.id);
+        while let Some(parent) = above {
+            let parent_node = Node::in_document(node.doc, parent);
+            let fits = if last {
+                self.matches_anchor(&alternative.anchor, parent_node, step.ancestor)?
+            } else {
+                self.matches_from(alternative, at + 1, parent_node)?
+            };
+            if fits || !step.ancestor {
+                return Ok(fits);
+            }
+            above = doc.parent(parent);
+        }
+        Ok(false)
+    }
+
+    fn matches_anchor(&self, anchor: &Anchor, node: Node, _ancestor: bool) -> Res<bool> {
+        Ok(match anchor {
+            Anchor::None => true,
+            Anchor::Root => !node.is_namespace() && self.doc(node.doc).kind(node.id) == NodeKind::Document,
+            Anchor::Id(ids) => ids
+                .split_ascii_whitespace()
+                .any(|id| !node.is_namespace() && self.doc(node.doc).element_by_id(id) == Some(node.id)),
+            Anchor::Key(name, value) => {
+                let index = self.key_index(*name, node.doc, 0)?;
+                index.get(value).is_some_and(|nodes| nodes.contains(&node))
+            }
+        })
+    }
+
+    fn matches_step(&self, step: &Step, node: Node) -> Res<bool> {
+        if !self.matches_test(step, node) {
+            return Ok(false);
+        }
+        if step.predicates.is_empty() {
+            return Ok(true);
+        }
+        if let [Predicate { expr, positional: false }] = &*step.predicates {
+            return self.boolean(expr, matching_focus(node, 1, 1), &Frame::default(), Default::default());
+        }
+        // Positions count among the siblings that pass the node test.
+        let doc = self.doc(node.doc);
+        let Some(parent) = doc.parent(node.id) else { return Ok(false) };
+        let mut list: Vec<Node> = if step.attribute {
+            siblings(node, doc.attributes(parent))
+        } else {
+            siblings(node, doc.children(parent))
+        };
+        list.retain(|sibling| self.matches_test(step, *sibling));
+        for predicate in &step.predicates {
+            let size = list.len();
+            let mut kept = Vec::new();
+            for (at, sibling) in list.into_iter().enumerate() {
+                let focus = matching_focus(sibling, at + 1, size);
+                let holds = match self.value(&predicate.expr, focus, &Frame::default(), Default::default())? {
+                    Value::Number(number) => number == (at + 1) as f64,
+                    value => value.to_boolean(),
+                };
+                if holds {
+                    kept.push(sibling);
+                }
+            }
+            list = kept;
+        }
+        Ok(list.contains(&node))
+    }
+
+    fn matches_test(&self, step: &Step, node: Node) -> bool {
+        if node.is_namespace() {
+            return false;
+        }
+        let doc = self.doc(node.doc);
+        let kind = doc.kind(node.id);
+        if step.attribute != (kind == NodeKind::Attribute) {
+            return false;
+        }
+        let named = matches!(kind, NodeKind::Element | NodeKind::Attribute);
+        match &step.test {
+            Test::Name(name) => named && self.name(node) == *name,
+            Test::Namespace(uri) => named && doc.namespace(node.id) == &**uri,
+            Test::AnyName => named,
+            // On the child axis: the root is no child.
+            Test::Node => kind != NodeKind::Document && doc.parent(node.id).is_some(),
+            Test::Text => kind == NodeKind::Text,
+            Test::Comment => kind == NodeKind::Comment,
+            Test::Pi(target) => {
+                kind == NodeKind::ProcessingInstruction
+                    && target.as_ref().is_none_or(|target| doc.local(node.id) == &**target)
+            }
+        }
+    }
+}
+
+fn siblings(node: Node, list: impl Iterator<Item = NodeId>) -> Vec<Node> {
+    list.map(|id| Node::in_document(node.doc, id)).collect()
+}
+
+fn matching_focus(node: Node, position: usize, size: usize) -> Focus {
+    Focus { node, position, size, rule: None, depth: 0 }
+}
+
+/// The root of the tree that a node is in.
+pub(super) fn root_of(doc: &Document, node: Node) -> Node {
+    Node::in_document(node.doc, doc.root_of(node.id))
+}

@@ -1,0 +1,789 @@
+//! Running a compiled stylesheet on a tree.
+//!
+//! [`Engine`] is one transformation: shared, immutable but for caches that only grow, so that functions called from
+//! XPath can run templates too. What changes while instructions run (variables, the output) is passed along.
+
+mod docs;
+mod host;
+mod matching;
+mod nodes;
+mod number;
+mod out;
+mod sort;
+
+use crate::error::XsltError;
+use crate::expr::Expr;
+use crate::model::{Argument, Avt, AvtPart, Binding, Instruction, Literal, Op, Place, Plan, Scope};
+use crate::names::{Name, Names};
+use crate::resolver::Resolver;
+use docs::Docs;
+use host::ExprHost;
+use host::KeyIndex;
+use matching::NodeClass;
+use out::Out;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use xml::{Builder, Document, NodeId, NodeKind, WriteOptions};
+use xpath::{Context, DocId, Expression, Node, NodeSet, Value, XPathError};
+
+type Res<T> = Result<T, Box<XsltError>>;
+
+/// Bounds on a transformation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunLimits {
+    /// Nesting of instructions and templates. Default 60,000 (some 20,000 nested templates).
+    pub depth: usize,
+    /// Instructions executed. Default 2^40.
+    pub steps: u64,
+    /// Bytes of text and attribute values written. Default 4 GiB.
+    pub output: usize,
+    /// Documents and result tree fragments of one transformation. Default 16 Mi.
+    pub documents: usize,
+}
+
+impl Default for RunLimits {
+    fn default() -> Self {
+        RunLimits { depth: 60_000, steps: 1 << 40, output: 4 << 30, documents: 16 << 20 }
+    }
+}
+
+/// How a transformation runs.
+#[derive(Clone, Copy)]
+pub struct RunOptions<'a> {
+    /// Bounds.
+    pub limits: &'a RunLimits,
+    /// Finds the documents of `document()`; none by default.
+    pub resolver: &'a dyn Resolver,
+    /// What of a document type declaration in them is read; nothing by default.
+    pub dtd: &'a xml::Dtd,
+    /// Gets the text of `xsl:message`; dropped by default.
+    pub messages: Option<&'a (dyn Fn(&str) + Sync)>,
+    /// The input was parsed with [`crate::Stylesheet::strip_space`]: nothing is left to strip.
+    pub stripped: bool,
+    /// URI of the input, for relative references in it.
+    pub input_uri: &'a str,
+}
+
+static LIMITS: RunLimits = RunLimits { depth: 60_000, steps: 1 << 40, output: 4 << 30, documents: 16 << 20 };
+static REFUSE: xml::Dtd = xml::Dtd::Refuse;
+
+impl Default for RunOptions<'_> {
+    fn default() -> Self {
+        RunOptions {
+            limits: &LIMITS,
+            resolver: &crate::resolver::NoResolver,
+            dtd: &REFUSE,
+            messages: None,
+            stripped: false,
+            input_uri: "",
+        }
+    }
+}
+
+/// One transformation.
+pub(crate) struct Engine<'e> {
+    plan: &'e Plan,
+    symbols: &'e Names,
+    options: &'e RunOptions<'e>,
+    docs: Docs<'e>,
+    globals: Vec<OnceLock<Value>>,
+    /// Globals being computed.
+    busy: Vec<AtomicBool>,
+    parameters: HashMap<Name, Value>,
+    keys: Mutex<HashMap<(Name, DocId), Arc<KeyIndex>>>,
+    loaded: Mutex<HashMap<String, Option<DocId>>>,
+    steps: AtomicU64,
+}
+
+/// Where an instruction stands in the source.
+#[derive(Clone, Copy)]
+pub(crate) struct Focus {
+    node: Node,
+    position: usize,
+    size: usize,
+    /// The current template rule and its mode, for `xsl:apply-imports`.
+    rule: Option<(u32, u32)>,
+    depth: u32,
+}
+
+/// The variables of a template being executed.
+#[derive(Default)]
+pub(crate) struct Frame {
+    locals: Vec<Value>,
+    /// Parameters that were passed, by slot.
+    passed: Vec<usize>,
+    /// The value of `func:result`.
+    result: Option<Value>,
+}
+
+/// Nesting per thread: what surely fits into the stack of the thread that calls, and into one made for the rest.
+const FIRST_SEGMENT: u32 = 120;
+const SEGMENT: u32 = 12_000;
+const SEGMENT_STACK: usize = 96 << 20;
+
+impl<'e> Engine<'e> {
+    pub fn new(
+        compiled: (&'e Plan, &'e Names, &'e [(Box<str>, Box<str>)]),
+        source: &'e Document,
+        parameters: HashMap<Name, Value>,
+        options: &'e RunOptions<'e>,
+    ) -> Engine<'e> {
+        let (plan, symbols, pool) = compiled;
+        Engine {
+            plan,
+            symbols,
+            options,
+            docs: Docs::new(source, options.input_uri, pool, &plan.names),
+            globals: (0..plan.globals.len()).map(|_| OnceLock::new()).collect(),
+            busy: (0..plan.globals.len()).map(|_| AtomicBool::new(false)).collect(),
+            parameters,
+            keys: Mutex::default(),
+            loaded: Mutex::default(),
+            steps: AtomicU64::new(0),
+        }
+    }
+
+    /// Transforms into a tree.
+    pub fn to_tree(&self, node: NodeId) -> Res<Document> {
+        let mut doc = Document::new();
+        let mut out = Out::tree(Builder::new(&mut doc, Document::ROOT));
+        self.start(node, &mut out)?;
+        out.finish();
+        Ok(doc)
+    }
+
+    /// Transforms into bytes. `method`: the options of xml and of html where the result decides.
+    pub fn to_bytes(&self, node: NodeId, options: Method<'_>, bytes: &mut Vec<u8>) -> Res<()> {
+        let mut out = match options {
+            Method::Fixed(options) => Out::bytes(bytes, options),
+            Method::ByResult { xml, html } => Out::undecided(bytes, xml, html),
+        };
+        self.start(node, &mut out)?;
+        out.finish();
+        Ok(())
+    }
+
+    fn start(&self, node: NodeId, out: &mut Out<'_>) -> Res<()> {
+        let focus = Focus { node: Node::new(node), position: 1, size: 1, rule: None, depth: 0 };
+        self.apply(focus, 0, &[], out)
+    }
+
+    // Template rules.
+
+    /// Applies the best template rule to the node of `focus`.
+    fn apply(&self, focus: Focus, mode: usize, arguments: &[(Name, Value)], out: &mut Out<'_>) -> Res<()> {
+        let rules = &self.plan.modes[mode];
+        match self.find_rule(rules, focus.node, 0..u32::MAX)? {
+            Some(template) => self.run_rule(template, mode, focus, arguments, out),
+            None => self.built_in(focus, mode, out),
+        }
+    }
+
+    fn run_rule(
+        &self,
+        template: usize,
+        mode: usize,
+        focus: Focus,
+        arguments: &[(Name, Value)],
+        out: &mut Out<'_>,
+    ) -> Res<()> {
+        let focus = Focus { rule: Some((template as u32, mode as u32)), ..focus };
+        self.run_template(template, focus, arguments, out)
+    }
+
+    fn run_template(
+        &self,
+        template: usize,
+        focus: Focus,
+        arguments: &[(Name, Value)],
+        out: &mut Out<'_>,
+    ) -> Res<()> {
+        let template = &self.plan.templates[template];
+        let mut frame = Frame::default();
+        if template.slots > 0 {
+            frame.locals.resize(template.slots, Value::Empty);
+            for (name, slot) in &template.parameters {
+                if let Some((_, value)) = arguments.iter().find(|(argument, _)| argument == name) {
+                    frame.locals[*slot] = value.clone();
+                    frame.passed.push(*slot);
+                }
+            }
+        }
+        self.exec(&template.body, focus, &mut frame, out)
+    }
+
+    /// The built-in rules (section 5.8).
+    fn built_in(&self, focus: Focus, mode: usize, out: &mut Out<'_>) -> Res<()> {
+        let node = focus.node;
+        let doc = self.doc(node.doc);
+        if node.is_namespace() {
+            return Ok(());
+        }
+        match doc.kind(node.id) {
+            NodeKind::Document | NodeKind::Element => self.apply_children(focus, mode, &[], out),
+            NodeKind::Text | NodeKind::Attribute => {
+                out.text(doc.text(node.id), false);
+                Ok(())
+            }
+            NodeKind::Comment | NodeKind::ProcessingInstruction => Ok(()),
+        }
+    }
+
+    fn apply_children(
+        &self,
+        focus: Focus,
+        mode: usize,
+        arguments: &[(Name, Value)],
+        out: &mut Out<'_>,
+    ) -> Res<()> {
+        if focus.node.is_namespace() {
+            return Ok(());
+        }
+        let focus = self.deeper(focus, Place::default())?;
+        if needs_thread(focus.depth) {
+            return on_new_stack(|| self.apply_children_here(focus, mode, arguments, out));
+        }
+        self.apply_children_here(focus, mode, arguments, out)
+    }
+
+    fn apply_children_here(
+        &self,
+        focus: Focus,
+        mode: usize,
+        arguments: &[(Name, Value)],
+        out: &mut Out<'_>,
+    ) -> Res<()> {
+        let doc = self.doc(focus.node.doc);
+        let size = doc.children(focus.node.id).count();
+        for (at, child) in doc.children(focus.node.id).enumerate() {
+            let node = Node::in_document(focus.node.doc, child);
+            self.apply(Focus { node, position: at + 1, size, ..focus }, mode, arguments, out)?;
+        }
+        Ok(())
+    }
+
+    fn deeper(&self, focus: Focus, place: Place) -> Res<Focus> {
+        let depth = focus.depth + 1;
+        if depth as usize > self.options.limits.depth {
+            return Err(self.fail(
+                place,
+                format!(
+                    "templates are nested too deeply (limit {}): an endless recursion?",
+                    self.options.limits.depth
+                ),
+            ));
+        }
+        Ok(Focus { depth, ..focus })
+    }
+
+    // Instructions.
+
+    fn exec(&self, body: &[Instruction], focus: Focus, frame: &mut Frame, out: &mut Out<'_>) -> Res<()> {
+        if body.is_empty() {
+            return Ok(());
+        }
+        let focus = self.deeper(focus, body[0].place)?;
+        if needs_thread(focus.depth) {
+            return on_new_stack(|| self.exec_here(body, focus, frame, out));
+        }
+        self.exec_here(body, focus, frame, out)
+    }
+
+    fn exec_here(&self, body: &[Instruction], focus: Focus, frame: &mut Frame, out: &mut Out<'_>) -> Res<()> {
+        let steps = self.steps.load(Ordering::Relaxed) + body.len() as u64;
+        self.steps.store(steps, Ordering::Relaxed);
+        if steps > self.options.limits.steps {
+            return Err(self.fail(body[0].place, "the limit of executed instructions is exceeded".into()));
+        }
+        if out.written > self.options.limits.output {
+            return Err(self.fail(body[0].place, "the limit on the size of the result is exceeded".into()));
+        }
+        for instruction in body {
+            self.step(instruction, focus, frame, out)?;
+        }
+        Ok(())
+    }
+
+    fn step(&self, instruction: &Instruction, focus: Focus, frame: &mut Frame, out: &mut Out<'_>) -> Res<()> {
+        let place = instruction.place;
+        match &instruction.op {
+            Op::Text { text, raw } => out.text(text, *raw),
+            Op::ValueOf { select, raw } => {
+                self.with(select, focus, frame, place, |expression, cx| {
+                    out.text(&expression.evaluate_string(cx)?, *raw);
+                    Ok(())
+                })?;
+            }
+            Op::ApplyTemplates { select, mode, sorts, arguments } => {
+                let arguments = self.arguments(arguments, focus, frame)?;
+                let Some(select) = select else {
+                    if sorts.is_empty() {
+                        return self.apply_children(focus, *mode, &arguments, out);
+                    }
+                    let doc = self.doc(focus.node.doc);
+                    let mut nodes: Vec<Node> = if focus.node.is_namespace() {
+                        Vec::new()
+                    } else {
+                        doc.children(focus.node.id).map(|n| Node::in_document(focus.node.doc, n)).collect()
+                    };
+                    self.sort(&mut nodes, sorts, focus, frame)?;
+                    return self.apply_nodes(&nodes, *mode, &arguments, focus, out);
+                };
+                let mut nodes = self.nodes(select, focus, frame, place)?;
+                if !sorts.is_empty() {
+                    self.sort(&mut nodes, sorts, focus, frame)?;
+                }
+                self.apply_nodes(&nodes, *mode, &arguments, focus, out)?;
+            }
+            Op::ApplyImports { arguments } => {
+                let Some((template, mode)) = focus.rule else {
+                    return Err(self.fail(place, "xsl:apply-imports needs a current template rule".into()));
+                };
+                let arguments = self.arguments(arguments, focus, frame)?;
+                let current = &self.plan.templates[template as usize];
+                let rules = &self.plan.modes[mode as usize];
+                let range = current.imports_from..current.precedence;
+                let focus = self.deeper(focus, place)?;
+                match self.find_rule(rules, focus.node, range)? {
+                    Some(template) => self.run_rule(template, mode as usize, focus, &arguments, out)?,
+                    None => self.built_in(focus, mode as usize, out)?,
+                }
+            }
+            Op::CallTemplate { template, arguments } => {
+                let arguments = self.arguments(arguments, focus, frame)?;
+                self.run_template(*template, focus, &arguments, out)?;
+            }
+            Op::ForEach { select, sorts, body } => {
+                let mut nodes = self.nodes(select, focus, frame, place)?;
+                if !sorts.is_empty() {
+                    self.sort(&mut nodes, sorts, focus, frame)?;
+                }
+                let size = nodes.len();
+                for (at, node) in nodes.into_iter().enumerate() {
+                    let inner = Focus { node, position: at + 1, size, rule: None, ..focus };
+                    self.exec(body, inner, frame, out)?;
+                }
+            }
+            Op::If { test, body } => {
+                if self.boolean(test, focus, frame, place)? {
+                    self.exec(body, focus, frame, out)?;
+                }
+            }
+            Op::Choose { when, otherwise } => {
+                for (test, body) in when {
+                    if self.boolean(test, focus, frame, place)? {
+                        return self.exec(body, focus, frame, out);
+                    }
+                }
+                self.exec(otherwise, focus, frame, out)?;
+            }
+            Op::Literal(literal) => self.literal(literal, focus, frame, place, out)?,
+            Op::Element { name, namespace, scope, sets, body } => {
+                self.element(name, namespace.as_ref(), scope, sets, body, focus, frame, place, out)?;
+            }
+            Op::Attribute { name, namespace, scope, body } => {
+                self.attribute(name, namespace.as_ref(), scope, body, focus, frame, place, out)?;
+            }
+            Op::Comment { body } => {
+                let text = self.text_of(body, focus, frame)?;
+                out.comment(&text);
+            }
+            Op::Pi { name, body } => {
+                let name = self.avt(name, focus, frame, place)?;
+                let text = self.text_of(body, focus, frame)?;
+                if !xml::is_ncname(&name) || name.eq_ignore_ascii_case("xml") {
+                    return Err(
+                        self.fail(place, format!("\"{name}\" cannot be the name of a processing instruction"))
+                    );
+                }
+                out.pi(&name, text.trim_start());
+            }
+            Op::Copy { sets, body } => self.copy(sets, body, focus, frame, out)?,
+            Op::CopyOf { select } => {
+                let value = self.value(select, focus, frame, place)?;
+                match &value {
+                    Value::NodeSet(nodes) => {
+                        for node in nodes.iter() {
+                            self.copy_deep(node, out);
+                        }
+                    }
+                    value => {
+                        let text = self.string_of(value, focus, place)?;
+                        out.text(&text, false);
+                    }
+                }
+            }
+            Op::Number(number) => {
+                let text = self.number(number, focus, frame, place)?;
+                out.text(&text, false);
+            }
+            Op::Variable { slot, value } => {
+                let value = self.binding(value, focus, frame, place)?;
+                frame.locals[*slot] = value;
+            }
+            Op::Param { slot, value } => {
+                if !frame.passed.contains(slot) {
+                    let value = self.binding(value, focus, frame, place)?;
+                    frame.locals[*slot] = value;
+                }
+            }
+            Op::Message { body, terminate } => {
+                let text = self.message(body, focus, frame)?;
+                if let Some(messages) = self.options.messages {
+                    messages(&text);
+                }
+                if *terminate {
+                    let shown = text.trim();
+                    return Err(self.fail(place, format!("xsl:message ended the transformation: {shown}")));
+                }
+            }
+            Op::Unknown { message, fallback } => match fallback {
+                Some(body) => self.exec(body, focus, frame, out)?,
+                None => return Err(self.fail(place, message.to_string())),
+            },
+            Op::Result { value } => {
+                let value = self.binding(value, focus, frame, place)?;
+                frame.result.get_or_insert(value);
+            }
+        }
+        Ok(())
+    }
+
+    fn apply_nodes(
+        &self,
+        nodes: &[Node],
+        mode: usize,
+        arguments: &[(Name, Value)],
+        focus: Focus,
+        out: &mut Out<'_>,
+    ) -> Res<()> {
+        let focus = self.deeper(focus, Place::default())?;
+        for (at, node) in nodes.iter().enumerate() {
+            let inner = Focus { node: *node, position: at + 1, size: nodes.len(), ..focus };
+            self.apply(inner, mode, arguments, out)?;
+        }
+        Ok(())
+    }
+
+    fn arguments(&self, arguments: &[Argument], focus: Focus, frame: &mut Frame) -> Res<Vec<(Name, Value)>> {
+        arguments
+            .iter()
+            .map(|argument| Ok((argument.name, self.binding(&argument.value, focus, frame, argument.place)?)))
+            .collect()
+    }
+
+    fn literal(
+        &self,
+        literal: &Literal,
+        focus: Focus,
+        frame: &mut Frame,
+        place: Place,
+        out: &mut Out<'_>,
+    ) -> Res<()> {
+        out.start_element(&literal.prefix, &literal.namespace, &literal.local);
+        for (prefix, uri) in &literal.namespaces {
+            out.namespace(prefix, uri);
+        }
+        self.attribute_sets(&literal.sets, focus, out)?;
+        for attribute in &literal.attributes {
+            match &attribute.value {
+                Avt::Fixed(value) => {
+                    out.attribute(&attribute.prefix, &attribute.namespace, &attribute.local, value);
+                }
+                avt => {
+                    let value = self.avt(avt, focus, frame, place)?;
+                    out.attribute(&attribute.prefix, &attribute.namespace, &attribute.local, &value);
+                }
+            }
+        }
+        self.exec(&literal.body, focus, frame, out)?;
+        out.end_element();
+        Ok(())
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn element(
+        &self,
+        name: &Avt,
+        namespace: Option<&Avt>,
+        scope: &Scope,
+        sets: &[usize],
+        body: &[Instruction],
+        focus: Focus,
+        frame: &mut Frame,
+        place: Place,
+        out: &mut Out<'_>,
+    ) -> Res<()> {
+        let name = self.avt(name, focus, frame, place)?;
+        let name = name.trim();
+        if !crate::compile::is_qname(name) {
+            return Err(self.fail(place, format!("\"{name}\" is not the name of an element")));
+        }
+        let (prefix, local) = name.split_once(':').unwrap_or(("", name));
+        let uri = match namespace {
+            Some(namespace) => self.avt(namespace, focus, frame, place)?,
+            None => match lookup(scope, prefix) {
+                Some(uri) => Cow::Borrowed(uri),
+                None if prefix.is_empty() => Cow::Borrowed(""),
+                None => return Err(self.fail(place, format!("the prefix \"{prefix}\" is not declared"))),
+            },
+        };
+        let prefix = if uri.is_empty() || prefix == "xmlns" { "" } else { prefix };
+        out.start_element(prefix, &uri, local);
+        self.attribute_sets(sets, focus, out)?;
+        self.exec(body, focus, frame, out)?;
+        out.end_element();
+        Ok(())
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn attribute(
+        &self,
+        name: &Avt,
+        namespace: Option<&Avt>,
+        scope: &Scope,
+        body: &[Instruction],
+        focus: Focus,
+        frame: &mut Frame,
+        place: Place,
+        out: &mut Out<'_>,
+    ) -> Res<()> {
+        let name = self.avt(name, focus, frame, place)?;
+        let name = name.trim();
+        if !crate::compile::is_qname(name) || (name == "xmlns" && namespace.is_none()) {
+            return Err(self.fail(place, format!("\"{name}\" is not the name of an attribute")));
+        }
+        let (prefix, local) = name.split_once(':').unwrap_or(("", name));
+        let uri = match namespace {
+            Some(namespace) => self.avt(namespace, focus, frame, place)?,
+            None if prefix.is_empty() => Cow::Borrowed(""),
+            None => match lookup(scope, prefix) {
+                Some(uri) => Cow::Borrowed(uri),
+                None => return Err(self.fail(place, format!("the prefix \"{prefix}\" is not declared"))),
+            },
+        };
+        let prefix = if uri.is_empty() || prefix == "xmlns" { "" } else { prefix };
+        let value = self.text_of(body, focus, frame)?;
+        // An attribute behind content is left out, as section 7.1.3 allows.
+        out.attribute(prefix, &uri, local, &value);
+        Ok(())
+    }
+
+    /// The text that a body makes: the value of an attribute, comment or processing instruction.
+    fn text_of<'t>(&self, body: &'t [Instruction], focus: Focus, frame: &mut Frame) -> Res<Cow<'t, str>> {
+        match body {
+            [] => Ok(Cow::Borrowed("")),
+            [Instruction { op: Op::Text { text, .. }, .. }] => Ok(Cow::Borrowed(text)),
+            body => {
+                let mut out = Out::text_only();
+                self.exec(body, focus, frame, &mut out)?;
+                Ok(Cow::Owned(out.into_text()))
+            }
+        }
+    }
+
+    fn attribute_sets(&self, sets: &[usize], focus: Focus, out: &mut Out<'_>) -> Res<()> {
+        for set in sets {
+            for part in &self.plan.sets[*set].parts {
+                let focus = self.deeper(focus, part.place)?;
+                self.attribute_sets(&part.uses, focus, out)?;
+                let mut frame = Frame::default();
+                frame.locals.resize(part.slots, Value::Empty);
+                self.exec(&part.body, focus, &mut frame, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn message(&self, body: &[Instruction], focus: Focus, frame: &mut Frame) -> Res<String> {
+        let options = WriteOptions::default();
+        let mut bytes = Vec::new();
+        let mut out = Out::bytes(&mut bytes, &options);
+        self.exec(body, focus, frame, &mut out)?;
+        out.finish();
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    // Values.
+
+    fn binding(&self, binding: &Binding, focus: Focus, frame: &mut Frame, place: Place) -> Res<Value> {
+        match binding {
+            Binding::Select(expr) => self.value(expr, focus, frame, place),
+            Binding::Empty => Ok(Value::from("")),
+            Binding::Body(body) => {
+                let mut doc = Document::new();
+                let mut out = Out::tree(Builder::new(&mut doc, Document::ROOT));
+                self.exec(body, focus, frame, &mut out)?;
+                out.finish();
+                self.add_fragment(doc, place)
+            }
+        }
+    }
+
+    /// Keeps a result tree fragment; its value is its root.
+    fn add_fragment(&self, doc: Document, place: Place) -> Res<Value> {
+        if self.docs.count() >= self.options.limits.documents {
+            return Err(self.fail(place, "the limit of result tree fragments is exceeded".into()));
+        }
+        let uri = self.plan.modules.get(place.module as usize).cloned().unwrap_or_default();
+        match self.docs.add(doc, uri, true) {
+            Some(id) => Ok(Value::from(Node::in_document(id, Document::ROOT))),
+            None => Err(self.fail(place, "there are too many result tree fragments".into())),
+        }
+    }
+
+    /// The value of global variable `at`.
+    fn global(&self, at: usize, depth: u32) -> Result<Value, String> {
+        if let Some(value) = self.globals[at].get() {
+            return Ok(value.clone());
+        }
+        let global = &self.plan.globals[at];
+        if global.is_parameter
+            && let Some(value) = self.parameters.get(&global.name)
+        {
+            return Ok(value.clone());
+        }
+        if self.busy[at].swap(true, Ordering::Relaxed) {
+            return Err(format!("the variable ${} needs its own value", self.symbols.show(global.name)));
+        }
+        let mut frame = Frame::default();
+        frame.locals.resize(global.slots, Value::Empty);
+        let node = Node::new(Document::ROOT);
+        let focus = Focus { node, position: 1, size: 1, rule: None, depth: depth + 3 };
+        let value = self.binding(&global.value, focus, &mut frame, global.place);
+        self.busy[at].store(false, Ordering::Relaxed);
+        let value = value.map_err(|error| error.to_string())?;
+        Ok(self.globals[at].get_or_init(|| value).clone())
+    }
+
+    fn doc(&self, id: DocId) -> &Document {
+        static EMPTY: OnceLock<Document> = OnceLock::new();
+        self.docs.get(id).unwrap_or_else(|| EMPTY.get_or_init(Document::new))
+    }
+
+    /// Runs `f` with the expression and its context.
+    fn with<R>(
+        &self,
+        expr: &Expr,
+        focus: Focus,
+        frame: &Frame,
+        place: Place,
+        f: impl FnOnce(&Expression, &Context<'_>) -> Result<R, XPathError>,
+    ) -> Res<R> {
+        let xpath = match expr {
+            Expr::XPath(xpath) => xpath,
+            Expr::Deferred(message) => return Err(self.fail(place, message.to_string())),
+        };
+        let host =
+            ExprHost { engine: self, locals: &frame.locals, current: focus.node, xpath, depth: focus.depth };
+        let cx = Context {
+            doc: self.doc(focus.node.doc),
+            node: focus.node,
+            position: focus.position,
+            size: focus.size,
+            host: &host,
+            names: self.docs.bound(focus.node.doc).map(|b| &b.pool),
+        };
+        f(&xpath.expression, &cx).map_err(|error| self.xpath_failed(place, &xpath.expression, &error))
+    }
+
+    #[cold]
+    fn xpath_failed(&self, place: Place, expression: &Expression, error: &XPathError) -> Box<XsltError> {
+        self.fail(place, format!("{} (in the expression \"{}\")", error.message, expression.source()))
+    }
+
+    fn value(&self, expr: &Expr, focus: Focus, frame: &Frame, place: Place) -> Res<Value> {
+        self.with(expr, focus, frame, place, |expression, cx| expression.evaluate(cx))
+    }
+
+    fn boolean(&self, expr: &Expr, focus: Focus, frame: &Frame, place: Place) -> Res<bool> {
+        self.with(expr, focus, frame, place, |expression, cx| expression.evaluate_boolean(cx))
+    }
+
+    fn nodes(&self, expr: &Expr, focus: Focus, frame: &Frame, place: Place) -> Res<Vec<Node>> {
+        self.with(expr, focus, frame, place, |expression, cx| expression.evaluate_nodes(cx))
+    }
+
+    fn string(&self, expr: &Expr, focus: Focus, frame: &Frame, place: Place) -> Res<String> {
+        self.with(expr, focus, frame, place, |expression, cx| Ok(expression.evaluate_string(cx)?.into_owned()))
+    }
+
+    fn avt<'t>(&self, avt: &'t Avt, focus: Focus, frame: &Frame, place: Place) -> Res<Cow<'t, str>> {
+        match avt {
+            Avt::Fixed(text) => Ok(Cow::Borrowed(text)),
+            Avt::Parts(parts) => {
+                let mut text = String::new();
+                for part in parts {
+                    match part {
+                        AvtPart::Text(part) => text.push_str(part),
+                        AvtPart::Expr(expr) => self.with(expr, focus, frame, place, |expression, cx| {
+                            text.push_str(&expression.evaluate_string(cx)?);
+                            Ok(())
+                        })?,
+                    }
+                }
+                Ok(Cow::Owned(text))
+            }
+        }
+    }
+
+    /// `string()` of a value.
+    fn string_of(&self, value: &Value, focus: Focus, place: Place) -> Res<String> {
+        if let Value::String(text) = value {
+            return Ok(text.to_string());
+        }
+        let host = host::DocHost { engine: self };
+        let cx = Context::at(self.doc(focus.node.doc), focus.node).with_host(&host);
+        match value.to_string_in(&cx) {
+            Ok(text) => Ok(text.into_owned()),
+            Err(error) => Err(self.fail(place, error.message)),
+        }
+    }
+
+    #[cold]
+    fn fail(&self, place: Place, message: String) -> Box<XsltError> {
+        let uri = self.plan.modules.get(place.module as usize).cloned().unwrap_or_default();
+        Box::new(XsltError { message, uri, line: place.line, column: place.column })
+    }
+}
+
+/// How the bytes are to be written.
+pub(crate) enum Method<'a> {
+    Fixed(&'a WriteOptions),
+    ByResult { xml: &'a WriteOptions, html: &'a WriteOptions },
+}
+
+fn lookup<'s>(scope: &'s Scope, prefix: &str) -> Option<&'s str> {
+    if prefix == "xml" {
+        return Some(xml::XML_NS);
+    }
+    scope.iter().find(|(p, _)| **p == *prefix).map(|(_, uri)| &**uri)
+}
+
+/// Whether this nesting depth begins a new stack.
+fn needs_thread(depth: u32) -> bool {
+    depth == FIRST_SEGMENT || (depth > FIRST_SEGMENT && (depth - FIRST_SEGMENT) % SEGMENT == 0)
+}
+
+/// Goes on in a thread with a stack of its own: recursion is bounded by the limit on depth, not by the caller's stack.
+fn on_new_stack<R: Send>(f: impl FnOnce() -> Res<R> + Send) -> Res<R> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(SEGMENT_STACK).spawn_scoped(scope, f);
+        match thread.map(std::thread::ScopedJoinHandle::join) {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) => Err(Box::new(XsltError::new("the transformation failed inside a deep recursion"))),
+            Err(error) => Err(Box::new(XsltError::new(format!("no stack for a deep recursion: {error}")))),
+        }
+    })
+}
+
+/// Used by the functions on node-sets.
+fn node_set(value: &Value) -> Option<NodeSet> {
+    match value {
+        Value::NodeSet(nodes) => Some(nodes.clone()),
+        Value::Empty => Some(NodeSet::new()),
+        _ => None,
+    }
+}

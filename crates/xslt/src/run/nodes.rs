@@ -1,0 +1,122 @@
+//! Copying nodes into the result: `xsl:copy`, `xsl:copy-of`.
+
+use super::{Engine, Focus, Frame, Res};
+use crate::model::Instruction;
+use super::out::Out;
+use xml::{Document, NodeId, NodeKind};
+use xpath::Node;
+
+/// Prefix and URI of a namespace node.
+pub(super) fn namespace_node(doc: &Document, node: Node) -> (String, String) {
+    match node.namespace {
+        0 => (String::new(), String::new()),
+        1 => ("xml".into(), xml::XML_NS.into()),
+        further => doc
+            .in_scope_namespaces(node.id)
+            .get(further as usize - 2)
+            .map_or_else(Default::default, |(prefix, uri)| ((*prefix).to_owned(), (*uri).to_owned())),
+    }
+}
+
+impl Engine<'_> {
+    /// `xsl:copy` (section 7.5).
+    pub(super) fn copy(
+        &self,
+        sets: &[usize],
+        body: &[Instruction],
+        focus: Focus,
+        frame: &mut Frame,
+        out: &mut Out<'_>,
+    ) -> Res<()> {
+        let node = focus.node;
+        let doc = self.doc(node.doc);
+        if node.is_namespace() || !matches!(doc.kind(node.id), NodeKind::Element | NodeKind::Document) {
+            self.copy_deep(node, out);
+            return Ok(());
+        }
+        if doc.kind(node.id) == NodeKind::Document {
+            return self.exec(body, focus, frame, out);
+        }
+        out.start_element(doc.prefix(node.id), doc.namespace(node.id), doc.local(node.id));
+        for (prefix, uri) in doc.in_scope_namespaces(node.id) {
+            out.namespace(prefix, uri);
+        }
+        self.attribute_sets(sets, focus, out)?;
+        self.exec(body, focus, frame, out)?;
+        out.end_element();
+        Ok(())
+    }
+
+    /// Copies a node with all that is in it.
+    pub(super) fn copy_deep(&self, node: Node, out: &mut Out<'_>) {
+        let doc = self.doc(node.doc);
+        if node.is_namespace() {
+            let (prefix, uri) = namespace_node(doc, node);
+            out.namespace(&prefix, &uri);
+            return;
+        }
+        match doc.kind(node.id) {
+            NodeKind::Document => {
+                for child in doc.children(node.id) {
+                    copy_tree(doc, child, out);
+                }
+            }
+            NodeKind::Attribute => {
+                out.attribute(doc.prefix(node.id), doc.namespace(node.id), doc.local(node.id), doc.text(node.id));
+            }
+            _ => copy_tree(doc, node.id, out),
+        }
+    }
+}
+
+/// Copies an element, text, comment or processing instruction, without recursion.
+fn copy_tree(doc: &Document, top: NodeId, out: &mut Out<'_>) {
+    let mut at = top;
+    loop {
+        match doc.kind(at) {
+            NodeKind::Element => {
+                out.start_element(doc.prefix(at), doc.namespace(at), doc.local(at));
+                if at == top {
+                    for (prefix, uri) in doc.in_scope_namespaces(at) {
+                        out.namespace(prefix, uri);
+                    }
+                } else {
+                    for (prefix, uri) in doc.namespace_declarations(at) {
+                        out.namespace(prefix, uri);
+                    }
+                }
+                for attribute in doc.attributes(at) {
+                    out.attribute(
+                        doc.prefix(attribute),
+                        doc.namespace(attribute),
+                        doc.local(attribute),
+                        doc.text(attribute),
+                    );
+                }
+                if let Some(child) = doc.first_child(at) {
+                    at = child;
+                    continue;
+                }
+                out.end_element();
+            }
+            NodeKind::Text => out.text(doc.text(at), false),
+            NodeKind::Comment => out.comment(doc.text(at)),
+            NodeKind::ProcessingInstruction => out.pi(doc.local(at), doc.text(at)),
+            NodeKind::Document | NodeKind::Attribute => {}
+        }
+        loop {
+            if at == top {
+                return;
+            }
+            if let Some(next) = doc.next_sibling(at) {
+                at = next;
+                break;
+            }
+            match doc.parent(at) {
+                Some(parent) => at = parent,
+                None => return,
+            }
+            out.end_element();
+        }
+    }
+}
