@@ -16,7 +16,8 @@ pub struct CollationKey {
 impl CollationKey {
     /// Prepares `text`. `upper_first`: of two strings that differ in case only the one with capitals comes first.
     pub fn new(text: &str, upper_first: bool) -> CollationKey {
-        let mut key = CollationKey { primary: Vec::with_capacity(text.len()), accents: Vec::new(), case: Vec::new() };
+        let mut key =
+            CollationKey { primary: Vec::with_capacity(text.len()), accents: Vec::new(), case: Vec::new() };
         for c in text.chars() {
             let (base, accent) = base_letter(c);
             let folded = if base.is_ascii() {
@@ -98,12 +99,25 @@ mod tests {
 
     #[test]
     fn order() {
-        let sorted = ["", " ", ".01", "002", "2", "a", "A", "ab", "é", "ea", "f", "URI", "use", "XSLT", "XSLT-defined"];
+        let sorted = [
+            "",
+            " ",
+            ".01",
+            "002",
+            "2",
+            "a",
+            "A",
+            "ab",
+            "é",
+            "ea",
+            "f",
+            "URI",
+            "use",
+            "XSLT",
+            "XSLT-defined",
+        ];
         for pair in sorted.windows(2) {
-            assert!(
-                CollationKey::new(pair[0], false) < CollationKey::new(pair[1], false),
-                "{pair:?}"
-            );
+            assert!(CollationKey::new(pair[0], false) < CollationKey::new(pair[1], false), "{pair:?}");
         }
         assert!(CollationKey::new("preFIX", true) < CollationKey::new("prefix", true));
         assert!(CollationKey::new("prefix", false) < CollationKey::new("preFIX", false));

@@ -6,8 +6,8 @@ use crate::names::{Name, Names};
 use std::collections::HashMap;
 use xml::{Document, NodeId};
 use xpath::{
-    CompileOptions, Expression, Function, FunctionInfo, FunctionLibrary, NamePool, NamespaceResolver, VariableInfo,
-    Version,
+    CompileOptions, Expression, Function, FunctionInfo, FunctionLibrary, NamePool, NamespaceResolver,
+    VariableInfo, Version,
 };
 
 /// A compiled expression.
@@ -25,6 +25,8 @@ pub(crate) struct XPath {
     pub expression: Expression,
     /// The prefixes in scope, where a function takes qualified names as strings.
     pub scope: Option<Scope>,
+    /// URI of the module, where `document()` is called.
+    pub base: Option<Box<str>>,
 }
 
 /// Functions that resolve prefixes when they run.
@@ -127,11 +129,9 @@ impl FunctionLibrary for Library<'_> {
                     (l, m) => format!("{local}() takes {l} to {m} arguments, not {arity}"),
                 })
             }
-            Some((slot, builtin)) => Function::Extension(FunctionInfo {
-                slot,
-                returns: builtin.returns,
-                reads_document: true,
-            }),
+            Some((slot, builtin)) => {
+                Function::Extension(FunctionInfo { slot, returns: builtin.returns, reads_document: true })
+            }
         }
     }
 
@@ -155,6 +155,7 @@ impl Expr {
         scope: &ElementScope<'_>,
         library: &Library<'_>,
         pool: &NamePool,
+        uri: &str,
     ) -> Result<Expr, String> {
         let options = CompileOptions {
             namespaces: scope,
@@ -168,7 +169,8 @@ impl Expr {
                 let scope = TAKES_NAMES.iter().any(|name| source.contains(name)).then(|| {
                     scope_of(scope.doc, scope.node).into_iter().map(|(p, u)| (p.into(), u.into())).collect()
                 });
-                Ok(Expr::XPath(Box::new(XPath { expression, scope })))
+                let base = source.contains("document").then(|| uri.into());
+                Ok(Expr::XPath(Box::new(XPath { expression, scope, base })))
             }
             Err(error) => Err(explain(source, &error)),
         }

@@ -54,8 +54,6 @@ struct SubPattern {
     min_integer: usize,
     min_fraction: usize,
     max_fraction: usize,
-    /// The pattern ends its number in a decimal separator (`0.`): it is always shown.
-    bare_point: bool,
 }
 
 impl DecimalFormat {
@@ -67,7 +65,7 @@ impl DecimalFormat {
         if number.is_nan() {
             return Ok(self.nan.clone());
         }
-        let is_negative = number < 0.0 || (number == 0.0 && number.is_sign_negative() && false);
+        let is_negative = number < 0.0;
         let (mut prefix, mut suffix) = (positive.prefix.clone(), positive.suffix.clone());
         if is_negative {
             match &negative_part {
@@ -113,26 +111,25 @@ impl DecimalFormat {
         // 0 = prefix, 1 = number, 2 = suffix
         let mut phase = 0;
         let mut quoted = false;
-        let (mut optional_integer, mut zeros_integer, mut optional_fraction, mut zeros_fraction) = (0, 0, 0, 0);
+        let (mut optional_integer, mut zeros_integer, mut optional_fraction, mut zeros_fraction) =
+            (0, 0, 0, 0);
         let mut group: Option<usize> = None;
         let mut point = false;
         let mut at = 0;
         while at < pattern.len() {
             let c = pattern[at];
-            if phase != 1 || c == '\'' {
-                if c == '\'' {
-                    if phase == 1 {
-                        phase = 2;
-                    }
-                    if pattern.get(at + 1) == Some(&'\'') {
-                        if phase == 0 { &mut sub.prefix } else { &mut sub.suffix }.push('\'');
-                        at += 2;
-                    } else {
-                        quoted = !quoted;
-                        at += 1;
-                    }
-                    continue;
+            if c == '\'' {
+                if phase == 1 {
+                    phase = 2;
                 }
+                if pattern.get(at + 1) == Some(&'\'') {
+                    if phase == 0 { &mut sub.prefix } else { &mut sub.suffix }.push('\'');
+                    at += 2;
+                } else {
+                    quoted = !quoted;
+                    at += 1;
+                }
+                continue;
             }
             let numeric = !quoted
                 && (c == self.digit
@@ -149,7 +146,9 @@ impl DecimalFormat {
                     continue;
                 }
                 2 if numeric => {
-                    return Err(format!("format-number(): \"{c}\" is out of place in the pattern \"{whole}\""));
+                    return Err(format!(
+                        "format-number(): \"{c}\" is out of place in the pattern \"{whole}\""
+                    ));
                 }
                 1 => {
                     if c == self.zero_digit {
@@ -163,7 +162,7 @@ impl DecimalFormat {
                         } else {
                             zeros_integer += 1;
                         }
-                        group = group.filter(|_| true).map(|n| if point { n } else { n + 1 });
+                        group = group.map(|n| if point { n } else { n + 1 });
                     } else if c == self.digit {
                         if point {
                             optional_fraction += 1;
@@ -207,7 +206,6 @@ impl DecimalFormat {
                 sub.min_fraction = 1;
             }
         }
-        sub.bare_point = false;
         Ok(sub)
     }
 
@@ -220,9 +218,8 @@ impl DecimalFormat {
             _ => 0,
         };
         round_half_even(&mut digits, &mut point, sub.max_fraction);
-        let digit = |at: i64| -> u8 {
-            if at < 0 { 0 } else { digits.get(at as usize).copied().unwrap_or(0) }
-        };
+        let digit =
+            |at: i64| -> u8 { if at < 0 { 0 } else { digits.get(at as usize).copied().unwrap_or(0) } };
         let zero = self.zero_digit as u32;
         let push = |out: &mut String, d: u8| out.push(char::from_u32(zero + u32::from(d)).unwrap_or('?'));
         let significant = if digits.is_empty() { 0 } else { point.max(0) as usize };
@@ -238,7 +235,7 @@ impl DecimalFormat {
                 out.push(self.grouping_separator);
             }
         }
-        if fraction > 0 || sub.bare_point {
+        if fraction > 0 {
             out.push(self.decimal_separator);
         }
         for at in 0..fraction as i64 {
@@ -335,11 +332,8 @@ mod tests {
 
     #[test]
     fn own_characters() {
-        let german = DecimalFormat {
-            decimal_separator: ',',
-            grouping_separator: '.',
-            ..DecimalFormat::default()
-        };
+        let german =
+            DecimalFormat { decimal_separator: ',', grouping_separator: '.', ..DecimalFormat::default() };
         assert_eq!(german.format(1234567.891, "#.##0,00").as_deref(), Ok("1.234.567,89"));
     }
 }

@@ -1,1 +1,239 @@
-//! XSLT: stylesheets compiled once, run on trees
+//! XSLT 1.0 with EXSLT: stylesheets compiled once, run on trees.
+//!
+//! [`Stylesheet::compile`] reads a stylesheet with all it includes and imports and turns it into a plan:
+//! names and variables are numbers, template rules are found by tables, expressions are compiled XPath.
+//! [`Stylesheet::transform`] gives a result tree, [`Stylesheet::transform_to`] bytes as `xsl:output` asks.
+//!
+//! ```
+//! let sheet = br#"<out xsl:version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform"><xsl:value-of select="/a"/></out>"#;
+//! let sheet = busbar_xslt::Stylesheet::compile(sheet, &busbar_xslt::CompileOptions::default()).unwrap();
+//! # use busbar_xslt as xslt;
+//! let input = xml::Document::parse("<a>1</a>", &xml::ParseOptions::default()).unwrap();
+//! let mut out = Vec::new();
+//! sheet.transform_to(&input, xml::Document::ROOT, &[], &xslt::RunOptions::default(), &mut out).unwrap();
+//! assert_eq!(String::from_utf8(out).unwrap(), r#"<?xml version="1.0" encoding="UTF-8"?><out>1</out>"#);
+//! ```
+
+mod collation;
+mod compile;
+mod error;
+mod expr;
+mod format_number;
+mod functions;
+mod model;
+mod names;
+mod numbering;
+mod output;
+mod pattern;
+pub mod resolver;
+mod run;
+
+pub use compile::{CompileOptions, Processor};
+pub use error::XsltError;
+pub use output::{OutputMethod, OutputProperties};
+pub use resolver::{FileResolver, NoResolver, Resolver};
+pub use run::{RunLimits, RunOptions};
+
+use model::{Plan, SpaceRule};
+use names::{Name, Names};
+use run::{Engine, Method};
+use std::collections::HashMap;
+use std::sync::Arc;
+use xml::{Document, NodeId, NodeKind, WriteOptions};
+use xpath::Value;
+
+/// A compiled stylesheet; used from any number of threads.
+#[derive(Debug)]
+pub struct Stylesheet {
+    plan: Plan,
+    symbols: Names,
+    pool: Vec<(Box<str>, Box<str>)>,
+    xml: WriteOptions,
+    html: WriteOptions,
+    text: WriteOptions,
+}
+
+/// What a transformation into a tree gives.
+#[derive(Debug)]
+pub struct Output {
+    /// The result tree. It may have any number of elements and text at its top.
+    pub document: Document,
+}
+
+impl Stylesheet {
+    /// Compiles a stylesheet. `source` may also be a document that names its stylesheet in `<?xml-stylesheet?>`.
+    /// Errors: everything that is wrong, with its place.
+    pub fn compile(source: &[u8], options: &CompileOptions<'_>) -> Result<Stylesheet, Vec<XsltError>> {
+        let compiled = compile::compile(source, options)?;
+        let output = &compiled.plan.output;
+        Ok(Stylesheet {
+            xml: write_options(output, OutputMethod::Xml),
+            html: write_options(output, OutputMethod::Html),
+            text: write_options(output, OutputMethod::Text),
+            plan: compiled.plan,
+            symbols: compiled.symbols,
+            pool: compiled.pool,
+        })
+    }
+
+    /// Transforms `node` of `input` (usually its root) into a tree. `params`: values of top-level parameters, names
+    /// as `local` or `{namespace}local`; those the stylesheet does not declare are ignored.
+    pub fn transform(
+        &self,
+        input: &Document,
+        node: NodeId,
+        params: &[(&str, Value)],
+        run: &RunOptions<'_>,
+    ) -> Result<Output, XsltError> {
+        let stripped = self.stripped(input, run);
+        let input = stripped.as_ref().unwrap_or(input);
+        let engine =
+            Engine::new((&self.plan, &self.symbols, &self.pool), input, self.parameters(params), run);
+        engine.to_tree(node).map(|document| Output { document }).map_err(|error| *error)
+    }
+
+    /// Transforms `node` of `input` and appends the result to `out`, serialised as `xsl:output` asks.
+    pub fn transform_to(
+        &self,
+        input: &Document,
+        node: NodeId,
+        params: &[(&str, Value)],
+        run: &RunOptions<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), XsltError> {
+        let stripped = self.stripped(input, run);
+        let input = stripped.as_ref().unwrap_or(input);
+        let engine =
+            Engine::new((&self.plan, &self.symbols, &self.pool), input, self.parameters(params), run);
+        let method = match self.plan.output.method {
+            Some(OutputMethod::Xml) => Method::Fixed(&self.xml),
+            Some(OutputMethod::Html) => Method::Fixed(&self.html),
+            Some(OutputMethod::Text) => Method::Fixed(&self.text),
+            None => Method::ByResult { xml: &self.xml, html: &self.html },
+        };
+        engine.to_bytes(node, method, out).map_err(|error| *error)
+    }
+
+    /// What `xsl:output` says.
+    pub fn output(&self) -> &OutputProperties {
+        &self.plan.output
+    }
+
+    /// How a result tree of [`Stylesheet::transform`] is to be written.
+    pub fn write_options(&self, result: &Document) -> &WriteOptions {
+        let is_html = || {
+            result
+                .children(Document::ROOT)
+                .find(|n| {
+                    result.kind(*n) == NodeKind::Element
+                        || (result.kind(*n) == NodeKind::Text && !result.text(*n).trim_ascii().is_empty())
+                })
+                .is_some_and(|n| {
+                    result.kind(n) == NodeKind::Element
+                        && result.namespace(n).is_empty()
+                        && result.local(n).eq_ignore_ascii_case("html")
+                })
+        };
+        match self.plan.output.method {
+            Some(OutputMethod::Html) => &self.html,
+            Some(OutputMethod::Text) => &self.text,
+            None if is_html() => &self.html,
+            _ => &self.xml,
+        }
+    }
+
+    /// For parsing input documents: leaves out the white space that `xsl:strip-space` names, which is cheaper than
+    /// taking it out later. Say so with [`RunOptions::stripped`].
+    pub fn strip_space(&self) -> Option<xml::StripSpace> {
+        strip_space(&self.plan)
+    }
+
+    fn parameters(&self, params: &[(&str, Value)]) -> HashMap<Name, Value> {
+        let mut values = HashMap::new();
+        for (name, value) in params {
+            let (namespace, local) = match name.strip_prefix('{').and_then(|n| n.split_once('}')) {
+                Some((namespace, local)) => (namespace, local),
+                None => ("", *name),
+            };
+            if let Some(name) = self.symbols.find(namespace, local) {
+                values.insert(name, value.clone());
+            }
+        }
+        values
+    }
+
+    /// A copy of the input without the white space to be stripped; `None` where there is none.
+    fn stripped(&self, input: &Document, run: &RunOptions<'_>) -> Option<Document> {
+        if run.stripped || !self.plan.space.iter().any(|rule| rule.strip) {
+            return None;
+        }
+        let mut doomed = Vec::new();
+        for node in input.descendants(Document::ROOT) {
+            if input.kind(node) != NodeKind::Text
+                || !input.text(node).bytes().all(|b| b.is_ascii_whitespace())
+            {
+                continue;
+            }
+            let Some(parent) = input.parent(node) else { continue };
+            if input.kind(parent) == NodeKind::Element
+                && self.plan.strips(input.namespace(parent), input.local(parent))
+                && !preserves(input, parent)
+            {
+                doomed.push(node);
+            }
+        }
+        if doomed.is_empty() {
+            return None;
+        }
+        let mut copy = input.clone();
+        for node in doomed {
+            copy.detach(node);
+        }
+        Some(copy)
+    }
+}
+
+/// Whether `xml:space="preserve"` holds at an element.
+fn preserves(doc: &Document, element: NodeId) -> bool {
+    let mut at = Some(element);
+    while let Some(node) = at {
+        match doc.attribute(node, xml::XML_NS, "space") {
+            Some("preserve") => return true,
+            Some("default") => return false,
+            _ => at = doc.parent(node),
+        }
+    }
+    false
+}
+
+fn strip_space(plan: &Plan) -> Option<xml::StripSpace> {
+    if !plan.space.iter().any(|rule| rule.strip) {
+        return None;
+    }
+    let rules: Vec<SpaceRule> = plan.space.clone();
+    let plan = Plan { space: rules, ..Plan::default() };
+    Some(xml::StripSpace(Arc::new(move |namespace: &str, local: &str| plan.strips(namespace, local))))
+}
+
+fn write_options(output: &OutputProperties, method: OutputMethod) -> WriteOptions {
+    WriteOptions {
+        method: match method {
+            OutputMethod::Xml => xml::Method::Xml,
+            OutputMethod::Html => xml::Method::Html,
+            OutputMethod::Text => xml::Method::Text,
+        },
+        declaration: !output.omit_xml_declaration.unwrap_or(false),
+        version: match (&output.version, method) {
+            (Some(version), OutputMethod::Xml) => version.clone(),
+            _ => "1.0".to_owned(),
+        },
+        encoding: output.encoding.clone(),
+        standalone: output.standalone,
+        indent: output.indent.unwrap_or(method == OutputMethod::Html),
+        doctype_public: output.doctype_public.clone(),
+        doctype_system: output.doctype_system.clone(),
+        cdata_elements: output.cdata_section_elements.clone(),
+        media_type: output.media_type.clone(),
+        ..WriteOptions::default()
+    }
+}

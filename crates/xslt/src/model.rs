@@ -24,7 +24,10 @@ pub(crate) struct Plan {
     pub output: OutputProperties,
     pub formats: HashMap<Name, DecimalFormat>,
     pub default_format: DecimalFormat,
-    pub functions: HashMap<Name, Function>,
+    /// By slot.
+    pub functions: HashMap<u32, Function>,
+    /// Bytes of the principal stylesheet, for `document('')` where the resolver has none.
+    pub principal: Box<[u8]>,
 }
 
 /// A place in the stylesheet.
@@ -48,31 +51,92 @@ pub(crate) struct Instruction {
 #[derive(Debug)]
 pub(crate) enum Op {
     /// Literal text and `xsl:text`.
-    Text { text: Box<str>, raw: bool },
-    ValueOf { select: Expr, raw: bool },
-    ApplyTemplates { select: Option<Expr>, mode: usize, sorts: Box<[Sort]>, arguments: Box<[Argument]> },
-    ApplyImports { arguments: Box<[Argument]> },
-    CallTemplate { template: usize, arguments: Box<[Argument]> },
-    ForEach { select: Expr, sorts: Box<[Sort]>, body: Body },
-    If { test: Expr, body: Body },
-    Choose { when: Box<[(Expr, Body)]>, otherwise: Body },
+    Text {
+        text: Box<str>,
+        raw: bool,
+    },
+    ValueOf {
+        select: Expr,
+        raw: bool,
+    },
+    ApplyTemplates {
+        select: Option<Expr>,
+        mode: usize,
+        sorts: Box<[Sort]>,
+        arguments: Box<[Argument]>,
+    },
+    ApplyImports {
+        arguments: Box<[Argument]>,
+    },
+    CallTemplate {
+        template: usize,
+        arguments: Box<[Argument]>,
+    },
+    ForEach {
+        select: Expr,
+        sorts: Box<[Sort]>,
+        body: Body,
+    },
+    If {
+        test: Expr,
+        body: Body,
+    },
+    Choose {
+        when: Box<[(Expr, Body)]>,
+        otherwise: Body,
+    },
     Literal(Box<Literal>),
-    Element { name: Avt, namespace: Option<Avt>, scope: Scope, sets: Box<[usize]>, body: Body },
-    Attribute { name: Avt, namespace: Option<Avt>, scope: Scope, body: Body },
-    Comment { body: Body },
-    Pi { name: Avt, body: Body },
-    Copy { sets: Box<[usize]>, body: Body },
-    CopyOf { select: Expr },
+    Element {
+        name: Avt,
+        namespace: Option<Avt>,
+        scope: Scope,
+        sets: Box<[usize]>,
+        body: Body,
+    },
+    Attribute {
+        name: Avt,
+        namespace: Option<Avt>,
+        scope: Scope,
+        body: Body,
+    },
+    Comment {
+        body: Body,
+    },
+    Pi {
+        name: Avt,
+        body: Body,
+    },
+    Copy {
+        sets: Box<[usize]>,
+        body: Body,
+    },
+    CopyOf {
+        select: Expr,
+    },
     Number(Box<Number>),
     /// `xsl:variable` inside a template.
-    Variable { slot: usize, value: Binding },
+    Variable {
+        slot: usize,
+        value: Binding,
+    },
     /// `xsl:param` of a template: keeps what was passed.
-    Param { slot: usize, value: Binding },
-    Message { body: Body, terminate: bool },
+    Param {
+        slot: usize,
+        value: Binding,
+    },
+    Message {
+        body: Body,
+        terminate: bool,
+    },
     /// An instruction this processor does not know: its fallbacks, or an error.
-    Unknown { message: Box<str>, fallback: Option<Body> },
+    Unknown {
+        message: Box<str>,
+        fallback: Option<Body>,
+    },
     /// `func:result`.
-    Result { value: Binding },
+    Result {
+        value: Binding,
+    },
 }
 
 /// The in-scope namespaces of a stylesheet element: (prefix, URI), the default namespace with prefix "".
@@ -137,7 +201,6 @@ pub(crate) struct Sort {
     pub order: Option<Avt>,
     pub data_type: Option<Avt>,
     pub case_order: Option<Avt>,
-    pub lang: Option<Avt>,
     pub place: Place,
 }
 
@@ -174,8 +237,6 @@ pub(crate) struct Template {
     /// `imports_from..precedence`).
     pub precedence: u32,
     pub imports_from: u32,
-    pub place: Place,
-    pub name: Option<Name>,
 }
 
 /// A top-level variable or parameter.
@@ -233,9 +294,6 @@ pub(crate) struct Function {
     pub parameters: Box<[(Name, usize)]>,
     pub slots: usize,
     pub body: Body,
-    pub place: Place,
-    /// Of several with the same name that of the highest precedence counts.
-    pub precedence: u32,
 }
 
 impl Plan {

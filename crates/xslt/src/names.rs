@@ -50,7 +50,10 @@ impl Names {
 
     /// All names: number, namespace, local name.
     pub fn iter(&self) -> impl Iterator<Item = (Name, &str, &str)> {
-        self.names.iter().enumerate().map(|(at, (namespace, local))| (Name(at as u32), &**namespace, &**local))
+        self.names
+            .iter()
+            .enumerate()
+            .map(|(at, (namespace, local))| (Name(at as u32), &**namespace, &**local))
     }
 
     pub fn len(&self) -> usize {

@@ -88,6 +88,13 @@ impl Pattern {
     }
 }
 
+impl Pattern {
+    /// Whether an attribute can match.
+    pub fn may_match_attributes(&self) -> bool {
+        self.alternatives.iter().any(|a| a.steps.first().is_none_or(|step| step.attribute))
+    }
+}
+
 impl Alternative {
     fn compile(source: &str, tree: &ast::Expr, cx: &mut PatternContext<'_>) -> Result<Alternative, String> {
         let text = &source[tree.span.range()];
@@ -98,7 +105,10 @@ impl Alternative {
         let (start, path): (&Start, &[ast::Step]) = match &tree.kind {
             ExprKind::Path(start, steps) => (start, steps),
             ExprKind::Call(..) => {
-                return Ok(Alternative { steps: Box::default(), anchor: Anchor::call(tree, cx).ok_or_else(refuse)? });
+                return Ok(Alternative {
+                    steps: Box::default(),
+                    anchor: Anchor::call(tree, cx).ok_or_else(refuse)?,
+                });
             }
             _ => return Err(refuse()),
         };
@@ -127,7 +137,7 @@ impl Alternative {
             };
             let mut predicates = Vec::new();
             for predicate in &step.predicates {
-                let expr = Expr::compile(&source[predicate.span.range()], cx.scope, cx.library, cx.pool)?;
+                let expr = Expr::compile(&source[predicate.span.range()], cx.scope, cx.library, cx.pool, "")?;
                 predicates.push(Predicate { expr, positional: is_positional(predicate) });
             }
             steps.push(Step {
@@ -171,10 +181,12 @@ impl Anchor {
         if !name.prefix.is_empty() {
             return None;
         }
-        let literal = |e: &ast::Expr| match &e.kind {
-            ExprKind::Literal(text) => Some(text.as_str()),
-            _ => None,
-        };
+        fn literal(e: &ast::Expr) -> Option<&str> {
+            match &e.kind {
+                ExprKind::Literal(text) => Some(text),
+                _ => None,
+            }
+        }
         match (name.local.as_str(), arguments.as_slice()) {
             ("id", [value]) => Some(Anchor::Id(literal(value)?.into())),
             ("key", [key, value]) => {
@@ -185,7 +197,10 @@ impl Anchor {
                 } else {
                     crate::expr::namespace_of(cx.scope.doc, cx.scope.node, prefix)?
                 };
-                Some(Anchor::Key(cx.symbols.find(namespace, local).unwrap_or(Name::NONE), literal(value)?.into()))
+                Some(Anchor::Key(
+                    cx.symbols.find(namespace, local).unwrap_or(Name::NONE),
+                    literal(value)?.into(),
+                ))
             }
             _ => None,
         }
@@ -216,7 +231,11 @@ impl Test {
 /// Whether the truth of a predicate may depend on the position of its node.
 fn is_positional(tree: &ast::Expr) -> bool {
     let boolean = match &tree.kind {
-        ExprKind::Or(_) | ExprKind::And(_) | ExprKind::Union(_) | ExprKind::Path(..) | ExprKind::Literal(_) => true,
+        ExprKind::Or(_)
+        | ExprKind::And(_)
+        | ExprKind::Union(_)
+        | ExprKind::Path(..)
+        | ExprKind::Literal(_) => true,
         ExprKind::Filter(..) => true,
         ExprKind::Binary(op, ..) => !matches!(
             op,
@@ -226,7 +245,17 @@ fn is_positional(tree: &ast::Expr) -> bool {
             name.prefix.is_empty()
                 && matches!(
                     name.local.as_str(),
-                    "not" | "true" | "false" | "boolean" | "contains" | "starts-with" | "lang" | "string" | "concat" | "key" | "id"
+                    "not"
+                        | "true"
+                        | "false"
+                        | "boolean"
+                        | "contains"
+                        | "starts-with"
+                        | "lang"
+                        | "string"
+                        | "concat"
+                        | "key"
+                        | "id"
                 )
         }
         _ => false,
@@ -237,7 +266,9 @@ fn is_positional(tree: &ast::Expr) -> bool {
 fn mentions_position(tree: &ast::Expr) -> bool {
     match &tree.kind {
         ExprKind::Number(_) | ExprKind::Literal(_) | ExprKind::Variable(_) => false,
-        ExprKind::Or(list) | ExprKind::And(list) | ExprKind::Union(list) => list.iter().any(mentions_position),
+        ExprKind::Or(list) | ExprKind::And(list) | ExprKind::Union(list) => {
+            list.iter().any(mentions_position)
+        }
         ExprKind::Binary(_, a, b) => mentions_position(a) || mentions_position(b),
         ExprKind::Negate(a) => mentions_position(a),
         ExprKind::Call(name, arguments) => {
@@ -303,7 +334,8 @@ impl Rules {
             self.rules.iter().enumerate().filter(|(_, r)| wanted(r)).map(|(at, _)| at as u32).collect()
         };
         // Patterns without steps: "/", id() and key().
-        let keyed = |r: &Rule| r.alternative.steps.is_empty() && !matches!(r.alternative.anchor, Anchor::Root);
+        let keyed =
+            |r: &Rule| r.alternative.steps.is_empty() && !matches!(r.alternative.anchor, Anchor::Root);
         let on = |r: &Rule, attribute: bool, fits: &dyn Fn(&Test) -> bool| match r.alternative.steps.first() {
             Some(step) => step.attribute == attribute && fits(&step.test),
             None => keyed(r),
@@ -335,7 +367,8 @@ impl Rules {
             }
         }
         let [elements, attributes] = tables;
-        (self.any_element, self.any_attribute, self.text, self.comment, self.pi, self.root) = (0, 1, 2, 3, 4, 5);
+        (self.any_element, self.any_attribute, self.text, self.comment, self.pi, self.root) =
+            (0, 1, 2, 3, 4, 5);
         self.lists = lists;
         self.elements = elements;
         self.attributes = attributes;
@@ -345,7 +378,9 @@ impl Rules {
     pub fn candidates(&self, kind: Kind) -> &[u32] {
         let list = match kind {
             Kind::Element(name) => self.elements.get(name.0 as usize).copied().unwrap_or(self.any_element),
-            Kind::Attribute(name) => self.attributes.get(name.0 as usize).copied().unwrap_or(self.any_attribute),
+            Kind::Attribute(name) => {
+                self.attributes.get(name.0 as usize).copied().unwrap_or(self.any_attribute)
+            }
             Kind::Text => self.text,
             Kind::Comment => self.comment,
             Kind::Pi => self.pi,

@@ -4,7 +4,9 @@ use super::{Compiler, Declaration, XSLT, is_space};
 use crate::expr::{Expr, namespace_of};
 use crate::format_number::DecimalFormat;
 use crate::functions::EXSLT_FUNCTIONS;
-use crate::model::{AttributeSet, Binding, Function, Global, Key, Place, SetPart, SpaceRule, SpaceTest, Template};
+use crate::model::{
+    AttributeSet, Binding, Function, Global, Key, Op, Place, SetPart, SpaceRule, SpaceTest, Template,
+};
 use crate::names::Name;
 use crate::output::OutputMethod;
 use crate::pattern::{Rule, Rules};
@@ -79,7 +81,8 @@ impl Compiler<'_> {
             let doc = &declaration.module.doc;
             let node = declaration.node;
             let mut unique = |compiler: &mut Self, kind: &'static str, name: Name| {
-                if precedence_of.insert((kind, name), declaration.precedence) == Some(declaration.precedence) {
+                if precedence_of.insert((kind, name), declaration.precedence) == Some(declaration.precedence)
+                {
                     let shown = compiler.symbols.show(name);
                     compiler.error(node, format!("there are two {kind}s with the name \"{shown}\""));
                 }
@@ -136,13 +139,17 @@ impl Compiler<'_> {
                     }
                 }
                 (XSLT, "import") => self.error(node, "xsl:import must come first".into()),
-                (XSLT, local) if node != declaration.module.root => {
-                    if !self.forwards || super::instructions::is_instruction(local) {
-                        self.error(node, format!("xsl:{local} is not allowed at the top level"));
-                    }
+                (XSLT, local)
+                    if node != declaration.module.root
+                        && (!self.forwards || super::instructions::is_instruction(local)) =>
+                {
+                    self.error(node, format!("xsl:{local} is not allowed at the top level"));
                 }
                 ("", local) if node != declaration.module.root => {
-                    self.error(node, format!("\"{local}\" is not allowed at the top level: it is in no namespace"));
+                    self.error(
+                        node,
+                        format!("\"{local}\" is not allowed at the top level: it is in no namespace"),
+                    );
                 }
                 _ if node == declaration.module.root => templates += 1,
                 _ => {}
@@ -176,14 +183,21 @@ impl Compiler<'_> {
                 }
             };
         }
+        if self.forwards && !super::is_qname(test) {
+            return None;
+        }
         self.expand(node, test).map(|(namespace, local)| (2, SpaceTest::Name(namespace, local)))
     }
 
     fn namespace_alias(&mut self, node: NodeId) {
-        self.attributes(node, &["stylesheet-prefix", "result-prefix"], &["stylesheet-prefix", "result-prefix"]);
+        self.attributes(
+            node,
+            &["stylesheet-prefix", "result-prefix"],
+            &["stylesheet-prefix", "result-prefix"],
+        );
         self.empty(node);
         let module = self.module.clone();
-        let mut side = |compiler: &mut Self, name: &str| -> Option<(String, String)> {
+        let side = |compiler: &mut Self, name: &str| -> Option<(String, String)> {
             let value = compiler.attribute(node, name)?;
             let prefix = if value == "#default" { "" } else { value.as_str() };
             match namespace_of(&module.doc, node, prefix) {
@@ -241,7 +255,10 @@ impl Compiler<'_> {
             }
         };
         set(&mut self.plan.output.version, self.module.doc.attribute(node, "", "version").map(str::to_owned));
-        set(&mut self.plan.output.encoding, self.module.doc.attribute(node, "", "encoding").map(str::to_owned));
+        set(
+            &mut self.plan.output.encoding,
+            self.module.doc.attribute(node, "", "encoding").map(str::to_owned),
+        );
         let public = self.attribute(node, "doctype-public");
         set(&mut self.plan.output.doctype_public, public);
         let system = self.attribute(node, "doctype-system");
@@ -320,19 +337,6 @@ impl Compiler<'_> {
         if let Some(nan) = self.attribute(node, "NaN") {
             format.nan = nan;
         }
-        // The characters with a role in the picture must differ.
-        let roles = [
-            format.decimal_separator,
-            format.grouping_separator,
-            format.percent,
-            format.per_mille,
-            format.zero_digit,
-            format.digit,
-            format.pattern_separator,
-        ];
-        if (1..roles.len()).any(|at| roles[..at].contains(&roles[at])) && !self.forwards {
-            self.error(node, "two characters of the decimal format are the same".into());
-        }
         if let Some((known, precedence)) = formats.get(&name)
             && *precedence == self.precedence
             && *known != format
@@ -352,13 +356,6 @@ impl Compiler<'_> {
         if !has_match && doc.attribute(node, "", "name").is_none() {
             self.error(node, "xsl:template needs a match or a name attribute".into());
         }
-        if !has_match {
-            for name in ["mode", "priority"] {
-                if doc.attribute(node, "", name).is_some() && !(self.forwards && name == "priority") {
-                    self.error(node, format!("xsl:template has a {name} attribute but no match attribute"));
-                }
-            }
-        }
         let priority = doc.attribute(node, "", "priority").and_then(|text| {
             let number = text.trim().parse::<f64>().ok().filter(|p| p.is_finite());
             if number.is_none() {
@@ -367,6 +364,8 @@ impl Compiler<'_> {
             number
         });
         let mode = match doc.attribute(node, "", "mode") {
+            // "#all" and lists of modes are of later versions: such a rule is in no mode of this one.
+            Some(mode) if self.forwards && !super::is_qname(mode.trim()) => usize::MAX,
             Some(mode) => {
                 let mode = mode.to_owned();
                 self.mode(node, &mode)
@@ -374,7 +373,6 @@ impl Compiler<'_> {
             None => 0,
         };
         let pattern = self.pattern_attribute(node, "match", true, false);
-        let name = self.symbol_attribute(node, "name");
         let template = self.plan.templates.len();
         let (parameters, body) = self.parameterised(node);
         self.plan.templates.push(Template {
@@ -383,8 +381,6 @@ impl Compiler<'_> {
             slots: self.slots,
             precedence: self.precedence,
             imports_from: self.imports_from,
-            place: self.place(node),
-            name,
         });
         for alternative in pattern.map(|p| p.alternatives).unwrap_or_default() {
             let rule = Rule {
@@ -395,7 +391,9 @@ impl Compiler<'_> {
                 precedence: self.precedence,
                 order,
             };
-            self.plan.modes[mode].rules.push(rule);
+            if let Some(mode) = self.plan.modes.get_mut(mode) {
+                mode.rules.push(rule);
+            }
         }
     }
 
@@ -409,8 +407,6 @@ impl Compiler<'_> {
             slots: self.slots,
             precedence: self.precedence,
             imports_from: self.imports_from,
-            place: self.place(node),
-            name: None,
         });
         let alternative =
             crate::pattern::Alternative { steps: Box::default(), anchor: crate::pattern::Anchor::Root };
@@ -452,7 +448,7 @@ impl Compiler<'_> {
         let module = self.module.clone();
         let scope = crate::expr::ElementScope { doc: &module.doc, node };
         let library = crate::expr::Library { variables: false, keys: false, ..self.library() };
-        let value = match Expr::compile(&source, &scope, &library, &self.pool) {
+        let value = match Expr::compile(&source, &scope, &library, &self.pool, &module.uri) {
             Ok(value) => value,
             Err(message) => {
                 self.error(node, message);
@@ -479,11 +475,14 @@ impl Compiler<'_> {
                 self.error(child, "only xsl:attribute is allowed in xsl:attribute-set".into());
             }
         }
-        let Some(set) = self.symbol_attribute(node, "name").and_then(|name| self.sets.get(&name).copied()) else {
+        let Some(set) = self.symbol_attribute(node, "name").and_then(|name| self.sets.get(&name).copied())
+        else {
             return;
         };
         let uses = self.uses(node, "");
-        let body = self.body(node);
+        // Nothing but attributes: white space that is preserved here is no content.
+        let body: Vec<_> = self.body(node).into_iter().collect();
+        let body = body.into_iter().filter(|i| matches!(i.op, Op::Attribute { .. })).collect();
         let part = SetPart { uses, body, slots: self.slots, place: self.place(node) };
         self.plan.sets[set].parts.push(part);
     }
@@ -508,15 +507,9 @@ impl Compiler<'_> {
         self.in_function = true;
         let (parameters, body) = self.parameterised(node);
         self.in_function = false;
-        let function = Function {
-            name,
-            parameters,
-            slots: self.slots,
-            body,
-            place: self.place(node),
-            precedence: self.precedence,
-        };
-        self.plan.functions.insert(name, function);
+        let function = Function { name, parameters, slots: self.slots, body };
+        let slot = self.functions.get(&name).copied().unwrap_or(0);
+        self.plan.functions.insert(slot, function);
     }
 
     /// The global variables that the definition at `node` mentions, in its select attribute or anywhere in its body.
@@ -526,9 +519,7 @@ impl Compiler<'_> {
         let mut visit = |text: &str, element: NodeId| {
             for (at, _) in text.match_indices('$') {
                 let name: &str = text[at + 1..].trim_start();
-                let end = name
-                    .find(|c: char| !(xml::is_name_char(c) || c == ':'))
-                    .unwrap_or(name.len());
+                let end = name.find(|c: char| !(xml::is_name_char(c) || c == ':')).unwrap_or(name.len());
                 let (prefix, local) = name[..end].split_once(':').unwrap_or(("", &name[..end]));
                 let namespace =
                     if prefix.is_empty() { "" } else { namespace_of(doc, element, prefix).unwrap_or("") };

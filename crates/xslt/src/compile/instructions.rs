@@ -53,7 +53,8 @@ const OTHERS: [&str; 16] = [
 
 /// Whether XSLT 1.0 has an instruction of that name (but no top-level element).
 pub(crate) fn is_instruction(local: &str) -> bool {
-    local != "variable" && INSTRUCTIONS.contains(&local) || matches!(local, "sort" | "when" | "otherwise" | "with-param")
+    local != "variable" && INSTRUCTIONS.contains(&local)
+        || matches!(local, "sort" | "when" | "otherwise" | "with-param")
 }
 
 /// For `element-available()`.
@@ -185,7 +186,9 @@ impl Compiler<'_> {
                 if doc.attribute(node, XSLT, "version").is_some() {
                     self.forwards = self.is_forwards(node);
                 }
-                let op = if !namespace.is_empty() && self.excluded(node, true).iter().any(|uri| uri == namespace) {
+                let op = if !namespace.is_empty()
+                    && self.excluded(node, true).iter().any(|uri| uri == namespace)
+                {
                     Some(self.unknown(node))
                 } else {
                     Some(self.literal(node))
@@ -357,7 +360,8 @@ impl Compiler<'_> {
         for child in doc.children(node) {
             let fine = match doc.kind(child) {
                 NodeKind::Element => {
-                    doc.namespace(child) == XSLT && (allowed.contains(&doc.local(child)) || doc.local(child) == "fallback")
+                    doc.namespace(child) == XSLT
+                        && (allowed.contains(&doc.local(child)) || doc.local(child) == "fallback")
                 }
                 NodeKind::Text => is_space(doc.text(child)),
                 _ => true,
@@ -413,12 +417,13 @@ impl Compiler<'_> {
             {
                 self.error(child, format!("data-type=\"{value}\" must be text or number"));
             }
+            // The order of strings does not depend on the language; the attribute must still be well-formed.
+            self.avt_attribute(child, "lang");
             sorts.push(Sort {
                 select,
                 order: self.avt_attribute(child, "order"),
                 data_type: self.avt_attribute(child, "data-type"),
                 case_order: self.avt_attribute(child, "case-order"),
-                lang: self.avt_attribute(child, "lang"),
                 place: self.place(child),
             });
         }
@@ -428,7 +433,8 @@ impl Compiler<'_> {
     fn arguments(&mut self, node: NodeId) -> Box<[Argument]> {
         let module = self.module.clone();
         let doc = &module.doc;
-        let children: Vec<NodeId> = doc.children(node).filter(|n| doc.is_element(*n, XSLT, "with-param")).collect();
+        let children: Vec<NodeId> =
+            doc.children(node).filter(|n| doc.is_element(*n, XSLT, "with-param")).collect();
         let mut arguments: Vec<Argument> = Vec::new();
         for child in children {
             self.attributes(child, &["name", "select"], &["name"]);
@@ -557,8 +563,12 @@ impl Compiler<'_> {
         for attribute in list {
             let local = doc.local(attribute);
             if doc.namespace(attribute) == XSLT {
-                let known =
-                    ["use-attribute-sets", "version", "exclude-result-prefixes", "extension-element-prefixes"];
+                let known = [
+                    "use-attribute-sets",
+                    "version",
+                    "exclude-result-prefixes",
+                    "extension-element-prefixes",
+                ];
                 if !known.contains(&local) && !self.forwards {
                     self.error(attribute, format!("a literal result element has no attribute xsl:{local}"));
                 }

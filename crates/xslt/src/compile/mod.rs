@@ -5,6 +5,9 @@ mod declarations;
 mod instructions;
 mod scope;
 
+pub(crate) use instructions::is_available;
+pub(crate) use scope::is_qname;
+
 use crate::error::XsltError;
 use crate::expr::{ElementScope, Expr, Library};
 use crate::model::{Place, Plan};
@@ -143,6 +146,7 @@ pub(crate) fn compile(source: &[u8], options: &CompileOptions<'_>) -> Result<Com
         depth: 0,
         in_function: false,
     };
+    compiler.plan.principal = source.into();
     compiler.principal(source);
     if compiler.errors.is_empty() {
         compiler.declare();
@@ -272,8 +276,12 @@ impl Compiler<'_> {
         open.pop();
         let precedence = self.next_precedence;
         self.next_precedence += 1;
-        self.declarations
-            .extend(own.into_iter().map(|(module, node)| Declaration { module, node, precedence, imports_from }));
+        self.declarations.extend(own.into_iter().map(|(module, node)| Declaration {
+            module,
+            node,
+            precedence,
+            imports_from,
+        }));
     }
 
     fn collect(
@@ -416,7 +424,7 @@ impl Compiler<'_> {
     fn expression(&mut self, node: NodeId, source: &str) -> Expr {
         let module = self.module.clone();
         let scope = ElementScope { doc: &module.doc, node };
-        let compiled = Expr::compile(source, &scope, &self.library(), &self.pool);
+        let compiled = Expr::compile(source, &scope, &self.library(), &self.pool, &module.uri);
         match compiled {
             Ok(expr) => expr,
             Err(message) if self.forwards => Expr::Deferred(message.into()),
@@ -435,7 +443,13 @@ impl Compiler<'_> {
 
     /// Compiles the pattern in attribute `name`. `definition`: of a template rule or key, where variables (and in
     /// keys `key()`) are not allowed.
-    fn pattern_attribute(&mut self, node: NodeId, name: &str, definition: bool, key: bool) -> Option<Pattern> {
+    fn pattern_attribute(
+        &mut self,
+        node: NodeId,
+        name: &str,
+        definition: bool,
+        key: bool,
+    ) -> Option<Pattern> {
         let module = self.module.clone();
         let source = module.doc.attribute(node, "", name)?;
         let scope = ElementScope { doc: &module.doc, node };

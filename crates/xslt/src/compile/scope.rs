@@ -19,7 +19,10 @@ impl Compiler<'_> {
                 _ => false,
             };
             if wrong && !self.forwards {
-                self.error(attribute, format!("{} has no attribute \"{}\"", doc.qname(node), doc.qname(attribute)));
+                self.error(
+                    attribute,
+                    format!("{} has no attribute \"{}\"", doc.qname(node), doc.qname(attribute)),
+                );
             }
         }
         for name in required {

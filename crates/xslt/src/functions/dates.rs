@@ -54,7 +54,17 @@ impl Kind {
 }
 
 const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
     "December",
 ];
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
@@ -129,7 +139,10 @@ impl Moment {
         };
         let mut parts = text.split('-');
         let year = parts.next()?;
-        if year.len() < 4 || !year.bytes().all(|b| b.is_ascii_digit()) || (year.len() > 4 && year.starts_with('0')) {
+        if year.len() < 4
+            || !year.bytes().all(|b| b.is_ascii_digit())
+            || (year.len() > 4 && year.starts_with('0'))
+        {
             return None;
         }
         let year: i64 = year.parse().ok().filter(|y| *y < 1_000_000_000)?;
@@ -179,7 +192,10 @@ impl Moment {
 
     fn seconds_since_epoch(&self) -> f64 {
         let zone = f64::from(self.zone.unwrap_or(0)) * 60.0;
-        self.days() as f64 * 86400.0 + f64::from(self.hour) * 3600.0 + f64::from(self.minute) * 60.0 + self.second
+        self.days() as f64 * 86400.0
+            + f64::from(self.hour) * 3600.0
+            + f64::from(self.minute) * 60.0
+            + self.second
             - zone
     }
 
@@ -256,7 +272,8 @@ impl Moment {
         let year = historical(linear.div_euclid(12));
         let month = linear.rem_euclid(12) as u32 + 1;
         let day = self.day.min(days_in_month(year, month));
-        let time = f64::from(self.hour) * 3600.0 + f64::from(self.minute) * 60.0 + self.second + duration.seconds;
+        let time =
+            f64::from(self.hour) * 3600.0 + f64::from(self.minute) * 60.0 + self.second + duration.seconds;
         let carry = (time / 86400.0).floor();
         let time = time - carry * 86400.0;
         let (year, month, day) = civil(days_from_civil(year, month, day) + carry as i64);
@@ -451,7 +468,8 @@ fn days_from_civil(year: i64, month: u32, day: u32) -> i64 {
     let year = astronomical(year) - i64::from(month <= 2);
     let era = year.div_euclid(400);
     let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * (i64::from(month) + if month > 2 { -3 } else { 9 }) + 2) / 5 + i64::from(day) - 1;
+    let day_of_year =
+        (153 * (i64::from(month) + if month > 2 { -3 } else { 9 }) + 2) / 5 + i64::from(day) - 1;
     let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
     era * 146_097 + day_of_era - 719_468
 }
@@ -460,8 +478,7 @@ fn civil(days: i64) -> (i64, u32, u32) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
     let day_of_era = days.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146_096) / 365;
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted = (5 * day_of_year + 2) / 153;
     let day = (day_of_year - (153 * shifted + 2) / 5 + 1) as u32;
@@ -583,7 +600,8 @@ fn difference(start: Moment, end: Moment) -> Option<Duration> {
     if !start.kind.has_year() || !end.kind.has_year() {
         return None;
     }
-    if matches!(start.kind, Kind::Year | Kind::YearMonth) || matches!(end.kind, Kind::Year | Kind::YearMonth) {
+    if matches!(start.kind, Kind::Year | Kind::YearMonth) || matches!(end.kind, Kind::Year | Kind::YearMonth)
+    {
         // Cut to what both know.
         let months = |m: &Moment| astronomical(m.year) * 12 + i64::from(m.month) - 1;
         let difference = if start.kind == Kind::Year || end.kind == Kind::Year {

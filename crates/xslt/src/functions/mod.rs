@@ -27,7 +27,8 @@ pub(crate) struct Builtin {
 }
 
 /// Which function.
-#[derive(Debug, Copy, Clone, PartialEq, Eq)]
+#[derive(Debug, Copy, Clone)]
+#[allow(clippy::enum_variant_names)]
 pub(crate) enum Function {
     Key,
     Document,
@@ -51,7 +52,7 @@ pub(crate) enum Function {
     Lowest,
     Power,
     Constant,
-    Random,
+    RandomNumber,
     Atan2,
     /// A function of one number.
     Real(fn(f64) -> f64),
@@ -105,7 +106,7 @@ static TABLE: &[Builtin] = table! {
     EXSLT_MATH, "lowest", 1..1, NodeSet, F::Lowest;
     EXSLT_MATH, "power", 2..2, Number, F::Power;
     EXSLT_MATH, "constant", 2..2, Number, F::Constant;
-    EXSLT_MATH, "random", 0..0, Number, F::Random;
+    EXSLT_MATH, "random", 0..0, Number, F::RandomNumber;
     EXSLT_MATH, "atan2", 2..2, Number, F::Atan2;
     EXSLT_MATH, "abs", 1..1, Number, F::Real(f64::abs);
     EXSLT_MATH, "sqrt", 1..1, Number, F::Real(f64::sqrt);
@@ -156,7 +157,11 @@ static TABLE: &[Builtin] = table! {
 
 /// The function of that name.
 pub(crate) fn find(namespace: &str, local: &str) -> Option<(u32, &'static Builtin)> {
-    TABLE.iter().enumerate().find(|(_, f)| f.local == local && f.namespace == namespace).map(|(at, f)| (at as u32, f))
+    TABLE
+        .iter()
+        .enumerate()
+        .find(|(_, f)| f.local == local && f.namespace == namespace)
+        .map(|(at, f)| (at as u32, f))
 }
 
 /// The function of that slot.
@@ -166,7 +171,31 @@ pub(crate) fn get(slot: u32) -> Option<&'static Builtin> {
 
 /// The functions of XPath's core library, for `function-available()`.
 pub(crate) const CORE: [&str; 27] = [
-    "last", "position", "count", "id", "local-name", "namespace-uri", "name", "string", "concat", "starts-with",
-    "contains", "substring-before", "substring-after", "substring", "string-length", "normalize-space", "translate",
-    "boolean", "not", "true", "false", "lang", "number", "sum", "floor", "ceiling", "round",
+    "last",
+    "position",
+    "count",
+    "id",
+    "local-name",
+    "namespace-uri",
+    "name",
+    "string",
+    "concat",
+    "starts-with",
+    "contains",
+    "substring-before",
+    "substring-after",
+    "substring",
+    "string-length",
+    "normalize-space",
+    "translate",
+    "boolean",
+    "not",
+    "true",
+    "false",
+    "lang",
+    "number",
+    "sum",
+    "floor",
+    "ceiling",
+    "round",
 ];

@@ -78,7 +78,8 @@ impl<'a> Docs<'a> {
     pub fn add(&self, doc: Document, uri: String, fragment: bool) -> Option<DocId> {
         let index = self.len.fetch_add(1, Ordering::Relaxed);
         let (chunk, offset) = locate(index);
-        let slots = self.chunks.get(chunk)?.get_or_init(|| (0..FIRST << chunk).map(|_| OnceLock::new()).collect());
+        let slots =
+            self.chunks.get(chunk)?.get_or_init(|| (0..FIRST << chunk).map(|_| OnceLock::new()).collect());
         let entry = Entry { doc, uri, fragment, bound: OnceLock::new() };
         slots.get(offset)?.set(entry).ok()?;
         u32::try_from(index + 1).ok().map(DocId)
@@ -96,6 +97,11 @@ impl<'a> Docs<'a> {
 
     pub fn get(&self, id: DocId) -> Option<&Document> {
         if id.0 == 0 { Some(self.source) } else { self.entry(id).map(|e| &e.doc) }
+    }
+
+    /// Whether it is a result tree fragment.
+    pub fn is_fragment(&self, id: DocId) -> bool {
+        self.entry(id).is_some_and(|e| e.fragment)
     }
 
     pub fn uri(&self, id: DocId) -> &str {

@@ -4,7 +4,7 @@ use super::{Engine, Focus, Frame, Res};
 use crate::names::Name;
 use crate::pattern::{Alternative, Anchor, Kind, Pattern, Predicate, Rules, Step, Test};
 use std::ops::Range;
-use xml::{Document, NodeId, NodeKind};
+use xml::{NodeId, NodeKind};
 use xpath::{Node, Value};
 
 /// A node as patterns see it.
@@ -40,7 +40,8 @@ impl Engine<'_> {
     pub(super) fn find_rule(&self, rules: &Rules, node: Node, precedence: Range<u32>) -> Res<Option<usize>> {
         for at in rules.candidates(self.class(node)) {
             let rule = &rules.rules[*at as usize];
-            if precedence.contains(&rule.precedence) && (rule.plain || self.matches_alternative(&rule.alternative, node)?)
+            if precedence.contains(&rule.precedence)
+                && (rule.plain || self.matches_alternative(&rule.alternative, node)?)
             {
                 return Ok(Some(rule.template));
             }
@@ -174,9 +175,4 @@ fn siblings(node: Node, list: impl Iterator<Item = NodeId>) -> Vec<Node> {
 
 fn matching_focus(node: Node, position: usize, size: usize) -> Focus {
     Focus { node, position, size, rule: None, depth: 0 }
-}
-
-/// The root of the tree that a node is in.
-pub(super) fn root_of(doc: &Document, node: Node) -> Node {
-    Node::in_document(node.doc, doc.root_of(node.id))
 }

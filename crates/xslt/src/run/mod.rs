@@ -19,7 +19,6 @@ use crate::resolver::Resolver;
 use docs::Docs;
 use host::ExprHost;
 use host::KeyIndex;
-use matching::NodeClass;
 use out::Out;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -27,6 +26,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use xml::{Builder, Document, NodeId, NodeKind, WriteOptions};
 use xpath::{Context, DocId, Expression, Node, NodeSet, Value, XPathError};
+
+/// The names of all expressions: namespace and local name.
+pub(crate) type Pool = [(Box<str>, Box<str>)];
 
 type Res<T> = Result<T, Box<XsltError>>;
 
@@ -125,7 +127,7 @@ const SEGMENT_STACK: usize = 96 << 20;
 
 impl<'e> Engine<'e> {
     pub fn new(
-        compiled: (&'e Plan, &'e Names, &'e [(Box<str>, Box<str>)]),
+        compiled: (&'e Plan, &'e Names, &'e Pool),
         source: &'e Document,
         parameters: HashMap<Name, Value>,
         options: &'e RunOptions<'e>,
@@ -291,6 +293,26 @@ impl<'e> Engine<'e> {
         self.exec_here(body, focus, frame, out)
     }
 
+    /// The same from within an expression: that has used stack too, so a new one is begun more often.
+    fn exec_in_expression(
+        &self,
+        body: &[Instruction],
+        focus: Focus,
+        frame: &mut Frame,
+        out: &mut Out<'_>,
+    ) -> Res<()> {
+        let mut focus = focus;
+        let mut renew = false;
+        for _ in 0..16 {
+            focus = self.deeper(focus, Place::default())?;
+            renew |= needs_thread(focus.depth);
+        }
+        if renew {
+            return on_new_stack(|| self.exec(body, focus, frame, out));
+        }
+        self.exec(body, focus, frame, out)
+    }
+
     fn exec_here(&self, body: &[Instruction], focus: Focus, frame: &mut Frame, out: &mut Out<'_>) -> Res<()> {
         let steps = self.steps.load(Ordering::Relaxed) + body.len() as u64;
         self.steps.store(steps, Ordering::Relaxed);
@@ -394,9 +416,8 @@ impl<'e> Engine<'e> {
                 let name = self.avt(name, focus, frame, place)?;
                 let text = self.text_of(body, focus, frame)?;
                 if !xml::is_ncname(&name) || name.eq_ignore_ascii_case("xml") {
-                    return Err(
-                        self.fail(place, format!("\"{name}\" cannot be the name of a processing instruction"))
-                    );
+                    return Err(self
+                        .fail(place, format!("\"{name}\" cannot be the name of a processing instruction")));
                 }
                 out.pi(&name, text.trim_start());
             }
@@ -622,6 +643,16 @@ impl<'e> Engine<'e> {
         }
     }
 
+    /// The value of a global variable: asked for in the middle of an expression.
+    fn global_binding(&self, binding: &Binding, focus: Focus, frame: &mut Frame, place: Place) -> Res<Value> {
+        let Binding::Body(body) = binding else { return self.binding(binding, focus, frame, place) };
+        let mut doc = Document::new();
+        let mut out = Out::tree(Builder::new(&mut doc, Document::ROOT));
+        self.exec_in_expression(body, focus, frame, &mut out)?;
+        out.finish();
+        self.add_fragment(doc, place)
+    }
+
     /// Keeps a result tree fragment; its value is its root.
     fn add_fragment(&self, doc: Document, place: Place) -> Res<Value> {
         if self.docs.count() >= self.options.limits.documents {
@@ -651,8 +682,8 @@ impl<'e> Engine<'e> {
         let mut frame = Frame::default();
         frame.locals.resize(global.slots, Value::Empty);
         let node = Node::new(Document::ROOT);
-        let focus = Focus { node, position: 1, size: 1, rule: None, depth: depth + 3 };
-        let value = self.binding(&global.value, focus, &mut frame, global.place);
+        let focus = Focus { node, position: 1, size: 1, rule: None, depth };
+        let value = self.global_binding(&global.value, focus, &mut frame, global.place);
         self.busy[at].store(false, Ordering::Relaxed);
         let value = value.map_err(|error| error.to_string())?;
         Ok(self.globals[at].get_or_init(|| value).clone())
@@ -707,7 +738,9 @@ impl<'e> Engine<'e> {
     }
 
     fn string(&self, expr: &Expr, focus: Focus, frame: &Frame, place: Place) -> Res<String> {
-        self.with(expr, focus, frame, place, |expression, cx| Ok(expression.evaluate_string(cx)?.into_owned()))
+        self.with(expr, focus, frame, place, |expression, cx| {
+            Ok(expression.evaluate_string(cx)?.into_owned())
+        })
     }
 
     fn avt<'t>(&self, avt: &'t Avt, focus: Focus, frame: &Frame, place: Place) -> Res<Cow<'t, str>> {
@@ -764,7 +797,7 @@ fn lookup<'s>(scope: &'s Scope, prefix: &str) -> Option<&'s str> {
 
 /// Whether this nesting depth begins a new stack.
 fn needs_thread(depth: u32) -> bool {
-    depth == FIRST_SEGMENT || (depth > FIRST_SEGMENT && (depth - FIRST_SEGMENT) % SEGMENT == 0)
+    depth == FIRST_SEGMENT || (depth > FIRST_SEGMENT && (depth - FIRST_SEGMENT).is_multiple_of(SEGMENT))
 }
 
 /// Goes on in a thread with a stack of its own: recursion is bounded by the limit on depth, not by the caller's stack.

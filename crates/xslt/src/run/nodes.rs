@@ -1,8 +1,8 @@
 //! Copying nodes into the result: `xsl:copy`, `xsl:copy-of`.
 
+use super::out::Out;
 use super::{Engine, Focus, Frame, Res};
 use crate::model::Instruction;
-use super::out::Out;
 use xml::{Document, NodeId, NodeKind};
 use xpath::Node;
 
@@ -62,7 +62,12 @@ impl Engine<'_> {
                 }
             }
             NodeKind::Attribute => {
-                out.attribute(doc.prefix(node.id), doc.namespace(node.id), doc.local(node.id), doc.text(node.id));
+                out.attribute(
+                    doc.prefix(node.id),
+                    doc.namespace(node.id),
+                    doc.local(node.id),
+                    doc.text(node.id),
+                );
             }
             _ => copy_tree(doc, node.id, out),
         }

@@ -9,8 +9,6 @@ pub(super) struct Out<'o> {
     /// A start tag waits for its attributes.
     open: bool,
     tag: Tag,
-    /// Elements started and not ended.
-    depth: usize,
     /// Bytes of text written, as a measure of the size of the result.
     pub written: usize,
 }
@@ -19,9 +17,17 @@ enum Sink<'o> {
     Tree(Builder<'o>),
     Bytes(Box<Serializer<'o>>),
     /// The output method depends on the first element (XSLT 1.0 section 16): what came before it waits.
-    Undecided { out: Option<&'o mut Vec<u8>>, xml: &'o WriteOptions, html: &'o WriteOptions, early: Vec<Early> },
+    Undecided {
+        out: Option<&'o mut Vec<u8>>,
+        xml: &'o WriteOptions,
+        html: &'o WriteOptions,
+        early: Vec<Early>,
+    },
     /// Only the text counts: the content of attributes, comments and processing instructions.
-    Text { text: String, ignored: usize },
+    Text {
+        text: String,
+        ignored: usize,
+    },
 }
 
 enum Early {
@@ -70,7 +76,7 @@ impl Tag {
 
 impl<'o> Out<'o> {
     fn new(sink: Sink<'o>) -> Out<'o> {
-        Out { sink, open: false, tag: Tag::default(), depth: 0, written: 0 }
+        Out { sink, open: false, tag: Tag::default(), written: 0 }
     }
 
     pub fn tree(builder: Builder<'o>) -> Out<'o> {
@@ -122,16 +128,6 @@ impl<'o> Out<'o> {
         self.sink = Sink::Bytes(Box::new(serializer));
     }
 
-    /// Whether only text is taken here.
-    pub fn is_text_only(&self) -> bool {
-        matches!(self.sink, Sink::Text { .. })
-    }
-
-    /// Whether an attribute can be added now.
-    pub fn takes_attributes(&self) -> bool {
-        self.open
-    }
-
     pub fn start_element(&mut self, prefix: &str, namespace: &str, local: &str) {
         if let Sink::Text { ignored, .. } = &mut self.sink {
             *ignored += 1;
@@ -146,7 +142,6 @@ impl<'o> Out<'o> {
         tag.namespace = tag.add(namespace);
         tag.local = tag.add(local);
         self.open = true;
-        self.depth += 1;
     }
 
     /// A namespace node for the element just started.
@@ -168,14 +163,20 @@ impl<'o> Out<'o> {
         }
         self.written += value.len();
         let tag = &mut self.tag;
-        let known =
-            tag.attributes.iter().position(|a| tag.get(a.local) == local && tag.get(a.namespace) == namespace);
+        let known = tag
+            .attributes
+            .iter()
+            .position(|a| tag.get(a.local) == local && tag.get(a.namespace) == namespace);
         let value = tag.add(value);
         match known {
             Some(at) => tag.attributes[at].value = value,
             None => {
-                let attribute =
-                    Attribute { prefix: tag.add(prefix), namespace: tag.add(namespace), local: tag.add(local), value };
+                let attribute = Attribute {
+                    prefix: tag.add(prefix),
+                    namespace: tag.add(namespace),
+                    local: tag.add(local),
+                    value,
+                };
                 tag.attributes.push(attribute);
             }
         }
@@ -208,7 +209,12 @@ impl<'o> Out<'o> {
                     builder.namespace(tag.get(*prefix), tag.get(*uri));
                 }
                 for a in &tag.attributes {
-                    builder.attribute(tag.get(a.prefix), tag.get(a.namespace), tag.get(a.local), tag.get(a.value));
+                    builder.attribute(
+                        tag.get(a.prefix),
+                        tag.get(a.namespace),
+                        tag.get(a.local),
+                        tag.get(a.value),
+                    );
                 }
             }
             Sink::Bytes(serializer) => {
@@ -217,7 +223,12 @@ impl<'o> Out<'o> {
                     serializer.namespace(tag.get(*prefix), tag.get(*uri));
                 }
                 for a in &tag.attributes {
-                    serializer.attribute(tag.get(a.prefix), tag.get(a.namespace), tag.get(a.local), tag.get(a.value));
+                    serializer.attribute(
+                        tag.get(a.prefix),
+                        tag.get(a.namespace),
+                        tag.get(a.local),
+                        tag.get(a.value),
+                    );
                 }
             }
             _ => {}
@@ -230,7 +241,6 @@ impl<'o> Out<'o> {
             return;
         }
         self.flush();
-        self.depth = self.depth.saturating_sub(1);
         match &mut self.sink {
             Sink::Tree(builder) => builder.end_element(),
             Sink::Bytes(serializer) => serializer.end_element(),
@@ -282,10 +292,5 @@ impl<'o> Out<'o> {
             Sink::Undecided { early, .. } => early.push(Early::Pi(target.to_owned(), data.to_owned())),
             Sink::Text { .. } => {}
         }
-    }
-
-    /// Whether nothing is open: a text here would stand at the top level.
-    pub fn is_top_level(&self) -> bool {
-        self.depth == 0
     }
 }

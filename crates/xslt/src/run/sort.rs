@@ -13,12 +13,18 @@ enum Keys {
 
 impl Engine<'_> {
     /// Sorts `nodes`, stably.
-    pub(super) fn sort(&self, nodes: &mut Vec<Node>, sorts: &[Sort], focus: Focus, frame: &mut Frame) -> Res<()> {
+    pub(super) fn sort(
+        &self,
+        nodes: &mut Vec<Node>,
+        sorts: &[Sort],
+        focus: Focus,
+        frame: &mut Frame,
+    ) -> Res<()> {
         let mut columns = Vec::new();
         for sort in sorts {
             let option = |avt: &Option<Avt>| match avt {
-                Some(avt) => self.avt(avt, focus, frame, sort.place),
-                None => Ok("".into()),
+                Some(avt) => self.avt(avt, focus, frame, sort.place).map(std::borrow::Cow::into_owned),
+                None => Ok(String::new()),
             };
             let descending = option(&sort.order)? == "descending";
             let upper_first = option(&sort.case_order)? == "upper-first";
@@ -26,8 +32,11 @@ impl Engine<'_> {
             let size = nodes.len();
             let inner =
                 |at: usize, node: &Node| Focus { node: *node, position: at + 1, size, rule: None, ..focus };
-            let mut keys =
-                if numeric { Keys::Number(Vec::with_capacity(size)) } else { Keys::Text(Vec::with_capacity(size)) };
+            let mut keys = if numeric {
+                Keys::Number(Vec::with_capacity(size))
+            } else {
+                Keys::Text(Vec::with_capacity(size))
+            };
             for (at, node) in nodes.iter().enumerate() {
                 let focus = inner(at, node);
                 match &mut keys {
@@ -35,13 +44,12 @@ impl Engine<'_> {
                         Some(select) => {
                             self.with(select, focus, frame, sort.place, |e, cx| e.evaluate_number(cx))?
                         }
-                        None => xpath::number::from_str(&self.node_string(*node)),
+                        None => xpath::number::parse(&self.node_string(*node)),
                     }),
                     Keys::Text(list) => list.push(match &sort.select {
-                        Some(select) => CollationKey::new(
-                            &self.string(select, focus, frame, sort.place)?,
-                            upper_first,
-                        ),
+                        Some(select) => {
+                            CollationKey::new(&self.string(select, focus, frame, sort.place)?, upper_first)
+                        }
                         None => CollationKey::new(&self.node_string(*node), upper_first),
                     }),
                 }

@@ -1,0 +1,600 @@
+//! What expressions ask the transformation for: variables, functions, documents.
+
+use super::{Engine, Focus, Frame, Res, node_set, nodes};
+use crate::error::XsltError;
+use crate::expr::{GLOBAL, USER_FUNCTION, XPath};
+use crate::functions::{self, Function, dates, strings};
+use crate::model::{Place, Scope};
+use crate::names::Name;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use xml::{Builder, Document, NodeKind, ParseOptions};
+use xpath::{Context, DocId, ExtensionName, Host, Node, NodeSet, Type, Value};
+
+/// Nodes by the value of a key.
+pub(super) type KeyIndex = HashMap<Box<str>, Vec<Node>>;
+
+/// The host of one evaluation.
+pub(super) struct ExprHost<'h, 'e> {
+    pub engine: &'h Engine<'e>,
+    pub locals: &'h [Value],
+    pub current: Node,
+    pub xpath: &'h XPath,
+    pub depth: u32,
+}
+
+/// A host that knows documents only.
+pub(super) struct DocHost<'h, 'e> {
+    pub engine: &'h Engine<'e>,
+}
+
+impl Host for DocHost<'_, '_> {
+    fn document(&self, id: DocId) -> Option<&Document> {
+        self.engine.docs.get(id)
+    }
+}
+
+impl Host for ExprHost<'_, '_> {
+    fn variable_by_name(&self, name: &ExtensionName) -> Result<Option<Value>, String> {
+        if name.slot & GLOBAL != 0 {
+            return self.engine.global((name.slot & !GLOBAL) as usize, self.depth).map(Some);
+        }
+        Ok(self.locals.get(name.slot as usize).cloned())
+    }
+
+    fn call_by_name(
+        &self,
+        name: &ExtensionName,
+        args: &[Value],
+        cx: &Context<'_>,
+    ) -> Result<Option<Value>, String> {
+        if name.slot >= USER_FUNCTION {
+            return self.user_function(name.slot - USER_FUNCTION, args, cx).map(Some);
+        }
+        match functions::get(name.slot) {
+            Some(builtin) => self.builtin(builtin, args, cx).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn current(&self) -> Option<Node> {
+        Some(self.current)
+    }
+
+    fn document(&self, id: DocId) -> Option<&Document> {
+        self.engine.docs.get(id)
+    }
+}
+
+impl<'h> ExprHost<'h, '_> {
+    /// `func:function`: arguments by position, parameters without one take their defaults.
+    fn user_function(&self, slot: u32, args: &[Value], cx: &Context<'_>) -> Result<Value, String> {
+        let Some(function) = self.engine.plan.functions.get(&slot) else {
+            return Err("the function has no definition".into());
+        };
+        if args.len() > function.parameters.len() {
+            let name = self.engine.symbols.show(function.name);
+            return Err(format!("{name}() takes at most {} arguments", function.parameters.len()));
+        }
+        let mut frame = Frame::default();
+        frame.locals.resize(function.slots, Value::Empty);
+        for ((_, slot), value) in function.parameters.iter().zip(args) {
+            frame.locals[*slot] = value.clone();
+            frame.passed.push(*slot);
+        }
+        let focus = Focus {
+            node: cx.node,
+            position: cx.position,
+            size: cx.size,
+            rule: None,
+            // Expressions need stack as well.
+            depth: self.depth,
+        };
+        let engine = self.engine;
+        let mut doc = Document::new();
+        let mut out = super::Out::tree(Builder::new(&mut doc, Document::ROOT));
+        engine
+            .exec_in_expression(&function.body, focus, &mut frame, &mut out)
+            .map_err(|error| error.to_string())?;
+        Ok(frame.result.unwrap_or_else(|| Value::from("")))
+    }
+
+    fn builtin(
+        &self,
+        builtin: &functions::Builtin,
+        args: &[Value],
+        cx: &Context<'_>,
+    ) -> Result<Value, String> {
+        let engine = self.engine;
+        let host = DocHost { engine };
+        let conversions = Context { host: &host, ..*cx };
+        let text = |at: usize| -> Result<String, String> {
+            match args.get(at) {
+                Some(value) => {
+                    value.to_string_in(&conversions).map(|s| s.into_owned()).map_err(|e| e.message)
+                }
+                None => Ok(String::new()),
+            }
+        };
+        let number = |at: usize| -> Result<f64, String> {
+            args.get(at).map_or(Ok(f64::NAN), |value| value.to_number_in(&conversions).map_err(|e| e.message))
+        };
+        let set = |at: usize| -> Result<NodeSet, String> {
+            args.get(at)
+                .and_then(node_set)
+                .ok_or_else(|| format!("argument {} of {}() must be a node-set", at + 1, builtin.local))
+        };
+        let sorted = |nodes: Vec<Node>| -> Result<Value, String> {
+            NodeSet::sorted(nodes, &conversions).map(Value::NodeSet).map_err(|e| e.message)
+        };
+        Ok(match builtin.function {
+            Function::Key => {
+                let name = text(0)?;
+                let name = self.resolve(&name).and_then(|(ns, local)| engine.symbols.find(&ns, &local));
+                let Some(name) = name.filter(|name| engine.plan.keys.contains_key(name)) else {
+                    return Err(format!("there is no key \"{}\"", text(0)?));
+                };
+                let index = engine.key_index(name, cx.node.doc, self.depth).map_err(|e| e.message.clone())?;
+                let get = |value: &str| index.get(value).map_or(&[][..], Vec::as_slice);
+                match args.get(1).and_then(node_set) {
+                    Some(values) => {
+                        let mut found = Vec::new();
+                        for value in values.iter() {
+                            found.extend_from_slice(get(&engine.node_string(value)));
+                        }
+                        if values.len() == 1 {
+                            Value::NodeSet(NodeSet::from_ordered(&found))
+                        } else {
+                            sorted(found)?
+                        }
+                    }
+                    None => Value::NodeSet(NodeSet::from_ordered(get(&text(1)?))),
+                }
+            }
+            Function::Document => {
+                let stylesheet = self.xpath.base.as_deref().unwrap_or("");
+                let base = match args.get(1) {
+                    Some(_) => set(1)?.first().map(|node| engine.docs.uri(node.doc).to_owned()),
+                    None => None,
+                };
+                match args.first().and_then(node_set) {
+                    Some(references) => {
+                        let mut found = Vec::new();
+                        for node in references.iter() {
+                            let base = match &base {
+                                Some(base) => base.clone(),
+                                None => engine.docs.uri(node.doc).to_owned(),
+                            };
+                            found.extend(engine.load(&engine.node_string(node), &base)?);
+                        }
+                        sorted(found)?
+                    }
+                    None => {
+                        let base = base.as_deref().unwrap_or(stylesheet);
+                        engine.load(&text(0)?, base)?.map_or(Value::NodeSet(NodeSet::new()), Value::from)
+                    }
+                }
+            }
+            Function::FormatNumber => {
+                let format = match args.get(2) {
+                    None => Some(&engine.plan.default_format),
+                    Some(_) => self
+                        .resolve(&text(2)?)
+                        .and_then(|(ns, local)| engine.symbols.find(&ns, &local))
+                        .and_then(|name| engine.plan.formats.get(&name)),
+                };
+                let Some(format) = format else {
+                    return Err(format!("there is no decimal format \"{}\"", text(2)?));
+                };
+                Value::from(format.format(number(0)?, &text(1)?)?)
+            }
+            Function::GenerateId => {
+                let node = match args.first() {
+                    None => Some(cx.node),
+                    Some(_) => set(0)?.first(),
+                };
+                Value::from(node.map_or(String::new(), generated_id))
+            }
+            Function::SystemProperty => {
+                let (namespace, local) = self.resolve(&text(0)?).unwrap_or_default();
+                match (namespace.as_str(), local.as_str()) {
+                    (crate::compile::XSLT, "version") => Value::Number(1.0),
+                    (crate::compile::XSLT, "vendor") => Value::from("Busbar"),
+                    (crate::compile::XSLT, "vendor-url") => Value::from("https://busbar.dev/"),
+                    _ => Value::from(""),
+                }
+            }
+            Function::ElementAvailable => {
+                let name = text(0)?;
+                let available = match self.resolve(&name) {
+                    Some((namespace, local)) => {
+                        // Unprefixed: the default namespace.
+                        let namespace = if name.contains(':') {
+                            namespace
+                        } else {
+                            self.lookup("").unwrap_or_default().to_owned()
+                        };
+                        namespace == crate::compile::XSLT && crate::compile::is_available(&local)
+                    }
+                    None => false,
+                };
+                Value::Boolean(available)
+            }
+            Function::FunctionAvailable => {
+                let available = self.resolve(&text(0)?).is_some_and(|(namespace, local)| {
+                    (namespace.is_empty()
+                        && (functions::CORE.contains(&local.as_str()) || local == "current"))
+                        || functions::find(&namespace, &local).is_some()
+                        || engine.symbols.find(&namespace, &local).is_some_and(|name| {
+                            engine.plan.functions.values().any(|function| function.name == name)
+                        })
+                });
+                Value::Boolean(available)
+            }
+            Function::UnparsedEntityUri => {
+                let name = text(0)?;
+                match engine.doc(cx.node.doc).unparsed_entity(&name) {
+                    Some((system, _)) => {
+                        Value::from(crate::resolver::join(engine.docs.uri(cx.node.doc), system))
+                    }
+                    None => Value::from(""),
+                }
+            }
+            Function::NodeSet => match args.first() {
+                Some(Value::NodeSet(nodes)) => Value::NodeSet(nodes.clone()),
+                _ => {
+                    let mut doc = Document::new();
+                    doc.append_text(Document::ROOT, &text(0)?);
+                    let Value::NodeSet(root) = engine.fragment(doc)? else { return Ok(Value::Empty) };
+                    let child = root.first().and_then(|root| {
+                        let id = engine.doc(root.doc).first_child(root.id)?;
+                        Some(Node::in_document(root.doc, id))
+                    });
+                    child.map_or(Value::NodeSet(NodeSet::new()), Value::from)
+                }
+            },
+            Function::ObjectType => Value::from(match args.first() {
+                Some(Value::NodeSet(nodes)) => match nodes.as_slice() {
+                    [node]
+                        if engine.docs.is_fragment(node.doc)
+                            && engine.doc(node.doc).kind(node.id) == NodeKind::Document =>
+                    {
+                        "RTF"
+                    }
+                    _ => "node-set",
+                },
+                Some(value) => value.type_of().name(),
+                None => Type::Any.name(),
+            }),
+            Function::Difference => {
+                let other: HashSet<Node> = set(1)?.iter().collect();
+                let kept: Vec<Node> = set(0)?.iter().filter(|node| !other.contains(node)).collect();
+                Value::NodeSet(NodeSet::from_ordered(&kept))
+            }
+            Function::Intersection => {
+                let other: HashSet<Node> = set(1)?.iter().collect();
+                let kept: Vec<Node> = set(0)?.iter().filter(|node| other.contains(node)).collect();
+                Value::NodeSet(NodeSet::from_ordered(&kept))
+            }
+            Function::HasSameNode => {
+                let other: HashSet<Node> = set(1)?.iter().collect();
+                Value::Boolean(set(0)?.iter().any(|node| other.contains(&node)))
+            }
+            Function::Distinct => {
+                let mut seen = HashSet::new();
+                let kept: Vec<Node> =
+                    set(0)?.iter().filter(|node| seen.insert(engine.node_string(*node))).collect();
+                Value::NodeSet(NodeSet::from_ordered(&kept))
+            }
+            Function::Leading | Function::Trailing => {
+                let (nodes, other) = (set(0)?, set(1)?);
+                let Some(first) = other.first() else { return Ok(Value::NodeSet(nodes)) };
+                let list = nodes.as_slice();
+                let kept = match list.iter().position(|node| *node == first) {
+                    None => &[],
+                    Some(at) if matches!(builtin.function, Function::Leading) => &list[..at],
+                    Some(at) => &list[at + 1..],
+                };
+                Value::NodeSet(NodeSet::from_ordered(kept))
+            }
+            Function::Min | Function::Max | Function::Highest | Function::Lowest => {
+                let nodes = set(0)?;
+                let largest = matches!(builtin.function, Function::Max | Function::Highest);
+                let mut best = f64::NAN;
+                let mut at_best = Vec::new();
+                for node in nodes.iter() {
+                    let value = xpath::number::parse(&engine.node_string(node));
+                    if value.is_nan() {
+                        best = f64::NAN;
+                        at_best.clear();
+                        break;
+                    }
+                    if best.is_nan() || (largest && value > best) || (!largest && value < best) {
+                        best = value;
+                        at_best.clear();
+                    }
+                    if value == best {
+                        at_best.push(node);
+                    }
+                }
+                match builtin.function {
+                    Function::Min | Function::Max => Value::Number(best),
+                    _ => Value::NodeSet(NodeSet::from_ordered(&at_best)),
+                }
+            }
+            Function::Power => Value::Number(number(0)?.powf(number(1)?)),
+            Function::Atan2 => Value::Number(number(0)?.atan2(number(1)?)),
+            Function::Real(function) => Value::Number(function(number(0)?)),
+            Function::RandomNumber => Value::Number(random()),
+            Function::Constant => Value::Number(constant(&text(0)?, number(1)?)),
+            Function::Tokenize | Function::Split => {
+                let tokenize = matches!(builtin.function, Function::Tokenize);
+                let separator = match args.get(1) {
+                    Some(_) => text(1)?,
+                    None if tokenize => "\t\r\n ".to_owned(),
+                    None => " ".to_owned(),
+                };
+                let tokens = if tokenize {
+                    strings::tokenize(&text(0)?, &separator)
+                } else {
+                    strings::split(&text(0)?, &separator)
+                };
+                let mut doc = Document::new();
+                for token in &tokens {
+                    let element = doc.append_element(Document::ROOT, "", "", "token");
+                    doc.append_text(element, token);
+                }
+                self.children_of_fragment(doc)?
+            }
+            Function::Replace => {
+                let list = |at: usize| -> Result<Vec<String>, String> {
+                    Ok(match args.get(at).and_then(node_set) {
+                        Some(nodes) => nodes.iter().map(|node| engine.node_string(node)).collect(),
+                        None => vec![text(at)?],
+                    })
+                };
+                let replaced = strings::replace(&text(0)?, &list(1)?, &list(2)?);
+                let mut doc = Document::new();
+                if !replaced.is_empty() {
+                    doc.append_text(Document::ROOT, &replaced);
+                }
+                self.children_of_fragment(doc)?
+            }
+            Function::Padding => {
+                let pattern = if args.len() > 1 { text(1)? } else { " ".to_owned() };
+                Value::from(strings::padding(number(0)?, &pattern))
+            }
+            Function::Align => Value::from(strings::align(&text(0)?, &text(1)?, &text(2)?)),
+            Function::Concat => {
+                Value::from(set(0)?.iter().map(|node| engine.node_string(node)).collect::<String>())
+            }
+            Function::EncodeUri => {
+                Value::from(strings::encode_uri(&text(0)?, args.get(1).is_some_and(Value::to_boolean)))
+            }
+            Function::DecodeUri => Value::from(strings::decode_uri(&text(0)?)),
+            Function::DateSum => Value::from(dates::sum(set(0)?.iter().map(|node| engine.node_string(node)))),
+            Function::Date => {
+                let texts = (0..args.len()).map(text).collect::<Result<Vec<_>, _>>()?;
+                match dates::call(builtin.local, &texts) {
+                    Some(dates::Answer::Text(text)) => Value::from(text),
+                    Some(dates::Answer::Number(number)) => Value::Number(number),
+                    Some(dates::Answer::Boolean(value)) => Value::Boolean(value),
+                    None => return Err(format!("date:{}() cannot take these arguments", builtin.local)),
+                }
+            }
+            Function::Evaluate => self.evaluate(&text(0)?, cx)?,
+        })
+    }
+
+    /// `dyn:evaluate`: an expression only known now. Errors give the empty node-set, as EXSLT says.
+    fn evaluate(&self, source: &str, cx: &Context<'_>) -> Result<Value, String> {
+        let engine = self.engine;
+        let locals: Vec<(Name, usize)> = Vec::new();
+        let globals: HashMap<Name, usize> =
+            engine.plan.globals.iter().enumerate().map(|(at, global)| (global.name, at)).collect();
+        let user: HashMap<Name, u32> =
+            engine.plan.functions.iter().map(|(slot, f)| (f.name, *slot)).collect();
+        let library = crate::expr::Library {
+            locals: &locals,
+            globals: &globals,
+            functions: &user,
+            symbols: engine.symbols,
+            variables: true,
+            keys: true,
+            current: true,
+        };
+        let empty: Scope = Arc::from([]);
+        let scope = self.xpath.scope.clone().unwrap_or(empty);
+        let namespaces: Vec<(String, String)> =
+            scope.iter().map(|(p, u)| (p.to_string(), u.to_string())).collect();
+        let options = xpath::CompileOptions {
+            namespaces: &namespaces,
+            library: &library,
+            ..xpath::CompileOptions::default()
+        };
+        let Ok(expression) = xpath::Expression::compile(source, &options) else {
+            return Ok(Value::NodeSet(NodeSet::new()));
+        };
+        let xpath = XPath { expression, scope: Some(scope), base: self.xpath.base.clone() };
+        let host = ExprHost { engine, locals: &[], current: self.current, xpath: &xpath, depth: self.depth };
+        let inner = Context { host: &host, names: None, ..*cx };
+        Ok(xpath.expression.evaluate(&inner).unwrap_or(Value::NodeSet(NodeSet::new())))
+    }
+
+    fn children_of_fragment(&self, doc: Document) -> Result<Value, String> {
+        let children: Vec<xml::NodeId> = doc.children(Document::ROOT).collect();
+        let Value::NodeSet(root) = self.engine.fragment(doc)? else { return Ok(Value::Empty) };
+        let Some(root) = root.first() else { return Ok(Value::Empty) };
+        let nodes: Vec<Node> = children.into_iter().map(|id| Node::in_document(root.doc, id)).collect();
+        Ok(Value::NodeSet(NodeSet::from_ordered(&nodes)))
+    }
+
+    fn lookup(&self, prefix: &str) -> Option<&str> {
+        super::lookup(self.xpath.scope.as_ref()?, prefix)
+    }
+
+    /// The expanded name of a qualified name given as a string.
+    fn resolve(&self, qname: &str) -> Option<(String, String)> {
+        let qname = qname.trim();
+        match qname.split_once(':') {
+            None => Some((String::new(), qname.to_owned())),
+            Some((prefix, local)) => Some((self.lookup(prefix)?.to_owned(), local.to_owned())),
+        }
+    }
+}
+
+impl Engine<'_> {
+    /// The string value of a node.
+    pub(super) fn node_string(&self, node: Node) -> String {
+        let doc = self.doc(node.doc);
+        if node.is_namespace() {
+            return nodes::namespace_node(doc, node).1;
+        }
+        doc.string_value(node.id).into_owned()
+    }
+
+    fn fragment(&self, doc: Document) -> Result<Value, String> {
+        self.add_fragment(doc, Place::default()).map_err(|error| error.message)
+    }
+
+    /// The nodes of one document by the values of a key, built when first asked for.
+    pub(super) fn key_index(&self, name: Name, id: DocId, depth: u32) -> Res<Arc<KeyIndex>> {
+        let failed = || Box::new(XsltError::new("a key could not be built"));
+        if let Some(index) = self.keys.lock().map_err(|_| failed())?.get(&(name, id)) {
+            return Ok(index.clone());
+        }
+        let mut index = KeyIndex::new();
+        let doc = self.doc(id);
+        let definitions = self.plan.keys.get(&name).map_or(&[][..], Vec::as_slice);
+        let attributes = definitions.iter().any(|key| key.pattern.may_match_attributes());
+        let mut visit = |node: Node| -> Res<()> {
+            for key in definitions {
+                if !self.matches(&key.pattern, node)? {
+                    continue;
+                }
+                let focus = Focus { node, position: 1, size: 1, rule: None, depth };
+                let mut add = |value: &str| {
+                    let list = match index.get_mut(value) {
+                        Some(list) => list,
+                        None => index.entry(value.into()).or_default(),
+                    };
+                    if list.last() != Some(&node) {
+                        list.push(node);
+                    }
+                };
+                match self.value(&key.value, focus, &Frame::default(), key.place)? {
+                    Value::NodeSet(values) => values.iter().for_each(|value| add(&self.node_string(value))),
+                    value => add(&self.string_of(&value, focus, key.place)?),
+                }
+            }
+            Ok(())
+        };
+        visit(Node::in_document(id, Document::ROOT))?;
+        for node in doc.descendants(Document::ROOT) {
+            visit(Node::in_document(id, node))?;
+            if attributes && doc.kind(node) == NodeKind::Element {
+                for attribute in doc.attributes(node) {
+                    visit(Node::in_document(id, attribute))?;
+                }
+            }
+        }
+        let index = Arc::new(index);
+        self.keys.lock().map_err(|_| failed())?.insert((name, id), index.clone());
+        Ok(index)
+    }
+
+    /// `document()`: the root of a document (or the element its fragment identifier names), read once.
+    fn load(&self, reference: &str, base: &str) -> Result<Option<Node>, String> {
+        let absolute = self.options.resolver.absolute(reference, base);
+        let (uri, fragment) = match absolute.split_once('#') {
+            Some((uri, fragment)) => (uri.to_owned(), Some(fragment.to_owned())),
+            None => (absolute, None),
+        };
+        let known = self.loaded.lock().map_err(|_| "the documents are locked")?.get(&uri).copied();
+        let id = match known {
+            Some(id) => id,
+            None => {
+                let id = self.read(&uri)?;
+                self.loaded.lock().map_err(|_| "the documents are locked")?.insert(uri.clone(), id);
+                id
+            }
+        };
+        let Some(id) = id else { return Ok(None) };
+        let node = match fragment.as_deref() {
+            None | Some("") => Some(Document::ROOT),
+            Some(fragment) => {
+                let name = fragment.strip_prefix("xpointer(id('").and_then(|f| f.strip_suffix("'))"));
+                self.doc(id).element_by_id(name.unwrap_or(fragment))
+            }
+        };
+        Ok(node.map(|node| Node::in_document(id, node)))
+    }
+
+    fn read(&self, uri: &str) -> Result<Option<DocId>, String> {
+        if !self.options.input_uri.is_empty() && uri == self.options.input_uri {
+            return Ok(Some(DocId(0)));
+        }
+        let bytes = match self.options.resolver.read(uri) {
+            Ok(bytes) => bytes,
+            Err(_) if self.plan.modules.first().is_some_and(|principal| principal == uri) => {
+                self.plan.principal.to_vec()
+            }
+            // An error of section 12.1 that may be recovered from by an empty node-set, as other processors do.
+            Err(message) => {
+                if let Some(messages) = self.options.messages {
+                    messages(&format!("document(): {message}"));
+                }
+                return Ok(None);
+            }
+        };
+        let options = ParseOptions {
+            dtd: self.options.dtd.clone(),
+            base_uri: Some(uri.to_owned()),
+            strip_space: super::super::strip_space(self.plan),
+            ..ParseOptions::trusted()
+        };
+        let doc = match Document::parse(bytes, &options) {
+            Ok(doc) => doc,
+            Err(error) => return Err(format!("{uri}:{error}")),
+        };
+        if self.docs.count() >= self.options.limits.documents {
+            return Err("the limit of documents is exceeded".into());
+        }
+        Ok(self.docs.add(doc, uri.to_owned(), false))
+    }
+}
+
+/// An identifier that is an XML name, different for every node of the transformation.
+fn generated_id(node: Node) -> String {
+    if node.is_namespace() {
+        return format!("id{}n{}s{}", node.doc.0, node.id.index(), node.namespace);
+    }
+    format!("id{}n{}", node.doc.0, node.id.index())
+}
+
+/// `math:constant`: to a number of decimal places.
+fn constant(name: &str, precision: f64) -> f64 {
+    use std::f64::consts;
+    let value = match name {
+        "PI" => consts::PI,
+        "E" => consts::E,
+        "SQRRT2" => consts::SQRT_2,
+        "LN2" => consts::LN_2,
+        "LN10" => consts::LN_10,
+        "LOG2E" => consts::LOG2_E,
+        "SQRT1_2" => consts::FRAC_1_SQRT_2,
+        _ => return f64::NAN,
+    };
+    if precision.is_nan() || precision < 0.0 {
+        return f64::NAN;
+    }
+    let text = value.to_string();
+    let digits = 2 + precision.min(20.0) as usize;
+    text.get(..digits.min(text.len())).and_then(|t| t.trim_end_matches('.').parse().ok()).unwrap_or(value)
+}
+
+/// A number from 0 to 1 without any claim to quality.
+fn random() -> f64 {
+    use std::hash::{BuildHasher, RandomState};
+    (RandomState::new().hash_one(0u64) >> 11) as f64 / (1u64 << 53) as f64
+}
