@@ -30,13 +30,15 @@ pub(crate) struct XPath {
 }
 
 /// Functions that resolve prefixes when they run.
-const TAKES_NAMES: [&str; 6] =
-    ["key", "format-number", "system-property", "element-available", "function-available", "evaluate"];
+const TAKES_NAMES: [&str; 7] =
+    ["key", "format-number", "system-property", "element-available", "function-available", "evaluate", "map"];
 
 /// Slots of variables: global ones have this bit.
 pub(crate) const GLOBAL: u32 = 1 << 31;
 /// Slots of functions: those of the stylesheet (`func:function`) begin here.
 pub(crate) const USER_FUNCTION: u32 = 1 << 16;
+/// The slot of functions that nobody knows.
+pub(crate) const UNKNOWN_FUNCTION: u32 = u32::MAX;
 
 /// The prefixes in scope of a stylesheet element.
 pub(crate) struct ElementScope<'a> {
@@ -93,8 +95,6 @@ pub(crate) struct Library<'a> {
     pub symbols: &'a Names,
     /// In patterns and keys variables are not allowed.
     pub variables: bool,
-    /// `key()` is not allowed in the definition of a key.
-    pub keys: bool,
     /// `current()` is not allowed in patterns.
     pub current: bool,
 }
@@ -109,9 +109,6 @@ impl FunctionLibrary for Library<'_> {
                 _ => Function::WrongArity("current() takes no arguments".into()),
             };
         }
-        if namespace.is_empty() && local == "key" && !self.keys {
-            return Function::WrongArity("key() is not allowed in the definition of a key".into());
-        }
         if let Some(name) = self.symbols.find(namespace, local)
             && let Some(slot) = self.functions.get(&name)
         {
@@ -122,6 +119,12 @@ impl FunctionLibrary for Library<'_> {
             });
         }
         match functions::find(namespace, local) {
+            // An error only when it is called (section 14.2): function-available() may stand before it.
+            None if !namespace.is_empty() && self.current => Function::Extension(FunctionInfo {
+                slot: UNKNOWN_FUNCTION,
+                returns: xpath::Type::Any,
+                reads_document: true,
+            }),
             None => Function::Unknown,
             Some((_, Builtin { arity: (least, most), .. })) if arity < *least || arity > *most => {
                 Function::WrongArity(match (least, most) {

@@ -5,8 +5,6 @@
 pub struct NumberFormat<'a> {
     /// The format string; "1" where the stylesheet gives none.
     pub format: &'a str,
-    /// `letter-value="traditional"`.
-    pub traditional: bool,
     /// Separator and size of digit groups; both are needed.
     pub grouping: Option<(&'a str, usize)>,
 }
@@ -236,7 +234,7 @@ mod tests {
             let how = NumberFormat { format, ..NumberFormat::default() };
             assert_eq!(format_list(numbers, &how), expected, "{numbers:?} {format}");
         }
-        let how = NumberFormat { format: "1", grouping: Some((",", 3)), ..NumberFormat::default() };
+        let how = NumberFormat { format: "1", grouping: Some((",", 3)) };
         assert_eq!(format_list(&[1234567.0], &how), "1,234,567");
     }
 }

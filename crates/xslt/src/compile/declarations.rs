@@ -65,6 +65,7 @@ impl Compiler<'_> {
         self.imports_from = declaration.imports_from;
         self.forwards = self.is_forwards(declaration.node);
         self.locals.clear();
+        self.fragments.clear();
         self.slots = 0;
         self.depth = 0;
         self.in_function = false;
@@ -100,6 +101,14 @@ impl Compiler<'_> {
                         unique(self, "global variable", name);
                         let next = self.globals.len();
                         self.globals.entry(name).or_insert(next);
+                        if doc.local(node) == "variable"
+                            && doc.attribute(node, "", "select").is_none()
+                            && doc.children(node).any(|n| doc.kind(n) == NodeKind::Element)
+                        {
+                            self.global_fragments.insert(name);
+                        } else {
+                            self.global_fragments.remove(&name);
+                        }
                     }
                 }
                 (XSLT, "key") => {
@@ -372,7 +381,7 @@ impl Compiler<'_> {
             }
             None => 0,
         };
-        let pattern = self.pattern_attribute(node, "match", true, false);
+        let pattern = self.pattern_attribute(node, "match", true);
         let template = self.plan.templates.len();
         let (parameters, body) = self.parameterised(node);
         self.plan.templates.push(Template {
@@ -443,11 +452,11 @@ impl Compiler<'_> {
         self.attributes(node, &["name", "match", "use"], &["name", "match", "use"]);
         self.empty(node);
         let Some(name) = self.symbol_attribute(node, "name") else { return };
-        let pattern = self.pattern_attribute(node, "match", true, true);
+        let pattern = self.pattern_attribute(node, "match", true);
         let source = self.attribute(node, "use").unwrap_or_default();
         let module = self.module.clone();
         let scope = crate::expr::ElementScope { doc: &module.doc, node };
-        let library = crate::expr::Library { variables: false, keys: false, ..self.library() };
+        let library = crate::expr::Library { variables: false, ..self.library() };
         let value = match Expr::compile(&source, &scope, &library, &self.pool, &module.uri) {
             Ok(value) => value,
             Err(message) => {

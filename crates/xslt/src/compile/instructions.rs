@@ -4,7 +4,7 @@ use super::{Compiler, XSLT, is_space};
 use crate::expr::{namespace_of, scope_of};
 use crate::functions::EXSLT_FUNCTIONS;
 use crate::model::{
-    Argument, Avt, Body, Instruction, Level, Literal, LiteralAttribute, Number, Op, Scope, Sort,
+    Argument, Avt, Binding, Body, Instruction, Level, Literal, LiteralAttribute, Number, Op, Scope, Sort,
 };
 use crate::names::Name;
 use xml::{NodeId, NodeKind};
@@ -62,7 +62,30 @@ pub(crate) fn is_available(local: &str) -> bool {
     INSTRUCTIONS.contains(&local)
 }
 
+/// Text between two elements: comments and processing instructions do not part it, and it is stripped as a whole.
+#[derive(Default)]
+struct TextRun {
+    text: String,
+    first: Option<NodeId>,
+}
+
+impl TextRun {
+    fn add(&mut self, node: NodeId, text: &str) {
+        self.first.get_or_insert(node);
+        self.text.push_str(text);
+    }
+}
+
 impl Compiler<'_> {
+    fn end_run(&self, parent: NodeId, run: &mut TextRun, body: &mut Vec<Instruction>) {
+        let Some(first) = run.first.take() else { return };
+        if !is_space(&run.text) || self.keeps_space(parent) {
+            let op = Op::Text { text: run.text.as_str().into(), raw: false };
+            body.push(Instruction { op, place: self.place(first) });
+        }
+        run.text.clear();
+    }
+
     /// The content of `node` as instructions; variables in it end with it.
     pub(super) fn body(&mut self, node: NodeId) -> Body {
         self.body_except(node, &[])
@@ -74,17 +97,13 @@ impl Compiler<'_> {
         let doc = &module.doc;
         let visible = self.locals.len();
         let mut body = Vec::new();
+        let mut run = TextRun::default();
         let children: Vec<NodeId> = doc.children(node).collect();
         for child in children {
             match doc.kind(child) {
-                NodeKind::Text => {
-                    let text = doc.text(child);
-                    if !is_space(text) || self.keeps_space(node) {
-                        let op = Op::Text { text: text.into(), raw: false };
-                        body.push(Instruction { op, place: self.place(child) });
-                    }
-                }
+                NodeKind::Text => run.add(child, doc.text(child)),
                 NodeKind::Element => {
+                    self.end_run(node, &mut run, &mut body);
                     if doc.namespace(child) == XSLT && skip.contains(&doc.local(child)) {
                         continue;
                     }
@@ -93,6 +112,7 @@ impl Compiler<'_> {
                 _ => {}
             }
         }
+        self.end_run(node, &mut run, &mut body);
         self.locals.truncate(visible);
         body.into()
     }
@@ -110,19 +130,15 @@ impl Compiler<'_> {
         let doc = &module.doc;
         let mut parameters = Vec::new();
         let mut body = Vec::new();
+        let mut run = TextRun::default();
         let mut leading = true;
         let children: Vec<NodeId> = doc.children(node).collect();
         for child in children {
             match doc.kind(child) {
-                NodeKind::Text => {
-                    let text = doc.text(child);
-                    if !is_space(text) || self.keeps_space(node) {
-                        leading &= is_space(text);
-                        let op = Op::Text { text: text.into(), raw: false };
-                        body.push(Instruction { op, place: self.place(child) });
-                    }
-                }
+                NodeKind::Text => run.add(child, doc.text(child)),
                 NodeKind::Element if doc.is_element(child, XSLT, "param") => {
+                    leading &= is_space(&run.text);
+                    self.end_run(node, &mut run, &mut body);
                     if !leading && !self.forwards {
                         self.error(child, "xsl:param must come first".into());
                     }
@@ -135,12 +151,31 @@ impl Compiler<'_> {
                 }
                 NodeKind::Element => {
                     leading = false;
+                    self.end_run(node, &mut run, &mut body);
                     self.element(child, &mut body);
                 }
                 _ => {}
             }
         }
+        self.end_run(node, &mut run, &mut body);
         (parameters.into(), body.into())
+    }
+
+    /// `select="$v"` where `$v` is a result tree fragment: that is no node-set (section 11.1).
+    fn no_fragment(&mut self, node: NodeId) {
+        let Some(select) = self.attribute(node, "select") else { return };
+        let Some(name) = select.trim().strip_prefix('$').filter(|name| super::is_qname(name)) else { return };
+        let Some(name) = self.symbol(node, name) else { return };
+        let fragment = match self.locals[self.depth..].iter().rev().find(|(local, _)| *local == name) {
+            Some((_, slot)) => self.fragments.contains(slot),
+            None => self.global_fragments.contains(&name),
+        };
+        if fragment && !self.forwards {
+            self.error(
+                node,
+                format!("{select} is a result tree fragment, not a node-set: see exsl:node-set()"),
+            );
+        }
     }
 
     fn declare_local(&mut self, node: NodeId, name: Name) -> usize {
@@ -251,6 +286,7 @@ impl Compiler<'_> {
             "apply-templates" => {
                 self.attributes(node, &["select", "mode"], &[]);
                 self.only(node, &["sort", "with-param"]);
+                self.no_fragment(node);
                 let select = self.expression_attribute(node, "select");
                 let mode = match self.attribute(node, "mode") {
                     Some(mode) => self.mode(node, &mode),
@@ -281,6 +317,7 @@ impl Compiler<'_> {
             }
             "for-each" => {
                 self.attributes(node, &["select"], &["select"]);
+                self.no_fragment(node);
                 let select = self.expression_attribute(node, "select")?;
                 let sorts = self.sorts(node);
                 self.sorts_first(node);
@@ -331,7 +368,11 @@ impl Compiler<'_> {
                 self.attributes(node, &["name", "select"], &["name"]);
                 let name = self.symbol_attribute(node, "name")?;
                 let value = self.binding(node);
-                Op::Variable { slot: self.declare_local(node, name), value }
+                let slot = self.declare_local(node, name);
+                if matches!(value, Binding::Body(_)) {
+                    self.fragments.push(slot);
+                }
+                Op::Variable { slot, value }
             }
             "param" => {
                 self.error(node, "xsl:param is not allowed here: it must come first in a template".into());
@@ -375,18 +416,19 @@ impl Compiler<'_> {
     fn sorts_first(&mut self, node: NodeId) {
         let module = self.module.clone();
         let doc = &module.doc;
-        let mut leading = true;
+        let (mut leading, mut misplaced) = (true, false);
         for child in doc.children(node) {
             match doc.kind(child) {
                 NodeKind::Element if doc.is_element(child, XSLT, "sort") => {
-                    if !leading && !self.forwards {
-                        self.error(child, "xsl:sort must come first".into());
-                    }
+                    misplaced |= !leading;
                 }
                 NodeKind::Element => leading = false,
                 NodeKind::Text if !is_space(doc.text(child)) => leading = false,
                 _ => {}
             }
+        }
+        if misplaced && !self.forwards {
+            self.error(node, "xsl:sort must come first".into());
         }
     }
 
@@ -521,8 +563,8 @@ impl Compiler<'_> {
         Op::Number(Box::new(Number {
             value: self.expression_attribute(node, "value"),
             level,
-            count: self.pattern_attribute(node, "count", false, false),
-            from: self.pattern_attribute(node, "from", false, false),
+            count: self.pattern_attribute(node, "count", false),
+            from: self.pattern_attribute(node, "from", false),
             format: self.avt_attribute(node, "format").unwrap_or(Avt::Fixed("1".into())),
             lang: self.avt_attribute(node, "lang"),
             letter_value: self.avt_attribute(node, "letter-value"),
@@ -563,15 +605,7 @@ impl Compiler<'_> {
         for attribute in list {
             let local = doc.local(attribute);
             if doc.namespace(attribute) == XSLT {
-                let known = [
-                    "use-attribute-sets",
-                    "version",
-                    "exclude-result-prefixes",
-                    "extension-element-prefixes",
-                ];
-                if !known.contains(&local) && !self.forwards {
-                    self.error(attribute, format!("a literal result element has no attribute xsl:{local}"));
-                }
+                // Those that mean something are read apart; others mean nothing.
                 continue;
             }
             let (prefix, namespace) = self.alias(doc.prefix(attribute), doc.namespace(attribute), true);

@@ -105,6 +105,9 @@ struct Compiler<'a> {
     forwards: bool,
     locals: Vec<(Name, usize)>,
     slots: usize,
+    /// Slots and names of variables that are result tree fragments.
+    fragments: Vec<usize>,
+    global_fragments: std::collections::HashSet<Name>,
     /// Locals below this number belong to an outer template (never visible).
     depth: usize,
     /// In `func:function`.
@@ -143,6 +146,8 @@ pub(crate) fn compile(source: &[u8], options: &CompileOptions<'_>) -> Result<Com
         forwards: false,
         locals: Vec::new(),
         slots: 0,
+        fragments: Vec::new(),
+        global_fragments: Default::default(),
         depth: 0,
         in_function: false,
     };
@@ -415,7 +420,6 @@ impl Compiler<'_> {
             functions: &self.functions,
             symbols: &self.symbols,
             variables: true,
-            keys: true,
             current: true,
         }
     }
@@ -441,20 +445,14 @@ impl Compiler<'_> {
         module.doc.attribute(node, "", name).map(|source| self.expression(node, source))
     }
 
-    /// Compiles the pattern in attribute `name`. `definition`: of a template rule or key, where variables (and in
-    /// keys `key()`) are not allowed.
-    fn pattern_attribute(
-        &mut self,
-        node: NodeId,
-        name: &str,
-        definition: bool,
-        key: bool,
-    ) -> Option<Pattern> {
+    /// Compiles the pattern in attribute `name`. `definition`: of a template rule or key, where variables are not
+    /// allowed.
+    fn pattern_attribute(&mut self, node: NodeId, name: &str, definition: bool) -> Option<Pattern> {
         let module = self.module.clone();
         let source = module.doc.attribute(node, "", name)?;
         let scope = ElementScope { doc: &module.doc, node };
         let mut names = std::mem::take(&mut self.plan.names);
-        let library = Library { variables: !definition, keys: !key, current: !definition, ..self.library() };
+        let library = Library { variables: !definition, current: !definition, ..self.library() };
         let compiled = Pattern::compile(
             source,
             &mut PatternContext {

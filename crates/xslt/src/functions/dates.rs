@@ -591,6 +591,10 @@ pub fn sum(values: impl Iterator<Item = String>) -> String {
     for value in values {
         let Some(duration) = Duration::parse(&value) else { return String::new() };
         total = total.plus(&duration);
+        // Months and seconds of different signs have no sum.
+        if total.write().is_none() {
+            return String::new();
+        }
         any = true;
     }
     if any { total.write().unwrap_or_default() } else { String::new() }

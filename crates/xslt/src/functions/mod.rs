@@ -68,6 +68,7 @@ pub(crate) enum Function {
     /// A function of [`dates`].
     Date,
     Evaluate,
+    Map,
 }
 
 use Function as F;
@@ -153,6 +154,7 @@ static TABLE: &[Builtin] = table! {
     EXSLT_DATES, "format-date", 2..2, Text, F::Date;
     EXSLT_DATES, "sum", 1..1, Text, F::DateSum;
     EXSLT_DYNAMIC, "evaluate", 1..1, Any, F::Evaluate;
+    EXSLT_DYNAMIC, "map", 2..2, NodeSet, F::Map;
 };
 
 /// The function of that name.

@@ -2,7 +2,7 @@
 
 use super::{Engine, Focus, Frame, Res, node_set, nodes};
 use crate::error::XsltError;
-use crate::expr::{GLOBAL, USER_FUNCTION, XPath};
+use crate::expr::{GLOBAL, UNKNOWN_FUNCTION, USER_FUNCTION, XPath};
 use crate::functions::{self, Function, dates, strings};
 use crate::model::{Place, Scope};
 use crate::names::Name;
@@ -10,6 +10,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use xml::{Builder, Document, NodeKind, ParseOptions};
 use xpath::{Context, DocId, ExtensionName, Host, Node, NodeSet, Type, Value};
+
+/// Nested evaluations of dynamic expressions per stack.
+const EVALUATIONS: u32 = 100;
 
 /// Nodes by the value of a key.
 pub(super) type KeyIndex = HashMap<Box<str>, Vec<Node>>;
@@ -48,6 +51,9 @@ impl Host for ExprHost<'_, '_> {
         args: &[Value],
         cx: &Context<'_>,
     ) -> Result<Option<Value>, String> {
+        if name.slot == UNKNOWN_FUNCTION {
+            return Ok(None);
+        }
         if name.slot >= USER_FUNCTION {
             return self.user_function(name.slot - USER_FUNCTION, args, cx).map(Some);
         }
@@ -154,7 +160,11 @@ impl<'h> ExprHost<'h, '_> {
             Function::Document => {
                 let stylesheet = self.xpath.base.as_deref().unwrap_or("");
                 let base = match args.get(1) {
-                    Some(_) => set(1)?.first().map(|node| engine.docs.uri(node.doc).to_owned()),
+                    Some(_) => match set(1)?.first() {
+                        Some(node) => Some(engine.docs.uri(node.doc).to_owned()),
+                        // No base URI: nothing can be found.
+                        None => return Ok(Value::NodeSet(NodeSet::new())),
+                    },
                     None => None,
                 };
                 match args.first().and_then(node_set) {
@@ -196,7 +206,10 @@ impl<'h> ExprHost<'h, '_> {
                 Value::from(node.map_or(String::new(), generated_id))
             }
             Function::SystemProperty => {
-                let (namespace, local) = self.resolve(&text(0)?).unwrap_or_default();
+                let name = text(0)?;
+                let Some((namespace, local)) = self.resolve(&name) else {
+                    return Err(format!("the prefix of \"{name}\" is not declared"));
+                };
                 match (namespace.as_str(), local.as_str()) {
                     (crate::compile::XSLT, "version") => Value::Number(1.0),
                     (crate::compile::XSLT, "vendor") => Value::from("Busbar"),
@@ -214,7 +227,8 @@ impl<'h> ExprHost<'h, '_> {
                         } else {
                             self.lookup("").unwrap_or_default().to_owned()
                         };
-                        namespace == crate::compile::XSLT && crate::compile::is_available(&local)
+                        (namespace == crate::compile::XSLT && crate::compile::is_available(&local))
+                            || (namespace == functions::EXSLT_FUNCTIONS && local == "result")
                     }
                     None => false,
                 };
@@ -382,12 +396,16 @@ impl<'h> ExprHost<'h, '_> {
                     None => return Err(format!("date:{}() cannot take these arguments", builtin.local)),
                 }
             }
-            Function::Evaluate => self.evaluate(&text(0)?, cx)?,
+            Function::Evaluate => self.evaluated(&text(0)?, cx)?.unwrap_or(Value::NodeSet(NodeSet::new())),
+            Function::Map => self.map(&set(0)?, &text(1)?, cx)?,
         })
     }
 
-    /// `dyn:evaluate`: an expression only known now. Errors give the empty node-set, as EXSLT says.
-    fn evaluate(&self, source: &str, cx: &Context<'_>) -> Result<Value, String> {
+    /// `dyn:evaluate`: an expression only known now. `None`: it is none, or fails.
+    fn evaluated(&self, source: &str, cx: &Context<'_>) -> Result<Option<Value>, String> {
+        if self.depth as usize >= self.engine.options.limits.depth {
+            return Err("expressions evaluate one another too deeply".into());
+        }
         let engine = self.engine;
         let locals: Vec<(Name, usize)> = Vec::new();
         let globals: HashMap<Name, usize> =
@@ -400,7 +418,6 @@ impl<'h> ExprHost<'h, '_> {
             functions: &user,
             symbols: engine.symbols,
             variables: true,
-            keys: true,
             current: true,
         };
         let empty: Scope = Arc::from([]);
@@ -413,12 +430,61 @@ impl<'h> ExprHost<'h, '_> {
             ..xpath::CompileOptions::default()
         };
         let Ok(expression) = xpath::Expression::compile(source, &options) else {
-            return Ok(Value::NodeSet(NodeSet::new()));
+            return Ok(None);
         };
         let xpath = XPath { expression, scope: Some(scope), base: self.xpath.base.clone() };
-        let host = ExprHost { engine, locals: &[], current: self.current, xpath: &xpath, depth: self.depth };
-        let inner = Context { host: &host, names: None, ..*cx };
-        Ok(xpath.expression.evaluate(&inner).unwrap_or(Value::NodeSet(NodeSet::new())))
+        let (current, depth) = (self.current, self.depth + 1);
+        let (node, position, size) = (cx.node, cx.position, cx.size);
+        let run = || {
+            let host = ExprHost { engine, locals: &[], current, xpath: &xpath, depth };
+            let doc = engine.doc(node.doc);
+            xpath.expression.evaluate(&Context { doc, node, position, size, host: &host, names: None }).ok()
+        };
+        if !depth.is_multiple_of(EVALUATIONS) {
+            return Ok(run());
+        }
+        let result = std::thread::scope(|scope| {
+            let thread =
+                std::thread::Builder::new().stack_size(super::SEGMENT_STACK).spawn_scoped(scope, run);
+            thread.ok().and_then(|thread| thread.join().ok())
+        });
+        Ok(result.flatten())
+    }
+
+    /// `dyn:map`: the expression for each node; values that are no nodes become elements.
+    fn map(&self, nodes: &NodeSet, source: &str, cx: &Context<'_>) -> Result<Value, String> {
+        let engine = self.engine;
+        let mut found = Vec::new();
+        let mut values = Vec::new();
+        for (at, node) in nodes.iter().enumerate() {
+            let inner =
+                Context { doc: engine.doc(node.doc), node, position: at + 1, size: nodes.len(), ..*cx };
+            match self.evaluated(source, &inner)? {
+                Some(Value::NodeSet(nodes)) => found.extend(nodes.iter()),
+                Some(value) => values.push(value),
+                None => {}
+            }
+        }
+        if values.is_empty() {
+            let host = DocHost { engine };
+            let conversions = Context { host: &host, ..*cx };
+            return NodeSet::sorted(found, &conversions).map(Value::NodeSet).map_err(|e| e.message);
+        }
+        let mut doc = Document::new();
+        for value in values {
+            let (name, text) = match &value {
+                Value::Boolean(true) => ("boolean", "true".to_owned()),
+                Value::Boolean(false) => ("boolean", String::new()),
+                Value::Number(number) => ("number", xpath::number::format(*number).into_owned()),
+                Value::String(text) => ("string", text.to_string()),
+                _ => continue,
+            };
+            let element = doc.append_element(Document::ROOT, "exsl", functions::EXSLT_COMMON, name);
+            if !text.is_empty() {
+                doc.append_text(element, &text);
+            }
+        }
+        self.children_of_fragment(doc)
     }
 
     fn children_of_fragment(&self, doc: Document) -> Result<Value, String> {
@@ -463,13 +529,17 @@ impl Engine<'_> {
         if let Some(index) = self.keys.lock().map_err(|_| failed())?.get(&(name, id)) {
             return Ok(index.clone());
         }
+        if !self.building.lock().map_err(|_| failed())?.insert((name, id)) {
+            let shown = self.symbols.show(name);
+            return Err(Box::new(XsltError::new(format!("the key \"{shown}\" needs its own nodes"))));
+        }
         let mut index = KeyIndex::new();
         let doc = self.doc(id);
         let definitions = self.plan.keys.get(&name).map_or(&[][..], Vec::as_slice);
         let attributes = definitions.iter().any(|key| key.pattern.may_match_attributes());
         let mut visit = |node: Node| -> Res<()> {
             for key in definitions {
-                if !self.matches(&key.pattern, node)? {
+                if !self.matches(&key.pattern, node, &super::matching::NO_FRAME)? {
                     continue;
                 }
                 let focus = Focus { node, position: 1, size: 1, rule: None, depth };
@@ -498,6 +568,7 @@ impl Engine<'_> {
                 }
             }
         }
+        self.building.lock().map_err(|_| failed())?.remove(&(name, id));
         let index = Arc::new(index);
         self.keys.lock().map_err(|_| failed())?.insert((name, id), index.clone());
         Ok(index)

@@ -7,6 +7,9 @@ use std::ops::Range;
 use xml::{NodeId, NodeKind};
 use xpath::{Node, Value};
 
+/// The frame of template rules and keys: their patterns have no variables.
+pub(super) static NO_FRAME: Frame = Frame { locals: Vec::new(), passed: Vec::new(), result: None };
+
 /// A node as patterns see it.
 pub(super) type NodeClass = Kind;
 
@@ -41,7 +44,7 @@ impl Engine<'_> {
         for at in rules.candidates(self.class(node)) {
             let rule = &rules.rules[*at as usize];
             if precedence.contains(&rule.precedence)
-                && (rule.plain || self.matches_alternative(&rule.alternative, node)?)
+                && (rule.plain || self.matches_alternative(&rule.alternative, node, &NO_FRAME)?)
             {
                 return Ok(Some(rule.template));
             }
@@ -50,25 +53,25 @@ impl Engine<'_> {
     }
 
     /// Whether a node matches a pattern.
-    pub(super) fn matches(&self, pattern: &Pattern, node: Node) -> Res<bool> {
+    pub(super) fn matches(&self, pattern: &Pattern, node: Node, frame: &Frame) -> Res<bool> {
         for alternative in &pattern.alternatives {
-            if self.matches_alternative(alternative, node)? {
+            if self.matches_alternative(alternative, node, frame)? {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    fn matches_alternative(&self, alternative: &Alternative, node: Node) -> Res<bool> {
-        self.matches_from(alternative, 0, node)
+    fn matches_alternative(&self, alternative: &Alternative, node: Node, frame: &Frame) -> Res<bool> {
+        self.matches_from(alternative, 0, node, frame)
     }
 
     /// Whether `node` matches step `at` and what is to the left of it.
-    fn matches_from(&self, alternative: &Alternative, at: usize, node: Node) -> Res<bool> {
+    fn matches_from(&self, alternative: &Alternative, at: usize, node: Node, frame: &Frame) -> Res<bool> {
         let Some(step) = alternative.steps.get(at) else {
-            return self.matches_anchor(&alternative.anchor, node, false);
+            return self.matches_anchor(&alternative.anchor, node);
         };
-        if !self.matches_step(step, node)? {
+        if !self.matches_step(step, node, frame)? {
             return Ok(false);
         }
         let last = at + 1 == alternative.steps.len();
@@ -80,9 +83,9 @@ impl Engine<'_> {
         while let Some(parent) = above {
             let parent_node = Node::in_document(node.doc, parent);
             let fits = if last {
-                self.matches_anchor(&alternative.anchor, parent_node, step.ancestor)?
+                self.matches_anchor(&alternative.anchor, parent_node)?
             } else {
-                self.matches_from(alternative, at + 1, parent_node)?
+                self.matches_from(alternative, at + 1, parent_node, frame)?
             };
             if fits || !step.ancestor {
                 return Ok(fits);
@@ -92,7 +95,7 @@ impl Engine<'_> {
         Ok(false)
     }
 
-    fn matches_anchor(&self, anchor: &Anchor, node: Node, _ancestor: bool) -> Res<bool> {
+    fn matches_anchor(&self, anchor: &Anchor, node: Node) -> Res<bool> {
         Ok(match anchor {
             Anchor::None => true,
             Anchor::Root => !node.is_namespace() && self.doc(node.doc).kind(node.id) == NodeKind::Document,
@@ -106,7 +109,7 @@ impl Engine<'_> {
         })
     }
 
-    fn matches_step(&self, step: &Step, node: Node) -> Res<bool> {
+    fn matches_step(&self, step: &Step, node: Node, frame: &Frame) -> Res<bool> {
         if !self.matches_test(step, node) {
             return Ok(false);
         }
@@ -114,7 +117,7 @@ impl Engine<'_> {
             return Ok(true);
         }
         if let [Predicate { expr, positional: false }] = &*step.predicates {
-            return self.boolean(expr, matching_focus(node, 1, 1), &Frame::default(), Default::default());
+            return self.boolean(expr, matching_focus(node, 1, 1), frame, Default::default());
         }
         // Positions count among the siblings that pass the node test.
         let doc = self.doc(node.doc);
@@ -130,7 +133,7 @@ impl Engine<'_> {
             let mut kept = Vec::new();
             for (at, sibling) in list.into_iter().enumerate() {
                 let focus = matching_focus(sibling, at + 1, size);
-                let holds = match self.value(&predicate.expr, focus, &Frame::default(), Default::default())? {
+                let holds = match self.value(&predicate.expr, focus, frame, Default::default())? {
                     Value::Number(number) => number == (at + 1) as f64,
                     value => value.to_boolean(),
                 };

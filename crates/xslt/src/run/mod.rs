@@ -21,7 +21,7 @@ use host::ExprHost;
 use host::KeyIndex;
 use out::Out;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use xml::{Builder, Document, NodeId, NodeKind, WriteOptions};
@@ -95,6 +95,8 @@ pub(crate) struct Engine<'e> {
     busy: Vec<AtomicBool>,
     parameters: HashMap<Name, Value>,
     keys: Mutex<HashMap<(Name, DocId), Arc<KeyIndex>>>,
+    /// Keys being built.
+    building: Mutex<HashSet<(Name, DocId)>>,
     loaded: Mutex<HashMap<String, Option<DocId>>>,
     steps: AtomicU64,
 }
@@ -142,6 +144,7 @@ impl<'e> Engine<'e> {
             busy: (0..plan.globals.len()).map(|_| AtomicBool::new(false)).collect(),
             parameters,
             keys: Mutex::default(),
+            building: Mutex::default(),
             loaded: Mutex::default(),
             steps: AtomicU64::new(0),
         }

@@ -11,7 +11,7 @@ impl Engine<'_> {
     pub(super) fn number(&self, number: &Number, focus: Focus, frame: &Frame, place: Place) -> Res<String> {
         let numbers: Vec<f64> = match &number.value {
             Some(value) => vec![self.with(value, focus, frame, place, |e, cx| e.evaluate_number(cx))?],
-            None => self.count(number, focus.node)?.into_iter().map(|n| n as f64).collect(),
+            None => self.count(number, focus.node, frame)?.into_iter().map(|n| n as f64).collect(),
         };
         let format = self.avt(&number.format, focus, frame, place)?;
         let text = |avt: &Option<crate::model::Avt>| match avt {
@@ -20,30 +20,35 @@ impl Engine<'_> {
         };
         let separator = text(&number.grouping_separator)?;
         let size = text(&number.grouping_size)?.and_then(|size| size.trim().parse().ok());
-        let traditional = text(&number.letter_value)?.is_some_and(|value| value == "traditional");
+        // No alphabet here has two ways to count: letter-value and lang make no difference.
+        text(&number.letter_value)?;
         text(&number.lang)?;
         if numbers.is_empty() {
             return Ok(String::new());
+        }
+        if let Some(number) = numbers.iter().find(|number| !number.is_finite()) {
+            return Ok(xpath::number::format(*number).into_owned());
         }
         let grouping = match (&separator, size) {
             (Some(separator), Some(size)) => Some((separator.as_str(), size)),
             _ => None,
         };
-        Ok(format_list(&numbers, &NumberFormat { format: &format, traditional, grouping }))
+        Ok(format_list(&numbers, &NumberFormat { format: &format, grouping }))
     }
 
-    fn count(&self, number: &Number, node: Node) -> Res<Vec<usize>> {
-        if node.is_namespace() {
-            return Ok(Vec::new());
+    fn count(&self, number: &Number, node: Node, frame: &Frame) -> Res<Vec<usize>> {
+        // A namespace node is alone of its kind; what else counts is around it.
+        if node.is_namespace() && number.count.is_none() {
+            return Ok(vec![1]);
         }
         let doc = self.doc(node.doc);
         let at = |id: NodeId| Node::in_document(node.doc, id);
         let counts = |id: NodeId| match &number.count {
-            Some(pattern) => self.matches(pattern, at(id)),
+            Some(pattern) => self.matches(pattern, at(id), frame),
             None => Ok(alike(doc, id, node.id)),
         };
         let begins = |id: NodeId| match &number.from {
-            Some(pattern) => self.matches(pattern, at(id)),
+            Some(pattern) => self.matches(pattern, at(id), frame),
             None => Ok(false),
         };
         if number.level == Level::Any {
@@ -58,7 +63,7 @@ impl Engine<'_> {
                 }
                 current = before(doc, id);
             }
-            return Ok(if count == 0 { Vec::new() } else { vec![count] });
+            return Ok(vec![count]);
         }
         let mut numbers = Vec::new();
         let mut current = Some(node.id);

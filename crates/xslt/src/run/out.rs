@@ -23,11 +23,9 @@ enum Sink<'o> {
         html: &'o WriteOptions,
         early: Vec<Early>,
     },
-    /// Only the text counts: the content of attributes, comments and processing instructions.
-    Text {
-        text: String,
-        ignored: usize,
-    },
+    /// Only the text counts: the content of attributes, comments and processing instructions. Of elements, which
+    /// are an error there, the text is taken, as other processors recover.
+    Text(String),
 }
 
 enum Early {
@@ -92,13 +90,13 @@ impl<'o> Out<'o> {
     }
 
     pub fn text_only() -> Out<'o> {
-        Out::new(Sink::Text { text: String::new(), ignored: 0 })
+        Out::new(Sink::Text(String::new()))
     }
 
     /// What a [`Out::text_only`] collected.
     pub fn into_text(self) -> String {
         match self.sink {
-            Sink::Text { text, .. } => text,
+            Sink::Text(text) => text,
             _ => String::new(),
         }
     }
@@ -129,8 +127,7 @@ impl<'o> Out<'o> {
     }
 
     pub fn start_element(&mut self, prefix: &str, namespace: &str, local: &str) {
-        if let Sink::Text { ignored, .. } = &mut self.sink {
-            *ignored += 1;
+        if matches!(self.sink, Sink::Text(_)) {
             return;
         }
         self.flush();
@@ -159,7 +156,7 @@ impl<'o> Out<'o> {
     /// An attribute of the element just started; replaces one of the same name. `false`: too late.
     pub fn attribute(&mut self, prefix: &str, namespace: &str, local: &str, value: &str) -> bool {
         if !self.open {
-            return matches!(self.sink, Sink::Text { .. });
+            return matches!(self.sink, Sink::Text(_));
         }
         self.written += value.len();
         let tag = &mut self.tag;
@@ -236,8 +233,7 @@ impl<'o> Out<'o> {
     }
 
     pub fn end_element(&mut self) {
-        if let Sink::Text { ignored, .. } = &mut self.sink {
-            *ignored = ignored.saturating_sub(1);
+        if matches!(self.sink, Sink::Text(_)) {
             return;
         }
         self.flush();
@@ -267,8 +263,7 @@ impl<'o> Out<'o> {
                     self.decide(false);
                 }
             }
-            Sink::Text { text: all, ignored: 0 } => all.push_str(text),
-            Sink::Text { .. } => {}
+            Sink::Text(all) => all.push_str(text),
         }
     }
 
@@ -279,7 +274,7 @@ impl<'o> Out<'o> {
             Sink::Tree(builder) => builder.comment(text),
             Sink::Bytes(serializer) => serializer.comment(text),
             Sink::Undecided { early, .. } => early.push(Early::Comment(text.to_owned())),
-            Sink::Text { .. } => {}
+            Sink::Text(_) => {}
         }
     }
 
@@ -290,7 +285,7 @@ impl<'o> Out<'o> {
             Sink::Tree(builder) => builder.pi(target, data),
             Sink::Bytes(serializer) => serializer.pi(target, data),
             Sink::Undecided { early, .. } => early.push(Early::Pi(target.to_owned(), data.to_owned())),
-            Sink::Text { .. } => {}
+            Sink::Text(_) => {}
         }
     }
 }
