@@ -32,7 +32,7 @@ pub use encoding::{Decoded, decode};
 pub use error::{ErrorKind, Position, XmlError};
 pub use limits::Limits;
 pub use names::{NameId, XML_NS, XMLNS_NS};
-pub use options::{Dtd, FileResolver, ParseOptions, Resolver, StripSpace};
+pub use options::{Dtd, FileResolver, ParseOptions, Resolver, StripRule, StripSpace};
 pub use serialize::{Method, Serializer, WriteOptions, Writer};
 pub use tokenizer::{Attribute, Attributes, Event, Name, Tokenizer};
 pub use tree::{Document, NodeId, NodeKind, NodeSpan};

@@ -127,7 +127,10 @@ impl HexPair for std::str::Bytes<'_> {
 
 /// Decides by (namespace URI, local name) of the parent element whether whitespace-only text is left out.
 #[derive(Clone)]
-pub struct StripSpace(pub Arc<dyn Fn(&str, &str) -> bool + Send + Sync>);
+pub struct StripSpace(pub Arc<StripRule>);
+
+/// The rule of [`StripSpace`].
+pub type StripRule = dyn Fn(&str, &str) -> bool + Send + Sync;
 
 impl fmt::Debug for StripSpace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

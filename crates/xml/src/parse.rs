@@ -64,6 +64,8 @@ impl Document {
                 self.base_uri = options.base_uri.as_deref().map(Into::into);
             }
         }
+        // Messages have a node per 15 to 20 bytes; growing would copy them again and again.
+        self.nodes.reserve((text.len() / 20).min(options.limits.nodes));
         let mut parser = Parser::new(self, options, own_source);
         let result = parser.document(&text, parent);
         parser.finish();

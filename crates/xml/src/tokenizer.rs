@@ -239,6 +239,10 @@ pub struct Tokenizer {
     quote: u8,
     /// Length of the text given so far in pieces.
     text_length: usize,
+    /// What the last step read. Kept here: returning it through the layers would copy it at each.
+    current: Token,
+    /// `]` occurs in what was fed: `]]>` must be looked for.
+    brackets: bool,
 }
 
 impl Default for Tokenizer {
@@ -280,6 +284,8 @@ impl Tokenizer {
             searched: 0,
             quote: 0,
             text_length: 0,
+            current: Token::Text(Piece { from: 0, to: 0, side: false }),
+            brackets: false,
         }
     }
 
@@ -400,6 +406,7 @@ impl Tokenizer {
     /// Checks the bytes that are new.
     fn check(&mut self) {
         let new = &self.buffer[self.usable..];
+        self.brackets |= memchr::memchr(b']', new).is_some();
         let Some((at, what)) = first_bad(new) else {
             self.usable = self.buffer.len();
             return;
@@ -441,8 +448,8 @@ impl Tokenizer {
             return Err(e.clone());
         }
         match self.token() {
-            Ok(Some(token)) => Ok(Some(self.event(token))),
-            Ok(None) => Ok(None),
+            Ok(true) => Ok(Some(self.event(self.current))),
+            Ok(false) => Ok(None),
             Err(fault) => {
                 let position = self.locate(fault.at);
                 let error = XmlError { kind: fault.kind, message: fault.message.into_owned(), position };
@@ -478,14 +485,16 @@ impl Tokenizer {
         }
     }
 
-    /// The next token, or `None` where the input ends but may go on.
-    fn token(&mut self) -> Res<Option<Token>> {
+    /// Reads the next token into `current`; `false` where the input ends but may go on, and at the end.
+    #[inline(always)]
+    fn token(&mut self) -> Res<bool> {
         if let Some(mark) = self.undo.take() {
             self.bindings.rewind(mark);
         }
         if let Some(open) = self.empty.take() {
             self.undo = Some(open.mark);
-            return Ok(Some(Token::End { name: open.name, prefix: open.prefix }));
+            self.current = Token::End { name: open.name, prefix: open.prefix };
+            return Ok(true);
         }
         self.scratch.clear();
         match self.step() {
@@ -506,13 +515,14 @@ impl Tokenizer {
                 if waiting > self.limits.text_length.saturating_add(self.limits.name_length + 64) {
                     return limit("text_length", self.limits.text_length, self.at);
                 }
-                Ok(None)
+                Ok(false)
             }
             Err(fault) => Err(fault),
         }
     }
 
-    fn step(&mut self) -> Res<Option<Token>> {
+    #[inline(always)]
+    fn step(&mut self) -> Res<bool> {
         if self.offset + self.usable > self.limits.total {
             return limit("total", self.limits.total, self.at);
         }
@@ -537,7 +547,7 @@ impl Tokenizer {
                     let p = self.at;
                     let Some(&b) = input.get(p) else {
                         if self.state == State::Epilog && self.finished && self.bad.is_none() {
-                            return Ok(None);
+                            return Ok(false);
                         }
                         return end("the prolog: there is no root element", p);
                     };
@@ -545,11 +555,11 @@ impl Tokenizer {
                         return syntax("text outside the root element", p);
                     }
                     return match lex::byte(input, p + 1, "a tag")? {
-                        b'?' => self.pi().map(Some),
+                        b'?' => self.pi(),
                         b'!' => {
                             let rest = &input[p..];
                             if rest.starts_with(b"<!--") {
-                                return self.comment().map(Some);
+                                return self.comment();
                             }
                             if rest.starts_with(b"<!DOCTYPE") && self.state == State::Prolog {
                                 return fault(
@@ -564,42 +574,42 @@ impl Tokenizer {
                             syntax("expected the root element, a comment or a processing instruction", p)
                         }
                         _ if self.state == State::Epilog => syntax("markup behind the root element", p),
-                        _ => self.start_tag().map(Some),
+                        _ => self.start_tag(),
                     };
                 }
                 State::Content => {
                     let Some(&b) = input.get(p) else { return end("an element", p) };
                     if b != b'<' {
-                        return self.text().map(Some);
+                        return self.text();
                     }
                     return match lex::byte(input, p + 1, "a tag")? {
-                        b'/' => self.end_tag().map(Some),
-                        b'?' => self.pi().map(Some),
+                        b'/' => self.end_tag(),
+                        b'?' => self.pi(),
                         b'!' => {
                             let rest = &input[p..];
                             if rest.starts_with(b"<!--") {
-                                return self.comment().map(Some);
+                                return self.comment();
                             }
                             if rest.starts_with(b"<![CDATA[") {
-                                match self.cdata()? {
-                                    Some(token) => return Ok(Some(token)),
-                                    // An empty section is no text.
-                                    None => continue,
+                                if self.cdata()? {
+                                    return Ok(true);
                                 }
+                                // An empty section is no text.
+                                continue;
                             }
                             if b"<!--".starts_with(rest) || b"<![CDATA[".starts_with(rest) {
                                 return end("markup", p);
                             }
                             syntax("expected a comment or a CDATA section", p)
                         }
-                        _ => self.start_tag().map(Some),
+                        _ => self.start_tag(),
                     };
                 }
             }
         }
     }
 
-    fn text(&mut self) -> Res<Token> {
+    fn text(&mut self) -> Res<bool> {
         let input = &self.buffer[..self.usable];
         let start = self.at;
         let mut p = start;
@@ -607,13 +617,12 @@ impl Tokenizer {
         let piece = loop {
             let e = text_end(input, p);
             let mut run = &input[p..e];
-            let cut = e == input.len() && !self.finished && self.bad.is_none();
-            if cut {
+            if self.brackets && e == input.len() && !self.finished && self.bad.is_none() {
                 // `]]` at the end may be the start of `]]>`.
                 let held = run.iter().rev().take(2).take_while(|&&b| b == b']').count();
                 run = &run[..run.len() - held];
             }
-            if memchr::memchr(b']', run).is_some()
+            if self.brackets
                 && let Some(i) = memchr::memmem::find(run, b"]]>")
             {
                 return syntax("`]]>` in text", p + i);
@@ -665,11 +674,12 @@ impl Tokenizer {
             return limit("text_length", self.limits.text_length, start);
         }
         self.at = p;
-        Ok(Token::Text(piece))
+        self.current = Token::Text(piece);
+        Ok(true)
     }
 
-    /// A CDATA section; `None` for an empty one.
-    fn cdata(&mut self) -> Res<Option<Token>> {
+    /// A CDATA section; `false` for an empty one.
+    fn cdata(&mut self) -> Res<bool> {
         let from = self.at + 9;
         let to = self.find(from, b"]]>", "a CDATA section")?;
         self.text_length += to - from;
@@ -679,9 +689,10 @@ impl Tokenizer {
         self.at = to + 3;
         self.searched = 0;
         if from == to {
-            return Ok(None);
+            return Ok(false);
         }
-        Ok(Some(Token::Text(self.lines(from, to))))
+        self.current = Token::Text(self.lines(from, to));
+        Ok(true)
     }
 
     /// The offset of `needle` at or behind `from`, searching on where the last search stopped.
@@ -708,7 +719,7 @@ impl Tokenizer {
         Piece { from: start, to: self.scratch.len(), side: true }
     }
 
-    fn comment(&mut self) -> Res<Token> {
+    fn comment(&mut self) -> Res<bool> {
         let from = self.at + 4;
         let dashes = self.find(from, b"--", "a comment")?;
         let to = lex::comment(&self.buffer[..self.usable], from, dashes)?;
@@ -717,10 +728,11 @@ impl Tokenizer {
         }
         self.at = to + 3;
         self.text_length = 0;
-        Ok(Token::Comment(self.lines(from, to)))
+        self.current = Token::Comment(self.lines(from, to));
+        Ok(true)
     }
 
-    fn pi(&mut self) -> Res<Token> {
+    fn pi(&mut self) -> Res<bool> {
         let start = self.at + 2;
         let from = self.at + self.searched;
         let input = &self.buffer[..self.usable];
@@ -739,7 +751,8 @@ impl Tokenizer {
         self.at = pi.end;
         self.text_length = 0;
         let target = Piece { from: start, to: pi.target_end, side: false };
-        Ok(Token::Pi { target, data: self.lines(pi.data, pi.data_end) })
+        self.current = Token::Pi { target, data: self.lines(pi.data, pi.data_end) };
+        Ok(true)
     }
 
     /// Looks for the end of a start tag that was cut, from where the last look ended.
@@ -772,7 +785,7 @@ impl Tokenizer {
         false
     }
 
-    fn start_tag(&mut self) -> Res<Token> {
+    fn start_tag(&mut self) -> Res<bool> {
         if self.searched > 0 && !self.finished && self.bad.is_none() && !self.find_tag_end() {
             return end("a start tag", self.usable);
         }
@@ -851,7 +864,8 @@ impl Tokenizer {
         } else {
             self.stack.push(open);
         }
-        Ok(Token::Start { name, prefix, empty: tag.empty })
+        self.current = Token::Start { name, prefix, empty: tag.empty };
+        Ok(true)
     }
 
     /// Binds the prefixes declared in the tag.
@@ -879,7 +893,7 @@ impl Tokenizer {
         Ok(())
     }
 
-    fn end_tag(&mut self) -> Res<Token> {
+    fn end_tag(&mut self) -> Res<bool> {
         let input = &self.buffer[..self.usable];
         let at = self.at + 2;
         let e = lex::name(input, at, &self.limits, "an end tag")?;
@@ -900,7 +914,8 @@ impl Tokenizer {
         if self.stack.is_empty() {
             self.state = State::Epilog;
         }
-        Ok(Token::End { name: open.name, prefix: open.prefix })
+        self.current = Token::End { name: open.name, prefix: open.prefix };
+        Ok(true)
     }
 
     /// The namespace a prefix is bound to at the current element; `None` when it is not.

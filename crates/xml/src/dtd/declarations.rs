@@ -380,10 +380,8 @@ impl DtdState {
                         }
                     }
                     Some(b @ (b',' | b'|')) => {
-                        if let Some(group) = groups.last_mut() {
-                            if *group.get_or_insert(b) != b {
-                                return syntax("`,` and `|` in one group", c.at);
-                            }
+                        if groups.last_mut().is_some_and(|group| *group.get_or_insert(b) != b) {
+                            return syntax("`,` and `|` in one group", c.at);
                         }
                         c.at += 1;
                         break;

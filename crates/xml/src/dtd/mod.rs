@@ -110,7 +110,7 @@ impl DtdState {
         if let (Some(system), true) = (external, self.resolver.is_some()) {
             let public = self.facts.public_id.clone();
             let (text, base) = self.load(&system, public.as_deref(), at)?;
-            let outer = (std::mem::replace(&mut self.here, Some(base)), std::mem::replace(&mut self.outside, true));
+            let outer = (self.here.replace(base), std::mem::replace(&mut self.outside, true));
             let result = self.subset(text.as_bytes(), 0, false, true);
             (self.here, self.outside) = outer;
             result.map_err(|f| within(*f, &format!("the external subset `{system}`"), at))?;
