@@ -133,7 +133,7 @@ impl<'a> Eval<'a> {
             return self.namespaces(step, node, doc, f);
         }
         if node.is_namespace() {
-            return self.from_namespace(step, node, doc, f);
+            return self.namespace_axes(step, node, doc, f);
         }
         let principal = if step.axis == Axis::Attribute { NodeKind::Attribute } else { NodeKind::Element };
         let Some(m) = self.matcher(&step.test, principal, node, doc) else { return Ok(true) };
@@ -247,7 +247,7 @@ impl<'a> Eval<'a> {
     }
 
     /// The axes of a namespace node: its parent is its element, and it stands before the attributes.
-    fn from_namespace(&self, step: &'a Step, node: Node, doc: &Document, f: Each<'_>) -> Walk {
+    fn namespace_axes(&self, step: &'a Step, node: Node, doc: &Document, f: Each<'_>) -> Walk {
         let Some(m) = self.matcher(&step.test, NodeKind::Element, node, doc) else { return Ok(true) };
         let or_self = matches!(step.axis, Axis::SelfAxis | Axis::DescendantOrSelf | Axis::AncestorOrSelf);
         // Of itself only `node()` is true: the principal kind of these axes is the element.

@@ -477,12 +477,11 @@ impl<'a> Eval<'a> {
             }
             Ok(true)
         };
-        let held;
-        match arg.ty() {
+        let held = match arg.ty() {
             Type::NodeSet => return self.each(arg, at, &mut |n| tokens(&self.node_string(n)?)),
-            Type::Any => held = self.value(arg, at)?,
+            Type::Any => self.value(arg, at)?,
             _ => return tokens(&self.string(arg, at)?),
-        }
+        };
         match &held {
             Value::NodeSet(set) => {
                 for n in set.iter() {

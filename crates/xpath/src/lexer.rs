@@ -55,9 +55,7 @@ pub(crate) fn tokens(src: &str) -> Result<Vec<Token<'_>>, XPathError> {
             Kind::Literal(&src[start + 1..at - 1])
         } else if b.is_ascii_digit() || (b == b'.' && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)) {
             at = digits(bytes, at);
-            if bytes.get(at) == Some(&b'.') && b != b'.' {
-                at = digits(bytes, at + 1);
-            } else if b == b'.' {
+            if bytes.get(at) == Some(&b'.') {
                 at = digits(bytes, at + 1);
             }
             Kind::Number(src[start..at].parse().unwrap_or(f64::NAN))

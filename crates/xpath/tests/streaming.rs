@@ -1,5 +1,7 @@
 //! Streaming against the tree: early decisions as a table, equality as a property.
 
+#![allow(clippy::unwrap_used)]
+
 mod events;
 
 use busbar_xpath::{

@@ -1,5 +1,7 @@
 //! The XPath 1.0 conformance suite (outside the project, see `BUSBAR_SUITES`) against the committed ledger.
 
+#![allow(clippy::unwrap_used)]
+
 mod events;
 
 use busbar_xpath::{CompileOptions, Context, Expression, Node, StreamAs, StreamContext, Value, node_path};

@@ -1,13 +1,235 @@
 //! `busbar xpath`: Evaluates an XPath expression.
 
+use serde_json::{Value as Json, json};
+use std::io::{Read, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use xpath::{
+    CompileOptions, Context, Expression, Node, StreamAs, StreamContext, StreamPlan, Value, Version,
+    XPathError, node_path,
+};
 
 /// Evaluates an XPath expression.
+///
+/// Prints the value: of a node-set each node on a line of its own (elements as XML, the others as their value).
+/// Exits with 1 on an error, with its place marked.
 #[derive(clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// The expression.
+    expression: String,
+    /// The document; standard input when missing or `-`.
+    input: Option<PathBuf>,
+    /// A prefix for the expression; can be repeated.
+    #[arg(long = "ns", value_name = "PREFIX=URI", value_parser = binding)]
+    namespaces: Vec<(String, String)>,
+    /// Selects the context node: the first node of this expression. By default the document node.
+    #[arg(long, value_name = "XPATH")]
+    context: Option<String>,
+    /// The version of the language.
+    #[arg(long, value_enum, default_value_t = LanguageVersion::V1)]
+    xpath_version: LanguageVersion,
+    /// What of a document type declaration is read; without, a DOCTYPE is refused, as in messages.
+    #[arg(long, value_enum)]
+    dtd: Option<Dtd>,
+    /// Whether the expression is decided while the document is being read.
+    #[arg(long, value_enum, default_value_t = Stream::Auto)]
+    stream: Stream,
+    /// Print type and value as JSON, nodes as paths in document order.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, clap::ValueEnum)]
+enum LanguageVersion {
+    /// XPath 1.0, as in the bus.
+    #[value(name = "1.0")]
+    V1,
+    /// XPath 2.0: so far only what it shares with 1.0.
+    #[value(name = "2.0")]
+    V2,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, clap::ValueEnum)]
+enum Dtd {
+    /// The internal subset.
+    Internal,
+    /// Also the external subset and external entities, from local files.
+    External,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, clap::ValueEnum)]
+enum Stream {
+    /// Where it is possible. The rest of the document is still checked.
+    Auto,
+    /// Refuse what needs the tree, and stop reading at the deciding byte.
+    Always,
+    /// Always build the tree.
+    Never,
+}
+
+fn binding(s: &str) -> Result<(String, String), String> {
+    let (prefix, uri) = s.split_once('=').ok_or("expected PREFIX=URI")?;
+    Ok((prefix.to_string(), uri.to_string()))
+}
 
 /// Runs the verb.
-pub fn run(_args: Args) -> ExitCode {
-    eprintln!("busbar xpath: not built yet");
-    ExitCode::FAILURE
+pub fn run(args: Args) -> ExitCode {
+    let printed = evaluate(&args).and_then(|mut out| {
+        out.push(b'\n');
+        let mut stdout = std::io::stdout().lock();
+        stdout.write_all(&out).and_then(|()| stdout.flush()).map_err(|e| format!("error: stdout: {e}"))
+    });
+    match printed {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn evaluate(args: &Args) -> Result<Vec<u8>, String> {
+    let version = match args.xpath_version {
+        LanguageVersion::V1 => Version::V1,
+        LanguageVersion::V2 => Version::V2,
+    };
+    let options = CompileOptions { namespaces: &args.namespaces, version, ..CompileOptions::default() };
+    let compile = |src: &str| Expression::compile(src, &options).map_err(|e| e.render(src));
+    let expression = compile(&args.expression)?;
+    let context = args.context.as_deref().filter(|c| c.trim() != "/").map(compile).transpose()?;
+
+    if args.stream != Stream::Never {
+        let plan = match &context {
+            None => expression.streaming_as(StreamAs::Value, StreamContext::Document),
+            Some(_) => {
+                Err(xpath::NotStreamable { reason: "--context selects in the tree".into(), span: 0..0 })
+            }
+        };
+        match plan {
+            // Document type declarations are read only into the tree.
+            Ok(plan) if args.dtd.is_none() || args.stream == Stream::Always => {
+                let value = stream(args, plan)?;
+                return Ok(print(args, &Context::without_document(&()), &value));
+            }
+            Err(why) if args.stream == Stream::Always => {
+                let error = XPathError { message: format!("not streamable: {}", why.reason), span: why.span };
+                return Err(error.render(&args.expression));
+            }
+            _ => {}
+        }
+    }
+
+    let doc = document(args)?;
+    let root = Context::root(&doc);
+    let node = match &context {
+        None => Node::new(xml::Document::ROOT),
+        Some(context) => match context.evaluate_first(&root).map_err(|e| e.render(context.source()))? {
+            Some(node) => node,
+            None => return Err(format!("error: --context {}: no such node", context.source())),
+        },
+    };
+    let cx = Context::at(&doc, node);
+    let value = expression.evaluate(&cx).map_err(|e| e.render(&args.expression))?;
+    Ok(print(args, &cx, &value))
+}
+
+fn name(args: &Args) -> String {
+    args.input.as_ref().map_or("stdin".to_string(), |p| p.display().to_string())
+}
+
+fn open(args: &Args) -> Result<Box<dyn Read>, String> {
+    Ok(match &args.input {
+        None => Box::new(std::io::stdin().lock()),
+        Some(path) if path.as_os_str() == "-" => Box::new(std::io::stdin().lock()),
+        Some(path) => {
+            Box::new(std::fs::File::open(path).map_err(|e| format!("error: {}: {e}", path.display()))?)
+        }
+    })
+}
+
+fn limits() -> xml::Limits {
+    xml::Limits::trusted()
+}
+
+fn document(args: &Args) -> Result<xml::Document, String> {
+    let mut bytes = Vec::new();
+    open(args)?.read_to_end(&mut bytes).map_err(|e| format!("error: {}: {e}", name(args)))?;
+    let options = xml::ParseOptions {
+        limits: limits(),
+        dtd: match args.dtd {
+            None => xml::Dtd::Refuse,
+            Some(Dtd::Internal) => xml::Dtd::Internal,
+            Some(Dtd::External) => xml::Dtd::External(Arc::new(xml::FileResolver::default())),
+        },
+        base_uri: args.input.as_ref().map(|p| p.to_string_lossy().into_owned()),
+        ..xml::ParseOptions::default()
+    };
+    xml::Document::parse(bytes, &options).map_err(|e| format!("error: {}: {e}", name(args)))
+}
+
+/// Evaluates while reading. With `--stream auto` the rest of the document is read as well, so that a document that is not
+/// well-formed is an error as it is with the tree.
+fn stream(args: &Args, plan: &StreamPlan) -> Result<Value, String> {
+    let mut run = plan.start(&()).map_err(|e| e.render(&args.expression))?;
+    let mut input = open(args)?;
+    let mut tokenizer = xml::Tokenizer::new(limits());
+    let mut buffer = vec![0; 1 << 16];
+    let mut ended = false;
+    while !(args.stream == Stream::Always && run.is_decided()) {
+        match tokenizer.next().map_err(|e| format!("error: {}: {e}", name(args)))? {
+            Some(event) => run.event(&event),
+            None if ended => break,
+            None => match input.read(&mut buffer).map_err(|e| format!("error: {}: {e}", name(args)))? {
+                0 => {
+                    tokenizer.finish();
+                    ended = true;
+                }
+                n => tokenizer.feed(&buffer[..n]),
+            },
+        }
+    }
+    run.finish().map_err(|e| e.render(&args.expression))
+}
+
+fn print(args: &Args, cx: &Context<'_>, value: &Value) -> Vec<u8> {
+    // The nodes are those of the document at hand: their strings are there.
+    let string = value.to_string_in(cx).map(|s| s.into_owned()).unwrap_or_default();
+    if !args.json {
+        return match value {
+            Value::NodeSet(set) => {
+                let lines: Vec<Vec<u8>> = set.iter().map(|n| shown(cx, n)).collect();
+                lines.join(&b'\n')
+            }
+            _ => string.into_bytes(),
+        };
+    }
+    let kind = value.type_of().name();
+    let object = match value {
+        Value::NodeSet(set) => {
+            let paths: Vec<String> = set.iter().map(|n| node_path(cx.doc, n)).collect();
+            json!({ "type": kind, "nodes": paths, "string": string })
+        }
+        Value::Number(n) => json!({ "type": kind, "value": number(*n), "string": string }),
+        Value::Boolean(b) => json!({ "type": kind, "value": b, "string": string }),
+        _ => json!({ "type": kind, "value": string, "string": string }),
+    };
+    object.to_string().into_bytes()
+}
+
+fn number(n: f64) -> Json {
+    if n.is_finite() && n.fract() == 0.0 && n.abs() < 1e15 && !(n == 0.0 && n.is_sign_negative()) {
+        return json!(n as i64);
+    }
+    if n.is_finite() { json!(n) } else { json!(xpath::number::format(n)) }
+}
+
+fn shown(cx: &Context<'_>, node: Node) -> Vec<u8> {
+    let kind = cx.doc.kind(node.id);
+    if !node.is_namespace() && matches!(kind, xml::NodeKind::Element | xml::NodeKind::Document) {
+        let mut out = Vec::new();
+        xml::write(cx.doc, node.id, &xml::WriteOptions::default(), &mut out);
+        return out;
+    }
+    Value::from(node).to_string_in(cx).map(|s| s.into_owned().into_bytes()).unwrap_or_default()
 }
