@@ -1,2 +1,99 @@
-//! One file per kind of endpoint, and their state machine
+//! One file per kind of endpoint, and their state machine.
+//!
+//! Every endpoint that sends to one address is a [`leaf::LeafEndpoint`] with an [`leaf::Address`] of its kind; groups
+//! choose among other endpoints. [`endpoint`] makes any of them from its configuration.
+
+mod address;
+mod default;
+mod failover;
+mod http;
+mod leaf;
+mod load_balance;
+mod recipient_list;
+mod reference;
+mod state;
 pub mod uri_template;
+
+use config::{EndpointKind, endpoint::Definition};
+use flow::Compiler;
+use flow::endpoint::Endpoint;
+use std::sync::Arc;
+
+/// Makes an endpoint of its configuration; `None` after an error that was recorded.
+pub fn endpoint(endpoint: &config::Endpoint, compiler: &mut Compiler<'_>) -> Option<Arc<dyn Endpoint>> {
+    match &endpoint.kind {
+        EndpointKind::Address(kind) => address::compile(endpoint, kind, compiler),
+        EndpointKind::Http(kind) => http::compile(endpoint, kind, compiler),
+        EndpointKind::Default(definition) => default::compile(endpoint, definition, compiler),
+        EndpointKind::Failover(group) => failover::compile(endpoint, group, compiler),
+        EndpointKind::LoadBalance(group) => load_balance::compile(endpoint, group, compiler),
+        EndpointKind::RecipientList(group) => recipient_list::compile(endpoint, group, compiler),
+        EndpointKind::Reference(_) | EndpointKind::Resolving(_) => reference::compile(endpoint, compiler),
+        EndpointKind::Template(instance) => {
+            let Some(template) = compiler.configuration.endpoint_templates.get(&instance.template.value)
+            else {
+                let names: Vec<_> =
+                    compiler.configuration.endpoint_templates.iter().map(|t| t.name.value.clone()).collect();
+                compiler.diagnostics.push(
+                    diagnostics::Diagnostic::error(
+                        "unknown-template",
+                        format!("there is no endpoint template `{}`", instance.template.value),
+                    )
+                    .at(instance.template.span, "named here")
+                    .did_you_mean(&instance.template.value, names.iter().map(String::as_str)),
+                );
+                return None;
+            };
+            let name = endpoint.name.as_ref().map_or("", |name| name.value.as_str());
+            let uri = instance.uri.as_ref().map(|uri| uri.value.as_str());
+            let injector = &compiler.configuration.injector;
+            let made =
+                template.instantiate(name, uri, &instance.parameters, injector, compiler.diagnostics)?;
+            self::endpoint(&made, compiler)
+        }
+        EndpointKind::Wsdl(_) => {
+            refuse(endpoint, compiler, "wsdl", "give the address of the port in an address endpoint")
+        }
+        EndpointKind::DynamicLoadBalance(_) => {
+            refuse(endpoint, compiler, "dynamicLoadbalance", "list the members in a loadbalance endpoint")
+        }
+        EndpointKind::ServiceDynamicLoadBalance(_) => refuse(
+            endpoint,
+            compiler,
+            "serviceDynamicLoadbalance",
+            "list the members in a loadbalance endpoint",
+        ),
+        EndpointKind::Class { .. } => refuse(endpoint, compiler, "class", "Java classes cannot run here"),
+    }
+}
+
+fn refuse(
+    endpoint: &config::Endpoint,
+    compiler: &mut Compiler<'_>,
+    kind: &str,
+    help: &str,
+) -> Option<Arc<dyn Endpoint>> {
+    let message = format!("`{kind}` endpoints are not executable yet");
+    compiler.error("unsupported-endpoint", message, endpoint.span, help);
+    None
+}
+
+/// The name of an endpoint, or a description of an anonymous one.
+fn name_of(endpoint: &config::Endpoint, description: &str) -> String {
+    match &endpoint.name {
+        Some(name) => name.value.clone(),
+        None => format!("anonymous {description}"),
+    }
+}
+
+/// Reports parts of a definition that are recognised and not honoured yet.
+fn report_unsupported(definition: &Definition, endpoint: &config::Endpoint, compiler: &mut Compiler<'_>) {
+    if definition.security.is_some() {
+        let message = "WS-Security of endpoints (`enableSec`) is not executable yet";
+        compiler.error("unsupported-security", message, endpoint.span, "messages would go out unsecured");
+    }
+    if definition.optimize.is_some() {
+        let message = "`optimize` is not executable yet";
+        compiler.warning("unsupported-optimize", message, endpoint.span, "binary content is sent inline");
+    }
+}

@@ -1,2 +1,42 @@
-//! Compiles the model into an immutable plan and runs it
+//! Compiles the model into an immutable plan and runs it.
+//!
+//! A request comes to the [`Bus`], which finds who serves it ([`dispatch`]), makes a [`Context`] and lets the engine
+//! take it step by step through its lists of mediators. Endpoints and mediators themselves live in rooms to the
+//! right; this one knows their interfaces ([`Mediator`], [`endpoint::Endpoint`]).
+
+mod addressing;
+pub mod aggregation;
+pub mod clock;
+pub mod compile;
+pub mod context;
+pub mod dispatch;
+pub mod endpoint;
+mod engine;
+pub mod exchange;
+pub mod expression;
+pub mod fault;
+pub mod library;
+pub mod mediator;
+pub mod metrics;
+pub mod pattern;
+pub mod plan;
+mod report;
 pub mod resource;
+mod respond;
+mod routing;
+pub mod services;
+pub mod streaming;
+mod wsdl;
+
+pub use compile::{Compiler, SequenceRef, compile};
+pub use context::{Client, Context, Inbound};
+pub use dispatch::{Access, AccessLog, Bus};
+pub use expression::{Expression, KeyValue, Wanted};
+pub use fault::{Code, Fault};
+pub use mediator::{
+    Attribute, Branch, BranchTarget, Children, Compiled, Definition, Entry, Flow, ListId, Mediator, Need,
+    Parameter, Registry, Split, Step, Values, Waiting,
+};
+pub use pattern::Pattern;
+pub use plan::Plan;
+pub use services::{Services, Settings};

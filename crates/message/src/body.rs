@@ -14,7 +14,7 @@ use bytes::{Buf, Bytes};
 /// It works like a buffered reader, so that relaying copies nothing and peeking is just not consuming:
 /// look at [`buffered`](BodyStream::buffered), [`consume`](BodyStream::consume) what is done with, ask for
 /// [more](BodyStream::poll_more). Dropping it before it is complete abandons the rest.
-pub trait BodyStream: Send {
+pub trait BodyStream: Send + Sync {
     /// Decoded entity bytes received and not yet consumed.
     fn buffered(&self) -> &[u8];
 

@@ -1,0 +1,49 @@
+//! `<default>`: the address in the message (`To`).
+
+use crate::leaf::{self, Address, Resolved, postfix};
+use crate::uri_template::join_postfix;
+use config::endpoint::{Definition, Format};
+use flow::endpoint::Endpoint;
+use flow::fault::code;
+use flow::{Compiler, Context, Fault};
+use std::sync::Arc;
+
+/// WS-Addressing's "no address".
+const ANONYMOUS: [&str; 2] = [
+    "http://www.w3.org/2005/08/addressing/anonymous",
+    "http://schemas.xmlsoap.org/ws/2004/08/addressing/role/anonymous",
+];
+
+struct ToOfMessage {
+    format: Option<Format>,
+}
+
+pub fn compile(
+    endpoint: &config::Endpoint,
+    definition: &Definition,
+    compiler: &mut Compiler<'_>,
+) -> Option<Arc<dyn Endpoint>> {
+    let address = ToOfMessage { format: definition.format };
+    leaf::compile(endpoint, definition, Box::new(address), "default", None, compiler)
+}
+
+impl Address for ToOfMessage {
+    fn resolve(&self, context: &mut Context) -> Result<Resolved, Fault> {
+        let Some(to) = context.to().filter(|to| !ANONYMOUS.contains(&to.as_str())) else {
+            let message = "the message has no To address to send it to";
+            return Err(Fault::with_code(code::ENDPOINT_NOT_READY, message));
+        };
+        if !to.contains("://") {
+            let message = format!("the To address `{to}` of the message is no URL that can be sent to");
+            return Err(Fault::with_code(code::ENDPOINT_NOT_READY, message));
+        }
+        let (target, path) = leaf::parse(&to, context)?;
+        // A To that is the client's own URL has its path in it already.
+        let own = context.addressing.to.is_some();
+        let path = match postfix(context, self.format).filter(|_| own) {
+            None => path,
+            Some(postfix) => join_postfix(&path, &postfix),
+        };
+        Ok(Resolved { target, path, method: None })
+    }
+}

@@ -1,0 +1,365 @@
+//! What all endpoints that send to one address have in common.
+
+use crate::state::{Policy, State};
+use crate::{name_of, report_unsupported};
+use config::endpoint::{
+    AddressingVersion as ConfigAddressing, Authentication, Definition, Delay, EndpointProperty, Format,
+    PropertyScope, PropertyValue, TimeoutAction as ConfigTimeout,
+};
+use flow::endpoint::{
+    AddressingVersion, Attempt, Choice, Endpoint, EndpointFormat, Leaf, Outgoing, TimeoutAction,
+};
+use flow::fault::code;
+use flow::metrics::Counters;
+use flow::{Compiler, Context, Expression, Fault, KeyValue, ListId};
+use message::{Method, SoapVersion, Value, XmlValue};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use transport::Target;
+
+/// Where a kind of leaf sends a message.
+pub trait Address: Send + Sync {
+    /// Connection, path and method for this message.
+    ///
+    /// # Errors
+    /// There is no usable address.
+    fn resolve(&self, context: &mut Context) -> Result<Resolved, Fault>;
+}
+
+/// An address for one message.
+pub struct Resolved {
+    /// The connection.
+    pub target: Target,
+    /// Path and query.
+    pub path: String,
+    /// The method, where the endpoint has one.
+    pub method: Option<Method>,
+}
+
+/// An endpoint that sends to one address.
+pub struct LeafEndpoint {
+    name: String,
+    address: Box<dyn Address>,
+    format: EndpointFormat,
+    charset: Option<Arc<str>>,
+    timeout: Option<Timeout>,
+    on_timeout: TimeoutAction,
+    addressing: Option<AddressingVersion>,
+    properties: Vec<Property>,
+    authorization: Option<(KeyValue, KeyValue)>,
+    on_error: Option<ListId>,
+    state: State,
+    counters: Arc<Counters>,
+}
+
+enum Timeout {
+    Fixed(Duration),
+    Dynamic(Expression),
+}
+
+struct Property {
+    name: Arc<str>,
+    scope: PropertyScope,
+    value: PropertySource,
+}
+
+enum PropertySource {
+    Literal(Value),
+    Expression(Expression),
+}
+
+/// The endpoint of one leaf.
+struct Single(Arc<LeafEndpoint>);
+
+/// Compiles the common part around an address.
+pub fn compile(
+    endpoint: &config::Endpoint,
+    definition: &Definition,
+    address: Box<dyn Address>,
+    description: &str,
+    authentication: Option<&Authentication>,
+    compiler: &mut Compiler<'_>,
+) -> Option<Arc<dyn Endpoint>> {
+    report_unsupported(definition, endpoint, compiler);
+    let name = name_of(endpoint, description);
+    let (timeout, on_timeout) = match &definition.timeout {
+        None => (None, TimeoutAction::None),
+        Some(timeout) => {
+            let duration = match &timeout.duration {
+                None => None,
+                Some(Delay::Fixed(duration)) => Some(Timeout::Fixed(*duration)),
+                Some(Delay::Expression(expression)) => Some(Timeout::Dynamic(compiler.expression_text(
+                    &expression.source,
+                    expression.span,
+                    &expression.scope,
+                )?)),
+            };
+            let action = match timeout.action {
+                ConfigTimeout::Never => TimeoutAction::None,
+                ConfigTimeout::Discard => TimeoutAction::Discard,
+                ConfigTimeout::Fault => TimeoutAction::Fault,
+            };
+            (duration, action)
+        }
+    };
+    let mut properties = Vec::new();
+    for property in &endpoint.properties {
+        properties.push(compile_property(property, compiler)?);
+    }
+    let authorization = match authentication {
+        None => None,
+        Some(Authentication::Basic { username, password }) => {
+            Some((key_value(username, compiler)?, key_value(password, compiler)?))
+        }
+        Some(Authentication::OAuth(_)) => {
+            let message = "OAuth of http endpoints is not executable yet";
+            compiler.error(
+                "unsupported-authentication",
+                message,
+                endpoint.span,
+                "use basicAuth or an Authorization header",
+            );
+            return None;
+        }
+    };
+    let leaf = LeafEndpoint {
+        address,
+        format: match definition.format {
+            None => EndpointFormat::AsIs,
+            Some(Format::Soap11) => EndpointFormat::Soap(SoapVersion::V11),
+            Some(Format::Soap12) => EndpointFormat::Soap(SoapVersion::V12),
+            Some(Format::Pox) => EndpointFormat::Pox,
+            Some(Format::Get) => EndpointFormat::Get,
+            Some(Format::Rest) => EndpointFormat::Rest,
+        },
+        charset: definition.encoding.as_deref().map(Arc::from),
+        timeout,
+        on_timeout,
+        addressing: definition.addressing.as_ref().map(|addressing| match addressing.version {
+            Some(ConfigAddressing::Submission) => AddressingVersion::Submission,
+            _ => AddressingVersion::Final,
+        }),
+        properties,
+        authorization,
+        on_error: endpoint.on_error.as_ref().and_then(|key| compiler.handler(key)),
+        state: State::new(Policy::of(definition)),
+        counters: compiler.services.metrics.counters("endpoint", &name),
+        name,
+    };
+    Some(Arc::new(Single(Arc::new(leaf))))
+}
+
+fn key_value(value: &config::Value, compiler: &mut Compiler<'_>) -> Option<KeyValue> {
+    Some(match value {
+        config::Value::Literal(key) | config::Value::Deferred(key) => {
+            KeyValue::Literal(Arc::from(key.value.as_str()))
+        }
+        config::Value::Expression(expression) => KeyValue::Dynamic(compiler.expression_text(
+            &expression.source,
+            expression.span,
+            &expression.scope,
+        )?),
+    })
+}
+
+fn compile_property(property: &EndpointProperty, compiler: &mut Compiler<'_>) -> Option<Property> {
+    let value = match &property.value {
+        PropertyValue::Literal(key) => PropertySource::Literal(Value::from(key.value.as_str())),
+        PropertyValue::Expression(expression) => PropertySource::Expression(compiler.expression_text(
+            &expression.source,
+            expression.span,
+            &expression.scope,
+        )?),
+        PropertyValue::Xml(element) => {
+            let text = element.to_xml_in_scope();
+            match xml::Document::parse(text.into_bytes(), &xml::ParseOptions::trusted()) {
+                Ok(document) => {
+                    let nodes = document.document_element().into_iter().collect();
+                    PropertySource::Literal(Value::Xml(Arc::new(XmlValue {
+                        document: Arc::new(document),
+                        nodes,
+                    })))
+                }
+                Err(error) => {
+                    compiler.error("bad-value", error.to_string(), property.span, "in this property");
+                    return None;
+                }
+            }
+        }
+    };
+    Some(Property { name: Arc::from(property.name.value.as_str()), scope: property.scope, value })
+}
+
+impl Endpoint for Single {
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    fn choose(&self, _context: &mut Context, failed: &[Attempt]) -> Result<Choice, Fault> {
+        if let Some(attempt) = failed.last() {
+            return Err(attempt.fault.clone());
+        }
+        if !self.0.state.is_ready(Instant::now()) {
+            return Err(not_ready(&self.0));
+        }
+        let leaf: Arc<dyn Leaf> = Arc::<LeafEndpoint>::clone(&self.0);
+        Ok(Choice::Leaf(leaf))
+    }
+
+    fn leaves(&self) -> Vec<Arc<dyn Leaf>> {
+        let leaf: Arc<dyn Leaf> = Arc::<LeafEndpoint>::clone(&self.0);
+        vec![leaf]
+    }
+}
+
+fn not_ready(leaf: &LeafEndpoint) -> Fault {
+    let state = leaf.state.name().to_uppercase();
+    let message = format!("Currently , Address endpoint : [ Name : {} ] [ State : {state} ]", leaf.name);
+    Fault::with_code(code::ENDPOINT_NOT_READY, message)
+}
+
+impl LeafEndpoint {
+    fn set_properties(&self, context: &mut Context) -> Result<(), Fault> {
+        for property in &self.properties {
+            let value = match &property.value {
+                PropertySource::Literal(value) => Some(value.clone()),
+                PropertySource::Expression(expression) => expression.value(context)?,
+            };
+            let Some(value) = value else { continue };
+            match property.scope {
+                PropertyScope::Default => context.properties.set(Arc::clone(&property.name), value),
+                PropertyScope::Transport => context.headers.set(&property.name, value.to_string()),
+                PropertyScope::Axis2 => context.set_axis2(Arc::clone(&property.name), value),
+                PropertyScope::Axis2Client => context.client.set(Arc::clone(&property.name), value),
+            }
+        }
+        Ok(())
+    }
+
+    fn authorize(&self, context: &mut Context) -> Result<(), Fault> {
+        use base64::Engine;
+        let Some((user, password)) = &self.authorization else { return Ok(()) };
+        let user = user.resolve(context)?.unwrap_or_default();
+        let password = password.resolve(context)?.unwrap_or_default();
+        let token = base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}"));
+        context.headers.set("Authorization", format!("Basic {token}"));
+        Ok(())
+    }
+}
+
+impl Leaf for LeafEndpoint {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn is_ready(&self) -> bool {
+        self.state.is_ready(Instant::now())
+    }
+
+    fn state(&self) -> &'static str {
+        self.state.name()
+    }
+
+    fn succeeded(&self) {
+        self.state.succeeded();
+    }
+
+    fn failed(&self, code: i32) {
+        self.state.failed(code, Instant::now());
+    }
+
+    fn outgoing(&self, context: &mut Context) -> Result<Outgoing, Fault> {
+        self.set_properties(context)?;
+        let timeout = match &self.timeout {
+            None => None,
+            Some(Timeout::Fixed(duration)) => Some(*duration),
+            Some(Timeout::Dynamic(expression)) => {
+                let longest = context.services().settings.global_timeout;
+                let wanted = expression.string(context)?.and_then(|text| text.trim().parse::<u64>().ok());
+                wanted.map(|milliseconds| Duration::from_millis(milliseconds).min(longest))
+            }
+        };
+        // Without a response action WSO2's `duration` has no effect.
+        let timeout = if self.on_timeout == TimeoutAction::None { None } else { timeout };
+        let resolved = self.address.resolve(context)?;
+        self.authorize(context)?;
+        let mut path = resolved.path;
+        if self.format == EndpointFormat::Get {
+            path = with_payload_as_query(path, context)?;
+        }
+        if context.axis2_is_true("POST_TO_URI") || context.axis2_is_true("FULL_URI") {
+            path = format!("{}{path}", resolved.target);
+        }
+        Ok(Outgoing {
+            target: resolved.target,
+            request_target: path,
+            method: resolved.method,
+            format: self.format,
+            charset: self.charset.clone(),
+            timeout,
+            on_timeout: self.on_timeout,
+            addressing: self.addressing,
+        })
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    fn on_error(&self) -> Option<ListId> {
+        self.on_error
+    }
+}
+
+/// `format="get"`: the local name of the payload is appended to the path, its children to the query.
+fn with_payload_as_query(path: String, context: &mut Context) -> Result<String, Fault> {
+    if context.payload.is_empty() || context.payload.is_unread() {
+        return Ok(path);
+    }
+    let envelope = context.envelope()?;
+    let Some(payload) = envelope.payload() else { return Ok(path) };
+    let query = message::form::from_xml(&envelope.document, payload);
+    let (base, own) = path.split_once('?').unwrap_or((&path, ""));
+    let mut out = format!("{}/{}", base.trim_end_matches('/'), envelope.document.local(payload));
+    let query = [own, &query].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("&");
+    if !query.is_empty() {
+        out.push('?');
+        out.push_str(&query);
+    }
+    Ok(out)
+}
+
+/// The connection and the path of a URL.
+///
+/// # Errors
+/// It is no http or https URL.
+pub fn parse(url: &str, context: &Context) -> Result<(Target, String), Fault> {
+    let parsed = crate::uri_template::parse_url(url)
+        .map_err(|error| Fault::new(format!("`{url}` is no address that can be sent to: {error}")))?;
+    let target = target_of(&parsed, &context.services().tls)?;
+    Ok((target, parsed.path_and_query))
+}
+
+/// The connection of a parsed URL.
+///
+/// # Errors
+/// The scheme is neither http nor https, or there is no TLS profile.
+pub fn target_of(url: &crate::uri_template::Url, tls: &flow::services::TlsProfiles) -> Result<Target, Fault> {
+    match url.scheme.as_str() {
+        "http" => Ok(Target::http(&url.host, url.port)),
+        "https" => match tls.find(&url.host, url.port) {
+            Some(profile) => Ok(Target::https(&url.host, url.port, profile.clone())),
+            None => Err(Fault::new(format!("there is no TLS profile for {}", url.authority()))),
+        },
+        other => Err(Fault::new(format!("the transport `{other}` cannot be sent to"))),
+    }
+}
+
+/// The rest of the client's URL, where it is appended: REST clients, and not for SOAP formats.
+pub fn postfix(context: &Context, format: Option<Format>) -> Option<String> {
+    let soap = matches!(format, Some(Format::Soap11 | Format::Soap12));
+    if soap || (!context.is_rest() && format != Some(Format::Rest)) {
+        return None;
+    }
+    context.axis2("REST_URL_POSTFIX").map(|value| value.to_string()).filter(|postfix| !postfix.is_empty())
+}

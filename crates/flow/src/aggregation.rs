@@ -1,0 +1,110 @@
+//! Open aggregates: parts of a split message that wait for each other.
+
+use crate::context::Context;
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+/// What identifies an open aggregate: the mediator's number, and the message that was split (or the mediator alone
+/// with `correlateOn`).
+pub type Key = (u64, String);
+
+/// One open aggregate.
+pub struct Aggregate {
+    /// The parts in order of arrival.
+    pub parts: Vec<Context>,
+    /// Distinguishes it from a later one with the same key, for its timer.
+    pub serial: u64,
+    /// How many parts the split had, if it said so.
+    pub expected: Option<usize>,
+}
+
+/// All open aggregates of a process.
+#[derive(Default)]
+pub struct Aggregates {
+    open: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    aggregates: HashMap<Key, Aggregate>,
+    /// Keys that completed and may still see late parts; bounded.
+    completed: std::collections::VecDeque<Key>,
+    serial: u64,
+}
+
+/// Completed aggregates that are remembered, so that a late part is dropped instead of opening a new one.
+const REMEMBERED: usize = 4096;
+
+/// What [`Aggregates::add`] did.
+pub enum Added {
+    /// Complete: all parts in order of arrival.
+    Complete(Vec<Context>),
+    /// Waiting for more; the first part opened it and may start a timer for this serial.
+    Waiting {
+        /// Whether this part opened the aggregate.
+        opened: bool,
+        /// Its serial.
+        serial: u64,
+    },
+    /// The aggregate is complete already.
+    Late(Box<Context>),
+}
+
+impl Aggregates {
+    /// Adds a part. `complete` is asked with the number of parts there are now and the number the split announced.
+    pub fn add(
+        &self,
+        key: Key,
+        part: Context,
+        expected: Option<usize>,
+        complete: impl FnOnce(usize, Option<usize>) -> bool,
+    ) -> Added {
+        let mut table = self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if !table.aggregates.contains_key(&key) && expected.is_some() && table.completed.contains(&key) {
+            return Added::Late(Box::new(part));
+        }
+        table.serial += 1;
+        let serial = table.serial;
+        let aggregate =
+            table.aggregates.entry(key.clone()).or_insert(Aggregate { parts: Vec::new(), serial, expected });
+        let opened = aggregate.parts.is_empty();
+        let serial = aggregate.serial;
+        aggregate.parts.push(part);
+        if !complete(aggregate.parts.len(), aggregate.expected) {
+            return Added::Waiting { opened, serial };
+        }
+        let parts = table.aggregates.remove(&key).map(|aggregate| aggregate.parts).unwrap_or_default();
+        table.remember(key);
+        Added::Complete(parts)
+    }
+
+    /// The timer of an aggregate fired: its parts, if it is still open.
+    pub fn expire(&self, key: &Key, serial: u64) -> Option<Vec<Context>> {
+        let mut table = self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if table.aggregates.get(key)?.serial != serial {
+            return None;
+        }
+        let parts = table.aggregates.remove(key)?.parts;
+        table.remember(key.clone());
+        Some(parts)
+    }
+
+    /// How many are open.
+    pub fn len(&self) -> usize {
+        self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner).aggregates.len()
+    }
+
+    /// Whether none is open.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Table {
+    fn remember(&mut self, key: Key) {
+        if self.completed.len() >= REMEMBERED {
+            self.completed.pop_front();
+        }
+        self.completed.push_back(key);
+    }
+}

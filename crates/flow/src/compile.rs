@@ -1,0 +1,694 @@
+//! Compiles a configuration into a [`Plan`].
+//!
+//! Every mediator, expression and key is checked here; an artifact with an error is left out and recorded, the
+//! others serve.
+
+use crate::dispatch::{self, Api, Proxy};
+use crate::endpoint::{Endpoint, EndpointRef};
+use crate::expression::{Expression, KeyValue};
+use crate::fault::Fault;
+use crate::mediator::{Children, ListId, Mediator, Registry, Values};
+use crate::pattern::Pattern;
+use crate::plan::{Entry, List, Plan, Planned, Template, TemplateParameter};
+use crate::services::Services;
+use config::{ArtifactKind, Configuration, Element, FaultyArtifact, Key};
+use diagnostics::{Diagnostic, Diagnostics, SourceMap, Span};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Attributes that every mediator may have.
+pub const COMMON_ATTRIBUTES: &[&str] =
+    &["description", "trace", "statistics", "traceFilter", "statistics-id", "hashCode"];
+
+/// The `main` sequence of a configuration without one, and its `fault` sequence.
+const DEFAULT_MAIN: &str =
+    r#"<sequence xmlns="http://ws.apache.org/ns/synapse" name="main"><log/><drop/></sequence>"#;
+const DEFAULT_FAULT: &str = r#"<sequence xmlns="http://ws.apache.org/ns/synapse" name="fault"><log level="custom"><property name="MESSAGE" value="Executing default &quot;fault&quot; sequence"/><property name="ERROR_CODE" expression="get-property('ERROR_CODE')"/><property name="ERROR_MESSAGE" expression="get-property('ERROR_MESSAGE')"/></log><drop/></sequence>"#;
+
+/// A sequence as configuration names it.
+#[derive(Debug)]
+pub enum SequenceRef {
+    /// Known when the configuration was loaded.
+    Known(ListId),
+    /// A key that names no sequence.
+    Missing(Arc<str>),
+    /// A key that an expression gives for each message.
+    Dynamic(Expression),
+}
+
+impl SequenceRef {
+    /// The list for this message.
+    ///
+    /// # Errors
+    /// There is no such sequence.
+    pub fn resolve(&self, context: &mut crate::Context) -> Result<ListId, Fault> {
+        let missing = |key: &str| Fault::new(format!("Sequence named {key} cannot be found"));
+        match self {
+            SequenceRef::Known(list) => Ok(*list),
+            SequenceRef::Missing(key) => context.plan().sequence(key).ok_or_else(|| missing(key)),
+            SequenceRef::Dynamic(expression) => {
+                let key = expression.string(context)?.unwrap_or_default();
+                context.plan().sequence(key.trim()).ok_or_else(|| missing(key.trim()))
+            }
+        }
+    }
+
+    /// The list, where it is known already.
+    pub fn known(&self) -> Option<ListId> {
+        match self {
+            SequenceRef::Known(list) => Some(*list),
+            _ => None,
+        }
+    }
+}
+
+/// What mediators and endpoints are compiled with.
+pub struct Compiler<'a> {
+    /// The configuration.
+    pub configuration: &'a Configuration,
+    /// What is found wrong.
+    pub diagnostics: &'a mut Diagnostics,
+    /// What the process shares.
+    pub services: &'a Services,
+    registry: &'a Registry,
+    lists: Vec<Option<List>>,
+    sequences: HashMap<String, ListId>,
+    endpoints: HashMap<String, Arc<dyn Endpoint>>,
+    entries: HashMap<String, Entry>,
+}
+
+static GENERATION: AtomicU64 = AtomicU64::new(1);
+static UNIQUE: AtomicU64 = AtomicU64::new(1);
+
+/// Compiles `configuration`. Errors are added to `diagnostics`; what could be compiled is in the plan.
+pub fn compile(
+    configuration: &Configuration,
+    sources: SourceMap,
+    mut faulty: Vec<FaultyArtifact>,
+    registry: &Registry,
+    services: &Services,
+    diagnostics: &mut Diagnostics,
+) -> Plan {
+    let mut compiler = Compiler {
+        configuration,
+        diagnostics,
+        services,
+        registry,
+        lists: Vec::new(),
+        sequences: HashMap::new(),
+        endpoints: HashMap::new(),
+        entries: HashMap::new(),
+    };
+    let plan = compiler.plan(sources, &mut faulty);
+    Plan { faulty, ..plan }
+}
+
+impl Compiler<'_> {
+    fn plan(&mut self, sources: SourceMap, faulty: &mut Vec<FaultyArtifact>) -> Plan {
+        let configuration = self.configuration;
+        for entry in configuration.local_entries.iter() {
+            self.entries.insert(entry.key.value.clone(), Entry::of(entry.bytes()));
+        }
+        // Every named sequence has its number before any of them is compiled: they refer to each other.
+        let mut bodies: Vec<(String, Element, Option<Key>, Span)> = Vec::new();
+        for sequence in configuration.sequences.iter() {
+            let Some(name) = &sequence.name else { continue };
+            let id = self.reserve();
+            self.sequences.insert(name.value.clone(), id);
+            let element =
+                if sequence.built_in { built_in(&name.value) } else { Some(sequence.element.clone()) };
+            if let Some(element) = element {
+                bodies.push((name.value.clone(), element, sequence.on_error.clone(), sequence.span));
+            }
+        }
+        for entry in configuration.local_entries.iter() {
+            if let config::Entry::Xml(element) = &entry.value
+                && element.is("sequence")
+                && !self.sequences.contains_key(&entry.key.value)
+            {
+                let id = self.reserve();
+                self.sequences.insert(entry.key.value.clone(), id);
+                bodies.push((entry.key.value.clone(), element.clone(), None, entry.span));
+            }
+        }
+        for endpoint in configuration.endpoints.iter() {
+            let mark = self.diagnostics.len();
+            let made = (self.registry.endpoints)(endpoint, self);
+            let name = endpoint.name.as_ref().map(|name| name.value.clone()).unwrap_or_default();
+            match made {
+                Some(made) if !self.diagnostics.has_errors_since(mark) => {
+                    self.endpoints.insert(name, made);
+                }
+                _ => self.left_out(ArtifactKind::Endpoint, &name, endpoint.span, mark, faulty),
+            }
+        }
+        for entry in configuration.local_entries.iter() {
+            if let config::Entry::Xml(element) = &entry.value
+                && element.is("endpoint")
+                && let Some(endpoint) =
+                    config::Endpoint::parse_with(element, &configuration.injector, self.diagnostics)
+                && let Some(made) = (self.registry.endpoints)(&endpoint, self)
+            {
+                self.endpoints.insert(entry.key.value.clone(), made);
+            }
+        }
+        for (name, element, on_error, span) in bodies {
+            let mark = self.diagnostics.len();
+            let id = self.sequences[&name];
+            let on_error = on_error.or_else(|| element.attribute("onError").map(Key::of));
+            // A sequence that is defined by an entry.
+            let element = match element.attribute("key").map(Key::of) {
+                Some(key) if element.elements().next().is_none() => match self.entry_element(&key) {
+                    Some(found) => found,
+                    None => element,
+                },
+                _ => element,
+            };
+            self.fill(id, format!("sequence {name}"), &element, on_error.as_ref());
+            if self.diagnostics.has_errors_since(mark) {
+                self.sequences.remove(&name);
+                self.left_out(ArtifactKind::Sequence, &name, span, mark, faulty);
+            }
+        }
+        let mut templates = HashMap::new();
+        for template in configuration.sequence_templates.iter() {
+            let mark = self.diagnostics.len();
+            let name = template.name.value.clone();
+            let id = self.reserve();
+            let on_error = template.on_error.as_ref().or(template.sequence.on_error.as_ref());
+            self.fill(id, format!("template {name}"), &template.sequence.element, on_error);
+            if self.diagnostics.has_errors_since(mark) {
+                self.left_out(ArtifactKind::Template, &name, template.span, mark, faulty);
+                continue;
+            }
+            let parameters = template
+                .parameters
+                .iter()
+                .map(|parameter| TemplateParameter {
+                    name: Arc::from(parameter.name.value.as_str()),
+                    mandatory: parameter.mandatory,
+                    default: parameter.default.as_deref().map(Arc::from),
+                })
+                .collect();
+            templates.insert(name.clone(), Arc::new(Template { name, list: id, parameters }));
+        }
+        let mut proxies: Vec<Proxy> = Vec::new();
+        for proxy in configuration.proxies.iter() {
+            let mark = self.diagnostics.len();
+            let made = dispatch::compile_proxy(proxy, self);
+            if self.diagnostics.has_errors_since(mark) {
+                self.left_out(ArtifactKind::Proxy, &proxy.name.value, proxy.span, mark, faulty);
+            } else {
+                proxies.push(made);
+            }
+        }
+        let mut apis: Vec<Api> = Vec::new();
+        for api in configuration.apis.iter() {
+            let mark = self.diagnostics.len();
+            let made = dispatch::compile_api(api, self);
+            if self.diagnostics.has_errors_since(mark) {
+                self.left_out(ArtifactKind::Api, &api.name.value, api.span, mark, faulty);
+            } else {
+                apis.push(made);
+            }
+        }
+        let main = self.sequences.get("main").copied();
+        let main = main.unwrap_or_else(|| self.default_sequence("main"));
+        let own_fault = self.sequences.get("fault").copied();
+        let fault = own_fault.unwrap_or_else(|| self.default_sequence("fault"));
+        let fault_is_built_in = own_fault.is_none()
+            || configuration.sequences.get("fault").is_none_or(|sequence| sequence.built_in);
+        let empty = |label: &str| List {
+            label: label.into(),
+            steps: Vec::new(),
+            on_error: None,
+            span: Span::BUILT_IN,
+        };
+        let registry = configuration.registry.clone();
+        let api_rules: Vec<_> = apis.iter().map(|api| api.rule.clone()).collect();
+        Plan {
+            lists: self.lists.drain(..).map(|list| list.unwrap_or_else(|| empty("left out"))).collect(),
+            pre_mediate: self.sequences.get("pre-mediate").copied(),
+            sequences: std::mem::take(&mut self.sequences),
+            templates,
+            endpoints: std::mem::take(&mut self.endpoints),
+            implicit: self.implicit_endpoint(),
+            entries: std::mem::take(&mut self.entries),
+            proxy_names: proxies
+                .iter()
+                .enumerate()
+                .map(|(index, proxy)| (proxy.name.clone(), index))
+                .collect(),
+            proxies,
+            api_order: crate::resource::ApiOrder::new(&api_rules),
+            api_rules,
+            apis,
+            main,
+            fault,
+            fault_is_built_in,
+            registry: Arc::new(move |key| registry.read(key).ok().flatten()),
+            sources: Arc::new(sources),
+            generation: GENERATION.fetch_add(1, Ordering::Relaxed),
+            faulty: Vec::new(),
+        }
+    }
+
+    /// `<endpoint><default/></endpoint>`: what `send` without an endpoint uses.
+    fn implicit_endpoint(&mut self) -> Arc<dyn Endpoint> {
+        let text = r#"<endpoint xmlns="http://ws.apache.org/ns/synapse"><default/></endpoint>"#;
+        config::parse(diagnostics::FileId::BUILT_IN, text)
+            .ok()
+            .and_then(|element| config::Endpoint::parse(&element, self.diagnostics))
+            .and_then(|endpoint| (self.registry.endpoints)(&endpoint, self))
+            .unwrap_or_else(|| unreachable!("the built-in default endpoint compiles"))
+    }
+
+    fn default_sequence(&mut self, name: &str) -> ListId {
+        let id = self.reserve();
+        if let Some(element) = built_in(name) {
+            self.fill(id, format!("sequence {name} (built in)"), &element, None);
+        }
+        id
+    }
+
+    fn left_out(
+        &mut self,
+        kind: ArtifactKind,
+        name: &str,
+        span: Span,
+        mark: usize,
+        faulty: &mut Vec<FaultyArtifact>,
+    ) {
+        let message = self
+            .diagnostics
+            .first_error_since(mark)
+            .map_or_else(|| "it could not be compiled".to_owned(), |error| error.message.clone());
+        let at = self.diagnostics.first_error_since(mark).and_then(Diagnostic::span).unwrap_or(span);
+        faulty.push(FaultyArtifact { kind, name: Some(name.to_owned()), span: at, message });
+    }
+
+    fn reserve(&mut self) -> ListId {
+        self.lists.push(None);
+        ListId(self.lists.len() as u32 - 1)
+    }
+
+    fn fill(&mut self, id: ListId, label: String, element: &Element, on_error: Option<&Key>) {
+        let on_error = on_error.and_then(|key| self.handler(key));
+        let steps = self.steps(element, &[]);
+        self.lists[id.0 as usize] = Some(List { label, steps, on_error, span: element.span() });
+    }
+
+    /// A fault handler by name; one that does not exist is a warning and no handler.
+    pub fn handler(&mut self, key: &Key) -> Option<ListId> {
+        let found = self.sequences.get(&key.value).copied().or_else(|| self.from_registry(key));
+        if found.is_none() {
+            let names: Vec<_> = self.sequences.keys().cloned().collect();
+            self.diagnostics.push(
+                Diagnostic::warning("unknown-sequence", format!("there is no sequence `{}`", key.value))
+                    .at(key.span, "so errors go to the next handler outside")
+                    .did_you_mean(&key.value, names.iter().map(String::as_str)),
+            );
+        }
+        found
+    }
+
+    /// Compiles the mediators inside an element (those that are not named in `skip`) into a list.
+    pub fn list(&mut self, element: &Element, label: impl Into<String>) -> ListId {
+        self.list_but(element, label, &[])
+    }
+
+    /// As [`Compiler::list`], without the children called as in `skip`.
+    pub fn list_but(&mut self, element: &Element, label: impl Into<String>, skip: &[&str]) -> ListId {
+        let on_error = element.attribute("onError").map(Key::of);
+        let on_error = on_error.and_then(|key| self.handler(&key));
+        let steps = self.steps(element, skip);
+        let id = self.reserve();
+        self.lists[id.0 as usize] = Some(List { label: label.into(), steps, on_error, span: element.span() });
+        id
+    }
+
+    fn steps(&mut self, element: &Element, skip: &[&str]) -> Vec<Planned> {
+        let mut steps = Vec::new();
+        for child in element.elements() {
+            if skip.contains(&child.local()) || child.is("description") {
+                continue;
+            }
+            if let Some(planned) = self.mediator(child) {
+                steps.push(planned);
+            }
+        }
+        steps
+    }
+
+    /// Compiles one mediator.
+    fn mediator(&mut self, element: &Element) -> Option<Planned> {
+        let name = element.local();
+        let Some(definition) = self.registry.definition(name) else {
+            self.unknown_mediator(element);
+            return None;
+        };
+        let mark = self.diagnostics.len();
+        for attribute in element.attributes() {
+            let local = &*attribute.name.local;
+            if !attribute.name.namespace.is_empty() || COMMON_ATTRIBUTES.contains(&local) {
+                continue;
+            }
+            match definition.attributes.iter().find(|known| known.name == local) {
+                None => {
+                    let known = definition.attributes.iter().map(|known| known.name);
+                    self.diagnostics.push(
+                        Diagnostic::warning(
+                            "unknown-attribute",
+                            format!("`{name}` has no attribute `{local}`"),
+                        )
+                        .at(attribute.name_span, "this has no effect")
+                        .did_you_mean(local, known.chain(COMMON_ATTRIBUTES.iter().copied())),
+                    );
+                }
+                Some(known) => self.check_value(attribute, known.values),
+            }
+        }
+        for known in definition.attributes.iter().filter(|known| known.required) {
+            if element.attribute(known.name).is_none() {
+                self.diagnostics.push(
+                    Diagnostic::error(
+                        "missing-attribute",
+                        format!("`{name}` needs the attribute `{}`", known.name),
+                    )
+                    .at(element.start_tag(), format!("{}: {}", known.name, known.meaning)),
+                );
+            }
+        }
+        self.check_children(element, definition.children);
+        if self.diagnostics.has_errors_since(mark) {
+            return None;
+        }
+        let mediator: Box<dyn Mediator> = (definition.compile)(element, self)?;
+        Some(Planned { need: mediator.need(), mediator, name: definition.name, span: element.start_tag() })
+    }
+
+    fn unknown_mediator(&mut self, element: &Element) {
+        let name = element.local();
+        let diagnostic = match self.registry.unsupported.iter().find(|(known, _)| *known == name) {
+            Some((_, why)) => {
+                Diagnostic::error("unsupported-mediator", format!("`{name}` is not executable here"))
+                    .at(element.name_span(), *why)
+            }
+            None if name.contains('.') => Diagnostic::error(
+                "unsupported-mediator",
+                format!("connector operation `{name}` is not executable here"),
+            )
+            .at(element.name_span(), "connectors are Java libraries"),
+            None => Diagnostic::error("unknown-mediator", format!("there is no mediator `{name}`"))
+                .at(element.name_span(), "not a mediator")
+                .did_you_mean(
+                    name,
+                    self.registry
+                        .definitions
+                        .iter()
+                        .map(|definition| definition.name)
+                        .chain(self.registry.unsupported.iter().map(|(name, _)| *name)),
+                ),
+        };
+        self.diagnostics.push(diagnostic);
+    }
+
+    fn check_value(&mut self, attribute: &config::Attribute, values: Values) {
+        let value = attribute.value.trim();
+        let expected = match values {
+            Values::Boolean if !matches!(value, "true" | "false") => "`true` or `false`".to_owned(),
+            Values::Integer if value.parse::<i64>().is_err() => "a whole number".to_owned(),
+            Values::OneOf(words) if !words.contains(&value) => {
+                words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+            }
+            _ => return,
+        };
+        let mut diagnostic =
+            Diagnostic::error("bad-value", format!("`{}` cannot be `{value}`", attribute.name.local))
+                .at(attribute.value_span, format!("expected {expected}"));
+        if let Values::OneOf(words) = values {
+            diagnostic = diagnostic.did_you_mean(value, words.iter().copied());
+        }
+        self.diagnostics.push(diagnostic);
+    }
+
+    fn check_children(&mut self, element: &Element, children: Children) {
+        let allowed: &[&str] = match children {
+            Children::Mediators => return,
+            Children::None => &[],
+            Children::Elements(names) => names,
+        };
+        if allowed.contains(&"*") {
+            return;
+        }
+        let mediators = allowed.contains(&"#mediators");
+        for child in element.elements() {
+            if allowed.contains(&child.local()) || child.is("description") {
+                continue;
+            }
+            if mediators {
+                continue; // compiling them reports what is no mediator
+            }
+            let expected = if allowed.is_empty() {
+                "nothing may stand here".to_owned()
+            } else {
+                format!(
+                    "expected {}",
+                    allowed.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+                )
+            };
+            self.diagnostics.push(
+                Diagnostic::error(
+                    "unknown-element",
+                    format!("`{}` cannot stand inside of `{}`", child.local(), element.local()),
+                )
+                .at(child.name_span(), expected)
+                .did_you_mean(child.local(), allowed.iter().copied()),
+            );
+        }
+    }
+
+    /// A number for what has to be told apart in the whole process.
+    pub fn unique(&self) -> u64 {
+        UNIQUE.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Records an error at a place.
+    pub fn error(
+        &mut self,
+        rule: &'static str,
+        message: impl Into<String>,
+        span: Span,
+        label: impl Into<String>,
+    ) {
+        self.diagnostics.push(Diagnostic::error(rule, message).at(span, label));
+    }
+
+    /// Records a warning at a place.
+    pub fn warning(
+        &mut self,
+        rule: &'static str,
+        message: impl Into<String>,
+        span: Span,
+        label: impl Into<String>,
+    ) {
+        self.diagnostics.push(Diagnostic::warning(rule, message).at(span, label));
+    }
+
+    /// The expression in an attribute; `None` if it is absent, or wrong (recorded).
+    pub fn expression(&mut self, element: &Element, attribute: &str) -> Option<Expression> {
+        let attribute = element.attribute(attribute)?;
+        self.expression_text(&attribute.value, attribute.value_span, element.scope())
+    }
+
+    /// An expression; `None` if it is wrong (recorded).
+    pub fn expression_text(&mut self, text: &str, span: Span, scope: &config::Scope) -> Option<Expression> {
+        if text.trim().is_empty() {
+            self.error(
+                "empty-expression",
+                "the expression is empty",
+                span,
+                "expected an XPath or json-eval(…)",
+            );
+            return None;
+        }
+        match Expression::compile(text, scope, span) {
+            Ok(expression) => Some(expression),
+            Err(error) => {
+                let place = span.part(error.offset.start, error.offset.len().max(1));
+                self.error(
+                    "bad-expression",
+                    format!("`{}` is no valid expression", text.trim()),
+                    place,
+                    error.message,
+                );
+                None
+            }
+        }
+    }
+
+    /// An attribute that is a literal, or an expression in braces.
+    pub fn key_value(&mut self, element: &Element, attribute: &str) -> Option<KeyValue> {
+        let attribute = element.attribute(attribute)?;
+        match config::Value::of(attribute, element) {
+            config::Value::Literal(key) => Some(KeyValue::Literal(Arc::from(key.value))),
+            config::Value::Deferred(key) => Some(KeyValue::Literal(Arc::from(key.value))),
+            config::Value::Expression(expression) => self
+                .expression_text(&expression.source, expression.span, &expression.scope)
+                .map(KeyValue::Dynamic),
+        }
+    }
+
+    /// The sequence that an attribute names; a static name that does not exist is a warning, and a fault at run time.
+    pub fn sequence(&mut self, element: &Element, attribute: &str) -> Option<SequenceRef> {
+        let attribute = element.attribute(attribute)?;
+        match config::Value::of(attribute, element) {
+            config::Value::Literal(key) | config::Value::Deferred(key) => Some(self.sequence_key(&key)),
+            config::Value::Expression(expression) => self
+                .expression_text(&expression.source, expression.span, &expression.scope)
+                .map(SequenceRef::Dynamic),
+        }
+    }
+
+    /// A sequence by key.
+    pub fn sequence_key(&mut self, key: &Key) -> SequenceRef {
+        if let Some(&list) = self.sequences.get(&key.value) {
+            return SequenceRef::Known(list);
+        }
+        if let Some(list) = self.from_registry(key) {
+            return SequenceRef::Known(list);
+        }
+        let names: Vec<_> = self.sequences.keys().cloned().collect();
+        self.diagnostics.push(
+            Diagnostic::warning("unknown-sequence", format!("there is no sequence `{}`", key.value))
+                .at(key.span, "messages that come here fault")
+                .did_you_mean(&key.value, names.iter().map(String::as_str)),
+        );
+        SequenceRef::Missing(Arc::from(key.value.as_str()))
+    }
+
+    /// A list by reference or inline, as artifacts have them.
+    pub fn sequence_of(&mut self, reference: &config::SequenceRef, label: &str) -> SequenceRef {
+        match reference {
+            config::SequenceRef::Named(key) => self.sequence_key(key),
+            config::SequenceRef::Inline(sequence) => {
+                let id = self.reserve();
+                self.fill(id, label.to_owned(), &sequence.element, sequence.on_error.as_ref());
+                SequenceRef::Known(id)
+            }
+        }
+    }
+
+    fn entry_element(&mut self, key: &Key) -> Option<Element> {
+        if let Some(entry) = self.configuration.local_entries.get(&key.value)
+            && let config::Entry::Xml(element) = &entry.value
+        {
+            return Some(element.clone());
+        }
+        let bytes = self.configuration.registry.read(&key.value).ok().flatten()?;
+        config::parse(key.span.file, &String::from_utf8_lossy(&bytes)).ok()
+    }
+
+    /// A sequence from the registry, compiled once per plan.
+    fn from_registry(&mut self, key: &Key) -> Option<ListId> {
+        let bytes = self.configuration.registry.read(&key.value).ok().flatten()?;
+        let element = config::parse(diagnostics::FileId::BUILT_IN, &String::from_utf8_lossy(&bytes)).ok()?;
+        if !element.is("sequence") {
+            return None;
+        }
+        let id = self.reserve();
+        self.sequences.insert(key.value.clone(), id);
+        let on_error = element.attribute("onError").map(Key::of);
+        self.fill(id, format!("sequence {}", key.value), &element, on_error.as_ref());
+        Some(id)
+    }
+
+    /// The endpoint that an `<endpoint>` element is or names; `None` after a recorded error.
+    pub fn endpoint(&mut self, element: &Element) -> Option<Arc<EndpointRef>> {
+        let endpoint = config::Endpoint::parse_with(element, &self.configuration.injector, self.diagnostics)?;
+        self.endpoint_of(&endpoint)
+    }
+
+    /// The endpoint of its configuration.
+    pub fn endpoint_of(&mut self, endpoint: &config::Endpoint) -> Option<Arc<EndpointRef>> {
+        Some(Arc::new(match &endpoint.kind {
+            config::EndpointKind::Reference(key) => {
+                match config::Value::parse(&key.value, key.span, endpoint.element.scope()) {
+                    config::Value::Expression(expression) => EndpointRef::Dynamic(self.expression_text(
+                        &expression.source,
+                        expression.span,
+                        &expression.scope,
+                    )?),
+                    _ => return Some(self.endpoint_key(key)),
+                }
+            }
+            config::EndpointKind::Resolving(expression) => EndpointRef::Dynamic(self.expression_text(
+                &expression.source,
+                expression.span,
+                &expression.scope,
+            )?),
+            _ => EndpointRef::Known((self.registry.endpoints)(endpoint, self)?),
+        }))
+    }
+
+    /// The endpoint of a key.
+    pub fn endpoint_key(&mut self, key: &Key) -> Arc<EndpointRef> {
+        if let Some(endpoint) = self.endpoints.get(&key.value) {
+            return Arc::new(EndpointRef::Known(Arc::clone(endpoint)));
+        }
+        if self.configuration.endpoints.get(&key.value).is_none() {
+            if let Some(element) = self.entry_element(key)
+                && element.is("endpoint")
+                && let Some(endpoint) =
+                    config::Endpoint::parse_with(&element, &self.configuration.injector, self.diagnostics)
+                && let Some(made) = (self.registry.endpoints)(&endpoint, self)
+            {
+                self.endpoints.insert(key.value.clone(), Arc::clone(&made));
+                return Arc::new(EndpointRef::Known(made));
+            }
+            let names: Vec<_> = self.configuration.endpoints.iter().filter_map(|e| e.name.as_ref()).collect();
+            self.diagnostics.push(
+                Diagnostic::warning("unknown-endpoint", format!("there is no endpoint `{}`", key.value))
+                    .at(key.span, "messages that come here fault with 305100")
+                    .did_you_mean(&key.value, names.iter().map(|name| name.value.as_str())),
+            );
+        }
+        Arc::new(EndpointRef::Missing(Arc::from(key.value.as_str())))
+    }
+
+    /// The bytes behind a key, if it is known when the configuration loads.
+    pub fn entry(&self, key: &str) -> Option<Entry> {
+        match self.entries.get(key) {
+            Some(entry) => Some(entry.clone()),
+            None => self.configuration.registry.read(key).ok().flatten().map(Entry::of),
+        }
+    }
+
+    /// The file that a local entry was loaded from, if it was.
+    pub fn entry_origin(&self, key: &str) -> Option<std::path::PathBuf> {
+        self.configuration.local_entries.get(key).and_then(|entry| entry.origin.clone())
+    }
+
+    /// A regular expression of Java's dialect that has to match a whole value.
+    pub fn pattern(&mut self, element: &Element, attribute: &str) -> Option<Pattern> {
+        let attribute = element.attribute(attribute)?;
+        match Pattern::compile(&attribute.value) {
+            Ok(pattern) => Some(pattern),
+            Err(why) => {
+                self.error(
+                    "bad-pattern",
+                    format!("`{}` is no valid regular expression", attribute.value),
+                    attribute.value_span,
+                    why,
+                );
+                None
+            }
+        }
+    }
+}
+
+fn built_in(name: &str) -> Option<Element> {
+    let text = if name == "fault" { DEFAULT_FAULT } else { DEFAULT_MAIN };
+    config::parse(diagnostics::FileId::BUILT_IN, text).ok()
+}

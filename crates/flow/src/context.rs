@@ -1,0 +1,467 @@
+//! The context of one message: everything mediators read and change, and where the engine stands with it.
+
+use crate::exchange::Exchange;
+use crate::fault::Fault;
+use crate::mediator::{ListId, Parameters};
+use crate::plan::Plan;
+use crate::services::Services;
+use message::{Envelope, Headers, Method, Payload, Properties, SoapVersion, Value};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// Facts of the request that the client sent; shared by all copies of the message.
+#[derive(Debug)]
+pub struct Inbound {
+    /// The method.
+    pub method: Method,
+    /// The request target as received: path and query.
+    pub target: String,
+    /// Length of the part of `target` that names the service; what follows is `REST_URL_POSTFIX`.
+    pub service_length: usize,
+    /// Whether it came over https.
+    pub secure: bool,
+    /// The client.
+    pub peer: SocketAddr,
+    /// The address it connected to.
+    pub local: SocketAddr,
+    /// The `Host` header.
+    pub host: String,
+    /// `Content-Type` as received.
+    pub content_type: Option<String>,
+    /// What the client speaks.
+    pub client: Client,
+    /// When the head had arrived.
+    pub received: Instant,
+}
+
+/// What a client speaks, which decides the form of the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Client {
+    /// Plain bodies: GET, XML, JSON, forms, and `text/xml` without a SOAPAction header.
+    Rest,
+    /// SOAP envelopes.
+    Soap(SoapVersion),
+}
+
+impl Inbound {
+    /// Path and query after the service's own path; empty if there is nothing.
+    pub fn postfix(&self) -> &str {
+        self.target.get(self.service_length..).unwrap_or("")
+    }
+
+    /// The path without the query.
+    pub fn path(&self) -> &str {
+        self.target.split('?').next().unwrap_or("")
+    }
+
+    /// The query without its `?`.
+    pub fn query(&self) -> Option<&str> {
+        self.target.split_once('?').map(|(_, query)| query)
+    }
+
+    /// `http` or `https`.
+    pub fn scheme(&self) -> &'static str {
+        if self.secure { "https" } else { "http" }
+    }
+}
+
+/// WS-Addressing facts of the message (`To` is also the implicit destination).
+#[derive(Clone, Debug, Default)]
+pub struct Addressing {
+    /// Where the message goes; `None` inside is "no To" after `respond`.
+    pub to: Option<String>,
+    /// `From`.
+    pub from: Option<String>,
+    /// `ReplyTo`.
+    pub reply_to: Option<String>,
+    /// `FaultTo`.
+    pub fault_to: Option<String>,
+    /// `Action`.
+    pub action: Option<String>,
+    /// `RelatesTo`.
+    pub relates_to: Option<String>,
+    /// `MessageID` as received or set.
+    pub message_id: Option<String>,
+}
+
+/// One place in the flow: a list and the next step in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    pub list: ListId,
+    pub next: u32,
+    /// Entering pushed a fault handler.
+    pub handler: bool,
+    /// Entering pushed template parameters.
+    pub parameters: bool,
+    /// The list is the target of a split: behind it the branch may be over.
+    pub branch: bool,
+}
+
+/// What a flow belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The main sequence.
+    Main,
+    /// A proxy service, by its number in the plan.
+    Proxy(usize),
+    /// A resource of an API, both by number.
+    Resource(usize, usize),
+}
+
+/// A template call: its parameters, by name.
+pub(crate) type Functions = Vec<Arc<Parameters>>;
+
+/// See the module.
+pub struct Context {
+    /// Transport headers (`$trp:`).
+    pub headers: Headers,
+    /// The body.
+    pub payload: Payload,
+    /// Default scope (`$ctx:`).
+    pub properties: Properties,
+    /// Variables (`$var:`).
+    pub variables: Properties,
+    /// axis2-client scope.
+    pub client: Properties,
+    /// WS-Addressing facts.
+    pub addressing: Addressing,
+    /// The SOAP action, without quotes.
+    pub soap_action: Option<String>,
+    /// The message is a response.
+    pub response: bool,
+    /// The payload was made here, or read and answered; the headers are still those of the client's request.
+    pub request_headers: bool,
+    /// Status of the answer that an endpoint gave; axis2 `HTTP_SC` unless that was set.
+    pub status: Option<u16>,
+    /// Reason phrase of that answer.
+    pub reason: Option<String>,
+    /// What the client sent.
+    pub inbound: Arc<Inbound>,
+    pub(crate) axis2: Properties,
+    pub(crate) axis2_removed: Vec<Arc<str>>,
+    pub(crate) operation: Option<Arc<Mutex<Properties>>>,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) services: Arc<Services>,
+    pub(crate) owner: Owner,
+    pub(crate) frames: Vec<Frame>,
+    pub(crate) handlers: Vec<ListId>,
+    pub(crate) functions: Functions,
+    pub(crate) exchange: Option<Arc<Exchange>>,
+    pub(crate) number: u64,
+    pub(crate) progress: Progress,
+    pub(crate) receiver: Option<tokio::sync::oneshot::Receiver<Box<Context>>>,
+}
+
+/// How far the exchange with the client got; decides what the client gets when a flow ends without an answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Progress {
+    /// An endpoint answered a `call` or `send`, or was tried.
+    pub sent: bool,
+    /// A `call` in this branch was answered.
+    pub called: bool,
+    /// A fault was raised, with the status it suggests.
+    pub failed: Option<u16>,
+    /// The fault was handled by a sequence of the configuration (not the built-in one).
+    pub handled: bool,
+    /// This context is a copy made by a split.
+    pub branch: bool,
+    /// The client has its answer; the flow goes on without it.
+    pub detached: bool,
+    /// The endpoint of the last request has a SOAP format.
+    pub soap_endpoint: bool,
+    /// The payload is a fault in POX form.
+    pub pox_fault: bool,
+}
+
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+
+impl Context {
+    /// A context for a request. The dispatcher sets where it goes.
+    pub fn new(
+        plan: Arc<Plan>,
+        services: Arc<Services>,
+        inbound: Arc<Inbound>,
+        headers: Headers,
+        payload: Payload,
+    ) -> Context {
+        Context {
+            headers,
+            payload,
+            properties: Properties::new(),
+            variables: Properties::new(),
+            client: Properties::new(),
+            addressing: Addressing::default(),
+            soap_action: None,
+            response: false,
+            request_headers: true,
+            status: None,
+            reason: None,
+            inbound,
+            axis2: Properties::new(),
+            axis2_removed: Vec::new(),
+            operation: None,
+            plan,
+            services,
+            owner: Owner::Main,
+            frames: Vec::new(),
+            handlers: Vec::new(),
+            functions: Vec::new(),
+            exchange: None,
+            number: NUMBER.fetch_add(1, Ordering::Relaxed),
+            progress: Progress::default(),
+            receiver: None,
+        }
+    }
+
+    /// The plan the message began with.
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    /// What all flows share: client, limits, settings.
+    pub fn services(&self) -> &Arc<Services> {
+        &self.services
+    }
+
+    /// The message id: as received or set, else one made from the process's own numbering.
+    pub fn message_id(&self) -> String {
+        match &self.addressing.message_id {
+            Some(id) => id.clone(),
+            None => format!("urn:uuid:{}", unique(self.number)),
+        }
+    }
+
+    /// The XML view of the payload. A step that calls this says [`Need::Whole`](crate::Need::Whole).
+    ///
+    /// # Errors
+    /// The payload is not what its type says.
+    pub fn envelope(&mut self) -> Result<&Envelope, Fault> {
+        Ok(self.payload.envelope(&self.services.limits)?)
+    }
+
+    /// The XML view, to be changed.
+    ///
+    /// # Errors
+    /// As [`Context::envelope`].
+    pub fn envelope_mut(&mut self) -> Result<&mut Envelope, Fault> {
+        Ok(self.payload.envelope_mut(&self.services.limits)?)
+    }
+
+    /// Receives the whole body, for steps that find out while they run that they need it.
+    ///
+    /// # Errors
+    /// The body is too large, or does not arrive.
+    pub async fn receive_body(&mut self) -> Result<(), Fault> {
+        Ok(self.payload.buffer(&self.services.limits).await?)
+    }
+
+    /// A property of axis2 scope: what was set, else what is known of the request or response.
+    pub fn axis2(&self, name: &str) -> Option<Value> {
+        if let Some(value) = self.axis2.get(name) {
+            return Some(value.clone());
+        }
+        if self.axis2_removed.iter().any(|removed| &**removed == name) {
+            return None;
+        }
+        let text = |text: &str| Some(Value::from(text));
+        match name {
+            "HTTP_SC" => self.status.map(|status| Value::Integer(status.into())),
+            "HTTP_SC_DESC" | "HTTP_REASON_PHRASE" => self.reason.as_deref().and_then(text),
+            "ORIGINAL_STATUS_CODE" => self.status.map(|status| Value::Integer(status.into())),
+            "HTTP_METHOD" | "HTTP_METHOD_OBJECT" => text(self.inbound.method.as_str()),
+            "REST_URL_POSTFIX" => {
+                self.request_headers.then(|| self.inbound.postfix()).filter(|p| !p.is_empty()).and_then(text)
+            }
+            "TransportInURL" => text(&self.inbound.target),
+            "REMOTE_ADDR" | "REMOTE_HOST" => text(&self.inbound.peer.ip().to_string()),
+            "CLIENT_REMOTE_PORT" => Some(Value::Integer(self.inbound.peer.port().into())),
+            "IN_TRANSPORT" | "TRANSPORT_IN_NAME" => text(self.inbound.scheme()),
+            "SERVICE_PREFIX" => text(&format!("{}://{}/services/", self.inbound.scheme(), self.inbound.host)),
+            "NO_ENTITY_BODY" => self.payload.is_empty().then_some(Value::Boolean(true)),
+            "messageType" => self
+                .headers
+                .get("Content-Type")
+                .map(|value| Value::from(message::MediaType::parse(value).essence)),
+            "ContentType" => self.headers.get("Content-Type").and_then(text),
+            "CHARACTER_SET_ENCODING" => self
+                .headers
+                .get("Content-Type")
+                .and_then(|value| message::MediaType::parse(value).charset())
+                .and_then(text),
+            "message.builder.invoked" => Some(Value::Boolean(self.payload.is_built())),
+            _ => self.operation(name),
+        }
+    }
+
+    /// Whether a property of axis2 scope is true, as string or as Boolean.
+    pub fn axis2_is_true(&self, name: &str) -> bool {
+        // Nothing computed is ever asked this way but NO_ENTITY_BODY, which callers read themselves.
+        self.axis2.get(name).is_some_and(Value::is_true)
+    }
+
+    /// Sets a property of axis2 scope. `messageType` also sets the Content-Type header.
+    pub fn set_axis2(&mut self, name: impl Into<Arc<str>>, value: Value) {
+        let name = name.into();
+        if &*name == "messageType" {
+            let essence = value.to_string();
+            self.headers.set("Content-Type", essence.as_bytes());
+            self.axis2.set("ContentType", value.clone());
+        }
+        self.axis2_removed.retain(|removed| *removed != name);
+        self.axis2.set(name, value);
+    }
+
+    /// Removes a property of axis2 scope, also one that is only computed.
+    pub fn remove_axis2(&mut self, name: impl Into<Arc<str>>) {
+        let name = name.into();
+        if &*name == "TRANSPORT_HEADERS" {
+            self.headers.clear();
+        }
+        if &*name == "HTTP_SC" {
+            self.status = None;
+        }
+        self.axis2.remove(&name);
+        if !self.axis2_removed.contains(&name) {
+            self.axis2_removed.push(name);
+        }
+    }
+
+    /// A property of operation scope, shared by request, response and all copies.
+    pub fn operation(&self, name: &str) -> Option<Value> {
+        let scope = self.operation.as_ref()?.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        scope.get(name).cloned()
+    }
+
+    /// Sets or removes (`None`) a property of operation scope.
+    pub fn set_operation(&mut self, name: impl Into<Arc<str>>, value: Option<Value>) {
+        let scope = self.operation.get_or_insert_with(Arc::default);
+        let mut scope = scope.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match value {
+            Some(value) => scope.set(name, value),
+            None => {
+                scope.remove(&name.into());
+            }
+        }
+    }
+
+    /// A parameter of the innermost template call; `Err` outside of a template.
+    pub fn parameter(&self, name: &str) -> Result<Option<&crate::mediator::Parameter>, Fault> {
+        let frame = self.functions.last().ok_or_else(|| {
+            Fault::new(format!("there is no template here whose parameter `{name}` could be read"))
+        })?;
+        Ok(frame.iter().find(|(key, _)| &**key == name).map(|(_, value)| value))
+    }
+
+    /// A copy that goes its own way (`clone`, `iterate`, …). The body must have been received.
+    pub fn branch(&mut self) -> Context {
+        self.operation.get_or_insert_with(Arc::default);
+        Context {
+            headers: self.headers.clone(),
+            payload: self.payload.copy(),
+            properties: self.properties.clone(),
+            variables: self.variables.clone(),
+            client: self.client.clone(),
+            addressing: Addressing { message_id: None, ..self.addressing.clone() },
+            soap_action: self.soap_action.clone(),
+            response: self.response,
+            request_headers: self.request_headers,
+            status: self.status,
+            reason: self.reason.clone(),
+            inbound: Arc::clone(&self.inbound),
+            axis2: self.axis2.clone(),
+            axis2_removed: self.axis2_removed.clone(),
+            operation: self.operation.clone(),
+            plan: Arc::clone(&self.plan),
+            services: Arc::clone(&self.services),
+            owner: self.owner,
+            frames: Vec::new(),
+            handlers: self.handlers.clone(),
+            functions: self.functions.clone(),
+            exchange: self.exchange.clone(),
+            number: NUMBER.fetch_add(1, Ordering::Relaxed),
+            progress: Progress { branch: true, called: false, ..self.progress },
+            receiver: None,
+        }
+    }
+
+    /// The name of what the flow belongs to, for logs and metrics.
+    pub fn owner_name(&self) -> &str {
+        self.plan.owner_name(self.owner)
+    }
+
+    /// Where the message goes: as set, else the client's own URL for a request that nothing answered yet.
+    pub fn to(&self) -> Option<String> {
+        match &self.addressing.to {
+            Some(to) => Some(to.clone()),
+            None => (self.request_headers && !self.response).then(|| self.inbound.target.clone()),
+        }
+    }
+
+    /// The SOAP action: as set, else as the transport headers have it.
+    pub fn soap_action(&self) -> Option<String> {
+        if let Some(action) = &self.soap_action {
+            return Some(action.clone());
+        }
+        let header = self.headers.get("SOAPAction").map(|value| value.trim().trim_matches('"').to_owned());
+        header.filter(|action| !action.is_empty()).or_else(|| {
+            let content_type = self.headers.get("Content-Type")?;
+            message::MediaType::parse(content_type).parameter("action").map(str::to_owned)
+        })
+    }
+
+    /// Moves the message out and leaves an empty shell that only the engine touches.
+    pub fn take(&mut self) -> Context {
+        let mut shell = Context::new(
+            Arc::clone(&self.plan),
+            Arc::clone(&self.services),
+            Arc::clone(&self.inbound),
+            Headers::new(),
+            Payload::empty(),
+        );
+        shell.owner = self.owner;
+        shell.exchange = self.exchange.clone();
+        shell.progress = self.progress;
+        std::mem::replace(self, shell)
+    }
+
+    /// Puts this message in the place of another one in the flow: it goes on where that one stood.
+    pub fn continue_as(&mut self, mut other: Context) {
+        std::mem::swap(&mut self.frames, &mut other.frames);
+        std::mem::swap(&mut self.handlers, &mut other.handlers);
+        std::mem::swap(&mut self.functions, &mut other.functions);
+        other.exchange = self.exchange.clone();
+        other.progress = self.progress;
+        *self = other;
+    }
+
+    /// Whether the client speaks REST.
+    pub fn is_rest(&self) -> bool {
+        self.inbound.client == Client::Rest
+    }
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Context({} {}, {:?})", self.inbound.method.as_str(), self.inbound.target, self.payload)
+    }
+}
+
+/// A UUID-shaped id that is unique in this process and, by its start time and process id, beyond it.
+pub(crate) fn unique(number: u64) -> String {
+    use std::sync::LazyLock;
+    static START: LazyLock<u64> = LazyLock::new(|| {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        (since.as_nanos() as u64).rotate_left(20) ^ u64::from(std::process::id())
+    });
+    let start = *START;
+    format!(
+        "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
+        (start >> 32) as u32,
+        (start >> 16) as u16,
+        (start >> 4) as u16 & 0xfff,
+        0x8000 | (start as u16 & 0x3fff),
+        number & 0xffff_ffff_ffff
+    )
+}

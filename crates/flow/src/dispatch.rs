@@ -1,0 +1,510 @@
+//! From a request to its flow: proxy services, APIs, the main sequence, and what the bus answers itself.
+
+use crate::compile::{Compiler, SequenceRef};
+use crate::context::{Client, Context, Inbound, Owner};
+use crate::endpoint::EndpointRef;
+use crate::engine::{Ending, begin_request, drive, drive_to_end, raise};
+use crate::exchange::client_of;
+use crate::fault::Fault;
+use crate::mediator::{Flow, ListId};
+use crate::metrics::Counters;
+use crate::plan::Plan;
+use crate::resource::ResourceRule;
+use crate::respond::{response, text, unanswered};
+use crate::routing;
+use crate::services::Services;
+use crate::wsdl::Wsdl;
+use arc_swap::ArcSwap;
+use message::{Method, Payload, Reading, Value};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+use transport::{Body, ConnectionInfo, Handler, Request, Response};
+
+/// A proxy service of the plan.
+pub struct Proxy {
+    /// Its name.
+    pub name: String,
+    /// `transports`: whether http and https may reach it.
+    pub http: bool,
+    /// See `http`.
+    pub https: bool,
+    /// Stopped services answer with a fault.
+    pub started: AtomicBool,
+    /// `target/endpoint`.
+    pub endpoint: Option<Arc<EndpointRef>>,
+    /// The in sequence.
+    pub in_sequence: Option<SequenceRef>,
+    /// The out sequence.
+    pub out_sequence: Option<ListId>,
+    /// The fault sequence.
+    pub fault_sequence: Option<ListId>,
+    /// What `?wsdl` answers.
+    pub wsdl: Wsdl,
+    /// Only inbound endpoints may reach it.
+    pub inbound_only: bool,
+    /// Not listed at `/services/`.
+    pub hidden: bool,
+    /// Where it is written.
+    pub span: diagnostics::Span,
+    counters: Arc<Counters>,
+}
+
+/// An API of the plan.
+pub struct Api {
+    /// Its registered name.
+    pub name: String,
+    /// Its context.
+    pub context: String,
+    /// Its version, if it has one.
+    pub version: String,
+    /// How the version is found: `context`, `url` or nothing.
+    pub version_strategy: &'static str,
+    /// Its resources.
+    pub resources: Vec<Resource>,
+    /// Where it is written.
+    pub span: diagnostics::Span,
+    pub(crate) rule: crate::resource::ApiRule,
+    pub(crate) rules: Vec<ResourceRule>,
+    counters: Arc<Counters>,
+}
+
+/// A resource of an API.
+pub struct Resource {
+    /// For people: its template or mapping.
+    pub label: String,
+    /// The in sequence.
+    pub in_sequence: Option<SequenceRef>,
+    /// The out sequence.
+    pub out_sequence: Option<ListId>,
+    /// The fault sequence.
+    pub fault_sequence: Option<ListId>,
+}
+
+/// Compiles a proxy service.
+pub(crate) fn compile_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Proxy {
+    let name = proxy.name.value.clone();
+    let target = &proxy.target;
+    let endpoint = target.endpoint.as_ref().and_then(|endpoint| match endpoint {
+        config::TargetEndpoint::Named(key) => Some(compiler.endpoint_key(key)),
+        config::TargetEndpoint::Inline(endpoint) => compiler.endpoint_of(endpoint),
+    });
+    let mut list = |reference: &Option<config::SequenceRef>, what: &str| {
+        reference.as_ref().map(|reference| compiler.sequence_of(reference, &format!("proxy {name} {what}")))
+    };
+    let in_sequence = list(&target.in_sequence, "in sequence");
+    let out_sequence = list(&target.out_sequence, "out sequence").and_then(|reference| reference.known());
+    let fault_sequence =
+        list(&target.fault_sequence, "fault sequence").and_then(|reference| reference.known());
+    let is_true = |parameter: &str| {
+        let mut named = proxy.parameters.iter().filter(|own| own.name == parameter);
+        named.any(|own| own.value.text() == Some("true"))
+    };
+    Proxy {
+        http: proxy.transports.contains("http"),
+        https: proxy.transports.contains("https"),
+        started: AtomicBool::new(proxy.start_on_load),
+        endpoint,
+        in_sequence,
+        out_sequence,
+        fault_sequence,
+        wsdl: Wsdl::compile(proxy, compiler),
+        inbound_only: is_true("inbound.only"),
+        hidden: is_true("hiddenService"),
+        span: proxy.span,
+        counters: compiler.services.metrics.counters("proxy", &name),
+        name,
+    }
+}
+
+/// Compiles an API.
+pub(crate) fn compile_api(api: &config::Api, compiler: &mut Compiler<'_>) -> Api {
+    let (version, version_strategy) = match &api.version {
+        config::ApiVersion::Default => (String::new(), ""),
+        config::ApiVersion::Context(version) => (version.clone(), "context"),
+        config::ApiVersion::Url(version) => (version.clone(), "url"),
+    };
+    let mut resources = Vec::new();
+    let mut rules = Vec::new();
+    for resource in &api.resources {
+        let label = match &resource.mapping {
+            config::Mapping::Default => "default".to_owned(),
+            config::Mapping::UriTemplate(key) | config::Mapping::UrlMapping(key) => key.value.clone(),
+        };
+        let mut list = |reference: &Option<config::SequenceRef>, what: &str| {
+            reference
+                .as_ref()
+                .map(|r| compiler.sequence_of(r, &format!("api {} {label} {what}", api.name.value)))
+        };
+        let in_sequence = list(&resource.in_sequence, "in sequence");
+        let out_sequence =
+            list(&resource.out_sequence, "out sequence").and_then(|reference| reference.known());
+        let fault_sequence =
+            list(&resource.fault_sequence, "fault sequence").and_then(|reference| reference.known());
+        resources.push(Resource { label, in_sequence, out_sequence, fault_sequence });
+        match routing::resource_rule(resource) {
+            Ok(rule) => rules.push(rule),
+            Err((message, span)) => compiler.error("bad-template", message, span, "in this resource"),
+        }
+    }
+    Api {
+        context: api.context.clone(),
+        version,
+        version_strategy,
+        resources,
+        rules,
+        rule: routing::api_rule(api),
+        span: api.span,
+        counters: compiler.services.metrics.counters("api", &api.name.value),
+        name: api.name.value.clone(),
+    }
+}
+
+/// One finished exchange, for the access log.
+#[derive(Debug)]
+pub struct Access<'a> {
+    /// What the client sent.
+    pub inbound: &'a Inbound,
+    /// The version of the request.
+    pub version: message::Version,
+    /// The request's `Referer` and `User-Agent`, where the log asks for them.
+    pub agent: Option<String>,
+    /// See `agent`.
+    pub referer: Option<String>,
+    /// The status of the answer.
+    pub status: u16,
+    /// Length of the answer's body, where it is known.
+    pub length: Option<u64>,
+    /// The service.
+    pub service: &'a str,
+}
+
+/// Takes note of every exchange.
+pub trait AccessLog: Send + Sync {
+    /// One exchange whose answer begins now.
+    fn record(&self, access: &Access<'_>);
+}
+
+/// The bus: the plan in force and what all plans share. It is what listeners hand requests to.
+pub struct Bus {
+    plan: ArcSwap<Plan>,
+    services: Arc<Services>,
+    access: Option<Box<dyn AccessLog>>,
+}
+
+impl Bus {
+    /// A bus that runs `plan`.
+    pub fn new(plan: Plan, services: Arc<Services>, access: Option<Box<dyn AccessLog>>) -> Bus {
+        Bus { plan: ArcSwap::from_pointee(plan), services, access }
+    }
+
+    /// The plan in force.
+    pub fn plan(&self) -> Arc<Plan> {
+        self.plan.load_full()
+    }
+
+    /// What all plans share.
+    pub fn services(&self) -> &Arc<Services> {
+        &self.services
+    }
+
+    /// Puts a new plan in force; messages in flight finish on the one they began with.
+    pub fn swap(&self, plan: Plan) {
+        self.plan.store(Arc::new(plan));
+    }
+
+    async fn answer(&self, request: Request, peer: &ConnectionInfo) -> Response {
+        let received = Instant::now();
+        let plan = self.plan.load_full();
+        let Request { head, body } = request;
+        let referer = self.access.as_ref().and_then(|_| head.headers.get("Referer").map(str::to_owned));
+        let agent = self.access.as_ref().and_then(|_| head.headers.get("User-Agent").map(str::to_owned));
+        let version = head.version;
+        let mut inbound = Inbound {
+            client: client_of(&head.method, &head.headers),
+            secure: peer.tls.is_some(),
+            peer: peer.peer,
+            local: peer.local,
+            host: head.headers.get("Host").unwrap_or("localhost").to_owned(),
+            content_type: head.headers.get("Content-Type").map(str::to_owned),
+            service_length: head.target.len(),
+            method: head.method,
+            target: head.target,
+            received,
+        };
+        let route = route(&plan, &inbound);
+        let (response, inbound, name) = match route {
+            Route::Answer(response) => (response, Arc::new(inbound), String::new()),
+            Route::Flow { owner, service_length } => {
+                inbound.service_length = service_length;
+                let reading = Reading::of(
+                    inbound.content_type.as_deref(),
+                    head.headers.get("Content-Encoding"),
+                    inbound.client == Client::Rest,
+                );
+                let payload = Payload::received(body, reading);
+                let inbound = Arc::new(inbound);
+                let mut context = Context::new(
+                    Arc::clone(&plan),
+                    Arc::clone(&self.services),
+                    Arc::clone(&inbound),
+                    head.headers,
+                    payload,
+                );
+                context.owner = owner;
+                let response = serve(&mut context).await;
+                let counters = match owner {
+                    Owner::Main => None,
+                    Owner::Proxy(index) => Some(&plan.proxies[index].counters),
+                    Owner::Resource(api, _) => Some(&plan.apis[api].counters),
+                };
+                if let Some(counters) = counters {
+                    counters.record(received.elapsed(), response.head.status >= 500);
+                }
+                let name =
+                    if self.access.is_some() { plan.owner_name(owner).to_owned() } else { String::new() };
+                (response, inbound, name)
+            }
+        };
+        if let Some(access) = &self.access {
+            let length = match &response.body {
+                Body::Empty => Some(0),
+                Body::Bytes(bytes) => Some(bytes.len() as u64),
+                Body::Stream(stream) => stream.exact_len(),
+            };
+            let status = response.head.status;
+            access.record(&Access {
+                inbound: &inbound,
+                version,
+                agent,
+                referer,
+                status,
+                length,
+                service: &name,
+            });
+        }
+        response
+    }
+}
+
+impl Handler for Bus {
+    async fn handle(&self, request: Request, peer: &ConnectionInfo) -> Response {
+        self.answer(request, peer).await
+    }
+}
+
+enum Route {
+    Flow { owner: Owner, service_length: usize },
+    Answer(Response),
+}
+
+/// Finds out who serves a request.
+fn route(plan: &Plan, inbound: &Inbound) -> Route {
+    if let Method::Other(_) = &inbound.method {
+        return Route::Answer(text(
+            501,
+            format!("the method {} is not implemented\n", inbound.method.as_str()),
+        ));
+    }
+    let target = inbound.target.as_str();
+    // The absolute form names the host again; the path decides.
+    let start = match target.strip_prefix("http://").or_else(|| target.strip_prefix("https://")) {
+        Some(rest) => target.len() - rest.len() + rest.find(['/', '?']).unwrap_or(rest.len()),
+        None => 0,
+    };
+    let local = &target[start..];
+    if let Some(rest) = local.strip_prefix("/services") {
+        let query_only = rest.trim_start_matches('/').split('?').next().unwrap_or("").is_empty();
+        if (rest.is_empty() || rest.starts_with(['/', '?'])) && query_only && inbound.method == Method::Get {
+            return Route::Answer(crate::wsdl::index(plan, inbound));
+        }
+        if let Some(rest) = rest.strip_prefix('/')
+            && let Some((index, length)) = find_proxy(plan, rest)
+        {
+            let service_length = start + "/services/".len() + length;
+            return proxy_route(plan, inbound, index, service_length);
+        }
+    }
+    if target == "/favicon.ico" {
+        return Route::Answer(Response::empty(404));
+    }
+    Route::Flow { owner: Owner::Main, service_length: start }
+}
+
+/// The proxy that a path after `/services/` names, and the length of its name there (with a port suffix).
+fn find_proxy(plan: &Plan, rest: &str) -> Option<(usize, usize)> {
+    let path_end = rest.find('?').unwrap_or(rest.len());
+    let path = &rest[..path_end];
+    // Names may have slashes: the longest one wins.
+    let mut end = path.len();
+    loop {
+        let name = &path[..end];
+        if let Some(&index) = plan.proxy_names.get(name) {
+            return Some((index, end));
+        }
+        if let Some((stem, suffix)) = name.rsplit_once('.')
+            && suffix.ends_with("Endpoint")
+            && let Some(&index) = plan.proxy_names.get(stem)
+        {
+            return Some((index, end));
+        }
+        end = path[..end].rfind('/')?;
+    }
+}
+
+fn proxy_route(plan: &Plan, inbound: &Inbound, index: usize, service_length: usize) -> Route {
+    let proxy = &plan.proxies[index];
+    let refused = |reason: String| {
+        let version = match inbound.client {
+            Client::Soap(version) => version,
+            Client::Rest => message::SoapVersion::V11,
+        };
+        Route::Answer(crate::wsdl::soap_fault(version, &reason))
+    };
+    let reachable = if inbound.secure { proxy.https } else { proxy.http };
+    if !reachable {
+        return refused(format!(
+            "The service cannot be found for the endpoint reference (EPR) {}",
+            inbound.path()
+        ));
+    }
+    if !proxy.started.load(Ordering::Relaxed) {
+        return refused(format!("The system is attempting to access an inactive service: {}", proxy.name));
+    }
+    if proxy.inbound_only {
+        return Route::Answer(Response::empty(202));
+    }
+    if inbound.method == Method::Get
+        && let Some(query) = inbound.query()
+        && let Some(answer) = proxy.wsdl.answer(query, &proxy.name, inbound)
+    {
+        return Route::Answer(answer);
+    }
+    Route::Flow { owner: Owner::Proxy(index), service_length }
+}
+
+/// Runs the flow of a request to its answer.
+async fn serve(context: &mut Context) -> Response {
+    match context.owner {
+        Owner::Proxy(index) => {
+            let plan = Arc::clone(&context.plan);
+            let proxy = &plan.proxies[index];
+            context.properties.set("proxy.name", Value::from(proxy.name.as_str()));
+            start(context, proxy.in_sequence.as_ref());
+        }
+        _ => {
+            if let Some(answer) = dispatch_api(context).await {
+                return answer;
+            }
+        }
+    }
+    finish(context).await
+}
+
+/// Begins the flow with a list that may not exist.
+fn start(context: &mut Context, list: Option<&SequenceRef>) {
+    let resolved = list.map(|list| list.resolve(context)).transpose();
+    match resolved {
+        Ok(list) => begin_request(context, list),
+        Err(fault) => {
+            begin_request(context, None);
+            raise(context, fault);
+        }
+    }
+}
+
+/// Chooses API and resource; without one, `main` runs. `Some`: answered already.
+async fn dispatch_api(context: &mut Context) -> Option<Response> {
+    let plan = Arc::clone(&context.plan);
+    if plan.apis.is_empty() {
+        begin_request(context, Some(plan.main));
+        return None;
+    }
+    match routing::dispatch(&plan, context) {
+        routing::Dispatched::Main => {
+            context.owner = Owner::Main;
+            begin_request(context, Some(plan.main));
+            None
+        }
+        routing::Dispatched::Resource { api, resource } => {
+            context.owner = Owner::Resource(api, resource);
+            start(context, plan.apis[api].resources[resource].in_sequence.as_ref());
+            None
+        }
+        routing::Dispatched::Handler(list) => {
+            begin_request(context, Some(list));
+            None
+        }
+        routing::Dispatched::Answer(response) => Some(response),
+    }
+}
+
+/// Drives the flow until there is an answer.
+async fn finish(context: &mut Context) -> Response {
+    if let Err(fault) = crate::addressing::read(context).await {
+        raise(context, fault);
+    }
+    let mut first: Option<Flow> = None;
+    loop {
+        match drive(context, first.take()).await {
+            Ending::Respond => match response(context).await {
+                Ok(response) => {
+                    if let Some(exchange) = &context.exchange {
+                        exchange.close();
+                    }
+                    return response;
+                }
+                Err(fault) => {
+                    if raise(context, fault).is_some() {
+                        return unanswered(context, None);
+                    }
+                }
+            },
+            Ending::Nothing => {
+                let Some(receiver) = context.receiver.take() else { return unanswered(context, None) };
+                let exchange = context.exchange.take();
+                match receiver.await {
+                    Ok(answer) => {
+                        *context = *answer;
+                        context.exchange = None;
+                        match response(context).await {
+                            Ok(response) => return response,
+                            Err(fault) => {
+                                raise(context, fault);
+                            }
+                        }
+                    }
+                    Err(_) => {
+                        let failure = exchange.and_then(|exchange| exchange.failure());
+                        if failure.is_some() {
+                            context.progress.sent = true;
+                        }
+                        return unanswered(context, failure);
+                    }
+                }
+            }
+            Ending::Detach(flow) => {
+                let limits = context.services.limits.clone();
+                if let Err(error) = context.payload.buffer(&limits).await {
+                    let fault = Fault::from(error);
+                    if raise(context, fault).is_some() {
+                        return unanswered(context, None);
+                    }
+                    continue;
+                }
+                let exchange = context.exchange.take();
+                let frames = std::mem::take(&mut context.frames);
+                let handlers = std::mem::take(&mut context.handlers);
+                let functions = std::mem::take(&mut context.functions);
+                let mut rest = context.take();
+                rest.frames = frames;
+                rest.handlers = handlers;
+                rest.functions = functions;
+                rest.exchange = exchange;
+                rest.progress.detached = true;
+                tokio::spawn(drive_to_end(rest, Some(flow)));
+                return Response::empty(202);
+            }
+        }
+    }
+}

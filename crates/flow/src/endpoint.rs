@@ -1,0 +1,262 @@
+//! What the engine knows of endpoints: they choose a leaf for each attempt, and a leaf makes the request.
+//!
+//! The kinds themselves live in the endpoints room.
+
+use crate::compile::Compiler;
+use crate::context::Context;
+use crate::expression::Expression;
+use crate::fault::Fault;
+use crate::mediator::ListId;
+use message::{Headers, Method, Payload, SoapVersion};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// An endpoint of any kind.
+pub trait Endpoint: Send + Sync {
+    /// Its name, or a description of an anonymous one.
+    fn name(&self) -> &str;
+
+    /// Chooses where the next attempt goes. `failed` holds the leaves that failed for this message, in order, with
+    /// their codes; a leaf endpoint answers a second question with the fault of the first.
+    ///
+    /// # Errors
+    /// Nothing is ready, or a retry is not allowed: the fault to raise.
+    fn choose(&self, context: &mut Context, failed: &[Attempt]) -> Result<Choice, Fault>;
+
+    /// Whether the body must be kept to be sent again (failover).
+    fn resends(&self) -> bool {
+        false
+    }
+
+    /// The leaves below, for the admin address and `explain`.
+    fn leaves(&self) -> Vec<Arc<dyn Leaf>>;
+}
+
+/// What [`Endpoint::choose`] chose.
+pub enum Choice {
+    /// One leaf.
+    Leaf(Arc<dyn Leaf>),
+    /// A copy to each of these.
+    Everyone(Vec<Arc<dyn Endpoint>>),
+}
+
+/// A failed attempt.
+pub struct Attempt {
+    /// Where it went.
+    pub leaf: Arc<dyn Leaf>,
+    /// Why it failed.
+    pub fault: Fault,
+}
+
+/// An endpoint that sends to one address.
+pub trait Leaf: Send + Sync {
+    /// Its name, or a description of an anonymous one.
+    fn name(&self) -> &str;
+
+    /// Whether the state machine lets a message through now.
+    fn is_ready(&self) -> bool;
+
+    /// `active`, `timeout`, `suspended`, `off`: for people.
+    fn state(&self) -> &'static str;
+
+    /// An answer came.
+    fn succeeded(&self);
+
+    /// Sending or receiving failed with this `ERROR_CODE`.
+    fn failed(&self, code: i32);
+
+    /// Makes the request for a message: evaluates the address and the endpoint's properties.
+    ///
+    /// # Errors
+    /// There is no usable address.
+    fn outgoing(&self, context: &mut Context) -> Result<Outgoing, Fault>;
+
+    /// Its counters.
+    fn counters(&self) -> &crate::metrics::Counters;
+
+    /// `onError` of the endpoint.
+    fn on_error(&self) -> Option<ListId> {
+        None
+    }
+}
+
+/// A request as an endpoint wants it.
+#[derive(Debug)]
+pub struct Outgoing {
+    /// Connection: scheme, host, port and TLS profile.
+    pub target: transport::Target,
+    /// Path and query, or the absolute form where asked for.
+    pub request_target: String,
+    /// The method; `None`: as the message says.
+    pub method: Option<Method>,
+    /// The form of the message.
+    pub format: EndpointFormat,
+    /// `encoding` attribute.
+    pub charset: Option<Arc<str>>,
+    /// Time to wait for the answer; `None`: the global timeout.
+    pub timeout: Option<Duration>,
+    /// What a timeout does.
+    pub on_timeout: TimeoutAction,
+    /// WS-Addressing headers to write.
+    pub addressing: Option<AddressingVersion>,
+}
+
+/// `format` of an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum EndpointFormat {
+    /// As received.
+    #[default]
+    AsIs,
+    /// `soap11`, `soap12`.
+    Soap(SoapVersion),
+    /// Plain XML.
+    Pox,
+    /// GET with the payload as a query.
+    Get,
+    /// The client's type and method.
+    Rest,
+}
+
+/// `responseAction` of a timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum TimeoutAction {
+    /// WSO2 drops the message silently after the global timeout; here the fault sequence runs.
+    #[default]
+    None,
+    /// Drop the message; the client gets 504.
+    Discard,
+    /// Run the fault sequence.
+    Fault,
+}
+
+/// `enableAddressing`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressingVersion {
+    /// 1.0.
+    Final,
+    /// August 2004.
+    Submission,
+}
+
+/// Where `send` and `call` send.
+pub struct Destination {
+    /// The endpoint; `None`: the message's `To`.
+    pub endpoint: Option<Arc<dyn Endpoint>>,
+    /// `receive`: the sequence for the answer.
+    pub receive: Option<ListId>,
+    /// `blocking="true"`: some statuses are failures.
+    pub blocking: bool,
+    /// What to do with the answer of a `call` that has a source or a target.
+    pub saved: Option<Box<Saved>>,
+    /// An endpoint that is looked up when the message is sent; used if `endpoint` is `None`.
+    pub reference: Option<Arc<EndpointRef>>,
+}
+
+impl Destination {
+    /// Sends to an endpoint and nothing more.
+    pub fn to(endpoint: Arc<dyn Endpoint>) -> Destination {
+        Destination { endpoint: Some(endpoint), receive: None, blocking: false, saved: None, reference: None }
+    }
+
+    /// Sends to the message's `To`.
+    pub fn implicit() -> Destination {
+        Destination { endpoint: None, receive: None, blocking: false, saved: None, reference: None }
+    }
+}
+
+impl fmt::Debug for Destination {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Destination({})", self.endpoint.as_deref().map_or("To", |endpoint| endpoint.name()))
+    }
+}
+
+/// The message as it was before a `call` with a target, to be restored after it.
+pub struct Saved {
+    /// The body.
+    pub payload: Payload,
+    /// The transport headers.
+    pub headers: Headers,
+    /// Where the answer goes.
+    pub target: CallTarget,
+}
+
+impl Saved {
+    /// Puts the answer where the target says and the message back as it was.
+    ///
+    /// # Errors
+    /// The answer cannot be read.
+    pub(crate) async fn restore(self: Box<Self>, context: &mut Context) -> Result<(), Fault> {
+        let limits = context.services().limits.clone();
+        context.payload.buffer(&limits).await?;
+        let answer = payload_value(context)?;
+        match self.target {
+            CallTarget::Property(name) => context.properties.set(name, answer),
+            CallTarget::Variable(name) => context.variables.set(name, answer),
+        }
+        context.payload = self.payload;
+        context.headers = self.headers;
+        Ok(())
+    }
+}
+
+/// The payload as a property value: JSON, the text of a text payload, else its element.
+fn payload_value(context: &mut Context) -> Result<message::Value, Fault> {
+    if let Some(json) = context.payload.json()? {
+        return Ok(message::Value::Json(Arc::new(json.clone())));
+    }
+    let envelope = context.envelope()?;
+    let Some(payload) = envelope.payload() else { return Ok(message::Value::from("")) };
+    if envelope.document.namespace(payload) == message::envelope::PAYLOAD {
+        return Ok(message::Value::from(envelope.document.string_value(payload).into_owned()));
+    }
+    let copy = message::XmlValue::copy_of(&envelope.document, &[payload]);
+    Ok(message::Value::Xml(Arc::new(copy)))
+}
+
+/// `<target>` of a `call`.
+pub enum CallTarget {
+    /// A property of default scope.
+    Property(Arc<str>),
+    /// A variable.
+    Variable(Arc<str>),
+}
+
+/// A reference to an endpoint in configuration.
+pub enum EndpointRef {
+    /// Known when the configuration was loaded.
+    Known(Arc<dyn Endpoint>),
+    /// A key that names nothing (yet); 305100 when it is used.
+    Missing(Arc<str>),
+    /// `{…}` or `key-expression`: found by name for each message.
+    Dynamic(Expression),
+}
+
+impl EndpointRef {
+    /// The endpoint for this message.
+    ///
+    /// # Errors
+    /// 305100: there is none.
+    pub fn resolve(&self, context: &mut Context) -> Result<Arc<dyn Endpoint>, Fault> {
+        let missing = |key: &str| {
+            Fault::with_code(
+                crate::fault::code::INDIRECT_NOT_READY,
+                format!("Couldn't find the endpoint with the key : {key}"),
+            )
+        };
+        match self {
+            EndpointRef::Known(endpoint) => Ok(Arc::clone(endpoint)),
+            EndpointRef::Missing(key) => match context.plan.endpoint(key) {
+                Some(endpoint) => Ok(endpoint),
+                None => Err(missing(key)),
+            },
+            EndpointRef::Dynamic(expression) => {
+                let key = expression.string(context)?.unwrap_or_default();
+                context.plan.endpoint(key.trim()).ok_or_else(|| missing(key.trim()))
+            }
+        }
+    }
+}
+
+/// Makes an endpoint of its configuration; `None` after an error that was recorded.
+pub type EndpointFactory = fn(&config::Endpoint, &mut Compiler<'_>) -> Option<Arc<dyn Endpoint>>;

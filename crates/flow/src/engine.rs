@@ -1,0 +1,401 @@
+//! The engine: takes a message step by step through its flow.
+//!
+//! There is no recursion: where a message stands is a stack of frames (a list and the next step in it), which is
+//! also what a `call` resumes from and what a branch of a `clone` continues with. Handlers for faults are a second
+//! stack. A mediator answers with a [`Flow`]; everything that waits for a backend happens here.
+
+use crate::context::{Context, Frame, Owner};
+use crate::endpoint::Destination;
+use crate::exchange::{Exchange, send};
+use crate::fault::{Code, Fault};
+use crate::mediator::{BranchTarget, Entry, Flow, ListId, Split, Step};
+use message::Value;
+use std::sync::Arc;
+
+/// How a flow ended.
+#[derive(Debug)]
+pub(crate) enum Ending {
+    /// The message is the answer.
+    Respond,
+    /// No answer; what the client gets depends on how far the flow came.
+    Nothing,
+    /// The client gets 202 now, and the flow goes on with this without it.
+    Detach(Flow),
+}
+
+/// Runs a message until its flow ends. `first` is done before the first step.
+pub(crate) async fn drive(context: &mut Context, first: Option<Flow>) -> Ending {
+    let mut pending = first;
+    let mut budget = context.services.settings.steps;
+    loop {
+        let result = match pending.take() {
+            Some(flow) => Ok(flow),
+            None => step(context, &mut budget).await,
+        };
+        let flow = match result {
+            Ok(flow) => flow,
+            Err(fault) => match raise(context, fault) {
+                Some(ending) => return ending,
+                None => continue,
+            },
+        };
+        let result = match flow {
+            Flow::Next => Ok(()),
+            Flow::Stop => return Ending::Nothing,
+            Flow::Enter(list) => enter(context, list, Entry::default()),
+            Flow::EnterWith(list, entry) => enter(context, list, entry),
+            Flow::Respond => return Ending::Respond,
+            Flow::Loopback => {
+                if context.response {
+                    return Ending::Nothing;
+                }
+                context.addressing.to = None;
+                match begin_response(context, None) {
+                    true => Ok(()),
+                    false => return Ending::Respond,
+                }
+            }
+            Flow::Send(destination) => {
+                if detaches(context, true) {
+                    return Ending::Detach(Flow::Send(destination));
+                }
+                match dispatch_send(context, destination).await {
+                    Ok(Some(ending)) => return ending,
+                    Ok(None) => Ok(()),
+                    Err(fault) => Err(fault),
+                }
+            }
+            Flow::Call(destination) => {
+                if detaches(context, false) {
+                    return Ending::Detach(Flow::Call(destination));
+                }
+                call(context, destination).await
+            }
+            Flow::Split(parts) => match split(context, parts).await {
+                true => Ok(()),
+                false => return Ending::Nothing,
+            },
+        };
+        if let Err(fault) = result
+            && let Some(ending) = raise(context, fault)
+        {
+            return ending;
+        }
+    }
+}
+
+/// Runs the next step, or finds out what comes when there is none.
+async fn step(context: &mut Context, budget: &mut u64) -> Result<Flow, Fault> {
+    loop {
+        let plan = Arc::clone(&context.plan);
+        let Some(frame) = context.frames.last_mut() else { return Ok(at_end(context)) };
+        let list = plan.list(frame.list);
+        let Some(planned) = list.steps.get(frame.next as usize) else {
+            let left = context.frames.pop().unwrap_or_else(|| unreachable!("there is a last frame"));
+            if let Some(flow) = leave(context, left) {
+                return Ok(flow);
+            }
+            continue;
+        };
+        frame.next += 1;
+        *budget = budget.checked_sub(1).ok_or_else(|| {
+            Fault::new(format!("the flow took more than {} steps", context.services.settings.steps))
+                .at(planned.span)
+        })?;
+        if planned.need.is_whole() && context.payload.is_unread() {
+            let limits = context.services.limits.clone();
+            context.payload.buffer(&limits).await.map_err(|error| Fault::from(error).at(planned.span))?;
+        }
+        let result = match planned.mediator.run(context) {
+            Step::Done(result) => result,
+            Step::Wait(future) => future.await,
+        };
+        match result {
+            Ok(Flow::Next) => {}
+            Ok(flow) => return Ok(flow),
+            Err(fault) => return Err(fault.at(planned.span)),
+        }
+    }
+}
+
+/// All lists have run to their ends: a proxy's target endpoint is next, if there is one.
+fn at_end(context: &Context) -> Flow {
+    if !context.response
+        && context.progress.failed.is_none()
+        && !context.progress.branch
+        && let Owner::Proxy(index) = context.owner
+        && let Some(endpoint) = &context.plan.proxies[index].endpoint
+    {
+        return Flow::Send(Destination {
+            endpoint: None,
+            receive: None,
+            blocking: false,
+            saved: None,
+            reference: Some(Arc::clone(endpoint)),
+        });
+    }
+    Flow::Stop
+}
+
+/// A list ended normally. `Some`: the flow does something else than going on behind it.
+fn leave(context: &mut Context, frame: Frame) -> Option<Flow> {
+    if frame.handler {
+        context.handlers.pop();
+    }
+    if frame.parameters {
+        context.functions.pop();
+    }
+    // A branch goes on behind its split only if it has been somewhere, or if somebody there collects branches.
+    if frame.branch && !context.progress.called && !aggregates_ahead(context) {
+        return Some(Flow::Stop);
+    }
+    None
+}
+
+fn aggregates_ahead(context: &Context) -> bool {
+    context.frames.iter().any(|frame| {
+        let list = context.plan.list(frame.list);
+        list.steps.iter().skip(frame.next as usize).any(|planned| planned.name == "aggregate")
+    })
+}
+
+fn enter(context: &mut Context, list: ListId, entry: Entry) -> Result<(), Fault> {
+    if context.frames.len() >= context.services.settings.nesting {
+        return Err(Fault::new(format!(
+            "sequences are nested more than {} deep: does one call itself?",
+            context.services.settings.nesting
+        )));
+    }
+    let on_error = entry.on_error.or(context.plan.list(list).on_error);
+    if let Some(handler) = on_error {
+        context.handlers.push(handler);
+    }
+    let parameters = entry.parameters.is_some();
+    if let Some(values) = entry.parameters {
+        context.functions.push(Arc::new(values));
+    }
+    context.frames.push(Frame { list, next: 0, handler: on_error.is_some(), parameters, branch: false });
+    Ok(())
+}
+
+/// Starts the flow of a request: `pre-mediate`, then `list`.
+pub(crate) fn begin_request(context: &mut Context, list: Option<ListId>) {
+    let plan = Arc::clone(&context.plan);
+    push_fault_handlers(context);
+    for list in [list, plan.pre_mediate].into_iter().flatten() {
+        // The first frames cannot exceed the nesting limit.
+        let _ = enter(context, list, Entry::default());
+    }
+}
+
+/// Starts the flow of a response. `false`: there is nothing to run, the response is the answer as it is.
+fn begin_response(context: &mut Context, receive: Option<ListId>) -> bool {
+    let plan = Arc::clone(&context.plan);
+    context.response = true;
+    context.frames.clear();
+    context.handlers.clear();
+    context.functions.clear();
+    push_fault_handlers(context);
+    let list = receive.or(match context.owner {
+        Owner::Main => Some(plan.main),
+        Owner::Proxy(index) => plan.proxies[index].out_sequence,
+        Owner::Resource(api, resource) => plan.apis[api].resources[resource].out_sequence,
+    });
+    for list in [list, plan.pre_mediate].into_iter().flatten() {
+        let _ = enter(context, list, Entry::default());
+    }
+    list.is_some()
+}
+
+fn push_fault_handlers(context: &mut Context) {
+    let plan = Arc::clone(&context.plan);
+    let own = match context.owner {
+        Owner::Main => None,
+        Owner::Proxy(index) => plan.proxies[index].fault_sequence,
+        Owner::Resource(api, resource) => plan.apis[api].resources[resource].fault_sequence,
+    };
+    context.handlers.push(plan.fault);
+    context.handlers.extend(own);
+}
+
+/// Whether the client gets its 202 before the message is sent.
+fn detaches(context: &Context, send: bool) -> bool {
+    let early = context.axis2_is_true("FORCE_SC_ACCEPTED")
+        || (send && context.properties.get("OUT_ONLY").is_some_and(Value::is_true));
+    early && !context.progress.branch && !context.progress.detached
+}
+
+async fn dispatch_send(context: &mut Context, destination: Destination) -> Result<Option<Ending>, Fault> {
+    let receive = destination.receive;
+    let out_only = context.properties.get("OUT_ONLY").is_some_and(Value::is_true);
+    // Without an endpoint, a response goes to the client.
+    if destination.endpoint.is_none()
+        && destination.reference.is_none()
+        && (context.response || is_response(context))
+    {
+        return Ok(Some(Ending::Respond));
+    }
+    match send(context, destination, false).await? {
+        Sent::Answered => {}
+        Sent::Split(parts) => {
+            split(context, parts).await;
+            return Ok(Some(Ending::Nothing));
+        }
+    }
+    if out_only {
+        return Ok(Some(Ending::Nothing));
+    }
+    Ok(if begin_response(context, receive) { None } else { Some(Ending::Respond) })
+}
+
+/// What sending came to.
+pub(crate) enum Sent {
+    /// The context holds the answer.
+    Answered,
+    /// A recipient list: copies, each with its endpoint.
+    Split(Split),
+}
+
+fn is_response(context: &Context) -> bool {
+    context.properties.get("RESPONSE").is_some_and(Value::is_true)
+}
+
+async fn call(context: &mut Context, mut destination: Destination) -> Result<(), Fault> {
+    if context.properties.get("OUT_ONLY").is_some_and(Value::is_true) {
+        let limits = context.services.limits.clone();
+        context.payload.buffer(&limits).await?;
+        let mut copy = context.branch();
+        copy.progress.detached = true;
+        tokio::spawn(async move {
+            if let Err(fault) = send(&mut copy, destination, true).await {
+                raise(&mut copy, fault);
+                drive_to_end(copy, None).await;
+            }
+        });
+        return Ok(());
+    }
+    let saved = destination.saved.take();
+    let response = context.response;
+    match send(context, destination, true).await? {
+        Sent::Answered => {}
+        Sent::Split(_) => {
+            return Err(Fault::new("`call` cannot use a recipient list: its answers have no order"));
+        }
+    }
+    context.response = response;
+    context.progress.called = true;
+    if let Some(saved) = saved {
+        saved.restore(context).await?;
+    }
+    Ok(())
+}
+
+/// Starts the branches of a split. Answers whether the original goes on.
+async fn split(context: &mut Context, parts: Split) -> bool {
+    let exchange = match &context.exchange {
+        Some(exchange) => Arc::clone(exchange),
+        None => {
+            let (exchange, receiver) = Exchange::new();
+            context.receiver = Some(receiver);
+            context.exchange = Some(Arc::clone(&exchange));
+            exchange
+        }
+    };
+    exchange.started(parts.branches.len());
+    for branch in parts.branches {
+        let mut copy = branch.context;
+        copy.exchange = Some(Arc::clone(&exchange));
+        copy.frames = context.frames.clone();
+        copy.functions = context.functions.clone();
+        copy.handlers = context.handlers.clone();
+        let first = match branch.target {
+            BranchTarget::List(list) => match enter(&mut copy, list, Entry::default()) {
+                Ok(()) => {
+                    if let Some(frame) = copy.frames.last_mut() {
+                        frame.branch = true;
+                    }
+                    None
+                }
+                Err(fault) => raise(&mut copy, fault).map(|_| Flow::Stop),
+            },
+            BranchTarget::Endpoint(destination) => Some(Flow::Send(destination)),
+            BranchTarget::Nothing => Some(Flow::Stop),
+        };
+        let run = drive_to_end(copy, first);
+        if parts.sequential {
+            Box::pin(run).await;
+        } else {
+            tokio::spawn(run);
+        }
+    }
+    parts.continue_parent
+}
+
+/// Runs a branch, or a flow whose client has its answer already.
+pub(crate) fn drive_to_end(
+    mut context: Context,
+    first: Option<Flow>,
+) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(async move {
+        let exchange = context.exchange.clone();
+        match drive(&mut context, first).await {
+            Ending::Respond => match &exchange {
+                Some(exchange) => exchange.answer(context),
+                None => tracing::debug!(message = %context.message_id(), "the client has its answer already"),
+            },
+            Ending::Nothing => {
+                if let (Some(exchange), Some(status)) = (&exchange, context.progress.failed) {
+                    exchange.failed(status);
+                }
+            }
+            Ending::Detach(_) => {}
+        }
+        if let Some(exchange) = exchange {
+            exchange.ended();
+        }
+    })
+}
+
+/// Hands a fault to the innermost handler. `Some`: there is none left.
+pub(crate) fn raise(context: &mut Context, fault: Fault) -> Option<Ending> {
+    crate::report::fault(context, &fault);
+    context.progress.failed = Some(status_of(&fault));
+    context.frames.clear();
+    context.functions.clear();
+    let Some(handler) = context.handlers.pop() else {
+        context.progress.handled = false;
+        return Some(Ending::Nothing);
+    };
+    context.progress.handled = handler != context.plan.fault || !context.plan.fault_is_built_in;
+    if context.properties.get("ERROR_CODE").is_none() {
+        let properties = &mut context.properties;
+        properties.set(
+            "ERROR_CODE",
+            match fault.code {
+                Code::Number(number) => Value::Integer(number.into()),
+                Code::Word(word) => Value::from(word),
+            },
+        );
+        let first_line = fault.message.lines().next().unwrap_or("").to_owned();
+        let detail = if fault.detail.is_empty() { fault.message } else { fault.detail };
+        properties.set("ERROR_MESSAGE", Value::from(first_line.clone()));
+        properties.set("ERROR_DETAIL", Value::from(detail));
+        properties.set("ERROR_EXCEPTION", Value::from(first_line));
+    }
+    if fault.sending {
+        context.properties.set("SENDING_FAULT", Value::Boolean(true));
+    }
+    enter(context, handler, Entry::default()).err().and_then(|fault| raise(context, fault))
+}
+
+/// The status for a client whose flow failed without giving an answer.
+fn status_of(fault: &Fault) -> u16 {
+    use crate::fault::code;
+    match fault.code {
+        _ if fault.status != 500 => fault.status,
+        Code::Number(code::CONNECTION_TIMEOUT) => 504,
+        Code::Number(code::ENDPOINT_NOT_READY | code::LB_NONE_READY | code::INDIRECT_NOT_READY) => 503,
+        Code::Number(101_500..=101_599) => 502,
+        _ => 500,
+    }
+}

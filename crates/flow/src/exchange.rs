@@ -1,0 +1,566 @@
+//! Both ends of an exchange: sending a message to an endpoint, and the one answer that the client waits for.
+
+use crate::context::{Client, Context};
+use crate::endpoint::{
+    AddressingVersion, Attempt, Choice, Destination, Endpoint, EndpointFormat, Leaf, Outgoing, TimeoutAction,
+};
+use crate::engine::Sent;
+use crate::fault::{Fault, code};
+use crate::mediator::{Branch, BranchTarget, Split};
+use message::envelope::{WSA_FINAL, WSA_SUBMISSION};
+use message::{Format, Headers, Kind, MediaType, Method, Payload, Reading, SoapVersion, Value, Version};
+use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+use tokio::sync::oneshot;
+use transport::{Body, Framing, OutRequest, SendError, SendOptions};
+
+/// The one answer that a client waits for while branches of its message run.
+///
+/// When the last branch has ended without one, and no aggregate can still complete, the client is told so instead
+/// of being left to wait.
+pub struct Exchange {
+    sender: Mutex<Option<oneshot::Sender<Box<Context>>>>,
+    /// Branches that run, and timers that may still start one.
+    running: AtomicUsize,
+    failed: AtomicU16,
+    parked: Mutex<Vec<(crate::aggregation::Key, u64, std::sync::Weak<crate::services::Services>)>>,
+}
+
+impl Exchange {
+    pub(crate) fn new() -> (Arc<Exchange>, oneshot::Receiver<Box<Context>>) {
+        let (sender, receiver) = oneshot::channel();
+        let exchange = Exchange {
+            sender: Mutex::new(Some(sender)),
+            running: AtomicUsize::new(0),
+            failed: AtomicU16::new(0),
+            parked: Mutex::default(),
+        };
+        (Arc::new(exchange), receiver)
+    }
+
+    /// So many branches (or timers) were started.
+    pub fn started(&self, count: usize) {
+        self.running.fetch_add(count, Ordering::AcqRel);
+    }
+
+    /// One of them has ended.
+    pub fn ended(&self) {
+        if self.running.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // Nobody is left who could answer: parts that wait in an aggregate wait for nothing.
+            let parked = std::mem::take(&mut *lock(&self.parked));
+            for (key, serial, services) in parked {
+                if let Some(services) = services.upgrade() {
+                    services.aggregates.expire(&key, serial);
+                }
+            }
+            lock(&self.sender).take();
+        }
+    }
+
+    /// A part of this exchange waits in an aggregate.
+    pub fn parked(
+        &self,
+        key: crate::aggregation::Key,
+        serial: u64,
+        services: &Arc<crate::services::Services>,
+    ) {
+        lock(&self.parked).push((key, serial, Arc::downgrade(services)));
+    }
+
+    /// Gives the answer; a second one is refused with a warning.
+    pub fn answer(&self, context: Context) {
+        match lock(&self.sender).take() {
+            Some(sender) => {
+                // The client may be gone; nobody needs the answer then.
+                let _ = sender.send(Box::new(context));
+            }
+            None => {
+                tracing::warn!(message = %context.message_id(), "the client has its answer already; this one is dropped")
+            }
+        }
+    }
+
+    pub(crate) fn failed(&self, status: u16) {
+        self.failed.store(status, Ordering::Release);
+    }
+
+    /// The status of a branch that failed, if one did.
+    pub(crate) fn failure(&self) -> Option<u16> {
+        Some(self.failed.load(Ordering::Acquire)).filter(|&status| status != 0)
+    }
+
+    /// No answer is wanted any more.
+    pub(crate) fn close(&self) {
+        lock(&self.sender).take();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Sends the message. On success the context holds the answer.
+pub(crate) async fn send(context: &mut Context, destination: Destination, call: bool) -> Result<Sent, Fault> {
+    let endpoint = match (&destination.endpoint, &destination.reference) {
+        (Some(endpoint), _) => Arc::clone(endpoint),
+        (None, Some(reference)) => reference.resolve(context)?,
+        (None, None) => Arc::clone(&context.plan.implicit),
+    };
+    context.progress.sent = true;
+    if endpoint.resends() {
+        let limits = context.services.limits.clone();
+        context.payload.buffer(&limits).await?;
+    }
+    let mut failed: Vec<Attempt> = Vec::new();
+    loop {
+        let leaf = match endpoint.choose(context, &failed)? {
+            Choice::Leaf(leaf) => leaf,
+            Choice::Everyone(endpoints) => return everyone(context, endpoints, &destination).await,
+        };
+        let kept = endpoint.resends().then(|| (context.headers.clone(), context.payload.copy()));
+        match attempt(context, &leaf, destination.blocking, call).await {
+            Ok(()) => return Ok(Sent::Answered),
+            Err(fault) => {
+                if let Some(handler) = leaf.on_error() {
+                    context.handlers.push(handler);
+                }
+                if let Some((headers, payload)) = kept {
+                    context.headers = headers;
+                    context.payload = payload;
+                    tracing::warn!(message = %context.message_id(), endpoint = leaf.name(), "{fault}");
+                }
+                failed.push(Attempt { leaf, fault });
+            }
+        }
+    }
+}
+
+async fn everyone(
+    context: &mut Context,
+    endpoints: Vec<Arc<dyn Endpoint>>,
+    destination: &Destination,
+) -> Result<Sent, Fault> {
+    let limits = context.services.limits.clone();
+    context.payload.buffer(&limits).await?;
+    let branches = endpoints
+        .into_iter()
+        .map(|endpoint| Branch {
+            context: context.branch(),
+            target: BranchTarget::Endpoint(Destination {
+                receive: destination.receive,
+                ..Destination::to(endpoint)
+            }),
+        })
+        .collect();
+    Ok(Sent::Split(Split { branches, continue_parent: false, sequential: false }))
+}
+
+/// One attempt at one leaf.
+async fn attempt(
+    context: &mut Context,
+    leaf: &Arc<dyn Leaf>,
+    blocking: bool,
+    call: bool,
+) -> Result<(), Fault> {
+    let outgoing = leaf.outgoing(context)?;
+    let (method, mut body) = request(context, &outgoing).await?;
+    let settings = &context.services.settings;
+    let options = SendOptions {
+        connect: settings.connect_timeout,
+        response: outgoing.timeout.unwrap_or(settings.global_timeout),
+        idle: settings.socket_timeout,
+        keep_alive: !context.axis2_is_true("NO_KEEPALIVE"),
+        version: if context.axis2_is_true("FORCE_HTTP_1.0") { Version::Http10 } else { Version::Http11 },
+        framing: Framing::Auto,
+    };
+    if (context.axis2_is_true("FORCE_HTTP_1.0") || context.axis2_is_true("DISABLE_CHUNKING"))
+        && let Body::Stream(stream) = body
+    {
+        let mut held = Payload::received(Body::Stream(stream), Reading::XML);
+        held.buffer(&context.services.limits).await?;
+        body = held.take_body();
+    }
+    let services = Arc::clone(&context.services);
+    let host = context.axis2.get("REQUEST_HOST_HEADER").map(Value::to_string);
+    let headers = std::mem::take(&mut context.headers);
+    let started = Instant::now();
+    let sent = services
+        .client
+        .send(
+            &outgoing.target,
+            OutRequest {
+                method: &method,
+                target: &outgoing.request_target,
+                headers: &headers,
+                host: host.as_deref(),
+                body: &mut body,
+            },
+            &options,
+        )
+        .await;
+    match sent {
+        Ok(response) => {
+            leaf.counters().record(started.elapsed(), response.head.status >= 500);
+            accept(context, response, call);
+            if blocking && matches!(context.status, Some(302 | 401 | 403 | 404 | 503)) {
+                let status = context.status.unwrap_or_default();
+                leaf.succeeded();
+                let reason = context.reason.clone().unwrap_or_default();
+                let message = format!("Transport error: {status} Error: {reason}");
+                return Err(Fault { sending: true, ..Fault::with_code(i32::from(status), message) });
+            }
+            if context.properties.get("FORCE_ERROR_ON_SOAP_FAULT").is_some_and(Value::is_true)
+                && is_soap_fault(context).await
+            {
+                leaf.failed(code::SOAP_FAULT);
+                let fault = Fault::with_code(code::SOAP_FAULT, "the backend answered with a SOAP fault");
+                return Err(Fault { sending: true, peer: Some(outgoing.target.to_string()), ..fault });
+            }
+            leaf.succeeded();
+            Ok(())
+        }
+        Err(error) => {
+            leaf.counters().record(started.elapsed(), true);
+            context.headers = headers;
+            Err(failed(context, leaf, error, body, &outgoing, blocking))
+        }
+    }
+}
+
+/// The fault of a failed attempt; the request payload is kept if nothing of it was used.
+fn failed(
+    context: &mut Context,
+    leaf: &Arc<dyn Leaf>,
+    error: SendError,
+    body: Body,
+    outgoing: &Outgoing,
+    blocking: bool,
+) -> Fault {
+    let number = error.kind.code() as i32;
+    leaf.failed(number);
+    if error.body_intact && context.payload.is_consumed() && !matches!(body, Body::Empty) {
+        context.payload = Payload::received(body, context.payload.reading());
+    }
+    let client_gone = matches!(error.kind, transport::SendErrorKind::RequestBody(_));
+    let message = match number {
+        code::CONNECTION_FAILED => "Error connecting to the back end".to_owned(),
+        code::CONNECTION_TIMEOUT => "Send timeout".to_owned(),
+        _ if client_gone => "The request did not arrive whole".to_owned(),
+        _ => "Error in Sender".to_owned(),
+    };
+    let number =
+        if blocking && number == code::CONNECTION_FAILED { code::BLOCKING_SENDER_FAILED } else { number };
+    let status = match outgoing.on_timeout {
+        _ if client_gone => 400,
+        TimeoutAction::Discard => 504,
+        _ => 500,
+    };
+    if outgoing.on_timeout == TimeoutAction::Discard {
+        // `discard`: no handler of the configuration runs; the client gets 504 all the same.
+        context.handlers.clear();
+    }
+    Fault {
+        detail: format!("endpoint {}: {error}", leaf.name()),
+        peer: Some(outgoing.target.to_string()),
+        sending: number != code::CONNECTION_TIMEOUT,
+        status,
+        ..Fault::with_code(number, message)
+    }
+}
+
+async fn is_soap_fault(context: &mut Context) -> bool {
+    if !matches!(context.payload.reading().kind, Kind::Soap11 | Kind::Soap12) {
+        return false;
+    }
+    let limits = context.services.limits.clone();
+    context.payload.buffer(&limits).await.is_ok()
+        && context.payload.envelope(&limits).is_ok_and(|envelope| envelope.fault().is_some())
+}
+
+/// Makes the context the answer of the backend: default scope stays, axis2 scope and headers are the answer's.
+fn accept(context: &mut Context, response: transport::Response, call: bool) {
+    let _ = call;
+    let head = response.head;
+    // For a REST client a SOAP answer under `text/xml` is plain XML, unless the endpoint asked for SOAP.
+    let rest = context.is_rest() && !context.progress.soap_endpoint;
+    let reading = Reading::of(head.headers.get("Content-Type"), head.headers.get("Content-Encoding"), rest);
+    context.headers = head.headers;
+    context.payload = Payload::received(response.body, reading);
+    context.status = Some(head.status);
+    context.reason = Some(head.reason.into_owned());
+    context.axis2.clear();
+    context.axis2_removed.clear();
+    context.client.clear();
+    context.soap_action = None;
+    context.addressing = message_addressing(&context.addressing);
+    context.request_headers = false;
+}
+
+/// The answer relates to the request; everything else about addressing is over.
+fn message_addressing(request: &crate::context::Addressing) -> crate::context::Addressing {
+    crate::context::Addressing { relates_to: request.message_id.clone(), ..Default::default() }
+}
+
+/// Makes method, headers and body of the request in the form that the endpoint wants.
+async fn request(context: &mut Context, outgoing: &Outgoing) -> Result<(Method, Body), Fault> {
+    let inbound = Arc::clone(&context.inbound);
+    let explicit = context.axis2.get("HTTP_METHOD").map(|value| Method::new(&value.to_string()));
+    let own = || explicit.clone().unwrap_or_else(|| inbound.method.clone());
+    let method = match outgoing.format {
+        EndpointFormat::Soap(_) => Method::Post,
+        EndpointFormat::Get => Method::Get,
+        EndpointFormat::Pox if !context.payload.is_empty() => explicit.clone().unwrap_or(Method::Post),
+        _ => outgoing.method.clone().unwrap_or_else(own),
+    };
+    drop_regenerated(context);
+    let bodyless = matches!(method, Method::Get | Method::Head)
+        || context.axis2_is_true("NO_ENTITY_BODY")
+        || (context.axis2_is_true("FORCE_POST_PUT_NOBODY") && !matches!(method, Method::Delete));
+    context.progress.soap_endpoint = matches!(outgoing.format, EndpointFormat::Soap(_));
+
+    let form = outgoing_form(context, outgoing);
+    if bodyless {
+        if method == Method::Get && context.payload.is_changed() {
+            context.headers.remove("Content-Type");
+        }
+        return Ok((method, Body::Empty));
+    }
+    // Untouched and wanted as it is: relay.
+    let untouched = !context.payload.is_changed() && form.is_none() && outgoing.addressing.is_none();
+    if untouched && !strips_addressing(context)? {
+        relabel(context);
+        return Ok((method, context.payload.take_body()));
+    }
+    let limits = context.services.limits.clone();
+    context.payload.buffer(&limits).await?;
+    if context.payload.is_empty() && form.is_none() {
+        return Ok((method, Body::Empty));
+    }
+    if outgoing.addressing.is_some() || matches!(form, Some((Format::Soap(_), _))) {
+        write_addressing(context, outgoing)?;
+    }
+    let (format, content_type) = match form {
+        Some(form) => form,
+        None => current_form(context),
+    };
+    let bytes = context.payload.write(format, &limits)?;
+    set_content_type(context, format, content_type.as_deref(), outgoing.charset.as_deref());
+    Ok((method, if bytes.is_empty() { Body::Empty } else { Body::Bytes(bytes) }))
+}
+
+/// Headers that belong to one hop, or that every hop writes anew.
+fn drop_regenerated(context: &mut Context) {
+    let services = Arc::clone(&context.services);
+    let settings = &services.settings;
+    let preserved = |name: &str| settings.preserve_headers.iter().any(|kept| kept.eq_ignore_ascii_case(name));
+    let headers = &mut context.headers;
+    for name in ["Host", "Expect", "Date", "Server"] {
+        if !preserved(name) {
+            headers.remove(name);
+        }
+    }
+    if !settings.preserve_user_agent && !preserved("User-Agent") {
+        headers.set("User-Agent", concat!("Busbar/", env!("CARGO_PKG_VERSION")));
+    }
+}
+
+/// The form that the endpoint or a changed `messageType` asks for; `None`: as it is.
+fn outgoing_form(context: &Context, outgoing: &Outgoing) -> Option<(Format, Option<String>)> {
+    match outgoing.format {
+        EndpointFormat::Soap(version) => Some((Format::Soap(version), None)),
+        EndpointFormat::Pox if context.payload.is_empty() => None,
+        EndpointFormat::Pox => Some((Format::Xml, Some("application/xml".to_owned()))),
+        EndpointFormat::Get => None,
+        EndpointFormat::Rest | EndpointFormat::AsIs => explicit_form(context),
+    }
+}
+
+/// The form of an explicitly set `messageType` that differs from the payload's own.
+pub(crate) fn explicit_form(context: &Context) -> Option<(Format, Option<String>)> {
+    let message_type = context.axis2.get("messageType")?.to_string();
+    let essence = MediaType::parse(&message_type).essence.to_owned();
+    let kind = Kind::of(&essence);
+    let reading = context.payload.reading();
+    if !context.payload.is_changed() && (kind == reading.kind || context.payload.is_empty()) {
+        return None;
+    }
+    let rest = context.is_rest() || kind == Kind::Xml;
+    Some((Format::of(&essence, rest), Some(essence)))
+}
+
+/// The form of a changed payload whose type nobody changed.
+pub(crate) fn current_form(context: &Context) -> (Format, Option<String>) {
+    if let Some((format, content_type)) = explicit_form(context) {
+        return (format, content_type);
+    }
+    if context.payload.is_json() && !context.payload.is_changed() {
+        return (Format::Json, Some("application/json".to_owned()));
+    }
+    let own = context.headers.get("Content-Type").map(|value| MediaType::parse(value).essence.to_owned());
+    match own {
+        Some(essence) => {
+            let format = Format::of(&essence, context.is_rest());
+            // A payload that was made here under a type that nobody can write: XML or SOAP says so itself.
+            let unknown = Kind::of(&essence) == Kind::Unknown;
+            (format, if unknown { None } else { Some(essence) })
+        }
+        None if context.is_rest() => (Format::Xml, None),
+        None => (Format::Soap(SoapVersion::V11), None),
+    }
+}
+
+/// Sets Content-Type (and SOAPAction) for a body that was written in `format`.
+pub(crate) fn set_content_type(
+    context: &mut Context,
+    format: Format,
+    content_type: Option<&str>,
+    charset: Option<&str>,
+) {
+    let action = context.soap_action();
+    let charset = match charset {
+        Some(charset) => Some(charset.to_owned()),
+        None if context.axis2.get("setCharacterEncoding").is_some_and(|v| v.to_string() == "false") => None,
+        None => Some("UTF-8".to_owned()),
+    };
+    let explicit = context.axis2.get("ContentType").map(Value::to_string);
+    let explicit = explicit
+        .filter(|own| content_type.is_some_and(|t| Kind::of(MediaType::parse(own).essence) == Kind::of(t)));
+    let essence = match format {
+        Format::Soap(version) => version.media_type(),
+        Format::Xml => content_type.filter(|own| Kind::of(own).is_xml()).unwrap_or("application/xml"),
+        Format::Json => content_type.unwrap_or("application/json"),
+        Format::Form => "application/x-www-form-urlencoded",
+        Format::Text => content_type.unwrap_or("text/plain"),
+        Format::Binary => content_type.unwrap_or("application/octet-stream"),
+    };
+    let mut value = explicit.unwrap_or_else(|| essence.to_owned());
+    let is_text = !matches!(format, Format::Binary);
+    if let Some(charset) = charset
+        && is_text
+        && MediaType::parse(&value).charset().is_none()
+    {
+        value.push_str("; charset=");
+        value.push_str(&charset);
+    }
+    match format {
+        Format::Soap(SoapVersion::V12) => {
+            if let Some(action) = &action {
+                value.push_str(&format!("; action=\"{action}\""));
+            }
+        }
+        Format::Soap(SoapVersion::V11) if !context.response => {
+            context.headers.set("SOAPAction", format!("\"{}\"", action.unwrap_or_default()));
+        }
+        _ => {
+            if let Some(action) = &context.soap_action {
+                let action = action.clone();
+                context.headers.set("SOAPAction", format!("\"{action}\""));
+            }
+        }
+    }
+    context.headers.remove("Content-Encoding");
+    context.headers.set("Content-Type", value);
+}
+
+/// Same bytes under another label: `ContentType` was set, or a SOAP action.
+fn relabel(context: &mut Context) {
+    if let Some(action) = context.soap_action.clone() {
+        context.headers.set("SOAPAction", format!("\"{action}\""));
+    }
+}
+
+/// Whether WS-Addressing headers of the client have to go: only where somebody read the message anyway.
+fn strips_addressing(context: &mut Context) -> Result<bool, Fault> {
+    if context.properties.get("PRESERVE_WS_ADDRESSING").is_some_and(Value::is_true) {
+        return Ok(false);
+    }
+    let Some(envelope) = context.payload.built_envelope() else { return Ok(false) };
+    let Some(header) = envelope.header else { return Ok(false) };
+    if context.payload.is_json() {
+        return Ok(false);
+    }
+    let any = envelope
+        .elements_of(header)
+        .any(|block| matches!(envelope.document.namespace(block), WSA_FINAL | WSA_SUBMISSION));
+    if any {
+        context.envelope_mut()?;
+    }
+    Ok(any)
+}
+
+/// Removes the client's WS-Addressing headers and writes those of the endpoint.
+fn write_addressing(context: &mut Context, outgoing: &Outgoing) -> Result<(), Fault> {
+    let preserve = context.properties.get("PRESERVE_WS_ADDRESSING").is_some_and(Value::is_true);
+    if preserve && outgoing.addressing.is_none() {
+        return Ok(());
+    }
+    let to = context.addressing.to.clone();
+    let action = context.addressing.action.clone().or_else(|| context.soap_action());
+    let own = context.addressing.clone();
+    let id = format!("urn:uuid:{}", crate::context::unique(context.number));
+    let target = outgoing.target.to_string();
+    let path = outgoing.request_target.clone();
+    let envelope = context.payload.envelope(&context.services.limits)?;
+    let has_blocks = envelope.header.is_some_and(|header| {
+        envelope
+            .elements_of(header)
+            .any(|block| matches!(envelope.document.namespace(block), WSA_FINAL | WSA_SUBMISSION))
+    });
+    if !has_blocks && outgoing.addressing.is_none() {
+        return Ok(());
+    }
+    let envelope = context.envelope_mut()?;
+    if let Some(header) = envelope.header
+        && !preserve
+    {
+        let blocks: Vec<_> = envelope
+            .elements_of(header)
+            .filter(|&block| matches!(envelope.document.namespace(block), WSA_FINAL | WSA_SUBMISSION))
+            .collect();
+        for block in blocks {
+            envelope.document.detach(block);
+        }
+    }
+    let Some(version) = outgoing.addressing else { return Ok(()) };
+    let namespace = if version == AddressingVersion::Final { WSA_FINAL } else { WSA_SUBMISSION };
+    let header = envelope.header_or_new();
+    let mut block = |name: &str, value: &str, address: bool| {
+        let element = envelope.document.append_element(header, "wsa", namespace, name);
+        envelope.document.declare_namespace(element, "wsa", namespace);
+        if address {
+            let inner = envelope.document.append_element(element, "wsa", namespace, "Address");
+            envelope.document.append_text(inner, value);
+        } else {
+            envelope.document.append_text(element, value);
+        }
+    };
+    block("To", &to.unwrap_or_else(|| format!("{target}{path}")), false);
+    if let Some(reply_to) = &own.reply_to {
+        block("ReplyTo", reply_to, true);
+    }
+    if let Some(from) = &own.from {
+        block("From", from, true);
+    }
+    if let Some(fault_to) = &own.fault_to {
+        block("FaultTo", fault_to, true);
+    }
+    block("MessageID", &id, false);
+    block("Action", &action.unwrap_or_default(), false);
+    if let Some(relates_to) = &own.relates_to {
+        block("RelatesTo", relates_to, false);
+    }
+    Ok(())
+}
+
+/// What the client speaks, by its request.
+pub(crate) fn client_of(method: &Method, headers: &Headers) -> Client {
+    let Some(content_type) = headers.get("Content-Type") else { return Client::Rest };
+    match MediaType::parse(content_type).kind() {
+        Kind::Soap12 if !matches!(method, Method::Get | Method::Head) => Client::Soap(SoapVersion::V12),
+        Kind::Soap11 if headers.contains("SOAPAction") && !matches!(method, Method::Get | Method::Head) => {
+            Client::Soap(SoapVersion::V11)
+        }
+        _ => Client::Rest,
+    }
+}

@@ -1,0 +1,491 @@
+//! Expressions of the configuration: XPath over the envelope, and `json-eval(…)` over JSON.
+//!
+//! Compiled when the configuration loads; evaluated against a [`Context`]. Expressions that do not touch the body
+//! never read it, streamable ones read as little of it as decides them.
+
+use crate::context::Context;
+use crate::fault::Fault;
+use crate::library::{Library, SynapseHost};
+use crate::mediator::Need;
+use config::Scope;
+use diagnostics::Span;
+use message::envelope::synapse_string;
+use message::jsonpath::{Dialect, JsonPath};
+use message::{Value, XmlValue};
+use std::fmt;
+use std::sync::Arc;
+use xml::NodeKind;
+use xpath::{CompileOptions, NamespaceResolver, StreamAs, StreamContext};
+
+/// A compiled expression with the place it is written at.
+pub struct Expression {
+    source: Arc<str>,
+    span: Span,
+    kind: Kind,
+    need: Need,
+}
+
+enum Kind {
+    XPath(XPath),
+    Json(JsonSource, JsonTemplate),
+}
+
+struct XPath {
+    expression: xpath::Expression,
+    /// Ends in `node()`: a single result is serialised (WSO2).
+    node_test: bool,
+    reads_body: bool,
+}
+
+/// What is asked of an expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Its truth.
+    Boolean,
+    /// Its string, as Synapse makes it: of a node-set only the tree can tell.
+    Text,
+}
+
+/// What a `json-eval` reads.
+enum JsonSource {
+    Payload,
+    Property(crate::library::Scope, String),
+}
+
+/// A JSONPath, or the pieces of one with expressions between.
+enum JsonTemplate {
+    Static(JsonPath),
+    Dynamic(Vec<Piece>),
+}
+
+enum Piece {
+    Text(String),
+    Expression(Box<Expression>),
+}
+
+/// Why an expression cannot be compiled.
+#[derive(Debug)]
+pub struct ExpressionError {
+    /// What is wrong.
+    pub message: String,
+    /// Where in the expression, in bytes.
+    pub offset: std::ops::Range<usize>,
+}
+
+struct Namespaces<'a>(&'a Scope);
+
+impl NamespaceResolver for Namespaces<'_> {
+    fn namespace(&self, prefix: &str) -> Option<&str> {
+        self.0.lookup(prefix)
+    }
+}
+
+impl fmt::Debug for Expression {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Expression({})", self.source)
+    }
+}
+
+impl Expression {
+    /// Compiles an expression with the namespaces of the element it stands on.
+    ///
+    /// # Errors
+    /// It does not parse, or uses what does not exist.
+    pub fn compile(source: &str, scope: &Scope, span: Span) -> Result<Expression, ExpressionError> {
+        let trimmed = source.trim();
+        let start = source.len() - source.trim_start().len();
+        let (kind, need) =
+            if let Some(path) = trimmed.strip_prefix("json-eval(").and_then(|rest| rest.strip_suffix(')')) {
+                let (json_source, template) = json(path.trim(), scope, span, start + "json-eval(".len())?;
+                (Kind::Json(json_source, template), Need::Whole)
+            } else if trimmed.starts_with("${") && trimmed.ends_with('}') {
+                let message = "Synapse expressions `${…}` are not executable yet".to_owned();
+                return Err(ExpressionError { message, offset: 0..source.len() });
+            } else {
+                let options = CompileOptions {
+                    namespaces: &Namespaces(scope),
+                    library: &Library,
+                    ..CompileOptions::default()
+                };
+                let expression = xpath::Expression::compile(trimmed, &options).map_err(|error| {
+                    let offset = error.span.start + start..error.span.end + start;
+                    ExpressionError { message: error.message.clone(), offset }
+                })?;
+                let reads_body = expression.needs().document;
+                let need = if reads_body { Need::Whole } else { Need::Headers };
+                let node_test = trimmed.ends_with("node()");
+                (Kind::XPath(XPath { expression, node_test, reads_body }), need)
+            };
+        Ok(Expression { source: Arc::from(trimmed), span, kind, need })
+    }
+
+    /// The expression as written.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Where it is written.
+    pub fn span(&self) -> Span {
+        self.span
+    }
+
+    /// What of the message it reads when evaluated on the tree.
+    pub fn need(&self) -> Need {
+        self.need
+    }
+
+    /// What of the message it reads when a step that can wait asks for `wanted` (see [`crate::streaming`]).
+    pub fn early_need(&self, wanted: Wanted) -> Need {
+        if self.stream_plan(wanted).is_some() { Need::Prefix } else { self.need }
+    }
+
+    /// Whether it is `json-eval(…)`.
+    pub fn is_json(&self) -> bool {
+        matches!(self.kind, Kind::Json(..))
+    }
+
+    /// The XPath, if it is one.
+    pub fn xpath(&self) -> Option<&xpath::Expression> {
+        match &self.kind {
+            Kind::XPath(xpath) => Some(&xpath.expression),
+            Kind::Json(..) => None,
+        }
+    }
+
+    /// Why the expression needs more than a prefix of the body, in words.
+    pub fn reason(&self) -> String {
+        match &self.kind {
+            Kind::Json(JsonSource::Payload, _) => format!("`{}` reads the JSON payload", self.source),
+            Kind::Json(..) => format!("`{}` reads a property", self.source),
+            Kind::XPath(xpath) if !xpath.reads_body => format!("`{}` does not touch the body", self.source),
+            Kind::XPath(_) => format!("`{}` reads the body", self.source),
+        }
+    }
+
+    /// As [`Expression::reason`] for a step that can wait.
+    pub fn early_reason(&self, wanted: Wanted) -> String {
+        let Kind::XPath(xpath) = &self.kind else { return self.reason() };
+        if !xpath.reads_body {
+            return self.reason();
+        }
+        match xpath.expression.streaming_as(stream_as(wanted), StreamContext::RootElement) {
+            Ok(_) => format!("`{}` is decided while the body arrives", self.source),
+            Err(why) => format!("`{}` needs the tree: {}", self.source, why.reason),
+        }
+    }
+
+    fn fault(&self, why: impl fmt::Display) -> Fault {
+        Fault::new(format!("Evaluation of the expression {} resulted in an error: {why}", self.source))
+            .at(self.span)
+    }
+
+    /// The string that Synapse's mediators take; `None` where WSO2 has null (an absent property).
+    ///
+    /// # Errors
+    /// The payload cannot be read or the evaluation fails.
+    pub fn string(&self, context: &mut Context) -> Result<Option<String>, Fault> {
+        Ok(self.value(context)?.map(|value| value.to_string()))
+    }
+
+    /// The truth of a condition: XPath `boolean()`; `json-eval` only if the text is `true`.
+    ///
+    /// # Errors
+    /// As [`Expression::string`].
+    pub fn boolean(&self, context: &mut Context) -> Result<bool, Fault> {
+        match &self.kind {
+            Kind::Json(..) => {
+                let text = self.string(context)?.unwrap_or_default();
+                Ok(text.trim().eq_ignore_ascii_case("true"))
+            }
+            Kind::XPath(xpath) => {
+                self.on_tree(xpath, context, |expression, cx| expression.evaluate_boolean(cx))
+            }
+        }
+    }
+
+    /// The value, XML nodes copied out of the message; `None` where WSO2 has null.
+    ///
+    /// # Errors
+    /// As [`Expression::string`].
+    pub fn value(&self, context: &mut Context) -> Result<Option<Value>, Fault> {
+        match &self.kind {
+            Kind::Json(..) => {
+                let Some(found) = self.json_found(context)? else { return Ok(Some(Value::from(""))) };
+                Ok(Some(found))
+            }
+            Kind::XPath(xpath) => self.on_tree(xpath, context, |expression, cx| {
+                let value = expression.evaluate(cx)?;
+                Ok(to_message_value(value, cx, xpath.node_test))
+            }),
+        }
+    }
+
+    /// The nodes that an XPath selects in the message; empty if the result is no node-set of the message.
+    ///
+    /// # Errors
+    /// As [`Expression::string`].
+    pub fn nodes(&self, context: &mut Context) -> Result<Vec<xml::NodeId>, Fault> {
+        match &self.kind {
+            Kind::Json(..) => Err(self.fault("json-eval selects no XML nodes")),
+            Kind::XPath(xpath) => self.on_tree(xpath, context, |expression, cx| {
+                Ok(match expression.evaluate(cx)? {
+                    xpath::Value::NodeSet(nodes) => nodes
+                        .iter()
+                        .filter(|node| node.doc == xpath::DocId::default() && !node.is_namespace())
+                        .map(|node| node.id)
+                        .collect(),
+                    _ => Vec::new(),
+                })
+            }),
+        }
+    }
+
+    /// The JSON values that a `json-eval` selects: the items of an array, or the one value.
+    ///
+    /// # Errors
+    /// The payload is not JSON.
+    pub fn json_values(&self, context: &mut Context) -> Result<Option<serde_json::Value>, Fault> {
+        let Kind::Json(source, template) = &self.kind else {
+            return Err(self.fault("it is an XPath, not json-eval"));
+        };
+        let root = self.json_root(source, context)?;
+        let Some(root) = root else { return Ok(None) };
+        let owned;
+        let path = match template {
+            JsonTemplate::Static(path) => path,
+            JsonTemplate::Dynamic(pieces) => {
+                owned = self.filled(pieces, context)?;
+                &owned
+            }
+        };
+        let selection = path.select(&root);
+        let values: Vec<_> = selection.nodes.into_iter().map(std::borrow::Cow::into_owned).collect();
+        Ok(if path.is_definite() {
+            values.into_iter().next()
+        } else {
+            Some(serde_json::Value::Array(values))
+        })
+    }
+
+    /// The JSONPath, if the expression is a `json-eval` over the payload without placeholders.
+    pub fn json_path(&self) -> Option<&JsonPath> {
+        match &self.kind {
+            Kind::Json(JsonSource::Payload, JsonTemplate::Static(path)) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Decides a boolean or string while the body arrives: `None` if that is not possible (the expression does not
+    /// stream, or the body is here already) and the tree has to answer.
+    pub(crate) fn stream_plan(&self, wanted: Wanted) -> Option<&xpath::StreamPlan> {
+        match &self.kind {
+            Kind::XPath(xpath) if xpath.reads_body => {
+                xpath.expression.streaming_as(stream_as(wanted), StreamContext::RootElement).ok()
+            }
+            _ => None,
+        }
+    }
+
+    fn on_tree<T>(
+        &self,
+        xpath: &XPath,
+        context: &mut Context,
+        evaluate: impl FnOnce(&xpath::Expression, &xpath::Context<'_>) -> Result<T, xpath::XPathError>,
+    ) -> Result<T, Fault> {
+        if xpath.reads_body {
+            let limits = context.services.limits.clone();
+            context.payload.envelope(&limits).map_err(|error| Fault::from(error).at(self.span))?;
+        }
+        let host = SynapseHost::new(context);
+        let result = match host.envelope() {
+            Some(envelope) if xpath.reads_body => {
+                let node = xpath::Node::new(envelope.root);
+                evaluate(&xpath.expression, &xpath::Context::at(&envelope.document, node).with_host(&host))
+            }
+            _ => evaluate(&xpath.expression, &xpath::Context::without_document(&host)),
+        };
+        result.map_err(|error| self.fault(error.message))
+    }
+
+    fn json_root(
+        &self,
+        source: &JsonSource,
+        context: &mut Context,
+    ) -> Result<Option<serde_json::Value>, Fault> {
+        match source {
+            JsonSource::Payload => {
+                if context.payload.is_empty() {
+                    return Ok(None);
+                }
+                let limits = context.services.limits.clone();
+                Ok(Some(context.payload.as_json(&limits).map_err(|error| Fault::from(error).at(self.span))?))
+            }
+            JsonSource::Property(scope, name) => match scope.get(context, name) {
+                None => Ok(None),
+                Some(Value::Json(value)) => Ok(Some((*value).clone())),
+                Some(other) => serde_json::from_str(&other.to_string())
+                    .map(Some)
+                    .map_err(|error| self.fault(format!("the property {name} is not JSON: {error}"))),
+            },
+        }
+    }
+
+    fn json_found(&self, context: &mut Context) -> Result<Option<Value>, Fault> {
+        let Kind::Json(source, template) = &self.kind else { return Ok(None) };
+        // The whole payload is its own text.
+        if let (JsonSource::Payload, JsonTemplate::Static(path)) = (source, template)
+            && path.is_root()
+            && context.payload.is_json()
+            && let Some(bytes) = context.payload.bytes()
+        {
+            return Ok(Some(Value::from(String::from_utf8_lossy(bytes).into_owned())));
+        }
+        let Some(root) = self.json_root(source, context)? else { return Ok(None) };
+        let text = match template {
+            JsonTemplate::Static(path) => path.json_eval_text(&root),
+            JsonTemplate::Dynamic(pieces) => self.filled(pieces, context)?.json_eval_text(&root),
+        };
+        Ok(text.map(Value::from))
+    }
+
+    /// The JSONPath with its placeholders filled in.
+    fn filled(&self, pieces: &[Piece], context: &mut Context) -> Result<JsonPath, Fault> {
+        let mut text = String::new();
+        for piece in pieces {
+            match piece {
+                Piece::Text(part) => text.push_str(part),
+                Piece::Expression(expression) => {
+                    text.push_str(&expression.string(context)?.unwrap_or_default())
+                }
+            }
+        }
+        JsonPath::compile(&text, Dialect::Jayway).map_err(|error| self.fault(error.message))
+    }
+}
+
+fn stream_as(wanted: Wanted) -> StreamAs {
+    match wanted {
+        Wanted::Boolean => StreamAs::Boolean,
+        Wanted::Text => StreamAs::Value,
+    }
+}
+
+/// Reads what stands in `json-eval(…)`.
+fn json(
+    path: &str,
+    scope: &Scope,
+    span: Span,
+    offset: usize,
+) -> Result<(JsonSource, JsonTemplate), ExpressionError> {
+    let (source, path) = match crate::library::property_prefix(path) {
+        Some((property_scope, rest)) => {
+            let end = rest.find(['.', '[']).unwrap_or(rest.len());
+            let tail = &rest[end..];
+            (JsonSource::Property(property_scope, rest[..end].to_owned()), format!("${tail}"))
+        }
+        None => (JsonSource::Payload, path.to_owned()),
+    };
+    let error = |message: String| ExpressionError { message, offset: offset..offset + path.len() };
+    if !path.contains('{') {
+        let compiled = JsonPath::compile(&path, Dialect::Jayway).map_err(|e| error(e.message))?;
+        return Ok((source, JsonTemplate::Static(compiled)));
+    }
+    let mut pieces = Vec::new();
+    let mut rest = path.as_str();
+    while let Some(open) = rest.find('{') {
+        let Some(close) = rest[open..].find('}') else {
+            return Err(error("a `{` in this JSONPath has no `}`".to_owned()));
+        };
+        pieces.push(Piece::Text(rest[..open].to_owned()));
+        let inner = Expression::compile(&rest[open + 1..open + close], scope, span)?;
+        pieces.push(Piece::Expression(Box::new(inner)));
+        rest = &rest[open + close + 1..];
+    }
+    pieces.push(Piece::Text(rest.to_owned()));
+    Ok((source, JsonTemplate::Dynamic(pieces)))
+}
+
+/// An XPath result as a property value. One element stays XML; several nodes are a list; other results are atomic.
+fn to_message_value(value: xpath::Value, cx: &xpath::Context<'_>, node_test: bool) -> Option<Value> {
+    match value {
+        xpath::Value::Empty => None,
+        xpath::Value::Boolean(truth) => Some(Value::Boolean(truth)),
+        xpath::Value::Number(number) => Some(Value::Double(number)),
+        xpath::Value::String(text) => Some(Value::String(text)),
+        xpath::Value::NodeSet(nodes) => {
+            let Some(first) = nodes.first() else { return Some(Value::from("")) };
+            let document = |node: xpath::Node| {
+                if node.doc == xpath::DocId::default() { Some(cx.doc) } else { cx.host.document(node.doc) }
+            };
+            let first_document = document(first)?;
+            if first.is_namespace() {
+                let value = xpath::Value::NodeSet(nodes);
+                return Some(Value::from(value.to_string_in(cx).ok()?.into_owned()));
+            }
+            if nodes.len() == 1 {
+                return Some(match first_document.kind(first.id) {
+                    NodeKind::Element | NodeKind::Document => {
+                        Value::Xml(Arc::new(XmlValue::copy_of(first_document, &[first.id])))
+                    }
+                    NodeKind::Text if node_test => {
+                        let parent = first_document.parent(first.id).unwrap_or(first.id);
+                        let mut out = Vec::new();
+                        xml::write(first_document, parent, &xml::WriteOptions::default(), &mut out);
+                        Value::from(String::from_utf8_lossy(&out).into_owned())
+                    }
+                    _ => Value::from(first_document.text(first.id)),
+                });
+            }
+            let ids: Vec<_> = nodes
+                .iter()
+                .filter(|node| node.doc == first.doc && !node.is_namespace())
+                .map(|node| node.id)
+                .collect();
+            if ids.iter().all(|&id| matches!(first_document.kind(id), NodeKind::Text | NodeKind::Attribute)) {
+                let text: String = ids.iter().map(|&id| synapse_string(first_document, id, false)).collect();
+                return Some(Value::from(text));
+            }
+            Some(Value::Xml(Arc::new(XmlValue::copy_of(first_document, &ids))))
+        }
+        // Sequences of atomic values come with XPath 2.0.
+        other => Some(Value::from(other.to_string_in(cx).ok()?.into_owned())),
+    }
+}
+
+/// An attribute that is a literal, or an expression in braces.
+#[derive(Debug)]
+pub enum KeyValue {
+    /// As written.
+    Literal(Arc<str>),
+    /// Evaluated for each message.
+    Dynamic(Expression),
+}
+
+impl KeyValue {
+    /// The value for this message; `None` where the expression gives null.
+    ///
+    /// # Errors
+    /// The expression fails.
+    pub fn resolve(&self, context: &mut Context) -> Result<Option<Arc<str>>, Fault> {
+        match self {
+            KeyValue::Literal(text) => Ok(Some(Arc::clone(text))),
+            KeyValue::Dynamic(expression) => Ok(expression.string(context)?.map(Arc::from)),
+        }
+    }
+
+    /// What it reads.
+    pub fn need(&self) -> Need {
+        match self {
+            KeyValue::Literal(_) => Need::Nothing,
+            KeyValue::Dynamic(expression) => expression.need(),
+        }
+    }
+
+    /// The literal, if it is one.
+    pub fn literal(&self) -> Option<&str> {
+        match self {
+            KeyValue::Literal(text) => Some(text),
+            KeyValue::Dynamic(_) => None,
+        }
+    }
+}

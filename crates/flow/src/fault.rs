@@ -1,0 +1,138 @@
+//! Faults: what goes wrong in a flow, as the fault sequence and the log see it.
+
+use diagnostics::Span;
+use message::PayloadError;
+use std::fmt;
+
+/// The error codes of Synapse and WSO2 (`ERROR_CODE`).
+pub mod code {
+    /// An unclassified mediation error.
+    pub const GENERAL: i32 = 0;
+    /// The sender could not send.
+    pub const SND_IO_ERROR_SENDING: i32 = 101500;
+    /// The sender could not receive.
+    pub const SND_IO_ERROR_RECEIVING: i32 = 101501;
+    /// Connection refused, unknown host.
+    pub const CONNECTION_FAILED: i32 = 101503;
+    /// Timed out waiting for the response.
+    pub const CONNECTION_TIMEOUT: i32 = 101504;
+    /// The peer closed the connection.
+    pub const CONNECTION_CLOSED: i32 = 101505;
+    /// HTTP protocol violation.
+    pub const PROTOCOL_VIOLATION: i32 = 101506;
+    /// The connection could not be made in time; WSO2 also uses it for a peer that closes without answering.
+    pub const CONNECT_TIMEOUT: i32 = 101508;
+    /// Load balance or failover group: no member is ready.
+    pub const LB_NONE_READY: i32 = 303000;
+    /// The endpoint is suspended or off.
+    pub const ENDPOINT_NOT_READY: i32 = 303001;
+    /// An endpoint key names nothing.
+    pub const INDIRECT_NOT_READY: i32 = 305100;
+    /// `callout` failed.
+    pub const CALLOUT_FAILED: i32 = 401000;
+    /// The blocking sender failed.
+    pub const BLOCKING_SENDER_FAILED: i32 = 401002;
+    /// A SOAP fault that is forced to be an error.
+    pub const SOAP_FAULT: i32 = 500000;
+    /// A mandatory template parameter is missing.
+    pub const TEMPLATE_PARAMETER: i32 = 500101;
+    /// The payload could not be parsed.
+    pub const PAYLOAD: i32 = 601000;
+}
+
+/// `ERROR_CODE`: a number from the engine, any word from `throwError`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// See [`code`].
+    Number(i32),
+    /// `<throwError type="…">`.
+    Word(String),
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Code::Number(number) => write!(out, "{number}"),
+            Code::Word(word) => out.write_str(word),
+        }
+    }
+}
+
+/// An error on its way to the fault stack.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    /// `ERROR_CODE`.
+    pub code: Code,
+    /// `ERROR_MESSAGE`: one line.
+    pub message: String,
+    /// `ERROR_DETAIL`: the chain of causes, one a line.
+    pub detail: String,
+    /// The mediator, endpoint or expression where it happened. The engine fills it in where it is missing.
+    pub place: Option<Span>,
+    /// The peer, where one was involved.
+    pub peer: Option<String>,
+    /// `SENDING_FAULT`: sending to an endpoint failed.
+    pub sending: bool,
+    /// The status the client gets if no fault sequence answers (500 where nothing better is known).
+    pub status: u16,
+    /// The error properties were set by an inner handler already and stay as they are.
+    pub keep_properties: bool,
+}
+
+impl Fault {
+    /// A fault with code 0.
+    pub fn new(message: impl Into<String>) -> Fault {
+        Fault::with_code(code::GENERAL, message)
+    }
+
+    /// A fault with a code.
+    pub fn with_code(code: i32, message: impl Into<String>) -> Fault {
+        Fault {
+            code: Code::Number(code),
+            message: message.into(),
+            detail: String::new(),
+            place: None,
+            peer: None,
+            sending: false,
+            status: 500,
+            keep_properties: false,
+        }
+    }
+
+    /// Adds where it happened, unless that is known already.
+    pub fn at(mut self, place: Span) -> Fault {
+        self.place.get_or_insert(place);
+        self
+    }
+
+    /// Adds the cause chain.
+    pub fn because(mut self, detail: impl Into<String>) -> Fault {
+        self.detail = detail.into();
+        self
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} (ERROR_CODE {})", self.message, self.code)?;
+        if !self.detail.is_empty() && self.detail != self.message {
+            write!(out, ": {}", self.detail)?;
+        }
+        Ok(())
+    }
+}
+
+impl From<PayloadError> for Fault {
+    fn from(error: PayloadError) -> Fault {
+        let status = match &error {
+            PayloadError::TooLarge { .. } => 413,
+            PayloadError::Receiving(_) => 400,
+            _ => 500,
+        };
+        let number = match &error {
+            PayloadError::Malformed { .. } => code::PAYLOAD,
+            _ => code::GENERAL,
+        };
+        Fault { status, ..Fault::with_code(number, error.to_string()) }
+    }
+}

@@ -1,0 +1,495 @@
+//! The variables and functions that Synapse adds to XPath, and the property scopes behind them.
+
+use crate::context::Context;
+use crate::mediator::Parameter;
+use base64::Engine;
+use message::{Envelope, SoapVersion, Value, XmlValue};
+use std::cell::RefCell;
+use std::sync::Arc;
+use xml::Document;
+use xpath::{DocId, Function, FunctionInfo, FunctionLibrary, Host, Node, NodeSet, Type, VariableInfo};
+
+/// The scopes of properties, by the names that `scope="…"` and `get-property` use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// `default` or `synapse`.
+    Default,
+    /// `axis2`.
+    Axis2,
+    /// `axis2-client`.
+    Axis2Client,
+    /// `transport`: headers.
+    Transport,
+    /// `operation`.
+    Operation,
+    /// `registry`.
+    Registry,
+    /// `system`.
+    System,
+    /// `trace`: recorded nowhere.
+    Trace,
+    /// `analytics`.
+    Analytics,
+    /// `func`: template parameters.
+    Function,
+    /// `env`: environment variables.
+    Environment,
+    /// `file`: `conf/file.properties`.
+    File,
+    /// Variables; only as `$var:`.
+    Variable,
+}
+
+/// `scope="…"` of the property mediator.
+pub const PROPERTY_SCOPES: &[&str] = &[
+    "default",
+    "axis2",
+    "axis2-client",
+    "transport",
+    "operation",
+    "registry",
+    "system",
+    "trace",
+    "analytics",
+];
+
+impl Scope {
+    /// The scope of a name; case as Synapse has it.
+    pub fn of(name: &str) -> Option<Scope> {
+        Some(match name {
+            "default" | "synapse" => Scope::Default,
+            "axis2" => Scope::Axis2,
+            "axis2-client" => Scope::Axis2Client,
+            "transport" => Scope::Transport,
+            "operation" => Scope::Operation,
+            "registry" => Scope::Registry,
+            "system" => Scope::System,
+            "trace" => Scope::Trace,
+            "analytics" => Scope::Analytics,
+            "func" => Scope::Function,
+            "env" => Scope::Environment,
+            "file" => Scope::File,
+            _ => return None,
+        })
+    }
+
+    /// A property of the scope, as set: no computed names.
+    pub fn get(self, context: &Context, name: &str) -> Option<Value> {
+        match self {
+            Scope::Default => context.properties.get(name).cloned(),
+            Scope::Axis2 => context.axis2(name),
+            Scope::Axis2Client => context.client.get(name).cloned(),
+            Scope::Transport => context.headers.get_bytes(name).map(header_text).map(Value::from),
+            Scope::Operation => context.operation(name),
+            Scope::Variable => context.variables.get(name).cloned(),
+            Scope::System => std::env::var(name).ok().map(Value::from),
+            Scope::Environment => std::env::var(name).ok().map(Value::from),
+            Scope::Registry => context.plan().registry_text(name).map(Value::from),
+            Scope::Function => match context.parameter(name).ok()?? {
+                Parameter::Value(value) => Some(value.clone()),
+                Parameter::Deferred(_) => None,
+            },
+            Scope::Analytics => context.axis2.get(&format!("ANALYTICS_METADATA.{name}")).cloned(),
+            Scope::Trace | Scope::File => None,
+        }
+    }
+}
+
+/// A header value as text: UTF-8, else each byte a character (ISO-8859-1, RFC 9110 §5.5).
+pub fn header_text(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => bytes.iter().map(|&byte| byte as char).collect(),
+    }
+}
+
+/// Splits `$ctx:name…` (as `json-eval` subjects are written) into scope and rest.
+pub(crate) fn property_prefix(path: &str) -> Option<(Scope, &str)> {
+    [
+        ("$ctx:", Scope::Default),
+        ("$trp:", Scope::Transport),
+        ("$axis2:", Scope::Axis2),
+        ("$operation:", Scope::Operation),
+        ("$var:", Scope::Variable),
+        ("$func:", Scope::Function),
+    ]
+    .into_iter()
+    .find_map(|(prefix, scope)| Some((scope, path.strip_prefix(prefix)?)))
+}
+
+/// What XPath is told when an expression is compiled.
+pub(crate) struct Library;
+
+/// Variables without a prefix, as places in the envelope.
+const PLACES: &[(&str, &str)] = &[
+    ("body", "/*[local-name()='Envelope']/*[local-name()='Body'][1]"),
+    ("header", "/*[local-name()='Envelope']/*[local-name()='Header'][1]"),
+    ("env", "/*[local-name()='Envelope']"),
+];
+
+/// `name`, argument counts, and whether it may look at the body.
+const FUNCTIONS: &[(&str, std::ops::RangeInclusive<usize>)] = &[
+    ("get-property", 1..=4),
+    ("base64Encode", 1..=2),
+    ("base64Decode", 1..=2),
+    ("url-encode", 1..=2),
+    ("lower-case", 1..=1),
+    ("upper-case", 1..=1),
+    ("ends-with", 2..=2),
+    ("hmac-generate", 2..=3),
+];
+
+impl FunctionLibrary for Library {
+    fn function(&self, prefix: &str, _uri: Option<&str>, local: &str, arity: usize) -> Function {
+        if prefix == "fn" {
+            return Function::Core;
+        }
+        match FUNCTIONS.iter().position(|(name, _)| *name == local) {
+            None => Function::Unknown,
+            Some(slot) => {
+                let arities = &FUNCTIONS[slot].1;
+                if !arities.contains(&arity) {
+                    return Function::WrongArity(format!(
+                        "{} to {} arguments",
+                        arities.start(),
+                        arities.end()
+                    ));
+                }
+                let returns = if local == "get-property" { Type::Any } else { Type::String };
+                Function::Extension(FunctionInfo { slot: slot as u32, returns, reads_document: false })
+            }
+        }
+    }
+
+    fn variable(&self, prefix: &str, _uri: Option<&str>, local: &str) -> Option<VariableInfo> {
+        if prefix.is_empty() {
+            let (_, path) = PLACES.iter().find(|(name, _)| *name == local)?;
+            return Some(VariableInfo {
+                returns: Type::NodeSet,
+                reads_document: true,
+                same_as: Some((*path).to_owned()),
+                ..VariableInfo::default()
+            });
+        }
+        Some(VariableInfo::default())
+    }
+}
+
+/// Answers XPath's questions from a message.
+pub(crate) struct SynapseHost<'a> {
+    context: &'a Context,
+    /// Documents of XML properties that a running expression has seen; a node's [`DocId`] is its place here, from 1.
+    documents: Vec<Arc<XmlValue>>,
+    /// Values of deferred template parameters on their way in, against endless recursion.
+    depth: RefCell<u32>,
+}
+
+impl<'a> SynapseHost<'a> {
+    pub(crate) fn new(context: &'a Context) -> SynapseHost<'a> {
+        let mut documents = Vec::new();
+        let mut collect = |value: &Value| {
+            if let Value::Xml(xml) = value {
+                documents.push(Arc::clone(xml));
+            }
+        };
+        context.properties.iter().for_each(|(_, value)| collect(value));
+        context.axis2.iter().for_each(|(_, value)| collect(value));
+        context.variables.iter().for_each(|(_, value)| collect(value));
+        if let Some(scope) = &context.operation {
+            let scope = scope.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            scope.iter().for_each(|(_, value)| collect(value));
+        }
+        if let Some(frame) = context.functions.last() {
+            for (_, parameter) in frame.iter() {
+                if let Parameter::Value(value) = parameter {
+                    collect(value);
+                }
+            }
+        }
+        SynapseHost { context, documents, depth: RefCell::new(0) }
+    }
+
+    pub(crate) fn envelope(&self) -> Option<&'a Envelope> {
+        self.context.payload.built_envelope()
+    }
+
+    fn to_xpath(&self, value: Option<Value>) -> xpath::Value {
+        match value {
+            None => xpath::Value::Empty,
+            Some(Value::String(text)) => xpath::Value::String(text),
+            Some(Value::Boolean(truth)) => xpath::Value::Boolean(truth),
+            Some(Value::Integer(number)) => xpath::Value::Number(number as f64),
+            Some(Value::Double(number)) => xpath::Value::Number(number),
+            Some(json @ Value::Json(_)) => xpath::Value::from(json.to_string()),
+            Some(Value::Xml(xml)) => match self.documents.iter().position(|known| Arc::ptr_eq(known, &xml)) {
+                Some(place) => {
+                    let document = DocId(place as u32 + 1);
+                    let nodes: Vec<_> = xml.nodes.iter().map(|&id| Node::in_document(document, id)).collect();
+                    xpath::Value::NodeSet(NodeSet::from_ordered(&nodes))
+                }
+                None => xpath::Value::from(Value::Xml(xml).to_string()),
+            },
+        }
+    }
+
+    fn parameter(&self, name: &str) -> Result<Option<xpath::Value>, String> {
+        match self.context.parameter(name).map_err(|fault| fault.message)? {
+            None => Ok(Some(xpath::Value::Empty)),
+            Some(Parameter::Value(value)) => Ok(Some(self.to_xpath(Some(value.clone())))),
+            Some(Parameter::Deferred(expression)) => {
+                let Some(xpath) = expression.xpath() else {
+                    return Err(format!("`{}` cannot be evaluated inside of an XPath", expression.source()));
+                };
+                *self.depth.borrow_mut() += 1;
+                if *self.depth.borrow() > 8 {
+                    return Err(format!("the parameter {name} refers to itself"));
+                }
+                let result = match self.envelope() {
+                    Some(envelope) => {
+                        let node = Node::new(envelope.root);
+                        xpath.evaluate(&xpath::Context::at(&envelope.document, node).with_host(self))
+                    }
+                    None => xpath.evaluate(&xpath::Context::without_document(self)),
+                };
+                *self.depth.borrow_mut() -= 1;
+                result.map(Some).map_err(|error| error.message)
+            }
+        }
+    }
+
+    fn get_property(&self, args: &[xpath::Value], cx: &xpath::Context<'_>) -> Result<xpath::Value, String> {
+        let texts: Vec<String> = args.iter().map(|arg| text_of(arg, cx)).collect();
+        let (scope, name, format) = match texts.as_slice() {
+            [name] => (Scope::Default, name, None),
+            [first, second, rest @ ..] => match Scope::of(first) {
+                Some(scope) => (scope, second, rest.first()),
+                None if texts.len() == 2 && is_computed_date(first) => (Scope::Default, first, Some(second)),
+                // An unknown scope has no properties.
+                None => return Ok(xpath::Value::from("")),
+            },
+            [] => return Ok(xpath::Value::Empty),
+        };
+        match name.as_str() {
+            "SYSTEM_TIME" => return Ok(xpath::Value::from(crate::clock::milliseconds().to_string())),
+            "SYSTEM_DATE" => {
+                let pattern = format.map_or("EEE MMM dd HH:mm:ss zzz yyyy", String::as_str);
+                return Ok(xpath::Value::from(crate::clock::format_now(pattern)));
+            }
+            _ => {}
+        }
+        if scope == Scope::Function {
+            return Ok(self.parameter(name)?.unwrap_or(xpath::Value::Empty));
+        }
+        if scope == Scope::Default
+            && let Some(special) = self.special(name)
+        {
+            return Ok(xpath::Value::from(special));
+        }
+        let found = scope.get(self.context, name);
+        if found.is_none() {
+            if scope == Scope::Default
+                && let Some(entry) = self.context.plan().entry_value(name)
+            {
+                return Ok(self.to_xpath(Some(entry)));
+            }
+            if matches!(scope, Scope::Registry | Scope::System | Scope::Environment | Scope::File) {
+                return Ok(xpath::Value::from(""));
+            }
+        }
+        Ok(self.to_xpath(found))
+    }
+
+    /// The names that mean something of their own in default scope.
+    fn special(&self, name: &str) -> Option<String> {
+        let context = self.context;
+        let of = |value: &Option<String>| Some(value.clone().unwrap_or_default());
+        match name {
+            "To" => Some(context.to().unwrap_or_default()),
+            "From" => of(&context.addressing.from),
+            "Action" | "WSAction" => of(&context.addressing.action),
+            "FaultTo" => of(&context.addressing.fault_to),
+            "ReplyTo" => of(&context.addressing.reply_to),
+            "RelatesTo" => of(&context.addressing.relates_to),
+            "MessageID" => Some(context.message_id()),
+            "FAULT" => {
+                let fault = context.status.is_some_and(|status| status >= 400)
+                    || self.envelope().is_some_and(|envelope| envelope.fault().is_some());
+                Some(if fault { "TRUE".into() } else { String::new() })
+            }
+            "MESSAGE_FORMAT" => Some(self.message_format().to_owned()),
+            "OperationName" | "OperationNamespace" => Some(String::new()),
+            _ => None,
+        }
+    }
+
+    fn message_format(&self) -> &'static str {
+        use message::{Kind, Method};
+        let context = self.context;
+        let soap = |version| if version == SoapVersion::V11 { "soap11" } else { "soap12" };
+        match context.payload.reading().kind {
+            Kind::Soap11 if !context.payload.reading().rest => soap(SoapVersion::V11),
+            Kind::Soap12 => soap(SoapVersion::V12),
+            _ if context.inbound.method == Method::Get && context.payload.is_empty() => "get",
+            _ => "pox",
+        }
+    }
+}
+
+/// The string of an argument.
+fn text_of(value: &xpath::Value, cx: &xpath::Context<'_>) -> String {
+    value.to_string_in(cx).map(std::borrow::Cow::into_owned).unwrap_or_default()
+}
+
+fn is_computed_date(name: &str) -> bool {
+    matches!(name, "SYSTEM_DATE" | "SYSTEM_TIME")
+}
+
+impl Host for SynapseHost<'_> {
+    fn variable(
+        &self,
+        prefix: &str,
+        _uri: Option<&str>,
+        local: &str,
+    ) -> Result<Option<xpath::Value>, String> {
+        let scope = match prefix {
+            "" => {
+                let Some(envelope) = self.envelope() else { return Ok(Some(xpath::Value::Empty)) };
+                let node = match local {
+                    "body" => Some(envelope.body),
+                    "header" => envelope.header,
+                    "env" => Some(envelope.root),
+                    _ => return Ok(None),
+                };
+                return Ok(Some(node.map_or(xpath::Value::Empty, |id| xpath::Value::from(Node::new(id)))));
+            }
+            "ctx" => Scope::Default,
+            "axis2" => Scope::Axis2,
+            "trp" => Scope::Transport,
+            "operation" => Scope::Operation,
+            "var" => Scope::Variable,
+            "func" => return self.parameter(local),
+            "sys" => {
+                let value = Scope::System.get(self.context, local);
+                return Ok(Some(self.to_xpath(Some(value.unwrap_or_else(|| Value::from(""))))));
+            }
+            "url" => {
+                let query =
+                    self.context.addressing.to.as_deref().and_then(|to| to.split_once('?')).map(|(_, q)| q);
+                let query = query.or(self.context.inbound.query()).unwrap_or("");
+                let found = message::form::pairs(query)
+                    .into_iter()
+                    .find(|(name, _)| name.eq_ignore_ascii_case(local))
+                    .map(|(_, value)| value);
+                return Ok(Some(xpath::Value::from(found.unwrap_or_default())));
+            }
+            other => {
+                // `$P:k`: entry `k` of the map that the property `P` holds.
+                let Some(Value::Json(map)) = self.context.properties.get(other) else { return Ok(None) };
+                return Ok(Some(match map.get(local) {
+                    Some(serde_json::Value::String(text)) => xpath::Value::from(text.as_str()),
+                    Some(value) => xpath::Value::from(value.to_string()),
+                    None => xpath::Value::Empty,
+                }));
+            }
+        };
+        Ok(Some(self.to_xpath(scope.get(self.context, local))))
+    }
+
+    fn call(
+        &self,
+        _prefix: &str,
+        _uri: Option<&str>,
+        local: &str,
+        args: &[xpath::Value],
+        cx: &xpath::Context<'_>,
+    ) -> Result<Option<xpath::Value>, String> {
+        let text = |at: usize| args.get(at).map(|arg| text_of(arg, cx)).unwrap_or_default();
+        let engine = base64::engine::general_purpose::STANDARD;
+        Ok(Some(match local {
+            "get-property" => self.get_property(args, cx)?,
+            "base64Encode" => xpath::Value::from(engine.encode(encode(&text(0), args.len() > 1, &text(1)))),
+            "base64Decode" => {
+                let compact: String = text(0).split_whitespace().collect();
+                let bytes = engine.decode(compact).map_err(|error| format!("base64Decode: {error}"))?;
+                xpath::Value::from(decode(&bytes, args.len() > 1, &text(1)))
+            }
+            "url-encode" => xpath::Value::from(url_encode(&text(0))),
+            "lower-case" => xpath::Value::from(text(0).to_lowercase()),
+            "upper-case" => xpath::Value::from(text(0).to_uppercase()),
+            "ends-with" => xpath::Value::Boolean(text(0).ends_with(&text(1))),
+            "hmac-generate" => xpath::Value::from(hmac(&text(0), &text(1), &text(2))?),
+            _ => return Ok(None),
+        }))
+    }
+
+    fn document(&self, id: DocId) -> Option<&Document> {
+        self.documents.get((id.0 as usize).checked_sub(1)?).map(|xml| &*xml.document)
+    }
+}
+
+fn encode(text: &str, has_charset: bool, charset: &str) -> Vec<u8> {
+    match encoding_rs::Encoding::for_label(charset.as_bytes()).filter(|_| has_charset) {
+        Some(encoding) => encoding.encode(text).0.into_owned(),
+        None => text.as_bytes().to_vec(),
+    }
+}
+
+fn decode(bytes: &[u8], has_charset: bool, charset: &str) -> String {
+    let encoding = encoding_rs::Encoding::for_label(charset.as_bytes()).filter(|_| has_charset);
+    encoding.unwrap_or(encoding_rs::UTF_8).decode(bytes).0.into_owned()
+}
+
+/// Percent-encodes for a path with a query: what structures a URL stays.
+fn url_encode(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_ascii_alphanumeric() || "-_.~/?&=:;@+$,!*'()".contains(character) {
+            out.push(character);
+        } else {
+            let mut bytes = [0; 4];
+            for byte in character.encode_utf8(&mut bytes).bytes() {
+                out.push_str(&format!("%{byte:02X}"));
+            }
+        }
+    }
+    out
+}
+
+/// Lower-case hexadecimal HMAC; the algorithm by its Java name.
+fn hmac(payload: &str, secret: &str, algorithm: &str) -> Result<String, String> {
+    use aws_lc_rs::hmac;
+    let algorithm = match algorithm {
+        "" | "HmacSHA1" => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
+        "HmacSHA256" => hmac::HMAC_SHA256,
+        "HmacSHA384" => hmac::HMAC_SHA384,
+        "HmacSHA512" => hmac::HMAC_SHA512,
+        other => return Err(format!("hmac-generate: unknown algorithm {other}")),
+    };
+    let key = hmac::Key::new(algorithm, secret.as_bytes());
+    Ok(hmac::sign(&key, payload.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn url_encode_leaves_the_structure_of_a_url() {
+        assert_eq!(url_encode("/a b?x=é&y=1%"), "/a%20b?x=%C3%A9&y=1%25");
+    }
+
+    #[test]
+    fn hmacs_are_those_of_rfc_2202_and_4231() {
+        assert_eq!(
+            hmac("what do ya want for nothing?", "Jefe", "").unwrap(),
+            "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79"
+        );
+        assert!(hmac("x", "y", "HmacSHA256").unwrap().len() == 64 && hmac("x", "y", "MD4").is_err());
+    }
+
+    #[test]
+    fn header_bytes_that_are_not_utf8_are_latin_1() {
+        assert_eq!(header_text(b"caf\xe9"), "café");
+        assert_eq!(header_text("é".as_bytes()), "é");
+    }
+}

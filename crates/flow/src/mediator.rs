@@ -1,0 +1,239 @@
+//! What a mediator is: its definition, what it needs of the message, and what it tells the engine.
+
+use crate::compile::Compiler;
+use crate::context::Context;
+use crate::endpoint::Destination;
+use crate::fault::Fault;
+use config::Element;
+use std::future::Future;
+use std::pin::Pin;
+
+/// How much of the message a step reads. Ordered from cheap to dear; a flow costs what its dearest step costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// Nothing of the message.
+    Nothing,
+    /// Properties and transport headers.
+    Headers,
+    /// The beginning of the body, as far as an expression needs it to decide.
+    Prefix,
+    /// The whole body.
+    Whole,
+    /// The body is replaced; what was there is received and not read.
+    Replaces,
+}
+
+impl Need {
+    /// Whether the engine has to receive the whole body before the step runs.
+    pub fn is_whole(self) -> bool {
+        matches!(self, Need::Whole | Need::Replaces)
+    }
+}
+
+/// A list of steps of the plan, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ListId(pub(crate) u32);
+
+/// What a mediator asks the engine to do next.
+#[derive(Debug)]
+pub enum Flow {
+    /// Go on with the next mediator.
+    Next,
+    /// End here without an answer (`drop`): all enclosing lists end too.
+    Stop,
+    /// Run a list, then go on after this mediator.
+    Enter(ListId),
+    /// Run a list with an entry of its own: an `onError` handler, a template frame.
+    EnterWith(ListId, Entry),
+    /// Hand the message to an endpoint; its answer goes to the receiving sequence or the out sequence.
+    Send(Destination),
+    /// Hand the message to an endpoint and go on here with its answer.
+    Call(Destination),
+    /// Answer the client with the message.
+    Respond,
+    /// Make the request the response and run the out sequence on it.
+    Loopback,
+    /// Run copies of the message, and this message only if `continue_parent`.
+    Split(Split),
+}
+
+/// How a list is entered.
+#[derive(Debug, Default)]
+pub struct Entry {
+    /// A fault handler for as long as the list runs.
+    pub on_error: Option<ListId>,
+    /// Template parameters (`$func:`), popped when the list ends.
+    pub parameters: Option<Parameters>,
+}
+
+/// The parameters of one template call.
+pub type Parameters = Vec<(std::sync::Arc<str>, Parameter)>;
+
+/// One template parameter.
+#[derive(Clone, Debug)]
+pub enum Parameter {
+    /// Evaluated by the caller.
+    Value(message::Value),
+    /// `{{…}}`: evaluated each time the template reads it.
+    Deferred(std::sync::Arc<crate::expression::Expression>),
+}
+
+/// Copies of a message (`clone`, `iterate`, recipient lists).
+pub struct Split {
+    /// Each with the way it goes.
+    pub branches: Vec<Branch>,
+    /// Whether the original goes on after the mediator.
+    pub continue_parent: bool,
+    /// One after the other instead of all at once.
+    pub sequential: bool,
+}
+
+impl std::fmt::Debug for Split {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Split({} branches)", self.branches.len())
+    }
+}
+
+/// One copy of a message.
+pub struct Branch {
+    /// The copy, made by [`Context::branch`].
+    pub context: Context,
+    /// Where it goes.
+    pub target: BranchTarget,
+}
+
+/// Where a branch goes.
+#[derive(Debug)]
+pub enum BranchTarget {
+    /// Through a list.
+    List(ListId),
+    /// To an endpoint; the answer goes to the out sequence.
+    Endpoint(Destination),
+    /// Nowhere.
+    Nothing,
+}
+
+/// The future of a mediator that waits.
+pub type Waiting<'a> = Pin<Box<dyn Future<Output = Result<Flow, Fault>> + Send + 'a>>;
+
+/// What running a mediator gives: most are done at once, some wait.
+pub enum Step<'a> {
+    /// Done.
+    Done(Result<Flow, Fault>),
+    /// Waits for something other than an endpoint.
+    Wait(Waiting<'a>),
+}
+
+/// A compiled mediator: immutable, shared by all messages.
+///
+/// Implement [`Mediator::mediate`]; a mediator that has to wait for something itself implements
+/// [`Mediator::run`] instead. Steps that say [`Need::Whole`] find the body received; reading it (parsing) happens
+/// when they ask the context for the view they want.
+pub trait Mediator: Send + Sync {
+    /// What of the message [`Mediator::mediate`] reads itself (not what the lists inside it read).
+    fn need(&self) -> Need;
+
+    /// Why, in words, for `busbar explain`: the expression or the option that decides.
+    fn reason(&self) -> String {
+        String::new()
+    }
+
+    /// The lists inside, with a label each (`then`, `case a|b`, …), for `busbar explain` and pictures.
+    fn lists(&self) -> Vec<(String, ListId)> {
+        Vec::new()
+    }
+
+    /// Does the work.
+    ///
+    /// # Errors
+    /// Whatever goes wrong becomes a fault; the engine adds the place of the mediator.
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        let _ = context;
+        Err(Fault::new("this mediator implements run()"))
+    }
+
+    /// Does the work, waiting where it must.
+    fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
+        Step::Done(self.mediate(context))
+    }
+}
+
+/// What compiling a mediator gives; `None` after an error, which the compiler has recorded.
+pub type Compiled = Option<Box<dyn Mediator>>;
+
+/// The definition of a mediator: from it come parser, lint, reference page and completion.
+#[derive(Debug)]
+pub struct Definition {
+    /// The element name.
+    pub name: &'static str,
+    /// One sentence: what it does.
+    pub summary: &'static str,
+    /// The attributes besides the common ones (`description`, `trace`, `statistics`, `traceFilter`).
+    pub attributes: &'static [Attribute],
+    /// What may stand inside.
+    pub children: Children,
+    /// Makes the mediator.
+    pub compile: fn(&Element, &mut Compiler<'_>) -> Compiled,
+}
+
+/// One attribute of a mediator.
+#[derive(Debug)]
+pub struct Attribute {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it must be there.
+    pub required: bool,
+    /// The values it may have.
+    pub values: Values,
+    /// The default, as written; empty: none.
+    pub default: &'static str,
+    /// One sentence: what it means.
+    pub meaning: &'static str,
+}
+
+/// The values an attribute may have.
+#[derive(Debug, Clone, Copy)]
+pub enum Values {
+    /// Any text.
+    Text,
+    /// `true` or `false`.
+    Boolean,
+    /// A whole number.
+    Integer,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// An XPath, `json-eval(…)` or `${…}`.
+    Expression,
+    /// A key, or an expression in braces that gives one.
+    Key,
+    /// A regular expression of Java's dialect.
+    Regex,
+}
+
+/// What may stand inside a mediator's element.
+#[derive(Debug, Clone, Copy)]
+pub enum Children {
+    /// Nothing.
+    None,
+    /// Mediators.
+    Mediators,
+    /// These elements; `"*"` stands for any element (inline XML) and `"#mediators"` for mediators beside the named ones.
+    Elements(&'static [&'static str]),
+}
+
+/// All mediators that can be compiled, and the names of those that exist in the language but not here yet.
+pub struct Registry {
+    /// The definitions.
+    pub definitions: Vec<&'static Definition>,
+    /// Known element names that cannot be executed, with what to do about it.
+    pub unsupported: Vec<(&'static str, &'static str)>,
+    /// Makes endpoints from configuration; given by the endpoints room.
+    pub endpoints: crate::endpoint::EndpointFactory,
+}
+
+impl Registry {
+    /// The definition of an element name.
+    pub fn definition(&self, name: &str) -> Option<&'static Definition> {
+        self.definitions.iter().copied().find(|definition| definition.name == name)
+    }
+}

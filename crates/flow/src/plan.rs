@@ -1,0 +1,203 @@
+//! The plan: a configuration compiled, validated and immutable. A reload builds a new one beside it.
+
+use crate::context::Owner;
+use crate::dispatch::{Api, Proxy};
+use crate::endpoint::Endpoint;
+use crate::mediator::{ListId, Mediator, Need};
+use diagnostics::{SourceMap, Span};
+use message::{Value, XmlValue};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// See the module.
+pub struct Plan {
+    pub(crate) lists: Vec<List>,
+    pub(crate) sequences: HashMap<String, ListId>,
+    pub(crate) templates: HashMap<String, Arc<Template>>,
+    pub(crate) endpoints: HashMap<String, Arc<dyn Endpoint>>,
+    /// Sends to the message's `To`.
+    pub(crate) implicit: Arc<dyn Endpoint>,
+    pub(crate) entries: HashMap<String, Entry>,
+    pub(crate) proxies: Vec<Proxy>,
+    pub(crate) proxy_names: HashMap<String, usize>,
+    pub(crate) apis: Vec<Api>,
+    /// The rules of `apis`, in the same order.
+    pub(crate) api_rules: Vec<crate::resource::ApiRule>,
+    pub(crate) api_order: crate::resource::ApiOrder,
+    pub(crate) main: ListId,
+    pub(crate) fault: ListId,
+    /// The configuration has no `fault` sequence of its own.
+    pub(crate) fault_is_built_in: bool,
+    pub(crate) pre_mediate: Option<ListId>,
+    pub(crate) registry: Arc<dyn Fn(&str) -> Option<Vec<u8>> + Send + Sync>,
+    /// The source texts, for places in log lines.
+    pub sources: Arc<SourceMap>,
+    /// Numbers the plans of a process, from 1.
+    pub generation: u64,
+    /// Artifacts that could not be used.
+    pub faulty: Vec<config::FaultyArtifact>,
+}
+
+/// A list of mediators.
+pub struct List {
+    /// For people: `sequence main`, `proxy Stock in sequence`, `then of filter`.
+    pub label: String,
+    /// The steps.
+    pub steps: Vec<Planned>,
+    /// The handler that is in force while the list runs.
+    pub on_error: Option<ListId>,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// A mediator with its place.
+pub struct Planned {
+    /// The mediator.
+    pub mediator: Box<dyn Mediator>,
+    /// What it reads.
+    pub need: Need,
+    /// Its element name.
+    pub name: &'static str,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// A sequence template.
+pub struct Template {
+    /// Its name.
+    pub name: String,
+    /// The body.
+    pub list: ListId,
+    /// Its parameters.
+    pub parameters: Vec<TemplateParameter>,
+}
+
+/// A parameter of a template.
+pub struct TemplateParameter {
+    /// Its name.
+    pub name: Arc<str>,
+    /// `isMandatory`.
+    pub mandatory: bool,
+    /// `defaultValue`.
+    pub default: Option<Arc<str>>,
+}
+
+/// A local entry as flows see it.
+#[derive(Clone)]
+pub struct Entry {
+    /// The bytes.
+    pub bytes: Arc<[u8]>,
+    /// As a property value.
+    pub value: Value,
+}
+
+impl Entry {
+    /// An entry of bytes: XML if it parses, else text.
+    pub fn of(bytes: Vec<u8>) -> Entry {
+        let text = String::from_utf8_lossy(&bytes).trim().to_owned();
+        let value = match xml::Document::parse(bytes.clone(), &xml::ParseOptions::trusted()) {
+            Ok(document) if text.starts_with('<') => match document.document_element() {
+                Some(root) => {
+                    Value::Xml(Arc::new(XmlValue { nodes: vec![root], document: Arc::new(document) }))
+                }
+                None => Value::from(text),
+            },
+            _ => Value::from(text),
+        };
+        Entry { bytes: Arc::from(bytes), value }
+    }
+}
+
+impl Plan {
+    /// A list by number.
+    pub fn list(&self, id: ListId) -> &List {
+        &self.lists[id.0 as usize]
+    }
+
+    /// A named sequence.
+    pub fn sequence(&self, name: &str) -> Option<ListId> {
+        self.sequences.get(name).copied()
+    }
+
+    /// A sequence template.
+    pub fn template(&self, name: &str) -> Option<Arc<Template>> {
+        self.templates.get(name).cloned()
+    }
+
+    /// A named endpoint.
+    pub fn endpoint(&self, name: &str) -> Option<Arc<dyn Endpoint>> {
+        self.endpoints.get(name).cloned()
+    }
+
+    /// All named endpoints, by name.
+    pub fn endpoints(&self) -> impl Iterator<Item = (&str, &Arc<dyn Endpoint>)> {
+        self.endpoints.iter().map(|(name, endpoint)| (name.as_str(), endpoint))
+    }
+
+    /// The proxy services.
+    pub fn proxies(&self) -> &[Proxy] {
+        &self.proxies
+    }
+
+    /// The APIs.
+    pub fn apis(&self) -> &[Api] {
+        &self.apis
+    }
+
+    /// Named sequences, by name.
+    pub fn sequences(&self) -> impl Iterator<Item = (&str, ListId)> {
+        self.sequences.iter().map(|(name, &list)| (name.as_str(), list))
+    }
+
+    /// The main sequence.
+    pub fn main(&self) -> ListId {
+        self.main
+    }
+
+    /// A local entry as a property value.
+    pub fn entry_value(&self, key: &str) -> Option<Value> {
+        self.entries.get(key).map(|entry| entry.value.clone())
+    }
+
+    /// The bytes behind a key: a local entry, else a registry resource.
+    pub fn entry(&self, key: &str) -> Option<Entry> {
+        match self.entries.get(key) {
+            Some(entry) => Some(entry.clone()),
+            None => (self.registry)(key).map(Entry::of),
+        }
+    }
+
+    /// A registry resource as text.
+    pub fn registry_text(&self, key: &str) -> Option<String> {
+        (self.registry)(key).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// `file:line:column` of a place.
+    pub fn place(&self, span: Span) -> String {
+        span.place(&self.sources)
+    }
+
+    /// How many artifacts serve.
+    pub fn artifacts(&self) -> usize {
+        self.proxies.len()
+            + self.apis.len()
+            + self.sequences.len()
+            + self.templates.len()
+            + self.endpoints.len()
+            + self.entries.len()
+    }
+
+    pub(crate) fn owner_name(&self, owner: Owner) -> &str {
+        match owner {
+            Owner::Main => "main",
+            Owner::Proxy(index) => &self.proxies[index].name,
+            Owner::Resource(api, _) => &self.apis[api].name,
+        }
+    }
+}
+
+impl std::fmt::Debug for Plan {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Plan(generation {}, {} artifacts)", self.generation, self.artifacts())
+    }
+}

@@ -1,0 +1,228 @@
+//! The answer to the client: status, headers and the payload in the form that the client can read.
+
+use crate::context::{Client, Context};
+use crate::exchange::{current_form, explicit_form, set_content_type};
+use crate::fault::Fault;
+use message::{Envelope, Format, Kind, Method, Payload, SoapVersion};
+use transport::{Body, Framing, Response, ResponseHead};
+
+/// Headers of a request that make no sense in an answer.
+const REQUEST_ONLY: &[&str] = &[
+    "Host",
+    "Accept",
+    "Accept-Encoding",
+    "Accept-Language",
+    "Accept-Charset",
+    "Cookie",
+    "SOAPAction",
+    "User-Agent",
+    "Authorization",
+    "Proxy-Authorization",
+    "Expect",
+    "Referer",
+    "Origin",
+    "Range",
+    "If-Match",
+    "If-None-Match",
+    "If-Modified-Since",
+    "If-Unmodified-Since",
+    "If-Range",
+    "Max-Forwards",
+    "Content-Length",
+    "TE",
+    "Content-Encoding",
+    "Upgrade-Insecure-Requests",
+];
+
+/// Makes the response of a message that answers.
+///
+/// # Errors
+/// The payload has to be read to be given to this client, and cannot be.
+pub(crate) async fn response(context: &mut Context) -> Result<Response, Fault> {
+    let mut head = ResponseHead::new(200);
+    let body = body(context).await?;
+    head.status = status(context);
+    head.reason = match context.axis2.get("HTTP_SC_DESC") {
+        Some(reason) => header_safe(&reason.to_string()).into(),
+        None if context.axis2.get("HTTP_SC").is_none() && context.status == Some(head.status) => {
+            context.reason.clone().unwrap_or_default().into()
+        }
+        None => message::reason_phrase(head.status).into(),
+    };
+    if context.request_headers {
+        for name in REQUEST_ONLY {
+            context.headers.remove(name);
+        }
+    }
+    head.headers = std::mem::take(&mut context.headers);
+    if !context.services.settings.preserve_server {
+        head.headers.remove("Server");
+    }
+    if matches!(body, Body::Empty) && context.inbound.method != Method::Head && context.request_headers {
+        head.headers.remove("Content-Type");
+    }
+    Ok(Response { head, body, close: false, framing: Framing::Auto })
+}
+
+/// A text that can stand in a status line.
+fn header_safe(text: &str) -> String {
+    text.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' }).collect()
+}
+
+fn status(context: &mut Context) -> u16 {
+    if let Some(value) = context.axis2.get("HTTP_SC") {
+        match value
+            .as_integer()
+            .and_then(|status| u16::try_from(status).ok())
+            .filter(|s| (200..=999).contains(s))
+        {
+            Some(status) => return status,
+            None => {
+                tracing::warn!(message = %context.message_id(), "HTTP_SC `{value}` is no HTTP status and is ignored")
+            }
+        }
+    }
+    let fault = context.payload.is_changed()
+        && context.payload.built_envelope().is_some_and(|envelope| envelope.fault().is_some())
+        || context.progress.pox_fault;
+    if let Some(status) = context.status {
+        // The backend's status stays, but a fault that was made here is no success.
+        return if fault && status < 400 { fault_status(context) } else { status };
+    }
+    if fault {
+        return fault_status(context);
+    }
+    if context.progress.failed.is_some() && context.progress.sent { 500 } else { 200 }
+}
+
+fn fault_status(context: &Context) -> u16 {
+    if context.axis2_is_true("FAULTS_AS_HTTP_200") { 200 } else { 500 }
+}
+
+async fn body(context: &mut Context) -> Result<Body, Fault> {
+    if context.axis2_is_true("NO_ENTITY_BODY") {
+        return Ok(Body::Empty);
+    }
+    let limits = context.services.limits.clone();
+    let form = explicit_form(context);
+    if !context.payload.is_changed() && form.is_none() {
+        let Some(version) = other_soap_version(context) else { return Ok(context.payload.take_body()) };
+        context.payload.buffer(&limits).await?;
+        if context.payload.is_empty() {
+            return Ok(Body::Empty);
+        }
+        let bytes = context.payload.write(Format::Soap(version), &limits)?;
+        set_content_type(context, Format::Soap(version), None, None);
+        return Ok(Body::Bytes(bytes));
+    }
+    context.payload.buffer(&limits).await?;
+    // A SOAP fault made here becomes an <Exception> for a client that does not speak SOAP.
+    if context.is_rest() && context.payload.is_changed() {
+        fault_to_exception(context);
+    }
+    let (mut format, content_type) = form.unwrap_or_else(|| current_form(context));
+    match (context.inbound.client, format) {
+        (Client::Soap(version), Format::Soap(_)) => format = Format::Soap(version),
+        // A REST client that asked with text/xml, or without any type, gets the bare payload.
+        (Client::Rest, Format::Soap(_)) if context.payload.is_changed() && !is_envelope_wanted(context) => {
+            format = Format::Xml;
+        }
+        _ => {}
+    }
+    if context.payload.is_empty() {
+        return Ok(Body::Empty);
+    }
+    let bytes = context.payload.write(format, &limits)?;
+    let label =
+        content_type.as_deref().filter(|own| !(format == Format::Xml && Kind::of(own) == Kind::Soap12));
+    set_content_type(context, format, label, None);
+    Ok(if bytes.is_empty() { Body::Empty } else { Body::Bytes(bytes) })
+}
+
+/// Whether a REST client gets an envelope after all: `messageType` says SOAP 1.2 explicitly.
+fn is_envelope_wanted(context: &Context) -> bool {
+    context
+        .axis2
+        .get("messageType")
+        .is_some_and(|value| Kind::of(message::MediaType::parse(&value.to_string()).essence) == Kind::Soap12)
+}
+
+/// The client's SOAP version, if the payload is SOAP of the other one.
+fn other_soap_version(context: &Context) -> Option<SoapVersion> {
+    let Client::Soap(version) = context.inbound.client else { return None };
+    let reading = context.payload.reading();
+    let own = match reading.kind {
+        Kind::Soap11 if !reading.rest => SoapVersion::V11,
+        Kind::Soap12 => SoapVersion::V12,
+        _ => return None,
+    };
+    (own != version && !context.payload.is_empty()).then_some(version)
+}
+
+fn fault_to_exception(context: &mut Context) {
+    let limits = context.services.limits.clone();
+    let Ok(envelope) = context.payload.envelope(&limits) else { return };
+    let Some(fault) = envelope.fault() else { return };
+    let (reason, detail) = envelope.fault_texts(fault);
+    let text = if detail.is_empty() { reason } else { detail };
+    context.progress.pox_fault = true;
+    let Ok(envelope) = context.payload.envelope_mut(&limits) else { return };
+    envelope.clear_body();
+    let body = envelope.body;
+    let exception = envelope.document.append_element(body, "", "", "Exception");
+    envelope.document.append_text(exception, &text);
+}
+
+/// The answer for a client whose flow ended without one.
+///
+/// A flow that failed before anything was sent and whose own fault sequence ran to its end answers 202, as WSO2
+/// does; every other failure is a 5xx with the message id, never silence.
+pub(crate) fn unanswered(context: &mut Context, failure: Option<u16>) -> Response {
+    let failed = failure.or(context.progress.failed);
+    let status = match failed {
+        Some(status) if context.progress.sent || !context.progress.handled || status != 500 => status,
+        _ => 202,
+    };
+    if status < 400 {
+        return Response::empty(status);
+    }
+    let text = format!(
+        "The message could not be processed ({}); the log tells more under message id {}.",
+        message::reason_phrase(status),
+        context.message_id()
+    );
+    match context.inbound.client {
+        Client::Soap(version) => {
+            let mut envelope = Envelope::empty(version);
+            let code = if version == SoapVersion::V11 { "Server" } else { "Receiver" };
+            envelope
+                .append_fault(&message::envelope::Fault { code, reason: &text, role: "", node: "" }, None);
+            let mut payload = Payload::of_envelope(envelope);
+            let bytes = payload.write(Format::Soap(version), &context.services.limits).unwrap_or_default();
+            Response::new(status, Body::Bytes(bytes))
+                .with("Content-Type", format!("{}; charset=UTF-8", version.media_type()))
+        }
+        Client::Rest => {
+            let is_json = context
+                .inbound
+                .content_type
+                .as_deref()
+                .is_some_and(|own| message::MediaType::parse(own).kind() == Kind::Json);
+            if is_json {
+                let mut json = String::from("{\"error\":");
+                message::json::write_string(&text, &mut json);
+                json.push('}');
+                Response::new(status, Body::Bytes(json.into()))
+                    .with("Content-Type", "application/json; charset=UTF-8")
+            } else {
+                Response::new(status, Body::Bytes(format!("{text}\n").into()))
+                    .with("Content-Type", "text/plain; charset=UTF-8")
+            }
+        }
+    }
+}
+
+/// A value as a header or body text, for the dispatcher's own answers.
+pub(crate) fn text(status: u16, text: impl Into<String>) -> Response {
+    Response::new(status, Body::Bytes(text.into().into())).with("Content-Type", "text/plain; charset=UTF-8")
+}

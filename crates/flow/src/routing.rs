@@ -1,0 +1,179 @@
+//! From a request that is for no proxy service to the API and the resource that serve it.
+
+use crate::context::{Context, Owner};
+use crate::mediator::ListId;
+use crate::plan::Plan;
+use crate::resource::{
+    ApiFacts, ApiRule, Choice, PathRule, Protocol, RequestFacts, ResourceRule, ResourceTemplate, UrlMapping,
+    UserAgent, VersionStrategy, choose, normalize_context,
+};
+use config::Mapping;
+use diagnostics::Span;
+use message::{Method, Value};
+use transport::{Body, Response};
+
+/// What serves a request.
+pub(crate) enum Dispatched {
+    /// No API takes it.
+    Main,
+    /// A resource of an API, both by number.
+    Resource { api: usize, resource: usize },
+    /// A sequence for requests that no resource takes.
+    Handler(ListId),
+    /// Answered already.
+    Answer(Response),
+}
+
+/// The rule of an API.
+pub(crate) fn api_rule(api: &config::Api) -> ApiRule {
+    let (strategy, version) = match &api.version {
+        config::ApiVersion::Default => (VersionStrategy::Default, ""),
+        config::ApiVersion::Context(version) => (VersionStrategy::Context, version.as_str()),
+        config::ApiVersion::Url(version) => (VersionStrategy::Url, version.as_str()),
+    };
+    let protocol = |scheme: &config::Scheme| match scheme {
+        config::Scheme::Http => Protocol::Http,
+        config::Scheme::Https => Protocol::Https,
+    };
+    ApiRule {
+        context: normalize_context(&api.context, version, strategy),
+        version: version.to_owned(),
+        strategy,
+        hostname: api.hostname.clone(),
+        port: api.port,
+        transport: match api.transports.as_slice() {
+            [only] => Some(protocol(only)),
+            _ => None,
+        },
+    }
+}
+
+/// The rule of a resource; the error is a message and its place.
+pub(crate) fn resource_rule(resource: &config::Resource) -> Result<ResourceRule, (String, Span)> {
+    let path = match &resource.mapping {
+        Mapping::Default => PathRule::Default,
+        Mapping::UriTemplate(key) => PathRule::Template(
+            ResourceTemplate::compile(&key.value)
+                .map_err(|error| (error.message, key.span.part(error.span.start, error.span.len().max(1))))?,
+        ),
+        Mapping::UrlMapping(key) => PathRule::Mapping(
+            UrlMapping::compile(&key.value)
+                .map_err(|error| (error.message, key.span.part(error.span.start, error.span.len().max(1))))?,
+        ),
+    };
+    let user_agent = match &resource.user_agent {
+        None => None,
+        Some(key) => Some(UserAgent::compile(&key.value).map_err(|error| (error.message, key.span))?),
+    };
+    Ok(ResourceRule {
+        methods: resource.methods.iter().map(|method| method.as_str().to_owned()).collect(),
+        path,
+        content_type: resource.content_type.as_ref().map(|key| key.value.clone()),
+        user_agent,
+        protocol: resource.protocol.map(|scheme| match scheme {
+            config::Scheme::Http => Protocol::Http,
+            config::Scheme::Https => Protocol::Https,
+        }),
+    })
+}
+
+/// Chooses API and resource, and sets the properties that tell the flow about it.
+pub(crate) fn dispatch(plan: &Plan, context: &mut Context) -> Dispatched {
+    let inbound = context.inbound.clone();
+    let facts = ApiFacts { path: &inbound.target, host: Some(&inbound.host), secure: inbound.secure };
+    let mut denied = false;
+    let chosen = plan.api_order.candidates(&plan.api_rules, facts).find(|candidate| {
+        denied |= candidate.transport_denied;
+        !candidate.transport_denied
+    });
+    if denied {
+        context.properties.set("TRANSPORT_DENIED", Value::Boolean(true));
+        context.properties.set("IN_TRANSPORT", Value::from(inbound.scheme()));
+    }
+    let Some(candidate) = chosen else { return Dispatched::Main };
+    let api = &plan.apis[candidate.index];
+    let sub_path = candidate.sub_path.into_owned();
+    let has_body = !context.payload.is_empty();
+    let request = RequestFacts {
+        method: inbound.method.as_str(),
+        sub_path: &sub_path,
+        content_type: inbound.content_type.as_deref(),
+        has_body,
+        user_agent: context.headers.get("User-Agent"),
+        secure: inbound.secure,
+    };
+    match choose(&api.rules, &request) {
+        Choice::Resource { index, variables } => {
+            context.owner = Owner::Resource(candidate.index, index);
+            if let Err(answer) = set_properties(context, plan, candidate.index, index, &sub_path, variables) {
+                return Dispatched::Answer(answer);
+            }
+            Dispatched::Resource { api: candidate.index, resource: index }
+        }
+        Choice::Options { allow, .. } => {
+            Dispatched::Answer(Response::empty(200).with("Allow", allow.join(", ")))
+        }
+        Choice::NotFound => match plan.sequence("_resource_mismatch_handler_") {
+            Some(list) => Dispatched::Handler(list),
+            None => Dispatched::Answer(Response::empty(404)),
+        },
+        Choice::MethodNotAllowed { allow } => match plan.sequence("_method_not_allowed_handler_") {
+            Some(list) => Dispatched::Handler(list),
+            None => Dispatched::Answer(Response::empty(405).with("Allow", allow.join(", "))),
+        },
+        Choice::BadRequest => Dispatched::Answer(Response::new(400, Body::Empty)),
+    }
+}
+
+/// `REST_*`, `uri.var.*`, `query.param.*`.
+fn set_properties(
+    context: &mut Context,
+    plan: &Plan,
+    api: usize,
+    resource: usize,
+    sub_path: &str,
+    variables: Vec<(String, String)>,
+) -> Result<(), Response> {
+    let inbound = context.inbound.clone();
+    let api = &plan.apis[api];
+    let text = |text: &str| Value::from(text);
+    let full = match inbound.target.split_once("://") {
+        Some((_, rest)) => rest.find('/').map_or("/", |at| &rest[at..]),
+        None => inbound.target.as_str(),
+    };
+    let context_path = api.rule.context.as_str();
+    let properties = &mut context.properties;
+    properties.set("REST_FULL_REQUEST_PATH", text(full));
+    properties.set("REST_SUB_REQUEST_PATH", text(sub_path));
+    properties.set("REST_METHOD", text(inbound.method.as_str()));
+    properties.set("REST_API_CONTEXT", text(if context_path.is_empty() { "/" } else { context_path }));
+    properties.set("REST_URL_PREFIX", Value::from(format!("{}://{}", inbound.scheme(), inbound.host)));
+    properties.set("RESOURCE_PATH", text(sub_path));
+    properties.set("SYNAPSE_REST_API", text(&api.name));
+    properties.set("SYNAPSE_REST_API_VERSION", text(&api.version));
+    properties.set("SYNAPSE_REST_API_VERSION_STRATEGY", text(api.version_strategy));
+    properties.set("SYNAPSE_RESOURCE", text(&api.resources[resource].label));
+    for (name, value) in variables {
+        properties.set(format!("uri.var.{name}"), Value::from(value));
+    }
+    if let Some(query) = inbound.query() {
+        if !is_well_encoded(query) {
+            return Err(crate::respond::text(400, "the query is not percent-encoded well\n"));
+        }
+        for (name, value) in message::form::pairs(query) {
+            properties.set(format!("query.param.{name}"), Value::from(value));
+        }
+    }
+    if inbound.method != Method::Get || !sub_path.is_empty() {
+        let postfix = sub_path.to_owned();
+        context.axis2.set("REST_URL_POSTFIX", Value::from(postfix));
+    }
+    Ok(())
+}
+
+fn is_well_encoded(query: &str) -> bool {
+    query
+        .split('%')
+        .skip(1)
+        .all(|rest| rest.len() >= 2 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit()))
+}

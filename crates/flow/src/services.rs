@@ -1,0 +1,102 @@
+//! What all flows of a process share: the client, limits, settings and counters.
+
+use crate::aggregation::Aggregates;
+use crate::metrics::Metrics;
+use message::PayloadLimits;
+use std::time::Duration;
+
+/// See the module.
+pub struct Services {
+    /// Sends to backends.
+    pub client: transport::Client,
+    /// Limits on what a flow holds of a message.
+    pub limits: PayloadLimits,
+    /// Settings of the engine.
+    pub settings: Settings,
+    /// Open aggregates.
+    pub aggregates: Aggregates,
+    /// Counters and histograms.
+    pub metrics: Metrics,
+    /// TLS profiles for https endpoints.
+    pub tls: TlsProfiles,
+}
+
+/// Settings of the engine, with their defaults.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Longest wait for an endpoint that sets no timeout (`synapse.global_timeout_interval`). Default 120 s.
+    pub global_timeout: Duration,
+    /// Longest time to connect (`http.connection.timeout`). Default 10 s.
+    pub connect_timeout: Duration,
+    /// Longest silence on a connection in use (`http.socket.timeout`). Default 180 s.
+    pub socket_timeout: Duration,
+    /// Most frames a flow may nest: sequences calling sequences. Default 512.
+    pub nesting: usize,
+    /// Most steps one message may take, against endless loops. Default 1,000,000.
+    pub steps: u64,
+    /// `/services/` lists the services. Default true (WSO2: false).
+    pub list_services: bool,
+    /// Header names that are not regenerated on the way out (`http.headers.preserve`).
+    pub preserve_headers: Vec<String>,
+    /// Forward the client's User-Agent (`http.user.agent.preserve`). Default false.
+    pub preserve_user_agent: bool,
+    /// Forward the backend's Server header (`http.server.preserve`). Default true.
+    pub preserve_server: bool,
+    /// `dialect = "synapse"`: Apache Synapse's behaviour where it differs from WSO2's.
+    pub synapse_dialect: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            global_timeout: Duration::from_secs(120),
+            connect_timeout: Duration::from_secs(10),
+            socket_timeout: Duration::from_secs(180),
+            nesting: 512,
+            steps: 1_000_000,
+            list_services: true,
+            preserve_headers: Vec::new(),
+            preserve_user_agent: false,
+            preserve_server: true,
+            synapse_dialect: false,
+        }
+    }
+}
+
+/// TLS profiles by server, as `customSSLProfiles` of WSO2 have them.
+#[derive(Default)]
+pub struct TlsProfiles {
+    /// `host:port` (or `host`, or `*`) to profile.
+    pub profiles: Vec<(String, transport::ClientTls)>,
+}
+
+impl TlsProfiles {
+    /// The profile for a server: the exact one, else that of `*`.
+    pub fn find(&self, host: &str, port: u16) -> Option<&transport::ClientTls> {
+        let with_port = format!("{host}:{port}");
+        let by = |name: &str| {
+            self.profiles.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, tls)| tls)
+        };
+        by(&with_port).or_else(|| by(host)).or_else(|| by("*"))
+    }
+}
+
+impl Services {
+    /// Services with default settings.
+    pub fn new(client: transport::Client) -> Services {
+        Services {
+            client,
+            limits: PayloadLimits::default(),
+            settings: Settings::default(),
+            aggregates: Aggregates::default(),
+            metrics: Metrics::default(),
+            tls: TlsProfiles::default(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Services {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Services")
+    }
+}

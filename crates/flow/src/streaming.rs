@@ -1,0 +1,200 @@
+//! Deciding an expression while the body arrives: the tokenizer runs over what is there, and no more of the body
+//! is received than decides the answer. Nothing is consumed, so the message leaves as it came.
+
+use crate::context::Context;
+use crate::expression::{Expression, Wanted};
+use crate::fault::{Fault, code};
+use crate::library::SynapseHost;
+use message::payload::Coding;
+use message::{Kind, SoapVersion};
+use xml::Event;
+use xpath::Decision;
+
+/// What early decision found out.
+pub enum Early {
+    /// The value, decided on a prefix.
+    Decided(xpath::Value),
+    /// The tree has to answer.
+    Tree,
+}
+
+/// Tries to decide `expression` on the arriving body.
+///
+/// # Errors
+/// The part that was read is not well-formed, the body does not arrive, or the evaluation fails.
+pub async fn decide(expression: &Expression, wanted: Wanted, context: &mut Context) -> Result<Early, Fault> {
+    let Some(mut run) = begin(expression, wanted, context)? else { return Ok(Early::Tree) };
+    let limits = context.services.limits.clone();
+    loop {
+        if let Some(early) = run.feed(context)? {
+            return Ok(early);
+        }
+        let received = match context.payload.stream_mut() {
+            Some(stream) => {
+                if stream.buffered().len() > limits.held {
+                    let message =
+                        format!("the body is larger than the {} bytes a flow may hold", limits.held);
+                    return Err(Fault { status: 413, ..Fault::new(message) }.at(expression.span()));
+                }
+                std::future::poll_fn(|cx| stream.poll_more(cx)).await
+            }
+            None => return Ok(Early::Tree),
+        };
+        received.map_err(|error| {
+            let message = format!("the body did not arrive: {error}");
+            Fault { status: 400, ..Fault::new(message) }.at(expression.span())
+        })?;
+    }
+}
+
+/// As [`decide`], but only with what has arrived: `None` if that does not decide.
+///
+/// # Errors
+/// As [`decide`].
+pub fn decide_now(
+    expression: &Expression,
+    wanted: Wanted,
+    context: &mut Context,
+) -> Result<Option<Early>, Fault> {
+    let Some(mut run) = begin(expression, wanted, context)? else { return Ok(Some(Early::Tree)) };
+    run.feed(context)
+}
+
+/// An expression on its way through an arriving body.
+struct Running<'e> {
+    expression: &'e Expression,
+    run: xpath::Run<'e>,
+    tokenizer: xml::Tokenizer,
+    /// The body has no envelope of its own; one was made up around it.
+    wrapped: bool,
+    /// The document element has been seen.
+    rooted: bool,
+    fed: usize,
+}
+
+fn begin<'e>(
+    expression: &'e Expression,
+    wanted: Wanted,
+    context: &mut Context,
+) -> Result<Option<Running<'e>>, Fault> {
+    let Some(plan) = expression.stream_plan(wanted) else { return Ok(None) };
+    let payload = &context.payload;
+    let reading = payload.reading();
+    let utf8 = reading.charset.is_none_or(|charset| charset == encoding_rs::UTF_8);
+    if payload.is_built()
+        || payload.is_changed()
+        || payload.is_empty()
+        || reading.coding != Coding::Identity
+        || !utf8
+    {
+        return Ok(None);
+    }
+    let wrapped = match reading.kind {
+        Kind::Soap11 => reading.rest,
+        Kind::Soap12 => false,
+        Kind::Xml | Kind::Unknown => true,
+        _ => return Ok(None),
+    };
+    let host = SynapseHost::new(context);
+    let mut run = plan.start(&host).map_err(|error| Fault::new(error.message).at(expression.span()))?;
+    if wrapped {
+        let soap = SoapVersion::V11.namespace();
+        run.start_element(soap, "Envelope", &());
+        run.start_element(soap, "Body", &());
+    }
+    let tokenizer = xml::Tokenizer::new(context.services.limits.xml.clone());
+    Ok(Some(Running { expression, run, tokenizer, wrapped, rooted: wrapped, fed: 0 }))
+}
+
+impl Running<'_> {
+    /// Feeds what has arrived since the last time.
+    fn feed(&mut self, context: &mut Context) -> Result<Option<Early>, Fault> {
+        let (bytes, complete) = match context.payload.stream_mut() {
+            Some(stream) => {
+                let complete = stream.is_complete();
+                (stream.buffered(), complete)
+            }
+            None => match context.payload.bytes() {
+                Some(bytes) => (&bytes[..], true),
+                None => return Ok(Some(Early::Tree)),
+            },
+        };
+        self.tokenizer.feed(&bytes[self.fed..]);
+        self.fed = bytes.len();
+        if complete {
+            self.tokenizer.finish();
+        }
+        let place = self.expression.span();
+        let malformed = |error: xml::XmlError| {
+            Fault::with_code(code::PAYLOAD, format!("the payload is not well-formed XML: {error}")).at(place)
+        };
+        if let Some(early) = self.settled() {
+            return Ok(Some(early));
+        }
+        while let Some(event) = self.tokenizer.next().map_err(malformed)? {
+            match event {
+                Event::StartElement { name, attributes, .. } => {
+                    if !std::mem::replace(&mut self.rooted, true) && !is_envelope(&name) {
+                        return Ok(Some(Early::Tree)); // not SOAP: the tree says so with its position
+                    }
+                    self.run.start_element(name.namespace(), name.local(), &Tag(attributes));
+                }
+                Event::EndElement { .. } => self.run.end_element(),
+                Event::Text(text) => self.run.text(text),
+                Event::Comment(text) => self.run.comment(text),
+                Event::ProcessingInstruction { target, data } => {
+                    self.run.processing_instruction(target, data)
+                }
+            }
+            if let Some(early) = self.settled() {
+                return Ok(Some(early));
+            }
+        }
+        if !complete {
+            return Ok(None);
+        }
+        if self.wrapped {
+            self.run.end_element();
+            self.run.end_element();
+        }
+        let value = self.run.finish().map_err(|error| Fault::new(error.message).at(place))?;
+        Ok(Some(Early::Decided(value)))
+    }
+
+    fn settled(&self) -> Option<Early> {
+        if !self.run.is_decided() {
+            return None;
+        }
+        match self.run.decision() {
+            Decision::Undecided => None,
+            Decision::True => Some(Early::Decided(xpath::Value::Boolean(true))),
+            Decision::False => Some(Early::Decided(xpath::Value::Boolean(false))),
+            Decision::Value(value) => Some(Early::Decided(value)),
+            // A limit of the streaming run: the tree may still answer.
+            Decision::Failed(_) => Some(Early::Tree),
+        }
+    }
+}
+
+/// The string of a decided value.
+pub fn text(value: &xpath::Value) -> String {
+    let nothing = xpath::Context::without_document(&());
+    value.to_string_in(&nothing).map(std::borrow::Cow::into_owned).unwrap_or_default()
+}
+
+fn is_envelope(name: &xml::Name<'_>) -> bool {
+    name.local() == "Envelope" && SoapVersion::of_namespace(name.namespace()).is_some()
+}
+
+/// The attributes of a start tag, as the streaming run reads them.
+struct Tag<'a>(xml::Attributes<'a>);
+
+impl xpath::stream::Attributes for Tag<'_> {
+    fn each(&self, take: &mut dyn FnMut(&str, &str, &str) -> bool) {
+        for attribute in self.0 {
+            if !take(attribute.name.namespace(), attribute.name.local(), attribute.value) {
+                return;
+            }
+        }
+    }
+}

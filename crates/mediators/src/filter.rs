@@ -1,0 +1,178 @@
+//! `filter`: one of two branches, by an expression or by a regular expression on a value.
+
+use config::Element;
+use flow::streaming::{Early, decide};
+use flow::{
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, ListId, Mediator,
+    Need, Pattern, SequenceRef, Step, Values, Wanted,
+};
+
+/// `<filter xpath="EXPR">` or `<filter source="EXPR" regex="PATTERN">`, with `then` and `else`, or the mediators of
+/// `then` inside.
+pub const DEFINITION: Definition = Definition {
+    name: "filter",
+    summary: "Runs `then` if the condition holds, else `else`.",
+    attributes: &[
+        Attribute {
+            name: "xpath",
+            required: false,
+            values: Values::Expression,
+            default: "",
+            meaning: "the condition; wins over source and regex",
+        },
+        Attribute {
+            name: "source",
+            required: false,
+            values: Values::Expression,
+            default: "",
+            meaning: "the value that `regex` has to match as a whole",
+        },
+        Attribute {
+            name: "regex",
+            required: false,
+            values: Values::Regex,
+            default: "",
+            meaning: "a regular expression of Java's dialect",
+        },
+    ],
+    children: Children::Elements(&["then", "else", "#mediators"]),
+    compile,
+};
+
+enum Condition {
+    Truth(Expression),
+    Match(Expression, Pattern),
+}
+
+enum Branch {
+    Absent,
+    Inline(ListId),
+    Named(SequenceRef),
+}
+
+struct Filter {
+    condition: Condition,
+    then: Branch,
+    other: Branch,
+}
+
+fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    let condition = if element.attr("xpath").is_some() {
+        Condition::Truth(compiler.expression(element, "xpath")?)
+    } else if element.attr("source").is_some() && element.attr("regex").is_some() {
+        let source = compiler.expression(element, "source");
+        let pattern = compiler.pattern(element, "regex");
+        Condition::Match(source?, pattern?)
+    } else {
+        compiler.error(
+            "missing-attribute",
+            "`filter` needs a condition",
+            element.start_tag(),
+            "expected `xpath`, or `source` and `regex`",
+        );
+        return None;
+    };
+    let mut branch = |name: &str| match element.child(name) {
+        None => Branch::Absent,
+        Some(child) => match compiler.sequence(child, "sequence") {
+            Some(sequence) => Branch::Named(sequence),
+            None => Branch::Inline(compiler.list(child, format!("{name} of filter"))),
+        },
+    };
+    let other = branch("else");
+    let mut then = branch("then");
+    if matches!(then, Branch::Absent) {
+        if let Branch::Inline(_) | Branch::Named(_) = other {
+            let place = element.child("else").map_or(element.start_tag(), Element::start_tag);
+            compiler.error(
+                "unknown-element",
+                "`else` without `then`",
+                place,
+                "put what is before it into `then`",
+            );
+            return None;
+        }
+        then = Branch::Inline(compiler.list(element, "then of filter"));
+    }
+    Some(Box::new(Filter { condition, then, other }))
+}
+
+impl Filter {
+    fn wanted(&self) -> (&Expression, Wanted) {
+        match &self.condition {
+            Condition::Truth(expression) => (expression, Wanted::Boolean),
+            Condition::Match(expression, _) => (expression, Wanted::Text),
+        }
+    }
+
+    /// The answer of a value that was decided on the arriving body.
+    fn early(&self, value: xpath::Value) -> bool {
+        match &self.condition {
+            Condition::Truth(_) => value.to_boolean(),
+            Condition::Match(_, pattern) => pattern.matches(&flow::streaming::text(&value)),
+        }
+    }
+
+    fn on_tree(&self, context: &mut Context) -> Result<bool, Fault> {
+        match &self.condition {
+            Condition::Truth(expression) => expression.boolean(context),
+            Condition::Match(expression, pattern) => {
+                Ok(expression.string(context)?.is_some_and(|value| pattern.matches(&value)))
+            }
+        }
+    }
+
+    fn choose(&self, truth: bool, context: &mut Context) -> Result<Flow, Fault> {
+        match if truth { &self.then } else { &self.other } {
+            Branch::Absent => Ok(Flow::Next),
+            Branch::Inline(list) => Ok(Flow::Enter(*list)),
+            Branch::Named(sequence) => Ok(Flow::Enter(sequence.resolve(context)?)),
+        }
+    }
+}
+
+impl Mediator for Filter {
+    fn need(&self) -> Need {
+        let (expression, wanted) = self.wanted();
+        expression.early_need(wanted)
+    }
+
+    fn reason(&self) -> String {
+        let (expression, wanted) = self.wanted();
+        expression.early_reason(wanted)
+    }
+
+    fn lists(&self) -> Vec<(String, ListId)> {
+        let inline = |name: &str, branch: &Branch| match branch {
+            Branch::Inline(list) => Some((name.to_owned(), *list)),
+            Branch::Named(sequence) => sequence.known().map(|list| (name.to_owned(), list)),
+            Branch::Absent => None,
+        };
+        [inline("then", &self.then), inline("else", &self.other)].into_iter().flatten().collect()
+    }
+
+    fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
+        if self.need() != Need::Prefix {
+            return Step::Done(self.on_tree(context).and_then(|truth| self.choose(truth, context)));
+        }
+        // Most bodies have arrived with their head: then nothing waits.
+        let (expression, wanted) = self.wanted();
+        match flow::streaming::decide_now(expression, wanted, context) {
+            Err(fault) => return Step::Done(Err(fault)),
+            Ok(Some(Early::Decided(value))) => {
+                return Step::Done(self.choose(self.early(value), context));
+            }
+            Ok(_) => {}
+        }
+        Step::Wait(Box::pin(async move {
+            let truth = match decide(expression, wanted, context).await? {
+                Early::Decided(value) => self.early(value),
+                Early::Tree => {
+                    context.receive_body().await?;
+                    self.on_tree(context)?
+                }
+            };
+            self.choose(truth, context)
+        }))
+    }
+}

@@ -1,0 +1,126 @@
+//! `application/x-www-form-urlencoded`: pairs, and their XML view.
+
+use xml::{Document, NodeId, NodeKind};
+
+/// Decodes `+` and `%xx`; a malformed escape stays as it is. Bytes that are not UTF-8 become U+FFFD.
+pub fn decode(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, tail)) = rest.split_first() {
+        rest = tail;
+        match byte {
+            b'+' => bytes.push(b' '),
+            b'%' => match (tail.first().and_then(hex), tail.get(1).and_then(hex)) {
+                (Some(high), Some(low)) => {
+                    bytes.push(high << 4 | low);
+                    rest = &tail[2..];
+                }
+                _ => bytes.push(b'%'),
+            },
+            other => bytes.push(other),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn hex(byte: &u8) -> Option<u8> {
+    (*byte as char).to_digit(16).map(|digit| digit as u8)
+}
+
+/// Percent-encodes everything but unreserved characters (a space is `%20`).
+pub fn encode(text: &str, out: &mut String) {
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
+            out.push(byte as char);
+        } else {
+            const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+            out.push('%');
+            out.push(DIGITS[usize::from(byte >> 4)] as char);
+            out.push(DIGITS[usize::from(byte & 15)] as char);
+        }
+    }
+}
+
+/// The `name=value` pairs of a query or a form; names as written, values decoded. A part without `=` belongs to
+/// the value before it, as in WSO2.
+pub fn pairs(text: &str) -> Vec<(&str, String)> {
+    let mut pairs: Vec<(&str, String)> = Vec::new();
+    for part in text.split('&').filter(|part| !part.is_empty()) {
+        match part.split_once('=') {
+            Some((name, value)) => pairs.push((name, decode(value))),
+            None => match pairs.last_mut() {
+                Some((_, value)) => {
+                    value.push('&');
+                    value.push_str(&decode(part));
+                }
+                None => pairs.push((part, String::new())),
+            },
+        }
+    }
+    pairs
+}
+
+/// Appends `<xformValues>` with an element per pair.
+pub fn to_xml(form: &str, query: &str, document: &mut Document, parent: NodeId) -> NodeId {
+    let root = document.append_element(parent, "", "", "xformValues");
+    for (name, value) in pairs(query).into_iter().chain(pairs(form)) {
+        let name = match name.chars().next() {
+            Some(first) if first.is_ascii_digit() => format!("_JsonReader_PD_{name}"),
+            Some('$') => format!("_JsonReader_PS_{}", &name[1..]),
+            _ => name.to_owned(),
+        };
+        let element = document.append_element(root, "", "", &name);
+        if !value.is_empty() {
+            document.append_text(element, &value);
+        }
+    }
+    root
+}
+
+/// The form of an element: its children as `name=value`.
+pub fn from_xml(document: &Document, element: NodeId) -> String {
+    let mut out = String::new();
+    for child in document.children(element).filter(|&child| document.kind(child) == NodeKind::Element) {
+        if !out.is_empty() {
+            out.push('&');
+        }
+        let name = document.local(child);
+        let name = name.strip_prefix("_JsonReader_PD_").unwrap_or(name);
+        match name.strip_prefix("_JsonReader_PS_") {
+            Some(rest) => encode(&format!("${rest}"), &mut out),
+            None => encode(name, &mut out),
+        }
+        out.push('=');
+        encode(&document.string_value(child), &mut out);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_split_and_decoded() {
+        assert_eq!(
+            pairs("a=1+2&b=%C3%A9&c=&d&=x&e=%zz"),
+            [
+                ("a", "1 2".into()),
+                ("b", "é".into()),
+                ("c", "&d".into()),
+                ("", "x".into()),
+                ("e", "%zz".to_owned())
+            ]
+        );
+        let mut out = String::new();
+        encode("a b/é~", &mut out);
+        assert_eq!(out, "a%20b%2F%C3%A9~");
+    }
+
+    #[test]
+    fn a_form_has_an_xml_view_both_ways() {
+        let mut document = Document::new();
+        let root = to_xml("a=x+y&1b=2", "q=0", &mut document, Document::ROOT);
+        assert_eq!(from_xml(&document, root), "q=0&a=x%20y&1b=2");
+    }
+}

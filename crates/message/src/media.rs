@@ -1,0 +1,127 @@
+//! Media types: what a Content-Type header says, and which reading of a body it asks for.
+
+/// A parsed `Content-Type` value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MediaType<'a> {
+    /// `type/subtype`, trimmed, case as written.
+    pub essence: &'a str,
+    parameters: &'a str,
+}
+
+impl<'a> MediaType<'a> {
+    /// Reads a header value; never fails, since whatever a peer sends must be answerable.
+    pub fn parse(value: &'a str) -> MediaType<'a> {
+        let end = value.find([';', ',']).unwrap_or(value.len());
+        let parameters = value[end..].strip_prefix(';').unwrap_or("");
+        MediaType { essence: value[..end].trim(), parameters }
+    }
+
+    /// The value of a parameter, without its quotes.
+    pub fn parameter(&self, name: &str) -> Option<&'a str> {
+        self.parameters.split(';').find_map(|parameter| {
+            let (key, value) = parameter.split_once('=')?;
+            key.trim().eq_ignore_ascii_case(name).then(|| value.trim().trim_matches('"'))
+        })
+    }
+
+    /// The `charset` parameter.
+    pub fn charset(&self) -> Option<&'a str> {
+        self.parameter("charset").filter(|charset| !charset.is_empty())
+    }
+
+    /// Which reading of the body the type asks for.
+    pub fn kind(&self) -> Kind {
+        Kind::of(self.essence)
+    }
+}
+
+/// How a body of some media type is read and written (the builders and formatters of WSO2's default mapping).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `text/xml`: a SOAP 1.1 envelope, or plain XML from a REST client.
+    Soap11,
+    /// `application/soap+xml`: a SOAP 1.2 envelope.
+    Soap12,
+    /// `application/xml` and every other XML type: plain XML.
+    Xml,
+    /// `application/json`, `…+json`.
+    Json,
+    /// `application/x-www-form-urlencoded`.
+    Form,
+    /// `text/plain`, `text/csv`.
+    Text,
+    /// `application/octet-stream`, `application/binary`, images and other bytes.
+    Binary,
+    /// A type nobody registered: read as XML where it must be read at all.
+    Unknown,
+}
+
+impl Kind {
+    /// The kind of a media type without parameters.
+    pub fn of(essence: &str) -> Kind {
+        let is = |name: &str| essence.eq_ignore_ascii_case(name);
+        let starts =
+            |name: &str| essence.get(..name.len()).is_some_and(|head| head.eq_ignore_ascii_case(name));
+        let ends = |name: &str| {
+            essence.len() >= name.len()
+                && essence
+                    .get(essence.len() - name.len()..)
+                    .is_some_and(|tail| tail.eq_ignore_ascii_case(name))
+        };
+        if is("text/xml") {
+            Kind::Soap11
+        } else if is("application/soap+xml") {
+            Kind::Soap12
+        } else if is("application/json") || is("text/json") || ends("+json") {
+            Kind::Json
+        } else if is("application/xml") || ends("+xml") {
+            Kind::Xml
+        } else if is("application/x-www-form-urlencoded") {
+            Kind::Form
+        } else if is("text/plain") || is("text/csv") {
+            Kind::Text
+        } else if is("application/octet-stream")
+            || is("application/binary")
+            || starts("image/")
+            || starts("audio/")
+            || starts("video/")
+        {
+            Kind::Binary
+        } else {
+            Kind::Unknown
+        }
+    }
+
+    /// Whether the body is XML text.
+    pub fn is_xml(self) -> bool {
+        matches!(self, Kind::Soap11 | Kind::Soap12 | Kind::Xml)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_types_are_read_with_their_parameters() {
+        let soap = MediaType::parse("application/soap+xml; charset=\"UTF-8\"; action=\"urn:x\"");
+        assert_eq!(
+            (soap.kind(), soap.charset(), soap.parameter("action")),
+            (Kind::Soap12, Some("UTF-8"), Some("urn:x"))
+        );
+        for (value, kind) in [
+            ("text/xml", Kind::Soap11),
+            ("TEXT/XML;charset=utf-8", Kind::Soap11),
+            ("application/xml", Kind::Xml),
+            ("application/atom+xml", Kind::Xml),
+            ("application/vnd.api+json", Kind::Json),
+            ("text/plain", Kind::Text),
+            ("image/png", Kind::Binary),
+            ("application/pdf", Kind::Unknown),
+            ("", Kind::Unknown),
+            ("é", Kind::Unknown),
+        ] {
+            assert_eq!(MediaType::parse(value).kind(), kind, "{value}");
+        }
+    }
+}

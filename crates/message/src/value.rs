@@ -1,0 +1,171 @@
+//! Values of message properties and variables.
+
+use std::fmt;
+use std::sync::Arc;
+use xml::{Document, NodeId};
+
+/// Nodes of a document that a property owns: what Synapse calls an OM element, or a list of them.
+#[derive(Clone, Debug)]
+pub struct XmlValue {
+    /// The document that holds the nodes and nothing else that matters.
+    pub document: Arc<Document>,
+    /// The nodes, in the order in which they were selected.
+    pub nodes: Vec<NodeId>,
+}
+
+impl XmlValue {
+    /// Copies `nodes` out of `document`, so that later changes of the message do not reach the property.
+    pub fn copy_of(document: &Document, nodes: &[NodeId]) -> XmlValue {
+        let mut own = Document::new();
+        let nodes = nodes.iter().map(|&node| own.copy_from(Document::ROOT, document, node)).collect();
+        XmlValue { document: Arc::new(own), nodes }
+    }
+
+    /// The nodes serialised one after the other.
+    pub fn to_xml(&self) -> String {
+        let mut out = Vec::new();
+        for &node in &self.nodes {
+            xml::write(&self.document, node, &xml::WriteOptions::default(), &mut out);
+        }
+        String::from_utf8_lossy(&out).into_owned()
+    }
+
+    /// The text of the nodes, as mediators that want a string see it.
+    pub fn string_value(&self) -> String {
+        self.nodes.iter().map(|&node| self.document.string_value(node)).collect()
+    }
+}
+
+/// The value of a property, a variable or a template parameter.
+///
+/// The types are those of `<property type="…">`; INTEGER, SHORT and LONG are one type here, as are DOUBLE and FLOAT.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// STRING, and whatever has no other type.
+    String(Arc<str>),
+    /// INTEGER, SHORT, LONG.
+    Integer(i64),
+    /// DOUBLE, FLOAT.
+    Double(f64),
+    /// BOOLEAN.
+    Boolean(bool),
+    /// OM: elements, or a list of nodes.
+    Xml(Arc<XmlValue>),
+    /// JSON.
+    Json(Arc<serde_json::Value>),
+}
+
+impl Value {
+    /// A string value.
+    pub fn string(text: impl AsRef<str>) -> Value {
+        Value::String(Arc::from(text.as_ref()))
+    }
+
+    /// The string, when the value is one.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Value::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Whether engine code that asks for `"true"` or Boolean TRUE accepts the value.
+    ///
+    /// WSO2 wants a string for some properties and a Boolean for others; Busbar accepts both everywhere.
+    pub fn is_true(&self) -> bool {
+        match self {
+            Value::Boolean(value) => *value,
+            Value::String(text) => text.trim().eq_ignore_ascii_case("true"),
+            _ => false,
+        }
+    }
+
+    /// The value as a whole number, also from a numeric string (`HTTP_SC` may be either).
+    pub fn as_integer(&self) -> Option<i64> {
+        match self {
+            Value::Integer(value) => Some(*value),
+            Value::Double(value) if value.fract() == 0.0 => Some(*value as i64),
+            Value::String(text) => text.trim().parse().ok(),
+            _ => None,
+        }
+    }
+}
+
+/// The string that mediators see: XML as the text of its nodes, or as XML where it has no text of its own.
+impl fmt::Display for Value {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::String(text) => out.write_str(text),
+            Value::Integer(value) => write!(out, "{value}"),
+            Value::Double(value) => out.write_str(&number_text(*value)),
+            Value::Boolean(value) => write!(out, "{value}"),
+            Value::Xml(xml) => {
+                for &node in &xml.nodes {
+                    out.write_str(&crate::envelope::synapse_string(
+                        &xml.document,
+                        node,
+                        xml.nodes.len() == 1,
+                    ))?;
+                }
+                Ok(())
+            }
+            Value::Json(value) => match &**value {
+                serde_json::Value::String(text) => out.write_str(text),
+                other => write!(out, "{other}"),
+            },
+        }
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Value {
+        Value::String(Arc::from(text))
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Value {
+        Value::String(Arc::from(text))
+    }
+}
+
+/// A number as XPath prints it: `3`, `0.5`, `NaN`. WSO2 prints Java doubles (`3.0`, `1.0E7`), which no
+/// configuration wants; docs/compatibility.md says so.
+pub fn number_text(value: f64) -> String {
+    if value.is_nan() {
+        "NaN".into()
+    } else if value.is_infinite() {
+        if value > 0.0 { "Infinity".into() } else { "-Infinity".into() }
+    } else if value == 0.0 {
+        "0".into()
+    } else {
+        format!("{value}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_print_as_in_xpath() {
+        for (value, text) in [
+            (3.0, "3"),
+            (0.5, "0.5"),
+            (-0.0, "0"),
+            (1e7, "10000000"),
+            (f64::NAN, "NaN"),
+            (f64::NEG_INFINITY, "-Infinity"),
+        ] {
+            assert_eq!(Value::Double(value).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn truth_and_integers_are_read_from_strings_too() {
+        assert!(Value::from("TRUE").is_true() && Value::Boolean(true).is_true());
+        assert!(!Value::from("yes").is_true());
+        assert_eq!(Value::from(" 404 ").as_integer(), Some(404));
+        assert_eq!(Value::from("abc").as_integer(), None);
+    }
+}
