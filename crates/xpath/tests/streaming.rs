@@ -415,6 +415,33 @@ proptest! {
     }
 }
 
+/// The deepest expressions that compile run on a thread's usual stack, either way.
+#[test]
+fn deepest_expressions_run() {
+    let doc = document("<a><a><a><a>1</a></a></a></a>");
+    let nested = |open: &str, inner: &str, close: &str, n: usize| open.repeat(n) + inner + &close.repeat(n);
+    let sources = [
+        nested("not(", "//a", ")", 250),
+        nested("(", "//a", ")[1]", 240) + " = 1",
+        "//".to_string() + &nested("a[", "a", "]", 120) + " = 1",
+        nested("-(", "1", ")", 120),
+        nested("string(", "//a", ")", 250),
+        "/a".repeat(250) + " = 1",
+        "//a".repeat(120) + " = 1",
+        "1".to_string() + &"+1".repeat(250),
+    ];
+    for src in sources {
+        let e = compile(&src);
+        let cx = Context::root(&doc);
+        let tree = e.evaluate(&cx).unwrap();
+        if let Ok(plan) = e.streaming() {
+            let mut run = plan.start(&Bench).unwrap();
+            events::feed(&doc, 1, &mut run);
+            assert_eq!(run.finish().unwrap(), tree, "{src}");
+        }
+    }
+}
+
 #[test]
 fn many_random_pairs_stream() {
     // A fixed walk through the same generator, so that the property above is known to test something.

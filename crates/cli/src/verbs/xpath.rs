@@ -17,6 +17,7 @@ use xpath::{
 #[derive(clap::Args)]
 pub struct Args {
     /// The expression.
+    #[arg(allow_hyphen_values = true)]
     expression: String,
     /// The document; standard input when missing or `-`.
     input: Option<PathBuf>,
@@ -98,6 +99,13 @@ fn evaluate(args: &Args) -> Result<Vec<u8>, String> {
     let compile = |src: &str| Expression::compile(src, &options).map_err(|e| e.render(src));
     let expression = compile(&args.expression)?;
     let context = args.context.as_deref().filter(|c| c.trim() != "/").map(compile).transpose()?;
+
+    // What looks at no document waits for none.
+    if args.input.is_none() && context.is_none() && !expression.needs().document {
+        let cx = Context::without_document(&());
+        let value = expression.evaluate(&cx).map_err(|e| e.render(&args.expression))?;
+        return Ok(print(args, &cx, &value));
+    }
 
     if args.stream != Stream::Never {
         let plan = match &context {

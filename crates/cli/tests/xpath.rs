@@ -1,0 +1,78 @@
+//! `busbar xpath` from outside.
+
+#![allow(clippy::unwrap_used)]
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+const DOC: &str = "<s:E xmlns:s=\"u\"><s:B><o n=\"1\">IBM</o><!--c--><o n=\"2\">x&lt;y</o></s:B></s:E>";
+
+/// Exit code, stdout, stderr.
+fn xpath(args: &[&str], input: &str) -> (i32, String, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_busbar"))
+        .arg("xpath")
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The program may not read at all.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let out = child.wait_with_output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (out.status.code().unwrap(), text(&out.stdout), text(&out.stderr))
+}
+
+#[test]
+fn prints_values() {
+    #[rustfmt::skip]
+    let cases: &[(&[&str], &str)] = &[
+        (&["//o"], "<o n=\"1\">IBM</o>\n<o n=\"2\">x&lt;y</o>\n"),
+        (&["//o/@n"], "1\n2\n"),
+        (&["//o[2] = 'x<y'"], "true\n"),
+        (&["//o", "--json"], r#"{"type":"node-set","nodes":["/{u}E[1]/{u}B[1]/o[1]","/{u}E[1]/{u}B[1]/o[2]"],"string":"IBM"}"#),
+        (&["//p:B/o[2]/@n", "--ns", "p=u", "--json"], r#"{"type":"node-set","nodes":["/{u}E[1]/{u}B[1]/o[2]/@n"],"string":"2"}"#),
+        (&["o[1]", "--context", "//*[2]/.. | /*/*", "--json"], r#"{"type":"node-set","nodes":["/{u}E[1]/{u}B[1]/o[1]"],"string":"IBM"}"#),
+        (&["count(//o) + 0.5", "--json"], r#"{"type":"number","value":2.5,"string":"2.5"}"#),
+        (&["-1 div 0", "--json"], r#"{"type":"number","value":"-Infinity","string":"-Infinity"}"#),
+        (&["not(//o)", "--json", "--stream", "always"], r#"{"type":"boolean","value":false,"string":"false"}"#),
+        (&["string(//o)", "--stream", "never"], "IBM\n"),
+        (&["string(//o)", "--stream", "always"], "IBM\n"),
+        (&["name(//*[3])"], "\n"),
+        (&["name(/*)", "--stream", "auto"], "s:E\n"),
+    ];
+    for (args, expected) in cases {
+        let (code, out, err) = xpath(args, DOC);
+        assert_eq!((code, out.trim_end()), (0, expected.trim_end()), "{args:?}: {err}");
+    }
+}
+
+#[test]
+fn explains_errors() {
+    #[rustfmt::skip]
+    let cases: &[(&[&str], &str, &str)] = &[
+        (&["a + + b"], DOC, "error: expected an expression, found `+`\n  a + + b\n      ^"),
+        (&["//x:o"], DOC, "the prefix `x` is not declared"),
+        (&["foo(1)"], DOC, "there is no function `foo()`"),
+        (&["1 eq 1", "--xpath-version", "2.0"], DOC, "not supported yet"),
+        (&["//o", "--stream", "always"], DOC, "not streamable"),
+        (&["//o/.. = 1", "--stream", "always"], DOC, "looks back"),
+        (&["//o"], "<a><b></a>", "stdin: 1:"),
+        (&["//b = ''"], "<a><b/><c></a>", "stdin: 1:"),
+        (&["//o"], "<!DOCTYPE o><o/>", "stdin: 1:"),
+        (&["//o", "no-such-file.xml"], "", "no-such-file.xml"),
+        (&["//o", "--context", "//zzz"], DOC, "no such node"),
+    ];
+    for (args, input, expected) in cases {
+        let (code, out, err) = xpath(args, input);
+        assert_eq!((code, out.as_str()), (1, ""), "{args:?}");
+        assert!(err.contains(expected), "{args:?}: {err}");
+    }
+    // Decided before the fault.
+    assert_eq!(xpath(&["//b = ''", "--stream", "always"], "<a><b/><c></a>").1, "true\n");
+    assert_eq!(
+        xpath(&["//o", "--dtd", "internal"], "<!DOCTYPE o [<!ENTITY e 'x'>]><o>&e;</o>").1,
+        "<o>x</o>\n"
+    );
+}
