@@ -26,6 +26,8 @@ mod respond;
 mod routing;
 pub mod services;
 pub mod streaming;
+#[doc(hidden)]
+pub mod testing;
 mod wsdl;
 
 pub use compile::{Compiler, SequenceRef, compile};

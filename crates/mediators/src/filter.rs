@@ -176,3 +176,45 @@ impl Mediator for Filter {
         }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::registry;
+    use flow::testing;
+
+    #[test]
+    fn a_branch_is_chosen_and_its_end_is_the_end() {
+        let echo = testing::backend("");
+        for (condition, body, sent) in [
+            (r#"xpath="//a = 1""#, "<x><a>1</a></x>", true),
+            (r#"xpath="//a = 1""#, "<x><a>2</a></x>", false),
+            (r#"source="//a" regex="1|2""#, "<x><a>2</a></x>", true),
+            (r#"source="//a" regex="1|2""#, "<x><a>12</a></x>", false),
+            (r#"source="$ctx:none" regex=".*""#, "<x/>", false),
+        ] {
+            let address =
+                format!(r#"<send receive="done"><endpoint><address uri="{echo}/x"/></endpoint></send>"#);
+            let text = format!(
+                r#"<filter {condition}><then>{address}</then></filter><!--top--><sequence name="done"/>"#
+            );
+            let tested = testing::main(&registry(testing::endpoints), &text);
+            let end = tested.run(&[("Content-Type", "application/xml")], body);
+            assert_eq!(end.context.headers.get("X-Request").is_some(), sent, "{condition} on {body}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_reported_or_faults() {
+        let flow = testing::main(&registry(testing::endpoints), r#"<filter source="//a"><send/></filter>"#);
+        assert!(flow.reports("`filter` needs a condition"), "{flow:?}");
+        let flow = testing::main(
+            &registry(testing::endpoints),
+            r#"<filter xpath="//a"><then sequence="none"/></filter>"#,
+        );
+        let mut end = flow.run(&[("Content-Type", "application/xml")], "<a/>");
+        assert_eq!(end.fault().as_deref(), Some("0: Sequence named none cannot be found"));
+        assert_eq!(end.payload(), "<a/>");
+        let end = flow.run(&[("Content-Type", "application/xml")], "<a");
+        assert!(end.fault().is_some_and(|fault| fault.starts_with("601000: ")));
+    }
+}

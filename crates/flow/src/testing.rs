@@ -1,0 +1,339 @@
+//! For unit tests of mediators: a configuration text and a message in, the context as the flow left it out.
+//!
+//! ```ignore
+//! let flow = testing::main(&registry(testing::endpoints), r#"<property name="a" value="1"/>"#);
+//! let end = flow.run(&[("Content-Type", "text/xml")], "<order/>");
+//! assert_eq!(end.property("a").as_deref(), Some("1"));
+//! ```
+
+use crate::compile::{Compiler, compile};
+use crate::context::{Client, Context, Inbound};
+use crate::dispatch::Bus;
+use crate::endpoint::{Choice, Endpoint, EndpointFormat, Leaf, Outgoing, TimeoutAction};
+use crate::engine::{Ending, begin_request, drive};
+use crate::exchange::client_of;
+use crate::fault::{Fault, code};
+use crate::mediator::{Need, Registry};
+use crate::metrics::Counters;
+use crate::services::Services;
+use message::{Format, Headers, Method, Payload, Reading, RequestHead, Version};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+use transport::{Body, ConnectionInfo, Handler, Request, Target};
+
+const NOBODY: SocketAddr = SocketAddr::V4(std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 9));
+
+/// A compiled configuration, ready to be asked.
+pub struct Tested {
+    /// The bus that runs it.
+    pub bus: Bus,
+    /// Errors and warnings, as `rule: message`.
+    pub found: Vec<String>,
+}
+
+/// Compiles a whole configuration, `<definitions>` and all.
+pub fn configuration(registry: &Registry, text: &str) -> Tested {
+    let mut loaded = config::load_text("test.xml", text, Path::new("."), &config::LoadOptions::default());
+    let services = Arc::new(Services::new(transport::Client::new(transport::ClientLimits::default())));
+    let plan = compile(
+        &loaded.configuration,
+        loaded.sources,
+        loaded.faulty,
+        registry,
+        &services,
+        &mut loaded.diagnostics,
+    );
+    let found = loaded.diagnostics.iter().map(|one| format!("{}: {}", one.rule, one.message)).collect();
+    Tested { bus: Bus::new(plan, services, None), found }
+}
+
+/// Compiles mediators as the main sequence. `<!--top-->` ends them: what follows stands beside the sequence.
+pub fn main(registry: &Registry, mediators: &str) -> Tested {
+    let (mediators, beside) = mediators.split_once("<!--top-->").unwrap_or((mediators, ""));
+    let synapse = config::SYNAPSE;
+    configuration(
+        registry,
+        &format!(
+            r#"<definitions xmlns="{synapse}"><sequence name="main">{mediators}</sequence>{beside}</definitions>"#
+        ),
+    )
+}
+
+/// A context as its flow left it.
+pub struct Ended {
+    /// The message.
+    pub context: Context,
+    /// `respond`, `nothing` or `detach`.
+    pub how: &'static str,
+}
+
+/// An answer of the bus.
+#[derive(Debug)]
+pub struct Answer {
+    /// Status code.
+    pub status: u16,
+    /// Header fields.
+    pub headers: Headers,
+    /// The body as text.
+    pub body: String,
+}
+
+impl Tested {
+    /// Runs a POST to `/` through the main sequence.
+    pub fn run(&self, headers: &[(&str, &str)], body: &str) -> Ended {
+        self.run_with(headers, body, |_| {})
+    }
+
+    /// As [`Tested::run`], with a context that was prepared.
+    pub fn run_with(
+        &self,
+        headers: &[(&str, &str)],
+        body: &str,
+        prepare: impl FnOnce(&mut Context),
+    ) -> Ended {
+        let mut context = self.context(headers, body);
+        prepare(&mut context);
+        let main = context.plan.main;
+        begin_request(&mut context, Some(main));
+        let how = match block_on(drive(&mut context, None)) {
+            Ending::Respond => "respond",
+            Ending::Nothing => "nothing",
+            Ending::Detach(_) => "detach",
+        };
+        Ended { context, how }
+    }
+
+    /// The context of a POST to `/`.
+    pub fn context(&self, headers: &[(&str, &str)], body: &str) -> Context {
+        let headers = fields(headers);
+        let client = client_of(&Method::Post, &headers);
+        let content_type = headers.get("Content-Type").map(str::to_owned);
+        let reading =
+            Reading::of(content_type.as_deref(), headers.get("Content-Encoding"), client == Client::Rest);
+        let inbound = Inbound {
+            method: Method::Post,
+            target: "/".to_owned(),
+            service_length: 0,
+            secure: false,
+            peer: NOBODY,
+            local: NOBODY,
+            host: "localhost".to_owned(),
+            content_type,
+            client,
+            received: Instant::now(),
+        };
+        let body = Body::Bytes(body.to_owned().into());
+        Context::new(
+            self.bus.plan(),
+            Arc::clone(self.bus.services()),
+            Arc::new(inbound),
+            headers,
+            Payload::received(body, reading),
+        )
+    }
+
+    /// Sends a request to the bus, as a listener would.
+    pub fn ask(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let head = RequestHead {
+            method: Method::new(method),
+            target: target.to_owned(),
+            version: Version::Http11,
+            headers: fields(headers),
+        };
+        let request = Request { head, body: Body::Bytes(body.to_owned().into()) };
+        let peer = ConnectionInfo { id: 1, peer: NOBODY, local: NOBODY, worker: 0, tls: None };
+        let limits = self.bus.services().limits.clone();
+        block_on(async {
+            let response = self.bus.handle(request, &peer).await;
+            let mut payload = Payload::received(response.body, Reading::XML);
+            payload.buffer(&limits).await.expect("the body of the answer arrives");
+            let bytes = payload.bytes().map(|bytes| bytes.to_vec()).unwrap_or_default();
+            let body = String::from_utf8_lossy(&bytes).into_owned();
+            Answer { status: response.head.status, headers: response.head.headers, body }
+        })
+    }
+
+    /// What each step of the main sequence needs of the message.
+    pub fn needs(&self) -> Vec<Need> {
+        let plan = self.bus.plan();
+        plan.list(plan.main).steps.iter().map(|step| step.need).collect()
+    }
+
+    /// Whether something that contains `text` was reported.
+    pub fn reports(&self, text: &str) -> bool {
+        self.found.iter().any(|found| found.contains(text))
+    }
+}
+
+impl Ended {
+    /// A property of default scope as text.
+    pub fn property(&self, name: &str) -> Option<String> {
+        self.context.properties.get(name).map(ToString::to_string)
+    }
+
+    /// `ERROR_CODE: ERROR_MESSAGE` of the last fault.
+    pub fn fault(&self) -> Option<String> {
+        Some(format!("{}: {}", self.property("ERROR_CODE")?, self.property("ERROR_MESSAGE")?))
+    }
+
+    /// The payload: JSON or text as it is, else the XML of the first element of the body.
+    pub fn payload(&mut self) -> String {
+        let format = if self.context.payload.is_json() { Format::Json } else { Format::Xml };
+        self.write(format)
+    }
+
+    /// The payload in a form.
+    pub fn write(&mut self, format: Format) -> String {
+        let limits = self.context.services.limits.clone();
+        block_on(self.context.payload.buffer(&limits)).expect("the payload arrives");
+        let bytes = self.context.payload.write(format, &limits).expect("the payload can be written");
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+fn fields(headers: &[(&str, &str)]) -> Headers {
+    let mut fields = Headers::new();
+    for (name, value) in headers {
+        fields.append(name, value);
+    }
+    fields
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime starts").block_on(future)
+}
+
+/// A backend on a thread of its own, for as many requests as come. It answers with `answer`: a whole HTTP response
+/// without Content-Length, or, if that is empty, 200 with the request body under the request's Content-Type and the
+/// request line in `X-Request`. Returns its `http://host:port`.
+pub fn backend(answer: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be bound");
+    let address = listener.local_addr().expect("a bound listener has an address");
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            // A client that goes away is its own problem.
+            let _ = serve(stream, answer);
+        }
+    });
+    format!("http://{address}")
+}
+
+fn serve(mut stream: TcpStream, answer: &str) -> std::io::Result<()> {
+    let mut received = Vec::new();
+    let mut chunk = [0; 4096];
+    loop {
+        let count = stream.read(&mut chunk)?;
+        received.extend_from_slice(&chunk[..count]);
+        let text = String::from_utf8_lossy(&received).into_owned();
+        let complete = text.split_once("\r\n\r\n").filter(|(head, body)| {
+            count == 0
+                || field(head, "content-length").and_then(|n| n.parse().ok()).unwrap_or(0) <= body.len()
+        });
+        if let Some((head, body)) = complete {
+            let (head, body) = match answer.split_once("\r\n\r\n") {
+                Some((head, body)) => (head.to_owned(), body),
+                None => {
+                    let kind = field(head, "content-type").unwrap_or("text/plain");
+                    let line = head.lines().next().unwrap_or("");
+                    (format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nX-Request: {line}"), body)
+                }
+            };
+            let length = body.len();
+            return write!(stream, "{head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");
+        }
+        if count == 0 {
+            return Ok(());
+        }
+    }
+}
+
+fn field<'h>(head: &'h str, name: &str) -> Option<&'h str> {
+    head.lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(own, _)| own.eq_ignore_ascii_case(name))
+        .map(|(_, v)| v.trim())
+}
+
+/// Address endpoints with literal http addresses, and the default endpoint; no states.
+pub fn endpoints(endpoint: &config::Endpoint, _: &mut Compiler<'_>) -> Option<Arc<dyn Endpoint>> {
+    let uri = match &endpoint.kind {
+        config::EndpointKind::Address(address) => Some(address.uri.value.clone()),
+        config::EndpointKind::Default(_) => None,
+        _ => return None,
+    };
+    Some(Arc::new(Plain(Arc::new(Address { uri, counters: Counters::default() }))))
+}
+
+struct Plain(Arc<Address>);
+
+struct Address {
+    uri: Option<String>,
+    counters: Counters,
+}
+
+impl Endpoint for Plain {
+    fn name(&self) -> &str {
+        "test"
+    }
+
+    fn choose(&self, _: &mut Context, failed: &[crate::endpoint::Attempt]) -> Result<Choice, Fault> {
+        match failed.last() {
+            Some(attempt) => Err(attempt.fault.clone()),
+            None => Ok(Choice::Leaf(Arc::clone(&self.0) as Arc<dyn Leaf>)),
+        }
+    }
+
+    fn leaves(&self) -> Vec<Arc<dyn Leaf>> {
+        vec![Arc::clone(&self.0) as Arc<dyn Leaf>]
+    }
+}
+
+impl Leaf for Address {
+    fn name(&self) -> &str {
+        "test"
+    }
+
+    fn is_ready(&self) -> bool {
+        true
+    }
+
+    fn state(&self) -> &'static str {
+        "active"
+    }
+
+    fn succeeded(&self) {}
+
+    fn failed(&self, _: i32) {}
+
+    fn outgoing(&self, context: &mut Context) -> Result<Outgoing, Fault> {
+        let uri = self.uri.clone().or_else(|| context.addressing.to.clone()).unwrap_or_default();
+        let unusable = || Fault::with_code(code::CONNECTION_FAILED, format!("`{uri}` is no address"));
+        let rest = uri.strip_prefix("http://").ok_or_else(unusable)?;
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let (host, port) = authority.split_once(':').unwrap_or((authority, "80"));
+        Ok(Outgoing {
+            target: Target::http(host, port.parse().map_err(|_| unusable())?),
+            request_target: if path.is_empty() { "/".to_owned() } else { path.to_owned() },
+            method: None,
+            format: EndpointFormat::AsIs,
+            charset: None,
+            timeout: None,
+            on_timeout: TimeoutAction::None,
+            addressing: None,
+        })
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.counters
+    }
+}
+
+impl std::fmt::Debug for Tested {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Tested({:?})", self.found)
+    }
+}
