@@ -51,7 +51,7 @@ CONF
 cat >"$work/haproxy.cfg" <<CONF
 global
   nbthread 1
-  maxconn 10000
+  maxconn 4000
 defaults
   mode http
   timeout client 30s

@@ -3,6 +3,7 @@
 //! A connection holds storage only while there are bytes in it: ten thousand idle connections hold none.
 
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Bytes received, in three parts: entity bytes (decoded, not yet consumed), a gap left by transfer
 /// decoding, and wire bytes (not yet decoded). `start <= mid <= raw <= end`.
@@ -63,11 +64,23 @@ impl Buffer {
         (self.mid - self.start) + (self.end - self.raw) < self.bytes.len().max(size)
     }
 
+    /// Exchanges small storage for large, while it is vacant.
+    pub(crate) fn prefer(&mut self, large: bool) {
+        if large && self.bytes.len() < LARGE && self.is_vacant() {
+            self.release();
+        }
+    }
+
     /// Where to receive into: never empty. `size` is the usual size of storage; it grows beyond only when full
-    /// of bytes that nobody consumes.
-    pub(crate) fn room(&mut self, size: usize) -> &mut [u8] {
+    /// of bytes that nobody consumes. `large`: much is to come, so fewer and larger reads are worth more storage,
+    /// as far as the budget goes.
+    pub(crate) fn room(&mut self, size: usize, large: bool) -> &mut [u8] {
         if self.bytes.is_empty() {
-            self.bytes = take(size.max(512));
+            let large = large && size < LARGE && LARGE_IN_USE.load(Relaxed) < LARGE_AT_MOST;
+            self.bytes = take(if large { LARGE } else { size.max(512) });
+            if large {
+                LARGE_IN_USE.fetch_add(1, Relaxed);
+            }
         }
         if self.is_vacant() {
             (self.start, self.mid, self.raw, self.end) = (0, 0, 0, 0);
@@ -111,10 +124,16 @@ impl Drop for Buffer {
     }
 }
 
+/// Size of storage for long bodies.
+const LARGE: usize = 128 * 1024;
+/// So many in the process at a time (32 MiB); beyond, long bodies go through storage of the usual size.
+const LARGE_AT_MOST: usize = 256;
+static LARGE_IN_USE: AtomicUsize = AtomicUsize::new(0);
+
 /// Free buffers per size and thread.
 const KEEP: usize = 64;
 /// Larger ones (grown while peeking) are not kept.
-const KEEP_SIZE: usize = 128 * 1024;
+const KEEP_SIZE: usize = LARGE;
 
 thread_local! {
     static FREE: RefCell<Vec<Vec<Vec<u8>>>> = const { RefCell::new(Vec::new()) };
@@ -130,6 +149,10 @@ fn take(size: usize) -> Vec<u8> {
 }
 
 fn give(bytes: Vec<u8>) {
+    if bytes.len() == LARGE {
+        // Storage that grew to this very size was not counted.
+        let _ = LARGE_IN_USE.fetch_update(Relaxed, Relaxed, |n| n.checked_sub(1));
+    }
     if bytes.len() > KEEP_SIZE {
         return;
     }
@@ -150,7 +173,7 @@ mod tests {
     use super::*;
 
     fn receive(b: &mut Buffer, bytes: &[u8]) {
-        let room = b.room(512);
+        let room = b.room(512, false);
         room[..bytes.len()].copy_from_slice(bytes);
         b.received(bytes.len());
     }
@@ -182,10 +205,10 @@ mod tests {
         receive(&mut b, &[1; 512]);
         b.decode(256);
         b.consume(200);
-        assert_eq!(b.room(512).len(), 200);
+        assert_eq!(b.room(512, false).len(), 200);
         receive(&mut b, &[2; 200]);
         assert!(!b.has_room(512));
-        assert_eq!(b.room(512).len(), 512);
+        assert_eq!(b.room(512, false).len(), 512);
         assert_eq!((b.entity().len(), b.wire().len()), (56, 456));
     }
 }

@@ -141,6 +141,8 @@ pub(crate) struct Incoming {
     owes_continue: bool,
     /// The peer will send no more.
     ended: bool,
+    /// The last read filled the buffer: there is more where it came from.
+    filled: bool,
     /// A client may keep sending nothing and still wait.
     half_close: bool,
     /// On the client side: the connection can serve another request.
@@ -170,6 +172,7 @@ impl Incoming {
             pause: Duration::MAX,
             owes_continue: false,
             ended: false,
+            filled: false,
             half_close,
             reusable: false,
             upload: None,
@@ -381,9 +384,10 @@ impl Incoming {
         }
     }
 
-    /// Makes the peer see a reset instead of an orderly close.
-    pub(crate) fn reset_on_close(&self) {
+    /// Ends the connection with a reset instead of an orderly close.
+    pub(crate) fn reset(self: Box<Self>) {
         self.half.reset_on_close();
+        lock(&self.conn.writer).abandon();
     }
 
     /// Receives into the buffer. Storage is taken when there is something to receive and given back when not.
@@ -391,11 +395,20 @@ impl Incoming {
         if self.ended {
             return Poll::Ready(Ok(0));
         }
+        let large = match self.state {
+            State::Exact(left) => left > self.buffer_size as u64,
+            State::Chunked(_) | State::UntilClose => self.filled,
+            State::Head | State::Done => false,
+        };
+        self.buffer.prefer(large);
         if !self.buffer.has_storage() {
             ready!(self.half.poll_ready(cx))?;
         }
-        match self.half.poll_read(cx, self.buffer.room(self.buffer_size)) {
+        let room = self.buffer.room(self.buffer_size, large);
+        let size = room.len();
+        match self.half.poll_read(cx, room) {
             Poll::Ready(Ok(n)) => {
+                self.filled = n == size;
                 self.buffer.received(n);
                 self.ended = n == 0;
                 Poll::Ready(Ok(n))

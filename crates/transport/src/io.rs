@@ -23,6 +23,8 @@ pub(crate) enum ReadHalf {
 pub(crate) enum WriteHalf {
     Plain(OwnedWriteHalf),
     Tls(Box<tokio::io::WriteHalf<TlsStream<TcpStream>>>),
+    /// After [`Writer::abandon`].
+    Gone,
 }
 
 pub(crate) fn split_plain(stream: TcpStream) -> (ReadHalf, WriteHalf) {
@@ -98,6 +100,7 @@ impl Writer {
                 (WriteHalf::Plain(half), _) => Pin::new(half).poll_write_vectored(cx, parts),
                 (WriteHalf::Tls(half), [one]) => Pin::new(half.as_mut()).poll_write(cx, one),
                 (WriteHalf::Tls(half), _) => Pin::new(half.as_mut()).poll_write_vectored(cx, parts),
+                (WriteHalf::Gone, _) => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
             };
         }
         match polled {
@@ -132,6 +135,14 @@ impl Writer {
         match &mut self.half {
             WriteHalf::Plain(half) => Pin::new(half).poll_shutdown(cx),
             WriteHalf::Tls(half) => Pin::new(half.as_mut()).poll_shutdown(cx),
+            WriteHalf::Gone => Poll::Ready(Ok(())),
+        }
+    }
+
+    /// Sends no more, not even the FIN that tokio sends when the half is dropped.
+    pub(crate) fn abandon(&mut self) {
+        if let WriteHalf::Plain(half) = std::mem::replace(&mut self.half, WriteHalf::Gone) {
+            half.forget();
         }
     }
 
@@ -140,6 +151,7 @@ impl Writer {
             let n = ready!(match &mut self.half {
                 WriteHalf::Plain(half) => Pin::new(half).poll_write(cx, self.interim),
                 WriteHalf::Tls(half) => Pin::new(half.as_mut()).poll_write(cx, self.interim),
+                WriteHalf::Gone => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
             })?;
             self.interim = &self.interim[n..];
         }
@@ -148,7 +160,7 @@ impl Writer {
 
     fn poll_flush_half(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.half {
-            WriteHalf::Plain(_) => Poll::Ready(Ok(())),
+            WriteHalf::Plain(_) | WriteHalf::Gone => Poll::Ready(Ok(())),
             WriteHalf::Tls(half) => Pin::new(half.as_mut()).poll_flush(cx),
         }
     }

@@ -95,7 +95,7 @@ async fn requests<H: Handler>(
                 // Half a response must not look like a whole one.
                 listening.counters.aborted.add(1);
                 if let Some(incoming) = home.or_else(|| conn.take_home()) {
-                    incoming.reset_on_close();
+                    incoming.reset();
                 }
                 return;
             }

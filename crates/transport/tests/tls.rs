@@ -1,0 +1,156 @@
+//! TLS and mutual TLS on both sides.
+
+mod support;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use busbar_transport::{
+    Body, Client, ClientLimits, ClientTls, ClientTlsOptions, ClientVerify, ConnectionInfo, Handler, Request,
+    Response, Roots, SendErrorKind, Server, ServerLimits, ServerTls, ServerTlsOptions, Target, Workers,
+};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use support::*;
+
+/// A CA, a server certificate for `localhost`, a client certificate; as files.
+struct Files {
+    dir: PathBuf,
+}
+
+impl Files {
+    fn new(name: &str) -> Files {
+        let dir = std::env::temp_dir().join(format!("busbar-tls-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let ca_key = KeyPair::generate().unwrap();
+        let mut ca = CertificateParams::new(Vec::new()).unwrap();
+        ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        std::fs::write(dir.join("ca.pem"), ca.self_signed(&ca_key).unwrap().pem()).unwrap();
+        let issuer = Issuer::new(ca, ca_key);
+        for who in ["localhost", "partner"] {
+            let key = KeyPair::generate().unwrap();
+            let certificate =
+                CertificateParams::new(vec![who.to_owned()]).unwrap().signed_by(&key, &issuer).unwrap();
+            std::fs::write(dir.join(format!("{who}.pem")), certificate.pem()).unwrap();
+            std::fs::write(dir.join(format!("{who}.key")), key.serialize_pem()).unwrap();
+        }
+        Files { dir }
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    fn server(&self, verify: ClientVerify) -> (Server, Workers) {
+        let tls = ServerTls::new(&ServerTlsOptions {
+            certificates: self.at("localhost.pem"),
+            key: self.at("localhost.key"),
+            client_roots: (verify != ClientVerify::None).then(|| self.at("ca.pem")),
+            client_verify: verify,
+        })
+        .unwrap();
+        let server =
+            Server::bind("127.0.0.1:0".parse().unwrap(), Some(tls), ServerLimits::default()).unwrap();
+        let workers = Workers::start(1).unwrap();
+        server.serve(&workers, Arc::new(Who)).unwrap();
+        (server, workers)
+    }
+
+    fn profile(&self, roots: Roots, identity: bool) -> ClientTlsOptions {
+        ClientTlsOptions {
+            roots,
+            identity: identity.then(|| (self.at("partner.pem"), self.at("partner.key"))),
+            ..ClientTlsOptions::default()
+        }
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// Says how many certificates the client showed, behind what it sent.
+struct Who;
+
+impl Handler for Who {
+    async fn handle(&self, request: Request, peer: &ConnectionInfo) -> Response {
+        let shown = peer.tls.as_ref().map_or(99, |tls| tls.client_certificates.len());
+        Response::new(200, request.body).with("X-Shown", shown.to_string())
+    }
+}
+
+async fn ask(
+    client: &Client,
+    target: &Target,
+    body: impl Into<Body>,
+) -> Result<(String, Vec<u8>), SendErrorKind> {
+    let response = post(client, target, body).await.map_err(|e| e.kind)?;
+    let shown = response.head.headers.get("x-shown").unwrap_or_default().to_owned();
+    Ok((shown, response.body.collect(1 << 30).await.expect("body").to_vec()))
+}
+
+#[test]
+fn bodies_pass_and_connections_are_kept() {
+    let files = Files::new("plain");
+    let (server, _workers) = files.server(ClientVerify::None);
+    let profile = ClientTls::new(&files.profile(Roots::File(files.at("ca.pem")), false)).unwrap();
+    let target = Target::https("localhost", server.local_addr().port(), profile);
+    let client = Client::new(ClientLimits::default());
+    block_on(async {
+        for size in [1, 1000, 5_000_000, 20] {
+            let body: Vec<u8> = (0..size).map(|i| (i % 251) as u8).collect();
+            let (shown, got) = ask(&client, &target, body.clone()).await.unwrap();
+            assert_eq!(shown, "0");
+            assert!(got == body, "{size}");
+        }
+        assert_eq!((client.stats().created, client.stats().reused), (1, 3));
+    });
+}
+
+#[test]
+fn certificates_are_demanded_and_checked() {
+    let files = Files::new("mutual");
+    let trusted = || Roots::File(files.at("ca.pem"));
+    let client = Client::new(ClientLimits::default());
+    let mut wrong_name = files.profile(trusted(), false);
+    wrong_name.server_name = Some("elsewhere".into());
+    let any_name = ClientTlsOptions { any_host_name: true, ..wrong_name.clone() };
+    let cases = [
+        // who listens, with which profile, what is shown; nothing: the handshake fails
+        (ClientVerify::Require, files.profile(trusted(), true), Some("1")),
+        (ClientVerify::Require, files.profile(trusted(), false), None),
+        (ClientVerify::Optional, files.profile(trusted(), true), Some("1")),
+        (ClientVerify::Optional, files.profile(trusted(), false), Some("0")),
+        (ClientVerify::None, files.profile(trusted(), true), Some("0")),
+        (ClientVerify::None, files.profile(Roots::Insecure, false), Some("0")),
+        (ClientVerify::None, files.profile(Roots::File(files.at("partner.pem")), false), None),
+        (ClientVerify::None, wrong_name, None),
+        (ClientVerify::None, any_name, Some("0")),
+    ];
+    for (number, (verify, profile, expected)) in cases.into_iter().enumerate() {
+        let (server, _workers) = files.server(verify);
+        let target =
+            Target::https("localhost", server.local_addr().port(), ClientTls::new(&profile).unwrap());
+        let got = block_on(ask(&client, &target, "hello"));
+        match expected {
+            Some(shown) => assert_eq!(got.unwrap(), (shown.to_owned(), b"hello".to_vec()), "case {number}"),
+            None => assert!(got.is_err(), "case {number}"),
+        }
+    }
+}
+
+#[test]
+fn faulty_files_are_named() {
+    let files = Files::new("faulty");
+    let options = ServerTlsOptions {
+        certificates: files.at("localhost.pem"),
+        key: files.at("nothing.key"),
+        ..ServerTlsOptions::default()
+    };
+    let error = ServerTls::new(&options).expect_err("no key").to_string();
+    assert!(error.contains("nothing.key"), "{error}");
+    let options = ServerTlsOptions { key: files.at("partner.key"), ..options };
+    let error = ServerTls::new(&options).expect_err("wrong key").to_string();
+    assert!(error.contains("localhost.pem"), "{error}");
+}
