@@ -385,7 +385,7 @@ impl Incoming {
     }
 
     /// Ends the connection with a reset instead of an orderly close.
-    pub(crate) fn reset(self: Box<Self>) {
+    pub(crate) fn reset(&self) {
         self.half.reset_on_close();
         lock(&self.conn.writer).abandon();
     }

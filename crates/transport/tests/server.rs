@@ -1,5 +1,7 @@
 //! The listener, seen from raw sockets.
 
+#![allow(clippy::unwrap_used)]
+
 mod support;
 
 use std::io::{Read, Write};

@@ -1,5 +1,7 @@
 //! TLS and mutual TLS on both sides.
 
+#![allow(clippy::unwrap_used)]
+
 mod support;
 
 use std::path::PathBuf;

@@ -132,9 +132,11 @@ mod tests {
         Ok((out, state == Chunks::Done))
     }
 
+    type Case = (&'static str, Result<(&'static str, bool), ()>);
+
     #[test]
     fn coding_table() {
-        let cases: &[(&str, Result<(&str, bool), ()>)] = &[
+        let cases: &[Case] = &[
             ("0\r\n\r\n", Ok(("", true))),
             ("5\r\nhello\r\n0\r\n\r\n", Ok(("hello", true))),
             ("5\r\nhello\r\n6;a=\"b\"\r\n world\r\n0\r\n\r\nNEXT", Ok(("hello world", true))),

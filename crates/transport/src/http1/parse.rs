@@ -275,10 +275,7 @@ impl<'a> Fields<'a> {
         for field in fields {
             let is = |name: &str| field.name.eq_ignore_ascii_case(name);
             match field.name.len() {
-                4 if is("host") => match seen.host.replace(field.value) {
-                    Some(_) => return Err("more than one Host"),
-                    None => {}
-                },
+                4 if is("host") => once(&mut seen.host, field.value, "more than one Host")?,
                 6 if is("expect") => {
                     seen.expects = match field.value.eq_ignore_ascii_case(b"100-continue") {
                         true => Expects::Continue,
@@ -292,10 +289,8 @@ impl<'a> Fields<'a> {
                     }
                 }
                 14 if is("content-length") => {
-                    if seen.length.is_some() {
-                        return Err("more than one Content-Length");
-                    }
-                    seen.length = Some(decimal(field.value).ok_or("invalid Content-Length")?);
+                    let length = decimal(field.value).ok_or("invalid Content-Length")?;
+                    once(&mut seen.length, length, "more than one Content-Length")?;
                 }
                 17 if is("transfer-encoding") => {
                     seen.coding = match seen.coding {
@@ -312,6 +307,10 @@ impl<'a> Fields<'a> {
     fn keep_alive(&self, version: Version) -> bool {
         !self.close && (version == Version::Http11 || self.keep)
     }
+}
+
+fn once<T>(slot: &mut Option<T>, value: T, twice: &'static str) -> Result<(), &'static str> {
+    slot.replace(value).map_or(Ok(()), |_| Err(twice))
 }
 
 fn decimal(digits: &[u8]) -> Option<u64> {
