@@ -10,6 +10,7 @@ use xml::{Document, NameId, NodeId, NodeKind};
 #[derive(Clone, Copy)]
 enum Matcher<'a> {
     All,
+    Parent,
     Kind(NodeKind),
     Instruction(&'a str),
     Named(NodeKind, NameId),
@@ -22,6 +23,7 @@ impl Matcher<'_> {
         match self {
             Matcher::Named(kind, name) => doc.kind(n) == kind && doc.name_id(n) == Some(name),
             Matcher::Kind(kind) => doc.kind(n) == kind,
+            Matcher::Parent => matches!(doc.kind(n), NodeKind::Element | NodeKind::Document),
             Matcher::All => true,
             Matcher::Instruction(target) => {
                 doc.kind(n) == NodeKind::ProcessingInstruction && doc.local(n) == target
@@ -117,6 +119,7 @@ impl<'a> Eval<'a> {
         Some(match test {
             Test::Name(index) => Matcher::Named(principal, self.name(*index, node.doc, doc)?),
             Test::Node => Matcher::All,
+            Test::Parent => Matcher::Parent,
             Test::Any => Matcher::Kind(principal),
             Test::Text => Matcher::Kind(NodeKind::Text),
             Test::Comment => Matcher::Kind(NodeKind::Comment),

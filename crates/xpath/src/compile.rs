@@ -396,6 +396,13 @@ fn join_descendant_steps(steps: Vec<Step>) -> Vec<Step> {
             out.push(step);
         }
     }
+    for i in 1..out.len() {
+        let down = matches!(out[i].axis, Axis::Child | Axis::Descendant | Axis::Attribute);
+        let all = &mut out[i - 1];
+        if down && all.axis == Axis::DescendantOrSelf && all.test == Test::Node && all.predicates.is_empty() {
+            all.test = Test::Parent;
+        }
+    }
     out
 }
 

@@ -116,6 +116,8 @@ pub(crate) struct Step {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Test {
     Node,
+    /// `node()` where the next step goes down: only the document and elements lead anywhere.
+    Parent,
     Text,
     Comment,
     ProcessingInstruction(Option<Box<str>>),

@@ -325,7 +325,7 @@ impl Lower<'_> {
             return Err(not(step.span, "a step behind an attribute"));
         }
         let test = match &step.test {
-            Test::Node => ItemTest::Node,
+            Test::Node | Test::Parent => ItemTest::Node,
             Test::Text => ItemTest::Text,
             Test::Comment => ItemTest::Comment,
             Test::ProcessingInstruction(target) => ItemTest::Instruction(target.clone()),

@@ -1,0 +1,68 @@
+//! Paths as a whole against the same path evaluated step by step, node by node: order, duplicates, positions.
+
+#![allow(clippy::unwrap_used)]
+
+use busbar_xpath::{CompileOptions, Context, Expression, Node, NodeSet, Value};
+use proptest::prelude::*;
+
+const AXES: [&str; 13] = [
+    "child",
+    "descendant",
+    "descendant-or-self",
+    "parent",
+    "ancestor",
+    "ancestor-or-self",
+    "following",
+    "following-sibling",
+    "preceding",
+    "preceding-sibling",
+    "self",
+    "attribute",
+    "namespace",
+];
+const TESTS: [&str; 5] = ["node()", "*", "a", "b", "text()"];
+const PREDICATES: [&str; 8] = ["", "", "", "[1]", "[last()]", "[@x]", "[position() > 1]", "[a][2]"];
+
+const DOCUMENT: &str =
+    "<a x='1'><b y='2'>t<a><a x='3'>u</a><b/></a></b><!--c--><a><b><b x='1'><a/></b>v</b></a><b/></a>";
+
+fn compile(src: &str) -> Expression {
+    Expression::compile(src, &CompileOptions::default()).unwrap_or_else(|e| panic!("{src}: {e}"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_path_is_its_steps(steps in proptest::collection::vec((0usize..13, 0usize..5, 0usize..8), 1..5)) {
+        let doc = xml::Document::parse(DOCUMENT.as_bytes().to_vec(), &xml::ParseOptions::default()).unwrap();
+        let step = |(a, t, p): &(usize, usize, usize)| format!("{}::{}{}", AXES[*a], TESTS[*t], PREDICATES[*p]);
+        let mut nodes = vec![Node::new(xml::Document::ROOT)];
+        let root = Context::root(&doc);
+        for s in &steps {
+            let e = compile(&step(s));
+            let mut next = Vec::new();
+            for n in &nodes {
+                next.extend(e.evaluate_nodes(&Context::at(&doc, *n)).unwrap());
+            }
+            nodes = NodeSet::sorted(next, &root).unwrap().as_slice().to_vec();
+        }
+        let path = format!("/{}", steps.iter().map(step).collect::<Vec<_>>().join("/"));
+        let e = compile(&path);
+        prop_assert_eq!(&e.evaluate_nodes(&root).unwrap(), &nodes, "{}", &path);
+        prop_assert_eq!(e.evaluate_first(&root).unwrap(), nodes.first().copied(), "{}", &path);
+        prop_assert_eq!(e.evaluate_boolean(&root).unwrap(), !nodes.is_empty(), "{}", &path);
+        let count = compile(&format!("count({path})")).evaluate_number(&root).unwrap();
+        prop_assert_eq!(count, nodes.len() as f64, "{}", &path);
+        // The same from an expression as its start, and filtered as a whole.
+        let second = compile(&format!("({path})[2]")).evaluate_first(&root).unwrap();
+        prop_assert_eq!(second, nodes.get(1).copied(), "({})[2]", &path);
+        let last = compile(&format!("({path})[last()]/self::node()")).evaluate_first(&root).unwrap();
+        prop_assert_eq!(last, nodes.last().copied(), "({})[last()]", &path);
+        let string = match nodes.first() {
+            Some(n) => Value::from(*n).to_string_in(&root).unwrap().into_owned(),
+            None => String::new(),
+        };
+        prop_assert_eq!(e.evaluate_string(&root).unwrap(), string, "{}", &path);
+    }
+}
