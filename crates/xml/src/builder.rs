@@ -157,7 +157,12 @@ impl<'a> Builder<'a> {
         match other.kind(node) {
             NodeKind::Text => return self.text(other.text(node)),
             NodeKind::Attribute => {
-                self.attribute(other.prefix(node), other.namespace(node), other.local(node), other.text(node));
+                self.attribute(
+                    other.prefix(node),
+                    other.namespace(node),
+                    other.local(node),
+                    other.text(node),
+                );
                 return;
             }
             _ => {}

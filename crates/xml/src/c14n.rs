@@ -254,7 +254,8 @@ impl<'a> Canonicalizer<'a> {
             return;
         }
         let scope = self.doc.scope(n);
-        let mut had: Vec<(PrefixId, UriId)> = self.rendered.all().filter(|b| b.0 > 2 || b.0 == NO_PREFIX).collect();
+        let mut had: Vec<(PrefixId, UriId)> =
+            self.rendered.all().filter(|b| b.0 > 2 || b.0 == NO_PREFIX).collect();
         for (prefix, uri) in scope {
             if uri == NO_URI || !self.has_namespace(n, prefix) {
                 continue;
@@ -319,7 +320,9 @@ impl<'a> Canonicalizer<'a> {
         }
         let orphan = self.algorithm != Algorithm::Exclusive
             && (n == self.top || self.selection.is_some())
-            && doc.parent(n).is_some_and(|p| doc.kind(p) == NodeKind::Element && (n == self.top || !self.has(p)));
+            && doc
+                .parent(n)
+                .is_some_and(|p| doc.kind(p) == NodeKind::Element && (n == self.top || !self.has(p)));
         if orphan {
             self.inherit(n);
         }
@@ -549,14 +552,23 @@ mod tests {
         let exclusive = Options { algorithm: Algorithm::Exclusive, ..Options::default() };
         let listed = Options { inclusive_prefixes: vec!["n".into()], ..exclusive.clone() };
         let whole = "<n:a xmlns=\"urn:d\" xmlns:n=\"urn:n\" a=\"&lt;>\" z=\"1\" xml:lang=\"en\" n:b=\" &quot;\"><b xmlns=\"\"></b>\n<c xmlns:u=\"urn:u\" u:x=\"\">&gt;&#xD;</c></n:a>";
-        let c = "<c xmlns=\"urn:d\" xmlns:n=\"urn:n\" xmlns:u=\"urn:u\" xml:lang=\"en\" u:x=\"\">&gt;&#xD;</c>";
+        let c =
+            "<c xmlns=\"urn:d\" xmlns:n=\"urn:n\" xmlns:u=\"urn:u\" xml:lang=\"en\" u:x=\"\">&gt;&#xD;</c>";
         for (path, options, want) in [
             (&[][..], &inclusive, format!("<?p d ?>\n{whole}")),
             (&[][..], &with, format!("<?p d ?>\n<!--c-->\n{whole}\n<!--d-->")),
             (&[2, 2][..], &inclusive, c.to_owned()),
             (&[2, 2][..], &v11, c.to_owned()),
-            (&[2, 2][..], &exclusive, "<c xmlns=\"urn:d\" xmlns:u=\"urn:u\" u:x=\"\">&gt;&#xD;</c>".to_owned()),
-            (&[2, 2][..], &listed, "<c xmlns=\"urn:d\" xmlns:n=\"urn:n\" xmlns:u=\"urn:u\" u:x=\"\">&gt;&#xD;</c>".to_owned()),
+            (
+                &[2, 2][..],
+                &exclusive,
+                "<c xmlns=\"urn:d\" xmlns:u=\"urn:u\" u:x=\"\">&gt;&#xD;</c>".to_owned(),
+            ),
+            (
+                &[2, 2][..],
+                &listed,
+                "<c xmlns=\"urn:d\" xmlns:n=\"urn:n\" xmlns:u=\"urn:u\" u:x=\"\">&gt;&#xD;</c>".to_owned(),
+            ),
             (&[2, 0][..], &inclusive, "<b xmlns:n=\"urn:n\" xml:lang=\"en\"></b>".to_owned()),
             (&[2, 0][..], &exclusive, "<b></b>".to_owned()),
         ] {

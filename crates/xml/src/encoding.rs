@@ -70,10 +70,9 @@ pub fn decode(bytes: impl Into<Bytes>, hint: Option<&str>) -> Result<Decoded, Xm
         _ => {
             let mut decoder = Decoder::new(charset);
             let mut out = String::with_capacity(bytes.len() - skip);
-            decoder.decode(&bytes[skip..], true, &mut out).map_err(|at| error(
-                format!("the bytes are not {}", charset.name()),
-                at + skip,
-            ))?;
+            decoder
+                .decode(&bytes[skip..], true, &mut out)
+                .map_err(|at| error(format!("the bytes are not {}", charset.name()), at + skip))?;
             Bytes::from(out)
         }
     };
@@ -142,7 +141,10 @@ pub(crate) fn detect(bytes: &[u8], hint: Option<&str>) -> Result<(Charset, usize
         {
             let named = Charset::for_label(&label).ok_or_else(|| unknown(&label))?;
             if !named.is_utf16() {
-                return Err(error(format!("the document declares `{label}`, its bytes are {}", charset.name()), 0));
+                return Err(error(
+                    format!("the document declares `{label}`, its bytes are {}", charset.name()),
+                    0,
+                ));
             }
         }
         return Ok((charset, 0));
@@ -183,7 +185,9 @@ pub(crate) fn can_detect(bytes: &[u8]) -> bool {
             bytes.len() >= 1024 || memchr::memmem::find(bytes, b"?>").is_some()
         }
         [b'<', 0, ..] | [0, b'<', ..] | [0xFE, 0xFF, ..] | [0xFF, 0xFE, ..] => {
-            bytes.len() >= 2048 || memchr::memmem::find(bytes, b"?\0>").is_some() || (bytes.len() > 8 && !wide_xml(bytes))
+            bytes.len() >= 2048
+                || memchr::memmem::find(bytes, b"?\0>").is_some()
+                || (bytes.len() > 8 && !wide_xml(bytes))
         }
         [0xEF, 0xBB, 0xBF, rest @ ..] => {
             let decl = rest.starts_with(b"<?xml") || b"<?xml".starts_with(rest);
@@ -233,7 +237,8 @@ impl Decoder {
                 loop {
                     let room = decoder.max_utf8_buffer_length_without_replacement(bytes.len() - done);
                     out.reserve(room.unwrap_or(4096).max(64));
-                    let (result, read) = decoder.decode_to_string_without_replacement(&bytes[done..], out, last);
+                    let (result, read) =
+                        decoder.decode_to_string_without_replacement(&bytes[done..], out, last);
                     done += read;
                     match result {
                         DecoderResult::InputEmpty => return Ok(()),
@@ -258,7 +263,9 @@ mod tests {
 
     #[test]
     fn encodings() {
-        let decl = |e: &str, rest: &[u8]| [format!("<?xml version='1.0' encoding='{e}'?>").as_bytes(), rest].concat();
+        let decl = |e: &str, rest: &[u8]| {
+            [format!("<?xml version='1.0' encoding='{e}'?>").as_bytes(), rest].concat()
+        };
         for (bytes, hint, want) in [
             (b"<a>\xC3\xA9</a>".to_vec(), None, Some("<a>\u{E9}</a>")),
             (b"\xEF\xBB\xBF<a/>".to_vec(), None, Some("<a/>")),

@@ -111,6 +111,10 @@ pub(crate) fn end<T>(what: &'static str, at: usize) -> Res<T> {
 impl Fault {
     /// The error for the user; `text` is what `at` counts in.
     pub fn locate(self, text: &[u8]) -> XmlError {
-        XmlError { kind: self.kind, position: Position::of(text, self.at), message: self.message.into_owned() }
+        XmlError {
+            kind: self.kind,
+            position: Position::of(text, self.at),
+            message: self.message.into_owned(),
+        }
     }
 }

@@ -317,7 +317,10 @@ pub(crate) fn xml_decl(input: &[u8], external: bool) -> Res<XmlDecl> {
             b"version" if stage == 0 => {
                 stage = 1;
                 // XML 1.1 may include 1.0, not the other way round (XML 1.1, 4.3.4).
-                text.len() > 2 && text.starts_with(b"1.") && !(external && text == b"1.1") && text[2..].iter().all(u8::is_ascii_digit)
+                text.len() > 2
+                    && text.starts_with(b"1.")
+                    && !(external && text == b"1.1")
+                    && text[2..].iter().all(u8::is_ascii_digit)
             }
             b"encoding" if stage == 1 || (external && stage == 0) => {
                 stage = 2;

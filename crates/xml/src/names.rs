@@ -110,7 +110,11 @@ impl Default for Names {
 impl Names {
     /// Forgets names, when they have become many: documents of one kind share theirs.
     pub fn trim(&mut self) {
-        if self.names.len() > 4096 || self.qnames.len() > 4096 || self.uris.len() > 1024 || self.chars.len() > 1 << 18 {
+        if self.names.len() > 4096
+            || self.qnames.len() > 4096
+            || self.uris.len() > 1024
+            || self.chars.len() > 1 << 18
+        {
             *self = Names::default();
         }
     }
@@ -168,7 +172,9 @@ impl Names {
     }
 
     pub fn find_prefix(&self, prefix: &str) -> Option<PrefixId> {
-        let found = self.prefix_table.find(hash(prefix.as_bytes(), 0), |i| self.str(self.prefixes[i as usize]) == prefix);
+        let found = self
+            .prefix_table
+            .find(hash(prefix.as_bytes(), 0), |i| self.str(self.prefixes[i as usize]) == prefix);
         found.map(|i| i as PrefixId)
     }
 
@@ -244,7 +250,9 @@ impl Names {
         let (prefix, local) = match raw.split_once(':') {
             None => ("", raw),
             Some((prefix, local)) => {
-                let ok = !prefix.is_empty() && local.chars().next().is_some_and(is_name_start) && !local.contains(':');
+                let ok = !prefix.is_empty()
+                    && local.chars().next().is_some_and(is_name_start)
+                    && !local.contains(':');
                 if !ok {
                     return fault(ErrorKind::Namespace, format!("`{raw}` is not a qualified name"), at);
                 }
@@ -255,7 +263,14 @@ impl Names {
         let raw_span = self.add(raw);
         let local_len = local.len() as u32;
         let local = Span { start: raw_span.start + raw_span.len - local_len, len: local_len };
-        self.qnames.push(QName { raw: raw_span, local, prefix: prefix_id, uri: UNBOUND, name: NOT_YET, plain: NOT_YET });
+        self.qnames.push(QName {
+            raw: raw_span,
+            local,
+            prefix: prefix_id,
+            uri: UNBOUND,
+            name: NOT_YET,
+            plain: NOT_YET,
+        });
         let id = self.qnames.len() as u32 - 1;
         self.qname_table.insert(h, id);
         Ok(id)
@@ -301,7 +316,13 @@ impl Names {
     }
 
     /// Binds the prefix that the declaration `qname` (`xmlns` or `xmlns:…`) names to `value` (Namespaces 1.0, 3).
-    pub fn bind(&mut self, bindings: &mut Bindings, qname: u32, value: &str, at: usize) -> Res<(PrefixId, UriId)> {
+    pub fn bind(
+        &mut self,
+        bindings: &mut Bindings,
+        qname: u32,
+        value: &str,
+        at: usize,
+    ) -> Res<(PrefixId, UriId)> {
         let bad = |message: &'static str| fault(ErrorKind::Namespace, message, at);
         let prefix = if qname == XMLNS_QNAME {
             NO_PREFIX

@@ -45,7 +45,12 @@ pub enum Dtd {
 /// Finds external entities.
 pub trait Resolver: Send + Sync {
     /// The bytes of `system_id` as written, relative to `base`, and its own base URI.
-    fn resolve(&self, system_id: &str, public_id: Option<&str>, base: Option<&str>) -> Result<(Vec<u8>, String), String>;
+    fn resolve(
+        &self,
+        system_id: &str,
+        public_id: Option<&str>,
+        base: Option<&str>,
+    ) -> Result<(Vec<u8>, String), String>;
 }
 
 impl fmt::Debug for dyn Resolver {
@@ -62,7 +67,12 @@ pub struct FileResolver {
 }
 
 impl Resolver for FileResolver {
-    fn resolve(&self, system_id: &str, _: Option<&str>, base: Option<&str>) -> Result<(Vec<u8>, String), String> {
+    fn resolve(
+        &self,
+        system_id: &str,
+        _: Option<&str>,
+        base: Option<&str>,
+    ) -> Result<(Vec<u8>, String), String> {
         let path = local_path(system_id).ok_or_else(|| format!("`{system_id}` is not a local file"))?;
         let base = base.and_then(local_path).unwrap_or_default();
         let path = base.parent().unwrap_or(Path::new("")).join(path);
@@ -89,7 +99,9 @@ fn local_path(uri: &str) -> Option<PathBuf> {
         return Some(PathBuf::from(percent_decode(path)));
     }
     let scheme = uri.find(':').map(|i| &uri[..i]);
-    if scheme.is_some_and(|s| s.len() > 1 && s.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))) {
+    if scheme
+        .is_some_and(|s| s.len() > 1 && s.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b)))
+    {
         return None;
     }
     Some(PathBuf::from(percent_decode(uri)))

@@ -186,7 +186,8 @@ impl<'a> Parser<'a> {
     fn document(&mut self, input: &[u8], parent: NodeId) -> Res<NodeId> {
         self.cdata_end = survey(input)?.cdata_end;
         let last_child = self.doc.last_child(parent).map_or(NIL, |n| n.0);
-        let base = Open { node: parent.0, last_child, mark: 0, name: 0, name_end: 0, strip: false, preserve: false };
+        let base =
+            Open { node: parent.0, last_child, mark: 0, name: 0, name_end: 0, strip: false, preserve: false };
         self.s.stack.push(base);
         let mut p = 0;
         let mut standalone = false;
@@ -424,7 +425,9 @@ impl<'a> Parser<'a> {
                 self.declare(qname, &value, at, &mut first)?;
             }
         }
-        if let Some(defaults) = self.dtd.as_ref().and_then(|d| d.attributes_of(self.doc.names.raw_of(element))) {
+        if let Some(defaults) =
+            self.dtd.as_ref().and_then(|d| d.attributes_of(self.doc.names.raw_of(element)))
+        {
             for default in defaults.iter() {
                 let is_declaration = default.name == "xmlns" || default.name.starts_with("xmlns:");
                 let (true, Some(value)) = (is_declaration, &default.default) else { continue };
@@ -490,7 +493,8 @@ impl<'a> Parser<'a> {
             }
             self.push_attribute(node, start);
             if self.positions {
-                let span = NodeSpan { start: a.name, end: a.name_end, value_start: a.value, value_end: a.value_end };
+                let span =
+                    NodeSpan { start: a.name, end: a.name_end, value_start: a.value, value_end: a.value_end };
                 self.doc.spans.push(self.within.unwrap_or(span));
             }
         }
@@ -604,7 +608,9 @@ impl<'a> Parser<'a> {
         let open = self.s.stack[self.s.stack.len() - 1];
         let name = &input[open.name as usize..open.name_end as usize];
         let e = at + name.len();
-        if input.get(at..e) != Some(name) || input.get(e).is_some_and(|&b| crate::chars::NAME_BYTE[b as usize]) {
+        if input.get(at..e) != Some(name)
+            || input.get(e).is_some_and(|&b| crate::chars::NAME_BYTE[b as usize])
+        {
             let name = lex::text(name).to_owned();
             let e = lex::name(input, at, self.limits, "an end tag")?;
             let found = lex::text(&input[at..e]);

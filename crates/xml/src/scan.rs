@@ -88,7 +88,9 @@ pub(crate) fn survey(bytes: &[u8]) -> Res<Survey> {
         return match what {
             Bad::Utf8 => fault(ErrorKind::Encoding, "the bytes are not UTF-8", at),
             Bad::Cut => fault(ErrorKind::Encoding, "the document ends inside a character", at),
-            Bad::Char(c) => fault(ErrorKind::Character, format!("the character U+{c:04X} is not allowed"), at),
+            Bad::Char(c) => {
+                fault(ErrorKind::Character, format!("the character U+{c:04X} is not allowed"), at)
+            }
         };
     }
     Ok(Survey { cdata_end: memchr::memmem::find(bytes, b"]]>").is_some() })
@@ -118,7 +120,8 @@ pub(crate) fn first_bad(bytes: &[u8]) -> Option<(usize, Bad)> {
     }
     let clean = bad.as_ref().map_or(text, |(at, _)| &text[..*at]);
     // U+FFFE and U+FFFF are EF BF BE and EF BF BF.
-    if let Some(at) = memchr::memchr_iter(0xEF, clean).find(|&i| clean[i + 1] == 0xBF && clean[i + 2] >= 0xBE) {
+    if let Some(at) = memchr::memchr_iter(0xEF, clean).find(|&i| clean[i + 1] == 0xBF && clean[i + 2] >= 0xBE)
+    {
         return Some((at, Bad::Char(0xFF40 + u32::from(clean[at + 2]))));
     }
     bad

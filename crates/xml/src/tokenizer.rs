@@ -6,7 +6,9 @@
 use crate::encoding::{self, Charset, Decoder};
 use crate::error::{ErrorKind, Fault, Position, Res, XmlError, end, fault, limit, syntax};
 use crate::lex::{self, RawAttribute, Reference};
-use crate::names::{Bindings, NO_URI, NameId, Names, PrefixId, Seen, UNBOUND, XMLNS_PREFIX, XMLNS_QNAME, XMLNS_URI};
+use crate::names::{
+    Bindings, NO_URI, NameId, Names, PrefixId, Seen, UNBOUND, XMLNS_PREFIX, XMLNS_QNAME, XMLNS_URI,
+};
 use crate::scan::{Bad, first_bad, text_end};
 use crate::{Limits, is_space};
 
@@ -416,7 +418,9 @@ impl Tokenizer {
             Bad::Cut if !self.finished => {}
             Bad::Cut => self.set_bad(ErrorKind::Encoding, "the document ends inside a character".into()),
             Bad::Utf8 => self.set_bad(ErrorKind::Encoding, "the bytes are not UTF-8".into()),
-            Bad::Char(c) => self.set_bad(ErrorKind::Character, format!("the character U+{c:04X} is not allowed")),
+            Bad::Char(c) => {
+                self.set_bad(ErrorKind::Character, format!("the character U+{c:04X} is not allowed"))
+            }
         }
     }
 
@@ -534,7 +538,8 @@ impl Tokenizer {
                     if matches!(self.source, Source::Undetected) {
                         return end("the prolog", p);
                     }
-                    if input.len() < 6 && b"<?xml".starts_with(&input[..input.len().min(5)]) && !self.finished {
+                    if input.len() < 6 && b"<?xml".starts_with(&input[..input.len().min(5)]) && !self.finished
+                    {
                         return end("the prolog", p);
                     }
                     if input.starts_with(b"<?xml") && input.get(5).is_some_and(|&b| is_space(b)) {

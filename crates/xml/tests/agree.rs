@@ -1,8 +1,8 @@
 //! Where two ways must agree: tree and tokenizer, one piece and any split, what is parsed and what is written.
 
 use busbar_xml as xml;
-use proptest::prelude::*;
 use busbar_xml::{Document, Event, NodeId, NodeKind, ParseOptions, Tokenizer, XmlError};
+use proptest::prelude::*;
 
 /// A document as lines, with text put together.
 fn events(pieces: &[&[u8]]) -> Result<Vec<String>, XmlError> {
@@ -28,7 +28,8 @@ fn events(pieces: &[&[u8]]) -> Result<Vec<String>, XmlError> {
             lines.push(match event {
                 Event::StartElement { name, attributes, .. } => {
                     let declared: Vec<_> = attributes.declarations().collect();
-                    let attributes: Vec<_> = attributes.map(|a| format!("{:?}={:?}", a.name, a.value)).collect();
+                    let attributes: Vec<_> =
+                        attributes.map(|a| format!("{:?}={:?}", a.name, a.value)).collect();
                     format!("start {}|{name:?} {attributes:?} {declared:?}", name.prefix())
                 }
                 Event::EndElement { name } => format!("end {name:?}"),
@@ -102,9 +103,9 @@ fn document() -> impl Strategy<Value = String> {
     ]);
     let element = leaf.prop_recursive(5, 40, 6, move |inner| {
         let name = prop::sample::select(vec!["a", "bcd", "long-element-name", "\u{3042}"]);
-        (name, attributes.clone(), prop::collection::vec(inner, 0..6)).prop_map(|(name, attributes, inside)| {
-            format!("<{name}{attributes}>{}</{name} >", inside.concat())
-        })
+        (name, attributes.clone(), prop::collection::vec(inner, 0..6)).prop_map(
+            |(name, attributes, inside)| format!("<{name}{attributes}>{}</{name} >", inside.concat()),
+        )
     });
     let damage = prop::option::weighted(0.3, (any::<prop::sample::Index>(), "[<>&'\"/!\\]a\u{1}-]{0,2}"));
     (prop::collection::vec(element, 0..4), damage).prop_map(|(inside, damage)| {

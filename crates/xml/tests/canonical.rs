@@ -49,7 +49,12 @@ fn run(suite: &ledger::Suite, case: &serde_json::Value) -> Result<(), String> {
         return Ok(());
     }
     if std::env::var_os("BUSBAR_SHOW").is_some() {
-        println!("== {}\n{}\n-- expected\n{}", case["id"], String::from_utf8_lossy(&out), String::from_utf8_lossy(&expected));
+        println!(
+            "== {}\n{}\n-- expected\n{}",
+            case["id"],
+            String::from_utf8_lossy(&out),
+            String::from_utf8_lossy(&expected)
+        );
     }
     Err("another canonical form".to_owned())
 }

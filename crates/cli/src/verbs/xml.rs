@@ -129,7 +129,9 @@ fn select(doc: &Document, path: &str, ns: &[(String, String)]) -> Result<c14n::N
     let options = xpath::CompileOptions { namespaces: &namespaces, ..xpath::CompileOptions::default() };
     let expression = xpath::Expression::compile(path, &options).map_err(|e| e.render(path))?;
     let value = expression.evaluate(&xpath::Context::root(doc)).map_err(|e| e.render(path))?;
-    let xpath::Value::NodeSet(nodes) = value else { return Err("--xpath: the expression selects no nodes".into()) };
+    let xpath::Value::NodeSet(nodes) = value else {
+        return Err("--xpath: the expression selects no nodes".into());
+    };
     let mut set = c14n::NodeSet::default();
     for n in nodes.iter() {
         // Namespace nodes are numbered: `xml` first, then what is in scope.

@@ -165,7 +165,8 @@ impl DtdState {
                     let mut text = String::new();
                     c.at = self.expand(input, start, &mut text)?;
                     let mut inner = Cursor::new(text.as_bytes(), 0);
-                    let done = self.declaration(&mut inner, true).map_err(|f| within(*f, "a declaration", start));
+                    let done =
+                        self.declaration(&mut inner, true).map_err(|f| within(*f, "a declaration", start));
                     done?;
                     if inner.at != text.len() {
                         return syntax("expected the end of a declaration", start);
@@ -239,7 +240,9 @@ impl DtdState {
                     p += 1;
                 }
                 quote => {
-                    let Some(len) = memchr::memchr(quote, &input[p + 1..]) else { return end(WHAT, input.len()) };
+                    let Some(len) = memchr::memchr(quote, &input[p + 1..]) else {
+                        return end(WHAT, input.len());
+                    };
                     out.push_str(lex::text(&input[p..p + len + 2]));
                     p += len + 2;
                 }
@@ -337,7 +340,11 @@ impl DtdState {
             c.skip_space();
             if c.eat(b")") {
                 let star = c.eat(b"*");
-                return if names && !star { syntax("expected `*` behind mixed content", c.at) } else { Ok(()) };
+                return if names && !star {
+                    syntax("expected `*` behind mixed content", c.at)
+                } else {
+                    Ok(())
+                };
             }
             if !c.eat(b"|") {
                 return c.unexpected("expected `|` or `)`");
@@ -584,9 +591,16 @@ mod tests {
 
     struct Files;
     impl Resolver for Files {
-        fn resolve(&self, system: &str, _: Option<&str>, _: Option<&str>) -> Result<(Vec<u8>, String), String> {
+        fn resolve(
+            &self,
+            system: &str,
+            _: Option<&str>,
+            _: Option<&str>,
+        ) -> Result<(Vec<u8>, String), String> {
             let text = match system {
-                "ext.dtd" => "<?xml encoding='UTF-8'?><!ENTITY % a 'CDATA'><![INCLUDE[<!ATTLIST a x %a; 'd'>]]><![IGNORE[<!x]]><!ENTITY e '<b/>'>",
+                "ext.dtd" => {
+                    "<?xml encoding='UTF-8'?><!ENTITY % a 'CDATA'><![INCLUDE[<!ATTLIST a x %a; 'd'>]]><![IGNORE[<!x]]><!ENTITY e '<b/>'>"
+                }
                 "ext.ent" => "<?xml encoding='UTF-8'?>text<c/>",
                 _ => return Err(format!("no file `{system}`")),
             };
@@ -599,27 +613,59 @@ mod tests {
         let internal = ParseOptions { dtd: Dtd::Internal, ..ParseOptions::default() };
         let external = ParseOptions { dtd: Dtd::External(Arc::new(Files)), ..ParseOptions::default() };
         for (text, options, want) in [
-            ("<!DOCTYPE a [<!ENTITY e 'x&#38;amp;y'>]><a b='&e;'>&e;</a>", &internal, Some("<a b=\"x&amp;y\">x&amp;y</a>")),
-            ("<!DOCTYPE a [<!ENTITY e '<b>&f;</b>'><!ENTITY f 'z'>]><a>1&e;2</a>", &internal, Some("<a>1<b>z</b>2</a>")),
+            (
+                "<!DOCTYPE a [<!ENTITY e 'x&#38;amp;y'>]><a b='&e;'>&e;</a>",
+                &internal,
+                Some("<a b=\"x&amp;y\">x&amp;y</a>"),
+            ),
+            (
+                "<!DOCTYPE a [<!ENTITY e '<b>&f;</b>'><!ENTITY f 'z'>]><a>1&e;2</a>",
+                &internal,
+                Some("<a>1<b>z</b>2</a>"),
+            ),
             ("<!DOCTYPE a [<!ENTITY e '<b>'>]><a>&e;</b></a>", &internal, None),
             ("<!DOCTYPE a [<!ENTITY e '</a>'>]><a>&e;", &internal, None),
             ("<!DOCTYPE a [<!ENTITY e '&f;'><!ENTITY f '&e;'>]><a>&e;</a>", &internal, None),
             ("<!DOCTYPE a [<!ENTITY e '&e;'>]><a b='&e;'/>", &internal, None),
             ("<!DOCTYPE a [<!ENTITY e '&#60;'>]><a b='&e;'/>", &internal, None),
-            ("<!DOCTYPE a [<!ATTLIST a x CDATA ' d ' y NMTOKEN ' e '>]><a/>", &internal, Some("<a x=\" d \" y=\"e\"/>")),
-            ("<!DOCTYPE a [<!ATTLIST a y NMTOKENS #IMPLIED>]><a y='  p   q '/>", &internal, Some("<a y=\"p q\"/>")),
-            ("<!DOCTYPE a [<!ATTLIST a xmlns CDATA #FIXED 'urn:a'>]><a/>", &internal, Some("<a xmlns=\"urn:a\"/>")),
+            (
+                "<!DOCTYPE a [<!ATTLIST a x CDATA ' d ' y NMTOKEN ' e '>]><a/>",
+                &internal,
+                Some("<a x=\" d \" y=\"e\"/>"),
+            ),
+            (
+                "<!DOCTYPE a [<!ATTLIST a y NMTOKENS #IMPLIED>]><a y='  p   q '/>",
+                &internal,
+                Some("<a y=\"p q\"/>"),
+            ),
+            (
+                "<!DOCTYPE a [<!ATTLIST a xmlns CDATA #FIXED 'urn:a'>]><a/>",
+                &internal,
+                Some("<a xmlns=\"urn:a\"/>"),
+            ),
             ("<!DOCTYPE a SYSTEM 'ext.dtd'><a>&e;</a>", &internal, Some("<a/>")),
             ("<!DOCTYPE a SYSTEM 'ext.dtd'><a>&e;</a>", &external, Some("<a x=\"d\"><b/></a>")),
             ("<!DOCTYPE a SYSTEM 'none.dtd'><a/>", &external, None),
-            ("<!DOCTYPE a [<!ENTITY e SYSTEM 'ext.ent'>]><a>&e;&e;</a>", &external, Some("<a>text<c/>text<c/></a>")),
+            (
+                "<!DOCTYPE a [<!ENTITY e SYSTEM 'ext.ent'>]><a>&e;&e;</a>",
+                &external,
+                Some("<a>text<c/>text<c/></a>"),
+            ),
             ("<!DOCTYPE a [<!ENTITY e SYSTEM 'ext.ent'>]><a b='&e;'/>", &external, None),
             ("<!DOCTYPE a [<!ENTITY % p '<!ENTITY e \"v\">'>%p;]><a>&e;</a>", &internal, Some("<a>v</a>")),
             ("<!DOCTYPE a [<!ENTITY % p 'v'><!ENTITY e '%p;'>]><a>&e;</a>", &internal, None),
-            ("<!DOCTYPE a [<!ELEMENT a (b,(c|d)*,e?)+><!ELEMENT b (#PCDATA|c)*><!ELEMENT c EMPTY>]><a/>", &internal, Some("<a/>")),
+            (
+                "<!DOCTYPE a [<!ELEMENT a (b,(c|d)*,e?)+><!ELEMENT b (#PCDATA|c)*><!ELEMENT c EMPTY>]><a/>",
+                &internal,
+                Some("<a/>"),
+            ),
             ("<!DOCTYPE a [<!ELEMENT a (b,c|d)>]><a/>", &internal, None),
             ("<!DOCTYPE a [<!ELEMENT a (#PCDATA|c)>]><a/>", &internal, None),
-            ("<!DOCTYPE a [<!NOTATION n PUBLIC 'p'><!ENTITY u SYSTEM 's' NDATA n>]><a>&u;</a>", &internal, None),
+            (
+                "<!DOCTYPE a [<!NOTATION n PUBLIC 'p'><!ENTITY u SYSTEM 's' NDATA n>]><a>&u;</a>",
+                &internal,
+                None,
+            ),
         ] {
             let got = Document::parse(text.to_owned(), options).map(|d| to_string(&d, Document::ROOT));
             assert_eq!(got.as_deref().ok(), want, "{text}: {got:?}");

@@ -169,13 +169,18 @@ impl DtdState {
     pub fn entity_in_value(&mut self, name: &str, at: usize, out: &mut String) -> Res<()> {
         let Some(entity) = self.lookup(name, at)? else { return Ok(()) };
         let Value::Internal(text) = entity.value else {
-            return fault(ErrorKind::Entity, format!("the external entity `{name}` in an attribute value"), at);
+            return fault(
+                ErrorKind::Entity,
+                format!("the external entity `{name}` in an attribute value"),
+                at,
+            );
         };
         self.open(name, text.len(), at)?;
         let limits = self.limits.clone();
-        let result = lex::attribute_value(text.as_bytes(), 0, text.len(), &limits, out, &mut |inner, _, out| {
-            self.entity_in_value(inner, at, out)
-        });
+        let result =
+            lex::attribute_value(text.as_bytes(), 0, text.len(), &limits, out, &mut |inner, _, out| {
+                self.entity_in_value(inner, at, out)
+            });
         self.leave();
         result.map_err(|f| within(*f, &format!("the entity `{name}`"), at))
     }
@@ -248,7 +253,11 @@ impl DtdState {
         let key = format!("%{name}");
         let Some(entity) = self.parameter.get(name).cloned() else {
             if self.standalone {
-                return fault(ErrorKind::Entity, format!("the parameter entity `{name}` is not declared"), at);
+                return fault(
+                    ErrorKind::Entity,
+                    format!("the parameter entity `{name}` is not declared"),
+                    at,
+                );
             }
             self.unread = true;
             return Ok(None);
@@ -256,7 +265,9 @@ impl DtdState {
         self.guard(&key, at)?;
         let (text, base) = match entity.value {
             Value::Internal(text) => (text, self.here.clone()),
-            Value::Unparsed => return fault(ErrorKind::Entity, format!("the entity `{name}` is not text"), at),
+            Value::Unparsed => {
+                return fault(ErrorKind::Entity, format!("the entity `{name}` is not text"), at);
+            }
             Value::External { system, public, base } => {
                 if self.resolver.is_none() {
                     self.unread = true;
@@ -277,6 +288,7 @@ impl DtdState {
 /// A fault inside something that was expanded at `at`.
 fn within(f: Fault, what: &str, at: usize) -> Box<Fault> {
     let kind = if f.kind == ErrorKind::UnexpectedEnd { ErrorKind::Syntax } else { f.kind };
-    let message = if f.message.contains(" (in ") { f.message } else { format!("{} (in {what})", f.message).into() };
+    let message =
+        if f.message.contains(" (in ") { f.message } else { format!("{} (in {what})", f.message).into() };
     Box::new(Fault { kind, message, at })
 }

@@ -17,7 +17,9 @@ pub(crate) enum Repertoire {
 pub(crate) enum Output {
     Utf8,
     /// UTF-16 with a byte order mark; little endian or big.
-    Utf16 { little: bool },
+    Utf16 {
+        little: bool,
+    },
     Upto(char),
     Table(&'static Encoding),
 }
@@ -79,8 +81,11 @@ impl Repertoire {
             Repertoire::Upto(last) => c <= *last,
             Repertoire::Table(encoder) => {
                 let mut bytes = [0; 16];
-                let (result, _, _) =
-                    encoder.encode_from_utf8_without_replacement(c.encode_utf8(&mut [0; 4]), &mut bytes, false);
+                let (result, _, _) = encoder.encode_from_utf8_without_replacement(
+                    c.encode_utf8(&mut [0; 4]),
+                    &mut bytes,
+                    false,
+                );
                 !matches!(result, EncoderResult::Unmappable(_))
             }
         }

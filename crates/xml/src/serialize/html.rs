@@ -5,8 +5,8 @@ pub(crate) fn is_void(name: &str) -> bool {
     one_of(
         name,
         &[
-            "area", "base", "basefont", "br", "col", "embed", "frame", "hr", "img", "input", "isindex", "link", "meta",
-            "param", "source", "track", "wbr",
+            "area", "base", "basefont", "br", "col", "embed", "frame", "hr", "img", "input", "isindex",
+            "link", "meta", "param", "source", "track", "wbr",
         ],
     )
 }
@@ -21,9 +21,10 @@ pub(crate) fn is_inline(name: &str) -> bool {
     one_of(
         name,
         &[
-            "a", "abbr", "acronym", "applet", "b", "basefont", "bdo", "big", "br", "button", "cite", "code", "del",
-            "dfn", "em", "embed", "font", "i", "iframe", "img", "input", "ins", "kbd", "label", "map", "object", "q", "s",
-            "samp", "select", "small", "span", "strike", "strong", "sub", "sup", "textarea", "tt", "u", "var",
+            "a", "abbr", "acronym", "applet", "b", "basefont", "bdo", "big", "br", "button", "cite", "code",
+            "del", "dfn", "em", "embed", "font", "i", "iframe", "img", "input", "ins", "kbd", "label", "map",
+            "object", "q", "s", "samp", "select", "small", "span", "strike", "strong", "sub", "sup",
+            "textarea", "tt", "u", "var",
         ],
     )
 }
@@ -38,8 +39,8 @@ pub(crate) fn is_boolean(attribute: &str) -> bool {
     one_of(
         attribute,
         &[
-            "checked", "compact", "declare", "defer", "disabled", "ismap", "multiple", "nohref", "noresize", "noshade",
-            "nowrap", "readonly", "selected",
+            "checked", "compact", "declare", "defer", "disabled", "ismap", "multiple", "nohref", "noresize",
+            "noshade", "nowrap", "readonly", "selected",
         ],
     )
 }
@@ -49,8 +50,18 @@ pub(crate) fn is_uri(attribute: &str) -> bool {
     one_of(
         attribute,
         &[
-            "action", "archive", "background", "cite", "classid", "codebase", "data", "href", "longdesc", "profile",
-            "src", "usemap",
+            "action",
+            "archive",
+            "background",
+            "cite",
+            "classid",
+            "codebase",
+            "data",
+            "href",
+            "longdesc",
+            "profile",
+            "src",
+            "usemap",
         ],
     )
 }

@@ -411,12 +411,19 @@ impl<'a> Serializer<'a> {
 
     /// Characters the encoding does not have stand outside the section.
     fn cdata_run(&mut self, text: &str) {
-        each_run(self.out, text, &mut self.repertoire, |out, run| {
-            if out.ends_with(b";") && run.is_empty() {
-                return;
+        if self.repertoire.is_all() || text.is_ascii() {
+            self.out.extend_from_slice(text.as_bytes());
+            return;
+        }
+        for c in text.chars() {
+            if self.repertoire.has(c) {
+                self.out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+            } else {
+                self.out.extend_from_slice(b"]]>");
+                super::escape::push_reference(self.out, c);
+                self.out.extend_from_slice(b"<![CDATA[");
             }
-            out.extend_from_slice(run.as_bytes());
-        });
+        }
     }
 
     /// Text without any escaping (`disable-output-escaping`).
@@ -506,7 +513,11 @@ impl<'a> Serializer<'a> {
                 }
             }
         } else if self.in_tag {
-            self.out.extend_from_slice(if self.options.method == Method::Html && frame.html { b">" } else { b"/>" });
+            self.out.extend_from_slice(if self.options.method == Method::Html && frame.html {
+                b">"
+            } else {
+                b"/>"
+            });
         } else {
             self.close_tag();
             self.end_tag(&frame, name);
@@ -536,7 +547,10 @@ impl<'a> Serializer<'a> {
         if self.options.method == Method::Xml {
             self.start();
         }
-        if self.options.indent && self.options.method != Method::Text && self.out.last().is_some_and(|&b| b != b'\n') {
+        if self.options.indent
+            && self.options.method != Method::Text
+            && self.out.last().is_some_and(|&b| b != b'\n')
+        {
             self.out.push(b'\n');
         }
         self.output.encode(self.out, self.from);
@@ -575,4 +589,72 @@ pub(crate) fn push_pi(out: &mut Vec<u8>, target: &str, data: &str) {
         }
     }
     out.extend_from_slice(b"?>");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Document, ParseOptions};
+
+    fn written(text: &str, options: &WriteOptions) -> String {
+        let doc = Document::parse(text.to_owned(), &ParseOptions::default()).unwrap();
+        let mut out = Vec::new();
+        crate::write(&doc, Document::ROOT, options, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn methods() {
+        let html =
+            WriteOptions { method: Method::Html, include_content_type: false, ..WriteOptions::default() };
+        let meta = WriteOptions { method: Method::Html, ..WriteOptions::default() };
+        let indent = WriteOptions { indent: true, ..WriteOptions::default() };
+        let cdata = WriteOptions {
+            cdata_elements: vec![(String::new(), "a".into())],
+            encoding: Some("us-ascii".into()),
+            ..WriteOptions::default()
+        };
+        let text = WriteOptions { method: Method::Text, ..WriteOptions::default() };
+        for (input, options, want) in [
+            ("<html><br/><p/>a&lt;\u{A0}</html>", &html, "<html><br><p></p>a&lt;&nbsp;</html>"),
+            ("<script>a&lt;b &amp;&amp; c</script>", &html, "<script>a<b && c</script>"),
+            (
+                "<option selected='selected' title='a&lt;b&amp;c'/>",
+                &html,
+                "<option selected title=\"a<b&amp;c\"></option>",
+            ),
+            ("<a href='\u{E9} x?a=1&amp;b'/>", &html, "<a href=\"%C3%A9 x?a=1&amp;b\"></a>"),
+            ("<x:br xmlns:x='urn:x'/>", &html, "<x:br xmlns:x=\"urn:x\"/>"),
+            (
+                "<html><head/></html>",
+                &meta,
+                "<html><head><meta http-equiv=\"Content-Type\" content=\"text/html; charset=UTF-8\"></head></html>",
+            ),
+            ("<a><b/><c>t</c></a>", &indent, "<a>\n  <b/>\n  <c>t</c>\n</a>\n"),
+            ("<a>x]]&gt;&lt;\u{E9}</a>", &cdata, "<a><![CDATA[x]]]]><![CDATA[><]]>&#233;<![CDATA[]]></a>"),
+            ("<a>x&lt;<b>y</b></a>", &text, "x<y"),
+        ] {
+            assert_eq!(written(input, options), want);
+        }
+    }
+
+    #[test]
+    fn namespaces_are_repaired() {
+        let options = WriteOptions { declaration: true, ..WriteOptions::default() };
+        let mut out = Vec::new();
+        let mut s = Serializer::new(&mut out, &options);
+        s.start_element("p", "urn:a", "a");
+        s.namespace("q", "urn:q");
+        s.attribute("p", "urn:b", "x", "1");
+        s.attribute("", "urn:q", "y", "2");
+        s.start_element("", "", "b");
+        s.namespace("q", "urn:q");
+        s.end_element();
+        s.raw_text("<raw/>");
+        s.finish();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?><p:a xmlns:p=\"urn:a\" xmlns:q=\"urn:q\" xmlns:ns0=\"urn:b\" ns0:x=\"1\" q:y=\"2\"><b/><raw/></p:a>"
+        );
+    }
 }

@@ -48,7 +48,8 @@ impl Document {
             }
             _ => {}
         }
-        if !matches!(self.kind(parent), NodeKind::Document | NodeKind::Element) || other.kind(node) == NodeKind::Attribute
+        if !matches!(self.kind(parent), NodeKind::Document | NodeKind::Element)
+            || other.kind(node) == NodeKind::Attribute
         {
             return parent;
         }
@@ -142,8 +143,9 @@ impl Document {
 
     fn map_prefix(&mut self, other: &Document, prefix: PrefixId, map: &mut Map) -> PrefixId {
         let names = &mut self.names;
-        mapped(&mut map.prefixes, u32::from(prefix), || u32::from(names.prefix(other.names.prefix_str(prefix))))
-            as PrefixId
+        mapped(&mut map.prefixes, u32::from(prefix), || {
+            u32::from(names.prefix(other.names.prefix_str(prefix)))
+        }) as PrefixId
     }
 
     /// Declares at the copy what is in scope at the original and not (or otherwise) at the copy's parent.

@@ -235,7 +235,8 @@ impl Document {
     #[inline]
     pub fn first_child(&self, n: NodeId) -> Option<NodeId> {
         let node = self.node(n);
-        (matches!(node.kind, NodeKind::Document | NodeKind::Element) && node.a != NIL).then_some(NodeId(node.a))
+        (matches!(node.kind, NodeKind::Document | NodeKind::Element) && node.a != NIL)
+            .then_some(NodeId(node.a))
     }
 
     /// The last child.
@@ -255,7 +256,8 @@ impl Document {
     #[inline]
     pub fn prev_sibling(&self, n: NodeId) -> Option<NodeId> {
         let node = self.node(n);
-        if node.prev == NIL || node.kind == NodeKind::Attribute || self.nodes[node.prev as usize].next == NIL {
+        if node.prev == NIL || node.kind == NodeKind::Attribute || self.nodes[node.prev as usize].next == NIL
+        {
             return None;
         }
         Some(NodeId(node.prev))
@@ -488,9 +490,8 @@ impl Document {
             }
         }
         let xml_id = self.find_name(crate::XML_NS, "id")?;
-        self.descendants(Document::ROOT).find(|&n| {
-            self.attribute_by_name(n, xml_id).is_some_and(|a| self.text(a).trim_ascii() == id)
-        })
+        self.descendants(Document::ROOT)
+            .find(|&n| self.attribute_by_name(n, xml_id).is_some_and(|a| self.text(a).trim_ascii() == id))
     }
 
     /// Whether the attribute `n` is of type ID (by the DTD, or as `xml:id`).

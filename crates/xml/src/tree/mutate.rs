@@ -127,7 +127,14 @@ impl Document {
 
     /// Sets an attribute, new or not; returns its node. A prefix that means something else at the element is
     /// replaced by one that does not; a namespace without prefix gets one.
-    pub fn set_attribute(&mut self, element: NodeId, prefix: &str, namespace: &str, local: &str, value: &str) -> NodeId {
+    pub fn set_attribute(
+        &mut self,
+        element: NodeId,
+        prefix: &str,
+        namespace: &str,
+        local: &str,
+        value: &str,
+    ) -> NodeId {
         let uri = self.names.uri(namespace);
         let name = NameId(self.names.name(uri, local));
         if let Some(old) = self.attribute_by_name(element, name) {
@@ -308,7 +315,8 @@ impl Document {
 
     /// Moves `n` before `reference`; `false` where it cannot be.
     pub fn insert_before(&mut self, reference: NodeId, n: NodeId) -> bool {
-        let Some(parent) = self.parent(reference).filter(|_| self.kind(reference) != NodeKind::Attribute) else {
+        let Some(parent) = self.parent(reference).filter(|_| self.kind(reference) != NodeKind::Attribute)
+        else {
             return false;
         };
         if reference == n || !self.may_hold(parent, n) {

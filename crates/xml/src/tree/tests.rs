@@ -154,7 +154,10 @@ fn changes_keep_order() {
 fn namespaces_are_kept_and_repaired() {
     let from = parse("<r xmlns='urn:d' xmlns:p='urn:p' xmlns:q='urn:q'><p:a q:x='1'><b/></p:a></r>");
     let a = from.first_child(from.document_element().unwrap()).unwrap();
-    assert_eq!(to_string(&from, a), "<p:a xmlns:p=\"urn:p\" xmlns:q=\"urn:q\" q:x=\"1\"><b xmlns=\"urn:d\"/></p:a>");
+    assert_eq!(
+        to_string(&from, a),
+        "<p:a xmlns:p=\"urn:p\" xmlns:q=\"urn:q\" q:x=\"1\"><b xmlns=\"urn:d\"/></p:a>"
+    );
     let mut to = parse("<t xmlns='urn:t' xmlns:p='urn:other'/>");
     let t = to.document_element().unwrap();
     to.copy_from(t, &from, a);

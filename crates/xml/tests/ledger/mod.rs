@@ -14,7 +14,8 @@ pub struct Suite {
 /// The suite `conformance/NAME`; `None`, with a line saying so, where it is not there. In CI it must be.
 pub fn suite(name: &str) -> Option<Suite> {
     let crate_folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let suites = std::env::var_os("BUSBAR_SUITES").map_or_else(|| crate_folder.join("../../../shared"), PathBuf::from);
+    let suites =
+        std::env::var_os("BUSBAR_SUITES").map_or_else(|| crate_folder.join("../../../shared"), PathBuf::from);
     let folder = suites.join("conformance").join(name);
     if folder.join("manifest.jsonl").exists() {
         return Some(Suite { folder });
@@ -94,6 +95,11 @@ impl Ledger {
         if changes.is_empty() && self.passed != self.known_passed {
             changes.push(format!("passed {}, the ledger says {}", self.passed, self.known_passed));
         }
-        assert!(changes.is_empty(), "the ledger {} is not right:\n{}", self.path.display(), changes.join("\n"));
+        assert!(
+            changes.is_empty(),
+            "the ledger {} is not right:\n{}",
+            self.path.display(),
+            changes.join("\n")
+        );
     }
 }
