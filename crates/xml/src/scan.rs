@@ -161,7 +161,7 @@ mod tests {
     fn bad_bytes() {
         for (bytes, at) in [
             (&b"abc"[..], None),
-            (b"a\0", Some(0 + 1)),
+            (b"a\0", Some(1)),
             (b"ab\x1f", Some(2)),
             (b"a\tb\r\n", None),
             (b"a\xff\x00", Some(1)),
