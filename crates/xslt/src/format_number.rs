@@ -65,7 +65,7 @@ impl DecimalFormat {
         if number.is_nan() {
             return Ok(self.nan.clone());
         }
-        let is_negative = number < 0.0;
+        let is_negative = number.is_sign_negative();
         let (mut prefix, mut suffix) = (positive.prefix.clone(), positive.suffix.clone());
         if is_negative {
             match &negative_part {
@@ -174,15 +174,18 @@ impl DecimalFormat {
                             optional_integer += 1;
                         }
                         group = group.map(|n| if point { n } else { n + 1 });
-                    } else if c == self.decimal_separator {
+                    } else if c == self.grouping_separator {
+                        // Before the decimal separator, should both be the same character.
+                        if !point {
+                            group = Some(0);
+                        }
+                    } else {
                         if point {
                             return Err(format!(
                                 "format-number(): two decimal separators in the pattern \"{whole}\""
                             ));
                         }
                         point = true;
-                    } else if !point {
-                        group = Some(0);
                     }
                 }
                 _ => {

@@ -227,7 +227,8 @@ fn write_options(output: &OutputProperties, method: OutputMethod) -> WriteOption
             (Some(version), OutputMethod::Xml) => version.clone(),
             _ => "1.0".to_owned(),
         },
-        encoding: output.encoding.clone(),
+        // An encoding that is not known is neither used nor declared.
+        encoding: output.encoding.clone().filter(|label| xml::decode(Vec::new(), Some(label)).is_ok()),
         standalone: output.standalone,
         indent: output.indent.unwrap_or(method == OutputMethod::Html),
         doctype_public: output.doctype_public.clone(),

@@ -401,7 +401,7 @@ impl<'a> Serializer<'a> {
             let body = before.unwrap_or(part);
             self.cdata_run(body);
             if before.is_some() {
-                if self.out.ends_with(b"]]") && !self.out.ends_with(b"<![CDATA[]]") {
+                if self.out.ends_with(b"]]") {
                     self.out.extend_from_slice(b"]]><![CDATA[");
                 }
                 self.out.push(b'>');

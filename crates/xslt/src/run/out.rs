@@ -23,9 +23,12 @@ enum Sink<'o> {
         html: &'o WriteOptions,
         early: Vec<Early>,
     },
-    /// Only the text counts: the content of attributes, comments and processing instructions. Of elements, which
-    /// are an error there, the text is taken, as other processors recover.
-    Text(String),
+    /// Only the text counts: the content of attributes, comments and processing instructions. Elements in it are an
+    /// error, recovered from by leaving them out with their content (XSLT 1.0 sections 7.1.3, 7.3, 7.4).
+    Text {
+        text: String,
+        ignored: usize,
+    },
 }
 
 enum Early {
@@ -90,13 +93,13 @@ impl<'o> Out<'o> {
     }
 
     pub fn text_only() -> Out<'o> {
-        Out::new(Sink::Text(String::new()))
+        Out::new(Sink::Text { text: String::new(), ignored: 0 })
     }
 
     /// What a [`Out::text_only`] collected.
     pub fn into_text(self) -> String {
         match self.sink {
-            Sink::Text(text) => text,
+            Sink::Text { text, .. } => text,
             _ => String::new(),
         }
     }
@@ -127,7 +130,8 @@ impl<'o> Out<'o> {
     }
 
     pub fn start_element(&mut self, prefix: &str, namespace: &str, local: &str) {
-        if matches!(self.sink, Sink::Text(_)) {
+        if let Sink::Text { ignored, .. } = &mut self.sink {
+            *ignored += 1;
             return;
         }
         self.flush();
@@ -156,7 +160,7 @@ impl<'o> Out<'o> {
     /// An attribute of the element just started; replaces one of the same name. `false`: too late.
     pub fn attribute(&mut self, prefix: &str, namespace: &str, local: &str, value: &str) -> bool {
         if !self.open {
-            return matches!(self.sink, Sink::Text(_));
+            return matches!(self.sink, Sink::Text { .. });
         }
         self.written += value.len();
         let tag = &mut self.tag;
@@ -233,7 +237,8 @@ impl<'o> Out<'o> {
     }
 
     pub fn end_element(&mut self) {
-        if matches!(self.sink, Sink::Text(_)) {
+        if let Sink::Text { ignored, .. } = &mut self.sink {
+            *ignored = ignored.saturating_sub(1);
             return;
         }
         self.flush();
@@ -263,7 +268,8 @@ impl<'o> Out<'o> {
                     self.decide(false);
                 }
             }
-            Sink::Text(all) => all.push_str(text),
+            Sink::Text { text: all, ignored: 0 } => all.push_str(text),
+            Sink::Text { .. } => {}
         }
     }
 
@@ -274,7 +280,7 @@ impl<'o> Out<'o> {
             Sink::Tree(builder) => builder.comment(text),
             Sink::Bytes(serializer) => serializer.comment(text),
             Sink::Undecided { early, .. } => early.push(Early::Comment(text.to_owned())),
-            Sink::Text(_) => {}
+            Sink::Text { .. } => {}
         }
     }
 
@@ -285,7 +291,7 @@ impl<'o> Out<'o> {
             Sink::Tree(builder) => builder.pi(target, data),
             Sink::Bytes(serializer) => serializer.pi(target, data),
             Sink::Undecided { early, .. } => early.push(Early::Pi(target.to_owned(), data.to_owned())),
-            Sink::Text(_) => {}
+            Sink::Text { .. } => {}
         }
     }
 }
