@@ -3,6 +3,12 @@
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
+mod admin;
+mod bus;
+mod certificate;
+mod logging;
+mod settings;
+mod tunables;
 mod verbs;
 
 #[global_allocator]

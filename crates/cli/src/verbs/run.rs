@@ -1,13 +1,62 @@
-//! `busbar run`: Runs a configuration.
+//! `busbar run`: runs a configuration until it is told to stop.
 
+use crate::bus;
+use crate::settings::Settings;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Runs a configuration.
+///
+/// PATH is a Synapse configuration directory, one file with `<definitions>`, or a WSO2 home. SIGTERM drains and exits
+/// 0, SIGHUP reloads, a second SIGTERM ends at once.
 #[derive(clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// The configuration.
+    pub path: PathBuf,
+    /// Address for http; port 0 picks a free one [default: 127.0.0.1:8280].
+    #[arg(long, value_name = "ADDR")]
+    pub http: Option<SocketAddr>,
+    /// Address for https [default: 127.0.0.1:8243 where a certificate is configured].
+    #[arg(long, value_name = "ADDR")]
+    pub https: Option<SocketAddr>,
+    /// Address for health, metrics and the list of artifacts [default: 127.0.0.1:9164].
+    #[arg(long, value_name = "ADDR")]
+    pub admin: Option<SocketAddr>,
+    /// Worker threads; one per core by default.
+    #[arg(long, value_name = "N")]
+    pub workers: Option<usize>,
+    /// Settings file [default: busbar.toml beside the configuration, if there is one].
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// One setting, as in the settings file: `--set limits.idle=30s`.
+    #[arg(long = "set", value_name = "K=V")]
+    pub set: Vec<String>,
+    /// Refuse to start when an artifact is faulty.
+    #[arg(long)]
+    pub strict: bool,
+}
 
 /// Runs the verb.
-pub fn run(_args: Args) -> ExitCode {
-    eprintln!("busbar run: not built yet");
-    ExitCode::FAILURE
+pub fn run(args: Args) -> ExitCode {
+    let settings = match Settings::load(&args.path, args.config.as_deref(), &args.set) {
+        Ok(settings) => settings,
+        Err(error) => {
+            eprintln!("busbar: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let addresses = bus::Addresses {
+        http: args.http.or(settings.listen.http),
+        https: args.https.or(settings.listen.https),
+        admin: args.admin.or(settings.listen.admin),
+    };
+    let workers = args.workers.or(settings.workers);
+    match bus::run(&bus::Start { path: args.path, addresses, workers, settings, strict: args.strict }) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("busbar: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }

@@ -82,13 +82,15 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
     };
     let mut params = Vec::new();
     for param in &args.params {
-        let (name, value) = param.split_once('=').ok_or_else(|| one(format!("--param {param}: name=value is expected")))?;
+        let (name, value) =
+            param.split_once('=').ok_or_else(|| one(format!("--param {param}: name=value is expected")))?;
         params.push((name, xpath::Value::from(value)));
     }
     let resolver = FileResolver::default();
     let began = Instant::now();
     let uri = absolute(&args.stylesheet);
-    let source = std::fs::read(&args.stylesheet).map_err(|e| one(format!("{}: {e}", args.stylesheet.display())))?;
+    let source =
+        std::fs::read(&args.stylesheet).map_err(|e| one(format!("{}: {e}", args.stylesheet.display())))?;
     let options = CompileOptions {
         uri: &uri,
         resolver: &resolver,
@@ -111,7 +113,10 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
         }
         None => {
             let mut bytes = Vec::new();
-            std::io::stdin().lock().read_to_end(&mut bytes).map_err(|e| one(format!("standard input: {e}")))?;
+            std::io::stdin()
+                .lock()
+                .read_to_end(&mut bytes)
+                .map_err(|e| one(format!("standard input: {e}")))?;
             (bytes, String::new())
         }
     };

@@ -1,0 +1,322 @@
+//! Starts a bus: loads and compiles the configuration, opens the listeners, waits for signals.
+
+use crate::settings::{Dialect, Profile, Settings};
+use config::{LoadOptions, load};
+use diagnostics::{Severity, render};
+use flow::services::TlsProfiles;
+use flow::{Bus, Plan, Services};
+use std::io::{IsTerminal, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::signal::unix::{SignalKind, signal};
+use transport::{
+    Client, ClientLimits, ClientTls, ClientTlsOptions, Roots, Server, ServerLimits, ServerTls, Workers,
+};
+
+/// Default addresses.
+const HTTP: &str = "127.0.0.1:8280";
+const HTTPS: &str = "127.0.0.1:8243";
+const ADMIN: &str = "127.0.0.1:9164";
+
+/// Where a bus listens.
+#[derive(Clone, Debug, Default)]
+pub struct Addresses {
+    /// http; `None`: the default.
+    pub http: Option<SocketAddr>,
+    /// https; `None`: the default where a certificate is configured, else not at all.
+    pub https: Option<SocketAddr>,
+    /// The admin address; `None`: the default.
+    pub admin: Option<SocketAddr>,
+}
+
+/// What to start.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// The configuration.
+    pub path: PathBuf,
+    /// Where to listen.
+    pub addresses: Addresses,
+    /// Worker threads; one per core by default.
+    pub workers: Option<usize>,
+    /// Settings.
+    pub settings: Settings,
+    /// Refuse to start when an artifact is faulty.
+    pub strict: bool,
+}
+
+/// A bus that listens.
+pub struct Running {
+    /// The bus.
+    pub bus: Arc<Bus>,
+    /// The http address.
+    pub http: SocketAddr,
+    /// The https address.
+    pub https: Option<SocketAddr>,
+    servers: Vec<Arc<Server>>,
+    workers: Workers,
+    drain: Duration,
+}
+
+/// Compiles the configuration at `path` and prints what was found about it to stderr.
+///
+/// # Errors
+/// Nothing in it can serve, or (`strict`) something in it is wrong.
+pub fn plan(path: &Path, services: &Services, strict: bool) -> Result<Plan, String> {
+    let options = LoadOptions { fetch: None, ..LoadOptions::default() };
+    let loaded = load(path, &options);
+    let mut found = loaded.diagnostics;
+    let registry = mediators::registry(endpoints::endpoint);
+    let plan =
+        flow::compile(&loaded.configuration, loaded.sources, loaded.faulty, &registry, services, &mut found);
+    let mut text = String::new();
+    let options = render::Human { colour: std::io::stderr().is_terminal(), ..Default::default() };
+    for diagnostic in found.iter().filter(|diagnostic| diagnostic.severity >= Severity::Warning) {
+        text += &render::human(diagnostic, &plan.sources, options);
+        text.push('\n');
+    }
+    // Nobody may be reading.
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    if strict && found.has_errors() {
+        return Err(format!("{} has {} errors and --strict is given", path.display(), found.errors()));
+    }
+    if plan.artifacts() == 0 && found.has_errors() {
+        return Err(format!("nothing in {} can serve", path.display()));
+    }
+    Ok(plan)
+}
+
+impl Running {
+    /// Starts a bus.
+    ///
+    /// # Errors
+    /// The configuration cannot serve, an address cannot be bound, a certificate cannot be read.
+    pub fn start(start: &Start) -> Result<Running, String> {
+        let settings = &start.settings;
+        let services = Arc::new(services(settings)?);
+        let plan = plan(&start.path, &services, start.strict)?;
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let workers = Workers::start(start.workers.unwrap_or_else(cores))
+            .map_err(|error| format!("cannot start the workers: {error}"))?;
+        let bus = Arc::new(Bus::new(plan, services, None));
+        let mut servers = Vec::new();
+        let bind = |address: SocketAddr, tls: Option<ServerTls>, what: &str| {
+            Server::bind(address, tls, server_limits(settings))
+                .map(Arc::new)
+                .map_err(|error| format!("cannot listen on {address} for {what}: {}", in_words(&error)))
+        };
+        let http = bind(start.addresses.http.unwrap_or(parse(HTTP)), None, "http")?;
+        let http_address = http.local_addr();
+        servers.push(http);
+        let https = match (start.addresses.https, &settings.tls.certificate) {
+            (None, None) => None,
+            (address, _) => {
+                let server = bind(address.unwrap_or(parse(HTTPS)), Some(server_tls(settings)?), "https")?;
+                let address = server.local_addr();
+                servers.push(server);
+                Some(address)
+            }
+        };
+        for server in &servers {
+            server.serve(&workers, Arc::clone(&bus)).map_err(|error| format!("cannot accept: {error}"))?;
+        }
+        let drain = settings.limits.drain.map_or(Duration::from_secs(30), |time| time.0);
+        Ok(Running { bus, http: http_address, https, servers, workers, drain })
+    }
+
+    /// Stops accepting, lets messages in flight finish, and ends.
+    pub async fn drain(&self) {
+        for server in &self.servers {
+            let drained = server.drain(self.drain).await;
+            if drained.cut > 0 {
+                tracing::warn!("{} connections were cut at the end of the drain", drained.cut);
+            }
+        }
+    }
+
+    /// How many workers there are.
+    pub fn workers(&self) -> usize {
+        self.workers.count()
+    }
+}
+
+/// Runs a bus until SIGTERM or Ctrl-C.
+///
+/// # Errors
+/// It cannot start.
+pub fn run(start: &Start) -> Result<(), String> {
+    let began = Instant::now();
+    crate::logging::init(&start.settings.log)?;
+    for (name, why) in crate::tunables::report(&start.settings.wso2) {
+        tracing::info!(target: "busbar::settings", "{name}: {why}");
+    }
+    let running = Running::start(start)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start the runtime: {error}"))?;
+    let admin = crate::admin::start(start.addresses.admin.unwrap_or(parse(ADMIN)), &running)?;
+    runtime.block_on(async {
+        let failed = |error: std::io::Error| format!("cannot listen for signals: {error}");
+        let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+        let mut hangup = signal(SignalKind::hangup()).map_err(failed)?;
+        println!(
+            "busbar ready http={} https={} admin={} artifacts={} in {} ms",
+            running.http,
+            running.https.map_or_else(|| "off".to_owned(), |address| address.to_string()),
+            admin.address(),
+            running.bus.plan().artifacts(),
+            began.elapsed().as_millis()
+        );
+        // Whoever waits for this line may not read on.
+        let _ = std::io::stdout().flush();
+        loop {
+            tokio::select! {
+                _ = terminate.recv() => break,
+                _ = interrupt.recv() => break,
+                _ = hangup.recv() => reload(&start.path, &running.bus),
+            }
+        }
+        tracing::info!("draining");
+        tokio::select! {
+            () = running.drain() => {}
+            _ = terminate.recv() => tracing::warn!("ended at once by a second signal"),
+            _ = interrupt.recv() => tracing::warn!("ended at once by a second signal"),
+        }
+        Ok(())
+    })
+}
+
+/// Builds a new plan and puts it in force; a configuration that cannot serve, or has a fault that the one in force
+/// does not have, leaves that one serving.
+pub fn reload(path: &Path, bus: &Bus) {
+    match plan(path, bus.services(), false) {
+        Ok(plan) if plan.faulty.len() > bus.plan().faulty.len() => {
+            tracing::error!(
+                "not reloaded: {} artifacts of the new configuration are faulty; the old one goes on serving",
+                plan.faulty.len()
+            );
+        }
+        Ok(plan) => {
+            tracing::info!("reloaded: {} artifacts, generation {}", plan.artifacts(), plan.generation);
+            bus.swap(plan);
+        }
+        Err(error) => tracing::error!("not reloaded: {error}; the old configuration goes on serving"),
+    }
+}
+
+fn parse(address: &str) -> SocketAddr {
+    address.parse().expect("the default addresses are addresses")
+}
+
+fn in_words(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::AddrInUse => "somebody listens there already".to_owned(),
+        std::io::ErrorKind::PermissionDenied => {
+            "that is not permitted (ports below 1024 need privileges)".to_owned()
+        }
+        std::io::ErrorKind::AddrNotAvailable => "this machine has no such address".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+fn services(settings: &Settings) -> Result<Services, String> {
+    let limits = &settings.limits;
+    let mut client = ClientLimits::default();
+    set(&mut client.io_buffer_size, limits.io_buffer_size.map(|size| size.0));
+    set(&mut client.idle_connections, limits.idle_connections);
+    set(&mut client.idle, limits.idle_backend.map(|time| time.0));
+    let mut services = Services::new(Client::new(client));
+    set(&mut services.limits.held, limits.body.map(|size| size.0));
+    set(&mut services.limits.xml.depth, limits.xml_depth);
+    set(&mut services.limits.xml.attributes, limits.xml_attributes);
+    let engine = &mut services.settings;
+    set(&mut engine.connect_timeout, limits.connect.map(|time| time.0));
+    set(&mut engine.global_timeout, limits.response.map(|time| time.0));
+    set(&mut engine.socket_timeout, limits.socket.map(|time| time.0));
+    engine.list_services = settings.http.list_services;
+    engine.preserve_user_agent = settings.http.preserve_user_agent;
+    engine.preserve_server = settings.http.preserve_server;
+    engine.preserve_headers = settings.http.preserve_headers.clone();
+    engine.synapse_dialect = settings.dialect == Dialect::Synapse;
+    crate::tunables::apply(&settings.wso2, engine);
+    services.tls = TlsProfiles { profiles: profiles(&settings.profile)? };
+    Ok(services)
+}
+
+fn set<T>(field: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *field = value;
+    }
+}
+
+fn profiles(settings: &[Profile]) -> Result<Vec<(String, ClientTls)>, String> {
+    let mut profiles = Vec::new();
+    for profile in settings {
+        let roots = match (&profile.roots, profile.insecure) {
+            (_, true) => Roots::Insecure,
+            (Some(file), false) => Roots::File(file.clone()),
+            (None, false) => Roots::System,
+        };
+        let identity = match (&profile.certificate, &profile.key) {
+            (Some(certificate), Some(key)) => Some((certificate.clone(), key.clone())),
+            (None, None) => None,
+            _ => return Err(format!("profile {}: certificate and key go together", profile.server)),
+        };
+        let options = ClientTlsOptions {
+            roots,
+            identity,
+            server_name: profile.server_name.clone(),
+            any_host_name: profile.any_host_name,
+        };
+        let made =
+            ClientTls::new(&options).map_err(|error| format!("profile {}: {error}", profile.server))?;
+        profiles.push((profile.server.clone(), made));
+    }
+    // What no profile names is verified with the authorities of the system; a machine without them has no such profile.
+    if !profiles.iter().any(|(server, _)| server == "*")
+        && let Ok(system) = ClientTls::new(&ClientTlsOptions::default())
+    {
+        profiles.push(("*".to_owned(), system));
+    }
+    Ok(profiles)
+}
+
+fn server_limits(settings: &Settings) -> ServerLimits {
+    let limits = &settings.limits;
+    let mut server = ServerLimits::default();
+    set(&mut server.head_size, limits.head_size.map(|size| size.0));
+    set(&mut server.header_count, limits.header_count);
+    set(&mut server.target_size, limits.target_size.map(|size| size.0));
+    set(&mut server.io_buffer_size, limits.io_buffer_size.map(|size| size.0));
+    set(&mut server.connections, limits.connections);
+    set(&mut server.idle, limits.idle.map(|time| time.0));
+    set(&mut server.head, limits.head.map(|time| time.0));
+    set(&mut server.body, limits.body_pause.map(|time| time.0));
+    set(&mut server.write, limits.write.map(|time| time.0));
+    server.keep_alive = settings.http.keep_alive;
+    server
+}
+
+fn server_tls(settings: &Settings) -> Result<ServerTls, String> {
+    use transport::{ClientVerify, ServerTlsOptions};
+    let tls = &settings.tls;
+    let (certificates, key) = match (&tls.certificate, &tls.key) {
+        (Some(certificate), Some(key)) => (certificate.clone(), key.clone()),
+        (None, None) => return crate::certificate::self_signed(),
+        _ => return Err("tls: certificate and key go together".to_owned()),
+    };
+    let client_verify = match tls.client_verify.as_deref() {
+        None | Some("none") => ClientVerify::None,
+        Some("optional") => ClientVerify::Optional,
+        Some("require") => ClientVerify::Require,
+        Some(other) => {
+            return Err(format!("tls.client_verify: `{other}`; expected none, optional or require"));
+        }
+    };
+    let options =
+        ServerTlsOptions { certificates, key, client_roots: tls.client_roots.clone(), client_verify };
+    ServerTls::new(&options).map_err(|error| error.to_string())
+}

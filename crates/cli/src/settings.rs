@@ -1,0 +1,352 @@
+//! Settings: `busbar.toml`, then the environment (`BUSBAR_LIMITS_IDLE=30s`), then `--set limits.idle=30s`.
+
+use serde::Deserialize;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// All settings, with their defaults. Times are written `250ms`, `30s`, `5m`; sizes `64k`, `10m` or plain bytes.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Worker threads; one per core by default.
+    pub workers: Option<usize>,
+    /// `wso2` (default) or `synapse`: whose behaviour counts where they differ.
+    pub dialect: Dialect,
+    /// Where the bus listens.
+    pub listen: Listen,
+    /// Limits and deadlines.
+    pub limits: Limits,
+    /// Behaviour of the HTTP transport.
+    pub http: Http,
+    /// Certificates of the https listener.
+    pub tls: Tls,
+    /// TLS profiles of https endpoints.
+    pub profile: Vec<Profile>,
+    /// Logs.
+    pub log: Log,
+    /// Tunables of WSO2 under their own names (`'synapse.global_timeout_interval' = 120000`).
+    pub wso2: toml::Table,
+}
+
+/// See [`Settings::dialect`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dialect {
+    /// WSO2 ESB, EI and MI.
+    #[default]
+    Wso2,
+    /// Apache Synapse.
+    Synapse,
+}
+
+/// Addresses.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Listen {
+    /// Default 127.0.0.1:8280.
+    pub http: Option<SocketAddr>,
+    /// Default 127.0.0.1:8243 where a certificate is configured.
+    pub https: Option<SocketAddr>,
+    /// Default 127.0.0.1:9164.
+    pub admin: Option<SocketAddr>,
+}
+
+/// Limits and deadlines; what is absent keeps the default of the transport.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Largest request head in bytes. Default 32k.
+    pub head_size: Option<Size>,
+    /// Most header fields. Default 100.
+    pub header_count: Option<usize>,
+    /// Longest request target. Default 8k.
+    pub target_size: Option<Size>,
+    /// Largest body a flow may hold; one that is only relayed has no limit. Default 64m.
+    pub body: Option<Size>,
+    /// Buffer through which bodies are relayed (`io_buffer_size`). Default 16k.
+    pub io_buffer_size: Option<Size>,
+    /// Connections per worker. Default 20,000.
+    pub connections: Option<usize>,
+    /// Longest wait for the next request. Default 60s.
+    pub idle: Option<Time>,
+    /// Longest time for a request head. Default 20s.
+    pub head: Option<Time>,
+    /// Longest pause within a request body. Default 60s.
+    pub body_pause: Option<Time>,
+    /// Longest time in which a client takes nothing of its response. Default 60s.
+    pub write: Option<Time>,
+    /// Longest time to connect to a backend. Default 10s.
+    pub connect: Option<Time>,
+    /// Longest wait for the answer of an endpoint without a timeout of its own. Default 120s.
+    pub response: Option<Time>,
+    /// Longest silence of a backend within an answer. Default 180s.
+    pub socket: Option<Time>,
+    /// Idle connections kept per backend and worker. Default 1,024.
+    pub idle_connections: Option<usize>,
+    /// How long an idle connection to a backend is kept. Default 30s.
+    pub idle_backend: Option<Time>,
+    /// Deepest element nesting of a message. Default 512.
+    pub xml_depth: Option<usize>,
+    /// Most attributes of an element. Default 256.
+    pub xml_attributes: Option<usize>,
+    /// How long a drain waits for messages in flight. Default 30s.
+    pub drain: Option<Time>,
+}
+
+/// See [`Settings::http`].
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Http {
+    /// Connections stay open between requests. Default true.
+    pub keep_alive: bool,
+    /// `/services/` lists the services. Default true.
+    pub list_services: bool,
+    /// Forward the client's User-Agent. Default false.
+    pub preserve_user_agent: bool,
+    /// Forward the backend's Server header. Default true.
+    pub preserve_server: bool,
+    /// Headers that are not regenerated on the way out.
+    pub preserve_headers: Vec<String>,
+}
+
+impl Default for Http {
+    fn default() -> Http {
+        Http {
+            keep_alive: true,
+            list_services: true,
+            preserve_user_agent: false,
+            preserve_server: true,
+            preserve_headers: Vec::new(),
+        }
+    }
+}
+
+/// See [`Settings::tls`]. Without a certificate, `--https` uses one that is made at the start.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tls {
+    /// PEM chain.
+    pub certificate: Option<PathBuf>,
+    /// PEM key.
+    pub key: Option<PathBuf>,
+    /// PEM bundle of authorities for client certificates.
+    pub client_roots: Option<PathBuf>,
+    /// `none` (default), `optional`, `require`.
+    pub client_verify: Option<String>,
+}
+
+/// The TLS profile of https endpoints.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// `host:port`, `host` or `*`.
+    pub server: String,
+    /// PEM bundle of trusted authorities; those of the system by default.
+    #[serde(default)]
+    pub roots: Option<PathBuf>,
+    /// PEM chain to show.
+    #[serde(default)]
+    pub certificate: Option<PathBuf>,
+    /// PEM key of `certificate`.
+    #[serde(default)]
+    pub key: Option<PathBuf>,
+    /// Name to ask for and to verify.
+    #[serde(default)]
+    pub server_name: Option<String>,
+    /// Trust whatever certificate is shown.
+    #[serde(default)]
+    pub insecure: bool,
+    /// Do not check the host name.
+    #[serde(default)]
+    pub any_host_name: bool,
+}
+
+/// See [`Settings::log`].
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Log {
+    /// `error`, `warn`, `info` (default), `debug`, `trace`, or a filter like `info,busbar::log=debug`.
+    pub level: Option<String>,
+    /// `text` (default) or `json`.
+    pub format: Option<String>,
+    /// Access log: `off` (default), `common`, `combined`, or a pattern.
+    pub access: Option<String>,
+    /// Where the access log goes: `stdout` (default), `stderr`, or a file.
+    pub access_to: Option<String>,
+}
+
+/// A time as written in settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "toml::Value")]
+pub struct Time(pub Duration);
+
+impl TryFrom<toml::Value> for Time {
+    type Error = String;
+
+    fn try_from(value: toml::Value) -> Result<Time, String> {
+        let error = || format!("`{value}` is no time: expected e.g. 250ms, 30s, 5m");
+        let text = match &value {
+            toml::Value::Integer(milliseconds) => {
+                return Ok(Time(Duration::from_millis(u64::try_from(*milliseconds).map_err(|_| error())?)));
+            }
+            toml::Value::String(text) => text.trim(),
+            _ => return Err(error()),
+        };
+        let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let number: u64 = text[..digits].parse().map_err(|_| error())?;
+        Ok(Time(match text[digits..].trim() {
+            "ms" | "" => Duration::from_millis(number),
+            "s" => Duration::from_secs(number),
+            "m" => Duration::from_secs(number.saturating_mul(60)),
+            "h" => Duration::from_secs(number.saturating_mul(3600)),
+            _ => return Err(error()),
+        }))
+    }
+}
+
+/// A size as written in settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "toml::Value")]
+pub struct Size(pub usize);
+
+impl TryFrom<toml::Value> for Size {
+    type Error = String;
+
+    fn try_from(value: toml::Value) -> Result<Size, String> {
+        let error = || format!("`{value}` is no size: expected e.g. 16384, 64k, 10m");
+        let text = match &value {
+            toml::Value::Integer(bytes) => return Ok(Size(usize::try_from(*bytes).map_err(|_| error())?)),
+            toml::Value::String(text) => text.trim().to_ascii_lowercase(),
+            _ => return Err(error()),
+        };
+        let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let number: usize = text[..digits].parse().map_err(|_| error())?;
+        let factor = match text[digits..].trim() {
+            "" | "b" => 1,
+            "k" | "kb" => 1 << 10,
+            "m" | "mb" => 1 << 20,
+            "g" | "gb" => 1 << 30,
+            _ => return Err(error()),
+        };
+        number.checked_mul(factor).map(Size).ok_or_else(error)
+    }
+}
+
+impl Settings {
+    /// Reads the settings for a configuration: `file`, or `busbar.toml` beside or in it; then the environment and
+    /// `--set`.
+    ///
+    /// # Errors
+    /// A file cannot be read, or a setting is unknown or has a bad value: what, and where it came from.
+    pub fn load(configuration: &Path, file: Option<&Path>, set: &[String]) -> Result<Settings, String> {
+        let mut table = match file.map(Path::to_path_buf).or_else(|| beside(configuration)) {
+            None => toml::Table::new(),
+            Some(path) => {
+                let text = std::fs::read_to_string(&path)
+                    .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+                let table: toml::Table =
+                    text.parse().map_err(|error| format!("{}: {error}", path.display()))?;
+                // Checked on its own first, so that an error names the file.
+                Settings::deserialize(table.clone())
+                    .map_err(|error| format!("{}: {error}", path.display()))?;
+                table
+            }
+        };
+        let mut environment: Vec<_> = std::env::vars()
+            .filter_map(|(name, value)| {
+                let name = name.strip_prefix("BUSBAR_")?.to_ascii_lowercase();
+                let (section, key) = name.split_once('_')?;
+                SECTIONS.contains(&section).then(|| (format!("{section}.{key}"), value))
+            })
+            .collect();
+        environment.sort();
+        for (key, value) in environment {
+            put(&mut table, &key, &value);
+            Settings::deserialize(table.clone()).map_err(|error| format!("environment, {key}: {error}"))?;
+        }
+        for assignment in set {
+            let (key, value) =
+                assignment.split_once('=').ok_or_else(|| format!("--set {assignment}: expected K=V"))?;
+            put(&mut table, key.trim(), value.trim());
+            Settings::deserialize(table.clone()).map_err(|error| format!("--set {assignment}: {error}"))?;
+        }
+        Settings::deserialize(table).map_err(|error| error.to_string())
+    }
+}
+
+/// Sections that the environment may set.
+const SECTIONS: &[&str] = &["listen", "limits", "http", "tls", "log"];
+
+fn beside(configuration: &Path) -> Option<PathBuf> {
+    let inside = configuration.join("busbar.toml");
+    let beside = configuration.parent().map(|parent| parent.join("busbar.toml"));
+    [Some(inside), beside].into_iter().flatten().find(|path| path.is_file())
+}
+
+/// Sets `a.b` to a value, read as TOML where it is one, else as a string.
+fn put(table: &mut toml::Table, key: &str, value: &str) {
+    let parsed: Option<toml::Value> =
+        format!("v = {value}").parse::<toml::Table>().ok().and_then(|mut table| table.remove("v"));
+    let value = parsed.unwrap_or_else(|| toml::Value::String(value.to_owned()));
+    let mut table = table;
+    let mut parts = key.split('.').peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() || part == "wso2" {
+            let rest: Vec<&str> = std::iter::once(part).chain(parts).collect();
+            let (table, name) = match rest.as_slice() {
+                ["wso2", rest @ ..] if !rest.is_empty() => {
+                    let own = table.entry("wso2").or_insert_with(|| toml::Value::Table(toml::Table::new()));
+                    match own {
+                        toml::Value::Table(own) => (own, rest.join(".")),
+                        _ => return,
+                    }
+                }
+                rest => (table, rest.join(".")),
+            };
+            table.insert(name, value);
+            return;
+        }
+        let next = table.entry(part).or_insert_with(|| toml::Value::Table(toml::Table::new()));
+        if !next.is_table() {
+            *next = toml::Value::Table(toml::Table::new());
+        }
+        let toml::Value::Table(next) = next else { return };
+        table = next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_come_from_a_file_and_from_assignments() {
+        let folder = std::env::temp_dir().join(format!("busbar-settings-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("busbar.toml");
+        std::fs::write(&file, "workers = 3\n[limits]\nidle = '5s'\nbody = '1m'\n").unwrap();
+        let set = [
+            "limits.idle=250ms".to_owned(),
+            "http.keep_alive=false".to_owned(),
+            "wso2.synapse.threads.core=20".to_owned(),
+        ];
+        let settings = Settings::load(&folder, None, &set).unwrap();
+        assert_eq!(settings.workers, Some(3));
+        assert_eq!(settings.limits.idle, Some(Time(Duration::from_millis(250))));
+        assert_eq!(settings.limits.body, Some(Size(1 << 20)));
+        assert!(!settings.http.keep_alive && settings.wso2.contains_key("synapse.threads.core"));
+        for (bad, part) in [
+            ("limits.idel=1s", "idel"),
+            ("limits.idle=soon", "no time"),
+            ("workers=x", "workers"),
+            ("nonsense", "K=V"),
+        ] {
+            let error = Settings::load(&folder, None, &[bad.to_owned()]).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        }
+        std::fs::write(&file, "limits = 3").unwrap();
+        assert!(Settings::load(&folder, None, &[]).unwrap_err().contains("busbar.toml"));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
