@@ -3,6 +3,7 @@
 use crate::context::Context;
 use std::collections::HashMap;
 use std::sync::Mutex;
+use tokio::sync::oneshot;
 
 /// What identifies an open aggregate: the mediator's number, and the message that was split (or the mediator alone
 /// with `correlateOn`).
@@ -16,6 +17,8 @@ pub struct Aggregate {
     pub serial: u64,
     /// How many parts the split had, if it said so.
     pub expected: Option<usize>,
+    /// Dropped with the aggregate, which tells its timer.
+    open: Option<oneshot::Sender<()>>,
 }
 
 /// All open aggregates of a process.
@@ -65,8 +68,12 @@ impl Aggregates {
         }
         table.serial += 1;
         let serial = table.serial;
-        let aggregate =
-            table.aggregates.entry(key.clone()).or_insert(Aggregate { parts: Vec::new(), serial, expected });
+        let aggregate = table.aggregates.entry(key.clone()).or_insert(Aggregate {
+            parts: Vec::new(),
+            serial,
+            expected,
+            open: None,
+        });
         let opened = aggregate.parts.is_empty();
         let serial = aggregate.serial;
         aggregate.parts.push(part);
@@ -76,6 +83,15 @@ impl Aggregates {
         let parts = table.aggregates.remove(&key).map(|aggregate| aggregate.parts).unwrap_or_default();
         table.remember(key);
         Added::Complete(parts)
+    }
+
+    /// For a timer: resolves when the aggregate is complete. `None`: it is complete already.
+    pub fn watch(&self, key: &Key, serial: u64) -> Option<oneshot::Receiver<()>> {
+        let mut table = self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let aggregate = table.aggregates.get_mut(key).filter(|aggregate| aggregate.serial == serial)?;
+        let (open, gone) = oneshot::channel();
+        aggregate.open = Some(open);
+        Some(gone)
     }
 
     /// The timer of an aggregate fired: its parts, if it is still open.

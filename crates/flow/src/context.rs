@@ -173,6 +173,8 @@ pub(crate) struct Progress {
     pub soap_endpoint: bool,
     /// The payload is a fault in POX form.
     pub pox_fault: bool,
+    /// How many mediators that run lists themselves (`foreach`) this message is inside of.
+    pub nested: u8,
 }
 
 static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -356,10 +358,17 @@ impl Context {
 
     /// A copy that goes its own way (`clone`, `iterate`, …). The body must have been received.
     pub fn branch(&mut self) -> Context {
+        let payload = self.payload.copy();
+        Context { payload, ..self.branch_without_payload() }
+    }
+
+    /// As [`Context::branch`], for a copy that gets a payload of its own: nothing of this one is copied but how it
+    /// is read.
+    pub fn branch_without_payload(&mut self) -> Context {
         self.operation.get_or_insert_with(Arc::default);
         Context {
             headers: self.headers.clone(),
-            payload: self.payload.copy(),
+            payload: self.payload.emptied(),
             properties: self.properties.clone(),
             variables: self.variables.clone(),
             client: self.client.clone(),
@@ -384,6 +393,11 @@ impl Context {
             progress: Progress { branch: true, called: false, ..self.progress },
             receiver: None,
         }
+    }
+
+    /// The exchange with the client, if branches of its message run.
+    pub fn exchange(&self) -> Option<&Arc<Exchange>> {
+        self.exchange.as_ref()
     }
 
     /// The name of what the flow belongs to, for logs and metrics.

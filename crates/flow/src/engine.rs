@@ -30,7 +30,11 @@ pub(crate) async fn drive(context: &mut Context, first: Option<Flow>) -> Ending 
     loop {
         let result = match pending.take() {
             Some(flow) => Ok(flow),
-            None => step(context, &mut budget).await,
+            None => match step(context, &mut budget, 0).await {
+                Ok(Some(flow)) => Ok(flow),
+                Ok(None) => Ok(at_end(context)),
+                Err(fault) => Err(fault),
+            },
         };
         let flow = match result {
             Ok(flow) => flow,
@@ -84,16 +88,19 @@ pub(crate) async fn drive(context: &mut Context, first: Option<Flow>) -> Ending 
     }
 }
 
-/// Runs the next step, or finds out what comes when there is none.
-async fn step(context: &mut Context, budget: &mut u64) -> Result<Flow, Fault> {
+/// Runs steps up to the next one that asks for something. `None`: only `base` frames are left.
+async fn step(context: &mut Context, budget: &mut u64, base: usize) -> Result<Option<Flow>, Fault> {
     loop {
         let plan = Arc::clone(&context.plan);
-        let Some(frame) = context.frames.last_mut() else { return Ok(at_end(context)) };
+        if context.frames.len() <= base {
+            return Ok(None);
+        }
+        let Some(frame) = context.frames.last_mut() else { return Ok(None) };
         let list = plan.list(frame.list);
         let Some(planned) = list.steps.get(frame.next as usize) else {
             let left = context.frames.pop().unwrap_or_else(|| unreachable!("there is a last frame"));
             if let Some(flow) = leave(context, left) {
-                return Ok(flow);
+                return Ok(Some(flow));
             }
             continue;
         };
@@ -112,10 +119,102 @@ async fn step(context: &mut Context, budget: &mut u64) -> Result<Flow, Fault> {
         };
         match result {
             Ok(Flow::Next) => {}
-            Ok(flow) => return Ok(flow),
+            Ok(flow) => return Ok(Some(flow)),
             Err(fault) => return Err(fault.at(planned.span)),
         }
     }
+}
+
+/// How deep mediators that run lists themselves may nest.
+const NESTED: u8 = 16;
+
+/// Runs a list on the message for a mediator that goes on when it has ended (`foreach`). `false`: it ended early
+/// (`drop`).
+///
+/// # Errors
+/// A step failed; the fault handlers of the list's sequences are then still in force, for the engine. Steps that
+/// would hand the message over for good are refused.
+pub async fn run_list(context: &mut Context, list: ListId) -> Result<bool, Fault> {
+    if context.progress.nested >= NESTED {
+        return Err(Fault::new(format!("loops are nested more than {NESTED} deep: does one call itself?")));
+    }
+    context.progress.nested += 1;
+    let (base, functions) = (context.frames.len(), context.functions.len());
+    let result = run_above(context, list, base).await;
+    context.progress.nested = context.progress.nested.saturating_sub(1);
+    if let Ok(false) = result {
+        while context.frames.len() > base {
+            if context.frames.pop().is_some_and(|frame| frame.handler) {
+                context.handlers.pop();
+            }
+        }
+        context.functions.truncate(functions);
+    }
+    result
+}
+
+async fn run_above(context: &mut Context, list: ListId, base: usize) -> Result<bool, Fault> {
+    let mut budget = context.services.settings.steps;
+    enter(context, list, Entry::default())?;
+    loop {
+        match step(context, &mut budget, base).await? {
+            None => return Ok(true),
+            Some(Flow::Next) => {}
+            Some(Flow::Stop) => return Ok(false),
+            Some(Flow::Enter(list)) => enter(context, list, Entry::default())?,
+            Some(Flow::EnterWith(list, entry)) => enter(context, list, entry)?,
+            Some(Flow::Call(destination)) => call(context, destination).await?,
+            Some(Flow::Split(parts)) => {
+                if !split(context, parts).await {
+                    return Ok(false);
+                }
+            }
+            Some(Flow::Send(_) | Flow::Respond | Flow::Loopback) => {
+                return Err(Fault::new(
+                    "a message that is inside of a loop cannot be sent away or answered with",
+                ));
+            }
+        }
+    }
+}
+
+/// Where a list that failed inside of [`run_list`] began: what a mediator that goes on after the failure restores.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark {
+    frames: usize,
+    handlers: usize,
+    functions: usize,
+    nested: u8,
+}
+
+impl Mark {
+    /// The state now.
+    pub fn of(context: &Context) -> Mark {
+        Mark {
+            frames: context.frames.len(),
+            handlers: context.handlers.len(),
+            functions: context.functions.len(),
+            nested: context.progress.nested,
+        }
+    }
+
+    /// Goes back to it.
+    pub fn restore(self, context: &mut Context) {
+        context.frames.truncate(self.frames);
+        context.handlers.truncate(self.handlers);
+        context.functions.truncate(self.functions);
+        context.progress.nested = self.nested;
+    }
+}
+
+/// Takes up the flow of a message that waited somewhere (in an aggregate), without a client of its own: the answer
+/// goes to the message's exchange, which counts this as one that runs until it has ended.
+pub async fn resume(mut context: Context, first: Result<Flow, Fault>) {
+    let first = match first {
+        Ok(flow) => Some(flow),
+        Err(fault) => raise(&mut context, fault).map(|_| Flow::Stop),
+    };
+    drive_to_end(context, first).await;
 }
 
 /// All lists have run to their ends: a proxy's target endpoint is next, if there is one.

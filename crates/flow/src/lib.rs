@@ -33,6 +33,7 @@ mod wsdl;
 pub use compile::{Compiler, SequenceRef, compile};
 pub use context::{Client, Context, Inbound};
 pub use dispatch::{Access, AccessLog, Bus};
+pub use engine::{Mark, resume, run_list};
 pub use expression::{Expression, KeyValue, Wanted};
 pub use fault::{Code, Fault};
 pub use mediator::{

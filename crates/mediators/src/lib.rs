@@ -3,14 +3,30 @@
 //! A file holds the definition (from which come parser, lint and reference page), the parsing, what the mediator
 //! needs of the body, its execution and its tests. A new mediator is a new file and one line in [`registry`].
 
+mod aggregate;
+mod clone;
 mod filter;
+mod iterate;
+mod payload_factory;
 mod send;
+#[cfg(test)]
+mod standins;
+mod support;
+mod target;
 
 use flow::endpoint::EndpointFactory;
 use flow::{Definition, Registry};
 
 /// All mediators that can be executed.
-const DEFINITIONS: &[&Definition] = &[&filter::DEFINITION, &send::DEFINITION];
+#[rustfmt::skip] // one line each
+const DEFINITIONS: &[&Definition] = &[
+    &aggregate::DEFINITION,
+    &clone::DEFINITION,
+    &filter::DEFINITION,
+    &iterate::DEFINITION,
+    &payload_factory::DEFINITION,
+    &send::DEFINITION,
+];
 
 /// Mediators of the language that cannot be executed here (yet), with what to do about it.
 const UNSUPPORTED: &[(&str, &str)] = &[

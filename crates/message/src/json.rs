@@ -147,6 +147,17 @@ fn write_element(document: &Document, element: NodeId, out: &mut String, depth: 
         return;
     }
     let has_elements = document.children(element).any(|n| document.kind(n) == NodeKind::Element);
+    if has_elements && !has_attributes {
+        // Items without an array around them: several are an array, one stands for itself.
+        let mut elements = document.children(element).filter(|&n| document.kind(n) == NodeKind::Element);
+        if elements.all(|item| document.local(item) == "jsonElement") {
+            let mut items = document.children(element).filter(|&n| document.kind(n) == NodeKind::Element);
+            return match (items.next(), items.next()) {
+                (Some(only), None) if depth < MAX_DEPTH * 4 => write_element(document, only, out, depth + 1),
+                _ => write_array(document, element, out, depth + 1),
+            };
+        }
+    }
     if has_attributes || has_elements {
         write_object(document, element, out, depth);
         return;
@@ -371,6 +382,11 @@ mod tests {
                 "<jsonObject><k><jsonArray><jsonElement>1</jsonElement></jsonArray></k></jsonObject>",
                 r#"{"k":[1]}"#,
             ),
+            (
+                "<e><jsonElement>1</jsonElement><jsonElement><z>2</z></jsonElement></e>",
+                r#"{"e":[1,{"z":2}]}"#,
+            ),
+            ("<e><jsonElement>1</jsonElement></e>", r#"{"e":1}"#),
             ("<jsonValue>\"x\"</jsonValue>", "\"x\""),
             ("<n:a xmlns:n='urn:n'><n:b>x</n:b></n:a>", r#"{"a":{"b":"x"}}"#),
             ("<a>\n <?xml-multiple b?><b>1</b>\n</a>", r#"{"a":{"b":[1]}}"#),

@@ -368,6 +368,12 @@ impl Payload {
         *self = Payload::received(Body::Bytes(bytes.into()), reading);
     }
 
+    /// Replaces the payload by bytes that were made here: they are only read if somebody wants to see them, and are
+    /// written in the form that the receiver wants, which may be an envelope around them.
+    pub fn set_made(&mut self, bytes: impl Into<Bytes>, reading: Reading) {
+        *self = Payload { changed: true, ..Payload::received(Body::Bytes(bytes.into()), reading) };
+    }
+
     /// Gives the bytes or the stream away. What stays behind is the view, if one was built, else nothing.
     pub fn take_body(&mut self) -> Body {
         match std::mem::replace(&mut self.raw, Raw::Consumed) {
@@ -378,6 +384,11 @@ impl Payload {
             }
             Raw::Stream(stream) => Body::Stream(stream),
         }
+    }
+
+    /// No payload, to be read as this one is.
+    pub fn emptied(&self) -> Payload {
+        Payload { reading: self.reading, ..Payload::empty() }
     }
 
     /// A copy for another branch of the flow. The body must have been buffered.
@@ -401,7 +412,8 @@ impl Payload {
     /// # Errors
     /// The payload cannot be read, which it must be to take another form.
     pub fn write(&mut self, format: Format, limits: &PayloadLimits) -> Result<Bytes, PayloadError> {
-        if !self.changed && self.holds(format) {
+        // Bytes that were made here are the payload as long as there is no view.
+        if self.holds(format) && (!self.changed || !self.is_built()) {
             match &self.raw {
                 Raw::Bytes(bytes) => return Ok(bytes.clone()),
                 Raw::Empty if self.envelope.is_none() => return Ok(Bytes::new()),

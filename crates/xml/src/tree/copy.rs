@@ -175,13 +175,16 @@ impl Document {
         }
     }
 
-    /// Declares at an element that is about to move what it has in scope from above.
-    pub(crate) fn keep_namespaces(&mut self, n: NodeId) {
+    /// Declares at an element that is about to move under `to` what it has in scope from above and would not have there.
+    pub(crate) fn keep_namespaces(&mut self, n: NodeId, to: NodeId) {
         if self.kind(n) != NodeKind::Element || self.parent(n).is_none() {
             return;
         }
         for (prefix, uri) in self.scope(n) {
-            if (prefix != 0 || uri != NO_URI) && !self.declarations(n).any(|d| d.prefix == prefix) {
+            if (prefix != 0 || uri != NO_URI)
+                && self.binding(to, prefix) != Some(uri)
+                && !self.declarations(n).any(|d| d.prefix == prefix)
+            {
                 self.declare(n, prefix, uri);
             }
         }

@@ -305,7 +305,7 @@ impl Document {
         if !self.may_hold(parent, n) {
             return false;
         }
-        self.keep_namespaces(n);
+        self.keep_namespaces(n, parent);
         self.detach(n);
         self.touch();
         self.unordered = true;
@@ -322,7 +322,7 @@ impl Document {
         if reference == n || !self.may_hold(parent, n) {
             return false;
         }
-        self.keep_namespaces(n);
+        self.keep_namespaces(n, parent);
         self.detach(n);
         self.touch();
         self.unordered = true;

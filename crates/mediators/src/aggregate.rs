@@ -1,0 +1,571 @@
+//! `aggregate`: collects the parts of a split message (or messages that an expression relates) and goes on with one
+//! message made of them.
+
+use crate::target::{Correlation, ID};
+use config::Element;
+use flow::aggregation::{Added, Key};
+use flow::{
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, KeyValue, ListId,
+    Mediator, Need, SequenceRef,
+};
+use message::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use xml::{NodeId, NodeKind};
+
+/// `<aggregate [id]><correlateOn expression/>?<completeCondition [timeout]><messageCount [min] [max]/></completeCondition>?
+/// <onComplete [expression] [sequence] [enclosingElementProperty] [aggregateElementType]>…</onComplete></aggregate>`
+pub const DEFINITION: Definition = Definition {
+    name: "aggregate",
+    summary: "Waits for the parts of a split message and goes on with one message made of them.",
+    attributes: &[Attribute {
+        meaning: "collects the copies of the `clone` or `iterate` with the same id",
+        ..ID
+    }],
+    children: Children::Elements(&["correlateOn", "completeCondition", "onComplete"]),
+    compile,
+};
+
+/// Attributes of the elements inside.
+const CHILDREN: &[(&str, &[&str])] = &[
+    ("correlateOn", &["expression"]),
+    ("completeCondition", &["timeout"]),
+    (
+        "onComplete",
+        &["expression", "sequence", "enclosingElementProperty", "aggregateElementType", "onError"],
+    ),
+];
+
+/// The mediator; its core outlives a plan swap for as long as a timer needs it.
+struct Aggregate(Arc<Core>);
+
+struct Core {
+    /// Tells aggregates of different mediators apart.
+    number: u64,
+    correlation: Correlation,
+    correlate_on: Option<Expression>,
+    /// How many parts complete it; unset or not above 0: as many as the split had.
+    min: Option<KeyValue>,
+    max: Option<KeyValue>,
+    timeout: Option<Duration>,
+    /// What is taken of each part; none: the first element of its body.
+    expression: Option<Expression>,
+    enclosing: Option<Arc<str>>,
+    /// JSON: merge the objects instead of listing them.
+    child: bool,
+    then: Then,
+}
+
+enum Then {
+    Inline(ListId),
+    Named(SequenceRef),
+    Nothing,
+}
+
+fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    for (name, known) in CHILDREN {
+        for child in element.children_named(name) {
+            for attribute in child.attributes() {
+                if !known.contains(&&*attribute.name.local) {
+                    let message = format!("`{name}` has no attribute `{}`", attribute.name.local);
+                    compiler.warning("unknown-attribute", message, attribute.name_span, "this has no effect");
+                }
+            }
+        }
+    }
+    let correlate_on = match element.child("correlateOn") {
+        Some(correlate) => match compiler.expression(correlate, "expression") {
+            Some(expression) => Some(expression),
+            None => {
+                let place = correlate.start_tag();
+                compiler.error("missing-attribute", "`correlateOn` needs an expression", place, "expression");
+                return None;
+            }
+        },
+        None => None,
+    };
+    let (mut min, mut max, mut timeout) = (None, None, None);
+    if let Some(condition) = element.child("completeCondition") {
+        if let Some(attribute) = condition.attribute("timeout") {
+            match attribute.value.trim().parse::<u64>() {
+                Ok(seconds) => timeout = Some(Duration::from_secs(seconds)).filter(|limit| !limit.is_zero()),
+                Err(_) => {
+                    let message = format!("`{}` is no number of seconds", attribute.value);
+                    compiler.error("bad-value", message, attribute.value_span, "expected whole seconds");
+                    return None;
+                }
+            }
+        }
+        if let Some(count) = condition.child("messageCount") {
+            min = compiler.key_value(count, "min");
+            max = compiler.key_value(count, "max");
+        }
+    }
+    let complete = element.child("onComplete");
+    let mut expression = None;
+    if let Some(complete) = complete
+        && complete.attribute("expression").is_some()
+    {
+        expression = Some(compiler.expression(complete, "expression")?);
+    }
+    let then = match complete {
+        Some(complete) if complete.attribute("sequence").is_some() => {
+            Then::Named(compiler.sequence(complete, "sequence")?)
+        }
+        Some(complete) if complete.elements().next().is_some() => {
+            Then::Inline(compiler.list(complete, "onComplete of aggregate"))
+        }
+        _ => {
+            compiler.warning(
+                "no-effect",
+                "nothing happens with what `aggregate` makes",
+                complete.unwrap_or(element).start_tag(),
+                "put mediators into `onComplete`, or name a sequence",
+            );
+            Then::Nothing
+        }
+    };
+    Some(Box::new(Aggregate(Arc::new(Core {
+        number: compiler.unique(),
+        correlation: Correlation::of(element),
+        correlate_on,
+        min,
+        max,
+        timeout,
+        expression,
+        enclosing: complete.and_then(|complete| complete.attr("enclosingElementProperty")).map(Arc::from),
+        child: complete.and_then(|complete| complete.attr("aggregateElementType")) == Some("child"),
+        then,
+    }))))
+}
+
+impl Mediator for Aggregate {
+    fn need(&self) -> Need {
+        Need::Whole
+    }
+
+    fn reason(&self) -> String {
+        "collects messages".into()
+    }
+
+    fn lists(&self) -> Vec<(String, ListId)> {
+        let list = match &self.0.then {
+            Then::Inline(list) => Some(*list),
+            Then::Named(sequence) => sequence.known(),
+            Then::Nothing => None,
+        };
+        list.map(|list| ("onComplete".to_owned(), list)).into_iter().collect()
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        let core = &self.0;
+        let Some((key, expected)) = core.key(context)? else { return Ok(Flow::Next) };
+        let limit = |value: &Option<KeyValue>, context: &mut Context| -> Result<Option<usize>, Fault> {
+            let Some(value) = value else { return Ok(None) };
+            let text = value.resolve(context)?.unwrap_or_default();
+            let number: i64 = text.trim().parse().map_err(|_| {
+                Fault::new(format!("`{}` is no number of messages to aggregate", text.trim()))
+            })?;
+            Ok(usize::try_from(number).ok().filter(|&number| number > 0))
+        };
+        let enough = limit(&core.min, context)?.into_iter().chain(limit(&core.max, context)?).min();
+        let split = expected.filter(|_| core.correlate_on.is_none());
+        let services = Arc::clone(context.services());
+        let exchange = context.exchange().cloned();
+        let part = context.take();
+        let added = services.aggregates.add(key.clone(), part, split, |count, first| {
+            [first.or(expected), enough].into_iter().flatten().any(|enough| count >= enough)
+        });
+        match added {
+            Added::Late(_) => Ok(Flow::Stop),
+            Added::Complete(mut parts) => {
+                // The completing message is the last one: the merged one goes on in its place.
+                let Some(last) = parts.pop() else { return Ok(Flow::Stop) };
+                *context = last;
+                if parts.is_empty() {
+                    core.merge(context, &mut [])?;
+                } else {
+                    let mut merged = parts.remove(0);
+                    let mut others: Vec<&mut Context> = parts.iter_mut().collect();
+                    others.push(context);
+                    let result = core.merge(&mut merged, &mut others);
+                    context.continue_as(merged);
+                    result?;
+                }
+                core.then(context)
+            }
+            Added::Waiting { opened, serial } => {
+                if opened
+                    && core.correlate_on.is_none()
+                    && let Some(exchange) = &exchange
+                {
+                    exchange.parked(key.clone(), serial, &services);
+                }
+                if opened
+                    && let Some(timeout) = core.timeout
+                    && let Some(complete) = services.aggregates.watch(&key, serial)
+                {
+                    // As long as the timer runs, the client may still get an answer.
+                    if let Some(exchange) = &exchange {
+                        exchange.started(1);
+                    }
+                    let core = Arc::clone(core);
+                    tokio::spawn(async move {
+                        let parts = match tokio::time::timeout(timeout, complete).await {
+                            Ok(_) => None,
+                            Err(_) => services.aggregates.expire(&key, serial),
+                        };
+                        match parts {
+                            Some(parts) => core.timed_out(parts).await,
+                            None => {
+                                if let Some(exchange) = exchange {
+                                    exchange.ended();
+                                }
+                            }
+                        }
+                    });
+                }
+                Ok(Flow::Stop)
+            }
+        }
+    }
+}
+
+impl Core {
+    /// What the message belongs to, and how many there are of it if it says so; `None`: it passes through.
+    fn key(&self, context: &mut Context) -> Result<Option<(Key, Option<usize>)>, Fault> {
+        let announced = |context: &Context| {
+            let sequence = context.properties.get(&self.correlation.sequence)?.to_string();
+            sequence.split_once('/').map_or(Some(1), |(_, count)| count.trim().parse().ok())
+        };
+        if let Some(expression) = &self.correlate_on {
+            return match expression.value(context)? {
+                Some(Value::Boolean(false)) => Ok(None),
+                None => Err(nothing(expression)),
+                Some(value) if matches!(&value, Value::String(text) if text.is_empty()) => {
+                    Err(nothing(expression))
+                }
+                Some(_) => Ok(Some(((self.number, expression.source().to_owned()), announced(context)))),
+            };
+        }
+        let Some(id) = context.properties.get(&self.correlation.id).map(Value::to_string) else {
+            return Ok(None);
+        };
+        Ok(Some(((self.number, id), announced(context))))
+    }
+
+    /// The timer completes the aggregate with what has arrived.
+    async fn timed_out(&self, mut parts: Vec<Context>) {
+        let mut merged = parts.remove(0); // an open aggregate has at least one part
+        let mut others: Vec<&mut Context> = parts.iter_mut().collect();
+        let result = self.merge(&mut merged, &mut others).and_then(|()| self.then(&mut merged));
+        drop(parts);
+        flow::resume(merged, result).await;
+    }
+
+    fn then(&self, context: &mut Context) -> Result<Flow, Fault> {
+        match &self.then {
+            Then::Inline(list) => Ok(Flow::Enter(*list)),
+            Then::Named(sequence) => Ok(Flow::Enter(sequence.resolve(context)?)),
+            Then::Nothing => Ok(Flow::Stop),
+        }
+    }
+
+    /// Adds the others to the first message, in the order in which they arrived.
+    fn merge(&self, first: &mut Context, others: &mut [&mut Context]) -> Result<(), Fault> {
+        match &self.expression {
+            Some(expression) if expression.is_json() => self.merge_json(expression, first, others),
+            _ => self.merge_xml(first, others),
+        }
+    }
+
+    fn merge_json(
+        &self,
+        expression: &Expression,
+        first: &mut Context,
+        others: &mut [&mut Context],
+    ) -> Result<(), Fault> {
+        let mut values = Vec::with_capacity(others.len() + 1);
+        values.push(expression.json_values(first)?.ok_or_else(|| nothing(expression))?);
+        for other in others {
+            values.push(expression.json_values(other)?.ok_or_else(|| nothing(expression))?);
+        }
+        let mut merged = if self.child { one_object(values)? } else { serde_json::Value::Array(values) };
+        if let Some(name) = &self.enclosing {
+            let (element, root) = enclosing(name, first)?;
+            let name = element.document.local(root).to_owned();
+            merged = serde_json::Value::Object([(name, merged)].into_iter().collect());
+        }
+        first.payload.set_json_value(merged);
+        Ok(())
+    }
+
+    fn merge_xml(&self, first: &mut Context, others: &mut [&mut Context]) -> Result<(), Fault> {
+        let nodes = self.selected(first)?;
+        let enclosing = self.enclosing.as_ref().map(|name| enclosing(name, first)).transpose()?;
+        let envelope = first.envelope_mut()?;
+        let body = envelope.body;
+        // What was selected further down moves up, and what held it goes.
+        let mut holders = Vec::new();
+        for node in nodes {
+            if node == envelope.root || node == body || Some(node) == envelope.header {
+                return Err(Fault::new("parts of the SOAP envelope itself cannot be aggregated"));
+            }
+            if envelope.document.parent(node) == Some(body) {
+                continue;
+            }
+            let mut top = node;
+            while let Some(parent) = envelope.document.parent(top).filter(|&parent| parent != body) {
+                top = parent;
+            }
+            if envelope.document.parent(top) == Some(body) && !holders.contains(&top) {
+                holders.push(top);
+            }
+            envelope.document.append(body, node);
+        }
+        for holder in holders {
+            envelope.document.detach(holder);
+        }
+        for other in others {
+            let nodes = self.selected(other)?;
+            let own = other.envelope()?;
+            for node in nodes {
+                if node == own.root || node == own.body {
+                    return Err(Fault::new("parts of the SOAP envelope itself cannot be aggregated"));
+                }
+                envelope.document.copy_from(body, &own.document, node);
+            }
+        }
+        if let Some((element, root)) = enclosing {
+            let children: Vec<NodeId> = envelope.document.children(body).collect();
+            let around = envelope.document.copy_from(body, &element.document, root);
+            for child in children {
+                envelope.document.append(around, child);
+            }
+        }
+        Ok(())
+    }
+
+    /// The elements (and texts) of a message that are aggregated.
+    fn selected(&self, context: &mut Context) -> Result<Vec<NodeId>, Fault> {
+        let missing = || Fault::new("Could not find matching elements to aggregate.");
+        let Some(expression) = &self.expression else {
+            return Ok(vec![context.envelope()?.payload().ok_or_else(missing)?]);
+        };
+        let nodes = expression.nodes(context)?;
+        let document = &context.envelope()?.document;
+        let kinds = [NodeKind::Element, NodeKind::Text];
+        let nodes: Vec<_> = nodes.into_iter().filter(|&node| kinds.contains(&document.kind(node))).collect();
+        if nodes.is_empty() { Err(missing()) } else { Ok(nodes) }
+    }
+}
+
+fn nothing(expression: &Expression) -> Fault {
+    Fault::new(format!("Error evaluating expression: {}", expression.source())).because("it selects nothing")
+}
+
+/// The element that a property holds.
+fn enclosing(name: &str, context: &Context) -> Result<(Arc<message::XmlValue>, NodeId), Fault> {
+    let missing =
+        || Fault::new(format!("the enclosingElementProperty {name} of aggregate holds no XML element"));
+    let Some(Value::Xml(element)) = context.properties.get(name) else { return Err(missing()) };
+    let root =
+        element.nodes.first().copied().filter(|&node| element.document.kind(node) == NodeKind::Element);
+    Ok((Arc::clone(element), root.ok_or_else(missing)?))
+}
+
+/// Objects merged into one; the values of a key that several have become an array.
+fn one_object(values: Vec<serde_json::Value>) -> Result<serde_json::Value, Fault> {
+    use serde_json::Value as Json;
+    let mut merged = serde_json::Map::new();
+    for value in values {
+        let Json::Object(members) = value else {
+            return Err(Fault::new("aggregateElementType=\"child\" merges JSON objects; a part is none"));
+        };
+        for (name, value) in members {
+            match merged.get_mut(&name) {
+                None => {
+                    merged.insert(name, value);
+                }
+                Some(Json::Array(known)) => match value {
+                    Json::Array(more) => known.extend(more),
+                    one => known.push(one),
+                },
+                Some(known) => {
+                    let first = known.take();
+                    let mut list = vec![first];
+                    match value {
+                        Json::Array(more) => list.extend(more),
+                        one => list.push(one),
+                    }
+                    *known = Json::Array(list);
+                }
+            }
+        }
+    }
+    Ok(Json::Object(merged))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flow::testing;
+
+    const XML: &[(&str, &str)] = &[("Content-Type", "application/xml")];
+    const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
+
+    fn ask(text: &str, headers: &[(&str, &str)], body: &str) -> testing::Answer {
+        let tested = testing::main(&crate::standins::registry(), text);
+        assert!(tested.found.is_empty(), "{:?}", tested.found);
+        tested.ask("POST", "/", headers, body)
+    }
+
+    fn split(aggregate: &str) -> String {
+        format!(
+            "<iterate expression='//i' sequential='true'><target><sequence>{aggregate}</sequence></target></iterate>"
+        )
+    }
+
+    #[test]
+    fn enough_parts_complete_it() {
+        let count = "<payloadFactory media-type='text'><format>$1</format><args>\
+            <arg expression='count($body/*)'/></args></payloadFactory><respond/>";
+        for (condition, body, answer) in [
+            ("", "<a><i/><i/><i/></a>", "3"),
+            (
+                "<completeCondition><messageCount min='-1' max='-1'/></completeCondition>",
+                "<a><i/><i/></a>",
+                "2",
+            ),
+            (
+                "<completeCondition><messageCount min='2' max='-1'/></completeCondition>",
+                "<a><i/><i/><i/></a>",
+                "2",
+            ),
+            ("<completeCondition><messageCount max='1'/></completeCondition>", "<a><i/><i/><i/></a>", "1"),
+            (
+                "<completeCondition timeout='1'><messageCount min='9' max='9'/></completeCondition>",
+                "<a><i/></a>",
+                "1",
+            ),
+        ] {
+            let text = split(&format!(
+                "<aggregate>{condition}<onComplete expression='//i'>{count}</onComplete></aggregate>"
+            ));
+            assert_eq!(ask(&text, XML, body).body, answer, "{condition}");
+        }
+    }
+
+    #[test]
+    fn a_timer_completes_what_stays_incomplete_and_a_client_never_waits_for_nothing() {
+        // One of two parts is dropped.
+        let text = |condition: &str| {
+            format!(
+                "<iterate expression='//i'><target><sequence><filter xpath=\"//i='no'\"><then><drop/></then>\
+            <else><aggregate>{condition}<onComplete expression='//i'><respond/></onComplete></aggregate></else></filter>\
+            </sequence></target></iterate>"
+            )
+        };
+        let body = "<a><i>yes</i><i>no</i></a>";
+        assert_eq!(ask(&text("<completeCondition timeout='1'/>"), XML, body).body, "<i>yes</i>");
+        let answer = ask(&text(""), XML, body);
+        assert!(answer.body.is_empty(), "{answer:?}");
+    }
+
+    #[test]
+    fn parts_are_moved_into_one_body() {
+        let text = |complete: &str| {
+            format!(
+                "<iterate expression='//i' sequential='true'><target><sequence>\
+            <payloadFactory><format><w xmlns=''><k>$1</k><q/></w></format><args><arg expression='//i'/></args></payloadFactory>\
+            <aggregate><onComplete {complete}>\
+            <payloadFactory><format><r xmlns=''>$1</r></format><args><arg expression='$body/*'/></args></payloadFactory><respond/></onComplete></aggregate>\
+            </sequence></target></iterate>"
+            )
+        };
+        let body = "<a><i>1</i><i>2</i></a>";
+        for (complete, answer) in [
+            ("expression='//k'", "<r><k>1</k><k>2</k></r>"),
+            ("", "<r><w><k>1</k><q/></w><w><k>2</k><q/></w></r>"),
+        ] {
+            let made = ask(&text(complete), XML, body).body;
+            let made = made.replace(" xmlns:soapenv=\"http://schemas.xmlsoap.org/soap/envelope/\"", "");
+            assert_eq!(made, answer, "{complete}");
+        }
+    }
+
+    #[test]
+    fn json_is_listed_or_merged() {
+        for (complete, answer) in [
+            ("expression='json-eval($)'", r#"[{"a":1},{"a":2}]"#),
+            ("expression='json-eval($.a)' aggregateElementType='root'", "[1,2]"),
+            ("expression='json-eval($)' aggregateElementType='child'", r#"{"a":[1,2]}"#),
+        ] {
+            let text = format!(
+                "<iterate id='x' expression='json-eval($)' sequential='true'><target><sequence><aggregate id='x'>\
+                <onComplete {complete}><respond/></onComplete></aggregate></sequence></target></iterate>"
+            );
+            assert_eq!(ask(&text, JSON, r#"[{"a":1},{"a":2}]"#).body, answer, "{complete}");
+        }
+    }
+
+    #[test]
+    fn messages_that_belong_to_nothing_pass_and_those_that_do_not_fit_fault() {
+        let text = "<aggregate><onComplete><drop/></onComplete></aggregate><respond/>";
+        assert_eq!(ask(text, XML, "<a/>").body, "<a/>");
+        let text = "<aggregate><correlateOn expression='//b = 1'/><completeCondition><messageCount min='1' max='1'/></completeCondition>\
+            <onComplete expression='//b'><respond/></onComplete></aggregate><respond/>";
+        assert_eq!(ask(text, XML, "<a><b>1</b></a>").body, "<b>1</b>");
+        assert_eq!(ask(text, XML, "<a><b>2</b></a>").body, "<a><b>2</b></a>");
+        for (complete, says) in [
+            ("expression='//nope'", "Could not find matching elements"),
+            ("expression='/*'", "cannot be aggregated"),
+            ("expression='json-eval($.nope)'", "selects nothing"),
+            ("expression='//i' enclosingElementProperty='none'", "holds no XML element"),
+            ("expression='//i' sequence='{$ctx:none}'", "cannot be found"),
+        ] {
+            let text = split(&format!("<aggregate><onComplete {complete}><drop/></onComplete></aggregate>"))
+                + "<!--top--><sequence name='fault'><payloadFactory media-type='text'><format>$1: $2 / $3</format><args>\
+                   <arg expression=\"get-property('ERROR_CODE')\"/><arg expression=\"get-property('ERROR_MESSAGE')\"/>\
+                   <arg expression=\"get-property('ERROR_DETAIL')\"/></args>\
+                   </payloadFactory><respond/></sequence>";
+            let answer = ask(&text, XML, "<a><i/></a>");
+            assert!(answer.body.contains(says) && answer.body.starts_with("0: "), "{complete}: {answer:?}");
+        }
+    }
+
+    #[test]
+    fn mistakes_are_found_when_the_configuration_loads() {
+        for (text, says) in [
+            ("<aggregate><correlateOn/><onComplete><drop/></onComplete></aggregate>", "needs an expression"),
+            (
+                "<aggregate><completeCondition timeout='x'/><onComplete><drop/></onComplete></aggregate>",
+                "no number of seconds",
+            ),
+            ("<aggregate/>", "nothing happens"),
+            (
+                "<aggregate><onComplete expresion='//a'><drop/></onComplete></aggregate>",
+                "no attribute `expresion`",
+            ),
+        ] {
+            let tested = testing::main(&crate::standins::registry(), text);
+            assert!(tested.reports(says), "{text}: {:?}", tested.found);
+        }
+    }
+
+    #[test]
+    fn objects_merge_and_conflicts_become_arrays() {
+        let parse = |text: &str| serde_json::from_str(text).unwrap();
+        for (parts, merged) in [
+            (vec![r#"{"a":1}"#, r#"{"b":2}"#], r#"{"a":1,"b":2}"#),
+            (vec![r#"{"a":1}"#, r#"{"a":2}"#, r#"{"a":3}"#], r#"{"a":[1,2,3]}"#),
+            (vec![r#"{"a":[1]}"#, r#"{"a":2}"#], r#"{"a":[1,2]}"#),
+            (vec![r#"{"a":1}"#, r#"{"a":[2]}"#], r#"{"a":[1,2]}"#),
+            (vec!["{}"], "{}"),
+        ] {
+            let value = one_object(parts.iter().map(|part| parse(part)).collect()).unwrap();
+            assert_eq!(value.to_string(), merged, "{parts:?}");
+        }
+        assert!(one_object(vec![parse("[1]")]).is_err());
+    }
+}

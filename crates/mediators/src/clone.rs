@@ -1,0 +1,213 @@
+//! `clone`: copies of the message, each through its target.
+
+use crate::target::{CONTINUE_PARENT, Correlation, ID, SEQUENTIAL, Target, is_true};
+use config::Element;
+use flow::{
+    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, KeyValue, ListId, Mediator,
+    Need, Split, Values,
+};
+use message::Value;
+
+/// Most copies that `iterations` may ask for.
+const MAX_ITERATIONS: i64 = 100_000;
+
+/// `<clone [id] [continueParent] [sequential] [iterations]><target/>+</clone>`
+pub const DEFINITION: Definition = Definition {
+    name: "clone",
+    summary: "Sends a copy of the message through each target.",
+    attributes: &[
+        ID,
+        CONTINUE_PARENT,
+        SEQUENTIAL,
+        Attribute {
+            name: "iterations",
+            required: false,
+            values: Values::Key,
+            default: "",
+            meaning: "send so many copies through the one target; CLONED_ITERATION_INDEX counts them from 1",
+        },
+    ],
+    children: Children::Elements(&["target"]),
+    compile,
+};
+
+struct Clone {
+    targets: Vec<Target>,
+    iterations: Option<KeyValue>,
+    continue_parent: bool,
+    sequential: bool,
+    correlation: Correlation,
+}
+
+fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    let iterations = match element.attribute("iterations") {
+        Some(_) => Some(compiler.key_value(element, "iterations")?),
+        None => None,
+    };
+    let mut targets = Vec::new();
+    for (index, target) in element.children_named("target").enumerate() {
+        targets.push(Target::compile(target, format!("target {} of clone", index + 1), compiler)?);
+    }
+    let place = element.start_tag();
+    if targets.is_empty() {
+        compiler.error("missing-element", "`clone` needs a `target`", place, "where the copies go");
+        return None;
+    }
+    if iterations.is_some() && targets.len() > 1 {
+        compiler.error("bad-value", "`iterations` goes with exactly one `target`", place, "here are several");
+        return None;
+    }
+    if let Some(literal) = iterations.as_ref().and_then(KeyValue::literal)
+        && literal.trim().parse::<i64>().is_err()
+    {
+        compiler.error(
+            "bad-value",
+            format!("`{literal}` is no number of copies"),
+            place,
+            "expected a number",
+        );
+        return None;
+    }
+    Some(Box::new(Clone {
+        targets,
+        iterations,
+        continue_parent: is_true(element, "continueParent"),
+        sequential: is_true(element, "sequential"),
+        correlation: Correlation::of(element),
+    }))
+}
+
+impl Clone {
+    /// How many copies go through the one target, if that is given.
+    fn count(&self, context: &mut Context) -> Result<Option<usize>, Fault> {
+        let Some(iterations) = &self.iterations else { return Ok(None) };
+        let text = iterations.resolve(context)?.unwrap_or_default();
+        let number: i64 = text
+            .trim()
+            .parse()
+            .map_err(|_| Fault::new(format!("the iterations `{}` of clone are no number", text.trim())))?;
+        if number > MAX_ITERATIONS {
+            return Err(Fault::new(format!("clone makes at most {MAX_ITERATIONS} copies, not {number}")));
+        }
+        Ok(Some(usize::try_from(number).unwrap_or(0)))
+    }
+}
+
+impl Mediator for Clone {
+    fn need(&self) -> Need {
+        Need::Whole
+    }
+
+    fn reason(&self) -> String {
+        "copies the message".into()
+    }
+
+    fn lists(&self) -> Vec<(String, ListId)> {
+        let label =
+            |(index, target): (usize, &Target)| Some((format!("target {}", index + 1), target.list()?));
+        self.targets.iter().enumerate().filter_map(label).collect()
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        let iterations = self.count(context)?;
+        let count = iterations.unwrap_or(self.targets.len());
+        if count == 0 {
+            return Ok(if self.continue_parent { Flow::Next } else { Flow::Stop });
+        }
+        let original = Value::from(context.message_id());
+        let mut branches = Vec::with_capacity(count);
+        for index in 0..count {
+            // The last copy takes the payload where nobody needs it any more.
+            let mut copy = if index + 1 == count && !self.continue_parent {
+                let mut copy = context.branch_without_payload();
+                copy.payload = std::mem::take(&mut context.payload);
+                copy
+            } else {
+                context.branch()
+            };
+            self.correlation.mark(&mut copy, &original, index, count);
+            if iterations.is_some() {
+                copy.properties.set("CLONED_ITERATION_INDEX", Value::Integer(index as i64 + 1));
+            }
+            let target = if iterations.is_some() { 0 } else { index };
+            branches.push(self.targets[target].branch(copy)?);
+        }
+        Ok(Flow::Split(Split {
+            branches,
+            continue_parent: self.continue_parent,
+            sequential: self.sequential,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flow::testing;
+
+    const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
+
+    #[test]
+    fn copies_go_through_their_targets_and_meet_again() {
+        let part = |text: &str| {
+            format!(
+                "<target><sequence><payloadFactory media-type='json'><format>{text}</format></payloadFactory></sequence></target>"
+            )
+        };
+        let behind = "<aggregate><onComplete expression='json-eval($)'><respond/></onComplete></aggregate>";
+        let text = format!("<clone sequential='true'>{}{}</clone>{behind}", part("{\"a\":1}"), part("[2]"));
+        let tested = testing::main(&crate::standins::registry(), &text);
+        assert!(tested.found.is_empty(), "{:?}", tested.found);
+        assert_eq!(tested.ask("POST", "/", JSON, "{}").body, r#"[{"a":1},[2]]"#);
+        // Several at once: any order.
+        let text = text.replace(" sequential='true'", "");
+        let tested = testing::main(&crate::standins::registry(), &text);
+        assert!(
+            [r#"[{"a":1},[2]]"#, r#"[[2],{"a":1}]"#].contains(&&*tested.ask("POST", "/", JSON, "{}").body)
+        );
+    }
+
+    #[test]
+    fn iterations_count_from_one() {
+        let text = |count: &str| {
+            format!(
+                "<clone iterations='{count}' sequential='true'><target><sequence>\
+            <payloadFactory media-type='json'><format>$1</format><args>\
+            <arg expression=\"get-property('CLONED_ITERATION_INDEX')\"/></args></payloadFactory></sequence></target></clone>\
+            <aggregate><onComplete expression='json-eval($)'><respond/></onComplete></aggregate>"
+            )
+        };
+        for (count, body, answer) in [("3", "{}", "[1,2,3]"), ("{json-eval($.n)}", r#"{"n":2}"#, "[1,2]")] {
+            let tested = testing::main(&crate::standins::registry(), &text(count));
+            assert!(tested.found.is_empty(), "{:?}", tested.found);
+            assert_eq!(tested.ask("POST", "/", JSON, body).body, answer);
+        }
+        let tested = testing::main(&crate::standins::registry(), &text("{json-eval($.n)}"));
+        let fault = tested.run(JSON, r#"{"n":"x"}"#).fault();
+        assert!(
+            fault.as_ref().is_some_and(|fault| fault.contains("`x` of clone are no number")),
+            "{fault:?}"
+        );
+        assert_eq!(tested.run(JSON, r#"{"n":-1}"#).fault(), None);
+        assert!(tested.run(JSON, r#"{"n":99999999}"#).fault().is_some());
+    }
+
+    #[test]
+    fn a_part_that_fails_runs_its_fault_sequence_and_the_client_is_answered() {
+        let text = "<clone><target sequence='nowhere'/></clone><!--top--><sequence name='fault'><respond/></sequence>";
+        let tested = testing::main(&crate::standins::registry(), text);
+        let end = tested.run(JSON, "{}");
+        assert!(
+            end.fault().is_some_and(|fault| fault.contains("nowhere cannot be found")),
+            "{:?}",
+            end.fault()
+        );
+        for text in [
+            "<clone/>",
+            "<clone iterations='x'><target/></clone>",
+            "<clone iterations='2'><target/><target/></clone>",
+        ] {
+            let tested = testing::main(&crate::standins::registry(), text);
+            assert!(!tested.found.is_empty(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! `iterate`: one copy of the message for each item that an expression selects.
+
+use crate::target::{CONTINUE_PARENT, Correlation, ID, SEQUENTIAL, Target, is_true};
+use config::Element;
+use flow::{
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, ListId, Mediator,
+    Need, Split, Values,
+};
+use message::{Envelope, Value};
+use xml::{Document, NodeKind};
+
+/// `<iterate [id] expression [attachPath] [preservePayload] [continueParent] [sequential]><target/></iterate>`
+pub const DEFINITION: Definition = Definition {
+    name: "iterate",
+    summary: "Sends a copy of the message through the target for each item that the expression selects.",
+    attributes: &[
+        ID,
+        Attribute {
+            name: "expression",
+            required: true,
+            values: Values::Expression,
+            default: "",
+            meaning: "the items: nodes (XPath) or the elements of an array (json-eval)",
+        },
+        Attribute {
+            name: "attachPath",
+            required: false,
+            values: Values::Expression,
+            default: "",
+            meaning: "where the item goes in the copy of the whole payload",
+        },
+        Attribute {
+            name: "preservePayload",
+            required: false,
+            values: Values::Text,
+            default: "false",
+            meaning: "the copies keep the whole payload, with their one item in it",
+        },
+        CONTINUE_PARENT,
+        SEQUENTIAL,
+    ],
+    children: Children::Elements(&["target"]),
+    compile,
+};
+
+struct Iterate {
+    items: Expression,
+    /// With `preservePayload`: where the item goes. `None` inside: the envelope, or the root of the JSON.
+    preserve: Option<Option<Expression>>,
+    continue_parent: bool,
+    sequential: bool,
+    correlation: Correlation,
+    target: Target,
+}
+
+fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    let items = compiler.expression(element, "expression")?;
+    let preserves = is_true(element, "preservePayload");
+    let attach = match element.attribute("attachPath") {
+        Some(attribute) if !preserves => {
+            compiler.error(
+                "bad-value",
+                "`attachPath` without `preservePayload=\"true\"`",
+                attribute.name_span,
+                "there is no payload to attach the item to",
+            );
+            return None;
+        }
+        Some(attribute) => {
+            let attach = compiler.expression(element, "attachPath")?;
+            if attach.is_json() != items.is_json() {
+                compiler.error(
+                    "bad-value",
+                    "`expression` and `attachPath` are of different kinds",
+                    attribute.value_span,
+                    "both have to be XPath, or both json-eval",
+                );
+                return None;
+            }
+            Some(attach)
+        }
+        None => None,
+    };
+    let Some(target) = element.child("target") else {
+        let place = element.start_tag();
+        compiler.error("missing-element", "`iterate` needs a `target`", place, "where the copies go");
+        return None;
+    };
+    let target = Target::compile(target, "target of iterate".into(), compiler)?;
+    Some(Box::new(Iterate {
+        items,
+        preserve: preserves.then_some(attach),
+        continue_parent: is_true(element, "continueParent"),
+        sequential: is_true(element, "sequential"),
+        correlation: Correlation::of(element),
+        target,
+    }))
+}
+
+impl Mediator for Iterate {
+    fn need(&self) -> Need {
+        Need::Whole
+    }
+
+    fn reason(&self) -> String {
+        self.items.reason()
+    }
+
+    fn lists(&self) -> Vec<(String, ListId)> {
+        self.target.list().map(|list| ("target".to_owned(), list)).into_iter().collect()
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        let copies =
+            if self.items.is_json() { self.json_copies(context)? } else { self.xml_copies(context)? };
+        if copies.is_empty() {
+            return Ok(if self.continue_parent { Flow::Next } else { Flow::Stop });
+        }
+        let count = copies.len();
+        let original = Value::from(context.message_id());
+        let branches = copies
+            .into_iter()
+            .enumerate()
+            .map(|(index, mut copy)| {
+                self.correlation.mark(&mut copy, &original, index, count);
+                self.target.branch(copy)
+            })
+            .collect::<Result<Vec<_>, Fault>>()?;
+        Ok(Flow::Split(Split {
+            branches,
+            continue_parent: self.continue_parent,
+            sequential: self.sequential,
+        }))
+    }
+}
+
+impl Iterate {
+    /// One copy for each selected element or text. Without `preservePayload` its envelope is built around the item
+    /// and nothing else of the payload is copied.
+    fn xml_copies(&self, context: &mut Context) -> Result<Vec<Context>, Fault> {
+        let nodes = self.items.nodes(context)?;
+        let envelope = match context.payload.built_envelope() {
+            Some(envelope) if !nodes.is_empty() => envelope,
+            _ => return Ok(Vec::new()),
+        };
+        let document = &envelope.document;
+        let nodes: Vec<_> = nodes
+            .into_iter()
+            .filter(|&node| matches!(document.kind(node), NodeKind::Element | NodeKind::Text))
+            .collect();
+        let bodies: Vec<Envelope> = match &self.preserve {
+            None => nodes
+                .iter()
+                .map(|&node| {
+                    let mut own = crate::support::envelope_with_headers(envelope);
+                    own.document.copy_from(own.body, document, node);
+                    own
+                })
+                .collect(),
+            Some(attach) => {
+                let rest = without(envelope, &nodes)?;
+                // The place is looked for once: copies of a tree keep the numbers of its nodes.
+                let mut probe = context.branch_without_payload();
+                probe.payload.set_envelope(rest);
+                let place = match attach {
+                    Some(attach) => attach.nodes(&mut probe)?.first().copied(),
+                    None => probe.payload.built_envelope().map(|rest| rest.root),
+                };
+                let rest = probe.payload.built_envelope();
+                let (Some(rest), Some(envelope)) = (rest, context.payload.built_envelope()) else {
+                    return Ok(Vec::new());
+                };
+                let Some(place) = place.filter(|&place| rest.document.kind(place) == NodeKind::Element)
+                else {
+                    let path = attach.as_ref().map_or(".", Expression::source);
+                    return Err(Fault::new(format!("the attachPath {path} selects no element")));
+                };
+                let attached = |&node: &xml::NodeId| {
+                    let mut own = rest.clone();
+                    own.document.copy_from(place, &envelope.document, node);
+                    own
+                };
+                nodes.iter().map(attached).collect()
+            }
+        };
+        Ok(bodies
+            .into_iter()
+            .map(|body| {
+                let mut copy = context.branch_without_payload();
+                copy.payload.set_envelope(body);
+                copy
+            })
+            .collect())
+    }
+
+    /// One copy for each element of the selected array.
+    fn json_copies(&self, context: &mut Context) -> Result<Vec<Context>, Fault> {
+        let source = self.items.source();
+        let items = match self.items.json_values(context)? {
+            Some(serde_json::Value::Array(items)) => items,
+            Some(_) => return Err(Fault::new(format!("{source} does not select a JSON array"))),
+            None => return Err(Fault::new(format!("{source} selects nothing"))),
+        };
+        let Some(attach) = &self.preserve else {
+            return Ok(items.into_iter().map(|item| json_copy(context, item)).collect());
+        };
+        let fixed = |expression: &Expression| {
+            expression.json_path().cloned().ok_or_else(|| {
+                Fault::new(format!("{} cannot be attached to: it is no plain JSONPath", expression.source()))
+            })
+        };
+        let path = fixed(&self.items)?;
+        let attach = attach.as_ref().map(fixed).transpose()?;
+        let limits = context.services().limits.clone();
+        let mut rest = context.payload.as_json(&limits)?;
+        path.update(&mut rest, |array| *array = serde_json::Value::Array(Vec::new()));
+        let mut copies = Vec::with_capacity(items.len());
+        for item in items {
+            let whole = match attach.as_ref().filter(|path| !path.is_root()) {
+                None => item,
+                Some(path) => {
+                    let mut whole = rest.clone();
+                    if path.set(&mut whole, &item) == 0 {
+                        return Err(Fault::new(format!("the attachPath {} selects nothing", path.source())));
+                    }
+                    whole
+                }
+            };
+            copies.push(json_copy(context, whole));
+        }
+        Ok(copies)
+    }
+}
+
+fn json_copy(context: &mut Context, value: serde_json::Value) -> Context {
+    let mut copy = context.branch_without_payload();
+    copy.payload.set_json_value(value);
+    copy
+}
+
+/// A copy of the envelope without the given nodes, and without room for them.
+fn without(envelope: &Envelope, nodes: &[xml::NodeId]) -> Result<Envelope, Fault> {
+    let mut cut = envelope.document.clone();
+    for &node in nodes {
+        cut.detach(node);
+    }
+    let mut rest = Document::new();
+    rest.copy_from(Document::ROOT, &cut, envelope.root);
+    Envelope::of_document(rest).map_err(Fault::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use flow::testing;
+
+    const SOAP: &[(&str, &str)] = &[("Content-Type", "text/xml"), ("SOAPAction", "x")];
+    const XML: &[(&str, &str)] = &[("Content-Type", "application/xml")];
+    const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
+
+    /// What the client gets for `iterate` with these attributes, `first` in the target before the aggregate.
+    fn split(attributes: &str, expression: &str, headers: &[(&str, &str)], body: &str) -> String {
+        let text = format!(
+            "<iterate {attributes}><target><sequence><aggregate><onComplete expression=\"{expression}\"><respond/>\
+             </onComplete></aggregate></sequence></target></iterate>"
+        );
+        let tested = testing::main(&crate::standins::registry(), &text);
+        assert!(tested.found.is_empty(), "{:?}", tested.found);
+        tested.ask("POST", "/", headers, body).body
+    }
+
+    #[test]
+    fn each_item_goes_alone_or_with_the_rest_of_the_payload() {
+        let order = "<o><h/><i>1</i><i>2</i></o>";
+        for (attributes, taken, answer) in [
+            ("expression='//i' sequential='true'", "/*/*[2]/*", "<i>1</i>"),
+            (
+                "expression='//i' preservePayload='true' attachPath='//h' sequential='true'",
+                "//o",
+                "<o><h><i>1</i></h></o>",
+            ),
+            ("expression='//i/text()' sequential='true'", "//o|$body/text()", "12"),
+        ] {
+            let body = split(
+                attributes,
+                taken,
+                SOAP,
+                &format!(
+                    "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/'><s:Header><t/></s:Header>\
+                 <s:Body>{order}</s:Body></s:Envelope>"
+                ),
+            );
+            let plain = body.replace(" xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\"", "");
+            assert!(plain.contains(answer) && plain.contains("<t"), "{attributes}: {body}");
+        }
+        assert!(split("expression='//i' sequential='true'", "//i", XML, order).starts_with("<i>1</i>"));
+    }
+
+    #[test]
+    fn elements_of_a_json_array_are_items() {
+        for (attributes, body, answer) in [
+            ("expression='json-eval($.a)'", r#"{"a":[{"x":1},2,"z"]}"#, r#"[{"x":1},2,"z"]"#),
+            ("expression='json-eval($.a[*].x)'", r#"{"a":[{"x":1},{"x":2}]}"#, "[1,2]"),
+            (
+                "expression='json-eval($.a)' preservePayload='true' attachPath='json-eval($.b)'",
+                r#"{"a":[1,2],"b":0}"#,
+                r#"[{"a":[],"b":1},{"a":[],"b":2}]"#,
+            ),
+            ("expression='json-eval($.a)' preservePayload='true'", r#"{"a":[1,2]}"#, "[1,2]"),
+        ] {
+            let attributes = format!("{attributes} sequential='true'");
+            assert_eq!(split(&attributes, "json-eval($)", JSON, body), answer, "{attributes}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_split_faults_or_passes() {
+        let fault = |attributes: &str, headers, body| {
+            let text =
+                format!("<iterate {attributes}><target><sequence><drop/></sequence></target></iterate>");
+            let tested = testing::main(&crate::standins::registry(), &text);
+            tested.run(headers, body).fault()
+        };
+        for (attributes, headers, body, says) in [
+            ("expression='json-eval($.a)'", JSON, r#"{"a":1}"#, Some("does not select a JSON array")),
+            ("expression='json-eval($.b)'", JSON, r#"{"a":1}"#, Some("selects nothing")),
+            ("expression='json-eval($.b)'", JSON, "", Some("selects nothing")),
+            ("expression='json-eval($.b)'", JSON, "{\"a\"", Some("not JSON")),
+            ("expression='//i'", XML, "<a", Some("not well-formed")),
+            ("expression='//i'", XML, "", None),
+            ("expression='//@i'", XML, "<a i='1'/>", None),
+            ("expression='string(//i)'", XML, "<i>1</i>", None),
+            (
+                "expression='//i' preservePayload='true' attachPath='//x'",
+                XML,
+                "<i/>",
+                Some("selects no element"),
+            ),
+            (
+                "expression='json-eval($.a)' preservePayload='true' attachPath='json-eval($.b)'",
+                JSON,
+                r#"{"a":[1]}"#,
+                Some("selects nothing"),
+            ),
+        ] {
+            let fault = fault(attributes, headers, body);
+            match says {
+                Some(says) => assert!(
+                    fault.as_ref().is_some_and(|fault| fault.contains(says)),
+                    "{attributes}: {fault:?}"
+                ),
+                None => assert_eq!(fault, None, "{attributes}"),
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_selected_still_goes_on_where_the_parent_does() {
+        for (attributes, how) in [("continueParent='true'", "respond"), ("", "nothing")] {
+            let text = format!(
+                "<iterate expression='//i' {attributes}><target sequence='s'/></iterate><respond/>\
+                <!--top--><sequence name='s'/>"
+            );
+            let tested = testing::main(&crate::standins::registry(), &text);
+            assert_eq!(tested.run(XML, "<a/>").how, how);
+        }
+    }
+
+    #[test]
+    fn mistakes_are_found_when_the_configuration_loads() {
+        for (text, says) in [
+            ("<iterate expression='//i'/>", "needs a `target`"),
+            ("<iterate expression='//i' attachPath='.'><target/></iterate>", "without `preservePayload"),
+            (
+                "<iterate expression='//i' preservePayload='true' attachPath='json-eval($)'><target/></iterate>",
+                "different kinds",
+            ),
+            ("<iterate><target/></iterate>", "needs the attribute `expression`"),
+        ] {
+            let tested = testing::main(&crate::standins::registry(), text);
+            assert!(tested.reports(says), "{text}: {:?}", tested.found);
+        }
+    }
+}

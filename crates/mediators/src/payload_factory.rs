@@ -1,0 +1,804 @@
+//! `payloadFactory`: replaces the payload with a filled-in template.
+//!
+//! The template is cut into literal runs and places for arguments when the configuration loads (one that a dynamic
+//! key names: when it is first used), and escaping is decided per place. What comes out is well-formed by construction
+//! wherever no argument puts markup into the template, and is then not parsed again.
+
+use crate::target::is_true;
+use config::Element;
+use diagnostics::Span;
+use flow::{
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, KeyValue,
+    Mediator, Need, Values,
+};
+use message::media::Kind;
+use message::{Envelope, Reading, SoapVersion, Value, XmlValue};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::sync::{Arc, Mutex};
+use xml::{Document, NodeId, NodeKind, ParseOptions};
+
+/// `<payloadFactory [media-type] [template-type] [escapeXmlChars]><format [key]>…</format><args><arg …/>*</args></payloadFactory>`
+pub const DEFINITION: Definition = Definition {
+    name: "payloadFactory",
+    summary: "Replaces the payload with a template whose $1, $2, … are filled in.",
+    attributes: &[
+        Attribute {
+            name: "media-type",
+            required: false,
+            values: Values::Text,
+            default: "xml",
+            meaning: "what the template makes: xml, json or text",
+        },
+        Attribute {
+            name: "template-type",
+            required: false,
+            values: Values::Text,
+            default: "default",
+            meaning: "the language of the template: default or freemarker",
+        },
+        Attribute {
+            name: "escapeXmlChars",
+            required: false,
+            values: Values::Text,
+            default: "false",
+            meaning: "escape control characters in JSON arguments; JSON that is written anew always is",
+        },
+    ],
+    children: Children::Elements(&["format", "args"]),
+    compile,
+};
+
+/// What a template makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Media {
+    Xml,
+    Json,
+    Text,
+}
+
+struct PayloadFactory {
+    media: Media,
+    template: Source,
+    arguments: Vec<Argument>,
+}
+
+/// Where the template comes from.
+enum Source {
+    Fixed(Template),
+    Keyed { key: KeyValue, known: Mutex<HashMap<Arc<str>, (Arc<[u8]>, Arc<Template>)>> },
+}
+
+/// Most templates of dynamic keys that are kept compiled.
+const MAX_KNOWN: usize = 64;
+
+/// A template, cut.
+#[derive(Debug)]
+struct Template {
+    parts: Vec<Part>,
+    /// XML: the template is an element that may stand alone in a body, and is well-formed whatever text fills it.
+    sound: bool,
+}
+
+#[derive(Debug)]
+enum Part {
+    Literal(String),
+    /// An argument by its place in the list; `in_text`: not in an attribute value or the like.
+    Slot {
+        argument: usize,
+        in_text: bool,
+    },
+}
+
+/// One argument.
+struct Argument {
+    value: Given,
+    /// `literal="true"`: JSON media take it as text, whatever it looks like.
+    literal: bool,
+}
+
+enum Given {
+    /// `value`, and whether it is XML.
+    Fixed(Arc<str>, bool),
+    XPath(Expression),
+    Json(Expression),
+}
+
+fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    let place = element.start_tag();
+    if element.attr("template-type").is_some_and(|kind| kind.trim().eq_ignore_ascii_case("freemarker")) {
+        compiler.error(
+            "unsupported-mediator",
+            "FreeMarker templates are not executable yet",
+            element.attribute("template-type").map_or(place, |attribute| attribute.value_span),
+            "write the template with $1, $2, …",
+        );
+        return None;
+    }
+    let media = match element.attr("media-type").unwrap_or("xml") {
+        kind if kind.contains("json") => Media::Json,
+        kind if kind.contains("text") => Media::Text,
+        _ => Media::Xml,
+    };
+    let Some(format) = element.child("format") else {
+        compiler.error("missing-element", "`payloadFactory` needs a `format`", place, "the template");
+        return None;
+    };
+    let mut arguments = Vec::new();
+    if let Some(args) = element.child("args") {
+        for arg in args.children_named("arg") {
+            arguments.push(argument(arg, compiler)?);
+        }
+    }
+    let template = if format.attribute("key").is_some() {
+        let key = compiler.key_value(format, "key")?;
+        match key.literal().and_then(|key| compiler.entry(key)) {
+            Some(entry) => {
+                let text = entry_text(&entry.bytes, media);
+                let (template, missing) = Template::cut(&text, media, arguments.len());
+                report(missing, format.start_tag(), compiler);
+                Source::Fixed(template)
+            }
+            None => Source::Keyed { key, known: Mutex::default() },
+        }
+    } else {
+        let text = match (media, format.elements().next()) {
+            (Media::Xml, Some(root)) => without_blanks(root.to_xml()),
+            _ => format.text(),
+        };
+        if text.contains("${") {
+            compiler.error(
+                "bad-expression",
+                "Synapse expressions `${…}` in templates are not executable yet",
+                format.span(),
+                "use $1, $2, … with `args`",
+            );
+            return None;
+        }
+        let (template, missing) = Template::cut(&text, media, arguments.len());
+        report(missing, format.text_span(), compiler);
+        Source::Fixed(template)
+    };
+    Some(Box::new(PayloadFactory { media, template, arguments }))
+}
+
+fn report(missing: Option<usize>, place: Span, compiler: &mut Compiler<'_>) {
+    if let Some(number) = missing {
+        compiler.warning(
+            "missing-argument",
+            format!("the template has ${number}, but there is no such argument"),
+            place,
+            "from there on the template is copied as it is",
+        );
+    }
+}
+
+fn argument(element: &Element, compiler: &mut Compiler<'_>) -> Option<Argument> {
+    let literal = is_true(element, "literal");
+    if let Some(value) = element.attr("value") {
+        return Some(Argument { value: Given::Fixed(Arc::from(value), markup(value)), literal });
+    }
+    let Some(attribute) = element.attribute("expression") else {
+        let place = element.start_tag();
+        compiler.error("missing-attribute", "`arg` needs a value", place, "expected `value` or `expression`");
+        return None;
+    };
+    let json = element.attr("evaluator").is_some_and(|name| name.trim() == "json");
+    let text = attribute.value.trim();
+    let expression = if json && !text.starts_with("json-eval(") && !text.starts_with("${") {
+        compiler.expression_text(&format!("json-eval({text})"), attribute.value_span, element.scope())?
+    } else {
+        compiler.expression(element, "expression")?
+    };
+    let value = if expression.is_json() { Given::Json(expression) } else { Given::XPath(expression) };
+    Some(Argument { value, literal })
+}
+
+impl Template {
+    /// Cuts a template at its placeholders. A placeholder without argument ends that: the rest is literal, and the
+    /// number is answered too.
+    fn cut(text: &str, media: Media, arguments: usize) -> (Template, Option<usize>) {
+        let mut parts = Vec::new();
+        let (mut start, mut from, mut missing) = (0, 0, None);
+        while let Some(at) = text[from..].find('$').map(|at| at + from) {
+            let digits = text[at + 1..].bytes().take_while(u8::is_ascii_digit).count();
+            from = at + 1 + digits;
+            if digits == 0 {
+                continue;
+            }
+            let number: usize = text[at + 1..from].parse().unwrap_or(usize::MAX);
+            let Some(argument) = number.checked_sub(1).filter(|&index| index < arguments) else {
+                missing = Some(number);
+                break;
+            };
+            if at > start {
+                parts.push(Part::Literal(text[start..at].to_owned()));
+            }
+            let before = &text[..at];
+            let in_text = before.rfind('>') > before.rfind('<') || !before.contains('<');
+            parts.push(Part::Slot { argument, in_text });
+            start = from;
+        }
+        if start < text.len() {
+            parts.push(Part::Literal(text[start..].to_owned()));
+        }
+        let sound = media == Media::Xml && is_sound(text);
+        (Template { parts, sound }, missing)
+    }
+}
+
+/// Whether the template is a well-formed element whose placeholders stand where text can stand, and that is neither
+/// an envelope nor a fault (which the engine wants to see).
+fn is_sound(text: &str) -> bool {
+    let Ok(document) = Document::parse(text.as_bytes().to_vec(), &ParseOptions::trusted()) else {
+        return false;
+    };
+    let Some(root) = document.document_element() else { return false };
+    let plain = document.descendants(Document::ROOT).all(|node| {
+        let (name, value) = match document.kind(node) {
+            NodeKind::Element => (true, document.qname(node).contains('$')),
+            NodeKind::Comment | NodeKind::ProcessingInstruction => (false, true),
+            _ => (false, false),
+        };
+        !(name && value || !name && value)
+            && (!name || document.attributes(node).all(|attribute| !document.qname(attribute).contains('$')))
+            && (!name
+                || document
+                    .namespace_declarations(node)
+                    .all(|(prefix, uri)| !prefix.contains('$') && !uri.contains('$')))
+    });
+    plain && !matches!(document.local(root), "Envelope" | "Fault") && !text.contains("<![CDATA[")
+}
+
+/// A template that is XML, without the texts that are only white space; others as they are.
+fn without_blanks(text: String) -> String {
+    let Ok(mut document) = Document::parse(text.clone().into_bytes(), &ParseOptions::trusted()) else {
+        return text;
+    };
+    let Some(root) = document.document_element() else { return text };
+    let blanks: Vec<NodeId> = document
+        .descendants(root)
+        .filter(|&node| document.kind(node) == NodeKind::Text && document.text(node).trim().is_empty())
+        .collect();
+    for blank in blanks {
+        document.detach(blank);
+    }
+    xml::to_string(&document, root)
+}
+
+/// The template in an entry.
+fn entry_text(bytes: &[u8], media: Media) -> String {
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    if media == Media::Xml { without_blanks(text) } else { text }
+}
+
+/// What an argument is for one message.
+enum Filling<'a> {
+    Text(Cow<'a, str>),
+    /// Well-formed elements, and whether they came from nodes of the message.
+    Markup(Cow<'a, str>),
+    Json(serde_json::Value),
+}
+
+impl Argument {
+    fn evaluate(&self, context: &mut Context) -> Result<Filling<'_>, Fault> {
+        match &self.value {
+            Given::Fixed(text, true) => Ok(Filling::Markup(Cow::Borrowed(text))),
+            Given::Fixed(text, false) => Ok(Filling::Text(Cow::Borrowed(text))),
+            Given::Json(expression) => Ok(match expression.json_values(context)? {
+                None => Filling::Text(Cow::Borrowed("")),
+                Some(value @ (serde_json::Value::Object(_) | serde_json::Value::Array(_))) => {
+                    Filling::Json(value)
+                }
+                Some(scalar) => text_or_markup(message::jsonpath::text_of(&scalar)),
+            }),
+            Given::XPath(expression) => Ok(match expression.value(context)? {
+                None => Filling::Text(Cow::Borrowed("")),
+                Some(Value::Json(value)) if value.is_object() || value.is_array() => {
+                    Filling::Json((*value).clone())
+                }
+                Some(Value::Xml(xml)) => of_nodes(&xml),
+                Some(other) => text_or_markup(other.to_string()),
+            }),
+        }
+    }
+}
+
+fn text_or_markup(text: String) -> Filling<'static> {
+    if markup(&text) { Filling::Markup(Cow::Owned(text)) } else { Filling::Text(Cow::Owned(text)) }
+}
+
+/// One element with text of its own stands for that text; other nodes for their XML.
+fn of_nodes(xml: &Arc<XmlValue>) -> Filling<'static> {
+    let text = Value::Xml(Arc::clone(xml)).to_string();
+    let elements = xml.nodes.iter().all(|&node| xml.document.kind(node) == NodeKind::Element);
+    if elements && text.trim_start().starts_with('<') {
+        let own = xml.nodes.len() == 1 && !own_text(&xml.document, xml.nodes[0]).is_empty();
+        if !own {
+            return Filling::Markup(Cow::Owned(text));
+        }
+    }
+    text_or_markup(text)
+}
+
+fn own_text(document: &Document, element: NodeId) -> String {
+    let texts = document.children(element).filter(|&child| document.kind(child) == NodeKind::Text);
+    texts.map(|child| document.text(child).trim()).collect()
+}
+
+/// Whether a text is an XML document.
+fn markup(text: &str) -> bool {
+    let trimmed = text.trim();
+    trimmed.len() >= 4
+        && trimmed.starts_with('<')
+        && trimmed.ends_with('>')
+        && Document::parse(trimmed.as_bytes().to_vec(), &ParseOptions::default()).is_ok()
+}
+
+impl Mediator for PayloadFactory {
+    fn need(&self) -> Need {
+        let of = |argument: &Argument| match &argument.value {
+            Given::Fixed(..) => Need::Nothing,
+            Given::XPath(expression) | Given::Json(expression) => expression.need(),
+        };
+        let key = match &self.template {
+            Source::Keyed { key, .. } => key.need(),
+            Source::Fixed(_) => Need::Nothing,
+        };
+        if self.arguments.iter().map(of).chain([key]).any(Need::is_whole) {
+            Need::Whole
+        } else {
+            Need::Replaces
+        }
+    }
+
+    fn reason(&self) -> String {
+        "replaces the payload".into()
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        let known;
+        let template = match &self.template {
+            Source::Fixed(template) => template,
+            Source::Keyed { key, known: cache } => {
+                known = self.keyed(key, cache, context)?;
+                &known
+            }
+        };
+        let mut fillings = Vec::with_capacity(self.arguments.len());
+        for argument in &self.arguments {
+            fillings.push(argument.evaluate(context)?);
+        }
+        match self.media {
+            Media::Xml => self.xml(template, &fillings, context)?,
+            Media::Json => self.json(template, &fillings, context)?,
+            Media::Text => {
+                let mut out = String::new();
+                for part in &template.parts {
+                    match part {
+                        Part::Literal(text) => out.push_str(text),
+                        Part::Slot { argument, .. } => match &fillings[*argument] {
+                            Filling::Text(text) | Filling::Markup(text) => out.push_str(text),
+                            Filling::Json(value) => push_json(value, &mut out),
+                        },
+                    }
+                }
+                let reading = Reading { kind: Kind::Text, ..Reading::XML };
+                context.payload.set_made(out.trim().to_owned(), reading);
+                context.set_axis2("messageType", Value::from("text/plain"));
+            }
+        }
+        context.remove_axis2("NO_ENTITY_BODY");
+        Ok(Flow::Next)
+    }
+}
+
+type Known = Mutex<HashMap<Arc<str>, (Arc<[u8]>, Arc<Template>)>>;
+
+impl PayloadFactory {
+    /// The template behind a key, compiled anew when its text has changed.
+    fn keyed(&self, key: &KeyValue, known: &Known, context: &mut Context) -> Result<Arc<Template>, Fault> {
+        let key = key.resolve(context)?.unwrap_or_default();
+        let entry = context.plan().entry(key.trim());
+        let entry = entry.ok_or_else(|| {
+            Fault::new(format!("Key {} not found for the format of payloadFactory", key.trim()))
+        })?;
+        let mut known = known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some((bytes, template)) = known.get(&key)
+            && *bytes == entry.bytes
+        {
+            return Ok(Arc::clone(template));
+        }
+        if known.len() >= MAX_KNOWN {
+            known.clear();
+        }
+        let (template, _) =
+            Template::cut(&entry_text(&entry.bytes, self.media), self.media, self.arguments.len());
+        let template = Arc::new(template);
+        known.insert(key, (entry.bytes, Arc::clone(&template)));
+        Ok(template)
+    }
+
+    fn xml(&self, template: &Template, fillings: &[Filling<'_>], context: &mut Context) -> Result<(), Fault> {
+        let mut out = String::new();
+        let mut sound = template.sound;
+        for part in &template.parts {
+            match part {
+                Part::Literal(text) => out.push_str(text),
+                Part::Slot { argument, in_text } => match &fillings[*argument] {
+                    Filling::Text(text) => sound &= push_xml(text, *in_text, &mut out),
+                    Filling::Markup(text) => {
+                        let text = text.trim();
+                        sound &= in_text;
+                        // An XML declaration can only stand at the beginning.
+                        match text.strip_prefix("<?xml ").and_then(|rest| rest.split_once("?>")) {
+                            Some((_, rest)) => out.push_str(rest.trim_start()),
+                            None => out.push_str(text),
+                        }
+                    }
+                    Filling::Json(value) => {
+                        sound = false;
+                        push_json_as_xml(value, &mut out);
+                    }
+                },
+            }
+        }
+        self.set_xml(out, sound, context)?;
+        let kept = context.axis2("messageType").is_some_and(|value| {
+            matches!(value.to_string().trim(), "application/xml" | "text/xml" | "application/soap+xml")
+        });
+        if !kept {
+            context.set_axis2("messageType", Value::from("application/xml"));
+        }
+        Ok(())
+    }
+
+    /// Puts XML into the body. Headers of an envelope stay; without any, sound XML need not be parsed.
+    fn set_xml(&self, text: String, sound: bool, context: &mut Context) -> Result<(), Fault> {
+        let invalid = |why: String| Fault::new("Generated content is not a valid XML payload").because(why);
+        let reading = context.payload.reading();
+        let soap = match reading.kind {
+            Kind::Soap12 => true,
+            Kind::Soap11 => !reading.rest,
+            _ => false,
+        };
+        if soap && !context.payload.is_empty() {
+            context.envelope()?;
+        }
+        let header = context.payload.built_envelope().is_some_and(|envelope| envelope.header.is_some());
+        if sound && !header {
+            context.payload.set_made(text, Reading { kind: Kind::Xml, charset: None, ..Reading::XML });
+            return Ok(());
+        }
+        let limits = &context.services().limits.xml;
+        let options = ParseOptions { limits: limits.clone(), ..ParseOptions::default() };
+        let document =
+            Document::parse(text.into_bytes(), &options).map_err(|error| invalid(error.to_string()))?;
+        let Some(root) = document.document_element() else { return Err(invalid("it is empty".into())) };
+        let is_envelope = document.local(root) == "Envelope"
+            && SoapVersion::of_namespace(document.namespace(root)).is_some();
+        let envelope = if is_envelope {
+            Envelope::of_document(document).map_err(invalid)?
+        } else {
+            let mut envelope = match context.payload.built_envelope() {
+                Some(old) => crate::support::envelope_with_headers(old),
+                None if reading.kind == Kind::Soap12 => Envelope::empty(SoapVersion::V12),
+                None => Envelope::empty(SoapVersion::V11),
+            };
+            envelope.document.copy_from(envelope.body, &document, root);
+            envelope
+        };
+        context.payload.set_envelope(envelope);
+        Ok(())
+    }
+
+    fn json(
+        &self,
+        template: &Template,
+        fillings: &[Filling<'_>],
+        context: &mut Context,
+    ) -> Result<(), Fault> {
+        let quote =
+            context.properties.get("QUOTE_STRING_IN_PAYLOAD_FACTORY_JSON").is_some_and(Value::is_true);
+        let mut out = String::new();
+        for part in &template.parts {
+            match part {
+                Part::Literal(text) => out.push_str(text),
+                Part::Slot { argument, .. } => {
+                    let literal = self.arguments[*argument].literal;
+                    match &fillings[*argument] {
+                        Filling::Json(value) if literal => push_text(&value.to_string(), quote, &mut out),
+                        Filling::Json(value) => push_json(value, &mut out),
+                        Filling::Markup(text) if !literal => out.push_str(&json_of_markup(text)),
+                        Filling::Text(text) if !literal && is_json(text) => out.push_str(text),
+                        Filling::Text(text) | Filling::Markup(text) => push_text(text, quote, &mut out),
+                    }
+                }
+            }
+        }
+        let text = out.trim_start();
+        let starts_like_json = text.is_empty()
+            || text.starts_with(['{', '[', '"', '-', 't', 'f', 'n'])
+            || text.starts_with(|c: char| c.is_ascii_digit());
+        if !starts_like_json {
+            let start: String = text.chars().take(20).collect();
+            return Err(Fault::new(format!(
+                "Generated content is not a valid JSON payload: it starts with {start}"
+            )));
+        }
+        let reading = Reading { kind: Kind::Json, ..Reading::XML };
+        context.payload.set_bytes(out, reading);
+        context.set_axis2("messageType", Value::from("application/json"));
+        Ok(())
+    }
+}
+
+fn push_json(value: &serde_json::Value, out: &mut String) {
+    let _ = write!(out, "{value}"); // writing to a String cannot fail
+}
+
+/// Whether a text is a JSON object or array, which is inserted as it is.
+fn is_json(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<serde_json::Value>(text).is_ok()
+}
+
+/// A text as (part of) a JSON string.
+fn push_text(text: &str, quote: bool, out: &mut String) {
+    let bare = matches!(text, "true" | "false" | "null") || message::json::is_json_number(text);
+    let quote = quote && !bare;
+    if quote {
+        out.push('"');
+    }
+    message::json::escape(text, out);
+    if quote {
+        out.push('"');
+    }
+}
+
+/// Elements as JSON: one as an object with its name as member.
+fn json_of_markup(text: &str) -> String {
+    let text = match text.trim().strip_prefix("<?xml ").and_then(|rest| rest.split_once("?>")) {
+        Some((_, rest)) => rest,
+        None => text,
+    };
+    let wrapped = format!("<jsonObject>{text}</jsonObject>");
+    match Document::parse(wrapped.into_bytes(), &ParseOptions::default()) {
+        Ok(document) => match document.document_element() {
+            Some(root) => message::json::from_xml(&document, root),
+            None => "null".to_owned(),
+        },
+        Err(_) => "null".to_owned(),
+    }
+}
+
+/// A JSON object or array as the elements of its XML view, without the element around them.
+fn push_json_as_xml(value: &serde_json::Value, out: &mut String) {
+    let mut document = Document::new();
+    let root = message::json::to_xml(value, &mut document, Document::ROOT);
+    for child in document.children(root) {
+        out.push_str(&xml::to_string(&document, child));
+    }
+}
+
+/// A text, escaped for content (`in_text`) or an attribute value. `false`: it has characters that XML cannot have.
+fn push_xml(text: &str, in_text: bool, out: &mut String) -> bool {
+    let mut run = 0;
+    let mut sound = true;
+    for (at, byte) in text.bytes().enumerate() {
+        let entity = match byte {
+            b'<' => "&lt;",
+            b'>' => "&gt;",
+            b'&' => "&amp;",
+            b'"' if !in_text => "&quot;",
+            b'\'' if !in_text => "&apos;",
+            b'\n' if !in_text => "&#10;",
+            b'\t' if !in_text => "&#9;",
+            b'\r' => "&#13;",
+            0..=8 | 11 | 12 | 14..=31 | 0xef => {
+                // U+FFFE and U+FFFF begin with this byte too.
+                sound &= byte == 0xef && !text[at..].starts_with(['\u{fffe}', '\u{ffff}']);
+                continue;
+            }
+            _ => continue,
+        };
+        out.push_str(&text[run..at]);
+        out.push_str(entity);
+        run = at + 1;
+    }
+    out.push_str(&text[run..]);
+    sound
+}
+
+#[cfg(test)]
+mod tests {
+    use flow::testing;
+
+    const XML: &[(&str, &str)] = &[("Content-Type", "application/xml")];
+    const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
+
+    fn made(
+        media: &str,
+        format: &str,
+        args: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Result<String, String> {
+        let text = format!(
+            "<payloadFactory media-type='{media}'><format>{format}</format><args>{args}</args></payloadFactory>"
+        );
+        let tested = testing::main(&crate::standins::registry(), &text);
+        assert!(!tested.reports("error"), "{:?}", tested.found);
+        let mut end = tested.run(headers, body);
+        match end.fault() {
+            Some(fault) => Err(fault),
+            None => Ok(if media == "text" { end.write(message::Format::Text) } else { end.payload() }),
+        }
+    }
+
+    #[test]
+    fn arguments_are_escaped_for_the_place_they_go_to() {
+        let in_json = r#"{"arr":[1,{"z":2}],"obj":{"p":1},"nul":null,"info":"[INFO] \"x\"","num":1.5,"xml":"<b>1</b>","lt":"a<b&\"c"}"#;
+        let in_xml = "<r><t>1</t><t>2</t><k><m>5</m></k><u>a\"b&amp;c</u><v at='7'/></r>";
+        let json = |path: &str| format!("<arg evaluator='json' expression='{path}'/>");
+        let xpath = |path: &str| format!("<arg expression=\"{path}\"/>");
+        for (media, format, arg, headers, body, out) in [
+            (
+                "xml",
+                "<a xmlns=''>$1</a>",
+                json("$.arr"),
+                JSON,
+                in_json,
+                "<a><jsonElement>1</jsonElement><jsonElement><z>2</z></jsonElement></a>",
+            ),
+            ("xml", "<a xmlns=''>$1</a>", json("$.obj"), JSON, in_json, "<a><p>1</p></a>"),
+            ("xml", "<a xmlns=''>$1</a>", json("$.nul"), JSON, in_json, "<a>null</a>"),
+            ("xml", "<a xmlns=''>$1</a>", json("$.xml"), JSON, in_json, "<a><b>1</b></a>"),
+            (
+                "xml",
+                "<a xmlns='' x='$1'>$1</a>",
+                json("json-eval($.lt)"),
+                JSON,
+                in_json,
+                "<a x=\"a&lt;b&amp;&quot;c\">a&lt;b&amp;\"c</a>",
+            ),
+            ("xml", "<a xmlns=''>$1</a>", xpath("//k"), XML, in_xml, "<a><k><m>5</m></k></a>"),
+            ("xml", "<a xmlns=''>$1</a>", xpath("//t"), XML, in_xml, "<a><t>1</t><t>2</t></a>"),
+            ("xml", "<a xmlns=''>\n <b>$1</b>\n</a>", xpath("//none"), XML, in_xml, "<a><b></b></a>"),
+            ("xml", "<a xmlns=''>$1</a>", "<arg value='x &lt; y'/>".into(), XML, in_xml, "<a>x &lt; y</a>"),
+            ("json", r#"{"a":$1}"#, json("$.arr"), JSON, in_json, r#"{"a":[1,{"z":2}]}"#),
+            ("json", r#"{"a":"$1"}"#, json("$.info"), JSON, in_json, r#"{"a":"[INFO] \"x\""}"#),
+            ("json", r#"{"a":$1}"#, json("$.num"), JSON, in_json, r#"{"a":1.5}"#),
+            ("json", r#"{"a":"$1"}"#, json("$.none"), JSON, in_json, r#"{"a":""}"#),
+            ("json", r#"{"a":$1}"#, xpath("//k"), XML, in_xml, r#"{"a":{"k":{"m":5}}}"#),
+            ("json", r#"{"a":$1}"#, xpath("//t"), XML, in_xml, r#"{"a":{"t":[1,2]}}"#),
+            ("json", r#"{"a":"$1"}"#, xpath("//u"), XML, in_xml, r#"{"a":"a\"b&c"}"#),
+            (
+                "json",
+                r#"{"a":$1}"#,
+                "<arg value='{&quot;k&quot;:1}'/>".into(),
+                XML,
+                in_xml,
+                r#"{"a":{"k":1}}"#,
+            ),
+            (
+                "json",
+                r#"{"a":"$1"}"#,
+                "<arg literal='true' value='{&quot;k&quot;:1}'/>".into(),
+                XML,
+                in_xml,
+                r#"{"a":"{\"k\":1}"}"#,
+            ),
+            (
+                "json",
+                r#"{"a":"$1"}"#,
+                "<arg value='x &amp; &quot;y&quot;'/>".into(),
+                XML,
+                in_xml,
+                r#"{"a":"x & \"y\""}"#,
+            ),
+            ("text", " $1-$1 ", xpath("string(//v/@at)"), XML, in_xml, "7-7"),
+        ] {
+            // What was taken out of the message brings the namespaces along that it had there.
+            let made = made(media, format, &arg, headers, body)
+                .map(|made| made.replace(" xmlns:soapenv=\"http://schemas.xmlsoap.org/soap/envelope/\"", ""));
+            assert_eq!(made.as_deref(), Ok(out), "{media} {format} {arg}");
+        }
+    }
+
+    #[test]
+    fn a_placeholder_without_argument_ends_the_filling_in() {
+        let arg = "<arg value='v'/>";
+        for (format, out) in [
+            ("$1$1", "vv"),
+            ("$1 $2 $1", "v $2 $1"),
+            ("$0", "$0"),
+            ("a$ $x $", "a$ $x $"),
+            ("$99999999999999999999", "$99999999999999999999"),
+        ] {
+            assert_eq!(made("text", format, arg, XML, "<a/>").as_deref(), Ok(out), "{format}");
+        }
+    }
+
+    #[test]
+    fn an_envelope_replaces_the_envelope_and_headers_stay_else() {
+        let soap = [("Content-Type", "text/xml"), ("SOAPAction", "x")];
+        let message = "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/'><s:Header><h/></s:Header><s:Body><a/></s:Body></s:Envelope>";
+        let whole = "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/'><s:Body><n xmlns=''/></s:Body></s:Envelope>";
+        for (format, has_header) in [("<n xmlns=''/>", true), (whole, false)] {
+            let text = format!("<payloadFactory><format>{format}</format></payloadFactory><respond/>");
+            let tested = testing::main(&crate::standins::registry(), &text);
+            let answer = tested.ask("POST", "/", &soap, message);
+            assert!(answer.body.contains("<n") && !answer.body.contains("<a"), "{answer:?}");
+            assert_eq!(answer.body.contains("<h"), has_header, "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn the_content_type_follows_the_media_type() {
+        for (media, format, sent, became) in [
+            ("json", "{}", XML, "application/json"),
+            ("text", "x", XML, "text/plain"),
+            ("xml", "<a/>", JSON, "application/xml"),
+            ("xml", "<a/>", &[("Content-Type", "text/xml; charset=UTF-8")][..], "text/xml; charset=UTF-8"),
+            ("xml", "<a/>", &[][..], "application/xml"),
+        ] {
+            let text =
+                format!("<payloadFactory media-type='{media}'><format>{format}</format></payloadFactory>");
+            let tested = testing::main(&crate::standins::registry(), &text);
+            let end = tested.run(sent, "");
+            assert_eq!(end.context.headers.get("Content-Type"), Some(became), "{media} {sent:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_made_faults() {
+        for (media, format, args, body, says) in [
+            ("xml", "$1", "<arg value='x'/>", "<a/>", "not a valid XML payload"),
+            ("xml", "", "", "<a/>", "not a valid XML payload"),
+            (
+                "xml",
+                "<a xmlns='' b='$1'/>",
+                "<arg expression='//k'/>",
+                "<a><k><l/></k></a>",
+                "not a valid XML payload",
+            ),
+            ("json", "oops", "", "<a/>", "not a valid JSON payload"),
+            ("xml", "<a>$1</a>", "<arg expression='//k'/>", "<a", "not well-formed"),
+            ("xml", "<a>$1</a>", "<arg evaluator='json' expression='$.a'/>", "<a", "not well-formed"),
+        ] {
+            let fault = made(media, format, args, XML, body);
+            assert!(fault.as_ref().is_err_and(|fault| fault.contains(says)), "{media} {format}: {fault:?}");
+        }
+        let text = "<payloadFactory><format key='{$ctx:none}'/></payloadFactory>";
+        let tested = testing::main(&crate::standins::registry(), text);
+        assert!(tested.run(XML, "<a/>").fault().is_some_and(|fault| fault.contains("not found")));
+        for (text, says) in [
+            ("<payloadFactory/>", "needs a `format`"),
+            (
+                "<payloadFactory template-type='freemarker'><format>x</format></payloadFactory>",
+                "not executable yet",
+            ),
+            ("<payloadFactory><format>x</format><args><arg/></args></payloadFactory>", "needs a value"),
+            (
+                "<payloadFactory media-type='text'><format>$2</format><args><arg value='1'/></args></payloadFactory>",
+                "there is no such argument",
+            ),
+        ] {
+            let tested = testing::main(&crate::standins::registry(), text);
+            assert!(tested.reports(says), "{text}: {:?}", tested.found);
+        }
+    }
+
+    #[test]
+    fn templates_of_keys_are_found_when_the_configuration_loads_or_per_message() {
+        for key in ["k", "{concat('k', '')}"] {
+            let text = format!(
+                "<payloadFactory media-type='json'><format key=\"{key}\"/><args><arg value='1'/></args></payloadFactory>\
+                <!--top--><localEntry key='k'><![CDATA[{{\"v\":$1}}]]></localEntry>"
+            );
+            let tested = testing::main(&crate::standins::registry(), &text);
+            assert_eq!(tested.run(XML, "<a/>").payload(), r#"{"v":1}"#, "{key} {:?}", tested.found);
+        }
+    }
+}

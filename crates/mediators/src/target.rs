@@ -1,0 +1,139 @@
+//! `<target>` of `clone` and `iterate`: where a copy of the message goes.
+
+use config::{Element, Key};
+use flow::endpoint::{Destination, EndpointRef};
+use flow::{Branch, BranchTarget, Compiler, Context, Fault, ListId, SequenceRef};
+use std::sync::Arc;
+
+/// See the module.
+pub(crate) struct Target {
+    to: Option<Arc<str>>,
+    soap_action: Option<Arc<str>>,
+    way: Way,
+}
+
+enum Way {
+    Inline(ListId),
+    Named(SequenceRef),
+    Endpoint(Arc<EndpointRef>),
+    Nothing,
+}
+
+impl Target {
+    /// Reads `<target [to] [soapAction] [sequence] [endpoint]>`; `None` after a recorded error.
+    ///
+    /// The first of these is used: inline sequence, named sequence, inline endpoint, named endpoint.
+    pub(crate) fn compile(element: &Element, label: String, compiler: &mut Compiler<'_>) -> Option<Target> {
+        for attribute in element.attributes() {
+            let known = ["to", "soapAction", "sequence", "endpoint"];
+            let local = &*attribute.name.local;
+            if attribute.name.namespace.is_empty() && !known.contains(&local) {
+                compiler.warning(
+                    "unknown-attribute",
+                    format!("`target` has no attribute `{local}`"),
+                    attribute.name_span,
+                    "this has no effect; expected to, soapAction, sequence or endpoint",
+                );
+            }
+        }
+        let way = if let Some(sequence) = element.child("sequence") {
+            Way::Inline(compiler.list(sequence, label))
+        } else if element.attribute("sequence").is_some() {
+            Way::Named(compiler.sequence(element, "sequence")?)
+        } else if let Some(endpoint) = element.child("endpoint") {
+            Way::Endpoint(compiler.endpoint(endpoint)?)
+        } else if let Some(endpoint) = element.attribute("endpoint") {
+            Way::Endpoint(compiler.endpoint_key(&Key::of(endpoint)))
+        } else {
+            Way::Nothing
+        };
+        let text = |name: &str| element.attr(name).map(Arc::from);
+        Some(Target { to: text("to"), soap_action: text("soapAction"), way })
+    }
+
+    /// The list inside, for `busbar explain`.
+    pub(crate) fn list(&self) -> Option<ListId> {
+        match &self.way {
+            Way::Inline(list) => Some(*list),
+            Way::Named(sequence) => sequence.known(),
+            _ => None,
+        }
+    }
+
+    /// Sends a copy on its way.
+    pub(crate) fn branch(&self, mut context: Context) -> Result<Branch, Fault> {
+        if let Some(to) = &self.to {
+            context.addressing.to = Some(to.to_string());
+        }
+        if let Some(action) = &self.soap_action {
+            context.soap_action = Some(action.to_string());
+        }
+        let target = match &self.way {
+            Way::Inline(list) => BranchTarget::List(*list),
+            Way::Named(sequence) => BranchTarget::List(sequence.resolve(&mut context)?),
+            Way::Endpoint(reference) => BranchTarget::Endpoint(Destination {
+                reference: Some(Arc::clone(reference)),
+                ..Destination::implicit()
+            }),
+            Way::Nothing => BranchTarget::Nothing,
+        };
+        Ok(Branch { context, target })
+    }
+}
+
+/// The names of the properties that relate the copies of one split, with the mediator's `id`.
+pub(crate) struct Correlation {
+    /// `messageSequence[.id]`: `i/n`.
+    pub(crate) sequence: Arc<str>,
+    /// `aggregateCorelation[.id]`: the id of the message that was split. The spelling is Synapse's.
+    pub(crate) id: Arc<str>,
+}
+
+impl Correlation {
+    /// The names for the element's `id`.
+    pub(crate) fn of(element: &Element) -> Correlation {
+        let name = |base: &str| match element.attr("id") {
+            Some(id) => Arc::from(format!("{base}.{id}")),
+            None => Arc::from(base),
+        };
+        Correlation { sequence: name("messageSequence"), id: name("aggregateCorelation") }
+    }
+
+    /// Marks copy `index` (from 0) of `count`.
+    pub(crate) fn mark(&self, copy: &mut Context, original: &message::Value, index: usize, count: usize) {
+        copy.properties.set(Arc::clone(&self.sequence), message::Value::from(format!("{index}/{count}")));
+        copy.properties.set(Arc::clone(&self.id), original.clone());
+    }
+}
+
+/// The attributes that every mediator with targets has.
+pub(crate) const ID: flow::Attribute = flow::Attribute {
+    name: "id",
+    required: false,
+    values: flow::Values::Text,
+    default: "",
+    meaning: "relates the copies to the `aggregate` with the same id",
+};
+
+/// See [`ID`].
+pub(crate) const CONTINUE_PARENT: flow::Attribute = flow::Attribute {
+    name: "continueParent",
+    required: false,
+    values: flow::Values::Text,
+    default: "false",
+    meaning: "whether the original message goes on after this mediator",
+};
+
+/// See [`ID`].
+pub(crate) const SEQUENTIAL: flow::Attribute = flow::Attribute {
+    name: "sequential",
+    required: false,
+    values: flow::Values::Text,
+    default: "false",
+    meaning: "one copy after the other instead of all at once",
+};
+
+/// Whether an attribute is `true`, as Java's `Boolean.parseBoolean` reads it.
+pub(crate) fn is_true(element: &Element, name: &str) -> bool {
+    element.attr(name).is_some_and(|value| value.trim().eq_ignore_ascii_case("true"))
+}
