@@ -328,6 +328,24 @@ impl Compiler<'_> {
         id
     }
 
+    /// Makes a list of mediators that a mediator is made of; `name` and `element` are its own.
+    pub fn list_of(
+        &mut self,
+        element: &Element,
+        name: &'static str,
+        label: impl Into<String>,
+        mediators: Vec<Box<dyn Mediator>>,
+    ) -> ListId {
+        let span = element.start_tag();
+        let steps = mediators
+            .into_iter()
+            .map(|mediator| Planned { need: mediator.need(), mediator, name, span })
+            .collect();
+        let id = self.reserve();
+        self.lists[id.0 as usize] = Some(List { label: label.into(), steps, on_error: None, span });
+        id
+    }
+
     fn steps(&mut self, element: &Element, skip: &[&str]) -> Vec<Planned> {
         let mut steps = Vec::new();
         for child in element.elements() {

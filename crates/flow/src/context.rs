@@ -440,6 +440,24 @@ impl Context {
         std::mem::replace(self, shell)
     }
 
+    /// The payload was made a fault in POX form: status 500 unless one is set.
+    pub fn mark_fault(&mut self) {
+        self.progress.pox_fault = true;
+    }
+
+    /// Sends this message and takes the answer in its place, for mediators that call with a copy of their own.
+    ///
+    /// # Errors
+    /// Sending failed, or the endpoint is a recipient list.
+    pub async fn exchange(&mut self, destination: crate::endpoint::Destination) -> Result<(), Fault> {
+        match crate::exchange::send(self, destination, true).await? {
+            crate::engine::Sent::Answered => Ok(()),
+            crate::engine::Sent::Split(_) => {
+                Err(Fault::new("a recipient list cannot be called: its answers have no order"))
+            }
+        }
+    }
+
     /// Puts this message in the place of another one in the flow: it goes on where that one stood.
     pub fn continue_as(&mut self, mut other: Context) {
         std::mem::swap(&mut self.frames, &mut other.frames);

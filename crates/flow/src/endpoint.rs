@@ -177,6 +177,8 @@ pub struct Saved {
     pub payload: Payload,
     /// The transport headers.
     pub headers: Headers,
+    /// They are those of the client's request.
+    pub request_headers: bool,
     /// Where the answer goes.
     pub target: CallTarget,
 }
@@ -191,13 +193,35 @@ impl Saved {
         context.payload.buffer(&limits).await?;
         let answer = payload_value(context)?;
         match self.target {
+            CallTarget::Body => return Ok(()),
             CallTarget::Property(name) => context.properties.set(name, answer),
-            CallTarget::Variable(name) => context.variables.set(name, answer),
+            CallTarget::Variable(name) => {
+                let value = variable_value(context, &answer);
+                context.variables.set(name, value);
+            }
         }
         context.payload = self.payload;
         context.headers = self.headers;
+        context.request_headers = self.request_headers;
         Ok(())
     }
+}
+
+/// What a variable target holds: `{payload, headers, attributes: {statusCode}}`.
+fn variable_value(context: &Context, answer: &message::Value) -> message::Value {
+    let payload = match answer {
+        message::Value::Json(json) => (**json).clone(),
+        message::Value::Xml(xml) => xml.to_xml().into(),
+        other => other.to_string().into(),
+    };
+    let headers: serde_json::Map<_, _> = context
+        .headers
+        .iter()
+        .map(|(name, value)| (name.to_owned(), crate::library::header_text(value).into()))
+        .collect();
+    let attributes = serde_json::json!({ "statusCode": context.status });
+    let map = serde_json::json!({ "payload": payload, "headers": headers, "attributes": attributes });
+    message::Value::Json(Arc::new(map))
 }
 
 /// The payload as a property value: JSON, the text of a text payload, else its element.
@@ -216,6 +240,8 @@ fn payload_value(context: &mut Context) -> Result<message::Value, Fault> {
 
 /// `<target>` of a `call`.
 pub enum CallTarget {
+    /// The body: the answer stays the message.
+    Body,
     /// A property of default scope.
     Property(Arc<str>),
     /// A variable.

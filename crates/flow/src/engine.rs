@@ -265,7 +265,8 @@ fn enter(context: &mut Context, list: ListId, entry: Entry) -> Result<(), Fault>
             context.services.settings.nesting
         )));
     }
-    let on_error = entry.on_error.or(context.plan.list(list).on_error);
+    // The handler of the list itself is the inner one.
+    let on_error = context.plan.list(list).on_error.or(entry.on_error);
     if let Some(handler) = on_error {
         context.handlers.push(handler);
     }
@@ -375,6 +376,14 @@ async fn call(context: &mut Context, mut destination: Destination) -> Result<(),
     }
     let saved = destination.saved.take();
     let response = context.response;
+    // The blocking sender leaves the request's headers in place unless told otherwise.
+    let keeps = destination.blocking
+        && saved.is_none()
+        && context
+            .properties
+            .get("BLOCKING_SENDER_PRESERVE_REQ_HEADERS")
+            .is_none_or(|value| value.to_string() != "false");
+    let kept = keeps.then(|| (context.headers.clone(), context.request_headers));
     match send(context, destination, true).await? {
         Sent::Answered => {}
         Sent::Split(_) => {
@@ -383,6 +392,18 @@ async fn call(context: &mut Context, mut destination: Destination) -> Result<(),
     }
     context.response = response;
     context.progress.called = true;
+    if let Some((mut headers, request_headers)) = kept {
+        for name in ["Content-Type", "Content-Encoding"] {
+            match context.headers.get(name) {
+                Some(value) => headers.set(name, value),
+                None => {
+                    headers.remove(name);
+                }
+            }
+        }
+        context.headers = headers;
+        context.request_headers = request_headers;
+    }
     if let Some(saved) = saved {
         saved.restore(context).await?;
     }

@@ -3,9 +3,9 @@
 use crate::context::Context;
 use crate::mediator::Parameter;
 use base64::Engine;
-use message::{Envelope, SoapVersion, Value, XmlValue};
+use message::{Envelope, Properties, SoapVersion, Value, XmlValue};
 use std::cell::RefCell;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock, RwLock};
 use xml::Document;
 use xpath::{DocId, Function, FunctionInfo, FunctionLibrary, Host, Node, NodeSet, Type, VariableInfo};
 
@@ -82,7 +82,7 @@ impl Scope {
             Scope::Transport => context.headers.get_bytes(name).map(header_text).map(Value::from),
             Scope::Operation => context.operation(name),
             Scope::Variable => context.variables.get(name).cloned(),
-            Scope::System => std::env::var(name).ok().map(Value::from),
+            Scope::System => system(name).or_else(|| std::env::var(name).ok().map(Value::from)),
             Scope::Environment => std::env::var(name).ok().map(Value::from),
             Scope::Registry => context.plan().registry_text(name).map(Value::from),
             Scope::Function => match context.parameter(name).ok()?? {
@@ -93,6 +93,18 @@ impl Scope {
             Scope::Trace | Scope::File => None,
         }
     }
+}
+
+/// System properties that flows have set: those of a Java process, which has its own beside the environment.
+static SYSTEM: LazyLock<RwLock<Properties>> = LazyLock::new(RwLock::default);
+
+fn system(name: &str) -> Option<Value> {
+    SYSTEM.read().unwrap_or_else(std::sync::PoisonError::into_inner).get(name).cloned()
+}
+
+/// Sets a property of system scope, for all flows of the process.
+pub fn set_system(name: &str, value: Value) {
+    SYSTEM.write().unwrap_or_else(std::sync::PoisonError::into_inner).set(name, value);
 }
 
 /// A header value as text: UTF-8, else each byte a character (ISO-8859-1, RFC 9110 §5.5).

@@ -191,6 +191,23 @@ pub struct Attribute {
     pub meaning: &'static str,
 }
 
+impl Attribute {
+    /// An attribute that may be left out.
+    pub const fn optional(name: &'static str, values: Values, meaning: &'static str) -> Attribute {
+        Attribute { name, required: false, values, default: "", meaning }
+    }
+
+    /// An attribute that must be there.
+    pub const fn required(name: &'static str, values: Values, meaning: &'static str) -> Attribute {
+        Attribute { name, required: true, values, default: "", meaning }
+    }
+
+    /// With a default, as written.
+    pub const fn or(self, default: &'static str) -> Attribute {
+        Attribute { default, ..self }
+    }
+}
+
 /// The values an attribute may have.
 #[derive(Debug, Clone, Copy)]
 pub enum Values {

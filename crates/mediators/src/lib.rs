@@ -4,15 +4,31 @@
 //! needs of the body, its execution and its tests. A new mediator is a new file and one line in [`registry`].
 
 mod aggregate;
+mod call_template;
 mod clone;
+mod direction;
+mod drop;
+mod enqueue;
 mod filter;
+mod header;
 mod iterate;
+mod log;
+mod loopback;
 mod payload_factory;
+mod property;
+mod property_group;
+mod respond;
 mod send;
+mod sequence;
 #[cfg(test)]
 mod standins;
 mod support;
+mod switch;
 mod target;
+mod throw_error;
+mod unsupported;
+mod variable;
+mod xml_value;
 
 use flow::endpoint::EndpointFactory;
 use flow::{Definition, Registry};
@@ -21,27 +37,34 @@ use flow::{Definition, Registry};
 #[rustfmt::skip] // one line each
 const DEFINITIONS: &[&Definition] = &[
     &aggregate::DEFINITION,
+    &call_template::DEFINITION,
     &clone::DEFINITION,
+    &direction::IN,
+    &direction::OUT,
+    &direction::RULES,
+    &drop::DEFINITION,
+    &enqueue::DEFINITION,
     &filter::DEFINITION,
+    &header::DEFINITION,
     &iterate::DEFINITION,
+    &log::DEFINITION,
+    &loopback::DEFINITION,
     &payload_factory::DEFINITION,
+    &property::DEFINITION,
+    &property_group::DEFINITION,
+    &respond::DEFINITION,
     &send::DEFINITION,
-];
-
-/// Mediators of the language that cannot be executed here (yet), with what to do about it.
-const UNSUPPORTED: &[(&str, &str)] = &[
-    ("class", "Java classes cannot run here: write the logic as script or as a service of its own"),
-    ("pojoCommand", "Java classes cannot run here: write the logic as script or as a service of its own"),
-    (
-        "annotatedCommand",
-        "Java classes cannot run here: write the logic as script or as a service of its own",
-    ),
-    ("spring", "Spring beans cannot run here: write the logic as a service of its own"),
-    ("bean", "Java beans cannot run here: write the logic as a service of its own"),
-    ("ejb", "Enterprise beans cannot be called from here: put a service in front of them"),
+    &sequence::DEFINITION,
+    &switch::DEFINITION,
+    &throw_error::DEFINITION,
+    &variable::DEFINITION,
 ];
 
 /// The registry that configurations are compiled with.
 pub fn registry(endpoints: EndpointFactory) -> Registry {
-    Registry { definitions: DEFINITIONS.to_vec(), unsupported: UNSUPPORTED.to_vec(), endpoints }
+    Registry {
+        definitions: DEFINITIONS.to_vec(),
+        unsupported: unsupported::UNSUPPORTED.to_vec(),
+        endpoints,
+    }
 }

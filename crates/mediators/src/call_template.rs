@@ -1,0 +1,226 @@
+//! `call-template`: runs a sequence template with parameters.
+
+use config::{Element, Key};
+use diagnostics::Span;
+use flow::mediator::Parameters;
+use flow::{
+    Attribute, Children, Compiled, Compiler, Context, Definition, Entry, Expression, Fault, Flow, ListId,
+    Mediator, Need, Parameter, Values,
+};
+use message::{Value, XmlValue};
+use std::sync::Arc;
+
+/// `<call-template target="T" [onError="SEQ"]><with-param name="p" value="…"/>*</call-template>`
+pub const DEFINITION: Definition = Definition {
+    name: "call-template",
+    summary: "Runs a sequence template; its parameters are read as `$func:name`.",
+    attributes: &[
+        Attribute::required("target", Values::Text, "the template"),
+        Attribute::optional("onError", Values::Text, "the fault handler while the template runs"),
+    ],
+    children: Children::Elements(&["with-param"]),
+    compile,
+};
+
+enum Argument {
+    /// A literal, or `{{…}}`.
+    Ready(Parameter),
+    /// `{…}`.
+    Expression(Expression),
+}
+
+struct CallTemplate {
+    target: String,
+    on_error: Option<ListId>,
+    arguments: Vec<(Arc<str>, Argument)>,
+    span: Span,
+}
+
+fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    let target = element.attr("target").unwrap_or_default().to_owned();
+    if let Some(attribute) = element.attribute("target") {
+        let known: Vec<_> = compiler.configuration.sequence_templates.names().map(str::to_owned).collect();
+        if !known.contains(&target) {
+            compiler.diagnostics.push(
+                diagnostics::Diagnostic::warning(
+                    "unknown-template",
+                    format!("there is no template `{target}`"),
+                )
+                .at(attribute.value_span, "messages that come here fault")
+                .did_you_mean(&target, known.iter().map(String::as_str)),
+            );
+        }
+    }
+    let on_error = element.attribute("onError").and_then(|key| compiler.handler(&Key::of(key)));
+    let mut arguments = Vec::new();
+    for child in element.children_named("with-param") {
+        let (Some(name), Some(value)) = (child.attr("name"), child.attribute("value")) else {
+            compiler.error(
+                "missing-attribute",
+                "`with-param` needs name and value",
+                child.start_tag(),
+                "expected `name` and `value`",
+            );
+            return None;
+        };
+        let argument = match config::Value::of(value, child) {
+            config::Value::Literal(key) => Argument::Ready(Parameter::Value(Value::from(key.value))),
+            config::Value::Expression(own) => {
+                Argument::Expression(compiler.expression_text(&own.source, own.span, &own.scope)?)
+            }
+            config::Value::Deferred(key) => {
+                let inner = key.value.trim_start_matches('{').trim_end_matches('}');
+                let expression = compiler.expression_text(inner, key.span, child.scope())?;
+                Argument::Ready(Parameter::Deferred(Arc::new(expression)))
+            }
+        };
+        arguments.push((Arc::from(name), argument));
+    }
+    Some(Box::new(CallTemplate { target, on_error, arguments, span: element.start_tag() }))
+}
+
+/// Of several nodes only the first is passed.
+fn first_node(value: Value) -> Value {
+    match value {
+        Value::Xml(xml) if xml.nodes.len() > 1 => {
+            Value::Xml(Arc::new(XmlValue { nodes: vec![xml.nodes[0]], document: Arc::clone(&xml.document) }))
+        }
+        other => other,
+    }
+}
+
+impl CallTemplate {
+    /// `Some(None)`: passed, but null.
+    fn argument(&self, name: &str, context: &mut Context) -> Result<Option<Option<Parameter>>, Fault> {
+        let Some((_, argument)) = self.arguments.iter().find(|(own, _)| &**own == name) else {
+            return Ok(None);
+        };
+        Ok(Some(match argument {
+            Argument::Ready(parameter) => Some(parameter.clone()),
+            Argument::Expression(expression) => {
+                expression.value(context)?.map(|value| Parameter::Value(first_node(value)))
+            }
+        }))
+    }
+}
+
+impl Mediator for CallTemplate {
+    fn need(&self) -> Need {
+        let needs = self.arguments.iter().map(|(_, argument)| match argument {
+            Argument::Expression(expression) => expression.need(),
+            // Read whenever the template likes.
+            Argument::Ready(Parameter::Deferred(expression)) => expression.need(),
+            Argument::Ready(Parameter::Value(_)) => Need::Nothing,
+        });
+        needs.max().unwrap_or(Need::Nothing)
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        let Some(template) = context.plan().template(&self.target) else {
+            return Err(Fault::new(format!("Sequence template {} cannot be found", self.target)));
+        };
+        let defaults_count = context.services().settings.synapse_dialect;
+        let mut parameters = Parameters::with_capacity(template.parameters.len());
+        for declared in &template.parameters {
+            let default =
+                || declared.default.as_deref().map(|default| Parameter::Value(Value::from(default)));
+            let parameter = match self.argument(&declared.name, context)? {
+                Some(passed) => passed,
+                None if declared.mandatory && !defaults_count => {
+                    return Err(Fault::with_code(
+                        flow::fault::code::TEMPLATE_PARAMETER,
+                        format!(
+                            "Neither a value nor default value is provided for mandatory parameter: {} in {}",
+                            declared.name, self.target
+                        ),
+                    )
+                    .at(self.span));
+                }
+                None => default(),
+            };
+            parameters.extend(parameter.map(|parameter| (Arc::clone(&declared.name), parameter)));
+        }
+        Ok(Flow::EnterWith(template.list, Entry { on_error: self.on_error, parameters: Some(parameters) }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::registry;
+    use flow::testing;
+
+    const TEMPLATES: &str = r#"<!--top-->
+        <template name="T"><parameter name="p"/><parameter name="q" defaultValue="dq"/><sequence>
+            <property name="p" expression="$func:p"/><property name="q" expression="get-property('func', 'q')"/></sequence></template>
+        <template name="A"><parameter name="p"/><sequence><property name="p" expression="$func:p/@id"/></sequence></template>
+        <template name="M"><parameter name="p" isMandatory="true" defaultValue="d"/><sequence/></template>
+        <template name="L"><parameter name="p"/><sequence><property name="before" expression="$func:p"/>
+            <property name="x" value="2"/><property name="p" expression="$func:p"/></sequence></template>
+        <sequence name="fault"><property name="seen" expression="$ctx:ERROR_MESSAGE"/></sequence>
+        <sequence name="own"><property name="own" value="1"/></sequence>"#;
+
+    #[test]
+    fn arguments_become_parameters() {
+        for (arguments, p, q) in [
+            (r#"<with-param name="p" value="1"/>"#, Some("1"), Some("dq")),
+            (r#"<with-param name="p" value=""/><with-param name="q" value="2"/>"#, Some(""), Some("2")),
+            (r#"<with-param name="p" value="{//i}"/>"#, Some("a"), Some("dq")),
+            (r#"<with-param name="p" value="{count(//i)}"/>"#, Some("2"), Some("dq")),
+            (r#"<with-param name="q" value="{$ctx:none}"/>"#, None, None),
+            (r#"<with-param name="other" value="1"/>"#, None, Some("dq")),
+            (r#"<with-param name="p" value="{{//i[2]}}"/>"#, Some("b"), Some("dq")),
+        ] {
+            let text = format!(
+                r#"<call-template target="T">{arguments}</call-template><property name="after" value="1"/>{TEMPLATES}"#
+            );
+            let flow = testing::main(&registry(testing::endpoints), &text);
+            let end = flow.run(&[("Content-Type", "application/xml")], "<o><i id='7'>a</i><i>b</i></o>");
+            assert_eq!((end.property("p").as_deref(), end.property("q").as_deref()), (p, q), "{arguments}");
+            assert_eq!(end.property("after").as_deref(), Some("1"));
+        }
+    }
+
+    #[test]
+    fn an_element_stays_xml() {
+        let text = format!(
+            r#"<call-template target="A"><with-param name="p" value="{{//i}}"/></call-template>{TEMPLATES}"#
+        );
+        let flow = testing::main(&registry(testing::endpoints), &text);
+        let end = flow.run(&[("Content-Type", "application/xml")], "<o><i id='7'>a</i><i id='8'>b</i></o>");
+        assert_eq!(end.property("p").as_deref(), Some("7"), "{:?}", end.fault());
+    }
+
+    #[test]
+    fn deferred_arguments_are_evaluated_when_they_are_read() {
+        let text = format!(
+            r#"<property name="x" value="1"/><call-template target="L"><with-param name="p" value="{{{{$ctx:x}}}}"/></call-template>{TEMPLATES}"#
+        );
+        let end = testing::main(&registry(testing::endpoints), &text).run(&[], "");
+        assert_eq!((end.property("before").as_deref(), end.property("p").as_deref()), (Some("1"), Some("2")));
+    }
+
+    #[test]
+    fn missing_templates_and_mandatory_parameters_fault() {
+        for (call, wanted) in [
+            (r#"<call-template target="none"/>"#, "0: Sequence template none cannot be found"),
+            (
+                r#"<call-template target="M"/>"#,
+                "500101: Neither a value nor default value is provided for mandatory parameter: p in M",
+            ),
+            (r#"<call-template target="T"/><property name="p" expression="$func:p"/>"#, "0: "),
+        ] {
+            let flow = testing::main(&registry(testing::endpoints), &format!("{call}{TEMPLATES}"));
+            let end = flow.run(&[], "");
+            assert!(end.fault().unwrap().starts_with(wanted), "{:?}", end.fault());
+            assert_eq!(end.property("seen"), end.property("ERROR_MESSAGE"));
+        }
+        let text = format!(
+            r#"<call-template target="F" onError="own"/>{TEMPLATES}
+            <template name="F"><sequence><throwError errorMessage="x"/></sequence></template>"#
+        );
+        let end = testing::main(&registry(testing::endpoints), &text).run(&[], "");
+        assert_eq!((end.property("own").as_deref(), end.property("seen")), (Some("1"), None));
+        let flow = testing::main(&registry(testing::endpoints), r#"<call-template target="X"/>"#);
+        assert!(flow.reports("there is no template `X`"));
+    }
+}

@@ -1,0 +1,87 @@
+//! `in` and `out`: mediators for requests, and for responses; and `rules`, for both.
+
+use config::Element;
+use flow::{Children, Compiled, Compiler, Context, Definition, Fault, Flow, ListId, Mediator, Need};
+
+/// `<in>mediator*</in>`
+pub const IN: Definition = Definition {
+    name: "in",
+    summary: "Runs the mediators inside on requests only.",
+    attributes: &[],
+    children: Children::Mediators,
+    compile: |element, compiler| compile(element, compiler, Some(false)),
+};
+
+/// `<out>mediator*</out>`
+pub const OUT: Definition = Definition {
+    name: "out",
+    summary: "Runs the mediators inside on responses only.",
+    attributes: &[],
+    children: Children::Mediators,
+    compile: |element, compiler| compile(element, compiler, Some(true)),
+};
+
+/// `<rules>mediator*</rules>`
+pub const RULES: Definition = Definition {
+    name: "rules",
+    summary: "Runs the mediators inside.",
+    attributes: &[],
+    children: Children::Mediators,
+    compile: |element, compiler| compile(element, compiler, None),
+};
+
+struct Direction {
+    response: Option<bool>,
+    list: ListId,
+}
+
+fn compile(element: &Element, compiler: &mut Compiler<'_>, response: Option<bool>) -> Compiled {
+    let list = compiler.list(element, element.local());
+    Some(Box::new(Direction { response, list }))
+}
+
+impl Mediator for Direction {
+    fn need(&self) -> Need {
+        Need::Nothing
+    }
+
+    fn lists(&self) -> Vec<(String, ListId)> {
+        vec![(String::new(), self.list)]
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        match self.response {
+            Some(response) if response != context.response => Ok(Flow::Next),
+            _ => Ok(Flow::Enter(self.list)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::registry;
+    use flow::testing;
+
+    #[test]
+    fn each_direction_has_its_list() {
+        let echo = testing::backend("");
+        let text = format!(
+            r#"<rules><in><property name="in" value="1"/>
+               <send><endpoint><address uri="{echo}"/></endpoint></send></in></rules>
+               <out><property name="out" value="1"/><sequence key="none"/></out>"#
+        );
+        let flow = testing::main(&registry(testing::endpoints), &text);
+        let end = flow.run(&[("Content-Type", "text/plain")], "x");
+        assert_eq!((end.property("in").as_deref(), end.property("out").as_deref()), (Some("1"), Some("1")));
+        assert_eq!(end.fault().as_deref(), Some("0: Sequence named none cannot be found"));
+    }
+
+    #[test]
+    fn the_property_response_makes_a_response() {
+        let flow = testing::main(
+            &registry(testing::endpoints),
+            r#"<property name="RESPONSE" value="True"/><in><property name="in" value="1"/></in><out><drop/></out>"#,
+        );
+        assert_eq!(flow.run(&[], "").property("in"), None);
+    }
+}

@@ -1,0 +1,47 @@
+//! `drop`: ends the flow without an answer.
+
+use config::Element;
+use flow::{Children, Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need};
+
+/// `<drop/>`
+pub const DEFINITION: Definition = Definition {
+    name: "drop",
+    summary: "Ends the flow here; a client whose request was not answered gets 202.",
+    attributes: &[],
+    children: Children::None,
+    compile,
+};
+
+struct Drop;
+
+fn compile(_: &Element, _: &mut Compiler<'_>) -> Compiled {
+    Some(Box::new(Drop))
+}
+
+impl Mediator for Drop {
+    fn need(&self) -> Need {
+        Need::Nothing
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        context.addressing.to = None;
+        Ok(Flow::Stop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::registry;
+    use flow::testing;
+
+    #[test]
+    fn enclosing_lists_end_too_and_the_client_gets_202() {
+        let flow = testing::main(
+            &registry(testing::endpoints),
+            r#"<sequence key="inner"/><respond/><!--top--><sequence name="inner"><drop/></sequence>"#,
+        );
+        assert_eq!(flow.run(&[], "x").how, "nothing");
+        let answer = flow.ask("POST", "/", &[("Content-Type", "text/plain")], "x");
+        assert_eq!((answer.status, answer.body.as_str()), (202, ""));
+    }
+}

@@ -1,0 +1,59 @@
+//! `enqueue`: runs a sequence where WSO2 hands it to a priority executor.
+
+use config::Element;
+use flow::{
+    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, ListId, Mediator, Need,
+    SequenceRef, Values,
+};
+
+/// `<enqueue executor="E" sequence="S" [priority="N"]/>`
+pub const DEFINITION: Definition = Definition {
+    name: "enqueue",
+    summary: "Runs a sequence in place: messages do not wait for threads here, so there is nothing to queue for.",
+    attributes: &[
+        Attribute::optional("executor", Values::Key, "the priority executor; of no effect here"),
+        Attribute::required("sequence", Values::Key, "the sequence"),
+        Attribute::optional("priority", Values::Integer, "of no effect here").or("0"),
+    ],
+    children: Children::None,
+    compile,
+};
+
+struct Enqueue(SequenceRef);
+
+fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    Some(Box::new(Enqueue(compiler.sequence(element, "sequence")?)))
+}
+
+impl Mediator for Enqueue {
+    fn need(&self) -> Need {
+        match &self.0 {
+            SequenceRef::Dynamic(expression) => expression.need(),
+            _ => Need::Nothing,
+        }
+    }
+
+    fn lists(&self) -> Vec<(String, ListId)> {
+        self.0.known().map(|list| (String::new(), list)).into_iter().collect()
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        Ok(Flow::Enter(self.0.resolve(context)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::registry;
+    use flow::testing;
+
+    #[test]
+    fn the_sequence_runs_and_a_missing_one_is_a_fault() {
+        let text = r#"<enqueue executor="e" sequence="a" priority="3"/><enqueue executor="e" sequence="b"/>
+            <!--top--><sequence name="a"><property name="ran" value="1"/></sequence>
+            <sequence name="fault"><property name="seen" expression="$ctx:ERROR_MESSAGE"/></sequence>"#;
+        let end = testing::main(&registry(testing::endpoints), text).run(&[], "");
+        assert_eq!(end.property("ran").as_deref(), Some("1"));
+        assert_eq!(end.property("seen").as_deref(), Some("Sequence named b cannot be found"));
+    }
+}

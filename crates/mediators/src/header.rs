@@ -1,0 +1,370 @@
+//! `header`: sets or removes a transport header, a SOAP header block or a WS-Addressing fact.
+
+use crate::xml_value;
+use config::Element;
+use diagnostics::Span;
+use flow::{
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, Mediator, Need,
+    Values,
+};
+use message::{Value, XmlValue};
+use std::sync::Arc;
+
+/// `<header name="…" value="…" | expression="…" [scope="transport"] [action="remove"] [type="OM"]/>`
+pub const DEFINITION: Definition = Definition {
+    name: "header",
+    summary: "Sets or removes a header: of the transport, of the SOAP envelope, or To, Action and the like.",
+    attributes: &[
+        Attribute::optional(
+            "name",
+            Values::Text,
+            "To, From, ReplyTo, FaultTo, Action, RelatesTo, prefix:local, or a transport header",
+        ),
+        Attribute::optional("value", Values::Text, "the value"),
+        Attribute::optional("expression", Values::Expression, "gives the value"),
+        Attribute::optional("scope", Values::OneOf(&["default", "soap", "transport"]), "which headers")
+            .or("default"),
+        Attribute::optional("action", Values::OneOf(&["set", "remove"]), "what to do").or("set"),
+        Attribute::optional("type", Values::OneOf(&["STRING", "OM"]), "OM: the value is XML and goes inside"),
+    ],
+    children: Children::Elements(&["*"]),
+    compile,
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Addressing {
+    To,
+    From,
+    ReplyTo,
+    FaultTo,
+    Action,
+    RelatesTo,
+}
+
+enum Place {
+    Transport(String),
+    Addressing(Addressing),
+    Block { prefix: String, namespace: String, local: String },
+}
+
+enum Content {
+    Literal(String),
+    Expression(Expression),
+}
+
+enum Header {
+    Set {
+        place: Place,
+        content: Content,
+        xml: bool,
+        span: Span,
+    },
+    Remove(Place),
+    /// Blocks that are written out in the configuration.
+    Blocks(Vec<Arc<XmlValue>>),
+}
+
+fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    let span = element.start_tag();
+    let removes = element.attr("action").map(str::trim) == Some("remove");
+    let Some(name) = element.attribute("name") else {
+        let mut blocks = Vec::new();
+        for child in element.elements().filter(|child| !child.is("description")) {
+            match xml_value::of_element(child) {
+                Ok(Value::Xml(xml)) => blocks.push(xml),
+                Ok(_) => {}
+                Err(why) => {
+                    compiler.error("bad-value", why, child.start_tag(), "this becomes a header block");
+                    return None;
+                }
+            }
+        }
+        if blocks.is_empty() || removes {
+            compiler.error(
+                "missing-attribute",
+                "`header` needs a name",
+                span,
+                "expected `name`, or blocks inside to set",
+            );
+            return None;
+        }
+        return Some(Box::new(Header::Blocks(blocks)));
+    };
+    let place = if element.attr("scope").map(str::trim) == Some("transport") {
+        let is_token = !name.value.is_empty()
+            && name.value.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b));
+        if !is_token {
+            compiler.error(
+                "bad-value",
+                format!("`{}` is no header name", name.value),
+                name.value_span,
+                "expected a token",
+            );
+            return None;
+        }
+        Place::Transport(name.value.to_string())
+    } else {
+        match &*name.value {
+            "To" => Place::Addressing(Addressing::To),
+            "From" => Place::Addressing(Addressing::From),
+            "ReplyTo" => Place::Addressing(Addressing::ReplyTo),
+            "FaultTo" => Place::Addressing(Addressing::FaultTo),
+            "Action" => Place::Addressing(Addressing::Action),
+            "RelatesTo" => Place::Addressing(Addressing::RelatesTo),
+            other => {
+                let bound = other
+                    .split_once(':')
+                    .and_then(|(prefix, local)| Some((prefix, local, element.lookup_prefix(prefix)?)));
+                let Some((prefix, local, namespace)) = bound else {
+                    compiler.error(
+                        "bad-value",
+                        "SOAP headers must be namespace qualified",
+                        name.value_span,
+                        "expected `prefix:name` with a prefix that is bound here, or scope=\"transport\"",
+                    );
+                    return None;
+                };
+                Place::Block {
+                    prefix: prefix.to_owned(),
+                    namespace: namespace.to_owned(),
+                    local: local.to_owned(),
+                }
+            }
+        }
+    };
+    if removes {
+        return Some(Box::new(Header::Remove(place)));
+    }
+    let content = if let Some(value) = element.attr("value") {
+        Content::Literal(value.to_owned())
+    } else if element.attr("expression").is_some() {
+        Content::Expression(compiler.expression(element, "expression")?)
+    } else {
+        compiler.error(
+            "missing-attribute",
+            "`header` needs a value",
+            span,
+            "expected `value` or `expression`",
+        );
+        return None;
+    };
+    let xml = element.attr("type").map(str::trim) == Some("OM");
+    Some(Box::new(Header::Set { place, content, xml, span }))
+}
+
+fn set_addressing(fact: Addressing, value: Option<String>, context: &mut Context) {
+    let addressing = &mut context.addressing;
+    match fact {
+        Addressing::To => addressing.to = value,
+        Addressing::From => addressing.from = value,
+        Addressing::ReplyTo => addressing.reply_to = value,
+        Addressing::FaultTo => addressing.fault_to = value,
+        Addressing::RelatesTo => addressing.relates_to = value,
+        Addressing::Action => {
+            // One and the same for Axis2: the SOAP action follows.
+            context.soap_action = Some(value.clone().unwrap_or_default());
+            addressing.action = value;
+        }
+    }
+}
+
+impl Mediator for Header {
+    fn need(&self) -> Need {
+        match self {
+            Header::Blocks(_)
+            | Header::Set { place: Place::Block { .. }, .. }
+            | Header::Remove(Place::Block { .. }) => Need::Whole,
+            Header::Set { content: Content::Expression(expression), .. } => {
+                expression.need().max(Need::Headers)
+            }
+            _ => Need::Headers,
+        }
+    }
+
+    fn reason(&self) -> String {
+        match self {
+            Header::Set { place: Place::Transport(_) | Place::Addressing(_), content, .. } => match content {
+                Content::Expression(expression) => expression.reason(),
+                Content::Literal(_) => String::new(),
+            },
+            Header::Remove(Place::Transport(_) | Place::Addressing(_)) => String::new(),
+            _ => "changes the SOAP header".to_owned(),
+        }
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        let is_block = !matches!(
+            self,
+            Header::Set { place: Place::Transport(_) | Place::Addressing(_), .. }
+                | Header::Remove(Place::Transport(_) | Place::Addressing(_))
+        );
+        if is_block && context.payload.is_json() {
+            tracing::debug!(message = %context.message_id(), "JSON has no SOAP header: nothing is changed");
+            return Ok(Flow::Next);
+        }
+        match self {
+            Header::Blocks(blocks) => {
+                let envelope = context.envelope_mut()?;
+                let header = envelope.header_or_new();
+                for block in blocks {
+                    for &node in &block.nodes {
+                        envelope.document.copy_from(header, &block.document, node);
+                    }
+                }
+            }
+            Header::Set { place, content, xml, span } => {
+                let value = match content {
+                    Content::Literal(value) => Some(value.clone()),
+                    Content::Expression(expression) => expression.string(context)?,
+                };
+                let value = value.unwrap_or_else(|| {
+                    tracing::warn!(message = %context.message_id(), "the value of a header is null, \"\" is used");
+                    String::new()
+                });
+                match place {
+                    Place::Transport(name) => context.headers.set(name, value),
+                    Place::Addressing(fact) => set_addressing(*fact, Some(value), context),
+                    Place::Block { prefix, namespace, local } => {
+                        let inner = match xml {
+                            true => Some(xml_value::parse(&value).map_err(|why| {
+                                Fault::new(format!("the value of the header {local} cannot be used: {why}"))
+                                    .at(*span)
+                            })?),
+                            false => None,
+                        };
+                        let envelope = context.envelope_mut()?;
+                        let header = envelope.header_or_new();
+                        let document = &mut envelope.document;
+                        let block = document.append_element(header, prefix, namespace, local);
+                        document.declare_namespace(block, prefix, namespace);
+                        match inner {
+                            Some(Value::Xml(inner)) => {
+                                for &node in &inner.nodes {
+                                    document.copy_from(block, &inner.document, node);
+                                }
+                            }
+                            _ => {
+                                document.append_text(block, &value);
+                            }
+                        }
+                    }
+                }
+            }
+            Header::Remove(Place::Transport(name)) => {
+                context.headers.remove(name);
+            }
+            Header::Remove(Place::Addressing(fact)) => set_addressing(*fact, None, context),
+            Header::Remove(Place::Block { namespace, local, .. }) => {
+                let envelope = context.envelope()?;
+                let Some(header) = envelope.header else { return Ok(Flow::Next) };
+                let blocks: Vec<_> = envelope
+                    .elements_of(header)
+                    .filter(|&block| envelope.document.is_element(block, namespace, local))
+                    .collect();
+                if !blocks.is_empty() {
+                    let envelope = context.envelope_mut()?;
+                    blocks.into_iter().for_each(|block| envelope.document.detach(block));
+                }
+            }
+        }
+        Ok(Flow::Next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::registry;
+    use flow::testing::{self, Ended};
+    use message::{Format, SoapVersion};
+
+    const SOAP: [(&str, &str); 2] = [("Content-Type", "text/xml"), ("SOAPAction", "urn:old")];
+
+    fn run(text: &str) -> Ended {
+        let flow = testing::main(&registry(testing::endpoints), text);
+        assert!(flow.found.is_empty(), "{text}: {flow:?}");
+        flow.run(
+            &SOAP,
+            r#"<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Header><a:h xmlns:a="u">1</a:h><a:h xmlns:a="u">2</a:h></s:Header><s:Body><b/></s:Body></s:Envelope>"#,
+        )
+    }
+
+    #[test]
+    fn blocks_are_appended_and_removed() {
+        for (element, wanted) in [
+            (
+                r#"<header name="w:s" xmlns:w="urn:w" value="x"/>"#,
+                r#"<a:h xmlns:a="u">1</a:h><a:h xmlns:a="u">2</a:h><w:s xmlns:w="urn:w">x</w:s>"#,
+            ),
+            (
+                r#"<header name="a:h" xmlns:a="u" expression="$ctx:none"/>"#,
+                r#"<a:h xmlns:a="u">1</a:h><a:h xmlns:a="u">2</a:h><a:h xmlns:a="u"></a:h>"#,
+            ),
+            (r#"<header name="x:h" xmlns:x="u" action="remove"/>"#, ""),
+            (
+                r#"<header name="x:h" xmlns:x="u" action="remove"/><header name="x:h" xmlns:x="u" type="OM" value="&lt;i/&gt;"/>"#,
+                r#"<x:h xmlns:x="u"><i/></x:h>"#,
+            ),
+            (
+                r#"<header name="x:h" xmlns:x="u" action="remove"/><header><q xmlns="v">1</q><r xmlns=""/></header>"#,
+                r#"<q xmlns="v">1</q><r/>"#,
+            ),
+        ] {
+            let mut end = run(element);
+            let text = end.write(Format::Soap(SoapVersion::V11));
+            let header = text.split_once("<s:Header").map_or("", |(_, rest)| rest);
+            let header = header.split("</s:Header>").next().unwrap_or("").trim_start_matches(['/', '>']);
+            let header = if header.starts_with("<s:Body") { "" } else { header };
+            assert_eq!(header, wanted, "{element}");
+        }
+    }
+
+    #[test]
+    fn transport_headers_and_addressing_facts() {
+        let end = run(
+            r#"<header name="X-A" value="1" scope="transport"/><header name="x-a" expression="concat($trp:X-A, '2')" scope="transport"/>
+               <header name="SOAPAction" action="remove" scope="transport"/>
+               <header name="X-Null" expression="$ctx:none" scope="transport"/>
+               <header name="To" value="http://h/x"/><header name="ReplyTo" value="r"/><header name="ReplyTo" action="remove"/>
+               <header name="Action" value="urn:new"/>"#,
+        );
+        let context = &end.context;
+        assert_eq!((context.headers.get("X-A"), context.headers.get("SOAPAction")), (Some("12"), None));
+        assert_eq!(context.headers.get("X-Null"), Some(""));
+        assert_eq!(context.addressing.to.as_deref(), Some("http://h/x"));
+        assert_eq!(context.addressing.reply_to, None);
+        assert_eq!(context.soap_action().as_deref(), Some("urn:new"));
+    }
+
+    #[test]
+    fn mistakes_are_found_and_broken_values_fault() {
+        for (element, wanted) in [
+            (r#"<header name="h" value="1"/>"#, "SOAP headers must be namespace qualified"),
+            (r#"<header name="p:h" value="1"/>"#, "SOAP headers must be namespace qualified"),
+            (r#"<header name="To"/>"#, "`header` needs a value"),
+            (r#"<header/>"#, "`header` needs a name"),
+            (r#"<header name="a b" value="1" scope="transport"/>"#, "`a b` is no header name"),
+        ] {
+            let flow = testing::main(&registry(testing::endpoints), element);
+            assert!(flow.reports(wanted), "{element}: {flow:?}");
+        }
+        for (element, body) in [
+            (r#"<header name="x:h" xmlns:x="u" type="OM" value="&lt;i"/>"#, "<a/>"),
+            (r#"<header name="x:h" xmlns:x="u" value="1"/>"#, "<a"),
+        ] {
+            let text = format!(
+                r#"{element}<!--top--><sequence name="fault"><property name="seen" expression="$ctx:ERROR_MESSAGE"/></sequence>"#
+            );
+            let flow = testing::main(&registry(testing::endpoints), &text);
+            let end = flow.run(&[("Content-Type", "application/xml")], body);
+            assert!(end.property("seen").is_some_and(|seen| seen.contains("well-formed")), "{element}");
+        }
+    }
+
+    #[test]
+    fn json_has_no_soap_header() {
+        let flow =
+            testing::main(&registry(testing::endpoints), r#"<header name="x:h" xmlns:x="u" value="1"/>"#);
+        let mut end = flow.run(&[("Content-Type", "application/json")], r#"{"a":1.0}"#);
+        assert_eq!(end.payload(), r#"{"a":1.0}"#);
+    }
+}

@@ -1,0 +1,414 @@
+//! `log`: writes a line to the log.
+
+use config::Element;
+use flow::{
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, Mediator, Need,
+    Values,
+};
+use message::Format;
+use std::fmt::Write;
+use tracing::Level;
+
+/// `<log [level="…"] [category="…"] [separator="…"]><message>…</message>?<property …/>*</log>`
+pub const DEFINITION: Definition = Definition {
+    name: "log",
+    summary: "Writes a line about the message to the log, under the name `busbar::log`.",
+    attributes: &[
+        Attribute::optional(
+            "level",
+            Values::OneOf(&["simple", "headers", "full", "custom"]),
+            "how much: addresses, SOAP headers, the whole payload, or the properties alone",
+        )
+        .or("simple"),
+        Attribute::optional("category", Values::Text, "TRACE, DEBUG, INFO, WARN, ERROR or FATAL").or("INFO"),
+        Attribute::optional("separator", Values::Text, "stands between the parts; `\\n` and `\\t` count")
+            .or(", "),
+        Attribute::optional("logFullPayload", Values::Boolean, "the same as level=\"full\"").or("false"),
+        Attribute::optional("logMessageID", Values::Boolean, "begins with the message id").or("false"),
+    ],
+    children: Children::Elements(&["message", "property"]),
+    compile,
+};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Detail {
+    Simple,
+    Headers,
+    Full,
+    Custom,
+}
+
+enum Part {
+    Literal(String),
+    Expression(Expression),
+}
+
+struct Log {
+    detail: Detail,
+    category: Level,
+    separator: String,
+    message_id: bool,
+    message: Vec<Part>,
+    properties: Vec<(String, Part)>,
+}
+
+fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    let message = match element.child("message") {
+        Some(message) => template(message, compiler)?,
+        None => Vec::new(),
+    };
+    let detail = match element.attr("level") {
+        _ if element.attr("logFullPayload") == Some("true") => Detail::Full,
+        Some("headers") => Detail::Headers,
+        Some("full") => Detail::Full,
+        Some("custom") => Detail::Custom,
+        None if element.child("message").is_some() => Detail::Custom,
+        _ => Detail::Simple,
+    };
+    let category = match element.attribute("category") {
+        None => Level::INFO,
+        Some(category) => match category.value.trim().to_ascii_uppercase().as_str() {
+            "TRACE" => Level::TRACE,
+            "DEBUG" => Level::DEBUG,
+            "INFO" => Level::INFO,
+            "WARN" => Level::WARN,
+            "ERROR" | "FATAL" => Level::ERROR,
+            other => {
+                compiler.error(
+                    "bad-value",
+                    format!("`category` cannot be `{other}`"),
+                    category.value_span,
+                    "expected `TRACE`, `DEBUG`, `INFO`, `WARN`, `ERROR`, `FATAL`",
+                );
+                return None;
+            }
+        },
+    };
+    let mut properties = Vec::new();
+    for property in element.children_named("property") {
+        let label = property.attr("name").unwrap_or_default().to_owned();
+        let value = if let Some(value) = property.attr("value") {
+            Part::Literal(value.to_owned())
+        } else if property.attr("expression").is_some() {
+            Part::Expression(compiler.expression(property, "expression")?)
+        } else {
+            compiler.error(
+                "missing-attribute",
+                "this property has no value",
+                property.start_tag(),
+                "expected `value` or `expression`",
+            );
+            return None;
+        };
+        properties.push((label, value));
+    }
+    let separator = element.attr("separator").unwrap_or(", ").replace("\\n", "\n").replace("\\t", "\t");
+    let message_id = element.attr("logMessageID") == Some("true");
+    Some(Box::new(Log { detail, category, separator, message_id, message, properties }))
+}
+
+/// A text with `${…}` in it.
+fn template(element: &Element, compiler: &mut Compiler<'_>) -> Option<Vec<Part>> {
+    let text = element.text();
+    let mut parts = Vec::new();
+    let mut rest = text.trim();
+    while let Some(open) = rest.find("${") {
+        let Some(length) = rest[open..].find('}') else { break };
+        parts.push(Part::Literal(rest[..open].to_owned()));
+        let expression = &rest[open..=open + length];
+        parts.push(Part::Expression(compiler.expression_text(
+            expression,
+            element.text_span(),
+            element.scope(),
+        )?));
+        rest = &rest[open + length + 1..];
+    }
+    parts.push(Part::Literal(rest.to_owned()));
+    Some(parts)
+}
+
+impl Log {
+    fn expressions(&self) -> impl Iterator<Item = &Expression> {
+        let parts = self.message.iter().chain(self.properties.iter().map(|(_, part)| part));
+        parts.filter_map(|part| match part {
+            Part::Expression(expression) => Some(expression),
+            Part::Literal(_) => None,
+        })
+    }
+
+    fn is_enabled(&self) -> bool {
+        match self.category {
+            Level::TRACE => tracing::enabled!(target: "busbar::log", Level::TRACE),
+            Level::DEBUG => tracing::enabled!(target: "busbar::log", Level::DEBUG),
+            Level::INFO => tracing::enabled!(target: "busbar::log", Level::INFO),
+            Level::WARN => tracing::enabled!(target: "busbar::log", Level::WARN),
+            _ => tracing::enabled!(target: "busbar::log", Level::ERROR),
+        }
+    }
+
+    fn line(&self, context: &mut Context) -> Result<String, Fault> {
+        let mut line = String::new();
+        let separator = self.separator.as_str();
+        let add = |line: &mut String, label: &str, value: &str, between: &str| {
+            line.push_str(separator);
+            line.push_str(label);
+            line.push_str(between);
+            line.push_str(value);
+        };
+        let mut message = String::new();
+        for part in &self.message {
+            match part {
+                Part::Literal(text) => message.push_str(text),
+                Part::Expression(expression) => {
+                    message.push_str(&expression.string(context)?.unwrap_or_default());
+                }
+            }
+        }
+        if self.message_id && self.detail == Detail::Custom {
+            add(&mut line, "MessageID", &context.message_id(), ": ");
+        }
+        if !self.message.is_empty() {
+            add(&mut line, "", &message, "");
+        }
+        match self.detail {
+            Detail::Simple | Detail::Full => {
+                let addressing = &context.addressing;
+                add(&mut line, "To", &context.to().unwrap_or_default(), ": ");
+                let action = context.soap_action();
+                for (label, value) in [
+                    ("From", &addressing.from),
+                    ("WSAction", addressing.action.as_ref().map_or(&action, |_| &addressing.action)),
+                    ("SOAPAction", &action),
+                    ("ReplyTo", &addressing.reply_to),
+                ] {
+                    if let Some(value) = value {
+                        add(&mut line, label, value, ": ");
+                    }
+                }
+                add(&mut line, "MessageID", &context.message_id(), ": ");
+                if let Some(correlation) = context.axis2("correlation_id") {
+                    add(&mut line, "correlation_id", &correlation.to_string(), ": ");
+                }
+                add(&mut line, "Direction", if context.response { "response" } else { "request" }, ": ");
+            }
+            Detail::Headers => {
+                if !context.payload.is_json() {
+                    let envelope = context.envelope()?;
+                    if let Some(header) = envelope.header {
+                        for block in envelope.elements_of(header) {
+                            let value = envelope.document.string_value(block);
+                            add(&mut line, envelope.document.local(block), value.trim(), " : ");
+                        }
+                    }
+                }
+            }
+            Detail::Custom => {}
+        }
+        for (label, value) in &self.properties {
+            match value {
+                Part::Literal(text) => add(&mut line, label, text, " = "),
+                Part::Expression(expression) => {
+                    let text = expression.string(context)?;
+                    add(&mut line, label, text.as_deref().unwrap_or("null"), " = ");
+                }
+            }
+        }
+        if self.detail == Detail::Full {
+            let text = full(context)?;
+            let label = if context.payload.is_json() { "Payload" } else { "Envelope" };
+            add(&mut line, label, &text, ": ");
+        }
+        Ok(line.strip_prefix(separator).map(str::to_owned).unwrap_or(line))
+    }
+}
+
+/// The JSON text as it came, else the envelope.
+fn full(context: &mut Context) -> Result<String, Fault> {
+    if context.payload.is_json()
+        && let Some(bytes) = context.payload.bytes()
+    {
+        return Ok(String::from_utf8_lossy(bytes).into_owned());
+    }
+    if context.payload.is_json() {
+        let limits = context.services().limits.clone();
+        let bytes = context.payload.write(Format::Json, &limits)?;
+        return Ok(String::from_utf8_lossy(&bytes).into_owned());
+    }
+    let envelope = context.envelope()?;
+    let mut text = Vec::new();
+    xml::write(&envelope.document, envelope.root, &xml::WriteOptions::default(), &mut text);
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+impl Mediator for Log {
+    fn need(&self) -> Need {
+        match self.detail {
+            Detail::Headers | Detail::Full => Need::Whole,
+            Detail::Simple | Detail::Custom => {
+                self.expressions().map(Expression::need).max().unwrap_or(Need::Headers)
+            }
+        }
+    }
+
+    fn reason(&self) -> String {
+        match self.detail {
+            Detail::Headers => "logs the SOAP headers".to_owned(),
+            Detail::Full => "logs the whole payload".to_owned(),
+            _ => self
+                .expressions()
+                .find(|expression| expression.need() == self.need())
+                .map(Expression::reason)
+                .unwrap_or_default(),
+        }
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        // A line that nobody reads is still made where making it could fault, as in WSO2 (but for TRACE and DEBUG).
+        let silent = self.category > Level::INFO
+            || (matches!(self.detail, Detail::Simple | Detail::Custom)
+                && self.expressions().next().is_none());
+        if silent && !self.is_enabled() {
+            return Ok(Flow::Next);
+        }
+        let line = self.line(context)?;
+        match self.category {
+            Level::TRACE => tracing::trace!(target: "busbar::log", "{line}"),
+            Level::DEBUG => tracing::debug!(target: "busbar::log", "{line}"),
+            Level::INFO => tracing::info!(target: "busbar::log", "{line}"),
+            Level::WARN => tracing::warn!(target: "busbar::log", "{line}"),
+            _ => tracing::error!(target: "busbar::log", "{line}"),
+        }
+        Ok(Flow::Next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry;
+    use flow::testing;
+    use std::sync::{Arc, Mutex};
+
+    /// Takes down `LEVEL message` of the events of `busbar::log`.
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<String>>>);
+
+    impl tracing::Subscriber for Lines {
+        fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+            metadata.target() == "busbar::log" && *metadata.level() <= Level::DEBUG
+        }
+
+        fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+            tracing::span::Id::from_u64(1)
+        }
+
+        fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+        fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+        fn event(&self, event: &tracing::Event<'_>) {
+            struct Message(String);
+            impl tracing::field::Visit for Message {
+                fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+                    if field.name() == "message" {
+                        let _ = write!(self.0, "{value:?}");
+                    }
+                }
+            }
+            let mut message = Message(format!("{} ", event.metadata().level()));
+            event.record(&mut message);
+            self.0.lock().unwrap().push(message.0);
+        }
+
+        fn enter(&self, _: &tracing::span::Id) {}
+
+        fn exit(&self, _: &tracing::span::Id) {}
+    }
+
+    fn logged(text: &str, headers: &[(&str, &str)], body: &str) -> (Vec<String>, testing::Ended) {
+        let lines = Lines::default();
+        let flow = testing::main(&registry(testing::endpoints), text);
+        let end = tracing::subscriber::with_default(lines.clone(), || flow.run(headers, body));
+        (std::mem::take(&mut *lines.0.lock().unwrap()), end)
+    }
+
+    #[test]
+    fn each_level_writes_its_parts() {
+        let soap = r#"<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Header><h xmlns="u">1</h></s:Header><s:Body><a/></s:Body></s:Envelope>"#;
+        let xml = [("Content-Type", "text/xml"), ("SOAPAction", "\"urn:go\"")];
+        let json = [("Content-Type", "application/json")];
+        let full = format!("INFO p = 1\n Envelope: {soap}");
+        for (log, headers, body, wanted) in [
+            (
+                r#"<log><property name="p" value="1"/></log>"#,
+                &xml[..],
+                soap,
+                "INFO To: /, WSAction: urn:go, SOAPAction: urn:go, MessageID: ID, Direction: request, p = 1",
+            ),
+            (r#"<log level="headers" category="warn"/>"#, &xml, soap, "WARN h : 1"),
+            (
+                r#"<log level="custom" separator=" | " category=" FATAL "><property name="a" expression="//h:h" xmlns:h="u"/><property name="b" expression="$ctx:none"/></log>"#,
+                &xml,
+                soap,
+                "ERROR a = 1 | b = null",
+            ),
+            (
+                r#"<log level="custom" separator="\n"><property name="a" value="1"/><property name="b" value="2"/></log>"#,
+                &xml,
+                soap,
+                "INFO a = 1\nb = 2",
+            ),
+            (
+                r#"<log><message>order of </message><property name="b" value="2"/></log>"#,
+                &xml,
+                soap,
+                "INFO order of, b = 2",
+            ),
+            (r#"<log logMessageID="true" level="custom"/>"#, &xml, soap, "INFO MessageID: ID"),
+            (
+                r#"<log level="full" separator=" "/>"#,
+                &json,
+                r#"{"a":1"#,
+                r#"INFO To: / MessageID: ID Direction: request Payload: {"a":1"#,
+            ),
+            (r#"<log level="custom" category="TRACE"/>"#, &json, "{}", ""),
+        ] {
+            let (lines, end) = logged(log, headers, body);
+            let line = lines.join("+").replace(&end.context.message_id(), "ID");
+            assert_eq!(line, wanted, "{log}");
+            assert!(end.fault().is_none());
+        }
+        let (lines, _) = logged(
+            r#"<log logFullPayload="true" separator="\n "><property name="p" value="1"/></log>"#,
+            &xml,
+            soap,
+        );
+        assert!(lines[0].ends_with(full.trim_start_matches("INFO ")), "{lines:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_read_faults_and_mistakes_are_found() {
+        let (_, end) = logged(
+            r#"<log level="full"/><!--top--><sequence name="fault"><property name="seen" expression="$ctx:ERROR_CODE"/></sequence>"#,
+            &[("Content-Type", "application/xml")],
+            "<a",
+        );
+        assert_eq!(end.property("seen").as_deref(), Some("601000"));
+        for (log, wanted) in [
+            (r#"<log level="Full"/>"#, "`level` cannot be `Full`"),
+            (r#"<log category="LOUD"/>"#, "`category` cannot be `LOUD`"),
+            (r#"<log><property name="a"/></log>"#, "this property has no value"),
+        ] {
+            let flow = testing::main(&registry(testing::endpoints), log);
+            assert!(flow.reports(wanted), "{flow:?}");
+        }
+    }
+
+    #[test]
+    fn only_what_shows_the_payload_needs_it() {
+        let text = r#"<log/><log level="custom"><property name="a" expression="$trp:a"/></log><log level="full"/>
+            <log level="custom"><property name="a" expression="//a"/></log>"#;
+        let flow = testing::main(&registry(testing::endpoints), text);
+        assert_eq!(flow.needs(), [Need::Headers, Need::Headers, Need::Whole, Need::Whole]);
+    }
+}

@@ -1,0 +1,47 @@
+//! `loopback`: makes the request the response and runs the out sequence on it.
+
+use config::Element;
+use flow::{Children, Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need};
+
+/// `<loopback/>`
+pub const DEFINITION: Definition = Definition {
+    name: "loopback",
+    summary: "Moves a request to the out sequence as if it were the response; a response ends here.",
+    attributes: &[],
+    children: Children::None,
+    compile,
+};
+
+struct Loopback;
+
+fn compile(_: &Element, _: &mut Compiler<'_>) -> Compiled {
+    Some(Box::new(Loopback))
+}
+
+impl Mediator for Loopback {
+    fn need(&self) -> Need {
+        Need::Nothing
+    }
+
+    fn mediate(&self, _: &mut Context) -> Result<Flow, Fault> {
+        Ok(Flow::Loopback)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::registry;
+    use flow::testing;
+
+    #[test]
+    fn the_out_sequence_gets_the_request_once() {
+        let flow = testing::main(
+            &registry(testing::endpoints),
+            r#"<in><loopback/><property name="behind" value="1"/></in>
+               <out><property name="out" value="1"/><loopback/><property name="behind" value="1"/></out>"#,
+        );
+        let mut end = flow.run(&[("Content-Type", "application/xml")], "<a/>");
+        assert_eq!((end.property("out").as_deref(), end.property("behind")), (Some("1"), None));
+        assert_eq!((end.how, end.payload().as_str()), ("nothing", "<a/>"));
+    }
+}

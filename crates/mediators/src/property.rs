@@ -1,0 +1,481 @@
+//! `property`: sets or removes a property of one of the scopes.
+
+use crate::xml_value;
+use config::Element;
+use diagnostics::Span;
+use flow::library::{PROPERTY_SCOPES, Scope, set_system};
+use flow::{
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, KeyValue,
+    Mediator, Need, Pattern, Values,
+};
+use message::Value;
+
+/// `<property name="…" value="…" | expression="…" scope="…" type="…" …/>`
+pub const DEFINITION: Definition = Definition {
+    name: "property",
+    summary: "Sets or removes a property of the message; what an expression cannot find leaves it as it was.",
+    attributes: &[
+        Attribute::required("name", Values::Key, "the name, or an expression in braces that gives it"),
+        Attribute::optional("value", Values::Text, "the value; wins over a child element and `expression`"),
+        Attribute::optional("expression", Values::Expression, "gives the value"),
+        Attribute::optional("scope", Values::OneOf(SCOPES), "where the property lives").or("default"),
+        Attribute::optional("type", Values::OneOf(TYPES), "what the value is converted to").or("STRING"),
+        Attribute::optional("action", Values::OneOf(&["set", "remove"]), "what to do").or("set"),
+        Attribute::optional(
+            "pattern",
+            Values::Regex,
+            "the whole text must match it, else the value is empty",
+        ),
+        Attribute::optional("group", Values::Integer, "the group of `pattern` that is the value").or("0"),
+    ],
+    children: Children::Elements(&["*"]),
+    compile: |element, compiler| {
+        Property::compile(element, compiler).map(|property| Box::new(property) as Box<dyn Mediator>)
+    },
+};
+
+/// `synapse` is another name of `default`.
+const SCOPES: &[&str] = &[
+    "default",
+    "synapse",
+    "axis2",
+    "axis2-client",
+    "transport",
+    "operation",
+    "registry",
+    "system",
+    "trace",
+    "analytics",
+];
+
+const TYPES: &[&str] = &["STRING", "INTEGER", "BOOLEAN", "DOUBLE", "FLOAT", "LONG", "SHORT", "OM", "JSON"];
+
+/// What a text is converted to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Type {
+    String,
+    /// INTEGER and SHORT, with their bounds.
+    Integer(i64, i64),
+    Long,
+    Boolean,
+    Double,
+    Xml,
+    Json,
+}
+
+/// Where the value comes from.
+enum Source {
+    Literal(Value),
+    Expression(Expression, Type),
+}
+
+/// A `property` element, also inside of `propertyGroup`.
+pub(crate) struct Property {
+    name: KeyValue,
+    scope: Scope,
+    /// `None`: remove.
+    source: Option<Source>,
+    pick: Option<(Pattern, usize)>,
+    span: Span,
+}
+
+impl Property {
+    pub(crate) fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Option<Property> {
+        let name = compiler.key_value(element, "name")?;
+        if name.literal().is_some_and(str::is_empty) {
+            let span = element.attribute("name").map_or(element.start_tag(), |name| name.value_span);
+            compiler.error("empty-name", "the property has no name", span, "expected a name");
+            return None;
+        }
+        let span = element.start_tag();
+        let scope = element.attr("scope").map_or(Some(Scope::Default), |scope| Scope::of(scope.trim()))?;
+        if scope == Scope::Registry {
+            compiler.warning(
+                "unsupported-scope",
+                "the registry is read-only here",
+                element.attribute("scope").map_or(span, |scope| scope.value_span),
+                "messages that come here fault: use a local entry, or a database",
+            );
+        }
+        if element.attr("action").map(str::trim) == Some("remove") {
+            return Some(Property { name, scope, source: None, pick: None, span });
+        }
+        let kind = type_of(element.attr("type").map_or("STRING", str::trim));
+        let source = if let Some(value) = element.attribute("value") {
+            match convert(&value.value, kind, false) {
+                Ok(value) => Source::Literal(value?),
+                Err(why) => {
+                    compiler.error("bad-value", why, value.value_span, "it is converted when this is loaded");
+                    return None;
+                }
+            }
+        } else if let Some(child) = xml_value::inside(element) {
+            match xml_value::of_element(child) {
+                Ok(value) => Source::Literal(value),
+                Err(why) => {
+                    compiler.error("bad-value", why, child.start_tag(), "this is the value");
+                    return None;
+                }
+            }
+        } else if element.attr("expression").is_some() {
+            Source::Expression(compiler.expression(element, "expression")?, kind)
+        } else {
+            compiler.error(
+                "missing-attribute",
+                "`property` needs a value",
+                span,
+                "expected `value`, `expression` or an element inside",
+            );
+            return None;
+        };
+        let group = match element.attribute("group") {
+            None => 0,
+            Some(group) => match (group.value.trim().parse(), element.attr("pattern")) {
+                (Ok(number), Some(_)) => number,
+                (_, pattern) => {
+                    let why = if pattern.is_none() { "there is no `pattern`" } else { "it is negative" };
+                    compiler.error("bad-value", "`group` has no meaning here", group.value_span, why);
+                    return None;
+                }
+            },
+        };
+        let pick = match element.attr("pattern") {
+            Some(_) => Some((compiler.pattern(element, "pattern")?, group)),
+            None => None,
+        };
+        Some(Property { name, scope, source: Some(source), pick, span })
+    }
+
+    /// Sets or removes it.
+    pub(crate) fn apply(&self, context: &mut Context) -> Result<(), Fault> {
+        let Some(name) = self.name.resolve(context)? else {
+            return Err(Fault::new("the name of the property is null").at(self.span));
+        };
+        let Some(source) = &self.source else {
+            remove(self.scope, &name, context);
+            return Ok(());
+        };
+        let value = match source {
+            Source::Literal(value) => Some(value.clone()),
+            Source::Expression(expression, kind) => evaluate(expression, *kind, context)?,
+        };
+        let value = match (value, &self.pick) {
+            (Some(Value::String(text)), Some((pattern, group))) => {
+                Some(Value::from(pattern.group(&text, *group).unwrap_or("")))
+            }
+            (value, _) => value,
+        };
+        match self.scope {
+            Scope::Default => {
+                let Some(value) = value else { return Ok(()) };
+                if &*name == "RESPONSE"
+                    && value.as_str().is_some_and(|text| text.eq_ignore_ascii_case("true"))
+                {
+                    context.response = true;
+                }
+                context.properties.set(name, value);
+            }
+            Scope::Transport => {
+                let text = value.map(|value| value.to_string()).unwrap_or_default();
+                context.headers.set(&name, text);
+            }
+            Scope::Registry => {
+                return Err(Fault::new(format!("{name} cannot be written: the registry is read-only here"))
+                    .at(self.span));
+            }
+            scope => match value {
+                Some(value) => set(scope, &name, value, context),
+                None => remove(scope, &name, context),
+            },
+        }
+        Ok(())
+    }
+}
+
+/// Sets a value in one of the scopes that have no rules of their own for null.
+fn set(scope: Scope, name: &str, value: Value, context: &mut Context) {
+    match scope {
+        Scope::Axis2 => {
+            if matches!(name, "SET_ROLLBACK_ONLY" | "ACKNOWLEDGE" | "SET_REQUEUE_ON_ROLLBACK") {
+                context.set_operation(name, Some(value.clone()));
+            }
+            context.set_axis2(name, value);
+        }
+        Scope::Axis2Client => context.client.set(name, value),
+        Scope::Operation => context.set_operation(name, Some(value)),
+        Scope::System => set_system(name, value),
+        Scope::Analytics => context.set_axis2(format!("ANALYTICS_METADATA.{name}"), value),
+        // Trace is recorded nowhere; the others have been dealt with or cannot be written.
+        _ => {}
+    }
+}
+
+fn remove(scope: Scope, name: &str, context: &mut Context) {
+    match scope {
+        Scope::Default => {
+            context.properties.remove(name);
+        }
+        Scope::Axis2 => context.remove_axis2(name),
+        Scope::Axis2Client => {
+            context.client.remove(name);
+        }
+        Scope::Transport => {
+            context.headers.remove(name);
+        }
+        Scope::Operation => context.set_operation(name, None),
+        Scope::Analytics => context.remove_axis2(format!("ANALYTICS_METADATA.{name}")),
+        _ => {}
+    }
+}
+
+fn evaluate(expression: &Expression, kind: Type, context: &mut Context) -> Result<Option<Value>, Fault> {
+    let fault = |why: String| {
+        Fault::new(format!("The value of {} cannot be used: {why}", expression.source()))
+            .at(expression.span())
+    };
+    if kind == Type::Xml {
+        return match expression.value(context)? {
+            None => Ok(None),
+            Some(Value::Xml(xml)) if !xml.nodes.is_empty() => {
+                let first = message::XmlValue::copy_of(&xml.document, &xml.nodes[..1]);
+                Ok(Some(Value::Xml(std::sync::Arc::new(first))))
+            }
+            Some(other) => xml_value::parse(&other.to_string()).map(Some).map_err(fault),
+        };
+    }
+    match expression.string(context)? {
+        None => Ok(None),
+        Some(text) => convert(&text, kind, true).map_err(fault),
+    }
+}
+
+fn type_of(name: &str) -> Type {
+    match name {
+        "INTEGER" => Type::Integer(i32::MIN.into(), i32::MAX.into()),
+        "SHORT" => Type::Integer(i16::MIN.into(), i16::MAX.into()),
+        "LONG" => Type::Long,
+        "BOOLEAN" => Type::Boolean,
+        "DOUBLE" | "FLOAT" => Type::Double,
+        "OM" => Type::Xml,
+        "JSON" => Type::Json,
+        _ => Type::String,
+    }
+}
+
+/// A text as a value of a type; `None` is null. `computed`: the text is an expression's.
+fn convert(text: &str, kind: Type, computed: bool) -> Result<Option<Value>, String> {
+    let integer = |low: i64, high: i64| {
+        let number = text.parse::<i64>().ok().filter(|number| (low..=high).contains(number));
+        number.ok_or_else(|| format!("`{text}` is no whole number of this type"))
+    };
+    Ok(Some(match kind {
+        Type::String => Value::from(text),
+        // The result of a calculation may have a fraction, which is cut off.
+        Type::Integer(low, high) if computed && text.contains('.') => match text.parse::<f64>() {
+            Ok(number) => Value::Integer((number as i64).clamp(low, high)),
+            Err(_) => return Err(format!("`{text}` is no number")),
+        },
+        Type::Integer(low, high) => Value::Integer(integer(low, high)?),
+        Type::Long => Value::Integer(integer(i64::MIN, i64::MAX)?),
+        Type::Boolean => {
+            Value::Boolean(["true", "yes"].iter().any(|truth| text.trim().eq_ignore_ascii_case(truth)))
+        }
+        Type::Double => match text.trim() {
+            "NaN" => Value::Double(f64::NAN),
+            "Infinity" | "+Infinity" => Value::Double(f64::INFINITY),
+            "-Infinity" => Value::Double(f64::NEG_INFINITY),
+            // Rust reads more words than Java does.
+            other if other.bytes().any(|b| b.is_ascii_alphabetic() && !matches!(b, b'e' | b'E')) => {
+                return Err(format!("`{text}` is no number"));
+            }
+            other => Value::Double(other.parse().map_err(|_| format!("`{text}` is no number"))?),
+        },
+        Type::Xml => xml_value::parse(text)?,
+        Type::Json => Value::Json(std::sync::Arc::new(
+            serde_json::from_str(text).unwrap_or_else(|_| serde_json::Value::from(text)),
+        )),
+    }))
+}
+
+impl Mediator for Property {
+    fn need(&self) -> Need {
+        let value = match &self.source {
+            Some(Source::Expression(expression, _)) => expression.need(),
+            _ => Need::Nothing,
+        };
+        value.max(self.name.need())
+    }
+
+    fn reason(&self) -> String {
+        match &self.source {
+            Some(Source::Expression(expression, _)) => expression.reason(),
+            _ => String::new(),
+        }
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        self.apply(context)?;
+        Ok(Flow::Next)
+    }
+}
+
+const _: () = assert!(SCOPES.len() == PROPERTY_SCOPES.len() + 1);
+
+#[cfg(test)]
+mod tests {
+    use crate::registry;
+    use flow::testing::{self, Ended, Tested};
+    use message::Value;
+
+    fn flow(text: &str) -> Tested {
+        testing::main(&registry(testing::endpoints), text)
+    }
+
+    fn run(text: &str) -> Ended {
+        let tested = flow(text);
+        assert!(tested.found.is_empty(), "{text}: {tested:?}");
+        let headers = [("Content-Type", "application/xml"), ("X-In", "in")];
+        tested.run(&headers, "<o><n>3.7</n><k a='1'>x</k><k>y</k><e><f/></e></o>")
+    }
+
+    #[test]
+    fn values_are_converted() {
+        for (attributes, wanted) in [
+            (r#"value="1""#, r#"String("1")"#),
+            (r#"value="""#, r#"String("")"#),
+            (r#"value="201" type="INTEGER""#, "Integer(201)"),
+            (r#"value="-3" type="SHORT""#, "Integer(-3)"),
+            (r#"value="yes" type="BOOLEAN""#, "Boolean(true)"),
+            (r#"value="no" type="BOOLEAN""#, "Boolean(false)"),
+            (r#"value="1e3" type="DOUBLE""#, "Double(1000.0)"),
+            (r#"value="NaN" type="FLOAT""#, "Double(NaN)"),
+            (r#"value='{"a":1}' type="JSON""#, r#"Json(Object {"a": Number(1)})"#),
+            (r#"value="plain" type="JSON""#, r#"Json(String("plain"))"#),
+            (r#"expression="//n""#, r#"String("3.7")"#),
+            (r#"expression="//n" type="INTEGER""#, "Integer(3)"),
+            (r#"expression="count(//k)""#, r#"String("2")"#),
+            (r#"expression="//k/text()""#, r#"String("xy")"#),
+            (r#"expression="//none""#, r#"String("")"#),
+            (r#"expression="$trp:x-in""#, r#"String("in")"#),
+            (r#"value="2024-05-06" pattern="(\d{4})-.*" group="1""#, r#"String("2024")"#),
+            (r#"value="2024-05-06" pattern="(\d{4})-.*""#, r#"String("2024-05-06")"#),
+            (r#"value="2024" pattern="(\d{4})-.*" group="1""#, r#"String("")"#),
+            (r#"value="2024" pattern="(\d{4})" group="4""#, r#"String("")"#),
+        ] {
+            let end = run(&format!(r#"<property name="p" {attributes}/>"#));
+            let value = end.context.properties.get("p").map(|value| format!("{value:?}"));
+            assert_eq!(value.as_deref(), Some(wanted), "{attributes}");
+        }
+    }
+
+    #[test]
+    fn xml_values_are_copies() {
+        for (element, wanted) in [
+            (r#"<property name="p" type="OM" value="&lt;a&gt;1&lt;/a&gt;"/>"#, "<a>1</a>"),
+            (r#"<property name="p" type="OM" expression="//e"/>"#, "<e><f/></e>"),
+            (r#"<property name="p" type="OM" expression="//k"/>"#, r#"<k a="1">x</k>"#),
+            (r#"<property name="p"><a xmlns="">1</a></property>"#, "<a>1</a>"),
+        ] {
+            let end = run(element);
+            match end.context.properties.get("p") {
+                Some(Value::Xml(xml)) => {
+                    // Declarations that the message had in scope may come along.
+                    let soap = r#" xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/""#;
+                    assert_eq!(xml.to_xml().replace(soap, ""), wanted, "{element}");
+                }
+                other => panic!("{element}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn null_keeps_the_old_value_but_not_in_transport_scope() {
+        for (scope, wanted) in [("default", Some("old")), ("transport", Some("")), ("axis2-client", None)] {
+            let end = run(&format!(
+                r#"<property name="p" value="old" scope="{scope}"/>
+                   <property name="p" expression="$ctx:none" scope="{scope}"/>"#
+            ));
+            let scope = flow::library::Scope::of(scope).unwrap();
+            let value = scope.get(&end.context, "p").map(|value| value.to_string());
+            assert_eq!(value.as_deref(), wanted, "{scope:?}");
+        }
+    }
+
+    #[test]
+    fn each_scope_sets_and_removes() {
+        for scope in super::SCOPES {
+            if matches!(*scope, "registry" | "trace" | "system") {
+                continue;
+            }
+            let own = flow::library::Scope::of(scope).unwrap();
+            let set = format!(r#"<property name="{{'p'}}" value="1" scope="{scope}"/>"#);
+            let end = run(&set);
+            assert_eq!(own.get(&end.context, "p").map(|v| v.to_string()).as_deref(), Some("1"), "{scope}");
+            let end = run(&format!(r#"{set}<property name="p" action="remove" scope="{scope}"/>"#));
+            assert!(own.get(&end.context, "p").is_none(), "{scope}");
+        }
+        let end = run(r#"<property name="busbar.test" value="1" scope="system"/>
+               <property name="p" expression="get-property('system', 'busbar.test')"/>"#);
+        assert_eq!(end.property("p").as_deref(), Some("1"));
+    }
+
+    #[test]
+    fn message_type_is_the_content_type() {
+        let end = run(r#"<property name="messageType" value="application/json" scope="axis2"/>"#);
+        assert_eq!(end.context.headers.get("Content-Type"), Some("application/json"));
+    }
+
+    #[test]
+    fn what_cannot_be_converted_faults() {
+        for (attributes, wanted) in [
+            (
+                r#"expression="//none" type="INTEGER""#,
+                "0: The value of //none cannot be used: `` is no whole",
+            ),
+            (r#"expression="//k" type="LONG""#, "0: The value of //k cannot be used:"),
+            (
+                r#"expression="//n" type="LONG""#,
+                "0: The value of //n cannot be used: `3.7` is no whole number",
+            ),
+            (r#"expression="'x'" type="DOUBLE""#, "0: The value of 'x' cannot be used: `x` is no number"),
+            (
+                r#"expression="'x'" type="OM""#,
+                "0: The value of 'x' cannot be used: it is not well-formed XML",
+            ),
+            (r#"expression="json-eval($.a" "#, ""),
+        ] {
+            let text = format!(
+                r#"<property name="p" {attributes}/><property name="after" value="1"/><!--top-->
+                <sequence name="fault"><property name="seen" expression="$ctx:ERROR_MESSAGE"/></sequence>"#
+            );
+            let tested = flow(&text);
+            if wanted.is_empty() {
+                assert!(tested.reports("is no valid expression"), "{tested:?}");
+                continue;
+            }
+            let end = tested.run(&[("Content-Type", "application/xml")], "<o><n>3.7</n><k>x</k></o>");
+            let fault = end.fault().unwrap_or_default();
+            assert!(fault.starts_with(wanted), "{attributes}: {fault}");
+            assert_eq!((end.property("after"), end.property("seen")), (None, end.property("ERROR_MESSAGE")));
+        }
+    }
+
+    #[test]
+    fn mistakes_are_found_when_the_configuration_loads() {
+        for (attributes, wanted) in [
+            (r#"name="p""#, "`property` needs a value"),
+            (r#"name="" value="1""#, "the property has no name"),
+            (r#"value="1""#, "`property` needs the attribute `name`"),
+            (r#"name="p" value="1" scope="axis""#, "`scope` cannot be `axis`"),
+            (r#"name="p" value="1" type="integer""#, "`type` cannot be `integer`"),
+            (r#"name="p" value="1.5" type="INTEGER""#, "`1.5` is no whole number"),
+            (r#"name="p" value="70000" type="SHORT""#, "`70000` is no whole number"),
+            (r#"name="p" value="1" group="1""#, "`group` has no meaning here"),
+            (r#"name="p" value="1" pattern="(" "#, "`(` is no valid regular expression"),
+            (r#"name="p" value="1" scope="registry""#, "the registry is read-only here"),
+        ] {
+            let tested = flow(&format!("<property {attributes}/>"));
+            assert!(tested.reports(wanted), "{attributes}: {tested:?}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! `switch`: the first branch whose regular expression matches a value.
+
+use config::Element;
+use flow::streaming::{Early, decide, decide_now};
+use flow::{
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, ListId, Mediator,
+    Need, Pattern, Step, Values, Wanted,
+};
+
+/// `<switch source="EXPR"><case regex="PATTERN">…</case>+<default>…</default>?</switch>`
+pub const DEFINITION: Definition = Definition {
+    name: "switch",
+    summary: "Runs the first case whose pattern matches the whole value, else `default`.",
+    attributes: &[Attribute::required("source", Values::Expression, "gives the value")],
+    children: Children::Elements(&["case", "default"]),
+    compile,
+};
+
+struct Switch {
+    source: Expression,
+    cases: Vec<(Pattern, ListId)>,
+    default: Option<ListId>,
+}
+
+fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    let source = compiler.expression(element, "source");
+    let mut cases = Vec::new();
+    for case in element.children_named("case") {
+        if case.attr("regex").is_none() {
+            compiler.error(
+                "missing-attribute",
+                "`case` needs a `regex`",
+                case.start_tag(),
+                "expected `regex`",
+            );
+            continue;
+        }
+        let pattern = compiler.pattern(case, "regex");
+        let label = format!("case {}", case.attr("regex").unwrap_or_default());
+        let list = compiler.list(case, label);
+        cases.extend(pattern.map(|pattern| (pattern, list)));
+    }
+    let mut defaults = element.children_named("default");
+    let default = defaults.next().map(|default| compiler.list(default, "default of switch"));
+    for more in defaults {
+        compiler.warning("unused", "only the first `default` counts", more.start_tag(), "this never runs");
+    }
+    Some(Box::new(Switch { source: source?, cases, default }))
+}
+
+impl Switch {
+    fn choose(&self, value: Option<&str>) -> Flow {
+        let case = value.and_then(|value| self.cases.iter().find(|(pattern, _)| pattern.matches(value)));
+        match case.map(|(_, list)| *list).or(self.default) {
+            Some(list) => Flow::Enter(list),
+            None => Flow::Next,
+        }
+    }
+
+    fn on_tree(&self, context: &mut Context) -> Result<Flow, Fault> {
+        Ok(self.choose(self.source.string(context)?.as_deref()))
+    }
+}
+
+impl Mediator for Switch {
+    fn need(&self) -> Need {
+        self.source.early_need(Wanted::Text)
+    }
+
+    fn reason(&self) -> String {
+        self.source.early_reason(Wanted::Text)
+    }
+
+    fn lists(&self) -> Vec<(String, ListId)> {
+        let cases = self.cases.iter().map(|(pattern, list)| (format!("case {}", pattern.source()), *list));
+        cases.chain(self.default.map(|list| ("default".to_owned(), list))).collect()
+    }
+
+    fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
+        if self.need() != Need::Prefix {
+            return Step::Done(self.on_tree(context));
+        }
+        let decided = |value: &xpath::Value| self.choose(Some(&flow::streaming::text(value)));
+        match decide_now(&self.source, Wanted::Text, context) {
+            Err(fault) => return Step::Done(Err(fault)),
+            Ok(Some(Early::Decided(value))) => return Step::Done(Ok(decided(&value))),
+            Ok(_) => {}
+        }
+        Step::Wait(Box::pin(async move {
+            match decide(&self.source, Wanted::Text, context).await? {
+                Early::Decided(value) => Ok(self.choose(Some(&flow::streaming::text(&value)))),
+                Early::Tree => {
+                    context.receive_body().await?;
+                    self.on_tree(context)
+                }
+            }
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::registry;
+    use flow::testing;
+
+    #[test]
+    fn the_first_match_alone_runs() {
+        for (source, value, wanted) in [
+            ("//t", "gold", "vip"),
+            ("//t", "silver", "vip"),
+            ("//t", "goldish", "default"),
+            ("//t", "none", "empty"),
+            ("//missing", "x", "blank"),
+            ("$ctx:missing", "x", "default"),
+            ("concat(//t, '')", "gold", "vip"),
+            ("string(//t)", "none", "empty"),
+        ] {
+            let text = format!(
+                r#"<switch source="{source}">
+                   <case regex="gold|silver"><property name="p" value="vip"/></case>
+                   <case regex="gold"><property name="p" value="second"/></case>
+                   <case regex=""><property name="p" value="blank"/></case>
+                   <case regex="none"><property name="p" value="empty"/><drop/></case>
+                   <default><property name="p" value="default"/></default></switch>
+                   <property name="after" value="1"/>"#
+            );
+            let flow = testing::main(&registry(testing::endpoints), &text);
+            let end = flow.run(&[("Content-Type", "application/xml")], &format!("<o><t>{value}</t></o>"));
+            assert_eq!(end.property("p").as_deref(), Some(wanted), "{source} {value}");
+            assert_eq!(end.property("after").is_none(), wanted == "empty");
+        }
+    }
+
+    #[test]
+    fn without_a_match_the_flow_goes_on() {
+        let text =
+            r#"<switch source="json-eval($.t)"><case regex="a"/></switch><property name="after" value="1"/>"#;
+        let flow = testing::main(&registry(testing::endpoints), text);
+        let end = flow.run(&[("Content-Type", "application/json")], r#"{"t":"b"}"#);
+        assert_eq!(end.property("after").as_deref(), Some("1"));
+    }
+
+    #[test]
+    fn mistakes_are_found_and_a_broken_payload_faults() {
+        for (text, wanted) in [
+            (r#"<switch><case regex="a"/></switch>"#, "`switch` needs the attribute `source`"),
+            (r#"<switch source="//a"><case/></switch>"#, "`case` needs a `regex`"),
+            (r#"<switch source="//a"><case regex="("/></switch>"#, "is no valid regular expression"),
+            (r#"<switch source="//a["><case regex="a"/></switch>"#, "is no valid expression"),
+        ] {
+            let flow = testing::main(&registry(testing::endpoints), text);
+            assert!(flow.reports(wanted), "{flow:?}");
+        }
+        let text = r#"<switch source="//t"><case regex="a"/></switch><!--top-->
+            <sequence name="fault"><property name="seen" expression="$ctx:ERROR_CODE"/></sequence>"#;
+        let flow = testing::main(&registry(testing::endpoints), text);
+        let end = flow.run(&[("Content-Type", "application/xml")], "<o><t");
+        assert_eq!(end.property("seen").as_deref(), Some("601000"));
+    }
+}

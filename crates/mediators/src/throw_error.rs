@@ -1,0 +1,77 @@
+//! `throwError`: raises a fault of the configuration's own.
+
+use config::Element;
+use flow::{
+    Attribute, Children, Code, Compiled, Compiler, Context, Definition, Fault, Flow, KeyValue, Mediator,
+    Need, Values,
+};
+use message::Value;
+
+/// `<throwError [type="TYPE"] errorMessage="text | {EXPR}"/>`
+pub const DEFINITION: Definition = Definition {
+    name: "throwError",
+    summary: "Raises a fault: ERROR_CODE is the type, ERROR_MESSAGE the message.",
+    attributes: &[
+        Attribute::optional("type", Values::Text, "becomes ERROR_CODE").or("ANY"),
+        Attribute::optional("errorMessage", Values::Key, "a text, or an expression in braces")
+            .or("Error occurred in the mediation flow"),
+    ],
+    children: Children::None,
+    compile,
+};
+
+struct ThrowError {
+    code: String,
+    message: Option<KeyValue>,
+}
+
+fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    let code = element.attr("type").filter(|code| !code.is_empty()).unwrap_or("ANY").to_owned();
+    let message = match element.attr("errorMessage") {
+        Some(_) => Some(compiler.key_value(element, "errorMessage")?),
+        None => None,
+    };
+    Some(Box::new(ThrowError { code, message }))
+}
+
+impl Mediator for ThrowError {
+    fn need(&self) -> Need {
+        self.message.as_ref().map_or(Need::Nothing, KeyValue::need)
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        let message = match &self.message {
+            Some(message) => message.resolve(context)?,
+            None => None,
+        };
+        let message = message.as_deref().unwrap_or("Error occurred in the mediation flow").to_owned();
+        // Set here, because the engine does not touch the properties of an earlier error.
+        context.properties.set("ERROR_CODE", Value::from(self.code.as_str()));
+        context.properties.set("ERROR_MESSAGE", Value::from(message.as_str()));
+        Err(Fault { code: Code::Word(self.code.clone()), ..Fault::new(message) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::registry;
+    use flow::testing;
+
+    #[test]
+    fn type_and_message_reach_the_fault_sequence() {
+        for (attributes, wanted) in [
+            (r#"type="STOCK" errorMessage="none left""#, "STOCK: none left"),
+            (r#"errorMessage="{concat('no ', $ctx:what)}""#, "ANY: no bolts"),
+            ("", "ANY: Error occurred in the mediation flow"),
+        ] {
+            let text = format!(
+                r#"<property name="what" value="bolts"/><property name="ERROR_CODE" value="7"/><throwError {attributes}/>
+                   <property name="after" value="1"/><!--top-->
+                   <sequence name="fault"><property name="seen" expression="concat($ctx:ERROR_CODE, ': ', $ctx:ERROR_MESSAGE)"/></sequence>"#
+            );
+            let end = testing::main(&registry(testing::endpoints), &text).run(&[], "");
+            assert_eq!(end.property("seen").as_deref(), Some(wanted));
+            assert_eq!((end.property("after"), end.property("ERROR_DETAIL")), (None, None));
+        }
+    }
+}

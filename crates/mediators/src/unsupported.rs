@@ -1,0 +1,82 @@
+//! Mediators of the language that cannot be executed here (yet), with what to do about it.
+
+const JAVA: &str = "Java classes cannot run here: write the logic as script or as a service of its own";
+const ANALYTICS: &str =
+    "the analytics server it reports to is not part of this: use `log`, or the metrics of the admin address";
+const EVENTS: &str = "event brokers are not connected: send the message to the broker's HTTP endpoint";
+const NOT_YET: &str = "it is not executable yet: leave it out, or keep this artifact where it runs now";
+
+/// Element names, each with what to do.
+pub(crate) const UNSUPPORTED: &[(&str, &str)] = &[
+    ("class", JAVA),
+    ("pojoCommand", JAVA),
+    ("annotatedCommand", JAVA),
+    ("spring", "Spring beans cannot run here: write the logic as a service of its own"),
+    ("bean", "Java beans cannot run here: write the logic as a service of its own"),
+    ("ejb", "Enterprise beans cannot be called from here: put a service in front of them"),
+    ("xquery", "XQuery is not executable here: write it as XSLT"),
+    ("validate", NOT_YET),
+    ("throttle", NOT_YET),
+    ("sampler", "it is not executable here: use `filter` on a counter of your own"),
+    ("cache", NOT_YET),
+    (
+        "transaction",
+        "there are no distributed transactions here: leave it out and make the backend's call idempotent",
+    ),
+    ("dblookup", NOT_YET),
+    ("dbreport", NOT_YET),
+    (
+        "rewrite",
+        "it is not executable yet: set `To` with `header`, or the path with the property REST_URL_POSTFIX",
+    ),
+    ("jsontransform", NOT_YET),
+    ("datamapper", "data mapper files are not executable here: write the mapping as XSLT or payloadFactory"),
+    ("smooks", "Smooks is a Java library: write the transformation as XSLT"),
+    ("foreach", NOT_YET),
+    ("scatter-gather", "it is not executable yet: use `clone` and `aggregate`"),
+    ("script", NOT_YET),
+    ("store", NOT_YET),
+    ("event", EVENTS),
+    ("eventPublisher", EVENTS),
+    ("publishEvent", ANALYTICS),
+    ("bam", ANALYTICS),
+    (
+        "rule",
+        "the rules engine is a Java library: write the rules as filter and switch, or as a service of its own",
+    ),
+    ("builder", "leave it out: a body is read by the first mediator that needs it"),
+    ("NTLM", "NTLM is not executable here: put a proxy that speaks it in front of the backend"),
+    (
+        "oauthService",
+        "it asks a WSO2 identity server: check the token with `call` to its introspection endpoint",
+    ),
+    ("entitlementService", "it asks a WSO2 identity server: ask its decision point with `call`"),
+    (
+        "kerberosService",
+        "Kerberos is not executable here: put a proxy that speaks it in front of the backend",
+    ),
+    ("opa", "ask the policy agent with `call` and decide with `filter`"),
+    ("dataServiceCall", "data services are not part of this: call them over HTTP"),
+    ("RMSequence", "WS-ReliableMessaging is not executable here: use a message store"),
+];
+
+#[cfg(test)]
+mod tests {
+    use crate::registry;
+    use flow::testing;
+
+    #[test]
+    fn each_is_reported_by_name_unless_it_is_executable() {
+        let registry = registry(testing::endpoints);
+        for (name, why) in super::UNSUPPORTED {
+            assert!(why.len() > 20, "{name}");
+            if registry.definition(name).is_none() {
+                let flow = testing::main(&registry, &format!("<{name}/>"));
+                assert!(flow.reports(&format!("`{name}` is not executable here")), "{flow:?}");
+            }
+        }
+        let flow = testing::main(&registry, "<lib.operation/><lgo/>");
+        assert!(flow.reports("connector operation `lib.operation`"), "{flow:?}");
+        assert!(flow.reports("there is no mediator `lgo`"), "{flow:?}");
+    }
+}
