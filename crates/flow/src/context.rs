@@ -356,6 +356,16 @@ impl Context {
         Ok(frame.iter().find(|(key, _)| &**key == name).map(|(_, value)| value))
     }
 
+    /// Whether a parameter of the innermost template call is evaluated when it is read, and reads the body.
+    pub(crate) fn has_deferred_reader(&self) -> bool {
+        self.functions.last().is_some_and(|frame| {
+            frame.iter().any(|(_, parameter)| match parameter {
+                crate::mediator::Parameter::Deferred(expression) => expression.need().is_whole(),
+                crate::mediator::Parameter::Value(_) => false,
+            })
+        }) && !self.payload.is_unread()
+    }
+
     /// A copy that goes its own way (`clone`, `iterate`, …). The body must have been received.
     pub fn branch(&mut self) -> Context {
         let payload = self.payload.copy();

@@ -295,6 +295,10 @@ impl Expression {
         if xpath.reads_body {
             let limits = context.services.limits.clone();
             context.payload.envelope(&limits).map_err(|error| Fault::from(error).at(self.span))?;
+        } else if context.has_deferred_reader() {
+            // Whether the parameter is read at all, nobody knows here: what is wrong with the body is its own fault.
+            let limits = context.services.limits.clone();
+            let _ = context.payload.envelope(&limits);
         }
         let host = SynapseHost::new(context);
         let result = match host.envelope() {
