@@ -459,7 +459,7 @@ impl Context {
     ///
     /// # Errors
     /// Sending failed, or the endpoint is a recipient list.
-    pub async fn exchange(&mut self, destination: crate::endpoint::Destination) -> Result<(), Fault> {
+    pub async fn send_and_receive(&mut self, destination: crate::endpoint::Destination) -> Result<(), Fault> {
         match crate::exchange::send(self, destination, true).await? {
             crate::engine::Sent::Answered => Ok(()),
             crate::engine::Sent::Split(_) => {

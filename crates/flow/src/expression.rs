@@ -302,7 +302,8 @@ impl Expression {
         }
         let host = SynapseHost::new(context);
         let result = match host.envelope() {
-            Some(envelope) if xpath.reads_body => {
+            // Also for an expression that does not read it: a template parameter may bring nodes of it.
+            Some(envelope) => {
                 let node = xpath::Node::new(envelope.root);
                 evaluate(&xpath.expression, &xpath::Context::at(&envelope.document, node).with_host(&host))
             }

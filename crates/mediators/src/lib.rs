@@ -62,9 +62,5 @@ const DEFINITIONS: &[&Definition] = &[
 
 /// The registry that configurations are compiled with.
 pub fn registry(endpoints: EndpointFactory) -> Registry {
-    Registry {
-        definitions: DEFINITIONS.to_vec(),
-        unsupported: unsupported::UNSUPPORTED.to_vec(),
-        endpoints,
-    }
+    Registry { definitions: DEFINITIONS.to_vec(), unsupported: unsupported::UNSUPPORTED.to_vec(), endpoints }
 }
