@@ -161,6 +161,8 @@ pub(crate) struct Progress {
     pub sent: bool,
     /// A `call` in this branch was answered.
     pub called: bool,
+    /// How often `send` sent the message.
+    pub sends: u16,
     /// A fault was raised, with the status it suggests.
     pub failed: Option<u16>,
     /// The fault was handled by a sequence of the configuration (not the built-in one).

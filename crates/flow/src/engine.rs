@@ -335,6 +335,13 @@ async fn dispatch_send(context: &mut Context, destination: Destination) -> Resul
     {
         return Ok(Some(Ending::Respond));
     }
+    context.progress.sends += 1;
+    if context.progress.sends > context.services.settings.sends {
+        return Err(Fault::new(format!(
+            "the message was sent {} times: does a sequence send its own answers on?",
+            context.services.settings.sends
+        )));
+    }
     match send(context, destination, false).await? {
         Sent::Answered => {}
         Sent::Split(parts) => {

@@ -34,6 +34,9 @@ pub struct Settings {
     pub nesting: usize,
     /// Most steps one message may take, against endless loops. Default 1,000,000.
     pub steps: u64,
+    /// How often one message may be handed to `send`: a main sequence that sends its own answers on would never end.
+    /// Default 100.
+    pub sends: u16,
     /// `/services/` lists the services. Default true (WSO2: false).
     pub list_services: bool,
     /// Header names that are not regenerated on the way out (`http.headers.preserve`).
@@ -54,6 +57,7 @@ impl Default for Settings {
             socket_timeout: Duration::from_secs(180),
             nesting: 512,
             steps: 1_000_000,
+            sends: 100,
             list_services: true,
             preserve_headers: Vec::new(),
             preserve_user_agent: false,
