@@ -7,6 +7,10 @@ use crate::context::{Client, Context};
 use crate::fault::Fault;
 use memchr::memmem;
 use message::envelope::{WSA_FINAL, WSA_SUBMISSION};
+use std::sync::LazyLock;
+
+/// What both WS-Addressing namespaces contain.
+static MARK: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("08/addressing"));
 
 /// How far into the message the namespace is looked for.
 const WINDOW: usize = 4096;
@@ -28,8 +32,7 @@ pub(crate) async fn read(context: &mut Context) -> Result<(), Fault> {
             },
         };
         let window = &bytes[..bytes.len().min(WINDOW)];
-        memmem::find(window, WSA_FINAL.as_bytes()).is_some()
-            || memmem::find(window, WSA_SUBMISSION.as_bytes()).is_some()
+        MARK.find(window).is_some()
     };
     if !found {
         return Ok(());

@@ -6,6 +6,7 @@ use crate::mediator::{ListId, Parameters};
 use crate::plan::Plan;
 use crate::services::Services;
 use message::{Envelope, Headers, Method, Payload, Properties, SoapVersion, Value};
+use smallvec::SmallVec;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -145,8 +146,8 @@ pub struct Context {
     pub(crate) plan: Arc<Plan>,
     pub(crate) services: Arc<Services>,
     pub(crate) owner: Owner,
-    pub(crate) frames: Vec<Frame>,
-    pub(crate) handlers: Vec<ListId>,
+    pub(crate) frames: SmallVec<[Frame; 4]>,
+    pub(crate) handlers: SmallVec<[ListId; 4]>,
     pub(crate) functions: Functions,
     pub(crate) exchange: Option<Arc<Exchange>>,
     pub(crate) number: u64,
@@ -209,8 +210,8 @@ impl Context {
             plan,
             services,
             owner: Owner::Main,
-            frames: Vec::new(),
-            handlers: Vec::new(),
+            frames: SmallVec::new(),
+            handlers: SmallVec::new(),
             functions: Vec::new(),
             exchange: None,
             number: NUMBER.fetch_add(1, Ordering::Relaxed),
@@ -397,7 +398,7 @@ impl Context {
             plan: Arc::clone(&self.plan),
             services: Arc::clone(&self.services),
             owner: self.owner,
-            frames: Vec::new(),
+            frames: SmallVec::new(),
             handlers: self.handlers.clone(),
             functions: self.functions.clone(),
             exchange: self.exchange.clone(),
@@ -410,6 +411,15 @@ impl Context {
     /// The exchange with the client, if branches of its message run.
     pub fn exchange(&self) -> Option<&Arc<Exchange>> {
         self.exchange.as_ref()
+    }
+
+    /// Properties that say where the message came in; computed, since few ask.
+    pub(crate) fn provenance(&self, name: &str) -> Option<Value> {
+        match (name, self.owner) {
+            ("proxy.name", Owner::Proxy(_)) => Some(Value::from(self.owner_name())),
+            ("ARTIFACT_NAME", Owner::Proxy(_)) => Some(Value::from(format!("proxy{}", self.owner_name()))),
+            _ => None,
+        }
     }
 
     /// The name of what the flow belongs to, for logs and metrics.

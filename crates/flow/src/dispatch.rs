@@ -15,7 +15,7 @@ use crate::routing;
 use crate::services::Services;
 use crate::wsdl::Wsdl;
 use arc_swap::ArcSwap;
-use message::{Method, Payload, Reading, Value};
+use message::{Method, Payload, Reading};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -389,7 +389,6 @@ async fn serve(context: &mut Context) -> Response {
         Owner::Proxy(index) => {
             let plan = Arc::clone(&context.plan);
             let proxy = &plan.proxies[index];
-            context.properties.set("proxy.name", Value::from(proxy.name.as_str()));
             start(context, proxy.in_sequence.as_ref());
         }
         _ => {

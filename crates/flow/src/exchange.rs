@@ -354,14 +354,16 @@ fn drop_regenerated(context: &mut Context) {
     let services = Arc::clone(&context.services);
     let settings = &services.settings;
     let preserved = |name: &str| settings.preserve_headers.iter().any(|kept| kept.eq_ignore_ascii_case(name));
+    let regenerated = |name: &str| match name.len() {
+        4 => name.eq_ignore_ascii_case("Host") || name.eq_ignore_ascii_case("Date"),
+        6 => name.eq_ignore_ascii_case("Expect") || name.eq_ignore_ascii_case("Server"),
+        10 => !settings.preserve_user_agent && name.eq_ignore_ascii_case("User-Agent"),
+        _ => false,
+    };
     let headers = &mut context.headers;
-    for name in ["Host", "Expect", "Date", "Server"] {
-        if !preserved(name) {
-            headers.remove(name);
-        }
-    }
-    if !settings.preserve_user_agent && !preserved("User-Agent") {
-        headers.set("User-Agent", concat!("Busbar/", env!("CARGO_PKG_VERSION")));
+    headers.retain(|name, _| !regenerated(name) || preserved(name));
+    if !settings.preserve_user_agent && !headers.contains("User-Agent") {
+        headers.append("User-Agent", concat!("Busbar/", env!("CARGO_PKG_VERSION")));
     }
 }
 

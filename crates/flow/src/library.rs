@@ -76,7 +76,7 @@ impl Scope {
     /// A property of the scope, as set: no computed names.
     pub fn get(self, context: &Context, name: &str) -> Option<Value> {
         match self {
-            Scope::Default => context.properties.get(name).cloned(),
+            Scope::Default => context.properties.get(name).cloned().or_else(|| context.provenance(name)),
             Scope::Axis2 => context.axis2(name),
             Scope::Axis2Client => context.client.get(name).cloned(),
             Scope::Transport => context.headers.get_bytes(name).map(header_text).map(Value::from),

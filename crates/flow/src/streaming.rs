@@ -60,11 +60,36 @@ pub fn decide_now(
     run.feed(context)
 }
 
+thread_local! {
+    /// A tokenizer at rest, with the number of bytes it has read: making one costs more than running it over a small
+    /// message. It remembers the names it has seen, so it does not live for ever.
+    static AT_REST: std::cell::Cell<Option<(Box<xml::Tokenizer>, usize)>> = const { std::cell::Cell::new(None) };
+}
+
+/// A tokenizer is given up after this many bytes.
+const LIFE: usize = 1 << 20;
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if let Some(mut tokenizer) = self.tokenizer.take() {
+            let spent = self.spent + self.fed;
+            if spent < LIFE {
+                tokenizer.reset();
+                // A thread that is ending keeps nothing.
+                let _ = AT_REST.try_with(|at_rest| at_rest.set(Some((tokenizer, spent))));
+            }
+        }
+    }
+}
+
 /// An expression on its way through an arriving body.
 struct Running<'e> {
     expression: &'e Expression,
     run: xpath::Run<'e>,
-    tokenizer: xml::Tokenizer,
+    /// Taken only when this ends.
+    tokenizer: Option<Box<xml::Tokenizer>>,
+    /// What the tokenizer read before.
+    spent: usize,
     /// The body has no envelope of its own; one was made up around it.
     wrapped: bool,
     /// The document element has been seen.
@@ -102,8 +127,12 @@ fn begin<'e>(
         run.start_element(soap, "Envelope", &());
         run.start_element(soap, "Body", &());
     }
-    let tokenizer = xml::Tokenizer::new(context.services.limits.xml.clone());
-    Ok(Some(Running { expression, run, tokenizer, wrapped, rooted: wrapped, fed: 0 }))
+    let (tokenizer, spent) = AT_REST
+        .try_with(std::cell::Cell::take)
+        .ok()
+        .flatten()
+        .unwrap_or_else(|| (Box::new(xml::Tokenizer::new(context.services.limits.xml.clone())), 0));
+    Ok(Some(Running { expression, run, tokenizer: Some(tokenizer), spent, wrapped, rooted: wrapped, fed: 0 }))
 }
 
 impl Running<'_> {
@@ -119,19 +148,20 @@ impl Running<'_> {
                 None => return Ok(Some(Early::Tree)),
             },
         };
-        self.tokenizer.feed(&bytes[self.fed..]);
+        let Some(tokenizer) = self.tokenizer.as_mut() else { return Ok(Some(Early::Tree)) };
+        tokenizer.feed(&bytes[self.fed..]);
         self.fed = bytes.len();
         if complete {
-            self.tokenizer.finish();
+            tokenizer.finish();
         }
         let place = self.expression.span();
         let malformed = |error: xml::XmlError| {
             Fault::with_code(code::PAYLOAD, format!("the payload is not well-formed XML: {error}")).at(place)
         };
-        if let Some(early) = self.settled() {
+        if let Some(early) = settled(&self.run) {
             return Ok(Some(early));
         }
-        while let Some(event) = self.tokenizer.next().map_err(malformed)? {
+        while let Some(event) = tokenizer.next().map_err(malformed)? {
             match event {
                 Event::StartElement { name, attributes, .. } => {
                     if !std::mem::replace(&mut self.rooted, true) && !is_envelope(&name) {
@@ -146,7 +176,7 @@ impl Running<'_> {
                     self.run.processing_instruction(target, data)
                 }
             }
-            if let Some(early) = self.settled() {
+            if let Some(early) = settled(&self.run) {
                 return Ok(Some(early));
             }
         }
@@ -160,19 +190,20 @@ impl Running<'_> {
         let value = self.run.finish().map_err(|error| Fault::new(error.message).at(place))?;
         Ok(Some(Early::Decided(value)))
     }
+}
 
-    fn settled(&self) -> Option<Early> {
-        if !self.run.is_decided() {
-            return None;
-        }
-        match self.run.decision() {
-            Decision::Undecided => None,
-            Decision::True => Some(Early::Decided(xpath::Value::Boolean(true))),
-            Decision::False => Some(Early::Decided(xpath::Value::Boolean(false))),
-            Decision::Value(value) => Some(Early::Decided(value)),
-            // A limit of the streaming run: the tree may still answer.
-            Decision::Failed(_) => Some(Early::Tree),
-        }
+/// The answer, once it is fixed.
+fn settled(run: &xpath::Run<'_>) -> Option<Early> {
+    if !run.is_decided() {
+        return None;
+    }
+    match run.decision() {
+        Decision::Undecided => None,
+        Decision::True => Some(Early::Decided(xpath::Value::Boolean(true))),
+        Decision::False => Some(Early::Decided(xpath::Value::Boolean(false))),
+        Decision::Value(value) => Some(Early::Decided(value)),
+        // A limit of the streaming run: the tree may still answer.
+        Decision::Failed(_) => Some(Early::Tree),
     }
 }
 

@@ -13,7 +13,8 @@ const FEW: usize = 16;
 #[derive(Clone, Debug, Default)]
 pub struct Properties {
     few: Vec<(Arc<str>, Value)>,
-    many: Option<HashMap<Arc<str>, Value>>,
+    /// Boxed, so that the scopes of a message that sets little stay small.
+    many: Option<Box<HashMap<Arc<str>, Value>>>,
 }
 
 impl Properties {
@@ -24,7 +25,7 @@ impl Properties {
 
     /// Whether nothing is set.
     pub fn is_empty(&self) -> bool {
-        self.few.is_empty() && self.many.as_ref().is_none_or(HashMap::is_empty)
+        self.few.is_empty() && self.many.as_ref().is_none_or(|map| map.is_empty())
     }
 
     /// The value of `name`.
@@ -49,7 +50,7 @@ impl Properties {
         } else {
             let mut map: HashMap<_, _> = self.few.drain(..).collect();
             map.insert(name, value);
-            self.many = Some(map);
+            self.many = Some(Box::new(map));
         }
     }
 

@@ -293,20 +293,31 @@ impl Tokenizer {
 
     /// Starts over with another document; keeps memory, limits and the ids of interned names.
     pub fn reset(&mut self) {
-        let new = Tokenizer::new(std::mem::take(&mut self.limits));
-        let old = std::mem::replace(self, new);
-        self.names = old.names;
-        self.buffer = old.buffer;
+        self.charset = None;
+        self.source = Source::Undetected;
+        self.raw.clear();
         self.buffer.clear();
-        self.raw_attributes = old.raw_attributes;
-        self.resolved = old.resolved;
-        self.resolved.clear();
-        self.seen = old.seen;
-        self.scratch = old.scratch;
-        self.stack = old.stack;
-        self.stack.clear();
-        self.bindings = old.bindings;
+        self.at = 0;
+        self.usable = 0;
+        self.bad = None;
+        self.finished = false;
+        self.failed = None;
+        self.offset = 0;
+        self.line = 1;
+        self.column = 1;
+        self.state = State::Start;
         self.bindings.reset();
+        self.raw_attributes.clear();
+        self.resolved.clear();
+        self.tag_mark = 0;
+        self.stack.clear();
+        self.scratch.clear();
+        self.empty = None;
+        self.undo = None;
+        self.searched = 0;
+        self.quote = 0;
+        self.text_length = 0;
+        self.brackets = false;
     }
 
     /// Names the encoding the caller knows from outside (the `charset` of a content type). Call it before feeding.
@@ -733,6 +744,7 @@ impl Tokenizer {
         }
         self.at = to + 3;
         self.text_length = 0;
+        self.brackets = false;
         self.current = Token::Comment(self.lines(from, to));
         Ok(true)
     }
@@ -755,6 +767,7 @@ impl Tokenizer {
         }
         self.at = pi.end;
         self.text_length = 0;
+        self.brackets = false;
         let target = Piece { from: start, to: pi.target_end, side: false };
         self.current = Token::Pi { target, data: self.lines(pi.data, pi.data_end) };
         Ok(true)
@@ -860,6 +873,7 @@ impl Tokenizer {
         self.tag_mark = mark;
         self.at = tag.end;
         self.text_length = 0;
+        self.brackets = false;
         self.state = State::Content;
         if tag.empty {
             self.empty = Some(open);
@@ -914,6 +928,7 @@ impl Tokenizer {
         }
         self.at = close + 1;
         self.text_length = 0;
+        self.brackets = false;
         self.stack.pop();
         self.undo = Some(open.mark);
         if self.stack.is_empty() {
