@@ -744,7 +744,6 @@ impl Tokenizer {
         }
         self.at = to + 3;
         self.text_length = 0;
-        self.brackets = false;
         self.current = Token::Comment(self.lines(from, to));
         Ok(true)
     }
@@ -767,7 +766,6 @@ impl Tokenizer {
         }
         self.at = pi.end;
         self.text_length = 0;
-        self.brackets = false;
         let target = Piece { from: start, to: pi.target_end, side: false };
         self.current = Token::Pi { target, data: self.lines(pi.data, pi.data_end) };
         Ok(true)
@@ -873,7 +871,6 @@ impl Tokenizer {
         self.tag_mark = mark;
         self.at = tag.end;
         self.text_length = 0;
-        self.brackets = false;
         self.state = State::Content;
         if tag.empty {
             self.empty = Some(open);
@@ -928,7 +925,6 @@ impl Tokenizer {
         }
         self.at = close + 1;
         self.text_length = 0;
-        self.brackets = false;
         self.stack.pop();
         self.undo = Some(open.mark);
         if self.stack.is_empty() {
