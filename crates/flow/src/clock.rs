@@ -86,7 +86,7 @@ pub fn format(milliseconds: i64, pattern: &str) -> String {
 }
 
 /// Days since the epoch to year, month, day (proleptic Gregorian).
-fn civil(days: i64) -> (i64, i64, i64) {
+pub fn civil(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);
     let of_era = shifted.rem_euclid(146_097);

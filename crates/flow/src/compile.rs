@@ -9,7 +9,7 @@ use crate::expression::{Expression, KeyValue};
 use crate::fault::Fault;
 use crate::mediator::{Children, ListId, Mediator, Registry, Values};
 use crate::pattern::Pattern;
-use crate::plan::{Entry, List, Plan, Planned, Template, TemplateParameter};
+use crate::plan::{Entry, List, Plan, Planned, Template, TemplateParameter, Written};
 use crate::services::Services;
 use config::{ArtifactKind, Configuration, Element, FaultyArtifact, Key};
 use diagnostics::{Diagnostic, Diagnostics, SourceMap, Span};
@@ -251,6 +251,7 @@ impl Compiler<'_> {
             sources: Arc::new(sources),
             generation: GENERATION.fetch_add(1, Ordering::Relaxed),
             faulty: Vec::new(),
+            written: Written::all(configuration),
         }
     }
 

@@ -36,6 +36,46 @@ pub struct Plan {
     pub generation: u64,
     /// Artifacts that could not be used.
     pub faulty: Vec<config::FaultyArtifact>,
+    /// What the configuration has, in the order of its kinds; those that are faulty too.
+    pub written: Vec<Written>,
+}
+
+/// An artifact as the configuration has it.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// Its kind.
+    pub kind: config::ArtifactKind,
+    /// The name that it is registered under.
+    pub name: String,
+    /// Where it is written.
+    pub span: Span,
+}
+
+impl Written {
+    /// All artifacts of a configuration.
+    pub(crate) fn all(configuration: &config::Configuration) -> Vec<Written> {
+        use config::ArtifactKind as Kind;
+        let mut all = Vec::new();
+        fn add<T>(all: &mut Vec<Written>, kind: Kind, named: &config::Named<T>, span: impl Fn(&T) -> Span) {
+            let items = named.names().zip(named.iter());
+            all.extend(items.map(|(name, item)| Written { kind, name: name.to_owned(), span: span(item) }));
+        }
+        add(&mut all, Kind::Proxy, &configuration.proxies, |one| one.span);
+        add(&mut all, Kind::Api, &configuration.apis, |one| one.span);
+        add(&mut all, Kind::Sequence, &configuration.sequences, |one| one.span);
+        add(&mut all, Kind::Endpoint, &configuration.endpoints, |one| one.span);
+        add(&mut all, Kind::Template, &configuration.sequence_templates, |one| one.span);
+        add(&mut all, Kind::Template, &configuration.endpoint_templates, |one| one.span);
+        add(&mut all, Kind::LocalEntry, &configuration.local_entries, |one| one.span);
+        add(&mut all, Kind::Task, &configuration.tasks, |one| one.span);
+        add(&mut all, Kind::MessageStore, &configuration.message_stores, |one| one.span);
+        add(&mut all, Kind::MessageProcessor, &configuration.message_processors, |one| one.span);
+        add(&mut all, Kind::InboundEndpoint, &configuration.inbound_endpoints, |one| one.span);
+        add(&mut all, Kind::PriorityExecutor, &configuration.priority_executors, |one| one.span);
+        add(&mut all, Kind::EventSource, &configuration.event_sources, |one| one.span);
+        add(&mut all, Kind::Import, &configuration.imports, |one| one.span);
+        all
+    }
 }
 
 /// A list of mediators.

@@ -1,0 +1,79 @@
+//! The access log: a line per exchange, in the patterns that log analysers know.
+//!
+//! A worker formats its line and appends it to a bounded queue in memory; a thread of its own writes. Where that
+//! thread cannot keep up (a full disk, a pipe that nobody reads), lines are dropped, counted and reported: traffic
+//! never waits for its log.
+
+mod pattern;
+mod writer;
+
+pub use pattern::{COMBINED, COMMON, Pattern};
+
+use crate::Output;
+use std::cell::RefCell;
+use std::io;
+use std::sync::Arc;
+use std::time::SystemTime;
+use writer::Writer;
+
+/// Writes the access log. Clones write to the same log; when the last one goes, what is queued is written.
+#[derive(Clone)]
+pub struct AccessLog {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    pattern: Pattern,
+    writer: Writer,
+}
+
+impl AccessLog {
+    /// Starts a log. `pattern` is `common`, `combined` or a pattern string, see [`Pattern`].
+    ///
+    /// # Errors
+    /// The pattern is wrong (kind `InvalidInput`), or the file cannot be opened.
+    pub fn start(pattern: &str, to: &Output) -> io::Result<AccessLog> {
+        let parsed =
+            Pattern::parse(pattern).map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
+        for what in parsed.unavailable() {
+            tracing::warn!(target: "busbar::access", "the access log does not know {what} and prints - instead");
+        }
+        let writer = Writer::start(to)?;
+        Ok(AccessLog { shared: Arc::new(Shared { pattern: parsed, writer }) })
+    }
+
+    /// Opens the file again by its name, for SIGHUP after log rotation. What was recorded before goes to the old file.
+    pub fn reopen(&self) {
+        self.shared.writer.reopen();
+    }
+
+    /// Waits until everything recorded so far is written, at most a second; whether it is.
+    pub fn flush(&self) -> bool {
+        self.shared.writer.flush()
+    }
+
+    /// Lines that were dropped since the start.
+    pub fn dropped(&self) -> u64 {
+        self.shared.writer.dropped()
+    }
+}
+
+impl flow::AccessLog for AccessLog {
+    fn record(&self, access: &flow::dispatch::Access<'_>) {
+        thread_local! {
+            static LINE: RefCell<String> = const { RefCell::new(String::new()) };
+        }
+        LINE.with_borrow_mut(|line| {
+            line.clear();
+            self.shared.pattern.format(access, SystemTime::now(), line);
+            line.push('\n');
+            self.shared.writer.push(line.as_bytes());
+        });
+    }
+}
+
+impl std::fmt::Debug for AccessLog {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "AccessLog({} dropped)", self.dropped())
+    }
+}

@@ -1,0 +1,312 @@
+//! Patterns of access log lines, in the notation of Apache httpd's `LogFormat`.
+
+use crate::escape;
+use crate::time::Utc;
+use flow::dispatch::Access;
+use std::fmt::{self, Write};
+use std::time::SystemTime;
+
+/// `common`: the Common Log Format.
+pub const COMMON: &str = r#"%h %l %u %t "%r" %>s %b"#;
+/// `combined`: the Combined Log Format.
+pub const COMBINED: &str = r#"%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i""#;
+
+/// A compiled pattern.
+///
+/// | directive | meaning |
+/// |---|---|
+/// | `%h`, `%a` | address of the client |
+/// | `%l`, `%u` | always `-` |
+/// | `%t` | when the request came, `[22/Nov/2026:01:02:03 +0000]`, in UTC |
+/// | `%r` | request line |
+/// | `%m`, `%U`, `%q`, `%H` | its method, path, query with `?`, protocol |
+/// | `%s`, `%>s` | status of the answer |
+/// | `%b`, `%B` | length of the answer's body; nothing is `-`, `0`. A body of unknown length is `-` |
+/// | `%D`, `%T` | time until the answer began, in microseconds, in seconds; also `%{us}T`, `%{ms}T`, `%{s}T` |
+/// | `%{name}i` | request header `Referer`, `User-Agent`, `Host` or `Content-Type`; all others are `-` |
+/// | `%{name}o` | response headers: always `-` |
+/// | `%v`, `%p`, `%A` | the `Host` header, port and address that the client connected to |
+/// | `%{service}x` | the proxy service or API, or `main`; `-` if the bus answered itself |
+/// | `%{scheme}x` | `http` or `https` |
+/// | `%%` | a per cent sign |
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    pieces: Vec<Piece>,
+    unavailable: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Piece {
+    Text(String),
+    Nothing,
+    Client,
+    Time,
+    RequestLine,
+    Method,
+    Path,
+    Query,
+    Protocol,
+    Status,
+    Length { nothing: &'static str },
+    Elapsed(Unit),
+    Referer,
+    Agent,
+    Host,
+    ContentType,
+    Local,
+    Port,
+    Service,
+    Scheme,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Unit {
+    Microseconds,
+    Milliseconds,
+    Seconds,
+}
+
+impl Pattern {
+    /// Compiles `common`, `combined` or a pattern.
+    ///
+    /// # Errors
+    /// A directive that does not exist, or has no end: a sentence that names it.
+    pub fn parse(text: &str) -> Result<Pattern, String> {
+        let mut rest = match text {
+            "common" => COMMON,
+            "combined" => COMBINED,
+            other => other,
+        };
+        let mut pattern = Pattern { pieces: Vec::new(), unavailable: Vec::new() };
+        while let Some(at) = rest.find('%') {
+            pattern.text(&rest[..at]);
+            let start = &rest[at..];
+            rest = &rest[at + 1..];
+            // `%>s` is the last status, `%<s` the first one: there is only one.
+            rest = rest.strip_prefix(['>', '<']).unwrap_or(rest);
+            let mut argument = "";
+            if let Some(inside) = rest.strip_prefix('{') {
+                let end =
+                    inside.find('}').ok_or_else(|| format!("access log pattern: `{start}` has no `}}`"))?;
+                argument = &inside[..end];
+                rest = &inside[end + 1..];
+            }
+            let mut letters = rest.chars();
+            let letter =
+                letters.next().ok_or_else(|| format!("access log pattern: `{start}` has no letter"))?;
+            rest = letters.as_str();
+            let written = &start[..start.len() - rest.len()];
+            pattern.directive(letter, argument, written)?;
+        }
+        pattern.text(rest);
+        Ok(pattern)
+    }
+
+    /// The directives of the pattern that always print `-`.
+    pub fn unavailable(&self) -> &[String] {
+        &self.unavailable
+    }
+
+    /// Appends the line of an exchange whose answer begins at `now`.
+    pub(crate) fn format(&self, access: &Access<'_>, now: SystemTime, out: &mut String) {
+        for piece in &self.pieces {
+            // A String takes everything.
+            let _ = piece.write(access, now, out);
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        if let Some(Piece::Text(before)) = self.pieces.last_mut() {
+            before.push_str(text);
+        } else {
+            self.pieces.push(Piece::Text(text.to_owned()));
+        }
+    }
+
+    fn directive(&mut self, letter: char, argument: &str, written: &str) -> Result<(), String> {
+        self.pieces.push(match (letter, argument) {
+            ('%', "") => {
+                self.text("%");
+                return Ok(());
+            }
+            ('h' | 'a', "") => Piece::Client,
+            ('l' | 'u', "") => Piece::Nothing,
+            ('t', "") => Piece::Time,
+            ('r', "") => Piece::RequestLine,
+            ('m', "") => Piece::Method,
+            ('U', "") => Piece::Path,
+            ('q', "") => Piece::Query,
+            ('H', "") => Piece::Protocol,
+            ('s', "") => Piece::Status,
+            ('b', "") => Piece::Length { nothing: "-" },
+            ('B', "") => Piece::Length { nothing: "0" },
+            ('D', "") | ('T', "us") => Piece::Elapsed(Unit::Microseconds),
+            ('T', "ms") => Piece::Elapsed(Unit::Milliseconds),
+            ('T', "" | "s") => Piece::Elapsed(Unit::Seconds),
+            ('v' | 'V', "") => Piece::Host,
+            ('A', "") => Piece::Local,
+            ('p', "") => Piece::Port,
+            ('x', "service") => Piece::Service,
+            ('x', "scheme") => Piece::Scheme,
+            ('i', name) if name.eq_ignore_ascii_case("Referer") => Piece::Referer,
+            ('i', name) if name.eq_ignore_ascii_case("User-Agent") => Piece::Agent,
+            ('i', name) if name.eq_ignore_ascii_case("Host") => Piece::Host,
+            ('i', name) if name.eq_ignore_ascii_case("Content-Type") => Piece::ContentType,
+            ('i' | 'o', name) if !name.is_empty() => {
+                self.unavailable.push(written.to_owned());
+                Piece::Nothing
+            }
+            _ => return Err(format!("access log pattern: there is no directive `{written}`")),
+        });
+        Ok(())
+    }
+}
+
+impl Piece {
+    fn write(&self, access: &Access<'_>, now: SystemTime, out: &mut String) -> fmt::Result {
+        let inbound = access.inbound;
+        match self {
+            Piece::Text(text) => out.push_str(text),
+            Piece::Nothing => out.push('-'),
+            Piece::Client => write!(out, "{}", inbound.peer.ip().to_canonical())?,
+            Piece::Time => Utc::of(now.checked_sub(inbound.received.elapsed()).unwrap_or(now)).common(out)?,
+            Piece::RequestLine => {
+                escape::ascii(inbound.method.as_str(), out);
+                out.push(' ');
+                escape::ascii(&inbound.target, out);
+                out.push(' ');
+                out.push_str(access.version.as_str());
+            }
+            Piece::Method => escape::ascii(inbound.method.as_str(), out),
+            Piece::Path => escape::ascii(inbound.path(), out),
+            Piece::Query => {
+                if let Some(query) = inbound.query() {
+                    out.push('?');
+                    escape::ascii(query, out);
+                }
+            }
+            Piece::Protocol => out.push_str(access.version.as_str()),
+            Piece::Status => write!(out, "{}", access.status)?,
+            Piece::Length { nothing } => match access.length {
+                None => out.push('-'),
+                Some(0) => out.push_str(nothing),
+                Some(length) => write!(out, "{length}")?,
+            },
+            Piece::Elapsed(unit) => {
+                let elapsed = inbound.received.elapsed();
+                match unit {
+                    Unit::Microseconds => write!(out, "{}", elapsed.as_micros())?,
+                    Unit::Milliseconds => write!(out, "{}", elapsed.as_millis())?,
+                    Unit::Seconds => write!(out, "{}", elapsed.as_secs())?,
+                }
+            }
+            Piece::Referer => or_nothing(access.referer.as_deref(), out),
+            Piece::Agent => or_nothing(access.agent.as_deref(), out),
+            Piece::Host => or_nothing(Some(&inbound.host), out),
+            Piece::ContentType => or_nothing(inbound.content_type.as_deref(), out),
+            Piece::Local => write!(out, "{}", inbound.local.ip().to_canonical())?,
+            Piece::Port => write!(out, "{}", inbound.local.port())?,
+            Piece::Service => or_nothing(Some(access.service), out),
+            Piece::Scheme => out.push_str(inbound.scheme()),
+        }
+        Ok(())
+    }
+}
+
+fn or_nothing(text: Option<&str>, out: &mut String) {
+    match text {
+        None | Some("") => out.push('-'),
+        Some(text) => escape::ascii(text, out),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flow::{Client, Inbound};
+    use message::{Method, Version};
+    use std::time::{Duration, Instant, UNIX_EPOCH};
+
+    fn line(pattern: &str, change: impl FnOnce(&mut Inbound, &mut Option<u64>)) -> String {
+        let mut inbound = Inbound {
+            method: Method::Post,
+            target: "/services/Stock/a?b=c".to_owned(),
+            service_length: 15,
+            secure: true,
+            peer: ([192, 0, 2, 1], 4711).into(),
+            local: ([127, 0, 0, 1], 8243).into(),
+            host: "bus.example:8243".to_owned(),
+            content_type: Some("text/xml".to_owned()),
+            client: Client::Rest,
+            received: Instant::now(),
+        };
+        let mut length = Some(1234);
+        change(&mut inbound, &mut length);
+        let access = Access {
+            inbound: &inbound,
+            version: Version::Http11,
+            agent: Some("curl/8 \"x\"\r\nInjected: 1".to_owned()),
+            referer: None,
+            status: 200,
+            length,
+            service: "Stock",
+        };
+        let mut out = String::new();
+        let now = UNIX_EPOCH + Duration::from_millis(1_795_309_323_900);
+        Pattern::parse(pattern).expect("the pattern is right").format(&access, now, &mut out);
+        out
+    }
+
+    #[test]
+    fn lines_follow_the_pattern() {
+        for (pattern, expected) in [
+            (
+                "common",
+                r#"192.0.2.1 - - [22/Nov/2026:01:02:03 +0000] "POST /services/Stock/a?b=c HTTP/1.1" 200 1234"#,
+            ),
+            (
+                "combined",
+                r#"192.0.2.1 - - [22/Nov/2026:01:02:03 +0000] "POST /services/Stock/a?b=c HTTP/1.1" 200 1234 "-" "curl/8 \"x\"\r\nInjected: 1""#,
+            ),
+            ("%m %U %q %H %s %B", "POST /services/Stock/a ?b=c HTTP/1.1 200 1234"),
+            ("%v %p %A %{service}x %{scheme}x", "bus.example:8243 8243 127.0.0.1 Stock https"),
+            ("%T %{s}T %{ms}T", "0 0 0"),
+            ("%{Content-Type}i %{host}i %{X-Forwarded-For}i %{Server}o", "text/xml bus.example:8243 - -"),
+            ("100%% %l", "100% -"),
+            ("", ""),
+        ] {
+            assert_eq!(line(pattern, |_, _| {}), expected, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn requests_cannot_inject_anything() {
+        let hostile = |inbound: &mut Inbound, length: &mut Option<u64>| {
+            inbound.target = "/a\"\u{1b}[2J\n\u{e9}\\".to_owned();
+            inbound.host = "h\r\nx".to_owned();
+            *length = None;
+        };
+        assert_eq!(line("\"%r\" %v %b", hostile), r#""POST /a\"\x1b[2J\n\xc3\xa9\\ HTTP/1.1" h\r\nx -"#);
+        assert_eq!(line("%b %B", |_, length| *length = Some(0)), "- 0");
+    }
+
+    #[test]
+    fn wrong_patterns_are_named() {
+        for (pattern, error) in [
+            ("%h %Z", "there is no directive `%Z`"),
+            ("%{Referer", "`%{Referer` has no `}`"),
+            ("%h %", "`%` has no letter"),
+            ("%{x}h", "there is no directive `%{x}h`"),
+            ("%{}i", "there is no directive `%{}i`"),
+            ("%é", "there is no directive `%é`"),
+        ] {
+            let found = Pattern::parse(pattern).err();
+            assert_eq!(found, Some(format!("access log pattern: {error}")), "{pattern}");
+        }
+        let pattern = Pattern::parse("%{X-Forwarded-For}i %h").expect("the pattern is right");
+        assert_eq!(pattern.unavailable(), ["%{X-Forwarded-For}i"]);
+    }
+}

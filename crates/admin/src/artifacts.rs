@@ -1,0 +1,182 @@
+//! `/artifacts`: what the plan in force consists of, in which state it is, and what was left out.
+
+use crate::redact::redact;
+use config::ArtifactKind as Kind;
+use flow::Plan;
+use flow::endpoint::Endpoint;
+use flow::metrics::Counters;
+use flow::plan::Written;
+use serde_json::{Map, Value, json};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// All artifacts by kind.
+pub(crate) fn all(plan: &Plan) -> Value {
+    let mut kinds = Map::new();
+    for kind in Kind::all() {
+        let list = listed(plan, kind);
+        if !list.is_empty() {
+            kinds.insert(kind.element().to_owned(), Value::Array(list));
+        }
+    }
+    json!({ "generation": plan.generation, "artifacts": kinds, "faulty": faulty(plan, |_, _| true) })
+}
+
+/// The artifacts of one kind; `None` if there is no such kind.
+pub(crate) fn of_kind(plan: &Plan, kind: &str) -> Option<Value> {
+    let kind = kind_of(kind)?;
+    Some(json!({
+        "generation": plan.generation,
+        "kind": kind.element(),
+        "artifacts": listed(plan, kind),
+        "faulty": faulty(plan, |own, _| own == kind),
+    }))
+}
+
+/// One artifact, or what is wrong with it; `None` if there is none of that kind and name.
+pub(crate) fn one(plan: &Plan, kind: &str, name: &str) -> Option<Value> {
+    let kind = kind_of(kind)?;
+    if let Some(written) = serving(plan, kind).find(|written| written.name == name) {
+        let mut facts = describe(plan, written);
+        facts.insert("kind".to_owned(), kind.element().into());
+        facts.insert("generation".to_owned(), plan.generation.into());
+        details(plan, written, &mut facts);
+        return Some(facts.into());
+    }
+    let mut faulty = faulty(plan, |own, called| own == kind && called == Some(name)).into_iter();
+    faulty.next()
+}
+
+/// The kind of an element name or of a directory of a configuration.
+fn kind_of(text: &str) -> Option<Kind> {
+    Kind::of_element(text)
+        .or_else(|| Kind::all().find(|kind| !kind.directory().is_empty() && kind.directory() == text))
+}
+
+fn serving(plan: &Plan, kind: Kind) -> impl Iterator<Item = &Written> {
+    plan.written.iter().filter(move |written| written.kind == kind && serves(plan, written))
+}
+
+/// Whether an artifact is in force. (Its name alone does not tell: of two with the same name one is faulty.)
+fn serves(plan: &Plan, written: &Written) -> bool {
+    let name = written.name.as_str();
+    let is_faulty = || {
+        let inside = |span: diagnostics::Span| {
+            let own = written.span;
+            span.file == own.file && (own.start..=own.end).contains(&span.start)
+        };
+        let mut faulty = plan.faulty.iter().filter(|one| one.kind == written.kind);
+        faulty.any(|one| one.name.as_deref() == Some(name) && inside(one.span))
+    };
+    match written.kind {
+        Kind::Proxy => plan.proxies().iter().any(|proxy| proxy.span == written.span),
+        Kind::Api => plan.apis().iter().any(|api| api.span == written.span),
+        Kind::Sequence => plan.sequence(name).is_some(),
+        Kind::Endpoint => plan.endpoint(name).is_some(),
+        _ => !is_faulty(),
+    }
+}
+
+fn listed(plan: &Plan, kind: Kind) -> Vec<Value> {
+    serving(plan, kind).map(|written| Value::Object(describe(plan, written))).collect()
+}
+
+fn faulty(plan: &Plan, wanted: impl Fn(Kind, Option<&str>) -> bool) -> Vec<Value> {
+    let all = plan.faulty.iter().filter(|one| wanted(one.kind, one.name.as_deref()));
+    let facts = all.map(|one| {
+        json!({
+            "kind": one.kind.element(),
+            "name": one.name,
+            "state": "faulty",
+            "place": plan.place(one.span),
+            "message": redact(&one.message),
+        })
+    });
+    facts.collect()
+}
+
+/// Name, place and state.
+fn describe(plan: &Plan, written: &Written) -> Map<String, Value> {
+    let mut facts = Map::new();
+    facts.insert("name".to_owned(), written.name.as_str().into());
+    facts.insert("place".to_owned(), plan.place(written.span).into());
+    facts.insert("state".to_owned(), state(plan, written).into());
+    facts
+}
+
+fn state(plan: &Plan, written: &Written) -> &'static str {
+    match written.kind {
+        Kind::Proxy => match plan.proxies().iter().find(|proxy| proxy.name == written.name) {
+            Some(proxy) if proxy.started.load(Relaxed) => "started",
+            _ => "stopped",
+        },
+        Kind::Endpoint => match plan.endpoint(&written.name) {
+            Some(endpoint) => endpoint_state(&*endpoint),
+            None => "configured",
+        },
+        Kind::Api | Kind::Sequence | Kind::Template | Kind::LocalEntry => "active",
+        // Read and checked; whether something runs is not known here.
+        _ => "configured",
+    }
+}
+
+/// The state that all leaves share; of several states `degraded` while one of them takes messages, else `suspended`.
+fn endpoint_state(endpoint: &dyn Endpoint) -> &'static str {
+    let leaves = endpoint.leaves();
+    let mut states = leaves.iter().map(|leaf| leaf.state());
+    match states.next() {
+        None => "active",
+        Some(first) if states.all(|state| state == first) => first,
+        Some(_) if leaves.iter().any(|leaf| leaf.is_ready()) => "degraded",
+        Some(_) => "suspended",
+    }
+}
+
+/// What only the page of one artifact shows.
+fn details(plan: &Plan, written: &Written, facts: &mut Map<String, Value>) {
+    match written.kind {
+        Kind::Proxy => {
+            if let Some(proxy) = plan.proxies().iter().find(|proxy| proxy.name == written.name) {
+                let transports = [("http", proxy.http), ("https", proxy.https)];
+                let transports: Vec<_> =
+                    transports.into_iter().filter(|(_, on)| *on).map(|(name, _)| name).collect();
+                facts.insert("transports".to_owned(), json!(transports));
+                facts.insert("path".to_owned(), format!("/services/{}", proxy.name).into());
+            }
+        }
+        Kind::Api => {
+            if let Some(api) = plan.apis().iter().find(|api| api.span == written.span) {
+                facts.insert("context".to_owned(), api.context.as_str().into());
+                facts.insert("version".to_owned(), api.version.as_str().into());
+                let resources: Vec<_> = api.resources.iter().map(|one| one.label.as_str()).collect();
+                facts.insert("resources".to_owned(), json!(resources));
+            }
+        }
+        Kind::Sequence => {
+            if let Some(list) = plan.sequence(&written.name) {
+                let steps: Vec<_> = plan.list(list).steps.iter().map(|step| step.name).collect();
+                facts.insert("mediators".to_owned(), json!(steps));
+            }
+        }
+        Kind::Endpoint => {
+            if let Some(endpoint) = plan.endpoint(&written.name) {
+                let leaves: Vec<_> = endpoint
+                    .leaves()
+                    .iter()
+                    .map(|leaf| {
+                        let (requests, errors) = counts(leaf.counters());
+                        json!({
+                            "name": redact(leaf.name()), "state": leaf.state(),
+                            "requests": requests, "errors": errors,
+                        })
+                    })
+                    .collect();
+                facts.insert("addresses".to_owned(), leaves.into());
+            }
+        }
+        _ => {}
+    }
+}
+
+fn counts(counters: &Counters) -> (u64, u64) {
+    (counters.requests.load(Relaxed), counters.errors.load(Relaxed))
+}

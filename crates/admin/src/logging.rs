@@ -1,0 +1,365 @@
+//! The log: one line per event, for people or as JSON.
+//!
+//! A failed message is one event of target `busbar::fault`; what the log mediator says has target `busbar::log`.
+
+use crate::output::Sink;
+use crate::time::Utc;
+use crate::{Output, escape};
+use std::fmt::{self, Write as _};
+use std::io::{self, IsTerminal};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// The form of log lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// `2026-11-22T01:02:03.456Z ERROR busbar::fault message code=101503 service=Stock …`
+    #[default]
+    Text,
+    /// `{"time":"2026-11-22T01:02:03.456Z","level":"ERROR","target":"busbar::fault","message":"…",…}`
+    Json,
+}
+
+/// The log while it is written.
+#[derive(Clone)]
+pub struct Logging {
+    sink: Shared,
+}
+
+/// Starts the log of this process.
+///
+/// `level` is a level (`info`) or a list of them by target (`info,busbar_transport=debug`); the environment variables
+/// `BUSBAR_LOG` and, without that, `RUST_LOG` come before it. Where logging was started already, that stays as it is.
+///
+/// # Errors
+/// The level is none, or the file cannot be opened: a sentence.
+pub fn init(level: &str, format: Format, to: &Output) -> Result<Logging, String> {
+    let (from, level) = ["BUSBAR_LOG", "RUST_LOG"]
+        .into_iter()
+        .find_map(|name| Some((name, std::env::var(name).ok().filter(|value| !value.is_empty())?)))
+        .unwrap_or(("log level", level.to_owned()));
+    let filter = EnvFilter::try_new(&level).map_err(|error| format!("{from} `{level}`: {error}"))?;
+    let sink = Sink::open(to).map_err(|error| error.to_string())?;
+    let colour = match to {
+        Output::Stderr => io::stderr().is_terminal(),
+        Output::Stdout => io::stdout().is_terminal(),
+        Output::File(_) => false,
+    } && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let sink = Shared(Arc::new(Mutex::new(sink)));
+    let lines = Lines { format, colour, clock: SystemTime::now };
+    // An error means that logging was started already.
+    let _ = subscriber(lines, sink.clone(), filter).try_init();
+    Ok(Logging { sink })
+}
+
+fn subscriber<W>(lines: Lines, writer: W, filter: EnvFilter) -> impl Subscriber + Send + Sync + 'static
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    let layer = tracing_subscriber::fmt::layer()
+        .event_format(lines)
+        .with_writer(writer)
+        // It would report them to stderr, and end the thread where that is gone.
+        .log_internal_errors(false);
+    tracing_subscriber::registry().with(filter).with(layer)
+}
+
+impl Logging {
+    /// Opens the file again by its name, for SIGHUP after log rotation. On an error the old one stays in use.
+    ///
+    /// # Errors
+    /// The file cannot be opened.
+    pub fn reopen(&self) -> io::Result<()> {
+        self.sink.0.lock().unwrap_or_else(PoisonError::into_inner).reopen()
+    }
+}
+
+/// The open log. Losing a line is no reason to fail.
+#[derive(Clone)]
+struct Shared(Arc<Mutex<Sink>>);
+
+impl io::Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let _ = self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Shared {
+    type Writer = Shared;
+
+    fn make_writer(&'a self) -> Shared {
+        self.clone()
+    }
+}
+
+/// Formats events.
+struct Lines {
+    format: Format,
+    colour: bool,
+    clock: fn() -> SystemTime,
+}
+
+impl<S, N> FormatEvent<S, N> for Lines
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(&self, _: &FmtContext<'_, S, N>, mut out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        let mut facts = Facts::default();
+        event.record(&mut facts);
+        let mut line = String::with_capacity(256);
+        match self.format {
+            Format::Text => self.text(event, facts, &mut line)?,
+            Format::Json => self.json(event, facts, &mut line)?,
+        }
+        line.push('\n');
+        out.write_str(&line)
+    }
+}
+
+impl Lines {
+    fn text(&self, event: &Event<'_>, mut facts: Facts, line: &mut String) -> fmt::Result {
+        Utc::of((self.clock)()).rfc3339(line)?;
+        let level = *event.metadata().level();
+        match self.colour {
+            true => write!(line, " \x1b[{}m{level:>5}\x1b[0m ", colour(level))?,
+            false => write!(line, " {level:>5} ")?,
+        }
+        line.push_str(event.metadata().target());
+        if !facts.message.is_empty() {
+            line.push(' ');
+            escape::controls(&facts.message, line);
+        }
+        facts.fields.sort_by_key(|(name, _)| rank(name));
+        for (name, value) in &facts.fields {
+            let text = match value {
+                serde_json::Value::String(text) => text,
+                other => &other.to_string(),
+            };
+            if !text.is_empty() {
+                line.push(' ');
+                line.push_str(name);
+                line.push('=');
+                escape::value(text, line);
+            }
+        }
+        Ok(())
+    }
+
+    fn json(&self, event: &Event<'_>, facts: Facts, line: &mut String) -> fmt::Result {
+        let mut time = String::new();
+        Utc::of((self.clock)()).rfc3339(&mut time)?;
+        let mut object = serde_json::Map::new();
+        object.insert("time".to_owned(), time.into());
+        object.insert("level".to_owned(), event.metadata().level().as_str().into());
+        object.insert("target".to_owned(), event.metadata().target().into());
+        object.insert("message".to_owned(), facts.message.into());
+        for (name, value) in facts.fields {
+            if value != "" {
+                // The four above are never replaced.
+                let name = if object.contains_key(name) { format!("{name}_") } else { name.to_owned() };
+                object.insert(name, value);
+            }
+        }
+        write!(line, "{}", serde_json::Value::Object(object))
+    }
+}
+
+/// The order of fields in a line: first what happened and where, last which message and why.
+fn rank(name: &str) -> usize {
+    const FIRST: [&str; 5] = ["code", "service", "place", "peer", "client"];
+    const LAST: [&str; 2] = ["message_id", "cause"];
+    let at = |list: &[&str]| list.iter().position(|known| *known == name);
+    at(&FIRST).or_else(|| at(&LAST).map(|at| at + FIRST.len() + 1)).unwrap_or(FIRST.len())
+}
+
+fn colour(level: Level) -> u8 {
+    match level {
+        Level::ERROR => 31,
+        Level::WARN => 33,
+        Level::INFO => 32,
+        Level::DEBUG => 34,
+        Level::TRACE => 35,
+    }
+}
+
+/// Message and fields of an event.
+#[derive(Default)]
+struct Facts {
+    message: String,
+    fields: Vec<(&'static str, serde_json::Value)>,
+}
+
+impl Facts {
+    fn add(&mut self, field: &Field, value: impl Into<serde_json::Value>) {
+        self.fields.push((field.name(), value.into()));
+    }
+}
+
+impl Visit for Facts {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let text = format!("{value:?}");
+        self.record_str(field, &text);
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "message" {
+            self.message = value.to_owned();
+        } else {
+            self.add(field, value);
+        }
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.add(field, value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.add(field, value);
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.add(field, value);
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.add(field, value);
+    }
+
+    /// With its whole chain of causes.
+    fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
+        let mut text = value.to_string();
+        let mut cause = value.source();
+        while let Some(error) = cause {
+            text.push_str(": ");
+            text.push_str(&error.to_string());
+            cause = error.source();
+        }
+        self.add(field, text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, UNIX_EPOCH};
+
+    #[derive(Clone, Default)]
+    struct Memory(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Memory {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("nobody panicked").extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl<'a> MakeWriter<'a> for Memory {
+        type Writer = Memory;
+
+        fn make_writer(&'a self) -> Memory {
+            self.clone()
+        }
+    }
+
+    /// What is logged while `run` runs.
+    fn logged(format: Format, colour: bool, run: impl FnOnce()) -> String {
+        let memory = Memory::default();
+        let clock = || UNIX_EPOCH + Duration::from_millis(1_795_309_323_456);
+        let lines = Lines { format, colour, clock };
+        let subscriber = subscriber(lines, memory.clone(), EnvFilter::new("info"));
+        tracing::subscriber::with_default(subscriber, run);
+        let bytes = memory.0.lock().expect("nobody panicked").clone();
+        String::from_utf8(bytes).expect("lines are text")
+    }
+
+    fn events() {
+        // As flow/src/report.rs has it.
+        tracing::error!(
+            target: "busbar::fault",
+            message_id = "urn:uuid:5f0c2c1e-0000-4000-8000-000000000001",
+            service = "DirectProxy",
+            place = "examples/round/proxy-services/DirectProxy.xml:12:7",
+            peer = "http://localhost:9000",
+            client = %"127.0.0.1:40000",
+            code = %101_503,
+            cause = "connection refused | os error 111",
+            "Error connecting to the back end"
+        );
+        tracing::info!(target: "busbar::log", "To: /services/Stock, MESSAGE = two\nlines");
+        tracing::warn!(target: "busbar::settings", peer = "", cut = 3, ratio = 0.5, ok = true, text = "say \"hi\"", "odd");
+        let error = io::Error::other(fmt::Error);
+        tracing::error!(target: "busbar::x", error = &error as &dyn std::error::Error, message_id = 1, code = 2);
+        tracing::debug!("not shown");
+    }
+
+    #[test]
+    fn text_is_readable_at_night() {
+        insta::assert_snapshot!(logged(Format::Text, false, events), @r#"
+        2026-11-22T01:02:03.456Z ERROR busbar::fault Error connecting to the back end code=101503 service=DirectProxy place=examples/round/proxy-services/DirectProxy.xml:12:7 peer=http://localhost:9000 client=127.0.0.1:40000 message_id=urn:uuid:5f0c2c1e-0000-4000-8000-000000000001 cause="connection refused | os error 111"
+        2026-11-22T01:02:03.456Z  INFO busbar::log To: /services/Stock, MESSAGE = two\nlines
+        2026-11-22T01:02:03.456Z  WARN busbar::settings odd cut=3 ratio=0.5 ok=true text="say \"hi\""
+        2026-11-22T01:02:03.456Z ERROR busbar::x code=2 error="an error occurred when formatting an argument" message_id=1
+        "#);
+    }
+
+    #[test]
+    fn json_has_an_object_a_line() {
+        insta::assert_snapshot!(logged(Format::Json, false, events), @r#"
+        {"time":"2026-11-22T01:02:03.456Z","level":"ERROR","target":"busbar::fault","message":"Error connecting to the back end","message_id":"urn:uuid:5f0c2c1e-0000-4000-8000-000000000001","service":"DirectProxy","place":"examples/round/proxy-services/DirectProxy.xml:12:7","peer":"http://localhost:9000","client":"127.0.0.1:40000","code":"101503","cause":"connection refused | os error 111"}
+        {"time":"2026-11-22T01:02:03.456Z","level":"INFO","target":"busbar::log","message":"To: /services/Stock, MESSAGE = two\nlines"}
+        {"time":"2026-11-22T01:02:03.456Z","level":"WARN","target":"busbar::settings","message":"odd","cut":3,"ratio":0.5,"ok":true,"text":"say \"hi\""}
+        {"time":"2026-11-22T01:02:03.456Z","level":"ERROR","target":"busbar::x","message":"","error":"an error occurred when formatting an argument","message_id":1,"code":2}
+        "#);
+    }
+
+    #[test]
+    fn colours_only_where_asked_for() {
+        let line = logged(Format::Text, true, || tracing::warn!(target: "t", "m \u{1b}[31m"));
+        assert_eq!(line, "2026-11-22T01:02:03.456Z \u{1b}[33m WARN\u{1b}[0m t m \\u{1b}[31m\n");
+    }
+
+    #[test]
+    fn a_fault_in_a_flow_is_one_line() {
+        let registry = flow::Registry {
+            definitions: Vec::new(),
+            unsupported: Vec::new(),
+            endpoints: flow::testing::endpoints,
+        };
+        let synapse = config::SYNAPSE;
+        let tested = flow::testing::configuration(
+            &registry,
+            &format!(
+                r#"<definitions xmlns="{synapse}"><proxy name="Direct" transports="http"><target>
+<endpoint><address uri="http://127.0.0.1:1/"/></endpoint></target></proxy></definitions>"#
+            ),
+        );
+        let text = logged(Format::Text, false, || {
+            tested.ask("POST", "/services/Direct", &[("Content-Type", "text/xml")], "<a/>");
+        });
+        let faults: Vec<_> = text.lines().filter(|line| line.contains(" ERROR busbar::fault ")).collect();
+        assert_eq!(faults.len(), 1, "{text}");
+        for part in
+            [" code=101503 ", " service=Direct ", " peer=http://127.0.0.1:1 ", " message_id=urn:uuid:"]
+        {
+            assert!(faults[0].contains(part), "{part} in {text}");
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! `/metrics`: everything that is counted, in the Prometheus text format.
+
+use crate::exposition::{Exposition, Kind};
+use crate::process::Process;
+use crate::redact::redact;
+use crate::{AdminState, Phase};
+use flow::metrics::{BUCKETS, Counters};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The states of an endpoint, as [`flow::endpoint::Leaf::state`] names them.
+const STATES: [&str; 4] = ["active", "timeout", "suspended", "off"];
+
+/// The answer to a scrape.
+pub(crate) fn render(state: &AdminState) -> String {
+    let mut out = Exposition::default();
+    services(&mut out, state);
+    endpoints(&mut out, state);
+    listeners(&mut out, state);
+    pools(&mut out, state);
+    engine(&mut out, state);
+    process(&mut out, state);
+    out.finish()
+}
+
+fn services(out: &mut Exposition, state: &AdminState) {
+    let all = state.bus.services().metrics.all();
+    let (endpoints, services): (Vec<_>, Vec<_>) = all.into_iter().partition(|(kind, ..)| *kind == "endpoint");
+    let services: Vec<Counted<'_>> = services
+        .iter()
+        .map(|(kind, name, counters)| Counted { labels: vec![("kind", kind), ("service", name)], counters })
+        .collect();
+    counted(
+        out,
+        &services,
+        ["busbar_requests_total", "busbar_request_errors_total", "busbar_request_duration_seconds"],
+        [
+            "Requests that a proxy service or API answered.",
+            "Requests that ended in a fault, or with a status of 500 and above.",
+            "Time from the request head to the response head.",
+        ],
+    );
+    // Names of anonymous endpoints may have their address in them.
+    let mut by_name: HashMap<String, Vec<Arc<Counters>>> = HashMap::new();
+    for (_, name, counters) in endpoints {
+        by_name.entry(redact(&name).into_owned()).or_default().push(counters);
+    }
+    let mut by_name: Vec<(String, Vec<Arc<Counters>>)> = by_name.into_iter().collect();
+    by_name.sort_by(|a, b| a.0.cmp(&b.0));
+    // Two that differ only in their secrets cannot be told apart by labels: the first one stands for them.
+    let endpoints: Vec<Counted<'_>> = by_name
+        .iter()
+        .filter_map(|(name, all)| Some(Counted { labels: vec![("endpoint", name)], counters: all.first()? }))
+        .collect();
+    counted(
+        out,
+        &endpoints,
+        [
+            "busbar_endpoint_requests_total",
+            "busbar_endpoint_errors_total",
+            "busbar_endpoint_duration_seconds",
+        ],
+        [
+            "Requests sent to an endpoint.",
+            "Requests to an endpoint that failed, or were answered with a status of 500 and above.",
+            "Time from sending a request to the response head.",
+        ],
+    );
+}
+
+struct Counted<'a> {
+    labels: Vec<(&'a str, &'a str)>,
+    counters: &'a Counters,
+}
+
+/// Requests, errors and latencies of services or endpoints.
+fn counted(out: &mut Exposition, all: &[Counted<'_>], names: [&'static str; 3], help: [&str; 3]) {
+    let bounds = BUCKETS.map(|micros| micros as f64 / 1e6);
+    out.family(names[0], Kind::Counter, help[0]);
+    for one in all {
+        out.sample(&one.labels, one.counters.requests.load(Relaxed));
+    }
+    out.family(names[1], Kind::Counter, help[1]);
+    for one in all {
+        out.sample(&one.labels, one.counters.errors.load(Relaxed));
+    }
+    out.family(names[2], Kind::Histogram, help[2]);
+    for one in all {
+        let buckets = one.counters.buckets.each_ref().map(|bucket| bucket.load(Relaxed));
+        let sum = one.counters.microseconds.load(Relaxed) as f64 / 1e6;
+        out.histogram(&one.labels, &bounds, &buckets, sum);
+    }
+}
+
+fn endpoints(out: &mut Exposition, state: &AdminState) {
+    out.family(
+        "busbar_endpoint_state",
+        Kind::Gauge,
+        "1 for the state that a named endpoint's address is in, else 0.",
+    );
+    let plan = state.bus.plan();
+    let mut endpoints: Vec<_> = plan.endpoints().collect();
+    endpoints.sort_by_key(|(name, _)| *name);
+    for (name, endpoint) in endpoints {
+        let mut seen: HashMap<String, usize> = HashMap::new();
+        for leaf in endpoint.leaves() {
+            let mut label = redact(leaf.name()).into_owned();
+            let times = seen.entry(label.clone()).or_insert(0);
+            *times += 1;
+            if *times > 1 {
+                label = format!("{label} #{times}");
+            }
+            let now = leaf.state();
+            for known in STATES {
+                let labels = [("endpoint", name), ("address", &label), ("state", known)];
+                out.sample(&labels, u8::from(now == known));
+            }
+        }
+    }
+}
+
+fn listeners(out: &mut Exposition, state: &AdminState) {
+    let all: Vec<_> = state.servers.iter().map(|(name, server)| (*name, server.stats())).collect();
+    type Get = fn(&transport::ServerStats) -> u64;
+    let families: [(&'static str, Kind, &str, Get); 6] = [
+        ("busbar_listener_connections", Kind::Gauge, "Open connections of clients.", |stats| stats.open),
+        ("busbar_listener_accepted_total", Kind::Counter, "Connections accepted.", |stats| stats.accepted),
+        ("busbar_listener_requests_total", Kind::Counter, "Requests with a valid head.", |stats| {
+            stats.requests
+        }),
+        (
+            "busbar_listener_refused_total",
+            Kind::Counter,
+            "Requests refused for their framing or a limit, before any flow saw them.",
+            |stats| stats.refused,
+        ),
+        (
+            "busbar_listener_aborted_total",
+            Kind::Counter,
+            "Clients that went away before they had their whole response.",
+            |stats| stats.aborted,
+        ),
+        ("busbar_listener_failed_total", Kind::Counter, "Accepts and TLS handshakes that failed.", |stats| {
+            stats.failed
+        }),
+    ];
+    for (name, kind, help, get) in families {
+        out.family(name, kind, help);
+        for (listener, stats) in &all {
+            out.sample(&[("listener", listener)], get(stats));
+        }
+    }
+}
+
+fn pools(out: &mut Exposition, state: &AdminState) {
+    let stats = state.client.stats();
+    out.family("busbar_pool_connections", Kind::Gauge, "Open connections to backends.");
+    out.sample(&[("state", "active")], stats.active);
+    out.sample(&[("state", "idle")], stats.idle);
+    for (name, help, value) in [
+        ("busbar_pool_created_total", "Connections made to backends.", stats.created),
+        ("busbar_pool_reused_total", "Requests sent on a pooled connection.", stats.reused),
+        (
+            "busbar_pool_retried_total",
+            "Requests sent again because the pooled connection was dead.",
+            stats.retried,
+        ),
+        ("busbar_pool_requests_total", "Requests sent to backends.", stats.requests),
+        ("busbar_pool_failed_total", "Requests to backends without a response.", stats.failed),
+    ] {
+        out.single(name, Kind::Counter, help, value);
+    }
+}
+
+fn engine(out: &mut Exposition, state: &AdminState) {
+    let services = state.bus.services();
+    let plan = state.bus.plan();
+    out.single(
+        "busbar_aggregates_open",
+        Kind::Gauge,
+        "Aggregates that wait for more parts.",
+        services.aggregates.len(),
+    );
+    out.single(
+        "busbar_unanswered_total",
+        Kind::Counter,
+        "Flows that ended without an answer; the client got one from the engine.",
+        services.metrics.unanswered.load(Relaxed),
+    );
+    out.single(
+        "busbar_plan_generation",
+        Kind::Gauge,
+        "Number of the plan in force; a reload makes a higher one.",
+        plan.generation,
+    );
+    out.single("busbar_artifacts", Kind::Gauge, "Artifacts that serve.", plan.artifacts());
+    out.single(
+        "busbar_artifacts_faulty",
+        Kind::Gauge,
+        "Artifacts that were left out because of an error.",
+        plan.faulty.len(),
+    );
+    out.single(
+        "busbar_ready",
+        Kind::Gauge,
+        "1 while every listener accepts.",
+        u8::from(state.readiness.phase() == Phase::Serving),
+    );
+    if let Some(access) = &state.access {
+        out.single(
+            "busbar_access_log_dropped_total",
+            Kind::Counter,
+            "Access log lines that were dropped because the log could not keep up or be written.",
+            access.dropped(),
+        );
+    }
+    out.family("busbar_build_info", Kind::Gauge, "Always 1; the version is in the label.");
+    out.sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
+}
+
+fn process(out: &mut Exposition, state: &AdminState) {
+    let uptime = state.started.elapsed();
+    out.single("busbar_uptime_seconds", Kind::Gauge, "Time since the process started.", uptime.as_secs_f64());
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    out.single(
+        "process_start_time_seconds",
+        Kind::Gauge,
+        "When the process started, in seconds since the epoch.",
+        now.saturating_sub(uptime).as_secs(),
+    );
+    let process = Process::read();
+    if let Some(seconds) = process.cpu {
+        out.single("process_cpu_seconds_total", Kind::Counter, "User and system CPU time.", seconds);
+    }
+    for (name, help, value) in [
+        ("process_resident_memory_bytes", "Resident memory.", process.resident),
+        ("busbar_resident_memory_peak_bytes", "Largest resident memory so far.", process.peak),
+        ("process_virtual_memory_bytes", "Virtual memory.", process.size),
+        ("process_open_fds", "Open file descriptors.", process.files),
+        ("process_max_fds", "Most file descriptors that may be open.", process.file_limit),
+        ("process_threads", "Threads.", process.threads),
+    ] {
+        if let Some(value) = value {
+            out.single(name, Kind::Gauge, help, value);
+        }
+    }
+}

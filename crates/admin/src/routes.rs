@@ -1,0 +1,204 @@
+//! The routes of the admin address.
+
+use crate::{AdminState, Phase, artifacts, exposition, metrics};
+use axum::Router;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde_json::{Value, json};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use tokio::sync::Mutex;
+
+struct Shared {
+    admin: AdminState,
+    local: SocketAddr,
+    /// One reload at a time.
+    reloading: Arc<Mutex<()>>,
+}
+
+type Context = State<Arc<Shared>>;
+
+/// All routes.
+pub(crate) fn router(admin: AdminState, local: SocketAddr) -> Router {
+    let shared = Arc::new(Shared { admin, local, reloading: Arc::default() });
+    Router::new()
+        .route("/", get(index))
+        .route("/healthz", get(async || text(StatusCode::OK, "ok\n")))
+        .route("/readyz", get(readyz))
+        .route("/metrics", get(scrape))
+        .route("/artifacts", get(all_artifacts))
+        .route("/artifacts/{kind}", get(artifacts_of_kind))
+        .route("/artifacts/{kind}/{*name}", get(one_artifact))
+        .route("/reload", post(reload))
+        .fallback(async |uri: Uri| {
+            error(
+                StatusCode::NOT_FOUND,
+                &format!("there is nothing at {}; / lists what there is", uri.path()),
+            )
+        })
+        .method_not_allowed_fallback(async |method: Method, uri: Uri| {
+            error(StatusCode::METHOD_NOT_ALLOWED, &format!("{} does not take {method}", uri.path()))
+        })
+        .layer(from_fn_with_state(Arc::clone(&shared), guard))
+        .with_state(shared)
+}
+
+/// Keeps web pages out: a browser on the same machine reaches the loopback address, too.
+///
+/// A page of another site may send a POST (its `Origin` shows that), and with a name that it lets point to 127.0.0.1
+/// it may read answers (the `Host` shows that).
+async fn guard(State(shared): Context, request: Request, next: Next) -> Response {
+    if let Some(why) = refusal(shared.local, request.method(), request.headers()) {
+        return error(StatusCode::FORBIDDEN, why);
+    }
+    let mut response = next.run(request).await;
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+fn refusal(local: SocketAddr, method: &Method, headers: &HeaderMap) -> Option<&'static str> {
+    let field = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    if local.ip().is_loopback() && field(header::HOST).is_some_and(|host| !is_this_machine(host)) {
+        return Some("this address answers to localhost and IP addresses only");
+    }
+    let own =
+        |origin: &str| origin.strip_prefix("http://").is_some_and(|host| Some(host) == field(header::HOST));
+    if method != Method::GET && field(header::ORIGIN).is_some_and(|origin| !own(origin)) {
+        return Some("web pages of other sites cannot do this");
+    }
+    None
+}
+
+/// `localhost` or an IP address, with or without a port.
+fn is_this_machine(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    name.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok()
+}
+
+async fn index() -> Response {
+    let paths =
+        ["/healthz", "/readyz", "/metrics", "/artifacts", "/artifacts/{kind}", "/artifacts/{kind}/{name}"];
+    answer(
+        StatusCode::OK,
+        &json!({
+            "server": "busbar", "version": env!("CARGO_PKG_VERSION"), "GET": paths, "POST": ["/reload"],
+        }),
+    )
+}
+
+async fn readyz(State(shared): Context) -> Response {
+    match shared.admin.readiness.phase() {
+        Phase::Serving => text(StatusCode::OK, "ready\n"),
+        Phase::Starting => {
+            text(StatusCode::SERVICE_UNAVAILABLE, "not ready: the listeners do not accept yet\n")
+        }
+        Phase::Draining => {
+            text(StatusCode::SERVICE_UNAVAILABLE, "not ready: draining, no new connections are accepted\n")
+        }
+    }
+}
+
+async fn scrape(State(shared): Context) -> Response {
+    ([(header::CONTENT_TYPE, exposition::CONTENT_TYPE)], metrics::render(&shared.admin)).into_response()
+}
+
+async fn all_artifacts(State(shared): Context) -> Response {
+    answer(StatusCode::OK, &artifacts::all(&shared.admin.bus.plan()))
+}
+
+async fn artifacts_of_kind(State(shared): Context, Path(kind): Path<String>) -> Response {
+    match artifacts::of_kind(&shared.admin.bus.plan(), &kind) {
+        Some(found) => answer(StatusCode::OK, &found),
+        None => error(StatusCode::NOT_FOUND, &format!("there is no kind of artifact called `{kind}`")),
+    }
+}
+
+async fn one_artifact(State(shared): Context, Path((kind, name)): Path<(String, String)>) -> Response {
+    let plan = shared.admin.bus.plan();
+    match artifacts::one(&plan, &kind, &name) {
+        Some(found) => answer(StatusCode::OK, &found),
+        None => error(StatusCode::NOT_FOUND, &format!("there is no {kind} `{name}`")),
+    }
+}
+
+async fn reload(State(shared): Context) -> Response {
+    if shared.admin.reload.is_none() {
+        return error(StatusCode::NOT_IMPLEMENTED, "this bus cannot be reloaded");
+    }
+    let Ok(alone) = Arc::clone(&shared.reloading).try_lock_owned() else {
+        return error(StatusCode::CONFLICT, "a reload is in progress");
+    };
+    // The task goes on when the client does not wait: a reload ends one way or the other.
+    let reloaded = tokio::spawn(async move {
+        let blocking = Arc::clone(&shared);
+        let done = tokio::task::spawn_blocking(move || match &blocking.admin.reload {
+            Some(reload) => reload(),
+            None => Err("this bus cannot be reloaded".to_owned()),
+        });
+        let done = done.await;
+        drop(alone);
+        (done, shared.admin.bus.plan().generation)
+    });
+    match reloaded.await {
+        Ok((Ok(Ok(message)), generation)) => {
+            answer(StatusCode::OK, &json!({ "message": message, "generation": generation }))
+        }
+        Ok((Ok(Err(why)), generation)) => answer(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            &json!({ "error": crate::redact::redact(&why), "generation": generation }),
+        ),
+        _ => error(StatusCode::INTERNAL_SERVER_ERROR, "the reload failed; the log has the reason"),
+    }
+}
+
+fn text(status: StatusCode, text: &'static str) -> Response {
+    (status, [(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response()
+}
+
+fn error(status: StatusCode, message: &str) -> Response {
+    answer(status, &json!({ "error": message }))
+}
+
+fn answer(status: StatusCode, value: &Value) -> Response {
+    let mut text = format!("{value:#}");
+    text.push('\n');
+    (status, [(header::CONTENT_TYPE, "application/json")], text).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn web_pages_are_kept_out() {
+        let local: SocketAddr = ([127, 0, 0, 1], 9164).into();
+        let public: SocketAddr = ([0, 0, 0, 0], 9164).into();
+        for (address, method, host, origin, allowed) in [
+            (local, Method::GET, "localhost:9164", None, true),
+            (local, Method::GET, "127.0.0.1", None, true),
+            (local, Method::GET, "[::1]:9164", None, true),
+            (local, Method::GET, "evil.example:9164", None, false),
+            (public, Method::GET, "bus.internal:9164", None, true),
+            (local, Method::POST, "localhost:9164", None, true),
+            (local, Method::POST, "localhost:9164", Some("http://localhost:9164"), true),
+            (local, Method::POST, "localhost:9164", Some("http://evil.example"), false),
+            (local, Method::POST, "localhost:9164", Some("null"), false),
+            (public, Method::POST, "bus.internal:9164", Some("https://evil.example"), false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, HeaderValue::from_static(host));
+            if let Some(origin) = origin {
+                headers.insert(header::ORIGIN, HeaderValue::from_static(origin));
+            }
+            assert_eq!(refusal(address, &method, &headers).is_none(), allowed, "{method} {host} {origin:?}");
+        }
+    }
+}
