@@ -389,6 +389,23 @@ async fn serve(context: &mut Context) -> Response {
         Owner::Proxy(index) => {
             let plan = Arc::clone(&context.plan);
             let proxy = &plan.proxies[index];
+            if let Client::Soap(version) = context.inbound.client {
+                match proxy.wsdl.accepts(context).await {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        let action = context.soap_action().unwrap_or_default();
+                        let reason = format!(
+                            "The endpoint reference (EPR) for the Operation not found is {} and the WSA Action = {action}",
+                            context.inbound.path()
+                        );
+                        return crate::wsdl::soap_fault(version, &reason);
+                    }
+                    Err(fault) => {
+                        raise(context, fault);
+                        return unanswered(context, None);
+                    }
+                }
+            }
             start(context, proxy.in_sequence.as_ref());
         }
         _ => {

@@ -207,6 +207,59 @@ fn settled(run: &xpath::Run<'_>) -> Option<Early> {
     }
 }
 
+/// The name of the first element of the SOAP body, read from as little of the message as it takes; `None` if the
+/// message is no envelope or has an empty body.
+///
+/// # Errors
+/// The body does not arrive.
+pub(crate) async fn first_body_element(context: &mut Context) -> Result<Option<(String, String)>, Fault> {
+    let limits = context.services.limits.clone();
+    let mut tokenizer = xml::Tokenizer::new(limits.xml);
+    let (mut fed, mut depth, mut in_body) = (0, 0, false);
+    loop {
+        let (bytes, complete) = match context.payload.stream_mut() {
+            Some(stream) => {
+                let complete = stream.is_complete();
+                (stream.buffered(), complete)
+            }
+            None => match context.payload.bytes() {
+                Some(bytes) => (&bytes[..], true),
+                None => return Ok(None),
+            },
+        };
+        tokenizer.feed(&bytes[fed..]);
+        fed = bytes.len();
+        if complete {
+            tokenizer.finish();
+        }
+        loop {
+            // What is not well-formed is for the flow to find out, if it reads that far.
+            let Ok(event) = tokenizer.next() else { return Ok(None) };
+            match event {
+                None => break,
+                Some(Event::StartElement { name, .. }) => {
+                    depth += 1;
+                    match depth {
+                        1 if !is_envelope(&name) => return Ok(None),
+                        2 => in_body = name.local() == "Body",
+                        3 if in_body => return Ok(Some((name.namespace().to_owned(), name.local().to_owned()))),
+                        _ => {}
+                    }
+                }
+                Some(Event::EndElement { .. }) => depth -= 1,
+                Some(_) => {}
+            }
+        }
+        if complete || fed > limits.held {
+            return Ok(None);
+        }
+        if let Some(stream) = context.payload.stream_mut() {
+            let received = std::future::poll_fn(|cx| stream.poll_more(cx)).await;
+            received.map_err(|error| Fault { status: 400, ..Fault::new(format!("the body did not arrive: {error}")) })?;
+        }
+    }
+}
+
 /// The string of a decided value.
 pub fn text(value: &xpath::Value) -> String {
     let nothing = xpath::Context::without_document(&());

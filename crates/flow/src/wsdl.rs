@@ -1,7 +1,8 @@
 //! What a service says of itself: `?wsdl` and the list of services.
 
 use crate::compile::Compiler;
-use crate::context::Inbound;
+use crate::context::{Context, Inbound};
+use crate::fault::Fault;
 use crate::plan::Plan;
 use crate::respond::text;
 use config::WsdlSource;
@@ -22,6 +23,49 @@ pub struct Wsdl {
     document: Option<Document>,
     /// `(location, text)` of imported documents.
     imports: Vec<(String, Vec<u8>)>,
+    /// What a SOAP client may ask for; `None`: anything.
+    operations: Option<Operations>,
+}
+
+/// The operations of a published WSDL 1.1.
+#[derive(Debug, Default)]
+struct Operations {
+    names: Vec<String>,
+    actions: Vec<String>,
+    /// Expanded names of the elements that requests carry.
+    elements: Vec<(String, String)>,
+}
+
+impl Operations {
+    /// Those of a document; `None` where it has none that can be told (WSDL 2.0, everything imported).
+    fn of(document: &Document) -> Option<Operations> {
+        const WSDL: &str = "http://schemas.xmlsoap.org/wsdl/";
+        let mut found = Operations::default();
+        let named = |node: NodeId, local: &str| {
+            document.kind(node) == NodeKind::Element
+                && document.local(node) == local
+                && document.namespace(node) == WSDL
+        };
+        let expand = |node: NodeId, name: &str| match name.split_once(':') {
+            Some((prefix, local)) => {
+                (document.lookup_prefix(node, prefix).unwrap_or("").to_owned(), local.to_owned())
+            }
+            None => (document.lookup_prefix(node, "").unwrap_or("").to_owned(), name.to_owned()),
+        };
+        for node in document.descendants(Document::ROOT) {
+            let text = |name: &str| document.attribute(node, "", name).map(str::to_owned);
+            if named(node, "operation") && document.parent(node).is_some_and(|parent| named(parent, "portType")) {
+                found.names.extend(text("name"));
+            } else if document.local(node) == "operation" && ADDRESSES.contains(&document.namespace(node)) {
+                found.actions.extend(text("soapAction").filter(|action| !action.is_empty()));
+            } else if named(node, "part")
+                && let Some(element) = text("element")
+            {
+                found.elements.push(expand(node, &element));
+            }
+        }
+        (!found.names.is_empty()).then_some(found)
+    }
 }
 
 impl Wsdl {
@@ -61,7 +105,13 @@ impl Wsdl {
             })
             .collect();
         match Document::parse(bytes, &xml::ParseOptions::trusted()) {
-            Ok(document) => Wsdl { document: Some(document), imports },
+            Ok(document) => {
+                let lax = proxy.parameters.iter().any(|parameter| {
+                    parameter.name == "disableOperationValidation" && parameter.value.text() == Some("true")
+                });
+                let operations = if lax { None } else { Operations::of(&document) };
+                Wsdl { document: Some(document), imports, operations }
+            }
             Err(error) => {
                 compiler.error(
                     "bad-wsdl",
@@ -72,6 +122,25 @@ impl Wsdl {
                 Wsdl::default()
             }
         }
+    }
+
+    /// Whether the service has the operation that a SOAP request asks for, by its action or else by the element in
+    /// its body.
+    ///
+    /// # Errors
+    /// The body does not arrive.
+    pub(crate) async fn accepts(&self, context: &mut Context) -> Result<bool, Fault> {
+        let Some(operations) = &self.operations else { return Ok(true) };
+        if let Some(action) = context.soap_action() {
+            let by_name = operations.names.iter().any(|name| action == *name || action == format!("urn:{name}"));
+            if by_name || operations.actions.contains(&action) {
+                return Ok(true);
+            }
+        }
+        let element = crate::streaming::first_body_element(context).await?;
+        Ok(element.is_none_or(|(namespace, local)| {
+            operations.elements.contains(&(namespace, local.clone())) || operations.names.contains(&local)
+        }))
     }
 
     /// Answers a metadata query (`wsdl`, `wsdl=…`, `xsd=…`); `None`: it is none.
