@@ -1,6 +1,9 @@
 //! Starts a bus: loads and compiles the configuration, opens the listeners, waits for signals.
 
 use crate::settings::{Dialect, Profile, Settings};
+use admin::access::AccessLog;
+use admin::logging::Logging;
+use admin::{Admin, AdminState, Output, Phase, Readiness};
 use config::{LoadOptions, load};
 use diagnostics::{Severity, render};
 use flow::services::TlsProfiles;
@@ -54,9 +57,14 @@ pub struct Running {
     pub http: SocketAddr,
     /// The https address.
     pub https: Option<SocketAddr>,
-    servers: Vec<Arc<Server>>,
-    workers: Workers,
+    /// What `/readyz` says.
+    pub readiness: Arc<Readiness>,
+    servers: Vec<(&'static str, Arc<Server>)>,
+    access: Option<AccessLog>,
+    /// Ended when this is dropped.
+    _workers: Workers,
     drain: Duration,
+    began: Instant,
 }
 
 /// Compiles the configuration at `path` and prints what was found about it to stderr.
@@ -64,7 +72,7 @@ pub struct Running {
 /// # Errors
 /// Nothing in it can serve, or (`strict`) something in it is wrong.
 pub fn plan(path: &Path, services: &Services, strict: bool) -> Result<Plan, String> {
-    let options = LoadOptions { fetch: None, ..LoadOptions::default() };
+    let options = LoadOptions { fetch: Some(crate::fetch::fetch()), ..LoadOptions::default() };
     let loaded = load(path, &options);
     let mut found = loaded.diagnostics;
     let registry = mediators::registry(endpoints::endpoint);
@@ -93,13 +101,22 @@ impl Running {
     /// # Errors
     /// The configuration cannot serve, an address cannot be bound, a certificate cannot be read.
     pub fn start(start: &Start) -> Result<Running, String> {
+        let began = Instant::now();
         let settings = &start.settings;
         let services = Arc::new(services(settings)?);
         let plan = plan(&start.path, &services, start.strict)?;
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let workers = Workers::start(start.workers.unwrap_or_else(cores))
             .map_err(|error| format!("cannot start the workers: {error}"))?;
-        let bus = Arc::new(Bus::new(plan, services, None));
+        let access = match settings.log.access.as_deref() {
+            None | Some("off" | "") => None,
+            Some(pattern) => {
+                let to = Output::from(settings.log.access_to.as_deref().unwrap_or("stdout"));
+                Some(AccessLog::start(pattern, &to).map_err(|error| format!("access log: {error}"))?)
+            }
+        };
+        let recorder = access.clone().map(|log| -> Box<dyn flow::AccessLog> { Box::new(log) });
+        let bus = Arc::new(Bus::new(plan, services, recorder));
         let mut servers = Vec::new();
         let bind = |address: SocketAddr, tls: Option<ServerTls>, what: &str| {
             Server::bind(address, tls, server_limits(settings))
@@ -108,26 +125,39 @@ impl Running {
         };
         let http = bind(start.addresses.http.unwrap_or(parse(HTTP)), None, "http")?;
         let http_address = http.local_addr();
-        servers.push(http);
+        servers.push(("http", http));
         let https = match (start.addresses.https, &settings.tls.certificate) {
             (None, None) => None,
             (address, _) => {
                 let server = bind(address.unwrap_or(parse(HTTPS)), Some(server_tls(settings)?), "https")?;
                 let address = server.local_addr();
-                servers.push(server);
+                servers.push(("https", server));
                 Some(address)
             }
         };
-        for server in &servers {
+        for (_, server) in &servers {
             server.serve(&workers, Arc::clone(&bus)).map_err(|error| format!("cannot accept: {error}"))?;
         }
         let drain = settings.limits.drain.map_or(Duration::from_secs(30), |time| time.0);
-        Ok(Running { bus, http: http_address, https, servers, workers, drain })
+        let readiness = Readiness::new();
+        readiness.set(Phase::Serving);
+        Ok(Running {
+            bus,
+            http: http_address,
+            https,
+            readiness,
+            servers,
+            access,
+            _workers: workers,
+            drain,
+            began,
+        })
     }
 
     /// Stops accepting, lets messages in flight finish, and ends.
     pub async fn drain(&self) {
-        for server in &self.servers {
+        self.readiness.set(Phase::Draining);
+        for (_, server) in &self.servers {
             let drained = server.drain(self.drain).await;
             if drained.cut > 0 {
                 tracing::warn!("{} connections were cut at the end of the drain", drained.cut);
@@ -135,9 +165,22 @@ impl Running {
         }
     }
 
-    /// How many workers there are.
-    pub fn workers(&self) -> usize {
-        self.workers.count()
+    /// Starts the admin address; `path` is what a reload reads.
+    ///
+    /// # Errors
+    /// The address cannot be bound.
+    pub fn admin(&self, address: SocketAddr, path: &Path) -> Result<Admin, String> {
+        let (bus, path) = (Arc::clone(&self.bus), path.to_path_buf());
+        let state = AdminState {
+            bus: Arc::clone(&self.bus),
+            servers: self.servers.clone(),
+            client: self.bus.services().client.clone(),
+            readiness: Arc::clone(&self.readiness),
+            access: self.access.clone(),
+            started: self.began,
+            reload: Some(Box::new(move || reload(&path, &bus))),
+        };
+        Admin::start(address, state).map_err(|error| error.to_string())
     }
 }
 
@@ -147,7 +190,7 @@ impl Running {
 /// It cannot start.
 pub fn run(start: &Start) -> Result<(), String> {
     let began = Instant::now();
-    crate::logging::init(&start.settings.log)?;
+    let logging = init_logging(&start.settings)?;
     for (name, why) in crate::tunables::report(&start.settings.wso2) {
         tracing::info!(target: "busbar::settings", "{name}: {why}");
     }
@@ -156,7 +199,7 @@ pub fn run(start: &Start) -> Result<(), String> {
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
-    let admin = crate::admin::start(start.addresses.admin.unwrap_or(parse(ADMIN)), &running)?;
+    let admin = running.admin(start.addresses.admin.unwrap_or(parse(ADMIN)), &start.path)?;
     runtime.block_on(async {
         let failed = |error: std::io::Error| format!("cannot listen for signals: {error}");
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
@@ -166,7 +209,7 @@ pub fn run(start: &Start) -> Result<(), String> {
             "busbar ready http={} https={} admin={} artifacts={} in {} ms",
             running.http,
             running.https.map_or_else(|| "off".to_owned(), |address| address.to_string()),
-            admin.address(),
+            admin.local_addr(),
             running.bus.plan().artifacts(),
             began.elapsed().as_millis()
         );
@@ -176,7 +219,15 @@ pub fn run(start: &Start) -> Result<(), String> {
             tokio::select! {
                 _ = terminate.recv() => break,
                 _ = interrupt.recv() => break,
-                _ = hangup.recv() => reload(&start.path, &running.bus),
+                _ = hangup.recv() => {
+                    // Rotated files are opened anew; failing that, the old ones stay in use.
+                    let _ = logging.reopen();
+                    running.access.iter().for_each(AccessLog::reopen);
+                    match reload(&start.path, &running.bus) {
+                        Ok(said) => tracing::info!(target: "busbar::reload", "{said}"),
+                        Err(said) => tracing::error!(target: "busbar::reload", "{said}"),
+                    }
+                }
             }
         }
         tracing::info!("draining");
@@ -189,22 +240,37 @@ pub fn run(start: &Start) -> Result<(), String> {
     })
 }
 
-/// Builds a new plan and puts it in force; a configuration that cannot serve, or has a fault that the one in force
-/// does not have, leaves that one serving.
-pub fn reload(path: &Path, bus: &Bus) {
-    match plan(path, bus.services(), false) {
-        Ok(plan) if plan.faulty.len() > bus.plan().faulty.len() => {
-            tracing::error!(
-                "not reloaded: {} artifacts of the new configuration are faulty; the old one goes on serving",
-                plan.faulty.len()
-            );
-        }
-        Ok(plan) => {
-            tracing::info!("reloaded: {} artifacts, generation {}", plan.artifacts(), plan.generation);
-            bus.swap(plan);
-        }
-        Err(error) => tracing::error!("not reloaded: {error}; the old configuration goes on serving"),
+/// Builds a new plan and puts it in force; a configuration that cannot serve, or has more faulty artifacts than the
+/// one in force, leaves that one serving. Both answers are a sentence for the operator.
+///
+/// # Errors
+/// The old configuration goes on serving.
+pub fn reload(path: &Path, bus: &Bus) -> Result<String, String> {
+    let stays = "the old configuration goes on serving";
+    let plan =
+        plan(path, bus.services(), false).map_err(|error| format!("not reloaded: {error}; {stays}"))?;
+    if plan.faulty.len() > bus.plan().faulty.len() {
+        let first =
+            plan.faulty.first().map(|faulty| format!("{}: {}", plan.place(faulty.span), faulty.message));
+        let (count, first) = (plan.faulty.len(), first.unwrap_or_default());
+        return Err(format!("not reloaded: {count} artifacts are faulty, the first at {first}; {stays}"));
     }
+    let said = format!("reloaded: {} artifacts, generation {}", plan.artifacts(), plan.generation);
+    bus.swap(plan);
+    Ok(said)
+}
+
+/// Starts logging to stderr, as the settings say.
+///
+/// # Errors
+/// The level is none, or the format unknown.
+pub fn init_logging(settings: &Settings) -> Result<Logging, String> {
+    let format = match settings.log.format.as_deref() {
+        None | Some("text") => admin::logging::Format::Text,
+        Some("json") => admin::logging::Format::Json,
+        Some(other) => return Err(format!("log.format: `{other}`; expected text or json")),
+    };
+    admin::logging::init(settings.log.level.as_deref().unwrap_or("info"), format, &Output::Stderr)
 }
 
 fn parse(address: &str) -> SocketAddr {

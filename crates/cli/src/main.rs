@@ -3,10 +3,9 @@
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-mod admin;
 mod bus;
 mod certificate;
-mod logging;
+mod fetch;
 mod settings;
 mod tunables;
 mod verbs;

@@ -268,6 +268,10 @@ impl Leaf for LeafEndpoint {
         self.state.failed(code, Instant::now());
     }
 
+    fn switch(&self, on: bool) {
+        self.state.switch(on);
+    }
+
     fn outgoing(&self, context: &mut Context) -> Result<Outgoing, Fault> {
         self.set_properties(context)?;
         let timeout = match &self.timeout {

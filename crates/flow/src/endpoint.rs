@@ -66,6 +66,9 @@ pub trait Leaf: Send + Sync {
     /// Sending or receiving failed with this `ERROR_CODE`.
     fn failed(&self, code: i32);
 
+    /// Switches the endpoint off (no message passes) or on by hand.
+    fn switch(&self, on: bool);
+
     /// Makes the request for a message: evaluates the address and the endpoint's properties.
     ///
     /// # Errors
