@@ -309,6 +309,8 @@ impl Leaf for Address {
 
     fn failed(&self, _: i32) {}
 
+    fn switch(&self, _on: bool) {}
+
     fn outgoing(&self, context: &mut Context) -> Result<Outgoing, Fault> {
         let uri = self.uri.clone().or_else(|| context.addressing.to.clone()).unwrap_or_default();
         let unusable = || Fault::with_code(code::CONNECTION_FAILED, format!("`{uri}` is no address"));
