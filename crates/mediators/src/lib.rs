@@ -4,6 +4,7 @@
 //! needs of the body, its execution and its tests. A new mediator is a new file and one line in [`registry`].
 
 mod aggregate;
+mod call;
 mod call_template;
 mod clone;
 mod direction;
@@ -14,6 +15,7 @@ mod header;
 mod iterate;
 mod log;
 mod loopback;
+mod makefault;
 mod payload_factory;
 mod property;
 mod property_group;
@@ -37,6 +39,7 @@ use flow::{Definition, Registry};
 #[rustfmt::skip] // one line each
 const DEFINITIONS: &[&Definition] = &[
     &aggregate::DEFINITION,
+    &call::DEFINITION,
     &call_template::DEFINITION,
     &clone::DEFINITION,
     &direction::IN,
@@ -49,6 +52,7 @@ const DEFINITIONS: &[&Definition] = &[
     &iterate::DEFINITION,
     &log::DEFINITION,
     &loopback::DEFINITION,
+    &makefault::DEFINITION,
     &payload_factory::DEFINITION,
     &property::DEFINITION,
     &property_group::DEFINITION,

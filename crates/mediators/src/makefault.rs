@@ -1,0 +1,378 @@
+//! `makefault`: makes the message a SOAP fault, or an exception in plain XML.
+
+use crate::xml_value;
+use config::Element;
+use flow::{
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, Mediator, Need,
+    Values,
+};
+use message::{Envelope, SoapVersion, Value, XmlValue};
+use std::sync::Arc;
+
+/// `<makefault [version="soap11|soap12|pox"] [response="true|false"]>code, reason, node?, role?, detail?</makefault>`
+pub const DEFINITION: Definition = Definition {
+    name: "makefault",
+    summary: "Makes the message a fault; it is sent by what follows.",
+    attributes: &[
+        Attribute::optional("version", Values::OneOf(&["soap11", "soap12", "pox"]), "its form").or("soap11"),
+        Attribute::optional("response", Values::Boolean, "the message becomes a response").or("true"),
+    ],
+    children: Children::Elements(&["code", "reason", "node", "role", "detail"]),
+    compile,
+};
+
+enum Text {
+    Literal(String),
+    Expression(Expression),
+}
+
+enum Detail {
+    None,
+    Text(String),
+    Elements(Vec<Arc<XmlValue>>),
+    Expression(Expression),
+}
+
+struct MakeFault {
+    /// `None`: plain XML.
+    version: Option<SoapVersion>,
+    response: bool,
+    code: Text,
+    reason: Text,
+    node: String,
+    role: String,
+    detail: Detail,
+}
+
+const CODES_11: &[&str] = &["VersionMismatch", "MustUnderstand", "Client", "Server"];
+const CODES_12: &[&str] = &["VersionMismatch", "MustUnderstand", "DataEncodingUnknown", "Sender", "Receiver"];
+
+fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    let version = match element.attr("version").map_or("soap11", str::trim) {
+        "pox" => None,
+        "soap12" => Some(SoapVersion::V12),
+        _ => Some(SoapVersion::V11),
+    };
+    let code = match (text(element, "code", compiler)?, version) {
+        (None, Some(_)) => return missing(element, "code", compiler),
+        (None, None) => Text::Literal(String::new()),
+        (Some(Text::Literal(_)), Some(version)) => {
+            Text::Literal(code(element.child("code")?, version, compiler)?)
+        }
+        (Some(other), _) => other,
+    };
+    let reason = match (text(element, "reason", compiler)?, version) {
+        (None, Some(_)) => return missing(element, "reason", compiler),
+        (reason, _) => reason.unwrap_or(Text::Literal(String::new())),
+    };
+    let plain =
+        |name: &str| element.child(name).map(|child| child.text().trim().to_owned()).unwrap_or_default();
+    let detail = match element.child("detail") {
+        None => Detail::None,
+        Some(detail) if !detail.text().trim().is_empty() => Detail::Text(detail.text().trim().to_owned()),
+        Some(detail) if detail.attr("expression").is_some() => {
+            Detail::Expression(compiler.expression(detail, "expression")?)
+        }
+        Some(detail) => {
+            let mut elements = Vec::new();
+            for child in detail.elements() {
+                match xml_value::of_element(child) {
+                    Ok(Value::Xml(xml)) => elements.push(xml),
+                    Ok(_) => {}
+                    Err(why) => {
+                        compiler.error("bad-value", why, child.start_tag(), "in the detail");
+                        return None;
+                    }
+                }
+            }
+            Detail::Elements(elements)
+        }
+    };
+    let response = element.attr("response").map(str::trim) != Some("false");
+    let (node, role) = (plain("node"), plain("role"));
+    Some(Box::new(MakeFault { version, response, code, reason, node, role, detail }))
+}
+
+/// `value` or `expression` of a child. The outer `None` follows a recorded error.
+fn text(element: &Element, name: &str, compiler: &mut Compiler<'_>) -> Option<Option<Text>> {
+    let Some(child) = element.child(name) else { return Some(None) };
+    if let Some(value) = child.attr("value") {
+        return Some(Some(Text::Literal(value.to_owned())));
+    }
+    if child.attr("expression").is_some() {
+        return Some(Some(Text::Expression(compiler.expression(child, "expression")?)));
+    }
+    missing(child, "value", compiler)
+}
+
+fn missing<T>(element: &Element, what: &str, compiler: &mut Compiler<'_>) -> Option<T> {
+    compiler.error(
+        "missing-attribute",
+        format!("`{}` needs a {what}", element.local()),
+        element.start_tag(),
+        "expected `value` or `expression`",
+    );
+    None
+}
+
+/// The local name of a fault code of the configuration.
+fn code(element: &Element, version: SoapVersion, compiler: &mut Compiler<'_>) -> Option<String> {
+    let attribute = element.attribute("value")?;
+    let (codes, soap) = match version {
+        SoapVersion::V11 => (CODES_11, "http://schemas.xmlsoap.org/soap/envelope/"),
+        SoapVersion::V12 => (CODES_12, "http://www.w3.org/2003/05/soap-envelope"),
+    };
+    let why = match attribute.value.trim().split_once(':') {
+        None => "it has no prefix".to_owned(),
+        Some((prefix, _)) if element.lookup_prefix(prefix) != Some(soap) => {
+            format!("`{prefix}` is not bound to {soap}")
+        }
+        Some((_, local)) if !codes.contains(&local) => format!("expected one of {}", codes.join(", ")),
+        Some((_, local)) => return Some(local.to_owned()),
+    };
+    compiler.error("bad-value", format!("`{}` is no fault code", attribute.value), attribute.value_span, why);
+    None
+}
+
+impl Text {
+    fn of(&self, context: &mut Context) -> Result<String, Fault> {
+        match self {
+            Text::Literal(text) => Ok(text.clone()),
+            Text::Expression(expression) => Ok(expression.string(context)?.unwrap_or_default()),
+        }
+    }
+}
+
+impl MakeFault {
+    /// The detail as children of the body of an envelope of its own.
+    fn detail(&self, version: SoapVersion, context: &mut Context) -> Result<Option<Envelope>, Fault> {
+        let mut holder = Envelope::empty(version);
+        let mut add = |xml: &XmlValue| {
+            for &node in &xml.nodes {
+                holder.document.copy_from(holder.body, &xml.document, node);
+            }
+        };
+        match &self.detail {
+            Detail::None => return Ok(None),
+            Detail::Elements(elements) => elements.iter().for_each(|xml| add(xml)),
+            Detail::Text(text) => {
+                holder.document.append_text(holder.body, text);
+            }
+            Detail::Expression(expression) => match expression.value(context)? {
+                Some(Value::Xml(xml)) => add(&xml),
+                Some(other) => {
+                    holder.document.append_text(holder.body, &other.to_string());
+                }
+                None => return Ok(None),
+            },
+        }
+        Ok(Some(holder))
+    }
+
+    /// `<Exception>` instead of the first element of the body.
+    fn exception(&self, context: &mut Context) -> Result<(), Fault> {
+        let text = match &self.detail {
+            Detail::Text(text) => text.clone(),
+            Detail::Expression(expression) => expression.string(context)?.unwrap_or_default(),
+            Detail::None | Detail::Elements(_) => self.reason.of(context)?,
+        };
+        let mut envelope = Envelope::empty(SoapVersion::V11);
+        let exception = envelope.document.append_element(envelope.body, "", "", "Exception");
+        envelope.document.append_text(exception, &text);
+        context.payload.set_envelope(envelope);
+        context.mark_fault();
+        Ok(())
+    }
+}
+
+impl Mediator for MakeFault {
+    fn need(&self) -> Need {
+        // The header blocks of the message go into the fault.
+        Need::Whole
+    }
+
+    fn reason(&self) -> String {
+        "takes over the SOAP header".to_owned()
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        let message_id = context.message_id();
+        match self.version {
+            None => self.exception(context)?,
+            Some(version) => {
+                let code = self.code.of(context)?;
+                let reason = self.reason.of(context)?;
+                let detail = self.detail(version, context)?;
+                let mut envelope = Envelope::empty(version);
+                // A body that cannot be read has no header, and is no reason not to say so with a fault.
+                if let Ok(old) = context.envelope()
+                    && let Some(header) = old.header
+                {
+                    let own = envelope.header_or_new();
+                    for block in old.elements_of(header) {
+                        envelope.document.copy_from(own, &old.document, block);
+                    }
+                }
+                envelope.append_fault(
+                    &message::envelope::Fault {
+                        code: code.trim().rsplit([':', '}']).next().unwrap_or(""),
+                        reason: &reason,
+                        role: &self.role,
+                        node: &self.node,
+                    },
+                    detail.as_ref().map(|holder| (holder, holder.body)),
+                );
+                context.payload.set_envelope(envelope);
+            }
+        }
+        let addressing = &mut context.addressing;
+        addressing.relates_to = Some(message_id);
+        addressing.to = addressing.fault_to.clone().or_else(|| addressing.reply_to.clone());
+        if self.response {
+            addressing.to = addressing.reply_to.clone();
+            context.response = true;
+        }
+        Ok(Flow::Next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::registry;
+    use flow::testing;
+    use message::Format;
+    use message::SoapVersion::{V11, V12};
+
+    const S11: &str = r#"xmlns:s="http://schemas.xmlsoap.org/soap/envelope/""#;
+    const S12: &str = r#"xmlns:s="http://www.w3.org/2003/05/soap-envelope""#;
+    const SOAP: [(&str, &str); 2] = [("Content-Type", "text/xml"), ("SOAPAction", "x")];
+
+    fn soap_body() -> String {
+        format!(
+            r#"<s:Envelope {S11}><s:Header><h xmlns="u">1</h></s:Header><s:Body><a><d>1</d></a></s:Body></s:Envelope>"#
+        )
+    }
+
+    #[test]
+    fn faults_have_their_parts() {
+        for (element, version, wanted) in [
+            (
+                format!(r#"<makefault><code {S11} value="s:Server"/><reason value="down"/></makefault>"#),
+                V11,
+                &[
+                    "<faultcode>soapenv:Server</faultcode><faultstring>down</faultstring></soapenv:Fault>",
+                    "<h xmlns=\"u\"",
+                ][..],
+            ),
+            (
+                format!(
+                    r#"<makefault version="soap11"><code expression="'Client'"/><reason expression="concat('no ', //d)"/><role>urn:r</role><detail>why</detail></makefault>"#
+                ),
+                V11,
+                &[
+                    "soapenv:Client<",
+                    "<faultstring>no 1</faultstring><faultactor>urn:r</faultactor><detail>why</detail>",
+                ],
+            ),
+            (
+                format!(
+                    r#"<makefault version="soap12"><code {S12} value="s:Receiver"/><reason value="x"/><node>urn:n</node><detail><e xmlns="v">1</e></detail></makefault>"#
+                ),
+                V12,
+                &[
+                    "soapenv:Receiver<",
+                    ">x</soapenv:Text>",
+                    "<soapenv:Node>urn:n</soapenv:Node>",
+                    "<e xmlns=\"v\">1</e></soapenv:Detail>",
+                ],
+            ),
+            (
+                format!(
+                    r#"<makefault><code {S11} value="s:Server"/><reason value="x"/><detail expression="//d"/></makefault>"#
+                ),
+                V11,
+                &["<detail><d", ">1</d></detail>"],
+            ),
+        ] {
+            let flow = testing::main(&registry(testing::endpoints), &element);
+            assert!(flow.found.is_empty(), "{flow:?}");
+            let mut end = flow.run(&SOAP, &soap_body());
+            let text = end.write(Format::Soap(version));
+            assert!(wanted.iter().all(|part| text.contains(part)), "{element}: {text}");
+            assert!(end.context.response && end.context.addressing.relates_to.is_some());
+        }
+    }
+
+    #[test]
+    fn clients_get_500_in_their_own_form() {
+        let fault = format!(
+            r#"<makefault response="true"><code {S11} value="s:Server"/><reason value="down"/></makefault><respond/>"#
+        );
+        let flow = testing::main(&registry(testing::endpoints), &fault);
+        let answer = flow.ask("POST", "/", &SOAP, &soap_body());
+        assert!(
+            answer.status == 500 && answer.body.contains("<faultstring>down</faultstring>"),
+            "{answer:?}"
+        );
+        let answer = flow.ask("POST", "/", &[("Content-Type", "application/json")], "{}");
+        assert_eq!((answer.status, answer.body.as_str()), (500, r#"{"Exception":"down"}"#));
+        let pox = r#"<makefault version="pox"><reason value="r"/><detail>why</detail></makefault><respond/>"#;
+        let answer = testing::main(&registry(testing::endpoints), pox).ask(
+            "POST",
+            "/",
+            &[("Content-Type", "application/xml")],
+            "<a/>",
+        );
+        assert_eq!((answer.status, answer.body.as_str()), (500, "<Exception>why</Exception>"));
+    }
+
+    #[test]
+    fn a_payload_that_cannot_be_read_is_no_obstacle() {
+        let text = format!(
+            r#"<property name="p" expression="//a"/><!--top--><sequence name="fault"><makefault><code {S11} value="s:Client"/>
+               <reason expression="$ctx:ERROR_CODE"/></makefault><respond/></sequence>"#
+        );
+        let flow = testing::main(&registry(testing::endpoints), &text);
+        let answer = flow.ask("POST", "/", &SOAP, "<a");
+        assert!(
+            answer.status == 500 && answer.body.contains("<faultstring>601000</faultstring>"),
+            "{answer:?}"
+        );
+    }
+
+    #[test]
+    fn failing_expressions_fault_and_mistakes_are_found() {
+        let text = format!(
+            r#"<makefault><code {S11} value="s:Client"/><reason expression="$func:none"/></makefault><!--top-->
+               <sequence name="fault"><property name="seen" expression="$ctx:ERROR_CODE"/></sequence>"#
+        );
+        let end = testing::main(&registry(testing::endpoints), &text).run(&SOAP, &soap_body());
+        assert_eq!(end.property("seen").as_deref(), Some("0"));
+        for (element, wanted) in [
+            ("<makefault/>".to_owned(), "`makefault` needs a code"),
+            (
+                r#"<makefault><code value="Server"/><reason value="x"/></makefault>"#.to_owned(),
+                "`Server` is no fault code",
+            ),
+            (
+                format!(
+                    r#"<makefault version="soap12"><code {S11} value="s:Receiver"/><reason value="x"/></makefault>"#
+                ),
+                "`s:Receiver` is no fault code",
+            ),
+            (
+                format!(r#"<makefault><code {S11} value="s:Sender"/><reason value="x"/></makefault>"#),
+                "`s:Sender` is no fault code",
+            ),
+            (
+                format!(r#"<makefault><code {S11} value="s:Server"/></makefault>"#),
+                "`makefault` needs a reason",
+            ),
+            (r#"<makefault version="soap13"/>"#.to_owned(), "`version` cannot be `soap13`"),
+            (r#"<makefault response="yes"/>"#.to_owned(), "`response` cannot be `yes`"),
+        ] {
+            let flow = testing::main(&registry(testing::endpoints), &element);
+            assert!(flow.reports(wanted), "{element}: {flow:?}");
+        }
+    }
+}
