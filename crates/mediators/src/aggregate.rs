@@ -415,7 +415,7 @@ mod tests {
     const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
 
     fn ask(text: &str, headers: &[(&str, &str)], body: &str) -> testing::Answer {
-        let tested = testing::main(&crate::standins::registry(), text);
+        let tested = testing::main(&crate::registry(testing::endpoints), text);
         assert!(tested.found.is_empty(), "{:?}", tested.found);
         tested.ask("POST", "/", headers, body)
     }
@@ -548,7 +548,7 @@ mod tests {
                 "no attribute `expresion`",
             ),
         ] {
-            let tested = testing::main(&crate::standins::registry(), text);
+            let tested = testing::main(&crate::registry(testing::endpoints), text);
             assert!(tested.reports(says), "{text}: {:?}", tested.found);
         }
     }

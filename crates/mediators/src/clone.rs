@@ -155,12 +155,12 @@ mod tests {
         };
         let behind = "<aggregate><onComplete expression='json-eval($)'><respond/></onComplete></aggregate>";
         let text = format!("<clone sequential='true'>{}{}</clone>{behind}", part("{\"a\":1}"), part("[2]"));
-        let tested = testing::main(&crate::standins::registry(), &text);
+        let tested = testing::main(&crate::registry(testing::endpoints), &text);
         assert!(tested.found.is_empty(), "{:?}", tested.found);
         assert_eq!(tested.ask("POST", "/", JSON, "{}").body, r#"[{"a":1},[2]]"#);
         // Several at once: any order.
         let text = text.replace(" sequential='true'", "");
-        let tested = testing::main(&crate::standins::registry(), &text);
+        let tested = testing::main(&crate::registry(testing::endpoints), &text);
         assert!(
             [r#"[{"a":1},[2]]"#, r#"[[2],{"a":1}]"#].contains(&&*tested.ask("POST", "/", JSON, "{}").body)
         );
@@ -177,11 +177,11 @@ mod tests {
             )
         };
         for (count, body, answer) in [("3", "{}", "[1,2,3]"), ("{json-eval($.n)}", r#"{"n":2}"#, "[1,2]")] {
-            let tested = testing::main(&crate::standins::registry(), &text(count));
+            let tested = testing::main(&crate::registry(testing::endpoints), &text(count));
             assert!(tested.found.is_empty(), "{:?}", tested.found);
             assert_eq!(tested.ask("POST", "/", JSON, body).body, answer);
         }
-        let tested = testing::main(&crate::standins::registry(), &text("{json-eval($.n)}"));
+        let tested = testing::main(&crate::registry(testing::endpoints), &text("{json-eval($.n)}"));
         let fault = tested.run(JSON, r#"{"n":"x"}"#).fault();
         assert!(
             fault.as_ref().is_some_and(|fault| fault.contains("`x` of clone are no number")),
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn a_part_that_fails_runs_its_fault_sequence_and_the_client_is_answered() {
         let text = "<clone><target sequence='nowhere'/></clone><!--top--><sequence name='fault'><respond/></sequence>";
-        let tested = testing::main(&crate::standins::registry(), text);
+        let tested = testing::main(&crate::registry(testing::endpoints), text);
         let end = tested.run(JSON, "{}");
         assert!(
             end.fault().is_some_and(|fault| fault.contains("nowhere cannot be found")),
@@ -206,7 +206,7 @@ mod tests {
             "<clone iterations='x'><target/></clone>",
             "<clone iterations='2'><target/><target/></clone>",
         ] {
-            let tested = testing::main(&crate::standins::registry(), text);
+            let tested = testing::main(&crate::registry(testing::endpoints), text);
             assert!(!tested.found.is_empty(), "{text}");
         }
     }

@@ -263,7 +263,7 @@ mod tests {
             "<iterate {attributes}><target><sequence><aggregate><onComplete expression=\"{expression}\"><respond/>\
              </onComplete></aggregate></sequence></target></iterate>"
         );
-        let tested = testing::main(&crate::standins::registry(), &text);
+        let tested = testing::main(&crate::registry(testing::endpoints), &text);
         assert!(tested.found.is_empty(), "{:?}", tested.found);
         tested.ask("POST", "/", headers, body).body
     }
@@ -317,7 +317,7 @@ mod tests {
         let fault = |attributes: &str, headers, body| {
             let text =
                 format!("<iterate {attributes}><target><sequence><drop/></sequence></target></iterate>");
-            let tested = testing::main(&crate::standins::registry(), &text);
+            let tested = testing::main(&crate::registry(testing::endpoints), &text);
             tested.run(headers, body).fault()
         };
         for (attributes, headers, body, says) in [
@@ -360,7 +360,7 @@ mod tests {
                 "<iterate expression='//i' {attributes}><target sequence='s'/></iterate><respond/>\
                 <!--top--><sequence name='s'/>"
             );
-            let tested = testing::main(&crate::standins::registry(), &text);
+            let tested = testing::main(&crate::registry(testing::endpoints), &text);
             assert_eq!(tested.run(XML, "<a/>").how, how);
         }
     }
@@ -376,7 +376,7 @@ mod tests {
             ),
             ("<iterate><target/></iterate>", "needs the attribute `expression`"),
         ] {
-            let tested = testing::main(&crate::standins::registry(), text);
+            let tested = testing::main(&crate::registry(testing::endpoints), text);
             assert!(tested.reports(says), "{text}: {:?}", tested.found);
         }
     }

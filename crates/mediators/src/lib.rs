@@ -10,7 +10,9 @@ mod clone;
 mod direction;
 mod drop;
 mod enqueue;
+mod fast_xslt;
 mod filter;
+mod foreach;
 mod header;
 mod iterate;
 mod log;
@@ -22,8 +24,7 @@ mod property_group;
 mod respond;
 mod send;
 mod sequence;
-#[cfg(test)]
-mod standins;
+mod stylesheet;
 mod support;
 mod switch;
 mod target;
@@ -31,6 +32,7 @@ mod throw_error;
 mod unsupported;
 mod variable;
 mod xml_value;
+mod xslt;
 
 use flow::endpoint::EndpointFactory;
 use flow::{Definition, Registry};
@@ -47,7 +49,9 @@ const DEFINITIONS: &[&Definition] = &[
     &direction::RULES,
     &drop::DEFINITION,
     &enqueue::DEFINITION,
+    &fast_xslt::DEFINITION,
     &filter::DEFINITION,
+    &foreach::DEFINITION,
     &header::DEFINITION,
     &iterate::DEFINITION,
     &log::DEFINITION,
@@ -62,6 +66,7 @@ const DEFINITIONS: &[&Definition] = &[
     &switch::DEFINITION,
     &throw_error::DEFINITION,
     &variable::DEFINITION,
+    &xslt::DEFINITION,
 ];
 
 /// The registry that configurations are compiled with.

@@ -627,7 +627,7 @@ mod tests {
         let text = format!(
             "<payloadFactory media-type='{media}'><format>{format}</format><args>{args}</args></payloadFactory>"
         );
-        let tested = testing::main(&crate::standins::registry(), &text);
+        let tested = testing::main(&crate::registry(testing::endpoints), &text);
         assert!(!tested.reports("error"), "{:?}", tested.found);
         let mut end = tested.run(headers, body);
         match end.fault() {
@@ -727,7 +727,7 @@ mod tests {
         let whole = "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/'><s:Body><n xmlns=''/></s:Body></s:Envelope>";
         for (format, has_header) in [("<n xmlns=''/>", true), (whole, false)] {
             let text = format!("<payloadFactory><format>{format}</format></payloadFactory><respond/>");
-            let tested = testing::main(&crate::standins::registry(), &text);
+            let tested = testing::main(&crate::registry(testing::endpoints), &text);
             let answer = tested.ask("POST", "/", &soap, message);
             assert!(answer.body.contains("<n") && !answer.body.contains("<a"), "{answer:?}");
             assert_eq!(answer.body.contains("<h"), has_header, "{answer:?}");
@@ -745,7 +745,7 @@ mod tests {
         ] {
             let text =
                 format!("<payloadFactory media-type='{media}'><format>{format}</format></payloadFactory>");
-            let tested = testing::main(&crate::standins::registry(), &text);
+            let tested = testing::main(&crate::registry(testing::endpoints), &text);
             let end = tested.run(sent, "");
             assert_eq!(end.context.headers.get("Content-Type"), Some(became), "{media} {sent:?}");
         }
@@ -771,7 +771,7 @@ mod tests {
             assert!(fault.as_ref().is_err_and(|fault| fault.contains(says)), "{media} {format}: {fault:?}");
         }
         let text = "<payloadFactory><format key='{$ctx:none}'/></payloadFactory>";
-        let tested = testing::main(&crate::standins::registry(), text);
+        let tested = testing::main(&crate::registry(testing::endpoints), text);
         assert!(tested.run(XML, "<a/>").fault().is_some_and(|fault| fault.contains("not found")));
         for (text, says) in [
             ("<payloadFactory/>", "needs a `format`"),
@@ -785,7 +785,7 @@ mod tests {
                 "there is no such argument",
             ),
         ] {
-            let tested = testing::main(&crate::standins::registry(), text);
+            let tested = testing::main(&crate::registry(testing::endpoints), text);
             assert!(tested.reports(says), "{text}: {:?}", tested.found);
         }
     }
@@ -797,7 +797,7 @@ mod tests {
                 "<payloadFactory media-type='json'><format key=\"{key}\"/><args><arg value='1'/></args></payloadFactory>\
                 <!--top--><localEntry key='k'><![CDATA[{{\"v\":$1}}]]></localEntry>"
             );
-            let tested = testing::main(&crate::standins::registry(), &text);
+            let tested = testing::main(&crate::registry(testing::endpoints), &text);
             assert_eq!(tested.run(XML, "<a/>").payload(), r#"{"v":1}"#, "{key} {:?}", tested.found);
         }
     }

@@ -32,7 +32,6 @@ pub(crate) const UNSUPPORTED: &[(&str, &str)] = &[
     ("jsontransform", NOT_YET),
     ("datamapper", "data mapper files are not executable here: write the mapping as XSLT or payloadFactory"),
     ("smooks", "Smooks is a Java library: write the transformation as XSLT"),
-    ("foreach", NOT_YET),
     ("scatter-gather", "it is not executable yet: use `clone` and `aggregate`"),
     ("script", NOT_YET),
     ("store", NOT_YET),

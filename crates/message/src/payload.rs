@@ -226,6 +226,27 @@ impl Payload {
         }
     }
 
+    /// The bytes, if all of them are here, nobody has looked into them, and they are a plain XML document in the
+    /// encoding that they say themselves or `reading().charset`.
+    pub fn plain_xml(&self) -> Option<&Bytes> {
+        let plain = match self.reading.kind {
+            Kind::Xml => true,
+            Kind::Soap11 => self.reading.rest,
+            _ => false,
+        };
+        match &self.raw {
+            Raw::Bytes(bytes)
+                if plain
+                    && self.reading.coding == Coding::Identity
+                    && self.envelope.is_none()
+                    && self.json.is_none() =>
+            {
+                Some(bytes)
+            }
+            _ => None,
+        }
+    }
+
     /// Receives the whole body.
     ///
     /// # Errors

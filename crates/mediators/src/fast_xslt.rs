@@ -1,0 +1,116 @@
+//! `fastXSLT`: a stylesheet on the body as it was received, the result in its place.
+
+use crate::stylesheet::{Style, failed};
+use crate::xslt::{parsed, place};
+use config::Element;
+use flow::{
+    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need, Values,
+};
+use message::payload::Coding;
+use xml::Document;
+
+/// `<fastXSLT key="KEY"/>`
+pub const DEFINITION: Definition = Definition {
+    name: "fastXSLT",
+    summary: "Transforms the body as it was received with an XSLT stylesheet.",
+    attributes: &[Attribute {
+        name: "key",
+        required: true,
+        values: Values::Key,
+        default: "",
+        meaning: "the entry or registry resource that is the stylesheet, or an expression in braces",
+    }],
+    children: Children::Elements(&["resource"]),
+    compile,
+};
+
+struct FastXslt(Style);
+
+fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    Some(Box::new(FastXslt(Style::compile(element, compiler)?)))
+}
+
+impl Mediator for FastXslt {
+    fn need(&self) -> Need {
+        Need::Whole
+    }
+
+    fn reason(&self) -> String {
+        "the whole body is received and transformed as a tree: stylesheets do not run on the arriving body yet".into()
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        let FastXslt(style) = self;
+        let (key, sheet) = style.find(context)?;
+        let error = |fault: Fault| Fault { message: "Error while transforming the Stream".into(), ..fault };
+        let reading = context.payload.reading();
+        let plain = reading.coding == Coding::Identity
+            && reading.charset.is_none_or(|charset| charset.name() == "UTF-8");
+        if let Some(bytes) = context.payload.bytes().filter(|_| plain && !context.payload.is_built()) {
+            // The body itself, envelope and all.
+            let input = parsed(&key, &sheet, bytes.clone(), context).map_err(error)?;
+            let mut out = Vec::new();
+            style
+                .run(&key, context, true, |options| {
+                    sheet.transform_to(&input, Document::ROOT, &[], options, &mut out)
+                })
+                .map_err(error)?;
+            context.payload.set_bytes(out, reading);
+            return Ok(Flow::Next);
+        }
+        let Some(node) = context.envelope()?.payload() else {
+            return Err(error(failed(&key, "the body is empty")));
+        };
+        let mut input = Document::new();
+        if let Some(envelope) = context.payload.built_envelope() {
+            input.copy_from(Document::ROOT, &envelope.document, node);
+        }
+        let result =
+            style.run(&key, context, false, |options| sheet.transform(&input, Document::ROOT, &[], options));
+        place(&key, node, result.map_err(error)?.document, context).map_err(error)?;
+        Ok(Flow::Next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flow::testing;
+
+    const SHEET: &str = "<!--top--><localEntry key='s'><x:stylesheet xmlns='' version='1.0' xmlns:x='http://www.w3.org/1999/XSL/Transform'>\
+        <x:output omit-xml-declaration='yes'/><x:template match='/'><n><x:value-of select='name(/*)'/></n></x:template></x:stylesheet></localEntry>";
+
+    #[test]
+    fn the_stylesheet_sees_the_body_as_it_was_received() {
+        let soap = "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/'><s:Body><a/></s:Body></s:Envelope>";
+        for (body, out) in [("<a/>", "<n>a</n>"), (soap, "<n>s:Envelope</n>")] {
+            let tested = testing::main(
+                &crate::registry(testing::endpoints),
+                &format!("<fastXSLT key='s'/><respond/>{SHEET}"),
+            );
+            assert!(tested.found.is_empty(), "{:?}", tested.found);
+            let headers = [("Content-Type", "text/xml"), ("SOAPAction", "x")];
+            assert_eq!(tested.ask("POST", "/", &headers, body).body, out);
+        }
+        // A body that somebody has looked into: its first element.
+        let text =
+            format!("<filter xpath='count(//a) = 1'><then/></filter><fastXSLT key='s'/><respond/>{SHEET}");
+        let tested = testing::main(&crate::registry(testing::endpoints), &text);
+        let answer = tested.ask("POST", "/", &[("Content-Type", "application/xml")], "<a/>");
+        assert!(answer.body.ends_with("</n>"), "{answer:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_transformed_faults() {
+        let tested =
+            testing::main(&crate::registry(testing::endpoints), &format!("<fastXSLT key='s'/>{SHEET}"));
+        for (kind, body) in [
+            ("application/xml", "<a"),
+            ("application/json", "{}"),
+            ("application/xml", ""),
+            ("application/xml", "<a/><b/>"),
+        ] {
+            let fault = tested.run(&[("Content-Type", kind)], body).fault();
+            assert_eq!(fault.as_deref(), Some("0: Error while transforming the Stream"), "{body}");
+        }
+    }
+}

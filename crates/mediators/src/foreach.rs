@@ -1,0 +1,401 @@
+//! `foreach`: runs a sequence on each item of the payload, in place and one after the other.
+
+use crate::target::is_true;
+use config::Element;
+use flow::{
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, ListId, Mark,
+    Mediator, Need, SequenceRef, Step, Values,
+};
+use message::{Envelope, Value, XmlValue};
+use std::sync::Arc;
+use xml::NodeKind;
+
+/// `<foreach expression [id] [sequence] [continueLoopOnFailure]><sequence/>?</foreach>`
+pub const DEFINITION: Definition = Definition {
+    name: "foreach",
+    summary: "Runs a sequence on each item that the expression selects and puts what it makes back.",
+    attributes: &[
+        Attribute {
+            name: "expression",
+            required: false,
+            values: Values::Expression,
+            default: "",
+            meaning: "the items: elements (XPath) or the elements of an array (json-eval)",
+        },
+        Attribute {
+            name: "id",
+            required: false,
+            values: Values::Text,
+            default: "",
+            meaning: "comes before the names of the properties, with an underscore",
+        },
+        Attribute {
+            name: "sequence",
+            required: false,
+            values: Values::Key,
+            default: "",
+            meaning: "the sequence, if it is not inside",
+        },
+        Attribute {
+            name: "continueLoopOnFailure",
+            required: false,
+            values: Values::Text,
+            default: "false",
+            meaning: "go on with the next item when one fails",
+        },
+        Attribute {
+            name: "collection",
+            required: false,
+            values: Values::Expression,
+            default: "",
+            meaning: "the items, for the second form of foreach, which is not executable yet",
+        },
+    ],
+    children: Children::Elements(&["sequence"]),
+    compile,
+};
+
+struct Foreach {
+    items: Expression,
+    body: SequenceRef,
+    lenient: bool,
+    original: Arc<str>,
+    counter: Arc<str>,
+}
+
+fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    if let Some(collection) = element.attribute("collection") {
+        compiler.error(
+            "unsupported-mediator",
+            "`foreach` with a collection is not executable yet",
+            collection.name_span,
+            "use `expression` with an XPath or json-eval(…)",
+        );
+        return None;
+    }
+    if element.attribute("expression").is_none() {
+        let place = element.start_tag();
+        compiler.error("missing-attribute", "`foreach` needs an `expression`", place, "the items");
+        return None;
+    }
+    let items = compiler.expression(element, "expression")?;
+    let body = match (element.attribute("sequence"), element.child("sequence")) {
+        (Some(_), None) => compiler.sequence(element, "sequence")?,
+        (None, Some(inside)) => {
+            let sends = |child: &&Element| matches!(child.local(), "send" | "call" | "callout");
+            if let Some(sender) = inside.elements().find(sends) {
+                let message = format!("`{}` cannot stand inside of `foreach`", sender.local());
+                compiler.error("bad-place", message, sender.name_span(), "`iterate` sends items away");
+                return None;
+            }
+            SequenceRef::Known(compiler.list(inside, "sequence of foreach"))
+        }
+        (both, _) => {
+            compiler.error(
+                "bad-value",
+                "`foreach` needs one sequence, inside or by name",
+                element.start_tag(),
+                if both.is_some() { "here are both" } else { "here is none" },
+            );
+            return None;
+        }
+    };
+    let name = |base: &str| match element.attr("id") {
+        Some(id) => Arc::from(format!("{id}_{base}")),
+        None => Arc::from(base),
+    };
+    Some(Box::new(Foreach {
+        items,
+        body,
+        lenient: is_true(element, "continueLoopOnFailure"),
+        original: name("FOREACH_ORIGINAL_MESSAGE"),
+        counter: name("FOREACH_COUNTER"),
+    }))
+}
+
+impl Mediator for Foreach {
+    fn need(&self) -> Need {
+        Need::Whole
+    }
+
+    fn reason(&self) -> String {
+        self.items.reason()
+    }
+
+    fn lists(&self) -> Vec<(String, ListId)> {
+        self.body.known().map(|list| ("sequence".to_owned(), list)).into_iter().collect()
+    }
+
+    fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
+        Step::Wait(Box::pin(async move {
+            if self.items.is_json() {
+                self.json(context).await?
+            } else {
+                self.xml(context).await?
+            }
+            Ok(Flow::Next)
+        }))
+    }
+}
+
+/// How the sequence of one item ended.
+enum Ended {
+    Well,
+    /// `drop` and the like: no further items.
+    Early,
+    /// It failed, and the loop goes on.
+    Failed,
+}
+
+impl Foreach {
+    /// Runs the sequence on the item that is the payload now.
+    async fn item(&self, index: usize, context: &mut Context) -> Result<Ended, Fault> {
+        context.properties.set(Arc::clone(&self.counter), Value::Integer(index as i64));
+        let mark = Mark::of(context);
+        let result = match self.body.resolve(context) {
+            Ok(list) => flow::run_list(context, list).await,
+            Err(fault) => Err(fault),
+        };
+        match result {
+            Ok(true) => Ok(Ended::Well),
+            Ok(false) => Ok(if self.lenient { Ended::Well } else { Ended::Early }),
+            Err(fault) if self.lenient => {
+                tracing::error!(message = %context.message_id(), "foreach goes on after item {index} failed: {fault}");
+                mark.restore(context);
+                Ok(Ended::Failed)
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
+    async fn xml(&self, context: &mut Context) -> Result<(), Fault> {
+        let nodes = self.items.nodes(context)?;
+        let envelope = context.envelope()?;
+        let document = &envelope.document;
+        let nodes: Vec<_> =
+            nodes.into_iter().filter(|&node| document.kind(node) == NodeKind::Element).collect();
+        let Some(parent) = nodes.first().and_then(|&first| document.parent(first)) else { return Ok(()) };
+        if document.kind(parent) != NodeKind::Element {
+            return Err(Fault::new("foreach cannot run on the SOAP envelope itself"));
+        }
+        let original = XmlValue { document: Arc::new(document.clone()), nodes: vec![envelope.root] };
+        let original = Arc::new(original);
+        let version = envelope.version;
+        context.properties.set(Arc::clone(&self.original), Value::Xml(Arc::clone(&original)));
+        let rest = context.envelope_mut()?;
+        for &node in &nodes {
+            rest.document.detach(node);
+        }
+        let whole = std::mem::take(&mut context.payload);
+        let mut results = Vec::with_capacity(nodes.len());
+        let mut count = 0;
+        for (index, &node) in nodes.iter().enumerate() {
+            let mut item = Envelope::empty(version);
+            item.document.copy_from(item.body, &original.document, node);
+            context.payload = whole.emptied();
+            context.payload.set_envelope(item);
+            let ended = self.item(index, context).await?;
+            count = index + 1;
+            context.receive_body().await?;
+            // An item that cannot be read is lost like one that is empty.
+            match context.envelope() {
+                Ok(made) if made.payload().is_some() => results.push(std::mem::take(&mut context.payload)),
+                Ok(_) => {}
+                Err(fault) if self.lenient => {
+                    tracing::error!(message = %context.message_id(), "foreach loses item {index}: {fault}")
+                }
+                Err(fault) => return Err(fault),
+            }
+            if matches!(ended, Ended::Early) {
+                break;
+            }
+        }
+        context.payload = whole;
+        let envelope = context.envelope_mut()?;
+        for made in &results {
+            if let Some(made) = made.built_envelope()
+                && let Some(element) = made.payload()
+            {
+                envelope.document.copy_from(parent, &made.document, element);
+            }
+        }
+        context.properties.set(Arc::clone(&self.counter), Value::Integer(count as i64));
+        Ok(())
+    }
+
+    async fn json(&self, context: &mut Context) -> Result<(), Fault> {
+        let source = self.items.source();
+        let path = self.items.json_path().filter(|path| path.is_definite()).cloned();
+        let path = path.ok_or_else(|| Fault::new(format!("{source} is no path to one JSON array")))?;
+        let limits = context.services().limits.clone();
+        let mut root = if context.payload.is_empty() {
+            serde_json::Value::Null
+        } else {
+            context.payload.as_json(&limits)?
+        };
+        let mut items = None;
+        path.update(&mut root, |found| {
+            if found.is_array() {
+                items = Some(found.take());
+            }
+        });
+        let Some(serde_json::Value::Array(items)) = items else {
+            return Err(Fault::new(format!("{source} does not select a JSON array")));
+        };
+        if items.is_empty() {
+            return Ok(());
+        }
+        let original = Value::Json(Arc::new(context.payload.as_json(&limits)?));
+        context.properties.set(Arc::clone(&self.original), original);
+        let whole = std::mem::take(&mut context.payload);
+        let mut results = Vec::with_capacity(items.len());
+        let mut count = 0;
+        for (index, item) in items.into_iter().enumerate() {
+            context.payload = whole.emptied();
+            context.payload.set_json_value(item);
+            let ended = self.item(index, context).await?;
+            count = index + 1;
+            if !matches!(ended, Ended::Failed) {
+                context.receive_body().await?;
+                if !context.payload.is_empty() {
+                    results.push(context.payload.as_json(&limits)?);
+                }
+            }
+            if matches!(ended, Ended::Early) {
+                break;
+            }
+        }
+        let results = serde_json::Value::Array(results);
+        let root = if path.is_root() {
+            results
+        } else {
+            path.set(&mut root, &results);
+            root
+        };
+        context.payload = whole;
+        context.payload.set_json_value(root);
+        context.properties.set(Arc::clone(&self.counter), Value::Integer(count as i64));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flow::testing;
+
+    const XML: &[(&str, &str)] = &[("Content-Type", "application/xml")];
+    const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
+
+    fn run(attributes: &str, inside: &str, headers: &[(&str, &str)], body: &str) -> Result<String, String> {
+        let text = format!("<foreach {attributes}><sequence>{inside}</sequence></foreach>");
+        let tested = testing::main(&crate::registry(testing::endpoints), &text);
+        assert!(tested.found.is_empty(), "{:?}", tested.found);
+        let mut end = tested.run(headers, body);
+        match end.fault() {
+            Some(fault) => Err(fault),
+            None => {
+                Ok(end.payload().replace(" xmlns:soapenv=\"http://schemas.xmlsoap.org/soap/envelope/\"", ""))
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_sequence_makes_replaces_the_item() {
+        let line = "<payloadFactory><format><l xmlns='' n='$2'>$1</l></format><args><arg expression='//i/@k'/>\
+            <arg expression=\"get-property('FOREACH_COUNTER')\"/></args></payloadFactory>";
+        let object = "<payloadFactory media-type='json'><format>{\"v\":$1}</format><args>\
+            <arg evaluator='json' expression='$'/></args></payloadFactory>";
+        let broken = "<payloadFactory media-type='json'><format>$1</format><args>\
+            <arg evaluator='json' expression='$.x'/></args></payloadFactory>\
+            <payloadFactory><format>$1</format><args><arg expression='//jsonValue'/></args></payloadFactory>";
+        for (attributes, inside, headers, body, out) in [
+            (
+                "expression='//i'",
+                line,
+                XML,
+                "<a><b/><i k='x'/><i k='y'/><c/></a>",
+                "<a><b/><c/><l n=\"0\">x</l><l n=\"1\">y</l></a>",
+            ),
+            ("expression='//i'", line, XML, "<a/>", "<a/>"),
+            ("expression='//i'", "<drop/>", XML, "<a><i k='x'/><i k='y'/></a>", "<a><i k=\"x\"/></a>"),
+            (
+                "expression='//i' continueLoopOnFailure='true'",
+                "<drop/>",
+                XML,
+                "<a><i k='x'/><i k='y'/></a>",
+                "<a><i k=\"x\"/><i k=\"y\"/></a>",
+            ),
+            ("expression='json-eval($)'", object, JSON, "[1,2]", r#"[{"v":1},{"v":2}]"#),
+            (
+                "expression='json-eval($.a.b)'",
+                object,
+                JSON,
+                r#"{"a":{"b":[1],"c":2}}"#,
+                r#"{"a":{"b":[{"v":1}],"c":2}}"#,
+            ),
+            ("expression='json-eval($.a)'", object, JSON, r#"{"a":[]}"#, r#"{"a":[]}"#),
+            ("expression='json-eval($.a)'", "<drop/>", JSON, r#"{"a":[1,2]}"#, r#"{"a":[1]}"#),
+            (
+                "expression='json-eval($.a)' continueLoopOnFailure='true'",
+                broken,
+                JSON,
+                r#"{"a":[{"x":1},{"x":2}]}"#,
+                r#"{"a":[]}"#,
+            ),
+        ] {
+            assert_eq!(run(attributes, inside, headers, body).as_deref(), Ok(out), "{attributes} {body}");
+        }
+    }
+
+    #[test]
+    fn a_failing_item_ends_the_flow_and_the_fault_sequence_sees_it() {
+        let bad = "<payloadFactory><format>$1</format><args><arg expression='//i'/></args></payloadFactory>";
+        let fault = run("expression='//i'", bad, XML, "<a><i>1</i></a>");
+        assert!(fault.as_ref().is_err_and(|fault| fault.starts_with("0: Generated content")), "{fault:?}");
+        for (expression, headers, body) in [
+            ("json-eval($.a)", JSON, "{}"),
+            ("json-eval($.a)", JSON, r#"{"a":1}"#),
+            ("json-eval($.a)", JSON, ""),
+            ("json-eval($.a)", JSON, "{"),
+            ("json-eval($..a)", JSON, r#"{"a":[1]}"#),
+            ("/*", XML, "<a/>"),
+            ("//i", XML, "<a"),
+        ] {
+            let result = run(&format!("expression='{expression}'"), "<log/>", headers, body);
+            assert!(result.is_err(), "{expression} {body}: {result:?}");
+        }
+    }
+
+    #[test]
+    fn loops_may_nest_but_not_for_ever() {
+        let inner = "<foreach expression='json-eval($)'><sequence><payloadFactory media-type='json'><format>0</format>\
+            </payloadFactory></sequence></foreach>";
+        assert_eq!(
+            run("expression='json-eval($)'", inner, JSON, "[[1,2],[3]]").as_deref(),
+            Ok("[[0,0],[0]]")
+        );
+        let text = "<foreach expression='//a' sequence='again'/><!--top--><sequence name='again'><foreach expression='//a' sequence='again'/></sequence>";
+        let tested = testing::main(&crate::registry(testing::endpoints), text);
+        assert!(tested.run(XML, "<a/>").fault().is_some_and(|fault| fault.contains("nested")));
+    }
+
+    #[test]
+    fn mistakes_are_found_when_the_configuration_loads() {
+        for (text, says) in [
+            ("<foreach expression='//a'/>", "here is none"),
+            (
+                "<foreach expression='//a' sequence='s'><sequence/></foreach><!--top--><sequence name='s'/>",
+                "needs one sequence",
+            ),
+            (
+                "<foreach expression='//a'><sequence><send/></sequence></foreach>",
+                "`send` cannot stand inside",
+            ),
+            ("<foreach><sequence/></foreach>", "needs an `expression`"),
+            ("<foreach collection='${payload}'><sequence/></foreach>", "not executable yet"),
+        ] {
+            let tested = testing::main(&crate::registry(testing::endpoints), text);
+            assert!(!tested.found.is_empty(), "{text}: {says}");
+        }
+    }
+}

@@ -1,0 +1,490 @@
+//! `xslt`: replaces the payload, or the element that an expression selects, by what a stylesheet makes of it.
+//!
+//! The usual message, plain XML whose body nobody has looked into yet, goes straight from its bytes through the
+//! stylesheet to the bytes of the answer: no envelope is built around either.
+
+use crate::stylesheet::{Style, failed};
+use config::Element;
+use flow::{
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, Mediator, Need,
+    Values,
+};
+use message::media::Kind;
+use message::{Envelope, Reading, Value, XmlValue};
+use std::sync::Arc;
+use xml::{Document, NodeId, NodeKind, ParseOptions};
+use xslt::{OutputMethod, Stylesheet};
+
+/// `<xslt key [source] [target] [useCache]><property/>*<feature/>*<attribute/>*<resource/>*</xslt>`
+pub const DEFINITION: Definition = Definition {
+    name: "xslt",
+    summary: "Transforms the payload with an XSLT stylesheet.",
+    attributes: &[
+        Attribute {
+            name: "key",
+            required: true,
+            values: Values::Key,
+            default: "",
+            meaning: "the entry or registry resource that is the stylesheet, or an expression in braces",
+        },
+        Attribute {
+            name: "source",
+            required: false,
+            values: Values::Expression,
+            default: "the first element of the body",
+            meaning: "the element that is transformed",
+        },
+        Attribute {
+            name: "target",
+            required: false,
+            values: Values::Text,
+            default: "",
+            meaning: "the property that gets the result; the message stays as it is",
+        },
+        Attribute {
+            name: "useCache",
+            required: false,
+            values: Values::Text,
+            default: "true",
+            meaning: "not needed here: a stylesheet is compiled again when its text changes",
+        },
+    ],
+    children: Children::Elements(&["property", "feature", "attribute", "resource"]),
+    compile,
+};
+
+struct Xslt {
+    style: Style,
+    source: Option<Expression>,
+    target: Option<Arc<str>>,
+    parameters: Vec<(String, Given)>,
+}
+
+/// The value of a stylesheet parameter.
+enum Given {
+    Literal(String),
+    Expression(Expression),
+}
+
+/// Features and attributes of WSO2's own; how it builds sources and results is nothing a result shows.
+const OWN: &str = "http://ws.apache.org/ns/synapse/transform/";
+
+fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    let mut parameters = Vec::new();
+    for property in element.children_named("property") {
+        let Some(name) = property.attr("name") else {
+            compiler.error("missing-attribute", "a parameter needs a `name`", property.start_tag(), "name");
+            return None;
+        };
+        let given = match property.attr("value") {
+            Some(value) => Given::Literal(value.to_owned()),
+            None => Given::Expression(match compiler.expression(property, "expression") {
+                Some(expression) => expression,
+                None => {
+                    let place = property.start_tag();
+                    compiler.error(
+                        "missing-attribute",
+                        "a parameter needs a value",
+                        place,
+                        "value or expression",
+                    );
+                    return None;
+                }
+            }),
+        };
+        parameters.push((name.to_owned(), given));
+    }
+    for setting in element.children_named("feature").chain(element.children_named("attribute")) {
+        if !setting.attr("name").is_some_and(|name| name.starts_with(OWN)) {
+            let message = format!("`{}` of a Java transformer has no meaning here", setting.local());
+            compiler.warning("no-effect", message, setting.start_tag(), "this is ignored");
+        }
+    }
+    let source = match element.attribute("source") {
+        Some(_) => Some(compiler.expression(element, "source")?),
+        None => None,
+    };
+    let style = Style::compile(element, compiler)?;
+    let target = element.attr("target").map(Arc::from);
+    Some(Box::new(Xslt { style, source, target, parameters }))
+}
+
+impl Mediator for Xslt {
+    fn need(&self) -> Need {
+        Need::Whole
+    }
+
+    fn reason(&self) -> String {
+        "transforms the payload".into()
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        let (key, sheet) = self.style.find(context)?;
+        let mut parameters: Vec<(&str, xpath::Value)> = Vec::with_capacity(self.parameters.len());
+        for (name, given) in &self.parameters {
+            let value = match given {
+                Given::Literal(text) => xpath::Value::from(text.as_str()),
+                Given::Expression(expression) => match expression.string(context)? {
+                    Some(text) => xpath::Value::from(text),
+                    // null: the default of the stylesheet holds.
+                    None => continue,
+                },
+            };
+            parameters.push((name, value));
+        }
+        let run = Run { style: &self.style, key: &key, sheet: &sheet, parameters: &parameters };
+        if self.source.is_none()
+            && self.target.is_none()
+            && let Some(bytes) = context.payload.plain_xml()
+        {
+            let bytes = bytes.clone();
+            return run.plain(bytes, context).map(|()| Flow::Next);
+        }
+        let node = match &self.source {
+            None => context.envelope()?.payload(),
+            Some(source) => {
+                let node = source.nodes(context)?.first().copied();
+                let document = &context.envelope()?.document;
+                let node =
+                    node.filter(|&node| document.kind(node) == NodeKind::Element).ok_or_else(|| {
+                        Fault::new(format!("the source {} of xslt selects no element", source.source()))
+                    })?;
+                Some(node)
+            }
+        };
+        let Some(node) = node else {
+            tracing::warn!(message = %context.message_id(), "xslt: the body is empty, there is nothing to transform");
+            return Ok(Flow::Next);
+        };
+        let result = run.element(node, context)?;
+        match &self.target {
+            Some(target) => {
+                let root = result.document_element().ok_or_else(|| failed(&key, "the result is empty"))?;
+                let text =
+                    context.properties.get("transform.xslt.result.disableBuild").is_some_and(Value::is_true);
+                let value = match text {
+                    true => Value::from(xml::to_string(&result, root)),
+                    false => Value::Xml(Arc::new(XmlValue { document: Arc::new(result), nodes: vec![root] })),
+                };
+                context.properties.set(Arc::clone(target), value);
+            }
+            None => place(&key, node, result, context)?,
+        }
+        Ok(Flow::Next)
+    }
+}
+
+/// One transformation.
+struct Run<'a> {
+    style: &'a Style,
+    key: &'a str,
+    sheet: &'a Stylesheet,
+    parameters: &'a [(&'a str, xpath::Value)],
+}
+
+impl Run<'_> {
+    /// A plain XML document from bytes to bytes, as the new payload.
+    fn plain(&self, bytes: bytes::Bytes, context: &mut Context) -> Result<(), Fault> {
+        let input = parsed(self.key, self.sheet, bytes, context)?;
+        if direct(self.sheet) {
+            let mut out = Vec::new();
+            self.style.run(self.key, context, true, |options| {
+                self.sheet.transform_to(&input, Document::ROOT, self.parameters, options, &mut out)
+            })?;
+            if is_one_element(&out) {
+                context.payload.set_made(out, Reading { charset: None, kind: Kind::Xml, ..Reading::XML });
+                return Ok(());
+            }
+        }
+        let result = self.tree(&input, true, context)?;
+        let envelope = Envelope::empty(message::SoapVersion::V11);
+        set_payload(self.key, envelope, result, context)
+    }
+
+    /// The result for one element of the envelope.
+    fn element(&self, node: NodeId, context: &Context) -> Result<Document, Fault> {
+        // For the stylesheet the element is a document of its own.
+        let mut input = Document::new();
+        if let Some(envelope) = context.payload.built_envelope() {
+            input.copy_from(Document::ROOT, &envelope.document, node);
+        }
+        self.tree(&input, false, context)
+    }
+
+    fn tree(&self, input: &Document, stripped: bool, context: &Context) -> Result<Document, Fault> {
+        let transform = |options: &xslt::RunOptions<'_>| {
+            self.sheet.transform(input, Document::ROOT, self.parameters, options)
+        };
+        let result = self.style.run(self.key, context, stripped, transform)?.document;
+        if self.sheet.output().method != Some(OutputMethod::Text) {
+            return Ok(result);
+        }
+        let mut text = Document::new();
+        let root = text.append_element(Document::ROOT, "", message::envelope::PAYLOAD, "text");
+        text.append_text(root, &result.string_value(Document::ROOT));
+        Ok(text)
+    }
+}
+
+/// Parses a body as the stylesheet wants it.
+pub(crate) fn parsed(
+    key: &str,
+    sheet: &Stylesheet,
+    bytes: bytes::Bytes,
+    context: &Context,
+) -> Result<Document, Fault> {
+    let options = ParseOptions {
+        limits: context.services().limits.xml.clone(),
+        charset: context.payload.reading().charset.map(|charset| charset.name().to_owned()),
+        strip_space: sheet.strip_space(),
+        ..ParseOptions::default()
+    };
+    Document::parse(bytes, &options)
+        .map_err(|error| failed(key, format!("the payload is not well-formed XML: {error}")))
+}
+
+/// Whether the serialised result can be the payload as it is.
+fn direct(sheet: &Stylesheet) -> bool {
+    let output = sheet.output();
+    matches!(output.method, None | Some(OutputMethod::Xml))
+        && output.encoding.as_ref().is_none_or(|name| name.eq_ignore_ascii_case("UTF-8"))
+        && output.doctype_system.is_none()
+}
+
+/// Whether serialised output is, by its beginning and end, one element that is neither an envelope nor a fault.
+/// `false` only costs time: the result is then made as a tree.
+fn is_one_element(out: &[u8]) -> bool {
+    let mut rest = out.trim_ascii();
+    if rest.starts_with(b"<?xml ") {
+        let Some(end) = rest.windows(2).position(|pair| pair == b"?>") else { return false };
+        rest = rest[end + 2..].trim_ascii_start();
+    }
+    let Some(name) = rest.strip_prefix(b"<") else { return false };
+    let end = name.iter().position(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'/' | b'>'));
+    let name = &name[..end.unwrap_or(0)];
+    let local = name.rsplit(|&byte| byte == b':').next().unwrap_or_default();
+    if name.is_empty()
+        || name.starts_with(b"!")
+        || name.starts_with(b"?")
+        || matches!(local, b"Envelope" | b"Fault" | b"html" | b"HTML")
+    {
+        return false;
+    }
+    match rest
+        .strip_suffix(b">")
+        .and_then(|rest| rest.strip_suffix(name))
+        .and_then(|rest| rest.strip_suffix(b"</"))
+    {
+        // An element of the same name that ends before may be a sibling.
+        Some(inner) => {
+            let end = [b"</", name, b">"].concat();
+            memchr::memmem::find(inner, &end).is_none()
+        }
+        None => rest.ends_with(b"/>") && memchr::memchr(b'<', &rest[1..]).is_none(),
+    }
+}
+
+/// Makes the result the payload in `envelope`, or the whole envelope if it is one.
+fn set_payload(
+    key: &str,
+    mut envelope: Envelope,
+    result: Document,
+    context: &mut Context,
+) -> Result<(), Fault> {
+    let root = result.document_element().ok_or_else(|| failed(key, "the result has no element"))?;
+    if is_envelope(&result, root) {
+        envelope = Envelope::of_document(result).map_err(|why| failed(key, why))?;
+    } else {
+        envelope.document.copy_from(envelope.body, &result, root);
+    }
+    context.payload.set_envelope(envelope);
+    Ok(())
+}
+
+fn is_envelope(result: &Document, root: NodeId) -> bool {
+    result.local(root) == "Envelope" && message::SoapVersion::of_namespace(result.namespace(root)).is_some()
+}
+
+/// Puts the result where `node` was.
+pub(crate) fn place(key: &str, node: NodeId, result: Document, context: &mut Context) -> Result<(), Fault> {
+    let root = result.document_element().ok_or_else(|| failed(key, "the result has no element"))?;
+    let envelope = context.envelope_mut()?;
+    if node == envelope.root {
+        let whole = Envelope::of_document(result).map_err(|why| failed(key, why))?;
+        context.payload.set_envelope(whole);
+        return Ok(());
+    }
+    if node == envelope.body || Some(node) == envelope.header {
+        envelope.document.remove_children(node);
+        for child in result.children(root) {
+            envelope.document.copy_from(node, &result, child);
+        }
+        return Ok(());
+    }
+    let parent = envelope.document.parent(node).unwrap_or(envelope.body);
+    let copy = envelope.document.copy_from(parent, &result, root);
+    envelope.document.replace(node, copy);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_one_element;
+    use flow::testing;
+
+    const XML: &[(&str, &str)] = &[("Content-Type", "application/xml")];
+    const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
+    const SOAP: &[(&str, &str)] = &[("Content-Type", "text/xml"), ("SOAPAction", "x")];
+
+    /// An entry `s` with these templates.
+    fn sheet(inside: &str) -> String {
+        format!(
+            "<!--top--><localEntry key='s'><x:stylesheet xmlns='' version='1.0' xmlns:x='http://www.w3.org/1999/XSL/Transform'>{inside}</x:stylesheet></localEntry>"
+        )
+    }
+
+    fn run(mediator: &str, inside: &str, headers: &[(&str, &str)], body: &str) -> Result<String, String> {
+        let tested =
+            testing::main(&crate::registry(testing::endpoints), &format!("{mediator}{}", sheet(inside)));
+        assert!(tested.found.is_empty(), "{:?}", tested.found);
+        let mut end = tested.run(headers, body);
+        match end.fault() {
+            Some(fault) => Err(fault + " / " + &end.property("ERROR_DETAIL").unwrap_or_default()),
+            None => {
+                Ok(end.payload().replace(" xmlns:soapenv=\"http://schemas.xmlsoap.org/soap/envelope/\"", ""))
+            }
+        }
+    }
+
+    #[test]
+    fn the_payload_or_the_selected_element_is_transformed() {
+        let bare = "<x:output omit-xml-declaration='yes'/>";
+        let root = format!(
+            "{bare}<x:template match='/'><r><x:value-of select='name(*)'/><x:value-of select='//i'/></r></x:template>"
+        );
+        let param = format!(
+            "{bare}<x:param name='p' select='0'/><x:param name='q' select='7'/><x:template match='/'><r><x:value-of select='$p'/>-<x:value-of select='$q'/></r></x:template>"
+        );
+        for (mediator, inside, headers, body, out) in [
+            ("<xslt key='s'/>", &root, XML, "<a><i>1</i></a>", "<r>a1</r>"),
+            ("<xslt key=\"{concat('s', '')}\"/>", &root, XML, "<a><i>1</i></a>", "<r>a1</r>"),
+            ("<xslt key='s' source='//i'/>", &root, XML, "<a><i>1</i><k/></a>", "<a><r>i1</r><k/></a>"),
+            ("<xslt key='s' source='$body'/>", &root, XML, "<a><i>1</i></a>", ""),
+            ("<xslt key='s' target='t'/>", &root, XML, "<a><i>1</i></a>", "<a><i>1</i></a>"),
+            ("<xslt key='s'/>", &root, JSON, r#"{"i":1}"#, "<r>jsonObject1</r>"),
+            ("<xslt key='s'/>", &root, XML, "", ""),
+            (
+                "<xslt key='s'><property name='p' value='x'/><property name='q' expression='$ctx:none'/></xslt>",
+                &param,
+                XML,
+                "<a/>",
+                "<r>x-7</r>",
+            ),
+            (
+                "<xslt key='s'><property name='p' expression='//i'/></xslt>",
+                &param,
+                XML,
+                "<a><i>5</i></a>",
+                "<r>5-7</r>",
+            ),
+            (
+                "<xslt key='s'/>",
+                &"<x:output method='text'/><x:template match='/'>a&amp;b</x:template>".to_owned(),
+                XML,
+                "<a/>",
+                "<text xmlns=\"http://ws.apache.org/commons/ns/payload\">a&amp;b</text>",
+            ),
+        ] {
+            assert_eq!(run(mediator, inside, headers, body).as_deref(), Ok(out), "{mediator} {body}");
+        }
+    }
+
+    #[test]
+    fn soap_headers_stay_and_an_envelope_replaces_everything() {
+        let body = "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/'><s:Header><h/></s:Header><s:Body><a/></s:Body></s:Envelope>";
+        let whole = "<x:template match='/'><e:Envelope xmlns:e='http://schemas.xmlsoap.org/soap/envelope/'><e:Body><n/></e:Body></e:Envelope></x:template>";
+        for (mediator, inside, has_header) in [
+            ("<xslt key='s'/><respond/>", "<x:template match='/'><n/></x:template>", true),
+            ("<xslt key='s' source='/*'/><respond/>", whole, false),
+        ] {
+            let tested =
+                testing::main(&crate::registry(testing::endpoints), &format!("{mediator}{}", sheet(inside)));
+            let answer = tested.ask("POST", "/", SOAP, body).body;
+            assert!(answer.contains("<n") && !answer.contains("<a"), "{answer}");
+            assert_eq!(answer.contains("<h"), has_header, "{answer}");
+        }
+        // A plain message that becomes an envelope.
+        let tested =
+            testing::main(&crate::registry(testing::endpoints), &format!("<xslt key='s'/>{}", sheet(whole)));
+        assert!(tested.run(XML, "<a/>").payload().starts_with("<n"));
+    }
+
+    #[test]
+    fn modules_are_resources_or_entries() {
+        let text = format!(
+            "<xslt key='s'><resource location='lib/m.xsl' key='module'/></xslt>{}\
+            <localEntry key='module'><x:stylesheet xmlns='' version='1.0' xmlns:x='http://www.w3.org/1999/XSL/Transform'>\
+            <x:template match='/'><m/></x:template></x:stylesheet></localEntry>",
+            sheet("<x:include href='lib/m.xsl'/>")
+        );
+        let tested = testing::main(&crate::registry(testing::endpoints), &text);
+        assert!(tested.found.is_empty(), "{:?}", tested.found);
+        assert!(tested.run(XML, "<a/>").payload().ends_with("<m/>"));
+    }
+
+    #[test]
+    fn what_cannot_be_transformed_faults() {
+        let stop = "<x:template match='/'><x:message terminate='yes'>no</x:message></x:template>";
+        let two = "<x:template match='/'><a/><b/></x:template>";
+        for (mediator, inside, body, says) in [
+            ("<xslt key='s'/>", stop, "<a/>", "Unable to perform XSLT transformation using : s"),
+            ("<xslt key='s'/>", two, "<a", "not well-formed"),
+            ("<xslt key='s' source='//@b'/>", two, "<a b='1'/>", "selects no element"),
+            ("<xslt key='s' source='//z'/>", two, "<a/>", "selects no element"),
+            ("<xslt key='s'/>", "<x:template match='/'>text</x:template>", "<a/>", "no element"),
+            ("<xslt key='{$ctx:none}'/>", two, "<a/>", "no entry"),
+        ] {
+            let fault = run(mediator, inside, XML, body);
+            assert!(
+                fault.as_ref().is_err_and(|fault| fault.starts_with("0: ") && fault.contains(says)),
+                "{mediator}: {fault:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn mistakes_are_found_when_the_configuration_loads() {
+        for (mediator, inside, says) in [
+            ("<xslt key='s'/>", "<x:nonsense/>", "cannot be compiled"),
+            ("<xslt key='s'/>", "<x:include href='gone'/>", "cannot be compiled"),
+            ("<xslt key='gone'/>", "", "no stylesheet `gone`"),
+            ("<xslt/>", "", "needs the attribute `key`"),
+            ("<xslt key='s'><property name='p'/></xslt>", "", "needs a value"),
+            ("<xslt key='s'><feature name='urn:f' value='true'/></xslt>", "", "no meaning here"),
+        ] {
+            let tested =
+                testing::main(&crate::registry(testing::endpoints), &format!("{mediator}{}", sheet(inside)));
+            assert!(tested.reports(says), "{mediator}: {:?}", tested.found);
+        }
+    }
+
+    #[test]
+    fn one_element_is_seen_from_outside() {
+        for (out, one) in [
+            ("<a/>", true),
+            ("<?xml version=\"1.0\"?>\n<a b='>'><b/></a>\n", true),
+            ("<p:a><p:b/></p:a>", true),
+            ("<a/><a/>", false),
+            ("<a></a><a></a>", false),
+            ("<a><a></a></a>", false),
+            ("<s:Envelope></s:Envelope>", false),
+            ("text", false),
+            ("<a/>text", false),
+            ("<!--c--><a/>", false),
+            ("", false),
+            ("<", false),
+        ] {
+            assert_eq!(is_one_element(out.as_bytes()), one, "{out}");
+        }
+    }
+}
