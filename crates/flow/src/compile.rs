@@ -302,7 +302,7 @@ impl Compiler<'_> {
 
     /// A fault handler by name; one that does not exist is a warning and no handler.
     pub fn handler(&mut self, key: &Key) -> Option<ListId> {
-        let found = self.sequences.get(&key.value).copied().or_else(|| self.from_registry(key));
+        let found = self.sequences.get(&key.value).copied().or_else(|| self.registry_sequence(key));
         if found.is_none() {
             let names: Vec<_> = self.sequences.keys().cloned().collect();
             self.diagnostics.push(
@@ -575,7 +575,7 @@ impl Compiler<'_> {
         if let Some(&list) = self.sequences.get(&key.value) {
             return SequenceRef::Known(list);
         }
-        if let Some(list) = self.from_registry(key) {
+        if let Some(list) = self.registry_sequence(key) {
             return SequenceRef::Known(list);
         }
         let names: Vec<_> = self.sequences.keys().cloned().collect();
@@ -610,7 +610,7 @@ impl Compiler<'_> {
     }
 
     /// A sequence from the registry, compiled once per plan.
-    fn from_registry(&mut self, key: &Key) -> Option<ListId> {
+    fn registry_sequence(&mut self, key: &Key) -> Option<ListId> {
         let bytes = self.configuration.registry.read(&key.value).ok().flatten()?;
         let element = config::parse(diagnostics::FileId::BUILT_IN, &String::from_utf8_lossy(&bytes)).ok()?;
         if !element.is("sequence") {

@@ -26,7 +26,7 @@ pub struct Expression {
 }
 
 enum Kind {
-    XPath(XPath),
+    XPath(Box<XPath>),
     Json(JsonSource, JsonTemplate),
 }
 
@@ -114,7 +114,7 @@ impl Expression {
                 let reads_body = expression.needs().document;
                 let need = if reads_body { Need::Whole } else { Need::Headers };
                 let node_test = trimmed.ends_with("node()");
-                (Kind::XPath(XPath { expression, node_test, reads_body }), need)
+                (Kind::XPath(Box::new(XPath { expression, node_test, reads_body })), need)
             };
         Ok(Expression { source: Arc::from(trimmed), span, kind, need })
     }

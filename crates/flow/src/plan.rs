@@ -29,7 +29,7 @@ pub struct Plan {
     /// The configuration has no `fault` sequence of its own.
     pub(crate) fault_is_built_in: bool,
     pub(crate) pre_mediate: Option<ListId>,
-    pub(crate) registry: Arc<dyn Fn(&str) -> Option<Vec<u8>> + Send + Sync>,
+    pub(crate) registry: Arc<ReadRegistry>,
     /// The source texts, for places in log lines.
     pub sources: Arc<SourceMap>,
     /// Numbers the plans of a process, from 1.
@@ -77,6 +77,9 @@ impl Written {
         all
     }
 }
+
+/// Reads the registry resource of a key.
+pub(crate) type ReadRegistry = dyn Fn(&str) -> Option<Vec<u8>> + Send + Sync;
 
 /// A list of mediators.
 pub struct List {

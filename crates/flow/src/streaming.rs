@@ -242,7 +242,9 @@ pub(crate) async fn first_body_element(context: &mut Context) -> Result<Option<(
                     match depth {
                         1 if !is_envelope(&name) => return Ok(None),
                         2 => in_body = name.local() == "Body",
-                        3 if in_body => return Ok(Some((name.namespace().to_owned(), name.local().to_owned()))),
+                        3 if in_body => {
+                            return Ok(Some((name.namespace().to_owned(), name.local().to_owned())));
+                        }
                         _ => {}
                     }
                 }
@@ -255,7 +257,10 @@ pub(crate) async fn first_body_element(context: &mut Context) -> Result<Option<(
         }
         if let Some(stream) = context.payload.stream_mut() {
             let received = std::future::poll_fn(|cx| stream.poll_more(cx)).await;
-            received.map_err(|error| Fault { status: 400, ..Fault::new(format!("the body did not arrive: {error}")) })?;
+            received.map_err(|error| Fault {
+                status: 400,
+                ..Fault::new(format!("the body did not arrive: {error}"))
+            })?;
         }
     }
 }

@@ -54,7 +54,9 @@ impl Operations {
         };
         for node in document.descendants(Document::ROOT) {
             let text = |name: &str| document.attribute(node, "", name).map(str::to_owned);
-            if named(node, "operation") && document.parent(node).is_some_and(|parent| named(parent, "portType")) {
+            if named(node, "operation")
+                && document.parent(node).is_some_and(|parent| named(parent, "portType"))
+            {
                 found.names.extend(text("name"));
             } else if document.local(node) == "operation" && ADDRESSES.contains(&document.namespace(node)) {
                 found.actions.extend(text("soapAction").filter(|action| !action.is_empty()));
@@ -132,7 +134,8 @@ impl Wsdl {
     pub(crate) async fn accepts(&self, context: &mut Context) -> Result<bool, Fault> {
         let Some(operations) = &self.operations else { return Ok(true) };
         if let Some(action) = context.soap_action() {
-            let by_name = operations.names.iter().any(|name| action == *name || action == format!("urn:{name}"));
+            let by_name =
+                operations.names.iter().any(|name| action == *name || action == format!("urn:{name}"));
             if by_name || operations.actions.contains(&action) {
                 return Ok(true);
             }

@@ -22,6 +22,7 @@ mod payload_factory;
 mod property;
 mod property_group;
 mod respond;
+mod router;
 mod send;
 mod sequence;
 mod stylesheet;
@@ -61,6 +62,8 @@ const DEFINITIONS: &[&Definition] = &[
     &property::DEFINITION,
     &property_group::DEFINITION,
     &respond::DEFINITION,
+    &router::CONDITIONAL,
+    &router::ROUTER,
     &send::DEFINITION,
     &sequence::DEFINITION,
     &switch::DEFINITION,

@@ -2,7 +2,7 @@
 
 use config::{Element, Key};
 use flow::endpoint::{Destination, EndpointRef};
-use flow::{Branch, BranchTarget, Compiler, Context, Fault, ListId, SequenceRef};
+use flow::{Branch, BranchTarget, Compiler, Context, Fault, Flow, ListId, SequenceRef};
 use std::sync::Arc;
 
 /// See the module.
@@ -58,6 +58,24 @@ impl Target {
             Way::Named(sequence) => sequence.known(),
             _ => None,
         }
+    }
+
+    /// Sends the message itself on its way, for mediators that choose one target.
+    pub(crate) fn flow(&self, context: &mut Context) -> Result<Flow, Fault> {
+        if let Some(to) = &self.to {
+            context.addressing.to = Some(to.to_string());
+        }
+        if let Some(action) = &self.soap_action {
+            context.soap_action = Some(action.to_string());
+        }
+        Ok(match &self.way {
+            Way::Inline(list) => Flow::Enter(*list),
+            Way::Named(sequence) => Flow::Enter(sequence.resolve(context)?),
+            Way::Endpoint(reference) => {
+                Flow::Send(Destination { reference: Some(Arc::clone(reference)), ..Destination::implicit() })
+            }
+            Way::Nothing => Flow::Next,
+        })
     }
 
     /// Sends a copy on its way.
