@@ -28,6 +28,19 @@ pub enum Format {
     Json,
 }
 
+impl std::str::FromStr for Format {
+    type Err = String;
+
+    /// `text` or `json`.
+    fn from_str(text: &str) -> Result<Format, String> {
+        match text {
+            "text" => Ok(Format::Text),
+            "json" => Ok(Format::Json),
+            other => Err(format!("log format `{other}`: expected text or json")),
+        }
+    }
+}
+
 /// The log while it is written.
 #[derive(Clone)]
 pub struct Logging {
@@ -328,6 +341,16 @@ mod tests {
         {"time":"2026-11-22T01:02:03.456Z","level":"WARN","target":"busbar::settings","message":"odd","cut":3,"ratio":0.5,"ok":true,"text":"say \"hi\""}
         {"time":"2026-11-22T01:02:03.456Z","level":"ERROR","target":"busbar::x","message":"","error":"an error occurred when formatting an argument","message_id":1,"code":2}
         "#);
+    }
+
+    #[test]
+    fn the_guide_shows_lines_as_they_are() {
+        let guide = include_str!("../../../docs/operations.md");
+        for format in [Format::Text, Format::Json] {
+            let lines = logged(format, false, events);
+            let fault = lines.lines().next().expect("there is a line");
+            assert!(guide.contains(fault), "docs/operations.md shows another line than\n{fault}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use busbar_admin::access::AccessLog;
 use busbar_admin::{Admin, AdminState, Output, Phase, Readiness, Reload};
 use serde_json::Value;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -243,6 +243,16 @@ fn traffic_is_counted_and_logged() {
     assert_eq!(value("busbar_access_log_dropped_total"), 0.0);
     assert!(value("process_resident_memory_bytes") > 1e6 && value("process_open_fds") > 3.0);
     assert!(value("busbar_plan_generation") >= 1.0 && value("busbar_uptime_seconds") > 0.0);
+
+    let guide = include_str!("../../../docs/operations.md");
+    let (_, guide) = guide.split_once("## Metrics").expect("there is a section");
+    let (guide, _) = guide.split_once("\n## ").expect("there is another section");
+    let rows = guide.lines().filter(|line| line.starts_with("| `")).filter_map(|row| row.split(" | ").next());
+    let names = rows.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    let documented: BTreeSet<&str> = names.collect();
+    let families = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+    let families: BTreeSet<&str> = families.filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(documented, families, "docs/operations.md and /metrics differ");
 
     assert!(world.access.flush());
     let log = std::fs::read_to_string(&world.access_file).expect("the log is there");

@@ -294,6 +294,22 @@ mod tests {
     }
 
     #[test]
+    fn the_guide_knows_the_directives() {
+        let guide = include_str!("../../../../docs/operations.md");
+        let (_, section) = guide.split_once("## The access log").expect("there is a section");
+        let quoted = section.split('`').skip(1).step_by(2).filter(|text| text.starts_with('%'));
+        let mut known = 0;
+        for directive in quoted {
+            Pattern::parse(directive).expect("what the guide shows is right");
+            known += 1;
+        }
+        assert!(known >= 25, "{known}");
+        for pattern in [COMMON, COMBINED.strip_prefix(COMMON).expect("one adds to the other").trim_start()] {
+            assert!(section.contains(pattern), "{pattern}");
+        }
+    }
+
+    #[test]
     fn wrong_patterns_are_named() {
         for (pattern, error) in [
             ("%h %Z", "there is no directive `%Z`"),

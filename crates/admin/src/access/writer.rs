@@ -209,6 +209,34 @@ mod tests {
     }
 
     #[test]
+    fn many_threads_lose_nothing_uncounted() {
+        const THREADS: usize = 4;
+        const LINES: usize = 20_000;
+        let directory = place("threads");
+        let file = directory.join("access.log");
+        let writer = Writer::start(&Output::File(file.clone())).expect("the file can be opened");
+        std::thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let writer = &writer;
+                scope.spawn(move || {
+                    for number in 0..LINES {
+                        writer.push(format!("{thread} {number:070} end\n").as_bytes());
+                    }
+                });
+            }
+        });
+        assert!(writer.flush());
+        let text = fs::read_to_string(&file).expect("the file is there");
+        assert!(text.lines().all(|line| line.len() == 76 && line.ends_with(" end")));
+        assert_eq!(text.lines().count() as u64 + writer.dropped(), (THREADS * LINES) as u64);
+        for thread in 0..THREADS {
+            let own: Vec<_> = text.lines().filter(|line| line.starts_with(&thread.to_string())).collect();
+            assert!(own.is_sorted(), "the lines of a thread are in order");
+        }
+        fs::remove_dir_all(directory).expect("the directory can be removed");
+    }
+
+    #[test]
     fn what_finds_no_room_is_dropped_and_counted() {
         let shared = Arc::new(Shared::default());
         // No thread: nothing is ever written.
