@@ -11,7 +11,7 @@ use flow::endpoint::{
 };
 use flow::fault::code;
 use flow::metrics::Counters;
-use flow::{Compiler, Context, Expression, Fault, KeyValue, ListId};
+use flow::{Compiler, Context, Expression, Fault, KeyValue, ListId, Need};
 use message::{Method, SoapVersion, Value, XmlValue};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -268,6 +268,19 @@ impl Leaf for LeafEndpoint {
         self.state.failed(code, Instant::now());
     }
 
+    fn reads_body(&self) -> bool {
+        let needs = |expression: &Expression| expression.need() >= Need::Prefix;
+        self.format == EndpointFormat::Get
+            || matches!(&self.timeout, Some(Timeout::Dynamic(expression)) if needs(expression))
+            || self.properties.iter().any(|property| match &property.value {
+                PropertySource::Expression(expression) => needs(expression),
+                PropertySource::Literal(_) => false,
+            })
+            || self.authorization.iter().any(|(user, password)| {
+                user.need() >= Need::Prefix || password.need() >= Need::Prefix
+            })
+    }
+
     fn switch(&self, on: bool) {
         self.state.switch(on);
     }
@@ -317,7 +330,7 @@ impl Leaf for LeafEndpoint {
 
 /// `format="get"`: the local name of the payload is appended to the path, its children to the query.
 fn with_payload_as_query(path: String, context: &mut Context) -> Result<String, Fault> {
-    if context.payload.is_empty() || context.payload.is_unread() {
+    if context.payload.is_empty() {
         return Ok(path);
     }
     let envelope = context.envelope()?;

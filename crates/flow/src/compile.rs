@@ -123,13 +123,13 @@ impl Compiler<'_> {
             }
         }
         for entry in configuration.local_entries.iter() {
-            if let config::Entry::Xml(element) = &entry.value
+            if let Some(element) = entry.element(diagnostics::FileId::BUILT_IN)
                 && element.is("sequence")
                 && !self.sequences.contains_key(&entry.key.value)
             {
                 let id = self.reserve();
                 self.sequences.insert(entry.key.value.clone(), id);
-                bodies.push((entry.key.value.clone(), element.clone(), None, entry.span));
+                bodies.push((entry.key.value.clone(), element, None, entry.span));
             }
         }
         for endpoint in configuration.endpoints.iter() {
@@ -144,10 +144,10 @@ impl Compiler<'_> {
             }
         }
         for entry in configuration.local_entries.iter() {
-            if let config::Entry::Xml(element) = &entry.value
+            if let Some(element) = entry.element(diagnostics::FileId::BUILT_IN)
                 && element.is("endpoint")
                 && let Some(endpoint) =
-                    config::Endpoint::parse_with(element, &configuration.injector, self.diagnostics)
+                    config::Endpoint::parse_with(&element, &configuration.injector, self.diagnostics)
                 && let Some(made) = (self.registry.endpoints)(&endpoint, self)
             {
                 self.endpoints.insert(entry.key.value.clone(), made);
@@ -601,9 +601,9 @@ impl Compiler<'_> {
 
     fn entry_element(&mut self, key: &Key) -> Option<Element> {
         if let Some(entry) = self.configuration.local_entries.get(&key.value)
-            && let config::Entry::Xml(element) = &entry.value
+            && let Some(element) = entry.element(key.span.file)
         {
-            return Some(element.clone());
+            return Some(element);
         }
         let bytes = self.configuration.registry.read(&key.value).ok().flatten()?;
         config::parse(key.span.file, &String::from_utf8_lossy(&bytes)).ok()

@@ -296,7 +296,8 @@ impl Context {
                 .and_then(|value| message::MediaType::parse(value).charset())
                 .and_then(text),
             "message.builder.invoked" => Some(Value::Boolean(self.payload.is_built())),
-            _ => self.operation(name),
+            // As in WSO2, client options and operation properties are seen through the message's own scope.
+            _ => self.client.get(name).cloned().or_else(|| self.operation(name)),
         }
     }
 

@@ -69,6 +69,11 @@ pub trait Leaf: Send + Sync {
     /// Switches the endpoint off (no message passes) or on by hand.
     fn switch(&self, on: bool);
 
+    /// Whether making the request reads the body, so that it has to be received first.
+    fn reads_body(&self) -> bool {
+        false
+    }
+
     /// Makes the request for a message: evaluates the address and the endpoint's properties.
     ///
     /// # Errors

@@ -107,7 +107,6 @@ pub(crate) async fn send(context: &mut Context, destination: Destination, call: 
         (None, Some(reference)) => reference.resolve(context)?,
         (None, None) => Arc::clone(&context.plan.implicit),
     };
-    context.progress.sent = true;
     if endpoint.resends() {
         let limits = context.services.limits.clone();
         context.payload.buffer(&limits).await?;
@@ -163,7 +162,12 @@ async fn attempt(
     blocking: bool,
     call: bool,
 ) -> Result<(), Fault> {
+    if leaf.reads_body() {
+        context.receive_body().await?;
+    }
     let outgoing = leaf.outgoing(context)?;
+    context.progress.sent = true;
+    let built = context.payload.is_changed();
     let (method, mut body) = request(context, &outgoing).await?;
     let settings = &context.services.settings;
     let options = SendOptions {
@@ -172,7 +176,8 @@ async fn attempt(
         idle: settings.socket_timeout,
         keep_alive: !context.axis2_is_true("NO_KEEPALIVE"),
         version: if context.axis2_is_true("FORCE_HTTP_1.0") { Version::Http10 } else { Version::Http11 },
-        framing: Framing::Auto,
+        // What was written anew goes out chunked, as WSO2's backends see it, unless its length is asked for.
+        framing: if built && !fixed_length(context) { Framing::Chunked } else { Framing::Auto },
     };
     if (context.axis2_is_true("FORCE_HTTP_1.0") || context.axis2_is_true("DISABLE_CHUNKING"))
         && let Body::Stream(stream) = body
@@ -226,6 +231,13 @@ async fn attempt(
             Err(failed(context, leaf, error, body, &outgoing, blocking))
         }
     }
+}
+
+/// Whether the backend is to get a Content-Length.
+fn fixed_length(context: &Context) -> bool {
+    ["DISABLE_CHUNKING", "FORCE_HTTP_1.0"].into_iter().any(|name| context.axis2_is_true(name))
+        || (context.axis2_is_true("FORCE_HTTP_CONTENT_LENGTH")
+            && context.axis2_is_true("COPY_CONTENT_LENGTH_FROM_INCOMING"))
 }
 
 /// The fault of a failed attempt; the request payload is kept if nothing of it was used.

@@ -92,7 +92,8 @@ fn status(context: &mut Context) -> u16 {
     if fault {
         return fault_status(context);
     }
-    if context.progress.failed.is_some() && context.progress.sent { 500 } else { 200 }
+    // WSO2: the answer of a fault sequence is 200 while nothing has answered yet, 500 afterwards.
+    if context.progress.failed.is_some() && (context.progress.called || context.response) { 500 } else { 200 }
 }
 
 fn fault_status(context: &Context) -> u16 {
