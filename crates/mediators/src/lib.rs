@@ -10,6 +10,7 @@ mod clone;
 mod direction;
 mod drop;
 mod enqueue;
+mod enrich;
 mod fast_xslt;
 mod filter;
 mod foreach;
@@ -50,6 +51,7 @@ const DEFINITIONS: &[&Definition] = &[
     &direction::RULES,
     &drop::DEFINITION,
     &enqueue::DEFINITION,
+    &enrich::DEFINITION,
     &fast_xslt::DEFINITION,
     &filter::DEFINITION,
     &foreach::DEFINITION,
