@@ -27,6 +27,45 @@ pub(crate) struct XPath {
     pub scope: Option<Scope>,
     /// URI of the module, where `document()` is called.
     pub base: Option<Box<str>>,
+    /// Where it is a path of names.
+    pub names: Option<Box<[NameStep]>>,
+}
+
+/// A step of a path of names, `a/b/@c`: found without the XPath engine.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NameStep {
+    pub attribute: bool,
+    pub name: Name,
+}
+
+/// The steps of an expression that is such a path, or `.` (no steps). Names are numbered in `names`.
+pub(crate) fn name_path(
+    source: &str,
+    scope: &ElementScope<'_>,
+    names: &mut Names,
+) -> Option<Box<[NameStep]>> {
+    use xpath::ast::{Axis, ExprKind, NodeTest, Start};
+    let tree = xpath::parse(source, Version::V1).ok()?;
+    let ExprKind::Path(Start::Context, path) = &tree.kind else { return None };
+    if let [step] = path.as_slice()
+        && step.axis == Axis::SelfAxis
+        && step.test == NodeTest::Node
+        && step.predicates.is_empty()
+    {
+        return Some(Box::default());
+    }
+    let mut steps = Vec::new();
+    for (at, step) in path.iter().enumerate() {
+        let NodeTest::Name(name) = &step.test else { return None };
+        let attribute = step.axis == Axis::Attribute;
+        if !(attribute && at + 1 == path.len() || step.axis == Axis::Child) || !step.predicates.is_empty() {
+            return None;
+        }
+        let namespace =
+            if name.prefix.is_empty() { "" } else { namespace_of(scope.doc, scope.node, &name.prefix)? };
+        steps.push(NameStep { attribute, name: names.intern(namespace, &name.local) });
+    }
+    Some(steps.into())
 }
 
 /// Functions that resolve prefixes when they run.
@@ -173,7 +212,7 @@ impl Expr {
                     scope_of(scope.doc, scope.node).into_iter().map(|(p, u)| (p.into(), u.into())).collect()
                 });
                 let base = source.contains("document").then(|| uri.into());
-                Ok(Expr::XPath(Box::new(XPath { expression, scope, base })))
+                Ok(Expr::XPath(Box::new(XPath { expression, scope, base, names: None })))
             }
             Err(error) => Err(explain(source, &error)),
         }

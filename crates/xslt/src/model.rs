@@ -26,6 +26,10 @@ pub(crate) struct Plan {
     pub default_format: DecimalFormat,
     /// By slot.
     pub functions: HashMap<u32, Function>,
+    /// The number of literal result elements.
+    pub literals: u32,
+    /// Some expression asks for `last()`.
+    pub needs_size: bool,
     /// Bytes of the principal stylesheet, for `document('')` where the resolver has none.
     pub principal: Box<[u8]>,
 }
@@ -142,6 +146,9 @@ pub(crate) enum Op {
 /// The in-scope namespaces of a stylesheet element: (prefix, URI), the default namespace with prefix "".
 pub(crate) type Scope = std::sync::Arc<[(Box<str>, Box<str>)]>;
 
+/// A namespace declaration: prefix and URI.
+pub(crate) type Declaration = (Box<str>, Box<str>);
+
 /// A literal result element.
 #[derive(Debug)]
 pub(crate) struct Literal {
@@ -153,10 +160,74 @@ pub(crate) struct Literal {
     pub attributes: Box<[LiteralAttribute]>,
     pub sets: Box<[usize]>,
     pub body: Body,
+    /// For XML written straight to bytes: a number of its own, …
+    pub number: u32,
+    /// … `<name`, `</name>`, …
+    pub open: Box<[u8]>,
+    pub close: Box<[u8]>,
+    /// … the attributes whose value is fixed (none where there are attribute sets), …
+    pub fixed: Box<[u8]>,
+    /// … and every namespace that must be declared: of its name, its namespace nodes, its attributes. `None`: they
+    /// contradict one another.
+    pub bindings: Option<Box<[Declaration]>>,
+}
+
+impl Literal {
+    /// Fills in the bytes.
+    pub fn prepare(mut self, number: u32) -> Literal {
+        use crate::run::escape;
+        let name = if self.prefix.is_empty() {
+            self.local.to_string()
+        } else {
+            format!("{}:{}", self.prefix, self.local)
+        };
+        self.number = number;
+        self.open = format!("<{name}").into_bytes().into();
+        self.close = format!("</{name}>").into_bytes().into();
+        let mut bindings: Vec<(Box<str>, Box<str>)> = vec![(self.prefix.clone(), self.namespace.clone())];
+        let mut contradiction =
+            &*self.prefix == "xml" || (self.namespace.is_empty() && !self.prefix.is_empty());
+        for (prefix, uri) in &self.namespaces {
+            // A namespace node that contradicts the name of its element is left out.
+            if !bindings.iter().any(|(p, _)| p == prefix) {
+                bindings.push((prefix.clone(), uri.clone()));
+            }
+        }
+        let mut fixed = Vec::new();
+        for attribute in &mut self.attributes {
+            if &*attribute.namespace != xml::XML_NS && !attribute.namespace.is_empty() {
+                match bindings.iter().find(|(p, _)| *p == attribute.prefix) {
+                    _ if attribute.prefix.is_empty() => contradiction = true,
+                    Some((_, uri)) => contradiction |= *uri != attribute.namespace,
+                    None => bindings.push((attribute.prefix.clone(), attribute.namespace.clone())),
+                }
+            }
+            let mut lead = vec![b' '];
+            if !attribute.prefix.is_empty() && !attribute.namespace.is_empty() {
+                lead.extend_from_slice(attribute.prefix.as_bytes());
+                lead.push(b':');
+            }
+            lead.extend_from_slice(attribute.local.as_bytes());
+            lead.extend_from_slice(b"=\"");
+            if let Avt::Fixed(value) = &attribute.value
+                && self.sets.is_empty()
+            {
+                fixed.extend_from_slice(&lead);
+                escape::attribute(&mut fixed, value);
+                fixed.push(b'"');
+            }
+            attribute.lead = lead.into();
+        }
+        self.fixed = fixed.into();
+        self.bindings = (!contradiction).then(|| bindings.into());
+        self
+    }
 }
 
 #[derive(Debug)]
 pub(crate) struct LiteralAttribute {
+    /// ` name="`.
+    pub lead: Box<[u8]>,
     pub prefix: Box<str>,
     pub namespace: Box<str>,
     pub local: Box<str>,

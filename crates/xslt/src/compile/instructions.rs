@@ -610,6 +610,7 @@ impl Compiler<'_> {
             }
             let (prefix, namespace) = self.alias(doc.prefix(attribute), doc.namespace(attribute), true);
             attributes.push(LiteralAttribute {
+                lead: Box::default(),
                 prefix: prefix.into(),
                 namespace: namespace.into(),
                 local: local.into(),
@@ -628,7 +629,7 @@ impl Compiler<'_> {
             }
         }
         let sets = self.uses(node, XSLT);
-        Op::Literal(Box::new(Literal {
+        let literal = Literal {
             prefix: prefix.into(),
             namespace: namespace.into(),
             local: doc.local(node).into(),
@@ -636,7 +637,14 @@ impl Compiler<'_> {
             attributes: attributes.into(),
             sets,
             body: self.body(node),
-        }))
+            number: 0,
+            open: Box::default(),
+            close: Box::default(),
+            fixed: Box::default(),
+            bindings: None,
+        };
+        self.plan.literals += 1;
+        Op::Literal(Box::new(literal.prepare(self.plan.literals - 1)))
     }
 
     /// Prefix and namespace of a literal name, `xsl:namespace-alias` applied.

@@ -430,7 +430,13 @@ impl Compiler<'_> {
         let scope = ElementScope { doc: &module.doc, node };
         let compiled = Expr::compile(source, &scope, &self.library(), &self.pool, &module.uri);
         match compiled {
-            Ok(expr) => expr,
+            Ok(mut expr) => {
+                if let Expr::XPath(xpath) = &mut expr {
+                    xpath.names = crate::expr::name_path(source, &scope, &mut self.plan.names);
+                    self.plan.needs_size |= xpath.expression.needs().size || source.contains("evaluate");
+                }
+                expr
+            }
             Err(message) if self.forwards => Expr::Deferred(message.into()),
             Err(message) => {
                 self.error(node, message);

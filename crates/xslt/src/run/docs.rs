@@ -4,7 +4,7 @@
 use crate::names::{Name, Names};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use xml::Document;
+use xml::{Document, NameId};
 use xpath::{BoundNames, DocId};
 
 /// A document beside the source.
@@ -22,19 +22,27 @@ pub(super) struct Bound {
     pub pool: BoundNames,
     /// By the document's number of a name.
     names: Vec<Name>,
+    /// By [`Name`].
+    ids: Vec<Option<NameId>>,
 }
 
 impl Bound {
     fn new(doc: &Document, pool: &[(Box<str>, Box<str>)], names: &Names) -> Bound {
         let mut table = vec![Name::NONE; doc.name_count()];
+        let mut ids = Vec::with_capacity(names.len());
         for (name, namespace, local) in names.iter() {
-            if let Some(id) = doc.find_name(namespace, local)
-                && let Some(slot) = table.get_mut(id.index())
-            {
+            let id = doc.find_name(namespace, local);
+            ids.push(id);
+            if let Some(slot) = id.and_then(|id| table.get_mut(id.index())) {
                 *slot = name;
             }
         }
-        Bound { pool: BoundNames::bind(pool, doc), names: table }
+        Bound { pool: BoundNames::bind(pool, doc), names: table, ids }
+    }
+
+    /// The document's number of a name; `None`: it has no such name.
+    pub fn id(&self, name: Name) -> Option<NameId> {
+        self.ids.get(name.0 as usize).copied().flatten()
     }
 
     pub fn name(&self, index: usize) -> Name {

@@ -432,7 +432,7 @@ impl<'h> ExprHost<'h, '_> {
         let Ok(expression) = xpath::Expression::compile(source, &options) else {
             return Ok(None);
         };
-        let xpath = XPath { expression, scope: Some(scope), base: self.xpath.base.clone() };
+        let xpath = XPath { expression, scope: Some(scope), base: self.xpath.base.clone(), names: None };
         let (current, depth) = (self.current, self.depth + 1);
         let (node, position, size) = (cx.node, cx.position, cx.size);
         let run = || {

@@ -4,6 +4,8 @@
 //! XPath can run templates too. What changes while instructions run (variables, the output) is passed along.
 
 mod docs;
+pub(crate) mod escape;
+mod fast;
 mod host;
 mod matching;
 mod nodes;
@@ -12,7 +14,7 @@ mod out;
 mod sort;
 
 use crate::error::XsltError;
-use crate::expr::Expr;
+use crate::expr::{Expr, NameStep};
 use crate::model::{Argument, Avt, AvtPart, Binding, Instruction, Literal, Op, Place, Plan, Scope};
 use crate::names::{Name, Names};
 use crate::resolver::Resolver;
@@ -261,7 +263,7 @@ impl<'e> Engine<'e> {
         out: &mut Out<'_>,
     ) -> Res<()> {
         let doc = self.doc(focus.node.doc);
-        let size = doc.children(focus.node.id).count();
+        let size = if self.plan.needs_size { doc.children(focus.node.id).count() } else { 0 };
         for (at, child) in doc.children(focus.node.id).enumerate() {
             let node = Node::in_document(focus.node.doc, child);
             self.apply(Focus { node, position: at + 1, size, ..focus }, mode, arguments, out)?;
@@ -336,6 +338,12 @@ impl<'e> Engine<'e> {
         match &instruction.op {
             Op::Text { text, raw } => out.text(text, *raw),
             Op::ValueOf { select, raw } => {
+                if let Some(path) = self.name_path(select, focus.node) {
+                    if let Some(node) = path.first() {
+                        write_value(path.doc, node, *raw, out);
+                    }
+                    return Ok(());
+                }
                 self.with(select, focus, frame, place, |expression, cx| {
                     out.text(&expression.evaluate_string(cx)?, *raw);
                     Ok(())
@@ -506,6 +514,33 @@ impl<'e> Engine<'e> {
         place: Place,
         out: &mut Out<'_>,
     ) -> Res<()> {
+        out.decide_at(&literal.namespace, &literal.local);
+        if literal.bindings.is_some()
+            && let Some(fast) = out.fast()
+        {
+            let outer = fast.start_literal(literal);
+            if !literal.sets.is_empty() {
+                self.attribute_sets(&literal.sets, focus, out)?;
+                for a in &literal.attributes {
+                    let value = self.avt(&a.value, focus, frame, place)?;
+                    out.attribute(&a.prefix, &a.namespace, &a.local, &value);
+                }
+            } else if !literal.attributes.is_empty() {
+                for attribute in &literal.attributes {
+                    if let avt @ Avt::Parts(_) = &attribute.value {
+                        let value = self.avt(avt, focus, frame, place)?;
+                        if let Some(fast) = out.fast() {
+                            fast.literal_attribute(&attribute.lead, &value);
+                        }
+                    }
+                }
+            }
+            self.exec(&literal.body, focus, frame, out)?;
+            if let Some(fast) = out.fast() {
+                fast.end_literal(literal, outer);
+            }
+            return Ok(());
+        }
         out.start_element(&literal.prefix, &literal.namespace, &literal.local);
         for (prefix, uri) in &literal.namespaces {
             out.namespace(prefix, uri);
@@ -733,11 +768,34 @@ impl<'e> Engine<'e> {
     }
 
     fn boolean(&self, expr: &Expr, focus: Focus, frame: &Frame, place: Place) -> Res<bool> {
+        if let Some(path) = self.name_path(expr, focus.node) {
+            return Ok(path.first().is_some());
+        }
         self.with(expr, focus, frame, place, |expression, cx| expression.evaluate_boolean(cx))
     }
 
     fn nodes(&self, expr: &Expr, focus: Focus, frame: &Frame, place: Place) -> Res<Vec<Node>> {
+        if let Some(path) = self.name_path(expr, focus.node) {
+            let mut nodes = Vec::new();
+            path.each(path.node, path.steps, &mut |id| {
+                nodes.push(Node::in_document(focus.node.doc, id));
+                false
+            });
+            return Ok(nodes);
+        }
         self.with(expr, focus, frame, place, |expression, cx| expression.evaluate_nodes(cx))
+    }
+
+    /// The expression as a path of names at a node, if it is one and the names of the document are bound.
+    #[inline]
+    fn name_path<'x>(&'x self, expr: &'x Expr, node: Node) -> Option<NamePath<'x>> {
+        let Expr::XPath(xpath) = expr else { return None };
+        let steps = xpath.names.as_deref()?;
+        if node.is_namespace() {
+            return None;
+        }
+        let bound = self.docs.bound(node.doc)?;
+        Some(NamePath { doc: self.docs.get(node.doc)?, bound, node: node.id, steps })
     }
 
     fn string(&self, expr: &Expr, focus: Focus, frame: &Frame, place: Place) -> Res<String> {
@@ -782,6 +840,62 @@ impl<'e> Engine<'e> {
     fn fail(&self, place: Place, message: String) -> Box<XsltError> {
         let uri = self.plan.modules.get(place.module as usize).cloned().unwrap_or_default();
         Box::new(XsltError { message, uri, line: place.line, column: place.column })
+    }
+}
+
+/// A path of names at a node.
+struct NamePath<'x> {
+    doc: &'x Document,
+    bound: &'x docs::Bound,
+    node: NodeId,
+    steps: &'x [NameStep],
+}
+
+impl NamePath<'_> {
+    /// The first node in document order.
+    #[inline]
+    fn first(&self) -> Option<NodeId> {
+        let mut first = None;
+        self.each(self.node, self.steps, &mut |node| {
+            first = Some(node);
+            true
+        });
+        first
+    }
+
+    /// Calls `f` with each node in document order until it says `true`.
+    fn each(&self, node: NodeId, steps: &[NameStep], f: &mut impl FnMut(NodeId) -> bool) -> bool {
+        let Some((step, rest)) = steps.split_first() else { return f(node) };
+        let Some(name) = self.bound.id(step.name) else { return false };
+        if step.attribute {
+            return self.doc.attribute_by_name(node, name).is_some_and(f);
+        }
+        for child in self.doc.children(node) {
+            if self.doc.name_id(child) == Some(name)
+                && self.doc.kind(child) == NodeKind::Element
+                && (if rest.is_empty() { f(child) } else { self.each(child, rest, f) })
+            {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Writes the string value of a node without putting it together first.
+#[inline]
+fn write_value(doc: &Document, node: NodeId, raw: bool, out: &mut Out<'_>) {
+    if !matches!(doc.kind(node), NodeKind::Element | NodeKind::Document) {
+        return out.text(doc.text(node), raw);
+    }
+    let Some(child) = doc.first_child(node) else { return };
+    if doc.kind(child) == NodeKind::Text && doc.next_sibling(child).is_none() {
+        return out.text(doc.text(child), raw);
+    }
+    for node in doc.descendants(node) {
+        if doc.kind(node) == NodeKind::Text {
+            out.text(doc.text(node), raw);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Where instructions write: a tree, bytes, or plain text. Start tags are held back until their content begins, because
 //! attributes may follow, replace one another, and need namespaces.
 
+use super::fast::Fast;
 use xml::{Builder, Serializer, WriteOptions};
 
 /// The receiver of result nodes.
@@ -16,6 +17,8 @@ pub(super) struct Out<'o> {
 enum Sink<'o> {
     Tree(Builder<'o>),
     Bytes(Box<Serializer<'o>>),
+    /// Plain XML.
+    Fast(Box<Fast<'o>>),
     /// The output method depends on the first element (XSLT 1.0 section 16): what came before it waits.
     Undecided {
         out: Option<&'o mut Vec<u8>>,
@@ -85,7 +88,16 @@ impl<'o> Out<'o> {
     }
 
     pub fn bytes(out: &'o mut Vec<u8>, options: &'o WriteOptions) -> Out<'o> {
-        Out::new(Sink::Bytes(Box::new(Serializer::new(out, options))))
+        Out::new(sink_of(out, options))
+    }
+
+    /// The fast way, where the output takes it.
+    #[inline]
+    pub fn fast(&mut self) -> Option<&mut Fast<'o>> {
+        match &mut self.sink {
+            Sink::Fast(fast) => Some(fast),
+            _ => None,
+        }
     }
 
     pub fn undecided(out: &'o mut Vec<u8>, xml: &'o WriteOptions, html: &'o WriteOptions) -> Out<'o> {
@@ -108,31 +120,43 @@ impl<'o> Out<'o> {
     pub fn finish(mut self) {
         self.flush();
         self.decide(false);
-        if let Sink::Bytes(serializer) = self.sink {
-            serializer.finish();
+        match self.sink {
+            Sink::Bytes(serializer) => serializer.finish(),
+            Sink::Fast(mut fast) => fast.finish(),
+            _ => {}
         }
+    }
+
+    /// The first element decides on the output method (XSLT 1.0 section 16).
+    pub fn decide_at(&mut self, namespace: &str, local: &str) {
+        let Sink::Undecided { early, .. } = &self.sink else { return };
+        let blank = early.iter().all(|e| !matches!(e, Early::Text(text, _) if !text.trim_ascii().is_empty()));
+        self.decide(blank && namespace.is_empty() && local.eq_ignore_ascii_case("html"));
     }
 
     /// Fixes the output method, if it still depends on what comes.
     fn decide(&mut self, html_first: bool) {
         let Sink::Undecided { out, xml, html, early } = &mut self.sink else { return };
         let Some(out) = out.take() else { return };
-        let mut serializer = Serializer::new(out, if html_first { html } else { xml });
-        for event in early.drain(..) {
+        let early = std::mem::take(early);
+        self.sink = sink_of(out, if html_first { html } else { xml });
+        for event in early {
             match event {
-                Early::Text(text, false) => serializer.text(&text),
-                Early::Text(text, true) => serializer.raw_text(&text),
-                Early::Comment(text) => serializer.comment(&text),
-                Early::Pi(target, data) => serializer.pi(&target, &data),
+                Early::Text(text, raw) => self.text(&text, raw),
+                Early::Comment(text) => self.comment(&text),
+                Early::Pi(target, data) => self.pi(&target, &data),
             }
         }
-        self.sink = Sink::Bytes(Box::new(serializer));
     }
 
     pub fn start_element(&mut self, prefix: &str, namespace: &str, local: &str) {
         if let Sink::Text { ignored, .. } = &mut self.sink {
             *ignored += 1;
             return;
+        }
+        self.decide_at(namespace, local);
+        if let Sink::Fast(fast) = &mut self.sink {
+            return fast.start_element(prefix, namespace, local);
         }
         self.flush();
         let tag = &mut self.tag;
@@ -147,6 +171,9 @@ impl<'o> Out<'o> {
 
     /// A namespace node for the element just started.
     pub fn namespace(&mut self, prefix: &str, uri: &str) {
+        if let Sink::Fast(fast) = &mut self.sink {
+            return fast.namespace(prefix, uri);
+        }
         if !self.open {
             return;
         }
@@ -159,6 +186,10 @@ impl<'o> Out<'o> {
 
     /// An attribute of the element just started; replaces one of the same name. `false`: too late.
     pub fn attribute(&mut self, prefix: &str, namespace: &str, local: &str, value: &str) -> bool {
+        if let Sink::Fast(fast) = &mut self.sink {
+            self.written += value.len();
+            return fast.attribute(prefix, namespace, local, value);
+        }
         if !self.open {
             return matches!(self.sink, Sink::Text { .. });
         }
@@ -190,17 +221,6 @@ impl<'o> Out<'o> {
             return;
         }
         self.open = false;
-        if matches!(self.sink, Sink::Undecided { .. }) {
-            let is_html = self.tag.namespace.start == self.tag.namespace.end
-                && self.tag.get(self.tag.local).eq_ignore_ascii_case("html");
-            let blank = match &self.sink {
-                Sink::Undecided { early, .. } => {
-                    early.iter().all(|e| !matches!(e, Early::Text(text, _) if !text.trim_ascii().is_empty()))
-                }
-                _ => true,
-            };
-            self.decide(is_html && blank);
-        }
         let tag = &self.tag;
         let (prefix, namespace, local) = (tag.get(tag.prefix), tag.get(tag.namespace), tag.get(tag.local));
         match &mut self.sink {
@@ -245,6 +265,7 @@ impl<'o> Out<'o> {
         match &mut self.sink {
             Sink::Tree(builder) => builder.end_element(),
             Sink::Bytes(serializer) => serializer.end_element(),
+            Sink::Fast(fast) => fast.end_element(),
             _ => {}
         }
     }
@@ -260,6 +281,8 @@ impl<'o> Out<'o> {
         }
         match &mut self.sink {
             Sink::Tree(builder) => builder.text(text),
+            Sink::Fast(fast) if raw => fast.raw_text(text),
+            Sink::Fast(fast) => fast.text(text),
             Sink::Bytes(serializer) if raw => serializer.raw_text(text),
             Sink::Bytes(serializer) => serializer.text(text),
             Sink::Undecided { early, .. } => {
@@ -279,6 +302,7 @@ impl<'o> Out<'o> {
         match &mut self.sink {
             Sink::Tree(builder) => builder.comment(text),
             Sink::Bytes(serializer) => serializer.comment(text),
+            Sink::Fast(fast) => fast.comment(text),
             Sink::Undecided { early, .. } => early.push(Early::Comment(text.to_owned())),
             Sink::Text { .. } => {}
         }
@@ -290,8 +314,34 @@ impl<'o> Out<'o> {
         match &mut self.sink {
             Sink::Tree(builder) => builder.pi(target, data),
             Sink::Bytes(serializer) => serializer.pi(target, data),
+            Sink::Fast(fast) => fast.pi(target, data),
             Sink::Undecided { early, .. } => early.push(Early::Pi(target.to_owned(), data.to_owned())),
             Sink::Text { .. } => {}
         }
     }
+}
+
+/// The way to write: the fast one, if the options ask for nothing else.
+fn sink_of<'o>(out: &'o mut Vec<u8>, options: &'o WriteOptions) -> Sink<'o> {
+    let utf8 = options.encoding.as_deref().is_none_or(|e| e.eq_ignore_ascii_case("utf-8"));
+    let plain = options.method == xml::Method::Xml
+        && utf8
+        && !options.indent
+        && options.cdata_elements.is_empty()
+        && options.doctype_system.is_none();
+    if !plain {
+        return Sink::Bytes(Box::new(Serializer::new(out, options)));
+    }
+    if options.declaration {
+        let encoding = options.encoding.as_deref().unwrap_or("UTF-8");
+        out.extend_from_slice(
+            format!("<?xml version=\"{}\" encoding=\"{encoding}\"", options.version).as_bytes(),
+        );
+        if let Some(standalone) = options.standalone {
+            let value = if standalone { "yes" } else { "no" };
+            out.extend_from_slice(format!(" standalone=\"{value}\"").as_bytes());
+        }
+        out.extend_from_slice(b"?>");
+    }
+    Sink::Fast(Box::new(Fast::new(out)))
 }

@@ -1,0 +1,388 @@
+//! XML straight to bytes: the way of messages. What `xsl:output` of the default kind asks (XML, UTF-8, no indentation,
+//! no CDATA sections, no document type) needs no serialiser: literal result elements are bytes made when the
+//! stylesheet was compiled, and namespaces in force are numbers that are compared.
+
+use super::escape::{attribute as push_attribute, text as push_text};
+use crate::model::Literal;
+
+/// A namespace declaration in force, linked to the one before it. Its number stands for all of them.
+struct Scope {
+    parent: u32,
+    prefix: Box<str>,
+    uri: Box<str>,
+    /// The declaration that was last made on top of this one.
+    last: u32,
+}
+
+/// What a literal result element declares where it stands.
+#[derive(Clone, Copy)]
+struct Cached {
+    /// The namespaces around it, and with it.
+    outer: u32,
+    inner: u32,
+    /// Its declarations in `declarations`.
+    start: u32,
+    end: u32,
+}
+
+/// An open element that is no literal one.
+struct Frame {
+    name: u32,
+    scope: u32,
+}
+
+const NONE: u32 = u32::MAX;
+
+pub(super) struct Fast<'o> {
+    pub out: &'o mut Vec<u8>,
+    scopes: Vec<Scope>,
+    scope: u32,
+    /// By the number of the literal result element.
+    cache: Vec<Cached>,
+    declarations: Vec<u8>,
+    frames: Vec<Frame>,
+    names: Vec<u8>,
+    /// A start tag is not closed yet: where its `<` is, where its name ends, the namespaces outside of it.
+    in_tag: bool,
+    tag: usize,
+    tag_end: usize,
+    tag_scope: u32,
+    generated: u32,
+}
+
+/// What [`Fast::end_literal`] needs to know.
+#[derive(Clone, Copy)]
+pub(super) struct Outer(u32);
+
+impl<'o> Fast<'o> {
+    pub fn new(out: &'o mut Vec<u8>) -> Fast<'o> {
+        Fast {
+            out,
+            scopes: vec![Scope { parent: NONE, prefix: "".into(), uri: "".into(), last: NONE }],
+            scope: 0,
+            cache: Vec::new(),
+            declarations: Vec::new(),
+            frames: Vec::new(),
+            names: Vec::new(),
+            in_tag: false,
+            tag: 0,
+            tag_end: 0,
+            tag_scope: 0,
+            generated: 0,
+        }
+    }
+
+    #[inline]
+    fn close_tag(&mut self) {
+        if self.in_tag {
+            self.in_tag = false;
+            self.out.push(b'>');
+        }
+    }
+
+    fn lookup_in(&self, scope: u32, prefix: &str) -> &str {
+        let mut at = scope;
+        while at != NONE {
+            let scope = &self.scopes[at as usize];
+            if *scope.prefix == *prefix {
+                return &scope.uri;
+            }
+            at = scope.parent;
+        }
+        ""
+    }
+
+    /// The namespaces of `scope` and one more.
+    fn with(&mut self, scope: u32, prefix: &str, uri: &str) -> u32 {
+        let last = self.scopes[scope as usize].last;
+        if let Some(known) = self.scopes.get(last as usize)
+            && *known.prefix == *prefix
+            && *known.uri == *uri
+        {
+            return last;
+        }
+        let number = self.scopes.len() as u32;
+        self.scopes.push(Scope { parent: scope, prefix: prefix.into(), uri: uri.into(), last: NONE });
+        self.scopes[scope as usize].last = number;
+        number
+    }
+
+    // Literal result elements.
+
+    /// Starts a literal result element, with all attributes that are fixed. Only for those that have
+    /// [`Literal::bindings`].
+    #[inline]
+    pub fn start_literal(&mut self, literal: &Literal) -> Outer {
+        self.close_tag();
+        self.tag = self.out.len();
+        self.out.extend_from_slice(&literal.open);
+        self.tag_end = self.out.len();
+        self.tag_scope = self.scope;
+        let outer = Outer(self.scope);
+        match self.cache.get(literal.number as usize) {
+            Some(cached) if cached.outer == self.scope => {
+                self.out.extend_from_slice(&self.declarations[cached.start as usize..cached.end as usize]);
+                self.scope = cached.inner;
+            }
+            _ => self.declare_literal(literal),
+        }
+        self.out.extend_from_slice(&literal.fixed);
+        self.in_tag = true;
+        outer
+    }
+
+    fn declare_literal(&mut self, literal: &Literal) {
+        let outer = self.scope;
+        let start = self.declarations.len();
+        for (prefix, uri) in literal.bindings.iter().flatten() {
+            if self.lookup_in(self.scope, prefix) != &**uri {
+                self.scope = self.with(self.scope, prefix, uri);
+                push_declaration(&mut self.declarations, prefix, uri);
+            }
+        }
+        self.out.extend_from_slice(&self.declarations[start..]);
+        let number = literal.number as usize;
+        if self.cache.len() <= number {
+            self.cache.resize(number + 1, Cached { outer: NONE, inner: 0, start: 0, end: 0 });
+        }
+        // What is made again and again in changing surroundings is not worth remembering for ever.
+        if self.declarations.len() > 1 << 20 {
+            self.declarations.clear();
+            self.cache.iter_mut().for_each(|cached| cached.outer = NONE);
+            return;
+        }
+        let end = self.declarations.len() as u32;
+        self.cache[number] = Cached { outer, inner: self.scope, start: start as u32, end };
+    }
+
+    /// An attribute of the literal result element just started: `lead` is ` name="`.
+    #[inline]
+    pub fn literal_attribute(&mut self, lead: &[u8], value: &str) {
+        self.out.extend_from_slice(lead);
+        push_attribute(self.out, value);
+        self.out.push(b'"');
+    }
+
+    #[inline]
+    pub fn end_literal(&mut self, literal: &Literal, outer: Outer) {
+        if self.in_tag {
+            self.in_tag = false;
+            self.out.extend_from_slice(b"/>");
+        } else {
+            self.out.extend_from_slice(&literal.close);
+        }
+        self.scope = outer.0;
+    }
+
+    // Other elements.
+
+    pub fn start_element(&mut self, prefix: &str, namespace: &str, local: &str) {
+        self.close_tag();
+        let prefix = if namespace.is_empty() { "" } else { prefix };
+        let name = self.names.len();
+        if !prefix.is_empty() {
+            self.names.extend_from_slice(prefix.as_bytes());
+            self.names.push(b':');
+        }
+        self.names.extend_from_slice(local.as_bytes());
+        self.tag = self.out.len();
+        self.out.push(b'<');
+        self.out.extend_from_slice(&self.names[name..]);
+        self.tag_end = self.out.len();
+        self.frames.push(Frame { name: name as u32, scope: self.scope });
+        self.tag_scope = self.scope;
+        self.in_tag = true;
+        if prefix != "xml" && self.lookup_in(self.scope, prefix) != namespace {
+            self.declare(prefix, namespace);
+        }
+    }
+
+    pub fn end_element(&mut self) {
+        let Some(frame) = self.frames.pop() else { return };
+        if self.in_tag {
+            self.in_tag = false;
+            self.out.extend_from_slice(b"/>");
+        } else {
+            self.out.extend_from_slice(b"</");
+            self.out.extend_from_slice(&self.names[frame.name as usize..]);
+            self.out.push(b'>');
+        }
+        self.names.truncate(frame.name as usize);
+        self.scope = frame.scope;
+    }
+
+    fn declare(&mut self, prefix: &str, uri: &str) {
+        self.scope = self.with(self.scope, prefix, uri);
+        push_declaration(self.out, prefix, uri);
+    }
+
+    /// Whether the open tag declares `prefix`.
+    fn declared_here(&self, prefix: &str) -> bool {
+        let mut at = self.scope;
+        while at != self.tag_scope && at != NONE {
+            let scope = &self.scopes[at as usize];
+            if *scope.prefix == *prefix {
+                return true;
+            }
+            at = scope.parent;
+        }
+        false
+    }
+
+    /// Whether the name of the open tag has `prefix`.
+    fn own_prefix(&self, prefix: &str) -> bool {
+        let name = &self.out[self.tag + 1..self.tag_end];
+        let own = name.iter().position(|b| *b == b':').map_or(&b""[..], |colon| &name[..colon]);
+        own == prefix.as_bytes()
+    }
+
+    /// A namespace node for the open tag; one that contradicts it is left out.
+    pub fn namespace(&mut self, prefix: &str, uri: &str) {
+        if !self.in_tag || prefix == "xml" || prefix == "xmlns" || (uri.is_empty() && !prefix.is_empty()) {
+            return;
+        }
+        if self.lookup_in(self.scope, prefix) == uri || self.declared_here(prefix) || self.own_prefix(prefix)
+        {
+            return;
+        }
+        self.declare(prefix, uri);
+    }
+
+    /// An attribute for the open tag; replaces one of the same name.
+    pub fn attribute(&mut self, prefix: &str, namespace: &str, local: &str, value: &str) -> bool {
+        if !self.in_tag {
+            return false;
+        }
+        let prefix = match namespace {
+            "" => String::new(),
+            xml::XML_NS => "xml".to_owned(),
+            namespace => self.attribute_prefix(prefix, namespace),
+        };
+        if let Some((start, end)) = self.find_attribute(&prefix, namespace, local) {
+            self.out.drain(start..end);
+        }
+        self.out.push(b' ');
+        if !prefix.is_empty() {
+            self.out.extend_from_slice(prefix.as_bytes());
+            self.out.push(b':');
+        }
+        self.out.extend_from_slice(local.as_bytes());
+        self.out.extend_from_slice(b"=\"");
+        push_attribute(self.out, value);
+        self.out.push(b'"');
+        true
+    }
+
+    /// Where an attribute of that name stands in the open tag.
+    fn find_attribute(&self, prefix: &str, namespace: &str, local: &str) -> Option<(usize, usize)> {
+        let mut at = self.tag_end;
+        while at < self.out.len() {
+            // ` name="value"`: no value has a quote in it.
+            let rest = &self.out[at + 1..];
+            let equals = rest.iter().position(|b| *b == b'=')?;
+            let length = rest[equals + 2..].iter().position(|b| *b == b'"')? + equals + 3;
+            let name = std::str::from_utf8(&rest[..equals]).ok()?;
+            let (found, found_local) = name.split_once(':').unwrap_or(("", name));
+            if found_local == local
+                && found != "xmlns"
+                && name != "xmlns"
+                && (found == prefix
+                    || (!found.is_empty()
+                        && !prefix.is_empty()
+                        && self.lookup_in(self.scope, found) == namespace))
+            {
+                return Some((at, at + 1 + length));
+            }
+            at += 1 + length;
+        }
+        None
+    }
+
+    fn attribute_prefix(&mut self, wanted: &str, namespace: &str) -> String {
+        if !wanted.is_empty() && wanted != "xml" && wanted != "xmlns" {
+            let bound = self.lookup_in(self.scope, wanted);
+            if bound == namespace {
+                return wanted.to_owned();
+            }
+            if bound.is_empty() || !(self.declared_here(wanted) || self.own_prefix(wanted)) {
+                self.declare(wanted, namespace);
+                return wanted.to_owned();
+            }
+        }
+        let mut at = self.scope;
+        while at != NONE {
+            let scope = &self.scopes[at as usize];
+            if *scope.uri == *namespace
+                && !scope.prefix.is_empty()
+                && self.lookup_in(self.scope, &scope.prefix) == namespace
+            {
+                return scope.prefix.to_string();
+            }
+            at = scope.parent;
+        }
+        loop {
+            let prefix = format!("ns{}", self.generated);
+            self.generated += 1;
+            if self.lookup_in(self.scope, &prefix).is_empty() {
+                self.declare(&prefix, namespace);
+                return prefix;
+            }
+        }
+    }
+
+    // Content.
+
+    #[inline]
+    pub fn text(&mut self, text: &str) {
+        self.close_tag();
+        push_text(self.out, text);
+    }
+
+    pub fn raw_text(&mut self, text: &str) {
+        self.close_tag();
+        self.out.extend_from_slice(text.as_bytes());
+    }
+
+    pub fn comment(&mut self, text: &str) {
+        self.close_tag();
+        self.out.extend_from_slice(b"<!--");
+        let mut last = 0;
+        for byte in text.bytes() {
+            if byte == b'-' && last == b'-' {
+                self.out.push(b' ');
+            }
+            self.out.push(byte);
+            last = byte;
+        }
+        if last == b'-' {
+            self.out.push(b' ');
+        }
+        self.out.extend_from_slice(b"-->");
+    }
+
+    pub fn pi(&mut self, target: &str, data: &str) {
+        self.close_tag();
+        self.out.extend_from_slice(b"<?");
+        self.out.extend_from_slice(target.as_bytes());
+        if !data.is_empty() {
+            self.out.push(b' ');
+            self.out.extend_from_slice(data.replace("?>", "? >").as_bytes());
+        }
+        self.out.extend_from_slice(b"?>");
+    }
+
+    pub fn finish(&mut self) {
+        while !self.frames.is_empty() {
+            self.end_element();
+        }
+        self.close_tag();
+    }
+}
+
+fn push_declaration(out: &mut Vec<u8>, prefix: &str, uri: &str) {
+    out.extend_from_slice(if prefix.is_empty() { b" xmlns" } else { b" xmlns:" });
+    out.extend_from_slice(prefix.as_bytes());
+    out.extend_from_slice(b"=\"");
+    push_attribute(out, uri);
+    out.push(b'"');
+}
