@@ -291,6 +291,9 @@ pub(crate) struct Rules {
     /// Index into `lists` by name; names beyond the end have the list of any name.
     elements: Vec<u32>,
     attributes: Vec<u32>,
+    /// By name: the template of the best rule, where it matches by the name alone ([`u32::MAX`] otherwise).
+    plain: Vec<u32>,
+    plain_any: u32,
     any_element: u32,
     any_attribute: u32,
     text: u32,
@@ -369,9 +372,28 @@ impl Rules {
         let [elements, attributes] = tables;
         (self.any_element, self.any_attribute, self.text, self.comment, self.pi, self.root) =
             (0, 1, 2, 3, 4, 5);
+        let plain = |list: &u32| {
+            let best = lists[*list as usize].first().map(|at| &self.rules[*at as usize]);
+            best.filter(|rule| rule.plain).map_or(u32::MAX, |rule| rule.template as u32)
+        };
+        self.plain = elements.iter().map(plain).collect();
+        self.plain_any = plain(&0);
         self.lists = lists;
         self.elements = elements;
         self.attributes = attributes;
+    }
+
+    /// The template for an element of that name, where nothing else need be looked at.
+    #[inline]
+    pub fn plain_rule(&self, name: Name) -> Option<usize> {
+        let template = self.plain.get(name.0 as usize).copied().unwrap_or(self.plain_any);
+        (template != u32::MAX).then_some(template as usize)
+    }
+
+    /// Whether no rule can match text: it is copied.
+    #[inline]
+    pub fn leaves_text(&self) -> bool {
+        self.lists.get(self.text as usize).is_none_or(|list| list.is_empty())
     }
 
     /// The rules that may match a node, best first.

@@ -146,6 +146,9 @@ impl Compiler<'_> {
                     let Some(name) = self.symbol_attribute(child, "name") else { continue };
                     let value = self.binding(child);
                     let slot = self.declare_local(child, name);
+                    if slot >= crate::run::MAX_PARAMETERS {
+                        self.error(child, format!("more than {} parameters", crate::run::MAX_PARAMETERS));
+                    }
                     parameters.push((name, slot));
                     body.push(Instruction { op: Op::Param { slot, value }, place: self.place(child) });
                 }

@@ -57,7 +57,7 @@ const CHUNKS: usize = 26;
 pub(super) struct Docs<'a> {
     source: &'a Document,
     source_uri: &'a str,
-    source_bound: OnceLock<Bound>,
+    source_bound: Bound,
     pool: &'a [(Box<str>, Box<str>)],
     names: &'a Names,
     chunks: [OnceLock<Box<[OnceLock<Entry>]>>; CHUNKS],
@@ -74,7 +74,7 @@ impl<'a> Docs<'a> {
         Docs {
             source,
             source_uri,
-            source_bound: OnceLock::new(),
+            source_bound: Bound::new(source, pool, names),
             pool,
             names,
             chunks: [const { OnceLock::new() }; CHUNKS],
@@ -103,6 +103,7 @@ impl<'a> Docs<'a> {
         self.chunks.get(chunk)?.get()?.get(offset)?.get()
     }
 
+    #[inline]
     pub fn get(&self, id: DocId) -> Option<&Document> {
         if id.0 == 0 { Some(self.source) } else { self.entry(id).map(|e| &e.doc) }
     }
@@ -117,9 +118,10 @@ impl<'a> Docs<'a> {
     }
 
     /// The stylesheet's names in that document; `None` where they are looked up one by one.
+    #[inline]
     pub fn bound(&self, id: DocId) -> Option<&Bound> {
         if id.0 == 0 {
-            return Some(self.source_bound.get_or_init(|| Bound::new(self.source, self.pool, self.names)));
+            return Some(&self.source_bound);
         }
         let entry = self.entry(id)?;
         if entry.fragment {

@@ -24,6 +24,7 @@ pub(super) struct ExprHost<'h, 'e> {
     pub current: Node,
     pub xpath: &'h XPath,
     pub depth: u32,
+    pub next: u32,
 }
 
 /// A host that knows documents only.
@@ -40,7 +41,7 @@ impl Host for DocHost<'_, '_> {
 impl Host for ExprHost<'_, '_> {
     fn variable_by_name(&self, name: &ExtensionName) -> Result<Option<Value>, String> {
         if name.slot & GLOBAL != 0 {
-            return self.engine.global((name.slot & !GLOBAL) as usize, self.depth).map(Some);
+            return self.engine.global((name.slot & !GLOBAL) as usize, self.depth, self.next).map(Some);
         }
         Ok(self.locals.get(name.slot as usize).cloned())
     }
@@ -83,18 +84,16 @@ impl<'h> ExprHost<'h, '_> {
             return Err(format!("{name}() takes at most {} arguments", function.parameters.len()));
         }
         let mut frame = Frame::default();
-        frame.locals.resize(function.slots, Value::Empty);
+        // One more for the result.
+        frame.locals.resize(function.slots + 1, Value::Empty);
         for ((_, slot), value) in function.parameters.iter().zip(args) {
             frame.locals[*slot] = value.clone();
-            frame.passed.push(*slot);
+            frame.passed |= 1 << slot;
         }
         let focus = Focus {
-            node: cx.node,
-            position: cx.position,
-            size: cx.size,
-            rule: None,
-            // Expressions need stack as well.
-            depth: self.depth,
+            position: cx.position as u32,
+            size: cx.size as u32,
+            ..Focus::new(cx.node, self.depth, self.next)
         };
         let engine = self.engine;
         let mut doc = Document::new();
@@ -102,7 +101,10 @@ impl<'h> ExprHost<'h, '_> {
         engine
             .exec_in_expression(&function.body, focus, &mut frame, &mut out)
             .map_err(|error| error.to_string())?;
-        Ok(frame.result.unwrap_or_else(|| Value::from("")))
+        Ok(match frame.locals.pop() {
+            Some(Value::Empty) | None => Value::from(""),
+            Some(value) => value,
+        })
     }
 
     fn builtin(
@@ -433,10 +435,10 @@ impl<'h> ExprHost<'h, '_> {
             return Ok(None);
         };
         let xpath = XPath { expression, scope: Some(scope), base: self.xpath.base.clone(), names: None };
-        let (current, depth) = (self.current, self.depth + 1);
+        let (current, depth, next) = (self.current, self.depth + 1, self.next);
         let (node, position, size) = (cx.node, cx.position, cx.size);
         let run = || {
-            let host = ExprHost { engine, locals: &[], current, xpath: &xpath, depth };
+            let host = ExprHost { engine, locals: &[], current, xpath: &xpath, depth, next };
             let doc = engine.doc(node.doc);
             xpath.expression.evaluate(&Context { doc, node, position, size, host: &host, names: None }).ok()
         };
@@ -542,7 +544,7 @@ impl Engine<'_> {
                 if !self.matches(&key.pattern, node, &super::matching::NO_FRAME)? {
                     continue;
                 }
-                let focus = Focus { node, position: 1, size: 1, rule: None, depth };
+                let focus = Focus::new(node, depth, super::FIRST_SEGMENT.max(depth + 2));
                 let mut add = |value: &str| {
                     let list = match index.get_mut(value) {
                         Some(list) => list,

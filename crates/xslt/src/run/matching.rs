@@ -8,7 +8,7 @@ use xml::{NodeId, NodeKind};
 use xpath::{Node, Value};
 
 /// The frame of template rules and keys: their patterns have no variables.
-pub(super) static NO_FRAME: Frame = Frame { locals: Vec::new(), passed: Vec::new(), result: None };
+pub(super) static NO_FRAME: Frame = Frame { locals: Vec::new(), passed: 0 };
 
 /// A node as patterns see it.
 pub(super) type NodeClass = Kind;
@@ -177,5 +177,6 @@ fn siblings(node: Node, list: impl Iterator<Item = NodeId>) -> Vec<Node> {
 }
 
 fn matching_focus(node: Node, position: usize, size: usize) -> Focus {
-    Focus { node, position, size, rule: None, depth: 0 }
+    // Patterns are matched on whatever stack there is: functions called from them begin a new one.
+    Focus { position: position as u32, size: size as u32, ..Focus::new(node, 0, super::FIRST_SEGMENT) }
 }

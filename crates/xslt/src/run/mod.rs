@@ -103,26 +103,33 @@ pub(crate) struct Engine<'e> {
     steps: AtomicU64,
 }
 
-/// Where an instruction stands in the source.
+/// Where an instruction stands in the source, and how deep.
 #[derive(Clone, Copy)]
 pub(crate) struct Focus {
     node: Node,
-    position: usize,
-    size: usize,
-    /// The current template rule and its mode, for `xsl:apply-imports`.
-    rule: Option<(u32, u32)>,
+    position: u32,
+    size: u32,
+    /// The current template rule ([`NO_RULE`]: none) and its mode, for `xsl:apply-imports`.
+    rule: u32,
+    mode: u32,
     depth: u32,
+    /// At this depth a new stack begins (or the limit is reached).
+    next: u32,
 }
+
+const NO_RULE: u32 = u32::MAX;
 
 /// The variables of a template being executed.
 #[derive(Default)]
 pub(crate) struct Frame {
+    /// In `func:function` the last one is its result.
     locals: Vec<Value>,
-    /// Parameters that were passed, by slot.
-    passed: Vec<usize>,
-    /// The value of `func:result`.
-    result: Option<Value>,
+    /// Parameters that were passed: a bit by slot.
+    passed: u64,
 }
+
+/// Most parameters of a template.
+pub(crate) const MAX_PARAMETERS: usize = 64;
 
 /// Nesting per thread: what surely fits into the stack of the thread that calls, and into one made for the rest.
 const FIRST_SEGMENT: u32 = 120;
@@ -173,8 +180,8 @@ impl<'e> Engine<'e> {
     }
 
     fn start(&self, node: NodeId, out: &mut Out<'_>) -> Res<()> {
-        let focus = Focus { node: Node::new(node), position: 1, size: 1, rule: None, depth: 0 };
-        self.apply(focus, 0, &[], out)
+        let next = FIRST_SEGMENT.min(self.depth_limit());
+        self.apply(Focus::new(Node::new(node), 0, next), 0, &[], out)
     }
 
     // Template rules.
@@ -196,7 +203,7 @@ impl<'e> Engine<'e> {
         arguments: &[(Name, Value)],
         out: &mut Out<'_>,
     ) -> Res<()> {
-        let focus = Focus { rule: Some((template as u32, mode as u32)), ..focus };
+        let focus = Focus { rule: template as u32, mode: mode as u32, ..focus };
         self.run_template(template, focus, arguments, out)
     }
 
@@ -208,17 +215,39 @@ impl<'e> Engine<'e> {
         out: &mut Out<'_>,
     ) -> Res<()> {
         let template = &self.plan.templates[template];
+        self.tick(out)?;
         let mut frame = Frame::default();
         if template.slots > 0 {
             frame.locals.resize(template.slots, Value::Empty);
             for (name, slot) in &template.parameters {
                 if let Some((_, value)) = arguments.iter().find(|(argument, _)| argument == name) {
                     frame.locals[*slot] = value.clone();
-                    frame.passed.push(*slot);
+                    frame.passed |= 1 << slot;
                 }
             }
         }
         self.exec(&template.body, focus, &mut frame, out)
+    }
+
+    /// Counts towards the limits: everything that can go on for long passes here.
+    #[inline]
+    fn tick(&self, out: &Out<'_>) -> Res<()> {
+        let steps = self.steps.load(Ordering::Relaxed) + 1;
+        self.steps.store(steps, Ordering::Relaxed);
+        if steps > self.options.limits.steps || out.written > self.options.limits.output {
+            return Err(self.exhausted(steps));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn exhausted(&self, steps: u64) -> Box<XsltError> {
+        let message = if steps > self.options.limits.steps {
+            format!("the limit of steps ({}) is exceeded", self.options.limits.steps)
+        } else {
+            format!("the limit on the size of the result ({} bytes) is exceeded", self.options.limits.output)
+        };
+        self.fail(Place::default(), message)
     }
 
     /// The built-in rules (section 5.8).
@@ -248,8 +277,9 @@ impl<'e> Engine<'e> {
         if focus.node.is_namespace() {
             return Ok(());
         }
-        let focus = self.deeper(focus, Place::default())?;
-        if needs_thread(focus.depth) {
+        let focus = Focus { depth: focus.depth + 1, ..focus };
+        if focus.depth >= focus.next {
+            let focus = self.deeper(focus, Place::default())?;
             return on_new_stack(|| self.apply_children_here(focus, mode, arguments, out));
         }
         self.apply_children_here(focus, mode, arguments, out)
@@ -262,43 +292,65 @@ impl<'e> Engine<'e> {
         arguments: &[(Name, Value)],
         out: &mut Out<'_>,
     ) -> Res<()> {
-        let doc = self.doc(focus.node.doc);
-        let size = if self.plan.needs_size { doc.children(focus.node.id).count() } else { 0 };
-        for (at, child) in doc.children(focus.node.id).enumerate() {
-            let node = Node::in_document(focus.node.doc, child);
-            self.apply(Focus { node, position: at + 1, size, ..focus }, mode, arguments, out)?;
+        let id = focus.node.doc;
+        let doc = self.doc(id);
+        let rules = &self.plan.modes[mode];
+        let bound = self.docs.bound(id);
+        let size = if self.plan.needs_size { doc.children(focus.node.id).count() as u32 } else { 0 };
+        let mut focus = Focus { size, position: 0, ..focus };
+        for child in doc.children(focus.node.id) {
+            focus.position += 1;
+            match (doc.kind(child), bound) {
+                (NodeKind::Text, _) if rules.leaves_text() => {
+                    out.text(doc.text(child), false);
+                    continue;
+                }
+                (NodeKind::Element, Some(bound)) => {
+                    let name = doc.name_id(child).map_or(Name::NONE, |name| bound.name(name.index()));
+                    if let Some(template) = rules.plain_rule(name) {
+                        let node = Node::in_document(id, child);
+                        self.run_rule(template, mode, Focus { node, ..focus }, arguments, out)?;
+                        continue;
+                    }
+                }
+                _ => {}
+            }
+            self.apply(Focus { node: Node::in_document(id, child), ..focus }, mode, arguments, out)?;
         }
         Ok(())
     }
 
+    /// The depth that is too deep.
+    fn depth_limit(&self) -> u32 {
+        u32::try_from(self.options.limits.depth).unwrap_or(u32::MAX - 1) + 1
+    }
+
+    /// At a depth where a new stack begins: the focus there, unless it is too deep.
+    #[cold]
     fn deeper(&self, focus: Focus, place: Place) -> Res<Focus> {
-        let depth = focus.depth + 1;
-        if depth as usize > self.options.limits.depth {
+        let limit = self.depth_limit();
+        if focus.depth >= limit {
             return Err(self.fail(
                 place,
-                format!(
-                    "templates are nested too deeply (limit {}): an endless recursion?",
-                    self.options.limits.depth
-                ),
+                format!("templates are nested too deeply (limit {}): an endless recursion?", limit - 1),
             ));
         }
-        Ok(Focus { depth, ..focus })
+        Ok(Focus { next: focus.depth.saturating_add(SEGMENT).min(limit), ..focus })
     }
 
     // Instructions.
 
     fn exec(&self, body: &[Instruction], focus: Focus, frame: &mut Frame, out: &mut Out<'_>) -> Res<()> {
-        if body.is_empty() {
-            return Ok(());
+        let focus = Focus { depth: focus.depth + 1, ..focus };
+        if focus.depth >= focus.next {
+            let place = body.first().map_or_else(Place::default, |instruction| instruction.place);
+            let focus = self.deeper(focus, place)?;
+            return on_new_stack(|| self.exec_here(body, &focus, frame, out));
         }
-        let focus = self.deeper(focus, body[0].place)?;
-        if needs_thread(focus.depth) {
-            return on_new_stack(|| self.exec_here(body, focus, frame, out));
-        }
-        self.exec_here(body, focus, frame, out)
+        self.exec_here(body, &focus, frame, out)
     }
 
-    /// The same from within an expression: that has used stack too, so a new one is begun more often.
+    /// The same from within an expression: that has used stack too, so it counts for more.
     fn exec_in_expression(
         &self,
         body: &[Instruction],
@@ -306,48 +358,61 @@ impl<'e> Engine<'e> {
         frame: &mut Frame,
         out: &mut Out<'_>,
     ) -> Res<()> {
-        let mut focus = focus;
-        let mut renew = false;
-        for _ in 0..16 {
-            focus = self.deeper(focus, Place::default())?;
-            renew |= needs_thread(focus.depth);
-        }
-        if renew {
-            return on_new_stack(|| self.exec(body, focus, frame, out));
-        }
-        self.exec(body, focus, frame, out)
+        self.exec(body, Focus { depth: focus.depth + 15, ..focus }, frame, out)
     }
 
-    fn exec_here(&self, body: &[Instruction], focus: Focus, frame: &mut Frame, out: &mut Out<'_>) -> Res<()> {
-        let steps = self.steps.load(Ordering::Relaxed) + body.len() as u64;
-        self.steps.store(steps, Ordering::Relaxed);
-        if steps > self.options.limits.steps {
-            return Err(self.fail(body[0].place, "the limit of executed instructions is exceeded".into()));
-        }
-        if out.written > self.options.limits.output {
-            return Err(self.fail(body[0].place, "the limit on the size of the result is exceeded".into()));
-        }
+    /// What is frequent is done here; the rest in [`Engine::step`], whose need of stack is larger.
+    fn exec_here(
+        &self,
+        body: &[Instruction],
+        focus: &Focus,
+        frame: &mut Frame,
+        out: &mut Out<'_>,
+    ) -> Res<()> {
         for instruction in body {
-            self.step(instruction, focus, frame, out)?;
+            match &instruction.op {
+                Op::Text { text, raw } => out.text(text, *raw),
+                Op::Literal(literal) => self.literal(literal, focus, frame, instruction.place, out)?,
+                Op::ValueOf { select, raw } => match self.name_path(select, focus.node) {
+                    Some(path) => {
+                        if let Some(node) = path.first() {
+                            write_value(path.doc, node, *raw, out);
+                        }
+                    }
+                    None => self.value_of(select, *raw, focus, frame, instruction.place, out)?,
+                },
+                Op::ApplyTemplates { select: None, mode, sorts, arguments }
+                    if sorts.is_empty() && arguments.is_empty() =>
+                {
+                    self.apply_children(*focus, *mode, &[], out)?;
+                }
+                _ => self.step(instruction, *focus, frame, out)?,
+            }
         }
         Ok(())
     }
 
+    fn value_of(
+        &self,
+        select: &Expr,
+        raw: bool,
+        focus: &Focus,
+        frame: &Frame,
+        place: Place,
+        out: &mut Out<'_>,
+    ) -> Res<()> {
+        self.with(select, *focus, frame, place, |expression, cx| {
+            out.text(&expression.evaluate_string(cx)?, raw);
+            Ok(())
+        })
+    }
+
+    #[inline(never)]
     fn step(&self, instruction: &Instruction, focus: Focus, frame: &mut Frame, out: &mut Out<'_>) -> Res<()> {
         let place = instruction.place;
         match &instruction.op {
-            Op::Text { text, raw } => out.text(text, *raw),
-            Op::ValueOf { select, raw } => {
-                if let Some(path) = self.name_path(select, focus.node) {
-                    if let Some(node) = path.first() {
-                        write_value(path.doc, node, *raw, out);
-                    }
-                    return Ok(());
-                }
-                self.with(select, focus, frame, place, |expression, cx| {
-                    out.text(&expression.evaluate_string(cx)?, *raw);
-                    Ok(())
-                })?;
+            Op::Text { .. } | Op::Literal(_) | Op::ValueOf { .. } => {
+                return self.exec_here(std::slice::from_ref(instruction), &focus, frame, out);
             }
             Op::ApplyTemplates { select, mode, sorts, arguments } => {
                 let arguments = self.arguments(arguments, focus, frame)?;
@@ -371,14 +436,14 @@ impl<'e> Engine<'e> {
                 self.apply_nodes(&nodes, *mode, &arguments, focus, out)?;
             }
             Op::ApplyImports { arguments } => {
-                let Some((template, mode)) = focus.rule else {
+                if focus.rule == NO_RULE {
                     return Err(self.fail(place, "xsl:apply-imports needs a current template rule".into()));
-                };
+                }
+                let (template, mode) = (focus.rule, focus.mode);
                 let arguments = self.arguments(arguments, focus, frame)?;
                 let current = &self.plan.templates[template as usize];
                 let rules = &self.plan.modes[mode as usize];
                 let range = current.imports_from..current.precedence;
-                let focus = self.deeper(focus, place)?;
                 match self.find_rule(rules, focus.node, range)? {
                     Some(template) => self.run_rule(template, mode as usize, focus, &arguments, out)?,
                     None => self.built_in(focus, mode as usize, out)?,
@@ -393,9 +458,11 @@ impl<'e> Engine<'e> {
                 if !sorts.is_empty() {
                     self.sort(&mut nodes, sorts, focus, frame)?;
                 }
-                let size = nodes.len();
-                for (at, node) in nodes.into_iter().enumerate() {
-                    let inner = Focus { node, position: at + 1, size, rule: None, ..focus };
+                let mut inner = Focus { position: 0, size: nodes.len() as u32, rule: NO_RULE, ..focus };
+                for node in nodes {
+                    inner.node = node;
+                    inner.position += 1;
+                    self.tick(out)?;
                     self.exec(body, inner, frame, out)?;
                 }
             }
@@ -412,7 +479,6 @@ impl<'e> Engine<'e> {
                 }
                 self.exec(otherwise, focus, frame, out)?;
             }
-            Op::Literal(literal) => self.literal(literal, focus, frame, place, out)?,
             Op::Element { name, namespace, scope, sets, body } => {
                 self.element(name, namespace.as_ref(), scope, sets, body, focus, frame, place, out)?;
             }
@@ -456,7 +522,7 @@ impl<'e> Engine<'e> {
                 frame.locals[*slot] = value;
             }
             Op::Param { slot, value } => {
-                if !frame.passed.contains(slot) {
+                if frame.passed & (1 << slot) == 0 {
                     let value = self.binding(value, focus, frame, place)?;
                     frame.locals[*slot] = value;
                 }
@@ -477,7 +543,9 @@ impl<'e> Engine<'e> {
             },
             Op::Result { value } => {
                 let value = self.binding(value, focus, frame, place)?;
-                frame.result.get_or_insert(value);
+                if let Some(result @ Value::Empty) = frame.locals.last_mut() {
+                    *result = value;
+                }
             }
         }
         Ok(())
@@ -491,15 +559,19 @@ impl<'e> Engine<'e> {
         focus: Focus,
         out: &mut Out<'_>,
     ) -> Res<()> {
-        let focus = self.deeper(focus, Place::default())?;
-        for (at, node) in nodes.iter().enumerate() {
-            let inner = Focus { node: *node, position: at + 1, size: nodes.len(), ..focus };
+        let mut inner = Focus { position: 0, size: nodes.len() as u32, ..focus };
+        for node in nodes {
+            inner.node = *node;
+            inner.position += 1;
             self.apply(inner, mode, arguments, out)?;
         }
         Ok(())
     }
 
     fn arguments(&self, arguments: &[Argument], focus: Focus, frame: &mut Frame) -> Res<Vec<(Name, Value)>> {
+        if arguments.is_empty() {
+            return Ok(Vec::new());
+        }
         arguments
             .iter()
             .map(|argument| Ok((argument.name, self.binding(&argument.value, focus, frame, argument.place)?)))
@@ -509,7 +581,7 @@ impl<'e> Engine<'e> {
     fn literal(
         &self,
         literal: &Literal,
-        focus: Focus,
+        focus: &Focus,
         frame: &mut Frame,
         place: Place,
         out: &mut Out<'_>,
@@ -520,22 +592,22 @@ impl<'e> Engine<'e> {
         {
             let outer = fast.start_literal(literal);
             if !literal.sets.is_empty() {
-                self.attribute_sets(&literal.sets, focus, out)?;
+                self.attribute_sets(&literal.sets, *focus, out)?;
                 for a in &literal.attributes {
-                    let value = self.avt(&a.value, focus, frame, place)?;
+                    let value = self.avt(&a.value, *focus, frame, place)?;
                     out.attribute(&a.prefix, &a.namespace, &a.local, &value);
                 }
             } else if !literal.attributes.is_empty() {
                 for attribute in &literal.attributes {
                     if let avt @ Avt::Parts(_) = &attribute.value {
-                        let value = self.avt(avt, focus, frame, place)?;
+                        let value = self.avt(avt, *focus, frame, place)?;
                         if let Some(fast) = out.fast() {
                             fast.literal_attribute(&attribute.lead, &value);
                         }
                     }
                 }
             }
-            self.exec(&literal.body, focus, frame, out)?;
+            self.exec(&literal.body, *focus, frame, out)?;
             if let Some(fast) = out.fast() {
                 fast.end_literal(literal, outer);
             }
@@ -545,19 +617,19 @@ impl<'e> Engine<'e> {
         for (prefix, uri) in &literal.namespaces {
             out.namespace(prefix, uri);
         }
-        self.attribute_sets(&literal.sets, focus, out)?;
+        self.attribute_sets(&literal.sets, *focus, out)?;
         for attribute in &literal.attributes {
             match &attribute.value {
                 Avt::Fixed(value) => {
                     out.attribute(&attribute.prefix, &attribute.namespace, &attribute.local, value);
                 }
                 avt => {
-                    let value = self.avt(avt, focus, frame, place)?;
+                    let value = self.avt(avt, *focus, frame, place)?;
                     out.attribute(&attribute.prefix, &attribute.namespace, &attribute.local, &value);
                 }
             }
         }
-        self.exec(&literal.body, focus, frame, out)?;
+        self.exec(&literal.body, *focus, frame, out)?;
         out.end_element();
         Ok(())
     }
@@ -646,7 +718,6 @@ impl<'e> Engine<'e> {
     fn attribute_sets(&self, sets: &[usize], focus: Focus, out: &mut Out<'_>) -> Res<()> {
         for set in sets {
             for part in &self.plan.sets[*set].parts {
-                let focus = self.deeper(focus, part.place)?;
                 self.attribute_sets(&part.uses, focus, out)?;
                 let mut frame = Frame::default();
                 frame.locals.resize(part.slots, Value::Empty);
@@ -704,7 +775,7 @@ impl<'e> Engine<'e> {
     }
 
     /// The value of global variable `at`.
-    fn global(&self, at: usize, depth: u32) -> Result<Value, String> {
+    fn global(&self, at: usize, depth: u32, next: u32) -> Result<Value, String> {
         if let Some(value) = self.globals[at].get() {
             return Ok(value.clone());
         }
@@ -720,7 +791,7 @@ impl<'e> Engine<'e> {
         let mut frame = Frame::default();
         frame.locals.resize(global.slots, Value::Empty);
         let node = Node::new(Document::ROOT);
-        let focus = Focus { node, position: 1, size: 1, rule: None, depth };
+        let focus = Focus::new(node, depth, next);
         let value = self.global_binding(&global.value, focus, &mut frame, global.place);
         self.busy[at].store(false, Ordering::Relaxed);
         let value = value.map_err(|error| error.to_string())?;
@@ -745,13 +816,19 @@ impl<'e> Engine<'e> {
             Expr::XPath(xpath) => xpath,
             Expr::Deferred(message) => return Err(self.fail(place, message.to_string())),
         };
-        let host =
-            ExprHost { engine: self, locals: &frame.locals, current: focus.node, xpath, depth: focus.depth };
+        let host = ExprHost {
+            engine: self,
+            locals: &frame.locals,
+            current: focus.node,
+            xpath,
+            depth: focus.depth,
+            next: focus.next,
+        };
         let cx = Context {
             doc: self.doc(focus.node.doc),
             node: focus.node,
-            position: focus.position,
-            size: focus.size,
+            position: focus.position as usize,
+            size: focus.size as usize,
             host: &host,
             names: self.docs.bound(focus.node.doc).map(|b| &b.pool),
         };
@@ -912,9 +989,11 @@ fn lookup<'s>(scope: &'s Scope, prefix: &str) -> Option<&'s str> {
     scope.iter().find(|(p, _)| **p == *prefix).map(|(_, uri)| &**uri)
 }
 
-/// Whether this nesting depth begins a new stack.
-fn needs_thread(depth: u32) -> bool {
-    depth == FIRST_SEGMENT || (depth > FIRST_SEGMENT && (depth - FIRST_SEGMENT).is_multiple_of(SEGMENT))
+impl Focus {
+    /// One node by itself.
+    fn new(node: Node, depth: u32, next: u32) -> Focus {
+        Focus { node, position: 1, size: 1, rule: NO_RULE, mode: 0, depth, next }
+    }
 }
 
 /// Goes on in a thread with a stack of its own: recursion is bounded by the limit on depth, not by the caller's stack.

@@ -271,7 +271,21 @@ impl<'o> Out<'o> {
     }
 
     /// Text; `raw`: without escaping (`disable-output-escaping`).
+    #[inline]
     pub fn text(&mut self, text: &str, raw: bool) {
+        if let Sink::Fast(fast) = &mut self.sink
+            && !raw
+        {
+            self.written += text.len();
+            if !text.is_empty() {
+                fast.text(text);
+            }
+            return;
+        }
+        self.other_text(text, raw);
+    }
+
+    fn other_text(&mut self, text: &str, raw: bool) {
         if text.is_empty() {
             return;
         }

@@ -30,8 +30,13 @@ impl Engine<'_> {
             let upper_first = option(&sort.case_order)? == "upper-first";
             let numeric = option(&sort.data_type)? == "number";
             let size = nodes.len();
-            let inner =
-                |at: usize, node: &Node| Focus { node: *node, position: at + 1, size, rule: None, ..focus };
+            let inner = |at: usize, node: &Node| Focus {
+                node: *node,
+                position: at as u32 + 1,
+                size: size as u32,
+                rule: super::NO_RULE,
+                ..focus
+            };
             let mut keys = if numeric {
                 Keys::Number(Vec::with_capacity(size))
             } else {
