@@ -145,6 +145,11 @@ async fn reload(State(shared): Context) -> Response {
         });
         let done = done.await;
         drop(alone);
+        match &done {
+            Ok(Ok(message)) => tracing::info!(target: "busbar::reload", "{message}"),
+            Ok(Err(why)) => tracing::error!(target: "busbar::reload", "{why}"),
+            Err(error) => tracing::error!(target: "busbar::reload", "the reload failed: {error}"),
+        }
         (done, shared.admin.bus.plan().generation)
     });
     match reloaded.await {
