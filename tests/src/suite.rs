@@ -136,6 +136,21 @@ impl Report {
         out
     }
 
+    /// A JSON object for each case, a line each: `case`, `seconds`, `failure` (null: passed), `log`.
+    pub fn json_lines(&self) -> String {
+        let mut out = String::new();
+        for r in &self.ran {
+            let line = serde_json::json!({
+                "case": r.key(),
+                "seconds": r.outcome.elapsed.as_secs_f32(),
+                "failure": r.outcome.failure.as_ref().map(|f| f.0.as_str()),
+                "log": r.outcome.log,
+            });
+            let _ = writeln!(out, "{line}");
+        }
+        out
+    }
+
     /// A line for each group and one for all.
     pub fn summary(&self) -> String {
         let mut groups: BTreeMap<String, [usize; 2]> = BTreeMap::new();

@@ -3,6 +3,7 @@
 //! * `BUSBAR_LEDGER=write` writes `tests/ledger/cases.txt` anew.
 //! * `BUSBAR_CASES=filter/,cache/no-store` runs only cases whose id contains one of these, and leaves the ledger alone.
 //! * `BUSBAR_CASE_JOBS=4` runs so many at a time.
+//! * `BUSBAR_CASE_REPORT=FILE` writes a JSON object for each case to FILE.
 //! * `BUSBAR_CASE_COMMAND='start.sh {config} {port} {dir}'` tests another engine.
 
 use std::path::Path;
@@ -42,6 +43,9 @@ fn cases() {
     let known = if everything { ledger.of(&names) } else { Ledger::default() };
     say(&report.failures(&known));
     say(&report.summary());
+    if let Some(file) = env("BUSBAR_CASE_REPORT") {
+        std::fs::write(file, report.json_lines()).expect("the report can be written");
+    }
     let now = report.ledger();
     if !everything {
         assert!(now.failing.is_empty(), "{} cases failed", now.failing.len());
