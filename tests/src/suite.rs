@@ -99,9 +99,10 @@ impl Ran {
         format!("{} {}", self.suite, self.id)
     }
 
-    /// The failure in one line.
+    /// The reason in one line: what the bus itself said about the configuration, or else the failure.
     fn line(&self) -> String {
-        let text = self.outcome.failure.as_ref().map_or("", |f| f.0.as_str());
+        let said = self.outcome.log.lines().find(|l| l.starts_with("error["));
+        let text = said.or(self.outcome.failure.as_ref().map(|f| f.0.as_str())).unwrap_or("");
         short(&text.split_whitespace().collect::<Vec<_>>().join(" "), 200).to_owned()
     }
 }
