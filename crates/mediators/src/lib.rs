@@ -6,6 +6,7 @@
 mod aggregate;
 mod call;
 mod call_template;
+mod callout;
 mod clone;
 mod direction;
 mod drop;
@@ -45,6 +46,7 @@ const DEFINITIONS: &[&Definition] = &[
     &aggregate::DEFINITION,
     &call::DEFINITION,
     &call_template::DEFINITION,
+    &callout::DEFINITION,
     &clone::DEFINITION,
     &direction::IN,
     &direction::OUT,

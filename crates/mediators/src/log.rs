@@ -6,7 +6,6 @@ use flow::{
     Values,
 };
 use message::Format;
-use std::fmt::Write;
 use tracing::Level;
 
 /// `<log [level="…"] [category="…"] [separator="…"]><message>…</message>?<property …/>*</log>`
@@ -287,6 +286,7 @@ mod tests {
     use super::*;
     use crate::registry;
     use flow::testing;
+    use std::fmt::Write;
     use std::sync::{Arc, Mutex};
 
     /// Takes down `LEVEL message` of the events of `busbar::log`.

@@ -5,8 +5,8 @@ use config::Element;
 use diagnostics::Span;
 use flow::library::{PROPERTY_SCOPES, Scope, set_system};
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, KeyValue,
-    Mediator, Need, Pattern, Values,
+    Attribute, Children, Compiler, Context, Definition, Expression, Fault, Flow, KeyValue, Mediator, Need,
+    Pattern, Values,
 };
 use message::Value;
 

@@ -1,0 +1,263 @@
+//! `callout`: calls a service with a copy of the message; only the target changes.
+
+use config::{Element, Key};
+use flow::endpoint::{Destination, EndpointRef};
+use flow::fault::code;
+use flow::{
+    Attribute, Children, Code, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, Mediator,
+    Need, Step, Values,
+};
+use message::{Envelope, Value, XmlValue};
+use std::sync::Arc;
+
+/// `<callout serviceURL="…" | endpointKey="…" …><endpoint/>? <source …/>? <target …/>?</callout>`
+pub const DEFINITION: Definition = Definition {
+    name: "callout",
+    summary: "Calls a service with a part of the message and puts the answer where `target` says.",
+    attributes: &[
+        Attribute::optional("serviceURL", Values::Text, "the address"),
+        Attribute::optional("endpointKey", Values::Text, "the endpoint"),
+        Attribute::optional("action", Values::Text, "the SOAP action"),
+        Attribute::optional("useServerConfig", Values::Boolean, "of no effect here"),
+        Attribute::optional("initAxis2ClientOptions", Values::Boolean, "of no effect here"),
+        Attribute::optional("passHeaders", Values::Boolean, "of no effect here"),
+    ],
+    children: Children::Elements(&["configuration", "endpoint", "source", "target", "enableSec"]),
+    compile,
+};
+
+/// A place in the message: for the source it is read, for the target it is replaced.
+enum Place {
+    /// The whole message.
+    Envelope,
+    XPath(Expression),
+    Property(Arc<str>),
+}
+
+struct Callout {
+    endpoint: Option<Arc<EndpointRef>>,
+    action: Option<String>,
+    source: Place,
+    target: Place,
+}
+
+fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    if let Some(security) = element.child("enableSec") {
+        compiler.error(
+            "unsupported-element",
+            "`callout` with WS-Security is not executable here",
+            security.start_tag(),
+            "use `call` with an endpoint that has `enableSec`",
+        );
+        return None;
+    }
+    let endpoint = if let Some(url) = element.attribute("serviceURL") {
+        // An address endpoint as it would be written.
+        let mut text = format!(r#"<endpoint xmlns="{}"><address uri=""#, config::SYNAPSE);
+        for character in url.value.chars() {
+            match character {
+                '&' => text.push_str("&amp;"),
+                '<' => text.push_str("&lt;"),
+                '"' => text.push_str("&quot;"),
+                other => text.push(other),
+            }
+        }
+        text.push_str(r#""/></endpoint>"#);
+        let parsed = config::parse(url.value_span.file, &text).ok()?;
+        Some(compiler.endpoint(&parsed)?)
+    } else if let Some(key) = element.attribute("endpointKey") {
+        Some(compiler.endpoint_key(&Key::of(key)))
+    } else if let Some(endpoint) = element.child("endpoint") {
+        Some(compiler.endpoint(endpoint)?)
+    } else {
+        None
+    };
+    let mut place = |name: &str| match element.child(name) {
+        None => Some(Place::Envelope),
+        Some(child) if child.attr("xpath").is_some() => {
+            Some(Place::XPath(compiler.expression(child, "xpath")?))
+        }
+        Some(child) => match child.attr("key") {
+            Some(key) => Some(Place::Property(Arc::from(key))),
+            None if child.attr("type") == Some("envelope") => Some(Place::Envelope),
+            None => {
+                let message = format!("this `{name}` names nothing");
+                compiler.error("missing-attribute", message, child.start_tag(), "expected `xpath` or `key`");
+                None
+            }
+        },
+    };
+    let (source, target) = (place("source")?, place("target")?);
+    let action = element.attr("action").map(str::to_owned);
+    Some(Box::new(Callout { endpoint, action, source, target }))
+}
+
+impl Callout {
+    /// The copy that is sent.
+    fn request(&self, context: &mut Context) -> Result<Context, Fault> {
+        let mut copy = context.branch();
+        copy.addressing.message_id = None;
+        if let Some(action) = &self.action {
+            copy.soap_action = Some(action.clone());
+        }
+        let value = match &self.source {
+            // JSON goes as it is, whatever the source says.
+            _ if context.payload.is_json() => return Ok(copy),
+            Place::Envelope => return Ok(copy),
+            Place::XPath(expression) => expression.value(context)?,
+            Place::Property(name) => context.properties.get(name).cloned(),
+        };
+        let Some(Value::Xml(xml)) = value else {
+            return Err(Fault::new("the source of the callout is no XML element"));
+        };
+        let version = context.envelope()?.version;
+        let mut envelope = Envelope::empty(version);
+        for &node in xml.nodes.iter().take(1) {
+            envelope.document.copy_from(envelope.body, &xml.document, node);
+        }
+        copy.payload.set_envelope(envelope);
+        Ok(copy)
+    }
+
+    /// Puts the answer where it belongs.
+    fn accept(&self, mut answer: Context, context: &mut Context) -> Result<(), Fault> {
+        if let Place::Envelope = self.target {
+            context.payload = std::mem::take(&mut answer.payload);
+            if let Some(content_type) = answer.headers.get("Content-Type") {
+                context.headers.set("Content-Type", content_type);
+            }
+            return Ok(());
+        }
+        let envelope = answer.envelope()?;
+        let Some(payload) = envelope.payload() else {
+            return Err(Fault::with_code(code::CALLOUT_FAILED, "the answer of the callout is empty"));
+        };
+        let own = XmlValue::copy_of(&envelope.document, &[payload]);
+        match &self.target {
+            Place::Envelope => {}
+            Place::Property(name) => context.properties.set(Arc::clone(name), Value::Xml(Arc::new(own))),
+            Place::XPath(expression) => {
+                let found = expression.nodes(context)?.into_iter().next();
+                let envelope = context.envelope_mut()?;
+                let document = &mut envelope.document;
+                let element = found.filter(|&node| document.kind(node) == xml::NodeKind::Element);
+                let parent = element.and_then(|node| Some((node, document.parent(node)?)));
+                let Some((old, parent)) = parent.filter(|(node, _)| *node != envelope.root) else {
+                    return Err(Fault::new(format!(
+                        "the target of the callout, {}, is no element of the message",
+                        expression.source()
+                    )));
+                };
+                for &node in &own.nodes {
+                    let new = document.copy_from(parent, &own.document, node);
+                    document.replace(old, new);
+                }
+                envelope.refresh().map_err(Fault::new)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The codes of a callout: 401002 for a refused connection, else 401000.
+fn failed(fault: Fault) -> Fault {
+    let number = match fault.code {
+        Code::Number(code::BLOCKING_SENDER_FAILED | code::CONNECTION_FAILED) => code::BLOCKING_SENDER_FAILED,
+        _ => code::CALLOUT_FAILED,
+    };
+    Fault { code: Code::Number(number), sending: true, ..fault }
+}
+
+impl Mediator for Callout {
+    fn need(&self) -> Need {
+        Need::Whole
+    }
+
+    fn reason(&self) -> String {
+        "works on a copy of the message".to_owned()
+    }
+
+    fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
+        Step::Wait(Box::pin(async move {
+            let mut copy = self.request(context)?;
+            let reference = self.endpoint.clone();
+            let out_only = context.properties.get("OUT_ONLY").is_some_and(Value::is_true);
+            copy.send_and_receive(Destination { reference, blocking: true, ..Destination::implicit() })
+                .await
+                .map_err(failed)?;
+            if out_only {
+                return Ok(Flow::Next);
+            }
+            copy.receive_body().await.map_err(failed)?;
+            if copy.envelope().is_ok_and(|envelope| envelope.fault().is_some()) {
+                let fault = Fault::with_code(code::CALLOUT_FAILED, "the service answered with a SOAP fault");
+                return Err(Fault { sending: true, ..fault });
+            }
+            self.accept(copy, context)?;
+            Ok(Flow::Next)
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::registry;
+    use flow::testing;
+
+    const XML: [(&str, &str); 1] = [("Content-Type", "application/xml")];
+
+    #[test]
+    fn only_the_target_changes() {
+        let backend =
+            testing::backend("HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\nX-B: 1\r\n\r\n<r>1</r>");
+        for (inside, payload, property) in [
+            (r#"<source xpath="//b"/><target key="t"/>"#, "<a><b>0</b></a>", Some("1")),
+            (r#"<source type="envelope"/><target xpath="//b"/>"#, "<a><r>1</r></a>", None),
+            ("", "<r>1</r>", None),
+        ] {
+            let text =
+                format!(r#"<callout serviceURL="{backend}/x?a=1&amp;b=2" action="urn:x">{inside}</callout>"#);
+            let flow = testing::main(&registry(testing::endpoints), &text);
+            assert!(flow.found.is_empty(), "{flow:?}");
+            let mut end = flow.run(&XML, "<a><b>0</b></a>");
+            assert_eq!(end.fault(), None, "{inside}");
+            let soap = r#" xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/""#;
+            assert_eq!(end.payload().replace(soap, ""), payload, "{inside}");
+            assert_eq!(end.property("t").as_deref(), property);
+            assert_eq!(end.context.headers.get("X-B"), None);
+        }
+    }
+
+    #[test]
+    fn failures_have_their_codes() {
+        let soap_fault = testing::backend(
+            "HTTP/1.1 500 Oops\r\nContent-Type: application/soap+xml\r\n\r\n<e:Envelope xmlns:e=\"http://www.w3.org/2003/05/soap-envelope\"><e:Body><e:Fault/></e:Body></e:Envelope>",
+        );
+        let ok = testing::backend("HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\n\r\n<r/>");
+        for (address, inside, wanted) in [
+            ("http://127.0.0.1:1/", "", "401002: "),
+            (soap_fault.as_str(), "", "401000: the service answered with a SOAP fault"),
+            (ok.as_str(), r#"<source key="none"/>"#, "0: the source of the callout is no XML element"),
+            (
+                ok.as_str(),
+                r#"<target xpath="//none"/>"#,
+                "0: the target of the callout, //none, is no element",
+            ),
+        ] {
+            let text = format!(
+                r#"<callout serviceURL="{address}">{inside}</callout><!--top-->
+                   <sequence name="fault"><property name="seen" expression="$ctx:ERROR_MESSAGE"/></sequence>"#
+            );
+            let end = testing::main(&registry(testing::endpoints), &text).run(&XML, "<a/>");
+            let fault = end.fault().unwrap_or_default();
+            assert!(fault.starts_with(wanted), "{inside}: {fault}");
+            assert_eq!(end.property("seen"), end.property("ERROR_MESSAGE"));
+        }
+        for (inside, wanted) in
+            [("<enableSec/>", "is not executable here"), ("<target/>", "this `target` names nothing")]
+        {
+            let flow = testing::main(&registry(testing::endpoints), &format!("<callout>{inside}</callout>"));
+            assert!(flow.reports(wanted), "{flow:?}");
+        }
+    }
+}
