@@ -457,6 +457,14 @@ mod tests {
     }
 
     #[test]
+    fn an_aggregate_without_id_collects_the_copies_of_any_split() {
+        let text = "<iterate id='x' expression='//i' sequential='true'><target><sequence><aggregate><completeCondition>\
+            <messageCount min='2'/></completeCondition><onComplete expression='//i'><payloadFactory media-type='text'><format>$1</format><args>\
+            <arg expression='count($body/*)'/></args></payloadFactory><respond/></onComplete></aggregate></sequence></target></iterate>";
+        assert_eq!(ask(text, XML, "<a><i/><i/></a>").body, "2");
+    }
+
+    #[test]
     fn a_timer_completes_what_stays_incomplete_and_a_client_never_waits_for_nothing() {
         // One of two parts is dropped.
         let text = |condition: &str| {

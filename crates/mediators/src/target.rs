@@ -107,6 +107,9 @@ pub(crate) struct Correlation {
     pub(crate) id: Arc<str>,
 }
 
+/// `aggregateCorelation` without an `id`.
+const ANY: &str = "aggregateCorelation";
+
 impl Correlation {
     /// The names for the element's `id`.
     pub(crate) fn of(element: &Element) -> Correlation {
@@ -114,12 +117,16 @@ impl Correlation {
             Some(id) => Arc::from(format!("{base}.{id}")),
             None => Arc::from(base),
         };
-        Correlation { sequence: name("messageSequence"), id: name("aggregateCorelation") }
+        Correlation { sequence: name("messageSequence"), id: name(ANY) }
     }
 
     /// Marks copy `index` (from 0) of `count`.
     pub(crate) fn mark(&self, copy: &mut Context, original: &message::Value, index: usize, count: usize) {
         copy.properties.set(Arc::clone(&self.sequence), message::Value::from(format!("{index}/{count}")));
+        // Every copy also has the name without an id: an aggregate without one collects all copies.
+        if &*self.id != ANY {
+            copy.properties.set(ANY, original.clone());
+        }
         copy.properties.set(Arc::clone(&self.id), original.clone());
     }
 }
