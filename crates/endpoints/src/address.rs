@@ -48,4 +48,8 @@ impl Address for Fixed {
         };
         Ok(Resolved { target: self.target.clone(), path, method: None })
     }
+
+    fn written(&self) -> String {
+        format!("{}{}", self.target, self.path)
+    }
 }

@@ -46,4 +46,8 @@ impl Address for ToOfMessage {
         };
         Ok(Resolved { target, path, method: None })
     }
+
+    fn written(&self) -> String {
+        "the To address of the message".to_owned()
+    }
 }

@@ -82,4 +82,8 @@ impl Address for Template {
             };
         Ok(Resolved { target, path, method: self.method.clone() })
     }
+
+    fn written(&self) -> String {
+        self.template.raw().to_owned()
+    }
 }

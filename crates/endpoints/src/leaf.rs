@@ -24,6 +24,9 @@ pub trait Address: Send + Sync {
     /// # Errors
     /// There is no usable address.
     fn resolve(&self, context: &mut Context) -> Result<Resolved, Fault>;
+
+    /// The address as the configuration has it, for people.
+    fn written(&self) -> String;
 }
 
 /// An address for one message.
@@ -252,6 +255,14 @@ impl Leaf for LeafEndpoint {
         &self.name
     }
 
+    fn address(&self) -> String {
+        self.address.written()
+    }
+
+    fn format(&self) -> EndpointFormat {
+        self.format
+    }
+
     fn is_ready(&self) -> bool {
         self.state.is_ready(Instant::now())
     }
@@ -276,9 +287,10 @@ impl Leaf for LeafEndpoint {
                 PropertySource::Expression(expression) => needs(expression),
                 PropertySource::Literal(_) => false,
             })
-            || self.authorization.iter().any(|(user, password)| {
-                user.need() >= Need::Prefix || password.need() >= Need::Prefix
-            })
+            || self
+                .authorization
+                .iter()
+                .any(|(user, password)| user.need() >= Need::Prefix || password.need() >= Need::Prefix)
     }
 
     fn switch(&self, on: bool) {

@@ -54,6 +54,16 @@ pub trait Leaf: Send + Sync {
     /// Its name, or a description of an anonymous one.
     fn name(&self) -> &str;
 
+    /// Where it sends, as far as the configuration says it: for people.
+    fn address(&self) -> String {
+        String::new()
+    }
+
+    /// The form in which it sends.
+    fn format(&self) -> EndpointFormat {
+        EndpointFormat::AsIs
+    }
+
     /// Whether the state machine lets a message through now.
     fn is_ready(&self) -> bool;
 

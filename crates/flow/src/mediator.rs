@@ -2,11 +2,12 @@
 
 use crate::compile::Compiler;
 use crate::context::Context;
-use crate::endpoint::Destination;
+use crate::endpoint::{Destination, EndpointRef};
 use crate::fault::Fault;
 use config::Element;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 /// How much of the message a step reads. Ordered from cheap to dear; a flow costs what its dearest step costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -140,6 +141,11 @@ pub trait Mediator: Send + Sync {
 
     /// The lists inside, with a label each (`then`, `case a|b`, …), for `busbar explain` and pictures.
     fn lists(&self) -> Vec<(String, ListId)> {
+        Vec::new()
+    }
+
+    /// The endpoints it hands messages to, for `busbar explain` and pictures; none: where the message says.
+    fn endpoints(&self) -> Vec<Arc<EndpointRef>> {
         Vec::new()
     }
 

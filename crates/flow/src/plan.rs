@@ -4,7 +4,7 @@ use crate::context::Owner;
 use crate::dispatch::{Api, Proxy};
 use crate::endpoint::Endpoint;
 use crate::mediator::{ListId, Mediator, Need};
-use diagnostics::{SourceMap, Span};
+use diagnostics::{FileId, SourceMap, Span};
 use message::{Value, XmlValue};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -167,6 +167,11 @@ impl Plan {
         self.templates.get(name).cloned()
     }
 
+    /// All sequence templates, by name.
+    pub fn templates(&self) -> impl Iterator<Item = (&str, &Arc<Template>)> {
+        self.templates.iter().map(|(name, template)| (name.as_str(), template))
+    }
+
     /// A named endpoint.
     pub fn endpoint(&self, name: &str) -> Option<Arc<dyn Endpoint>> {
         self.endpoints.get(name).cloned()
@@ -220,11 +225,11 @@ impl Plan {
         span.place(&self.sources)
     }
 
-    /// How many artifacts serve.
+    /// How many artifacts serve; what Busbar supplies itself does not count.
     pub fn artifacts(&self) -> usize {
         self.proxies.len()
             + self.apis.len()
-            + self.sequences.len()
+            + self.sequences.values().filter(|list| self.list(**list).span.file != FileId::BUILT_IN).count()
             + self.templates.len()
             + self.endpoints.len()
             + self.entries.len()

@@ -205,6 +205,10 @@ impl Mediator for Call {
         }
     }
 
+    fn endpoints(&self) -> Vec<Arc<EndpointRef>> {
+        self.endpoint.iter().cloned().collect()
+    }
+
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
         let unnamed = || Fault::new("the name of the target of the call is null");
         let target = match &self.target {

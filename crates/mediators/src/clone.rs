@@ -2,11 +2,13 @@
 
 use crate::target::{CONTINUE_PARENT, Correlation, ID, SEQUENTIAL, Target, is_true};
 use config::Element;
+use flow::endpoint::EndpointRef;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, KeyValue, ListId, Mediator,
     Need, Split, Values,
 };
 use message::Value;
+use std::sync::Arc;
 
 /// Most copies that `iterations` may ask for.
 const MAX_ITERATIONS: i64 = 100_000;
@@ -106,6 +108,10 @@ impl Mediator for Clone {
         let label =
             |(index, target): (usize, &Target)| Some((format!("target {}", index + 1), target.list()?));
         self.targets.iter().enumerate().filter_map(label).collect()
+    }
+
+    fn endpoints(&self) -> Vec<Arc<EndpointRef>> {
+        self.targets.iter().filter_map(Target::endpoint).collect()
     }
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {

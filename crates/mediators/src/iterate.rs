@@ -2,11 +2,13 @@
 
 use crate::target::{CONTINUE_PARENT, Correlation, ID, SEQUENTIAL, Target, is_true};
 use config::Element;
+use flow::endpoint::EndpointRef;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, ListId, Mediator,
     Need, Split, Values,
 };
 use message::{Envelope, Value};
+use std::sync::Arc;
 use xml::{Document, NodeKind};
 
 /// `<iterate [id] expression [attachPath] [preservePayload] [continueParent] [sequential]><target/></iterate>`
@@ -108,6 +110,10 @@ impl Mediator for Iterate {
 
     fn lists(&self) -> Vec<(String, ListId)> {
         self.target.list().map(|list| ("target".to_owned(), list)).into_iter().collect()
+    }
+
+    fn endpoints(&self) -> Vec<Arc<EndpointRef>> {
+        self.target.endpoint().into_iter().collect()
     }
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {

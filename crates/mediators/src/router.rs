@@ -5,10 +5,12 @@
 
 use crate::target::Target;
 use config::Element;
+use flow::endpoint::EndpointRef;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, ListId, Mediator,
     Need, Pattern, Values,
 };
+use std::sync::Arc;
 
 const CONTINUE_AFTER: Attribute =
     Attribute::optional("continueAfter", Values::Boolean, "go on behind the router").or("false");
@@ -343,6 +345,10 @@ impl Mediator for Goes {
 
     fn lists(&self) -> Vec<(String, ListId)> {
         self.0.list().map(|list| ("target".to_owned(), list)).into_iter().collect()
+    }
+
+    fn endpoints(&self) -> Vec<Arc<EndpointRef>> {
+        self.0.endpoint().into_iter().collect()
     }
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {

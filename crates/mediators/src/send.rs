@@ -54,7 +54,11 @@ impl Mediator for Send {
     }
 
     fn reason(&self) -> String {
-        if self.build { "buildmessage=\"true\"".into() } else { "relays the body as it is".into() }
+        if self.build { "buildmessage=\"true\"".into() } else { "hands the body on as it is".into() }
+    }
+
+    fn endpoints(&self) -> Vec<Arc<EndpointRef>> {
+        self.endpoint.iter().cloned().collect()
     }
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {

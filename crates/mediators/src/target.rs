@@ -78,6 +78,14 @@ impl Target {
         })
     }
 
+    /// The endpoint that the copy goes to, for `busbar explain`.
+    pub(crate) fn endpoint(&self) -> Option<Arc<EndpointRef>> {
+        match &self.way {
+            Way::Endpoint(reference) => Some(Arc::clone(reference)),
+            _ => None,
+        }
+    }
+
     /// Sends a copy on its way.
     pub(crate) fn branch(&self, mut context: Context) -> Result<Branch, Fault> {
         if let Some(to) = &self.to {
