@@ -1,14 +1,15 @@
 //! Starts a bus: loads and compiles the configuration, opens the listeners, waits for signals.
 
+use crate::load::load;
 use crate::settings::{Dialect, Profile, Settings};
 use admin::access::AccessLog;
 use admin::logging::Logging;
 use admin::{Admin, AdminState, Output, Phase, Readiness};
-use config::{LoadOptions, load};
-use diagnostics::{Severity, render};
+use config::LoadOptions;
+use diagnostics::Severity;
 use flow::services::TlsProfiles;
 use flow::{Bus, Plan, Services};
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -73,26 +74,17 @@ pub struct Running {
 /// Nothing in it can serve, or (`strict`) something in it is wrong.
 pub fn plan(path: &Path, services: &Services, strict: bool) -> Result<Plan, String> {
     let options = LoadOptions { fetch: Some(crate::fetch::fetch()), ..LoadOptions::default() };
-    let loaded = load(path, &options);
-    let mut found = loaded.diagnostics;
-    let registry = mediators::registry(endpoints::endpoint);
-    let plan =
-        flow::compile(&loaded.configuration, loaded.sources, loaded.faulty, &registry, services, &mut found);
-    let mut text = String::new();
-    let options = render::Human { colour: std::io::stderr().is_terminal(), ..Default::default() };
-    for diagnostic in found.iter().filter(|diagnostic| diagnostic.severity >= Severity::Warning) {
-        text += &render::human(diagnostic, &plan.sources, options);
-        text.push('\n');
+    let loaded = load(path, services, &options);
+    loaded.print(|diagnostic| diagnostic.severity >= Severity::Warning);
+    let errors = loaded.found.errors();
+    if strict && errors > 0 {
+        let s = if errors == 1 { "" } else { "s" };
+        return Err(format!("{} has {errors} error{s} and --strict is given", path.display()));
     }
-    // Nobody may be reading.
-    let _ = std::io::stderr().lock().write_all(text.as_bytes());
-    if strict && found.has_errors() {
-        return Err(format!("{} has {} errors and --strict is given", path.display(), found.errors()));
-    }
-    if plan.artifacts() == 0 && found.has_errors() {
+    if errors > 0 && !loaded.can_serve() {
         return Err(format!("nothing in {} can serve", path.display()));
     }
-    Ok(plan)
+    Ok(loaded.plan)
 }
 
 impl Running {
@@ -205,7 +197,10 @@ pub fn run(start: &Start) -> Result<(), String> {
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
         let mut hangup = signal(SignalKind::hangup()).map_err(failed)?;
-        println!(
+        // Whoever waits for this line may not read on.
+        let mut stdout = std::io::stdout().lock();
+        let _ = writeln!(
+            stdout,
             "busbar ready http={} https={} admin={} artifacts={} in {} ms",
             running.http,
             running.https.map_or_else(|| "off".to_owned(), |address| address.to_string()),
@@ -213,8 +208,8 @@ pub fn run(start: &Start) -> Result<(), String> {
             running.bus.plan().artifacts(),
             began.elapsed().as_millis()
         );
-        // Whoever waits for this line may not read on.
-        let _ = std::io::stdout().flush();
+        let _ = stdout.flush();
+        drop(stdout);
         loop {
             tokio::select! {
                 _ = terminate.recv() => break,
@@ -288,7 +283,11 @@ fn in_words(error: &std::io::Error) -> String {
     }
 }
 
-fn services(settings: &Settings) -> Result<Services, String> {
+/// What a bus with these settings shares.
+///
+/// # Errors
+/// A certificate or a key cannot be read.
+pub fn services(settings: &Settings) -> Result<Services, String> {
     let limits = &settings.limits;
     let mut client = ClientLimits::default();
     set(&mut client.io_buffer_size, limits.io_buffer_size.map(|size| size.0));

@@ -3,8 +3,11 @@
 use flow::Settings;
 use std::time::Duration;
 
+/// Puts a value where it belongs.
+type Set = fn(&mut Settings, i64);
+
 /// Names that are honoured, with what they set.
-const HONOURED: &[(&str, fn(&mut Settings, i64))] = &[
+const HONOURED: &[(&str, Set)] = &[
     ("synapse.global_timeout_interval", |settings, value| settings.global_timeout = milliseconds(value)),
     ("http.connection.timeout", |settings, value| settings.connect_timeout = milliseconds(value)),
     ("http.socket.timeout", |settings, value| settings.socket_timeout = milliseconds(value)),

@@ -50,3 +50,48 @@ fn json_and_sarif_are_json() {
         serde_json::from_slice(&check(&bad, &["--format", "sarif"]).stdout).expect("json");
     assert_eq!(log["version"], "2.1.0");
 }
+
+#[test]
+fn mistakes_inside_of_flows_are_found_with_their_place() {
+    let path = configuration(
+        "check-five.xml",
+        "
+<sequence name='main'>
+  <sned/>
+  <property nmae='x' name='a' value='b'/>
+  <property name='a' value='b' scope='axis3'/>
+  <filter xpath='//a[1'><then/></filter>
+  <sequence key='RefuseOder'/>
+  <class name='org.example.Mediator'/>
+</sequence>
+<sequence name='RefuseOrder'><respond/></sequence>",
+    );
+    let output = check(&path, &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let shown = String::from_utf8_lossy(&output.stdout);
+    for (line, part) in [
+        ("check-five.xml:3:4", "did you mean `send`?"),
+        ("check-five.xml:4:13", "did you mean `name`?"),
+        ("check-five.xml:5:39", "did you mean `axis2`?"),
+        ("check-five.xml:6:", "`//a[1` is no valid expression"),
+        ("check-five.xml:7:18", "did you mean `RefuseOrder`?"),
+        ("check-five.xml:8:4", "Java classes cannot run here"),
+    ] {
+        assert_eq!(shown.matches(line).count(), 1, "{line}: {shown}");
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(shown.contains("4 errors, 2 warnings"), "{shown}");
+}
+
+#[test]
+#[ignore = "enrich is not there yet"]
+fn the_example_round_and_what_busbar_supplies_itself_are_clean() {
+    let round = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/round");
+    let https = "<endpoint name='E'><address uri='https://example.com/'/></endpoint>";
+    for path in [round, configuration("check-empty.xml", ""), configuration("check-https.xml", https)] {
+        let output = check(&path, &["--strict"]);
+        let shown = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && shown.contains(" 0 errors, 0 warnings"), "{shown}");
+        assert!(check(&path, &["--format", "json"]).stdout.is_empty());
+    }
+}
