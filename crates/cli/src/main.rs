@@ -5,7 +5,11 @@ use std::process::ExitCode;
 
 mod bus;
 mod certificate;
+mod excerpt;
+mod explanation;
 mod fetch;
+mod load;
+mod round;
 mod settings;
 mod tunables;
 mod verbs;

@@ -1,13 +1,429 @@
-//! `busbar demo`: Starts the embedded backend and the example round, and shows every scenario.
+//! `busbar demo`: starts the embedded backend and the example round, and shows every scenario.
 
+use crate::bus::{Addresses, Running, Start, init_logging};
+use crate::excerpt::excerpt;
+use crate::round::Unpacked;
+use crate::settings::Settings;
+use bench::backend::Backend;
+use bench::check::{Answer, Entity};
+use bench::messages::{self, parse_size, size_name};
+use bench::scenarios::{Case, ROUND, Scenario, find};
+use std::fmt::Write as _;
+use std::io::{IsTerminal, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use transport::{
+    Body, Client, ClientLimits, Headers, Method, OutRequest, SendOptions, Server, ServerLimits, Target,
+    Workers,
+};
+
+/// Ports of the bus and its admin address, where they are free.
+const HTTP: u16 = 8280;
+const ADMIN: u16 = 9164;
+
+/// Characters of a line.
+const WIDTH: usize = 100;
 
 /// Starts the embedded backend and the example round, and shows every scenario.
+///
+/// Sends a message through every proxy service and API of the example round, shows what went in and what came out, and
+/// goes on serving until Ctrl-C. Needs nothing else: backend and configuration are part of the binary. Exits with 1
+/// when an answer is not what it must be.
 #[derive(clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// End after the scenarios.
+    #[arg(long)]
+    once: bool,
+    /// Only this scenario; can be repeated.
+    #[arg(long = "scenario", value_name = "NAME", value_parser = scenario)]
+    scenarios: Vec<&'static Scenario>,
+    /// Size of the messages: 512, 1k, 100k, 1m.
+    #[arg(long, default_value = "1k", value_parser = parse_size)]
+    size: usize,
+}
+
+fn scenario(name: &str) -> Result<&'static Scenario, String> {
+    find(name).ok_or_else(|| {
+        let known = ROUND.iter().map(|scenario| scenario.name);
+        diagnostics::did_you_mean(name, known).unwrap_or_else(|| "there is no such scenario".to_owned())
+    })
+}
 
 /// Runs the verb.
-pub fn run(_args: Args) -> ExitCode {
-    eprintln!("busbar demo: not built yet");
-    ExitCode::FAILURE
+pub fn run(args: Args) -> ExitCode {
+    match demo(&args) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("busbar demo: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether every answer was what it must be.
+fn demo(args: &Args) -> Result<bool, String> {
+    let began = Instant::now();
+    let failed = |error: std::io::Error| format!("cannot start: {error}");
+    let backend_workers = Workers::start(1).map_err(failed)?;
+    let backend = Server::bind((Ipv4Addr::LOCALHOST, 0).into(), None, ServerLimits::default())
+        .map_err(|error| format!("the backend cannot listen: {error}"))?;
+    backend.serve(&backend_workers, Arc::new(Backend::default())).map_err(failed)?;
+    let unpacked = Unpacked::new(backend.local_addr())?;
+
+    let path = unpacked.round();
+    let mut settings = Settings::load(&path, None, &[])?;
+    // The scenarios are shown here; BUSBAR_LOG=info shows what the bus logs about them.
+    settings.log.level.get_or_insert_with(|| "off".to_owned());
+    let _logging = init_logging(&settings)?;
+    let (http, admin) = (free(HTTP), free(ADMIN));
+    let addresses = Addresses { http: Some(http), https: None, admin: None };
+    let running = Running::start(&Start { path, addresses, workers: None, settings, strict: false })?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let admin = running.admin(admin, &unpacked.round())?;
+
+    runtime.block_on(async {
+        let mut end = Ends::new().map_err(failed)?;
+        let mut page = Page { colour: std::io::stdout().is_terminal(), text: String::new() };
+        page.places(&running, admin.local_addr(), backend.local_addr(), began.elapsed());
+        let scenarios: Vec<&Scenario> =
+            if args.scenarios.is_empty() { ROUND.iter().collect() } else { args.scenarios.clone() };
+        let mut all_right = false;
+        let round = async {
+            let client = Client::new(ClientLimits::default());
+            let mut outcomes = Vec::new();
+            for scenario in scenarios {
+                let case = scenario.case(args.size);
+                let answer = ask(&client, running.http, &case).await;
+                outcomes.push(page.scenario(scenario, &case, &answer, running.http));
+                page.flush();
+            }
+            page.table(&outcomes);
+            all_right = outcomes.iter().all(|outcome| outcome.passed);
+            if !args.once {
+                page.examples(&unpacked, running.http, args.size)?;
+            }
+            page.flush();
+            Ok::<_, String>(())
+        };
+        tokio::select! {
+            done = round => done?,
+            () = end.signal() => return Ok(false),
+        }
+        if !args.once {
+            end.signal().await;
+        }
+        tokio::select! {
+            () = running.drain() => {}
+            () = end.signal() => {}
+        }
+        Ok(all_right)
+    })
+}
+
+/// SIGTERM or Ctrl-C.
+struct Ends(Signal, Signal);
+
+impl Ends {
+    fn new() -> std::io::Result<Ends> {
+        Ok(Ends(signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?))
+    }
+
+    async fn signal(&mut self) {
+        tokio::select! {
+            _ = self.0.recv() => {}
+            _ = self.1.recv() => {}
+        }
+    }
+}
+
+/// A local address with this port, or with any that is free.
+fn free(port: u16) -> SocketAddr {
+    let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    match TcpListener::bind(wanted) {
+        Ok(_) => wanted,
+        Err(_) => (Ipv4Addr::LOCALHOST, 0).into(),
+    }
+}
+
+/// What came back, or why nothing did.
+type Came = Result<Response, String>;
+
+struct Response {
+    status: u16,
+    reason: String,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+    time: Duration,
+}
+
+async fn ask(client: &Client, bus: SocketAddr, case: &Case) -> Came {
+    let request = &case.request;
+    let mut headers = Headers::new();
+    for (name, value) in &request.headers {
+        headers.append(name, value);
+    }
+    let mut body = match request.body.is_empty() {
+        true => Body::Empty,
+        false => Body::Bytes(request.body.clone().into()),
+    };
+    let method = Method::new(request.method);
+    let out =
+        OutRequest { method: &method, target: request.path, headers: &headers, host: None, body: &mut body };
+    let target = Target::http(&bus.ip().to_string(), bus.port());
+    let began = Instant::now();
+    let mut response =
+        client.send(&target, out, &SendOptions::default()).await.map_err(|error| error.to_string())?;
+    let body =
+        std::mem::take(&mut response.body).collect(u64::MAX).await.map_err(|error| error.to_string())?;
+    let time = began.elapsed();
+    let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+    let headers = response.head.headers.iter().map(|(name, value)| (name.to_owned(), text(value))).collect();
+    let reason = response.head.reason.to_string();
+    Ok(Response { status: response.head.status, reason, headers, body: body.to_vec(), time })
+}
+
+/// A scenario with its result.
+struct Outcome {
+    name: &'static str,
+    about: &'static str,
+    passed: bool,
+    status: String,
+    sent: usize,
+    received: String,
+    time: String,
+}
+
+/// What is printed.
+struct Page {
+    colour: bool,
+    text: String,
+}
+
+const BOLD: &str = "1";
+const DIM: &str = "2";
+const GREEN: &str = "32";
+const RED: &str = "31";
+const CYAN: &str = "36";
+
+impl Page {
+    fn paint(&self, code: &str, text: &str) -> String {
+        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    fn line(&mut self, line: impl AsRef<str>) {
+        self.text.push_str(line.as_ref().trim_end());
+        self.text.push('\n');
+    }
+
+    fn flush(&mut self) {
+        let mut stdout = std::io::stdout().lock();
+        // Nobody may be reading.
+        let _ = stdout.write_all(self.text.as_bytes()).and_then(|()| stdout.flush());
+        self.text.clear();
+    }
+
+    fn places(&mut self, running: &Running, admin: SocketAddr, backend: SocketAddr, took: Duration) {
+        let plan = running.bus.plan();
+        let title = self.paint(BOLD, "The example round");
+        self.line(format!("{title}: {} artifacts, started in {} ms", plan.artifacts(), took.as_millis()));
+        let taken = |address: SocketAddr, port: u16| match address.port() == port {
+            true => String::new(),
+            false => format!("  (port {port} is in use)"),
+        };
+        self.line(format!("  bus      http://{}{}", running.http, taken(running.http, HTTP)));
+        self.line(format!("  admin    http://{admin}{}", taken(admin, ADMIN)));
+        self.line(format!("  backend  http://{backend}"));
+        self.line("");
+    }
+
+    fn scenario(&mut self, scenario: &Scenario, case: &Case, came: &Came, bus: SocketAddr) -> Outcome {
+        let request = &case.request;
+        let title = self.paint(BOLD, scenario.name);
+        self.line(format!("{title}  {}", scenario.about));
+        let url = self.paint(CYAN, &format!("http://{bus}{}", request.path));
+        self.line(format!("  {} {url}", request.method));
+        if !request.body.is_empty() || !request.headers.is_empty() {
+            let headers: Vec<String> =
+                request.headers.iter().map(|(name, value)| header(name, value)).collect();
+            let sent = format!("{}, {}", headers.join(", "), bytes(request.body.len()));
+            self.block("in", &sent, &excerpt(&request.body, WIDTH - 7, 2));
+        }
+        let mut outcome = Outcome {
+            name: scenario.name,
+            about: scenario.about,
+            passed: false,
+            status: "-".to_owned(),
+            sent: request.body.len(),
+            received: "-".to_owned(),
+            time: "-".to_owned(),
+        };
+        let verdict = match came {
+            Err(error) => Err(format!("no answer: {error}")),
+            Ok(response) => {
+                outcome.status = response.status.to_string();
+                outcome.received = grouped(response.body.len());
+                outcome.time = milliseconds(response.time);
+                self.response(case, response);
+                let headers: Vec<(&str, &str)> =
+                    response.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+                let answer = Answer { status: response.status, headers: &headers, body: &response.body };
+                case.check(&answer).map_err(|mismatch| mismatch.to_string())
+            }
+        };
+        outcome.passed = verdict.is_ok();
+        let line = match verdict {
+            Ok(()) => format!("{}    {}, {}", self.paint(GREEN, "✓"), asked_for(case), outcome.time),
+            Err(what) => format!("{}    {what}", self.paint(RED, "✗")),
+        };
+        self.line(format!("  {line}"));
+        self.line("");
+        outcome
+    }
+
+    fn response(&mut self, case: &Case, response: &Response) {
+        let mut line = format!("{} {}", response.status, response.reason);
+        for (name, value) in &response.headers {
+            let is_expected = case.expect.headers.iter().any(|(want, _)| want.eq_ignore_ascii_case(name));
+            if is_expected || name.eq_ignore_ascii_case("Content-Type") {
+                let _ = write!(line, ", {}", header(name, value));
+            }
+        }
+        if !response.body.is_empty() && response.body == case.request.body {
+            let _ = write!(line, ", the same {}", bytes(response.body.len()));
+            return self.block("out", &line, &[]);
+        }
+        let _ = write!(line, ", {}", bytes(response.body.len()));
+        self.block("out", &line, &excerpt(&response.body, WIDTH - 7, 2));
+    }
+
+    fn block(&mut self, what: &str, line: &str, body: &[String]) {
+        self.line(format!("  {} {line}", self.paint(DIM, &format!("{what:4}"))));
+        for line in body {
+            self.line(format!("       {line}"));
+        }
+    }
+
+    fn table(&mut self, outcomes: &[Outcome]) {
+        let width =
+            |of: fn(&Outcome) -> &str| outcomes.iter().map(|one| of(one).chars().count()).max().unwrap_or(0);
+        let (name, about) = (width(|one| one.name), width(|one| one.about));
+        let head =
+            format!("  {:name$}  {:about$}  status  bytes in  bytes out      time", "scenario", "shows");
+        let head = self.paint(DIM, &head);
+        self.line(head);
+        for one in outcomes {
+            let mark = if one.passed { self.paint(GREEN, "✓") } else { self.paint(RED, "✗") };
+            self.line(format!(
+                "{mark} {:name$}  {:about$}  {:>6}  {:>8}  {:>9}  {:>8}",
+                one.name,
+                one.about,
+                one.status,
+                grouped(one.sent),
+                one.received,
+                one.time
+            ));
+        }
+        let passed = outcomes.iter().filter(|one| one.passed).count();
+        let code = if passed == outcomes.len() { GREEN } else { RED };
+        let sum = self.paint(code, &format!("{passed} of {} answers are what they must be", outcomes.len()));
+        self.line("");
+        self.line(sum);
+    }
+
+    /// Requests to try.
+    fn examples(&mut self, unpacked: &Unpacked, bus: SocketAddr, size: usize) -> Result<(), String> {
+        let mut order = String::new();
+        let wanted = format!("order-{}.xml", size_name(size));
+        for file in messages::files(&[size]) {
+            let path = unpacked.add(&format!("messages/{}", file.name), &file.bytes)?;
+            if file.name == wanted {
+                order = path.display().to_string();
+            }
+        }
+        self.line("");
+        self.line(format!("Still serving {}; Ctrl-C ends it. To try:", unpacked.round().display()));
+        self.line(format!("  curl http://{bus}/orders/quote/IBM"));
+        self.line(format!("  curl http://{bus}/services/XSLTProxy?wsdl"));
+        for proxy in ["CBRProxy", "CloneAggregate2Proxy", "PayloadFactory20Proxy"] {
+            self.line(format!(
+                "  curl -H 'Content-Type: text/xml' -H 'SOAPAction: \"urn:buyStocks\"' --data-binary @{order} \
+                 http://{bus}/services/{proxy}"
+            ));
+        }
+        self.line(format!("  services: http://{bus}/services/"));
+        Ok(())
+    }
+}
+
+/// What was asked of the answer and is true.
+fn asked_for(case: &Case) -> String {
+    match &case.expect.body {
+        Entity::Empty => "no body".to_owned(),
+        Entity::Bytes(bytes) if *bytes == case.request.body => "the very bytes that went in".to_owned(),
+        Entity::Bytes(_) => "the very bytes that it must be".to_owned(),
+        Entity::Payload(_) => "the payload says what it must".to_owned(),
+        Entity::AnyOrder(_) => "every part of the payload is there".to_owned(),
+        Entity::Fault("") => "a fault".to_owned(),
+        Entity::Fault(reason) => format!("a fault: {reason}"),
+        Entity::Json(_) => "the JSON says what it must".to_owned(),
+        Entity::Contains(_) => "the XML has in it what it must".to_owned(),
+    }
+}
+
+/// A header on a line with others: the content type says itself what it is.
+fn header(name: &str, value: &str) -> String {
+    if name.eq_ignore_ascii_case("Content-Type") { value.to_owned() } else { format!("{name}: {value}") }
+}
+
+fn bytes(count: usize) -> String {
+    match count {
+        0 => "no body".to_owned(),
+        1 => "1 byte".to_owned(),
+        n => format!("{} bytes", grouped(n)),
+    }
+}
+
+/// `1,024`.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+fn milliseconds(time: Duration) -> String {
+    format!("{:.1} ms", time.as_secs_f64() * 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_for_people() {
+        for (number, want) in [(0, "0"), (999, "999"), (1024, "1,024"), (1_048_576, "1,048,576")] {
+            assert_eq!(grouped(number), want);
+        }
+        assert_eq!(
+            (bytes(0), bytes(1), bytes(2048)),
+            ("no body".into(), "1 byte".into(), "2,048 bytes".into())
+        );
+        assert_eq!(milliseconds(Duration::from_micros(1250)), "1.2 ms");
+    }
+
+    #[test]
+    fn scenarios_are_found_by_name() {
+        assert_eq!(scenario("cbrproxy").map(|found| found.name), Ok("CBRProxy"));
+        assert_eq!(scenario("CBRProxi").map(|found| found.name), Err("did you mean `CBRProxy`?".to_owned()));
+        assert!(scenario("x").is_err());
+    }
 }

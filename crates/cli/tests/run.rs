@@ -1,0 +1,194 @@
+//! `busbar run` from outside: the ready line, signals, what stops it from starting.
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+mod support;
+
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use support::{Process, ask, busbar, configuration, configure, exchange};
+
+/// A proxy that answers itself, with a header of its version.
+fn version(version: usize) -> String {
+    format!(
+        "<proxy name='P'><target><inSequence><property name='X-Version' value='{version}' scope='transport'/>\
+         <respond/></inSequence></target></proxy>"
+    )
+}
+
+/// A proxy that relays to a backend.
+fn relay(backend: &Process) -> String {
+    let address = backend.http();
+    format!(
+        "<proxy name='P'><target><endpoint><address uri='http://{address}/echo'/></endpoint>\
+         <outSequence><send/></outSequence></target></proxy>"
+    )
+}
+
+#[test]
+fn the_ready_line_says_where_it_serves() {
+    let mut bus = Process::run(&configuration("run-ready", &version(1)), &[]);
+    assert!(bus.ready.starts_with("busbar ready http=127.0.0.1:"), "{}", bus.ready);
+    assert!(bus.ready.contains(" https=off admin=127.0.0.1:"), "{}", bus.ready);
+    assert!(bus.ready.contains(" artifacts=1 in ") && bus.ready.ends_with(" ms\n"), "{}", bus.ready);
+    assert!(!bus.http().ends_with(":0"));
+    let (status, head, body) = ask(bus.http(), "POST", "/services/P", b"<a/>").unwrap();
+    assert_eq!((status, body.as_slice()), (200, &b"<a/>"[..]), "{head}");
+    assert!(head.contains("X-Version: 1\r\n"), "{head}");
+    bus.signal("TERM");
+    assert_eq!(bus.wait(), Some(0));
+}
+
+#[test]
+fn https_has_a_certificate_of_its_own() {
+    let bus = Process::run(&configuration("run-https", &version(1)), &["--https", "127.0.0.1:0"]);
+    assert!(bus.field("https").starts_with("127.0.0.1:") && !bus.field("https").ends_with(":0"));
+}
+
+#[test]
+fn sigterm_lets_messages_in_flight_finish() {
+    let backend = Process::backend(800);
+    let mut bus = Process::run(&configuration("run-drain", &relay(&backend)), &[]);
+    let address = bus.http().to_owned();
+    let asking = std::thread::spawn(move || ask(&address, "POST", "/services/P", b"<slow/>"));
+    std::thread::sleep(Duration::from_millis(300));
+    bus.signal("TERM");
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(ask(bus.http(), "POST", "/services/P", b"<late/>").is_err(), "still accepting");
+    let (status, head, body) = asking.join().unwrap().unwrap();
+    assert_eq!((status, body.as_slice()), (200, &b"<slow/>"[..]), "{head}");
+    assert_eq!(bus.wait(), Some(0));
+}
+
+#[test]
+fn a_second_sigterm_ends_it_at_once() {
+    let backend = Process::backend(15_000);
+    let mut bus = Process::run(&configuration("run-second", &relay(&backend)), &[]);
+    let address = bus.http().to_owned();
+    let asking = std::thread::spawn(move || ask(&address, "POST", "/services/P", b"<slow/>"));
+    std::thread::sleep(Duration::from_millis(300));
+    let began = Instant::now();
+    bus.signal("TERM");
+    bus.says("draining", 1);
+    bus.signal("TERM");
+    bus.wait();
+    assert!(began.elapsed() < Duration::from_secs(8));
+    assert!(asking.join().unwrap().is_err());
+}
+
+#[test]
+fn sighup_swaps_the_configuration_without_a_failed_request() {
+    let path = configuration("run-swap", &version(0));
+    let bus = Process::run(&path, &[]);
+    let (done, answered) = (AtomicBool::new(false), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (bus, done, answered) = (&bus, &done, &answered);
+            scope.spawn(move || {
+                let mut open = TcpStream::connect(bus.http()).unwrap();
+                let mut last = 0;
+                while !done.load(Ordering::Relaxed) {
+                    let body = b"<load/>";
+                    let answer = match thread % 2 {
+                        0 => exchange(&mut open, "POST", "/services/P", body, ""),
+                        _ => ask(bus.http(), "POST", "/services/P", body),
+                    };
+                    let (status, head, came) = answer.expect("an answer");
+                    assert_eq!((status, came.as_slice()), (200, &body[..]), "{head}");
+                    let version = head.split("X-Version: ").nth(1).unwrap().split("\r\n").next().unwrap();
+                    let version: usize = version.parse().unwrap();
+                    assert!(version >= last, "{version} after {last}");
+                    last = version;
+                    answered.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        let swapping = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            for number in 1..=20 {
+                configure(&path, &version(number));
+                bus.signal("HUP");
+                bus.says("reloaded: 1 artifacts", number);
+            }
+        }));
+        done.store(true, Ordering::Relaxed);
+        swapping.unwrap();
+    });
+    let (_, head, _) = ask(bus.http(), "POST", "/services/P", b"<a/>").unwrap();
+    assert!(head.contains("X-Version: 20\r\n"), "{head}");
+    assert!(answered.load(Ordering::Relaxed) > 100);
+}
+
+#[test]
+fn a_broken_configuration_leaves_the_old_one_serving() {
+    let path = configuration("run-broken-reload", &version(1));
+    let mut bus = Process::run(&path, &[]);
+    let broken = "<proxy name='P'><target><inSequence><sned/></inSequence></target></proxy>";
+    for (number, artifacts) in [broken, "<proxy name='P'>"].into_iter().enumerate() {
+        configure(&path, artifacts);
+        bus.signal("HUP");
+        bus.says("not reloaded", number + 1);
+        let (status, head, _) = ask(bus.http(), "POST", "/services/P", b"<a/>").unwrap();
+        assert!(status == 200 && head.contains("X-Version: 1\r\n"), "{head}");
+    }
+    assert!(bus.stderr().contains("did you mean `send`?"), "{}", bus.stderr());
+    assert!(bus.stderr().contains("run-broken-reload.xml:1:"), "{}", bus.stderr());
+    configure(&path, &version(2));
+    bus.signal("HUP");
+    bus.says("reloaded: 1 artifacts", 1);
+    let (_, head, _) = ask(bus.http(), "POST", "/services/P", b"<a/>").unwrap();
+    assert!(head.contains("X-Version: 2\r\n"), "{head}");
+    bus.signal("TERM");
+    assert_eq!(bus.wait(), Some(0));
+}
+
+#[test]
+fn what_stops_it_from_starting() {
+    let good = configuration("run-good", &version(1));
+    let faulty =
+        format!("{}<proxy name='Q'><target><inSequence><sned/></inSequence></target></proxy>", version(1));
+    let faulty = configuration("run-faulty", &faulty);
+    let nothing = configuration(
+        "run-nothing",
+        "<proxy name='Q'><target><inSequence><sned/></inSequence></target></proxy>",
+    );
+    let broken = configuration("run-broken", "\n<proxy name='P'>");
+    let binary = Path::new(env!("CARGO_TARGET_TMPDIR")).join("run-binary.xml");
+    std::fs::write(&binary, [0xFF, 0x00, 0x01]).unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    let free = "127.0.0.1:0";
+    let cases: [(&PathBuf, &[&str], &[&str]); 11] = [
+        (&good, &["--http", &taken], &["cannot listen on", &taken, "somebody listens there already"]),
+        (&good, &["--admin", &taken], &["cannot listen on", &taken]),
+        (&good, &["--http", "192.0.2.1:80"], &["this machine has no such address"]),
+        (&good, &["--set", "limits.idel=1s"], &["idel"]),
+        (&good, &["--config", "/nonexistent.toml"], &["/nonexistent.toml"]),
+        (&PathBuf::from("/nonexistent"), &[], &["/nonexistent", "nothing in"]),
+        (&PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("no-such.xml"), &[], &["no-such.xml"]),
+        (&binary, &[], &["run-binary.xml", "nothing in"]),
+        (&broken, &[], &["run-broken.xml:2:", "nothing in"]),
+        (&nothing, &[], &["run-nothing.xml:1:", "did you mean `send`?", "nothing in"]),
+        (&faulty, &["--strict"], &["run-faulty.xml:1:", "1 error and --strict is given"]),
+    ];
+    for (path, more, says) in cases {
+        let mut arguments = vec!["run", path.to_str().unwrap()];
+        for (flag, value) in [("--http", free), ("--admin", free)] {
+            if !more.contains(&flag) {
+                arguments.extend([flag, value]);
+            }
+        }
+        arguments.extend(more);
+        let output = busbar(&arguments);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {stderr}");
+        assert!(output.stdout.is_empty());
+        for part in says {
+            assert!(stderr.contains(part), "{arguments:?} does not say `{part}`: {stderr}");
+        }
+    }
+    // Without --strict the others serve.
+    let bus = Process::run(&faulty, &[]);
+    assert_eq!(ask(bus.http(), "POST", "/services/P", b"<a/>").unwrap().0, 200);
+    assert!(bus.stderr().contains("did you mean `send`?"));
+}

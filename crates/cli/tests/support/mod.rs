@@ -1,0 +1,180 @@
+//! The binary as a process, and requests over plain sockets.
+#![allow(clippy::unwrap_used, dead_code)] // helpers of tests; not every test uses all of them
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// A configuration file of its own for a test, with these artifacts.
+pub fn configuration(name: &str, artifacts: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.xml"));
+    configure(&path, artifacts);
+    path
+}
+
+/// Puts a configuration in the place of another in one step.
+pub fn configure(path: &Path, artifacts: &str) {
+    let text = format!("<definitions xmlns=\"http://ws.apache.org/ns/synapse\">{artifacts}</definitions>");
+    let beside = path.with_extension("new");
+    std::fs::write(&beside, text).unwrap();
+    std::fs::rename(&beside, path).unwrap();
+}
+
+/// Runs the binary to its end.
+pub fn busbar(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_busbar")).args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+/// The binary while it runs.
+pub struct Process {
+    child: Child,
+    stderr: PathBuf,
+    /// The line that says that it is ready.
+    pub ready: String,
+}
+
+impl Process {
+    /// Starts it and waits until it is ready.
+    pub fn start(arguments: &[&str]) -> Process {
+        static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let stderr =
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("stderr-{}-{number}", std::process::id()));
+        let mut child = Command::new(env!("CARGO_BIN_EXE_busbar"))
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(File::create(&stderr).unwrap())
+            .spawn()
+            .unwrap();
+        let mut ready = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+        let process = Process { child, stderr, ready };
+        assert!(process.ready.contains(" ready "), "{}{}", process.ready, process.stderr());
+        process
+    }
+
+    /// `busbar run` on free ports.
+    pub fn run(path: &Path, more: &[&str]) -> Process {
+        let path = path.to_str().unwrap();
+        let ports = ["run", path, "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--workers", "2"];
+        Process::start(&[&ports[..], more].concat())
+    }
+
+    /// `busbar backend` on a free port.
+    pub fn backend(delay: u32) -> Process {
+        let delay = delay.to_string();
+        Process::start(&["backend", "--listen", "127.0.0.1:0", "--workers", "1", "--delay", &delay])
+    }
+
+    /// A field of the ready line.
+    pub fn field(&self, name: &str) -> &str {
+        let fields = self.ready.split_whitespace().filter_map(|field| field.split_once('='));
+        fields.filter(|(own, _)| *own == name).map(|(_, value)| value).next().expect(name)
+    }
+
+    /// Its http address.
+    pub fn http(&self) -> &str {
+        self.field("http")
+    }
+
+    /// What it said so far.
+    pub fn stderr(&self) -> String {
+        std::fs::read_to_string(&self.stderr).unwrap_or_default()
+    }
+
+    /// Waits until it says something.
+    pub fn says(&self, what: &str, times: usize) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while self.stderr().matches(what).count() < times {
+            assert!(Instant::now() < deadline, "`{what}` was not said:\n{}", self.stderr());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Sends a signal: `TERM`, `HUP`.
+    pub fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap().success());
+    }
+
+    /// Waits for its end and gives the exit code.
+    pub fn wait(&mut self) -> Option<i32> {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while Instant::now() < deadline {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("still running after 20 s:\n{}", self.stderr());
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_file(&self.stderr);
+    }
+}
+
+/// Status, head and body of the answer to a request on a connection of its own; an error where the connection fails.
+pub fn ask(address: &str, method: &str, path: &str, body: &[u8]) -> std::io::Result<(u16, String, Vec<u8>)> {
+    let mut stream = TcpStream::connect(address)?;
+    exchange(&mut stream, method, path, body, "Connection: close\r\n")
+}
+
+/// As [`ask`], on a connection that may stay open.
+pub fn exchange(
+    stream: &mut TcpStream,
+    method: &str,
+    path: &str,
+    body: &[u8],
+    more: &str,
+) -> std::io::Result<(u16, String, Vec<u8>)> {
+    stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+    let length = body.len();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: test\r\nContent-Type: text/xml\r\nContent-Length: {length}\r\n{more}\r\n"
+    );
+    stream.write_all(&[head.as_bytes(), body].concat())?;
+    let mut reader = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        if reader.read_line(&mut head)? == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+    let field = |name: &str| {
+        let lines = head.lines().filter_map(|line| line.split_once(':'));
+        lines.filter(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next()
+    };
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+    let mut body = Vec::new();
+    match field("Content-Length").and_then(|length| length.parse().ok()) {
+        Some(length) => {
+            body.resize(length, 0);
+            reader.read_exact(&mut body)?;
+        }
+        None if field("Transfer-Encoding").is_some() => loop {
+            let mut line = String::new();
+            reader.read_line(&mut line)?;
+            let size = usize::from_str_radix(line.trim(), 16).map_err(std::io::Error::other)?;
+            let start = body.len();
+            body.resize(start + size + 2, 0);
+            reader.read_exact(&mut body[start..])?;
+            body.truncate(start + size);
+            if size == 0 {
+                break;
+            }
+        },
+        None => {
+            reader.read_to_end(&mut body)?;
+        }
+    }
+    Ok((status, head, body))
+}
