@@ -172,6 +172,10 @@ pub(crate) struct Progress {
     pub branch: bool,
     /// The client has its answer; the flow goes on without it.
     pub detached: bool,
+    /// An endpoint has answered.
+    pub answered: bool,
+    /// The endpoint of the last request takes messages out of their envelope (`pox`, `get`, `rest`).
+    pub pox_endpoint: bool,
     /// The endpoint of the last request has a SOAP format.
     pub soap_endpoint: bool,
     /// The payload is a fault in POX form.

@@ -142,6 +142,8 @@ async fn everyone(
 ) -> Result<Sent, Fault> {
     let limits = context.services.limits.clone();
     context.payload.buffer(&limits).await?;
+    // An aggregate in the out flow collects the answers by this.
+    context.properties.set("aggregateCorelation", Value::from(context.message_id()));
     let branches = endpoints
         .into_iter()
         .map(|endpoint| Branch {
@@ -307,6 +309,7 @@ fn accept(context: &mut Context, response: transport::Response, call: bool) {
     context.soap_action = None;
     context.addressing = message_addressing(&context.addressing);
     context.request_headers = false;
+    context.progress.answered = true;
 }
 
 /// The answer relates to the request; everything else about addressing is over.
@@ -330,6 +333,8 @@ async fn request(context: &mut Context, outgoing: &Outgoing) -> Result<(Method, 
         || context.axis2_is_true("NO_ENTITY_BODY")
         || (context.axis2_is_true("FORCE_POST_PUT_NOBODY") && !matches!(method, Method::Delete));
     context.progress.soap_endpoint = matches!(outgoing.format, EndpointFormat::Soap(_));
+    context.progress.pox_endpoint =
+        matches!(outgoing.format, EndpointFormat::Pox | EndpointFormat::Get | EndpointFormat::Rest);
 
     let form = outgoing_form(context, outgoing);
     if bodyless {

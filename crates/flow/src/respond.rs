@@ -93,7 +93,7 @@ fn status(context: &mut Context) -> u16 {
         return fault_status(context);
     }
     // WSO2: the answer of a fault sequence is 200 while nothing has answered yet, 500 afterwards.
-    if context.progress.failed.is_some() && (context.progress.called || context.response) { 500 } else { 200 }
+    if context.progress.failed.is_some() && context.progress.answered { 500 } else { 200 }
 }
 
 fn fault_status(context: &Context) -> u16 {
@@ -107,7 +107,7 @@ async fn body(context: &mut Context) -> Result<Body, Fault> {
     let limits = context.services.limits.clone();
     let form = explicit_form(context);
     if !context.payload.is_changed() && form.is_none() {
-        let Some(version) = other_soap_version(context) else { return Ok(context.payload.take_body()) };
+        let Some(version) = wanted_soap_version(context) else { return Ok(context.payload.take_body()) };
         context.payload.buffer(&limits).await?;
         if context.payload.is_empty() {
             return Ok(Body::Empty);
@@ -148,13 +148,15 @@ fn is_envelope_wanted(context: &Context) -> bool {
         .is_some_and(|value| Kind::of(message::MediaType::parse(&value.to_string()).essence) == Kind::Soap12)
 }
 
-/// The client's SOAP version, if the payload is SOAP of the other one.
-fn other_soap_version(context: &Context) -> Option<SoapVersion> {
+/// The client's SOAP version, if the payload is SOAP of the other one, or the answer of an endpoint that took the
+/// message out of its envelope.
+fn wanted_soap_version(context: &Context) -> Option<SoapVersion> {
     let Client::Soap(version) = context.inbound.client else { return None };
     let reading = context.payload.reading();
     let own = match reading.kind {
         Kind::Soap11 if !reading.rest => SoapVersion::V11,
         Kind::Soap12 => SoapVersion::V12,
+        Kind::Xml | Kind::Soap11 if context.progress.pox_endpoint => return Some(version),
         _ => return None,
     };
     (own != version && !context.payload.is_empty()).then_some(version)

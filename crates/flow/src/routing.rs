@@ -9,7 +9,7 @@ use crate::resource::{
 };
 use config::Mapping;
 use diagnostics::Span;
-use message::{Method, Value};
+use message::Value;
 use transport::{Body, Response};
 
 /// What serves a request.
@@ -164,10 +164,9 @@ fn set_properties(
             properties.set(format!("query.param.{name}"), Value::from(value));
         }
     }
-    if inbound.method != Method::Get || !sub_path.is_empty() {
-        let postfix = sub_path.to_owned();
-        context.axis2.set("REST_URL_POSTFIX", Value::from(postfix));
-    }
+    // The rest of the URL as the client wrote it: `/ctx` has none, though its sub path is `/`.
+    let rest = if full.ends_with(sub_path) { sub_path } else { sub_path.strip_prefix('/').unwrap_or(sub_path) };
+    context.axis2.set("REST_URL_POSTFIX", Value::from(rest));
     Ok(())
 }
 
