@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 mod bus;
 mod certificate;
+#[cfg(test)]
+mod docs;
 mod excerpt;
 mod explanation;
 mod fetch;

@@ -1,0 +1,274 @@
+//! Tests of the documentation: its snippets work with the code beside it.
+//!
+//! The first line of a fenced block says what it is:
+//!
+//! * `xml` is a configuration (or one artifact) without errors, `xml fragment` a piece of a sequence, `xml faulty` a
+//!   configuration with errors;
+//! * `toml` is a `busbar.toml`;
+//! * `console` has commands behind `$ `; those of `busbar` have known verbs and options.
+//!
+//! `docs/mediators.md` is written from the definitions of the mediators: `BUSBAR_DOCS=write cargo test -p busbar docs`.
+
+use crate::Cli;
+use crate::settings::Settings;
+use clap::Parser;
+use config::{LoadOptions, load_text};
+use flow::{Children, Definition, Values};
+use serde::Deserialize;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// A fenced block of a page.
+struct Block {
+    /// Page and line, for messages.
+    place: String,
+    /// What stands behind the fence.
+    kind: String,
+    text: String,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The pages: in the root, in `docs/`, and those beside examples.
+fn pages() -> Vec<PathBuf> {
+    let mut pages = Vec::new();
+    for folder in [root(), root().join("docs"), root().join("examples/round")] {
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        let files = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
+        pages.extend(files.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
+    }
+    pages.sort();
+    pages
+}
+
+fn blocks(wanted: &str) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).expect("a page can be read");
+        let name = page.strip_prefix(root()).unwrap_or(&page).display().to_string();
+        let mut open: Option<Block> = None;
+        for (number, line) in text.lines().enumerate() {
+            match (&mut open, line.trim_start().strip_prefix("```")) {
+                (Some(_), Some("")) => blocks.extend(open.take()),
+                (Some(block), _) => {
+                    block.text.push_str(line);
+                    block.text.push('\n');
+                }
+                (None, Some(kind)) => {
+                    let place = format!("{name}:{}", number + 1);
+                    open = Some(Block { place, kind: kind.trim().to_owned(), text: String::new() });
+                }
+                (None, None) => {}
+            }
+        }
+        assert!(open.is_none(), "{name}: a block is not closed");
+    }
+    blocks.retain(|block| block.kind.split(' ').next() == Some(wanted));
+    assert!(!blocks.is_empty(), "no blocks of the kind {wanted}");
+    blocks
+}
+
+/// What is wrong with a configuration.
+fn errors(text: &str) -> Vec<String> {
+    let loaded = load_text("docs.xml", text, &root(), &LoadOptions::default());
+    let mut found = loaded.diagnostics;
+    let services = flow::Services::new(transport::Client::new(transport::ClientLimits::default()));
+    let registry = mediators::registry(endpoints::endpoint);
+    flow::compile(&loaded.configuration, loaded.sources, loaded.faulty, &registry, &services, &mut found);
+    let errors = found.iter().filter(|found| found.severity == diagnostics::Severity::Error);
+    errors.map(|error| format!("{}: {}", error.rule, error.message)).collect()
+}
+
+#[test]
+fn configurations_load() {
+    for block in blocks("xml") {
+        let text = match block.kind.as_str() {
+            "xml fragment" => {
+                let open = "<sequence xmlns=\"http://ws.apache.org/ns/synapse\" name=\"docs\">";
+                format!("{open}{}</sequence>", block.text)
+            }
+            _ => block.text,
+        };
+        let errors = errors(&text);
+        assert_eq!(errors.is_empty(), block.kind != "xml faulty", "{}: {errors:#?}", block.place);
+    }
+}
+
+#[test]
+fn settings_are_read() {
+    for block in blocks("toml") {
+        let table: toml::Table =
+            block.text.parse().unwrap_or_else(|error| panic!("{}: {error}", block.place));
+        if let Err(error) = Settings::deserialize(table) {
+            panic!("{}: {error}", block.place);
+        }
+    }
+}
+
+#[test]
+fn every_setting_is_described() {
+    let page = std::fs::read_to_string(root().join("docs/settings.md")).expect("the page can be read");
+    let source = include_str!("settings.rs");
+    let fields = source.lines().filter_map(|line| line.trim().strip_prefix("pub "));
+    let names = fields.filter_map(|field| field.split_once(": ")).map(|(name, _)| name);
+    for name in names.filter(|name| name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')) {
+        let described = [format!("`{name}`"), format!("[{name}]")];
+        assert!(described.iter().any(|text| page.contains(text)), "docs/settings.md says nothing of {name}");
+    }
+}
+
+#[test]
+fn commands_are_known() {
+    for block in blocks("console") {
+        for line in block.text.lines() {
+            let Some(command) = line.strip_prefix("$ ") else { continue };
+            let words = words(command);
+            let line = match words.split_first() {
+                Some((program, _)) if program == "busbar" => words,
+                Some((program, rest)) if program == "cargo" && rest.first().is_some_and(|w| w == "run") => {
+                    let own = rest.iter().skip_while(|word| *word != "--").skip(1).cloned();
+                    std::iter::once("busbar".to_owned()).chain(own).collect()
+                }
+                _ => continue,
+            };
+            if let Err(error) = Cli::try_parse_from(&line) {
+                panic!("{}: {command}\n{error}", block.place);
+            }
+        }
+    }
+}
+
+/// The words of a command line up to the first operator of the shell.
+fn words(command: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut quote = None;
+    let mut begun = false;
+    for character in command.chars() {
+        match (quote, character) {
+            (Some(open), _) if character == open => quote = None,
+            (None, '\'' | '"') => (quote, begun) = (Some(character), true),
+            (None, '&' | '|' | '>' | '<' | ';') => break,
+            (None, ' ') if begun => {
+                words.push(std::mem::take(&mut word));
+                begun = false;
+            }
+            (None, ' ') => {}
+            _ => {
+                word.push(character);
+                begun = true;
+            }
+        }
+    }
+    if begun {
+        words.push(word);
+    }
+    words
+}
+
+#[test]
+fn links_lead_somewhere() {
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).expect("a page can be read");
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let path = target.split('#').next().unwrap_or("");
+            // Pages that are written elsewhere may come later.
+            let later = ["operations.md", "performance.md"].iter().any(|name| path.ends_with(name));
+            if path.is_empty() || path.contains("://") || later {
+                continue;
+            }
+            let folder = page.parent().expect("a page is in a folder");
+            assert!(folder.join(path).exists(), "{}: {target} leads nowhere", page.display());
+        }
+    }
+}
+
+#[test]
+fn the_reference_of_mediators_is_up_to_date() {
+    let path = root().join("docs/mediators.md");
+    let wanted = reference();
+    if std::env::var("BUSBAR_DOCS").is_ok_and(|value| value == "write") {
+        std::fs::write(&path, &wanted).expect("docs/mediators.md can be written");
+    }
+    let stale = std::fs::read_to_string(&path).ok().as_ref() != Some(&wanted);
+    if stale {
+        let hint = "docs/mediators.md is stale: BUSBAR_DOCS=write cargo test -p busbar docs";
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "{hint}");
+        println!("{hint}");
+    }
+}
+
+/// The reference page of all mediators.
+fn reference() -> String {
+    let registry = mediators::registry(endpoints::endpoint);
+    let mut definitions = registry.definitions;
+    definitions.sort_by_key(|definition| definition.name.to_lowercase());
+    let mut page = String::from(
+        "# Mediators\n\nWritten from the definitions in `crates/mediators`; do not edit. Every mediator also takes \
+         `description`, `trace`, `statistics` and `traceFilter`.\n\n",
+    );
+    for definition in &definitions {
+        let anchor = definition.name.to_lowercase();
+        page += &format!("* [`{}`](#{anchor}): {}\n", definition.name, definition.summary);
+    }
+    for definition in &definitions {
+        describe(definition, &mut page);
+    }
+    page += "\n## Not executable\n\n| element | instead |\n|---|---|\n";
+    let executable = |name: &str| definitions.iter().any(|definition| definition.name == name);
+    for (name, why) in registry.unsupported.iter().filter(|(name, _)| !executable(name)) {
+        page += &format!("| `{name}` | {why} |\n");
+    }
+    page
+}
+
+fn describe(definition: &Definition, page: &mut String) {
+    let cell = |text: &str| text.replace('|', "\\|");
+    let _ = write!(page, "\n## {}\n\n{}\n", definition.name, definition.summary);
+    let inside: Vec<String> = match definition.children {
+        Children::None => Vec::new(),
+        Children::Mediators => vec!["mediators".to_owned()],
+        Children::Elements(names) => names
+            .iter()
+            .map(|name| match *name {
+                "*" => "any element".to_owned(),
+                "#mediators" => "mediators".to_owned(),
+                name => format!("`{name}`"),
+            })
+            .collect(),
+    };
+    if !inside.is_empty() {
+        let _ = write!(page, "\nInside: {}.\n", inside.join(", "));
+    }
+    if definition.attributes.is_empty() {
+        return;
+    }
+    page.push_str("\n| attribute | values | default | meaning |\n|---|---|---|---|\n");
+    for attribute in definition.attributes {
+        let values = match attribute.values {
+            Values::Text => "text".to_owned(),
+            Values::Boolean => "`true`, `false`".to_owned(),
+            Values::Integer => "whole number".to_owned(),
+            Values::OneOf(words) => {
+                words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+            }
+            Values::Expression => "expression".to_owned(),
+            Values::Key => "key, or `{expression}`".to_owned(),
+            Values::Regex => "regular expression".to_owned(),
+        };
+        let default = match (attribute.required, attribute.default) {
+            (true, _) => "required".to_owned(),
+            (false, "") => String::new(),
+            (false, default) => format!("`{}`", cell(default)),
+        };
+        let _ = writeln!(
+            page,
+            "| `{}` | {} | {default} | {} |",
+            attribute.name,
+            cell(&values),
+            cell(attribute.meaning)
+        );
+    }
+}
