@@ -67,6 +67,8 @@ pub struct Branch {
 pub struct Behind {
     /// Its name, or a description.
     pub name: String,
+    /// How many copies of a message it gets.
+    pub times: usize,
     /// The addresses below that the name does not say.
     pub addresses: Vec<String>,
     /// What it reads beyond the headers.
@@ -143,7 +145,7 @@ pub fn flows(plan: &Plan, name: Option<&str>) -> Vec<Flow> {
     for api in plan.apis() {
         for resource in &api.resources {
             let mut flow = Flow::new("api", &api.name, api.span);
-            flow.resource = Some(resource.label.clone());
+            flow.resource = Some(format!("{} {}", resource.methods, resource.label).trim().to_owned());
             add(flow, &mut |walk| {
                 let mut parts = vec![walk.start("in", resource.in_sequence.as_ref())];
                 parts.extend(resource.out_sequence.map(|list| walk.part("out", list)));
@@ -218,8 +220,14 @@ impl Walk<'_> {
         self.depth += 1;
         let mut steps = Vec::new();
         for planned in &plan.list(list).steps {
-            let endpoints: Vec<_> =
-                planned.mediator.endpoints().iter().map(|reference| behind(reference)).collect();
+            let mut endpoints: Vec<Behind> = Vec::new();
+            for reference in planned.mediator.endpoints() {
+                let next = behind(&reference);
+                match endpoints.last_mut().filter(|last| last.name == next.name) {
+                    Some(last) => last.times += 1,
+                    None => endpoints.push(next),
+                }
+            }
             let sending = endpoints.iter().map(|one| one.need).max().unwrap_or(Need::Nothing);
             let lists = planned.mediator.lists();
             steps.push(Step {
@@ -244,8 +252,13 @@ impl Walk<'_> {
 }
 
 fn behind(reference: &EndpointRef) -> Behind {
-    let unknown =
-        |name: String| Behind { name, addresses: Vec::new(), need: Need::Nothing, why: String::new() };
+    let unknown = |name: String| Behind {
+        name,
+        times: 1,
+        addresses: Vec::new(),
+        need: Need::Nothing,
+        why: String::new(),
+    };
     match reference {
         EndpointRef::Known(endpoint) => known(endpoint.as_ref()),
         EndpointRef::Missing(key) => unknown(format!("{key}, which does not exist")),
@@ -274,5 +287,5 @@ fn known(endpoint: &dyn Endpoint) -> Behind {
         why.push("kept to be sent again");
     }
     let need = if why.is_empty() { Need::Nothing } else { Need::Whole };
-    Behind { name, addresses, need, why: why.join(", ") }
+    Behind { name, times: 1, addresses, need, why: why.join(", ") }
 }

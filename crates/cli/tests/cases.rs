@@ -54,6 +54,10 @@ fn cases() {
         say(&format!("written: {}", file.display()));
     } else {
         let changes = now.changes(&known);
-        assert!(changes.is_empty(), "the outcome differs from tests/ledger/cases.txt:\n{}", changes.join("\n"));
+        assert!(
+            changes.is_empty(),
+            "the outcome differs from tests/ledger/cases.txt:\n{}",
+            changes.join("\n")
+        );
     }
 }

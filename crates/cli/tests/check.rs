@@ -84,7 +84,6 @@ fn mistakes_inside_of_flows_are_found_with_their_place() {
 }
 
 #[test]
-#[ignore = "enrich is not there yet"]
 fn the_example_round_and_what_busbar_supplies_itself_are_clean() {
     let round = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/round");
     let https = "<endpoint name='E'><address uri='https://example.com/'/></endpoint>";

@@ -8,7 +8,6 @@ use std::process::Command;
 use support::busbar;
 
 #[test]
-#[ignore = "enrich is not there yet"]
 fn every_scenario_is_shown_and_right() {
     // Somewhere without the source tree.
     let output = Command::new(env!("CARGO_BIN_EXE_busbar"))

@@ -22,7 +22,6 @@ fn explain(arguments: &[&str]) -> Output {
 
 /// `BUSBAR_UPDATE=1 cargo test -p busbar --test explain` writes the file anew.
 #[test]
-#[ignore = "enrich is not there yet"]
 fn the_example_round() {
     let text = String::from_utf8(explain(&[]).stdout).unwrap();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots/explain-round.txt");

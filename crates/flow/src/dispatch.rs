@@ -73,6 +73,8 @@ pub struct Api {
 pub struct Resource {
     /// For people: its template or mapping.
     pub label: String,
+    /// For people: the methods it answers, `GET POST`; empty: all.
+    pub methods: String,
     /// The in sequence.
     pub in_sequence: Option<SequenceRef>,
     /// The out sequence.
@@ -141,7 +143,9 @@ pub(crate) fn compile_api(api: &config::Api, compiler: &mut Compiler<'_>) -> Api
             list(&resource.out_sequence, "out sequence").and_then(|reference| reference.known());
         let fault_sequence =
             list(&resource.fault_sequence, "fault sequence").and_then(|reference| reference.known());
-        resources.push(Resource { label, in_sequence, out_sequence, fault_sequence });
+        let methods: Vec<_> = resource.methods.iter().map(|method| method.as_str()).collect();
+        let methods = methods.join(" ");
+        resources.push(Resource { label, methods, in_sequence, out_sequence, fault_sequence });
         match routing::resource_rule(resource) {
             Ok(rule) => rules.push(rule),
             Err((message, span)) => compiler.error("bad-template", message, span, "in this resource"),

@@ -10,7 +10,7 @@ use bench::messages::{self, parse_size, size_name};
 use bench::scenarios::{Case, ROUND, Scenario, find};
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,6 +23,9 @@ use transport::{
 /// Ports of the bus and its admin address, where they are free.
 const HTTP: u16 = 8280;
 const ADMIN: u16 = 9164;
+
+/// A local address with a port that is free.
+const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// Characters of a line.
 const WIDTH: usize = 100;
@@ -69,7 +72,7 @@ fn demo(args: &Args) -> Result<bool, String> {
     let began = Instant::now();
     let failed = |error: std::io::Error| format!("cannot start: {error}");
     let backend_workers = Workers::start(1).map_err(failed)?;
-    let backend = Server::bind((Ipv4Addr::LOCALHOST, 0).into(), None, ServerLimits::default())
+    let backend = Server::bind(ANY, None, ServerLimits::default())
         .map_err(|error| format!("the backend cannot listen: {error}"))?;
     backend.serve(&backend_workers, Arc::new(Backend::default())).map_err(failed)?;
     let unpacked = Unpacked::new(backend.local_addr())?;
@@ -80,10 +83,15 @@ fn demo(args: &Args) -> Result<bool, String> {
     settings.log.level.get_or_insert_with(|| "off".to_owned());
     let _logging = init_logging(&settings)?;
     let (http, admin) = (free(HTTP), free(ADMIN));
-    let addresses = Addresses { http: Some(http), https: None, admin: None };
-    let running = Running::start(&Start { path, addresses, workers: None, settings, strict: false })?;
+    let start = |http| {
+        let (path, settings) = (unpacked.round(), settings.clone());
+        let addresses = Addresses { http: Some(http), https: None, admin: None };
+        Running::start(&Start { path, addresses, workers: None, settings, strict: false })
+    };
+    // Somebody may have taken a port since it was free.
+    let running = start(http).or_else(|error| if http.port() == 0 { Err(error) } else { start(ANY) })?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    let admin = running.admin(admin, &unpacked.round())?;
+    let admin = running.admin(admin, &path).or_else(|_| running.admin(ANY, &path))?;
 
     runtime.block_on(async {
         let mut end = Ends::new().map_err(failed)?;
@@ -145,7 +153,7 @@ fn free(port: u16) -> SocketAddr {
     let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     match TcpListener::bind(wanted) {
         Ok(_) => wanted,
-        Err(_) => (Ipv4Addr::LOCALHOST, 0).into(),
+        Err(_) => ANY,
     }
 }
 

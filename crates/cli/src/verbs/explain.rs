@@ -279,7 +279,8 @@ fn row(endpoint: &Behind, arm: &str) -> Row {
         (addresses, "") => addresses.to_owned(),
         (addresses, why) => format!("{why}: {addresses}"),
     };
-    Row { tree: format!("{arm}{}", endpoint.name), need, place: String::new(), why }
+    let times = if endpoint.times > 1 { format!(" ({} copies)", endpoint.times) } else { String::new() };
+    Row { tree: format!("{arm}{}{times}", endpoint.name), need, place: String::new(), why }
 }
 
 // --- JSON -----------------------------------------------------------------------------------------------------------
@@ -341,6 +342,6 @@ fn steps_json(steps: &[Step], plan: &Plan) -> Vec<Json> {
 fn endpoints_json(endpoints: &[Behind]) -> Vec<Json> {
     endpoints
         .iter()
-        .map(|one| json!({ "name": one.name, "addresses": one.addresses, "need": word(one.need), "why": one.why }))
+        .map(|one| json!({ "name": one.name, "copies": one.times, "addresses": one.addresses, "need": word(one.need), "why": one.why }))
         .collect()
 }
