@@ -355,7 +355,7 @@ impl Page {
         self.line("");
         self.line(format!("Still serving {}; Ctrl-C ends it. To try:", unpacked.round().display()));
         self.line(format!("  curl http://{bus}/orders/quote/IBM"));
-        self.line(format!("  curl http://{bus}/services/XSLTProxy?wsdl"));
+        self.line(format!("  curl 'http://{bus}/services/XSLTProxy?wsdl'"));
         for proxy in ["CBRProxy", "CloneAggregate2Proxy", "PayloadFactory20Proxy"] {
             self.line(format!(
                 "  curl -H 'Content-Type: text/xml' -H 'SOAPAction: \"urn:buyStocks\"' --data-binary @{order} \
