@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long one answer may take if the case does not say.
-const ANSWER: Duration = Duration::from_secs(20);
+const ANSWER: Duration = Duration::from_secs(30);
 
 /// Files in which ports and the folder are replaced, by extension.
 const TEXT: &[&str] =
