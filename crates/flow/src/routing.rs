@@ -126,6 +126,7 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context) -> Dispatched {
 }
 
 /// `REST_*`, `uri.var.*`, `query.param.*`.
+#[allow(clippy::result_large_err)] // An answer, made once; boxing it would only move it.
 fn set_properties(
     context: &mut Context,
     plan: &Plan,
@@ -165,7 +166,8 @@ fn set_properties(
         }
     }
     // The rest of the URL as the client wrote it: `/ctx` has none, though its sub path is `/`.
-    let rest = if full.ends_with(sub_path) { sub_path } else { sub_path.strip_prefix('/').unwrap_or(sub_path) };
+    let rest =
+        if full.ends_with(sub_path) { sub_path } else { sub_path.strip_prefix('/').unwrap_or(sub_path) };
     context.axis2.set("REST_URL_POSTFIX", Value::from(rest));
     Ok(())
 }

@@ -14,6 +14,7 @@ const FEW: usize = 16;
 pub struct Properties {
     few: Vec<(Arc<str>, Value)>,
     /// Boxed, so that the scopes of a message that sets little stay small.
+    #[allow(clippy::box_collection)]
     many: Option<Box<HashMap<Arc<str>, Value>>>,
 }
 
