@@ -105,8 +105,8 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context) -> Dispatched {
     match choose(&api.rules, &request) {
         Choice::Resource { index, variables } => {
             context.owner = Owner::Resource(candidate.index, index);
-            if let Err(answer) = set_properties(context, plan, candidate.index, index, &sub_path, variables) {
-                return Dispatched::Answer(answer);
+            if let Err(why) = set_properties(context, plan, candidate.index, index, &sub_path, variables) {
+                return Dispatched::Answer(crate::respond::text(400, why));
             }
             Dispatched::Resource { api: candidate.index, resource: index }
         }
@@ -134,7 +134,7 @@ fn set_properties(
     resource: usize,
     sub_path: &str,
     variables: Vec<(String, String)>,
-) -> Result<(), Response> {
+) -> Result<(), &'static str> {
     let inbound = context.inbound.clone();
     let api = &plan.apis[api];
     let text = |text: &str| Value::from(text);
@@ -159,7 +159,7 @@ fn set_properties(
     }
     if let Some(query) = inbound.query() {
         if !is_well_encoded(query) {
-            return Err(crate::respond::text(400, "the query is not percent-encoded well\n"));
+            return Err("the query is not percent-encoded well\n");
         }
         for (name, value) in message::form::pairs(query) {
             properties.set(format!("query.param.{name}"), Value::from(value));

@@ -701,11 +701,10 @@ fn put(document: &mut Document, place: NodeId, part: &Part, action: Action) {
                 append(document, parent, part);
             }
         }
-        (NodeKind::Element, Part::Text(text)) => {
-            if action == Action::Replace {
-                set_own_text(document, place, text);
-            }
+        (NodeKind::Element, Part::Text(text)) if action == Action::Replace => {
+            set_own_text(document, place, text);
         }
+        (NodeKind::Element, Part::Text(_)) => {}
         (NodeKind::Element, Part::Nodes(xml)) => match action {
             Action::Child => append(document, place, part),
             _ => {

@@ -265,9 +265,7 @@ mod tests {
                 ][..],
             ),
             (
-                format!(
-                    r#"<makefault version="soap11"><code expression="'Client'"/><reason expression="concat('no ', //d)"/><role>urn:r</role><detail>why</detail></makefault>"#
-                ),
+                r#"<makefault version="soap11"><code expression="'Client'"/><reason expression="concat('no ', //d)"/><role>urn:r</role><detail>why</detail></makefault>"#.to_owned(),
                 V11,
                 &[
                     "soapenv:Client<",

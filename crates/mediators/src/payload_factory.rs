@@ -67,7 +67,7 @@ struct PayloadFactory {
 /// Where the template comes from.
 enum Source {
     Fixed(Template),
-    Keyed { key: KeyValue, known: Mutex<HashMap<Arc<str>, (Arc<[u8]>, Arc<Template>)>> },
+    Keyed { key: KeyValue, known: Known },
 }
 
 /// Most templates of dynamic keys that are kept compiled.
@@ -236,17 +236,18 @@ fn is_sound(text: &str) -> bool {
     };
     let Some(root) = document.document_element() else { return false };
     let plain = document.descendants(Document::ROOT).all(|node| {
-        let (name, value) = match document.kind(node) {
-            NodeKind::Element => (true, document.qname(node).contains('$')),
-            NodeKind::Comment | NodeKind::ProcessingInstruction => (false, true),
-            _ => (false, false),
-        };
-        !(name && value || !name && value)
-            && (!name || document.attributes(node).all(|attribute| !document.qname(attribute).contains('$')))
-            && (!name
-                || document
-                    .namespace_declarations(node)
-                    .all(|(prefix, uri)| !prefix.contains('$') && !uri.contains('$')))
+        match document.kind(node) {
+            // An argument in a name would not be escaped as one.
+            NodeKind::Element => {
+                !document.qname(node).contains('$')
+                    && document.attributes(node).all(|attribute| !document.qname(attribute).contains('$'))
+                    && document
+                        .namespace_declarations(node)
+                        .all(|(prefix, uri)| !prefix.contains('$') && !uri.contains('$'))
+            }
+            NodeKind::Comment | NodeKind::ProcessingInstruction => false,
+            _ => true,
+        }
     });
     plain && !matches!(document.local(root), "Envelope" | "Fault") && !text.contains("<![CDATA[")
 }
