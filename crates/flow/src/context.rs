@@ -151,6 +151,8 @@ pub struct Context {
     pub(crate) functions: Functions,
     pub(crate) exchange: Option<Arc<Exchange>>,
     pub(crate) number: u64,
+    /// The step that handed the message to an endpoint or to its branches.
+    pub(crate) place: Option<diagnostics::Span>,
     pub(crate) progress: Progress,
     pub(crate) receiver: Option<tokio::sync::oneshot::Receiver<Box<Context>>>,
 }
@@ -219,6 +221,7 @@ impl Context {
             functions: Vec::new(),
             exchange: None,
             number: NUMBER.fetch_add(1, Ordering::Relaxed),
+            place: None,
             progress: Progress::default(),
             receiver: None,
         }
@@ -408,6 +411,7 @@ impl Context {
             functions: self.functions.clone(),
             exchange: self.exchange.clone(),
             number: NUMBER.fetch_add(1, Ordering::Relaxed),
+            place: self.place,
             progress: Progress { branch: true, called: false, ..self.progress },
             receiver: None,
         }

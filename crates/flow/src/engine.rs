@@ -484,7 +484,8 @@ pub(crate) fn drive_to_end(
 }
 
 /// Hands a fault to the innermost handler. `Some`: there is none left.
-pub(crate) fn raise(context: &mut Context, fault: Fault) -> Option<Ending> {
+pub(crate) fn raise(context: &mut Context, mut fault: Fault) -> Option<Ending> {
+    fault.place = fault.place.or(context.place);
     crate::report::fault(context, &fault);
     context.progress.failed = Some(status_of(&fault));
     context.frames.clear();
