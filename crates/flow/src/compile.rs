@@ -534,6 +534,12 @@ impl Compiler<'_> {
         }
         match Expression::compile(text, scope, span) {
             Ok(expression) => Some(expression),
+            Err(error) if error.message.contains("is not declared") => {
+                let place = span.part(error.offset.start, error.offset.len().max(1));
+                let message = format!("`{}` will select nothing", text.trim());
+                self.warning("undeclared-prefix", message, place, error.message.clone());
+                Some(Expression::broken(text, span, error.message))
+            }
             Err(error) => {
                 let place = span.part(error.offset.start, error.offset.len().max(1));
                 self.error(

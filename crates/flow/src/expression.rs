@@ -28,6 +28,8 @@ pub struct Expression {
 enum Kind {
     XPath(Box<XPath>),
     Json(JsonSource, JsonTemplate),
+    /// A prefix in it is not declared: it selects nothing, with a log line for each message, as in WSO2.
+    Broken(String),
 }
 
 struct XPath {
@@ -119,6 +121,11 @@ impl Expression {
         Ok(Expression { source: Arc::from(trimmed), span, kind, need })
     }
 
+    /// An expression that selects nothing, with the reason.
+    pub(crate) fn broken(source: &str, span: Span, why: String) -> Expression {
+        Expression { source: Arc::from(source.trim()), span, kind: Kind::Broken(why), need: Need::Headers }
+    }
+
     /// The expression as written.
     pub fn source(&self) -> &str {
         &self.source
@@ -148,7 +155,7 @@ impl Expression {
     pub fn xpath(&self) -> Option<&xpath::Expression> {
         match &self.kind {
             Kind::XPath(xpath) => Some(&xpath.expression),
-            Kind::Json(..) => None,
+            Kind::Json(..) | Kind::Broken(_) => None,
         }
     }
 
@@ -159,6 +166,7 @@ impl Expression {
             Kind::Json(..) => format!("`{}` reads a property", self.source),
             Kind::XPath(xpath) if !xpath.reads_body => format!("`{}` does not touch the body", self.source),
             Kind::XPath(_) => format!("`{}` reads the body", self.source),
+            Kind::Broken(why) => format!("`{}` selects nothing: {why}", self.source),
         }
     }
 
@@ -172,6 +180,13 @@ impl Expression {
             Ok(_) => format!("`{}` is decided while the body arrives", self.source),
             Err(why) => format!("`{}` needs the tree: {}", self.source, why.reason),
         }
+    }
+
+    /// What a broken expression gives, after saying so.
+    fn nothing(&self, context: &Context, why: &str) -> Option<Value> {
+        let place = context.plan().place(self.span);
+        tracing::warn!(message_id = %context.message_id(), place, "`{}` selects nothing: {why}", self.source);
+        None
     }
 
     fn fault(&self, why: impl fmt::Display) -> Fault {
@@ -197,6 +212,7 @@ impl Expression {
                 let text = self.string(context)?.unwrap_or_default();
                 Ok(text.trim().eq_ignore_ascii_case("true"))
             }
+            Kind::Broken(why) => Ok(self.nothing(context, why).is_some()),
             Kind::XPath(xpath) => {
                 self.on_tree(xpath, context, |expression, cx| expression.evaluate_boolean(cx))
             }
@@ -213,6 +229,7 @@ impl Expression {
                 let Some(found) = self.json_found(context)? else { return Ok(Some(Value::from(""))) };
                 Ok(Some(found))
             }
+            Kind::Broken(why) => Ok(Some(self.nothing(context, why).unwrap_or(Value::from("")))),
             Kind::XPath(xpath) => self.on_tree(xpath, context, |expression, cx| {
                 let value = expression.evaluate(cx)?;
                 Ok(to_message_value(value, cx, xpath.node_test))
@@ -227,6 +244,10 @@ impl Expression {
     pub fn nodes(&self, context: &mut Context) -> Result<Vec<xml::NodeId>, Fault> {
         match &self.kind {
             Kind::Json(..) => Err(self.fault("json-eval selects no XML nodes")),
+            Kind::Broken(why) => {
+                self.nothing(context, why);
+                Ok(Vec::new())
+            }
             Kind::XPath(xpath) => self.on_tree(xpath, context, |expression, cx| {
                 Ok(match expression.evaluate(cx)? {
                     xpath::Value::NodeSet(nodes) => nodes
@@ -392,7 +413,14 @@ fn json(
     };
     let error = |message: String| ExpressionError { message, offset: offset..offset + path.len() };
     if !path.contains('{') {
-        let compiled = JsonPath::compile(&path, Dialect::Jayway).map_err(|e| error(e.message))?;
+        let compiled = match JsonPath::compile(&path, Dialect::Jayway) {
+            Ok(compiled) => compiled,
+            // Jayway does not mind a parenthesis too many at the end, and configurations have it.
+            Err(first) => path
+                .strip_suffix(')')
+                .and_then(|shorter| JsonPath::compile(shorter, Dialect::Jayway).ok())
+                .ok_or_else(|| error(first.message))?,
+        };
         return Ok((source, JsonTemplate::Static(compiled)));
     }
     let mut pieces = Vec::new();
