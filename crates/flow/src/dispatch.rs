@@ -236,7 +236,7 @@ impl Bus {
             target: head.target,
             received,
         };
-        let route = route(&plan, &inbound);
+        let route = route(&plan, &self.services, &inbound);
         let (response, inbound, name) = match route {
             Route::Answer(response) => (response, Arc::new(inbound), String::new()),
             Route::Flow { owner, service_length } => {
@@ -303,7 +303,7 @@ enum Route {
 }
 
 /// Finds out who serves a request.
-fn route(plan: &Plan, inbound: &Inbound) -> Route {
+fn route(plan: &Plan, services: &Services, inbound: &Inbound) -> Route {
     if let Method::Other(_) = &inbound.method {
         return Route::Answer(text(
             501,
@@ -320,7 +320,11 @@ fn route(plan: &Plan, inbound: &Inbound) -> Route {
     if let Some(rest) = local.strip_prefix("/services") {
         let query_only = rest.trim_start_matches('/').split('?').next().unwrap_or("").is_empty();
         if (rest.is_empty() || rest.starts_with(['/', '?'])) && query_only && inbound.method == Method::Get {
-            return Route::Answer(crate::wsdl::index(plan, inbound));
+            return Route::Answer(if services.settings.list_services {
+                crate::wsdl::index(plan, inbound)
+            } else {
+                text(403, "the services are not listed\n")
+            });
         }
         if let Some(rest) = rest.strip_prefix('/')
             && let Some((index, length)) = find_proxy(plan, rest)

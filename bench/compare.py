@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""CPU per request of the bus beside nginx and HAProxy, and of its transformations beside xsltproc.
+
+    cargo build --release && bench/compare.py [--seconds 4] [--rounds 3] [--sizes 1k,10k,100k] [--markdown]
+
+Needs nginx, haproxy, wrk, xsltproc (apt-get install nginx haproxy wrk xsltproc) and two cores. One worker of each server
+is pinned to core 0; the backend (`busbar backend`, echo) and the client share core 1. The servers take turns within each
+round, so that what else the machine does hits all of them; the smallest figure of the rounds counts, and only ratios within
+one run mean anything. Every answer of wrk is checked for its status, and one answer of each scenario for its bytes.
+"""
+import argparse, http.client, os, pathlib, re, shutil, signal, subprocess, sys, tempfile, time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+PORTS = dict(backend=29700, bus=29701, nginx=29702, haproxy=29703)
+
+CONFIG = """<definitions xmlns="http://ws.apache.org/ns/synapse">
+<endpoint name="Echo"><address uri="http://127.0.0.1:{backend}/services/EchoService"/></endpoint>
+<proxy name="Direct"><target endpoint="Echo"/></proxy>
+<proxy name="Header"><target><inSequence><filter source="$trp:X-Route" regex="echo"><then><send><endpoint key="Echo"/></send></then>
+  <else><drop/></else></filter></inSequence><outSequence><send/></outSequence></target></proxy>
+<proxy name="Body"><target><inSequence><filter xpath="//order[1]/symbol = 'IBM'"><then><send><endpoint key="Echo"/></send></then>
+  <else><drop/></else></filter></inSequence><outSequence><send/></outSequence></target></proxy>
+</definitions>"""
+
+NGINX = """daemon off; master_process off; pid {work}/nginx.pid; error_log {work}/nginx.err;
+events {{ worker_connections 4096; }}
+http {{ access_log off; client_body_temp_path {work}/b; proxy_temp_path {work}/p; fastcgi_temp_path {work}/f;
+  uwsgi_temp_path {work}/u; scgi_temp_path {work}/s; client_max_body_size 0; keepalive_requests 100000000;
+  upstream backend {{ server 127.0.0.1:{backend}; keepalive 512; keepalive_requests 100000000; }}
+  server {{ listen 127.0.0.1:{nginx}; location / {{ proxy_pass http://backend; proxy_http_version 1.1;
+    proxy_set_header Connection ""; client_body_buffer_size 1m; proxy_buffers 64 16k; proxy_buffer_size 16k;
+    proxy_busy_buffers_size 64k; }} }} }}
+"""
+
+HAPROXY = """global
+  nbthread 1
+  maxconn 4000
+defaults
+  mode http
+  timeout client 30s
+  timeout server 30s
+  timeout connect 5s
+  http-reuse always
+listen front
+  bind 127.0.0.1:{haproxy}
+  server backend 127.0.0.1:{backend}
+"""
+
+LUA = """local f = io.open("{body}", "rb"); wrk.body = f:read("*a"); f:close(); wrk.method = "POST"
+wrk.headers["Content-Type"] = "text/xml"; wrk.headers["SOAPAction"] = '"urn:buyStocks"'; wrk.headers["X-Route"] = "echo"
+"""
+
+
+def ticks(pid):
+    """User and system time of a process in clock ticks."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def resident(pid):
+    return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1]) / 1024
+
+
+class Machines:
+    """The processes of one run."""
+
+    def __init__(self, work):
+        self.work, self.running = work, []
+
+    def start(self, core, *command):
+        log = open(self.work / f"log.{len(self.running)}", "w")
+        process = subprocess.Popen(["taskset", "-c", str(core), *map(str, command)], stdout=log, stderr=log)
+        self.running.append(process)
+        return process
+
+    def stop(self):
+        for process in self.running:
+            process.terminate()
+        for process in self.running:
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def wait_for(port):
+    for _ in range(200):
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=1)
+            connection.connect()
+            return
+        except OSError:
+            time.sleep(0.02)
+    sys.exit(f"nothing listens on port {port}")
+
+
+def exact(port, path, body):
+    """One request whose answer has to be the very bytes that were sent."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    headers = {"Content-Type": "text/xml", "SOAPAction": '"urn:buyStocks"', "X-Route": "echo"}
+    connection.request("POST", path, body, headers)
+    answer = connection.getresponse()
+    if answer.status != 200 or answer.read() != body:
+        sys.exit(f"port {port} {path}: the answer is not the request")
+
+
+def load(port, path, lua, seconds, connections=32):
+    out = subprocess.run(
+        ["taskset", "-c", "1", "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "-s", str(lua), f"http://127.0.0.1:{port}{path}"],
+        capture_output=True, text=True, check=True).stdout
+    if "Non-2xx" in out or "Socket errors" in out:
+        sys.exit(out)
+    return int(re.search(r"(\d+) requests in", out)[1])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--sizes", default="1k,10k,100k")
+    parser.add_argument("--busbar", default=str(TARGET / "release" / "busbar"))
+    options = parser.parse_args()
+    for tool in ("nginx", "haproxy", "wrk", "taskset"):
+        if not shutil.which(tool):
+            sys.exit(f"{tool} is missing: apt-get install nginx haproxy wrk")
+    work = pathlib.Path(tempfile.mkdtemp())
+    messages = work / "messages"
+    subprocess.run([options.busbar, "bench", "messages", "--dir", messages], check=True, stdout=subprocess.DEVNULL)
+    round_ = ROOT / "examples" / "round"
+    config = CONFIG
+    (work / "bus.xml").write_text(config.format(backend=PORTS["backend"]))
+    (work / "nginx.conf").write_text(NGINX.format(work=work, **PORTS))
+    (work / "haproxy.cfg").write_text(HAPROXY.format(**PORTS))
+    machines = Machines(work)
+    try:
+        machines.start(1, options.busbar, "backend", "--listen", f"127.0.0.1:{PORTS['backend']}", "--mode", "echo", "--workers", "1")
+        bus = machines.start(0, options.busbar, "run", work / "bus.xml", "--http", f"127.0.0.1:{PORTS['bus']}", "--admin", "127.0.0.1:0", "--workers", "1")
+        nginx = machines.start(0, "nginx", "-c", work / "nginx.conf", "-p", work)
+        haproxy = machines.start(0, "haproxy", "-db", "-f", work / "haproxy.cfg")
+        for port in PORTS.values():
+            wait_for(port)
+        idle = resident(bus.pid)
+        runs = [("busbar direct", bus, "bus", "/services/Direct"), ("busbar by header", bus, "bus", "/services/Header"),
+                ("busbar by body", bus, "bus", "/services/Body"), ("nginx", nginx, "nginx", "/services/EchoService"),
+                ("haproxy", haproxy, "haproxy", "/services/EchoService")]
+        print("| message | server | CPU µs/request | requests/s | direct / this |\n|---|---|---:|---:|---:|")
+        for size in options.sizes.split(","):
+            body = (messages / f"order-{size}.xml").read_bytes()
+            lua = work / "post.lua"
+            lua.write_text(LUA.format(body=messages / f"order-{size}.xml"))
+            best = {}
+            for _ in range(options.rounds):
+                for name, process, port, path in runs:
+                    exact(PORTS[port], path, body)
+                    before, start = ticks(process.pid), time.monotonic()
+                    count = load(PORTS[port], path, lua, options.seconds)
+                    took = time.monotonic() - start
+                    cost = (ticks(process.pid) - before) * 1e6 / os.sysconf("SC_CLK_TCK") / count
+                    best.setdefault(name, []).append((cost, count / took))
+            direct = min(cost for cost, _ in best["busbar direct"])
+            for name, figures in best.items():
+                cost, rate = min(figures)[0], max(rate for _, rate in figures)
+                print(f"| {size} | {name} | {cost:.1f} | {rate:,.0f} | {direct / cost:.2f} |", flush=True)
+        print(f"\nresident memory of the bus: {idle:.0f} MB idle, {resident(bus.pid):.0f} MB after the load")
+    finally:
+        machines.stop()
+    starts = []
+    for _ in range(5):
+        begin = time.monotonic()
+        process = subprocess.Popen([options.busbar, "run", round_, "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        line = process.stdout.readline()
+        starts.append((time.monotonic() - begin) * 1000)
+        memory = resident(process.pid)
+        process.send_signal(signal.SIGTERM)
+        process.wait(10)
+    print(f"start of the example round to its ready line: {min(starts):.0f} ms ({line.strip()}), {memory:.0f} MB")
+    shutil.rmtree(work, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
