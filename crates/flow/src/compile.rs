@@ -213,6 +213,7 @@ impl Compiler<'_> {
                 apis.push(made);
             }
         }
+        self.not_executable(faulty);
         let main = self.sequences.get("main").copied();
         let main = main.unwrap_or_else(|| self.default_sequence("main"));
         let own_fault = self.sequences.get("fault").copied();
@@ -252,6 +253,54 @@ impl Compiler<'_> {
             generation: GENERATION.fetch_add(1, Ordering::Relaxed),
             faulty: Vec::new(),
             written: Written::all(configuration),
+        }
+    }
+
+    /// Artifacts that are read and checked, and that nothing runs yet.
+    fn not_executable(&mut self, faulty: &mut Vec<FaultyArtifact>) {
+        let configuration = self.configuration;
+        let mut found: Vec<(ArtifactKind, &str, &str, Span)> = Vec::new();
+        let tasks = configuration.tasks.iter();
+        found.extend(tasks.map(|a| (ArtifactKind::Task, "task", a.name.value.as_str(), a.span)));
+        let stores = configuration.message_stores.iter();
+        found.extend(
+            stores.map(|a| (ArtifactKind::MessageStore, "message store", a.name.value.as_str(), a.span)),
+        );
+        let processors = configuration.message_processors.iter();
+        found.extend(
+            processors.map(|a| {
+                (ArtifactKind::MessageProcessor, "message processor", a.name.value.as_str(), a.span)
+            }),
+        );
+        let inbound = configuration.inbound_endpoints.iter();
+        found.extend(
+            inbound
+                .map(|a| (ArtifactKind::InboundEndpoint, "inbound endpoint", a.name.value.as_str(), a.span)),
+        );
+        let executors = configuration.priority_executors.iter();
+        found.extend(
+            executors.map(|a| {
+                (ArtifactKind::PriorityExecutor, "priority executor", a.name.value.as_str(), a.span)
+            }),
+        );
+        let sources = configuration.event_sources.iter();
+        found.extend(
+            sources.map(|a| (ArtifactKind::EventSource, "event source", a.name.value.as_str(), a.span)),
+        );
+        for (kind, what, name, span) in found {
+            let message = format!("the {what} `{name}` is not executable yet");
+            // An executor only orders work; `enqueue` runs its sequence without one.
+            if kind == ArtifactKind::PriorityExecutor {
+                self.warning(
+                    "unsupported-artifact",
+                    message,
+                    span,
+                    "has no effect: `enqueue` runs its sequence at once",
+                );
+                continue;
+            }
+            self.error("unsupported-artifact", message.clone(), span, "left out");
+            faulty.push(FaultyArtifact { kind, name: Some(name.to_owned()), span, message });
         }
     }
 
