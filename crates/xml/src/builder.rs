@@ -80,13 +80,14 @@ impl<'a> Builder<'a> {
         n
     }
 
-    /// Declares a namespace at the element just started.
+    /// Declares a namespace at the element just started, unless it is in scope there.
     pub fn namespace(&mut self, prefix: &str, uri: &str) {
         if self.in_tag {
             let n = self.current();
             let (prefix, uri) = (self.doc.names.prefix(prefix), self.doc.names.uri(uri));
             let contradicts = self.doc.node(n).prefix == prefix;
-            if !contradicts {
+            // What is in scope already is not said again: a result tree would repeat it on every element.
+            if !contradicts && self.doc.binding(n, prefix) != Some(uri) {
                 self.doc.declare(n, prefix, uri);
             }
         }
