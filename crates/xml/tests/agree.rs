@@ -155,8 +155,12 @@ proptest! {
         prop_assert_eq!(tree(&copy), tree(&doc));
         for encoding in ["us-ascii", "utf-16", "iso-8859-15"] {
             let options = xml::WriteOptions { declaration: true, encoding: Some(encoding.into()), ..Default::default() };
-            // A name cannot be written in an encoding that does not have its characters.
-            if encoding != "utf-16" && String::from_utf8_lossy(&out).contains('\u{3042}') {
+            // Names, comments and processing instructions know no character references: they cannot be written in an
+            // encoding that does not have their characters.
+            let fixed = doc.descendants(Document::ROOT).any(|n| {
+                matches!(doc.kind(n), NodeKind::Comment | NodeKind::ProcessingInstruction) && !doc.text(n).is_ascii()
+            });
+            if encoding != "utf-16" && (fixed || String::from_utf8_lossy(&out).contains('\u{3042}')) {
                 continue;
             }
             let mut out = Vec::new();
