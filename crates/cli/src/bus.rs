@@ -307,7 +307,7 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     engine.preserve_headers = settings.http.preserve_headers.clone();
     engine.synapse_dialect = settings.dialect == Dialect::Synapse;
     crate::tunables::apply(&settings.wso2, engine);
-    services.tls = TlsProfiles { profiles: profiles(&settings.profile)? };
+    services.tls = TlsProfiles::with_system(profiles(&settings.profile)?);
     Ok(services)
 }
 
@@ -339,12 +339,6 @@ fn profiles(settings: &[Profile]) -> Result<Vec<(String, ClientTls)>, String> {
         let made =
             ClientTls::new(&options).map_err(|error| format!("profile {}: {error}", profile.server))?;
         profiles.push((profile.server.clone(), made));
-    }
-    // What no profile names is verified with the authorities of the system; a machine without them has no such profile.
-    if !profiles.iter().any(|(server, _)| server == "*")
-        && let Ok(system) = ClientTls::new(&ClientTlsOptions::default())
-    {
-        profiles.push(("*".to_owned(), system));
     }
     Ok(profiles)
 }

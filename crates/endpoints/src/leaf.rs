@@ -202,7 +202,7 @@ impl Endpoint for Single {
         if let Some(attempt) = failed.last() {
             return Err(attempt.fault.clone());
         }
-        if !self.0.state.is_ready(Instant::now()) {
+        if !self.0.state.is_ready_now() {
             return Err(not_ready(&self.0));
         }
         let leaf: Arc<dyn Leaf> = Arc::<LeafEndpoint>::clone(&self.0);
@@ -264,7 +264,7 @@ impl Leaf for LeafEndpoint {
     }
 
     fn is_ready(&self) -> bool {
-        self.state.is_ready(Instant::now())
+        self.state.is_ready_now()
     }
 
     fn state(&self) -> &'static str {

@@ -224,13 +224,14 @@ impl Bus {
         let referer = self.access.as_ref().and_then(|_| head.headers.get("Referer").map(str::to_owned));
         let agent = self.access.as_ref().and_then(|_| head.headers.get("User-Agent").map(str::to_owned));
         let version = head.version;
+        let content_type = head.headers.get("Content-Type");
         let mut inbound = Inbound {
-            client: client_of(&head.method, &head.headers),
+            client: client_of(&head.method, content_type, &head.headers),
             secure: peer.tls.is_some(),
             peer: peer.peer,
             local: peer.local,
             host: head.headers.get("Host").unwrap_or("localhost").to_owned(),
-            content_type: head.headers.get("Content-Type").map(str::to_owned),
+            content_type: content_type.map(str::to_owned),
             service_length: head.target.len(),
             method: head.method,
             target: head.target,
@@ -292,8 +293,9 @@ impl Bus {
 }
 
 impl Handler for Bus {
-    async fn handle(&self, request: Request, peer: &ConnectionInfo) -> Response {
-        self.answer(request, peer).await
+    // Not another async fn around it: that would move the request once more.
+    fn handle(&self, request: Request, peer: &ConnectionInfo) -> impl Future<Output = Response> + Send {
+        self.answer(request, peer)
     }
 }
 
@@ -318,8 +320,10 @@ fn route(plan: &Plan, services: &Services, inbound: &Inbound) -> Route {
     };
     let local = &target[start..];
     if let Some(rest) = local.strip_prefix("/services") {
-        let query_only = rest.trim_start_matches('/').split('?').next().unwrap_or("").is_empty();
-        if (rest.is_empty() || rest.starts_with(['/', '?'])) && query_only && inbound.method == Method::Get {
+        if inbound.method == Method::Get
+            && (rest.is_empty() || rest.starts_with(['/', '?']))
+            && rest.trim_start_matches('/').split('?').next().unwrap_or("").is_empty()
+        {
             return Route::Answer(if services.settings.list_services {
                 crate::wsdl::index(plan, inbound)
             } else {
@@ -341,7 +345,7 @@ fn route(plan: &Plan, services: &Services, inbound: &Inbound) -> Route {
 
 /// The proxy that a path after `/services/` names, and the length of its name there (with a port suffix).
 fn find_proxy(plan: &Plan, rest: &str) -> Option<(usize, usize)> {
-    let path_end = rest.find('?').unwrap_or(rest.len());
+    let path_end = memchr::memchr(b'?', rest.as_bytes()).unwrap_or(rest.len());
     let path = &rest[..path_end];
     // Names may have slashes: the longest one wins.
     let mut end = path.len();

@@ -370,15 +370,16 @@ async fn request(context: &mut Context, outgoing: &Outgoing) -> Result<(Method, 
 fn drop_regenerated(context: &mut Context) {
     let services = Arc::clone(&context.services);
     let settings = &services.settings;
-    let preserved = |name: &str| settings.preserve_headers.iter().any(|kept| kept.eq_ignore_ascii_case(name));
-    let regenerated = |name: &str| match name.len() {
-        4 => name.eq_ignore_ascii_case("Host") || name.eq_ignore_ascii_case("Date"),
-        6 => name.eq_ignore_ascii_case("Expect") || name.eq_ignore_ascii_case("Server"),
-        10 => !settings.preserve_user_agent && name.eq_ignore_ascii_case("User-Agent"),
+    let preserved =
+        |name: &[u8]| settings.preserve_headers.iter().any(|kept| kept.as_bytes().eq_ignore_ascii_case(name));
+    let regenerated = |name: &[u8]| match name.len() {
+        4 => name.eq_ignore_ascii_case(b"Host") || name.eq_ignore_ascii_case(b"Date"),
+        6 => name.eq_ignore_ascii_case(b"Expect") || name.eq_ignore_ascii_case(b"Server"),
+        10 => !settings.preserve_user_agent && name.eq_ignore_ascii_case(b"User-Agent"),
         _ => false,
     };
     let headers = &mut context.headers;
-    headers.retain(|name, _| !regenerated(name) || preserved(name));
+    headers.retain_bytes(|name, _| !regenerated(name) || preserved(name));
     if !settings.preserve_user_agent && !headers.contains("User-Agent") {
         headers.append("User-Agent", concat!("Busbar/", env!("CARGO_PKG_VERSION")));
     }
@@ -573,8 +574,8 @@ fn write_addressing(context: &mut Context, outgoing: &Outgoing) -> Result<(), Fa
 }
 
 /// What the client speaks, by its request.
-pub(crate) fn client_of(method: &Method, headers: &Headers) -> Client {
-    let Some(content_type) = headers.get("Content-Type") else { return Client::Rest };
+pub(crate) fn client_of(method: &Method, content_type: Option<&str>, headers: &Headers) -> Client {
+    let Some(content_type) = content_type else { return Client::Rest };
     match MediaType::parse(content_type).kind() {
         Kind::Soap12 if !matches!(method, Method::Get | Method::Head) => Client::Soap(SoapVersion::V12),
         Kind::Soap11 if headers.contains("SOAPAction") && !matches!(method, Method::Get | Method::Head) => {

@@ -104,10 +104,10 @@ async fn body(context: &mut Context) -> Result<Body, Fault> {
     if context.axis2_is_true("NO_ENTITY_BODY") {
         return Ok(Body::Empty);
     }
-    let limits = context.services.limits.clone();
     let form = explicit_form(context);
     if !context.payload.is_changed() && form.is_none() {
         let Some(version) = wanted_soap_version(context) else { return Ok(context.payload.take_body()) };
+        let limits = context.services.limits.clone();
         context.payload.buffer(&limits).await?;
         if context.payload.is_empty() {
             return Ok(Body::Empty);
@@ -116,6 +116,7 @@ async fn body(context: &mut Context) -> Result<Body, Fault> {
         set_content_type(context, Format::Soap(version), None, None);
         return Ok(Body::Bytes(bytes));
     }
+    let limits = context.services.limits.clone();
     context.payload.buffer(&limits).await?;
     // A SOAP fault made here becomes an <Exception> for a client that does not speak SOAP.
     if context.is_rest() && context.payload.is_changed() {

@@ -3,6 +3,7 @@
 use crate::aggregation::Aggregates;
 use crate::metrics::Metrics;
 use message::PayloadLimits;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// See the module.
@@ -72,16 +73,35 @@ impl Default for Settings {
 pub struct TlsProfiles {
     /// `host:port` (or `host`, or `*`) to profile.
     pub profiles: Vec<(String, transport::ClientTls)>,
+    /// Servers that no profile names are verified with the authorities of the system.
+    system: bool,
+    /// Those, or `None` on a machine without them. Reading them takes milliseconds, so the first server waits for it
+    /// instead of every start.
+    authorities: OnceLock<Option<transport::ClientTls>>,
 }
 
 impl TlsProfiles {
-    /// The profile for a server: the exact one, else that of `*`.
+    /// These profiles, and the authorities of the system for what they do not name.
+    pub fn with_system(profiles: Vec<(String, transport::ClientTls)>) -> TlsProfiles {
+        TlsProfiles { profiles, system: true, authorities: OnceLock::new() }
+    }
+
+    /// The profile for a server: the exact one, else that of `*`, else the authorities of the system.
     pub fn find(&self, host: &str, port: u16) -> Option<&transport::ClientTls> {
         let with_port = format!("{host}:{port}");
         let by = |name: &str| {
             self.profiles.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, tls)| tls)
         };
-        by(&with_port).or_else(|| by(host)).or_else(|| by("*"))
+        by(&with_port).or_else(|| by(host)).or_else(|| by("*")).or_else(|| self.authorities())
+    }
+
+    fn authorities(&self) -> Option<&transport::ClientTls> {
+        let read = || {
+            transport::ClientTls::new(&transport::ClientTlsOptions::default())
+                .inspect_err(|error| tracing::error!("the certificate authorities of the system: {error}"))
+                .ok()
+        };
+        if self.system { self.authorities.get_or_init(read).as_ref() } else { None }
     }
 }
 

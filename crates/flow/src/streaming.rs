@@ -69,6 +69,12 @@ thread_local! {
 /// A tokenizer is given up after this many bytes.
 const LIFE: usize = 1 << 20;
 
+/// The tokenizer gets what has arrived in pieces, this one first and then larger ones: what lies behind the place of
+/// the decision is neither copied nor checked.
+const FIRST_PIECE: usize = 512;
+/// The largest of them.
+const LARGEST_PIECE: usize = 64 << 10;
+
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         if let Some(mut tokenizer) = self.tokenizer.take() {
@@ -149,11 +155,6 @@ impl Running<'_> {
             },
         };
         let Some(tokenizer) = self.tokenizer.as_mut() else { return Ok(Some(Early::Tree)) };
-        tokenizer.feed(&bytes[self.fed..]);
-        self.fed = bytes.len();
-        if complete {
-            tokenizer.finish();
-        }
         let place = self.expression.span();
         let malformed = |error: xml::XmlError| {
             Fault::with_code(code::PAYLOAD, format!("the payload is not well-formed XML: {error}")).at(place)
@@ -161,7 +162,30 @@ impl Running<'_> {
         if let Some(early) = settled(&self.run) {
             return Ok(Some(early));
         }
-        while let Some(event) = tokenizer.next().map_err(malformed)? {
+        let mut finished = false;
+        let mut more = |tokenizer: &mut xml::Tokenizer, fed: &mut usize| {
+            let left = bytes.get(*fed..).unwrap_or_default();
+            let piece = left.len().min((*fed).clamp(FIRST_PIECE, LARGEST_PIECE));
+            if piece > 0 {
+                tokenizer.feed(&left[..piece]);
+                *fed += piece;
+                return true;
+            }
+            if complete && !finished {
+                tokenizer.finish();
+                finished = true;
+                return true;
+            }
+            false
+        };
+        more(tokenizer, &mut self.fed);
+        loop {
+            let Some(event) = tokenizer.next().map_err(malformed)? else {
+                if more(tokenizer, &mut self.fed) {
+                    continue;
+                }
+                break;
+            };
             match event {
                 Event::StartElement { name, attributes, .. } => {
                     if !std::mem::replace(&mut self.rooted, true) && !is_envelope(&name) {

@@ -116,7 +116,7 @@ impl Tested {
     /// The context of a POST to `/`.
     pub fn context(&self, headers: &[(&str, &str)], body: &str) -> Context {
         let headers = fields(headers);
-        let client = client_of(&Method::Post, &headers);
+        let client = client_of(&Method::Post, headers.get("Content-Type"), &headers);
         let content_type = headers.get("Content-Type").map(str::to_owned);
         let reading =
             Reading::of(content_type.as_deref(), headers.get("Content-Encoding"), client == Client::Rest);

@@ -204,6 +204,30 @@ mod tests {
     }
 
     #[test]
+    fn where_in_the_message_it_is_decided_changes_nothing() {
+        let flow = testing::main(
+            &registry(testing::endpoints),
+            r#"<filter xpath="//a = 'é1'"><then><property name="found" value="yes"/></then></filter>"#,
+        );
+        let typed = [("Content-Type", "application/xml")];
+        for size in (0..40).chain(480..540).chain(990..1040).chain([2040, 2047, 4096, 70_000, 200_000]) {
+            for (value, found) in [("é1", Some("yes")), ("é2", None)] {
+                let body = format!(
+                    "<x><!--{}--><a>{value}</a><b k=\"v\">é</b></x>",
+                    "é".repeat(size / 2) + &"y".repeat(size % 2)
+                );
+                let mut end = flow.run(&typed, &body);
+                assert_eq!(end.property("found").as_deref(), found, "{value} behind {size} bytes");
+                assert_eq!(end.fault(), None);
+                assert_eq!(end.payload(), body);
+                // Cut anywhere behind, it is malformed, unless it was decided before.
+                let cut = flow.run(&typed, &body[..body.len() - 2]);
+                assert_eq!(cut.fault().is_some(), found.is_none(), "{value} behind {size} bytes, cut");
+            }
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_reported_or_faults() {
         let flow = testing::main(&registry(testing::endpoints), r#"<filter source="//a"><send/></filter>"#);
         assert!(flow.reports("`filter` needs a condition"), "{flow:?}");

@@ -17,6 +17,20 @@ pub struct Headers {
     fields: Vec<Field>,
     /// Arena bytes no field refers to any more.
     garbage: usize,
+    /// The arena begins with this many bytes of the head as it came from the wire.
+    wire: usize,
+}
+
+/// A field on its way out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line<'a> {
+    /// Its name.
+    pub name: &'a [u8],
+    /// Its value.
+    pub value: &'a [u8],
+    /// The whole line `name: value CR LF`, if the field stands exactly so in the head that came from the wire
+    /// (see [`Headers::load`]): it was checked there and can go out with one copy.
+    pub whole: Option<&'a [u8]>,
 }
 
 #[derive(Clone, Copy)]
@@ -30,10 +44,9 @@ struct Field {
 impl Headers {
     /// No fields. Takes storage from the thread's free list.
     pub fn new() -> Headers {
-        FREE.try_with(|free| free.borrow_mut().pop())
-            .ok()
-            .flatten()
-            .map_or_else(Headers::default, |s| Headers { arena: s.arena, fields: s.fields, garbage: 0 })
+        FREE.try_with(|free| free.borrow_mut().pop()).ok().flatten().map_or_else(Headers::default, |s| {
+            Headers { arena: s.arena, fields: s.fields, garbage: 0, wire: 0 }
+        })
     }
 
     /// Number of fields, repeated names counted each time.
@@ -51,6 +64,7 @@ impl Headers {
         self.arena.clear();
         self.fields.clear();
         self.garbage = 0;
+        self.wire = 0;
     }
 
     /// The value of the first field of that name, if it is UTF-8.
@@ -79,6 +93,26 @@ impl Headers {
         self.fields.iter().map(|f| (self.name(*f), self.value(*f)))
     }
 
+    /// As [`Headers::iter`], for a writer: names as bytes, and lines that came from the wire as they came.
+    pub fn lines(&self) -> impl ExactSizeIterator<Item = Line<'_>> + '_ {
+        self.fields.iter().map(|f| {
+            let (name, value) = (self.name_bytes(*f), self.value(*f));
+            let (name_end, value_end) =
+                ((f.name_at + f.name_len) as usize, (f.value_at + f.value_len) as usize);
+            let stands = value_end + 2 <= self.wire
+                && f.value_at as usize == name_end + 2
+                && self.arena[name_end..name_end + 2] == *b": "
+                && self.arena[value_end..value_end + 2] == *b"\r\n";
+            let whole = stands.then(|| &self.arena[f.name_at as usize..value_end + 2]);
+            Line { name, value, whole }
+        })
+    }
+
+    /// Bytes of all names and values, and a little more: what a writer should have room for.
+    pub fn size_hint(&self) -> usize {
+        self.arena.len() + 4 * self.fields.len()
+    }
+
     /// Adds a field at the end.
     pub fn append(&mut self, name: &str, value: impl AsRef<[u8]>) {
         let field = self.store(name, value.as_ref());
@@ -104,9 +138,14 @@ impl Headers {
 
     /// Keeps the fields for which `keep(name, value)` holds.
     pub fn retain(&mut self, mut keep: impl FnMut(&str, &[u8]) -> bool) {
+        self.retain_bytes(|name, value| keep(std::str::from_utf8(name).unwrap_or_default(), value));
+    }
+
+    /// As [`Headers::retain`], with names as bytes.
+    pub fn retain_bytes(&mut self, mut keep: impl FnMut(&[u8], &[u8]) -> bool) {
         let mut fields = std::mem::take(&mut self.fields);
         fields.retain(|f| {
-            let kept = keep(self.name(*f), self.value(*f));
+            let kept = keep(self.name_bytes(*f), self.value(*f));
             if !kept {
                 self.garbage += (f.name_len + f.value_len) as usize;
             }
@@ -118,9 +157,12 @@ impl Headers {
 
     /// Takes over a head as it came from the wire: `block` is copied once, each field must be a pair
     /// of slices of it (a slice from elsewhere is appended). Replaces what was there.
+    ///
+    /// The caller vouches for the fields in `block`: names are tokens, values have no CR, LF or NUL.
     pub fn load<'a>(&mut self, block: &'a [u8], fields: impl Iterator<Item = (&'a str, &'a [u8])>) {
         self.clear();
         self.arena.extend_from_slice(block);
+        self.wire = block.len();
         let base = block.as_ptr() as usize;
         let within = |part: &[u8]| {
             let at = (part.as_ptr() as usize).wrapping_sub(base);
@@ -138,19 +180,27 @@ impl Headers {
     }
 
     fn name(&self, field: Field) -> &str {
-        let bytes = &self.arena[field.name_at as usize..(field.name_at + field.name_len) as usize];
         // Names come in as &str; a failed check could only mean a bug above, never bad input.
-        std::str::from_utf8(bytes).unwrap_or_default()
+        std::str::from_utf8(self.name_bytes(field)).unwrap_or_default()
+    }
+
+    fn name_bytes(&self, field: Field) -> &[u8] {
+        &self.arena[field.name_at as usize..(field.name_at + field.name_len) as usize]
     }
 
     fn value(&self, field: Field) -> &[u8] {
         &self.arena[field.value_at as usize..(field.value_at + field.value_len) as usize]
     }
 
+    /// Most names differ in length or in the first letter, which is cheaper to see than the rest.
+    #[inline]
     fn is_named(&self, field: Field, name: &[u8]) -> bool {
-        field.name_len as usize == name.len()
-            && self.arena[field.name_at as usize..(field.name_at + field.name_len) as usize]
-                .eq_ignore_ascii_case(name)
+        if field.name_len as usize != name.len() {
+            return false;
+        }
+        let own = self.name_bytes(field);
+        let first = |text: &[u8]| text.first().map(|b| b | 0x20);
+        first(own) == first(name) && own.eq_ignore_ascii_case(name)
     }
 
     fn find(&self, name: &[u8], from: usize) -> Option<usize> {
@@ -182,6 +232,7 @@ impl Headers {
         if self.garbage < 4096 || self.garbage * 2 < self.arena.len() {
             return;
         }
+        self.wire = 0;
         let old = std::mem::take(&mut self.arena);
         let part = |at: u32, len: u32| &old[at as usize..(at + len) as usize];
         for field in &mut self.fields {
@@ -201,6 +252,7 @@ impl Clone for Headers {
         copy.arena.extend_from_slice(&self.arena);
         copy.fields.extend_from_slice(&self.fields);
         copy.garbage = self.garbage;
+        copy.wire = self.wire;
         copy
     }
 }
@@ -299,6 +351,43 @@ mod tests {
                 .into_iter(),
         );
         assert_eq!(shown(&h), "Host=a;X=y;else=where;");
+    }
+
+    #[test]
+    fn only_lines_as_they_came_go_out_whole() {
+        let block = b"G / H\r\nHost: a\r\nTight:b\r\nWide:  c\r\nTrail: d \r\nX: y\r\n\r\n";
+        let text = std::str::from_utf8(block).unwrap();
+        let part = |what: &str| text.find(what).unwrap();
+        let field = |name: &'static str, value: &str| {
+            let (n, v) = (part(&format!("\r\n{name}:")) + 2, part(value));
+            (&text[n..n + name.len()], &block[v..v + value.len()])
+        };
+        let mut h = Headers::new();
+        let mut fields = vec![field("Host", "a"), field("Tight", "b"), field("Wide", "c"), field("X", "y")];
+        fields.insert(3, field("Trail", "d"));
+        fields.push(("else", &b"where"[..]));
+        h.load(block, fields.into_iter());
+        h.append("New", "n");
+        let whole = |h: &Headers| -> Vec<String> {
+            h.lines().filter_map(|l| l.whole).map(|l| String::from_utf8_lossy(l).into_owned()).collect()
+        };
+        assert_eq!(whole(&h), ["Host: a\r\n", "X: y\r\n"]);
+        assert_eq!(whole(&h.clone()), ["Host: a\r\n", "X: y\r\n"]);
+        h.set("host", "b\r\nEvil: 1");
+        assert_eq!(whole(&h), ["X: y\r\n"]);
+        h.remove("x");
+        assert_eq!(h.lines().map(|l| l.name.len()).sum::<usize>(), "hostTightWideTrailelseNew".len());
+        let mut reused = h;
+        reused.clear();
+        reused.append("A", "b");
+        assert!(whole(&reused).is_empty());
+        // Rewriting the arena ends it.
+        reused.load(block, [field("X", "y")].into_iter());
+        for i in 0..100 {
+            reused.set("long", format!("{i:0200}"));
+        }
+        assert!(whole(&reused).is_empty());
+        assert_eq!(reused.get("x"), Some("y"));
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub mod value;
 pub use body::{Body, BodyError, BodyStream};
 pub use envelope::{Envelope, SoapVersion};
 pub use head::{Method, RequestHead, ResponseHead, Version, reason_phrase};
-pub use headers::Headers;
+pub use headers::{Headers, Line};
 pub use media::{Kind, MediaType};
 pub use payload::{Format, Payload, PayloadError, PayloadLimits, Reading};
 pub use properties::Properties;

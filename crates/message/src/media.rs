@@ -11,13 +11,16 @@ pub struct MediaType<'a> {
 impl<'a> MediaType<'a> {
     /// Reads a header value; never fails, since whatever a peer sends must be answerable.
     pub fn parse(value: &'a str) -> MediaType<'a> {
-        let end = value.find([';', ',']).unwrap_or(value.len());
+        let end = memchr::memchr2(b';', b',', value.as_bytes()).unwrap_or(value.len());
         let parameters = value[end..].strip_prefix(';').unwrap_or("");
-        MediaType { essence: value[..end].trim(), parameters }
+        MediaType { essence: trim(&value[..end]), parameters }
     }
 
     /// The value of a parameter, without its quotes.
     pub fn parameter(&self, name: &str) -> Option<&'a str> {
+        if self.parameters.is_empty() {
+            return None;
+        }
         self.parameters.split(';').find_map(|parameter| {
             let (key, value) = parameter.split_once('=')?;
             key.trim().eq_ignore_ascii_case(name).then(|| value.trim().trim_matches('"'))
@@ -32,6 +35,14 @@ impl<'a> MediaType<'a> {
     /// Which reading of the body the type asks for.
     pub fn kind(&self) -> Kind {
         Kind::of(self.essence)
+    }
+}
+
+/// As [`str::trim`]; most values have nothing to trim, which their ends show.
+fn trim(text: &str) -> &str {
+    match text.as_bytes() {
+        [first, .., last] if first.is_ascii_graphic() && last.is_ascii_graphic() => text,
+        _ => text.trim(),
     }
 }
 

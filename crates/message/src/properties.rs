@@ -30,7 +30,13 @@ impl Properties {
     }
 
     /// The value of `name`.
+    #[inline]
     pub fn get(&self, name: &str) -> Option<&Value> {
+        // Most scopes of most messages.
+        if self.few.is_empty() && self.many.is_none() { None } else { self.look_up(name) }
+    }
+
+    fn look_up(&self, name: &str) -> Option<&Value> {
         match &self.many {
             Some(map) => map.get(name),
             None => self.few.iter().find(|(key, _)| &**key == name).map(|(_, value)| value),

@@ -235,7 +235,9 @@ fn head(
     if !method.as_str().bytes().all(write::is_token_byte) || method.as_str().is_empty() {
         return Err("invalid method");
     }
-    if request_target.is_empty() || request_target.bytes().any(|b| b <= b' ' || b == 0x7F) {
+    if request_target.is_empty()
+        || request_target.bytes().fold(false, |bad, b| bad | (b <= b' ') | (b == 0x7F))
+    {
         return Err("space or control byte in the request target");
     }
     out.extend_from_slice(method.as_str().as_bytes());
@@ -245,7 +247,7 @@ fn head(
         Version::Http10 => b" HTTP/1.0\r\n",
         _ => b" HTTP/1.1\r\n",
     });
-    write::field(out, "Host", host.unwrap_or(target.authority()).as_bytes())?;
+    write::field(out, b"Host", host.unwrap_or(target.authority()).as_bytes())?;
     write::fields(out, headers, Kind::Request)?;
     write::delimiter(out, delimiter);
     match (options.keep_alive, options.version) {

@@ -112,8 +112,8 @@ impl Shard {
         None
     }
 
-    fn put(self: &Arc<Shard>, target: &Target, incoming: Box<Incoming>) {
-        let idle = Idle { incoming, since: Instant::now() };
+    fn put(self: &Arc<Shard>, target: &Target, incoming: Box<Incoming>, since: Instant) {
+        let idle = Idle { incoming, since };
         let mut pools = lock(&self.idle);
         let pool = match pools.get_mut(target) {
             Some(pool) => pool,
@@ -181,16 +181,17 @@ impl ClientSide {
 
     /// A message is done with; the connection is kept if it is fit for another one.
     pub(crate) fn come_home(&self, mut incoming: Box<Incoming>) {
+        let now = Instant::now();
         let fit = incoming.reusable
             && incoming.upload.is_none()
             && incoming.is_done()
             && !incoming.has_more()
-            && self.created.elapsed() < self.shard.limits.lifetime
+            && now.saturating_duration_since(self.created) < self.shard.limits.lifetime
             && thread::current().id() == self.shard.thread;
         if fit {
             incoming.next_message();
             incoming.reusable = false;
-            self.shard.put(&self.target, incoming);
+            self.shard.put(&self.target, incoming, now);
         }
     }
 }

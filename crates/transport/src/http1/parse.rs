@@ -283,6 +283,10 @@ impl<'a> Fields<'a> {
                     }
                 }
                 10 if is("connection") => {
+                    if field.value.eq_ignore_ascii_case(b"keep-alive") {
+                        seen.keep = true;
+                        continue;
+                    }
                     for token in field.value.split(|b| *b == b',').map(<[u8]>::trim_ascii) {
                         seen.close |= token.eq_ignore_ascii_case(b"close");
                         seen.keep |= token.eq_ignore_ascii_case(b"keep-alive");
@@ -371,10 +375,25 @@ fn is_authority(text: &[u8], may_be_empty: bool) -> bool {
         [b':', digits @ ..] => digits.len() <= 5 && digits.iter().all(u8::is_ascii_digit),
         _ => false,
     };
-    port_ok
-        && !host.is_empty()
-        && host.iter().all(|b| b.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=%".contains(b))
+    port_ok && !host.is_empty() && host.iter().all(|b| HOST[*b as usize])
 }
+
+/// What a registered name consists of.
+const HOST: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut b = 0;
+    while b < 128 {
+        table[b] = (b as u8).is_ascii_alphanumeric();
+        b += 1;
+    }
+    let marks = b"-._~!$&'()*+,;=%";
+    let mut i = 0;
+    while i < marks.len() {
+        table[marks[i] as usize] = true;
+        i += 1;
+    }
+    table
+};
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use message::Headers;
+use message::{Headers, Line};
 
 /// How the body of a message being sent is delimited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,8 +31,9 @@ pub(crate) enum Kind {
 /// `Content-Length`, which is written anew. Order, case and repetition stay.
 pub(crate) fn fields(out: &mut Vec<u8>, headers: &Headers, kind: Kind) -> Result<(), &'static str> {
     let nominated = headers.get_all("connection").any(nominates);
-    for (name, value) in headers.iter() {
-        let is = |other: &str| name.eq_ignore_ascii_case(other);
+    out.reserve(headers.size_hint());
+    for Line { name, value, whole } in headers.lines() {
+        let is = |other: &str| name.eq_ignore_ascii_case(other.as_bytes());
         let stays = match name.len() {
             2 => !is("te") || value.eq_ignore_ascii_case(b"trailers"),
             4 => kind != Kind::Request || !is("host"),
@@ -47,21 +48,25 @@ pub(crate) fn fields(out: &mut Vec<u8>, headers: &Headers, kind: Kind) -> Result
         if !stays || (nominated && is_nominated(headers, name)) {
             continue;
         }
-        field(out, name, value)?;
+        match whole {
+            // The parser has checked it: copied as it came.
+            Some(line) => out.extend_from_slice(line),
+            None => field(out, name, value)?,
+        }
     }
     Ok(())
 }
 
 /// Writes one field, refusing whatever could end its line.
-pub(crate) fn field(out: &mut Vec<u8>, name: &str, value: &[u8]) -> Result<(), &'static str> {
-    if name.is_empty() || !name.bytes().all(is_token_byte) {
+pub(crate) fn field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) -> Result<(), &'static str> {
+    if name.is_empty() || !name.iter().copied().all(is_token_byte) {
         return Err("invalid header name");
     }
     if memchr::memchr3(b'\r', b'\n', 0, value).is_some() {
         return Err("line break or NUL in a header value");
     }
     out.reserve(name.len() + value.len() + 4);
-    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(name);
     out.extend_from_slice(b": ");
     out.extend_from_slice(value);
     out.extend_from_slice(b"\r\n");
@@ -85,14 +90,14 @@ pub(crate) fn delimiter(out: &mut Vec<u8>, delimiter: Delimiter) {
 fn nominates(value: &[u8]) -> bool {
     let usual =
         |t: &[u8]| t.is_empty() || t.eq_ignore_ascii_case(b"close") || t.eq_ignore_ascii_case(b"keep-alive");
-    !value.split(|b| *b == b',').map(<[u8]>::trim_ascii).all(usual)
+    !usual(value) && !value.split(|b| *b == b',').map(<[u8]>::trim_ascii).all(usual)
 }
 
-fn is_nominated(headers: &Headers, name: &str) -> bool {
+fn is_nominated(headers: &Headers, name: &[u8]) -> bool {
     headers
         .get_all("connection")
         .flat_map(|v| v.split(|b| *b == b','))
-        .any(|token| token.trim_ascii().eq_ignore_ascii_case(name.as_bytes()))
+        .any(|token| token.trim_ascii().eq_ignore_ascii_case(name))
 }
 
 /// `tchar` of RFC 9110, 5.6.2.
@@ -115,6 +120,7 @@ pub(crate) fn is_token_byte(b: u8) -> bool {
     TABLE[b as usize]
 }
 
+#[inline]
 pub(crate) fn decimal(out: &mut Vec<u8>, mut n: u64) {
     let mut digits = [0; 20];
     let mut at = digits.len();
@@ -212,7 +218,7 @@ mod tests {
         for (name, value) in
             [("A B", "x"), ("", "x"), ("A:", "x"), ("A", "x\r\nB: y"), ("A", "x\ny"), ("A", "\0")]
         {
-            assert!(field(&mut Vec::new(), name, value.as_bytes()).is_err(), "{name:?} {value:?}");
+            assert!(field(&mut Vec::new(), name.as_bytes(), value.as_bytes()).is_err(), "{name:?} {value:?}");
         }
     }
 

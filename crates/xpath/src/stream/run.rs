@@ -11,7 +11,7 @@
 mod decide;
 
 use super::known::Known;
-use super::{Attributes, Decision, Item, LeafKind, StepKind, StreamPlan, StreamPredicate, StreamStep};
+use super::{Attributes, Decision, Item, Leaf, LeafKind, StepKind, StreamPlan, StreamPredicate, StreamStep};
 use crate::ast::BinaryOp;
 use crate::error::XPathError;
 use crate::number;
@@ -43,7 +43,7 @@ pub struct Run<'p> {
     below: Vec<Cursor>,
     counters: Vec<usize>,
     scopes: Vec<ScopeState>,
-    leaves: Vec<LeafState>,
+    leaves: Vec<LeafState<'p>>,
     candidates: Vec<Candidate>,
     collectors: Vec<Collector>,
     /// Text of all buffering collectors, each from its own start.
@@ -91,10 +91,9 @@ struct ScopeState {
 }
 
 #[derive(Debug)]
-struct LeafState {
+struct LeafState<'p> {
     scope: u32,
-    /// In the plan of its scope.
-    index: u32,
+    plan: &'p Leaf,
     /// Cursors, collectors and pending candidates.
     refs: usize,
     value: Option<Known>,
@@ -150,12 +149,13 @@ impl<'p> Run<'p> {
             values,
             known,
             decision: Decision::Undecided,
-            frames: vec![Frame::default()],
-            children: Vec::new(),
-            below: Vec::new(),
-            counters: Vec::new(),
-            scopes: Vec::new(),
-            leaves: Vec::new(),
+            // Room for the usual message, so that none of them grows on its way.
+            frames: Vec::with_capacity(8),
+            children: Vec::with_capacity(8),
+            below: Vec::with_capacity(4),
+            counters: Vec::with_capacity(8),
+            scopes: Vec::with_capacity(1),
+            leaves: Vec::with_capacity(plan.scopes.first().map_or(0, |scope| scope.leaves.len())),
             candidates: Vec::new(),
             collectors: Vec::new(),
             text: String::new(),
@@ -165,6 +165,7 @@ impl<'p> Run<'p> {
             item: 0,
             dirty: false,
         };
+        run.frames.push(Frame::default());
         run.open_scope(0, 1, NONE, &Item::Document);
         run.settle();
         run
@@ -176,8 +177,9 @@ impl<'p> Run<'p> {
     }
 
     /// Whether the answer is fixed (or the run failed): further events change nothing.
+    #[inline]
     pub fn is_decided(&self) -> bool {
-        self.decision != Decision::Undecided
+        !matches!(self.decision, Decision::Undecided)
     }
 
     /// An event of the tokenizer.

@@ -16,11 +16,12 @@ impl<'p> Run<'p> {
         let scope = self.scopes.len() as u32;
         let first_leaf = self.leaves.len();
         self.scopes.push(ScopeState { plan, first_leaf, position, candidate, decided: false });
-        let count = self.plan.scopes[plan].leaves.len();
-        for index in 0..count as u32 {
+        let leaves = &self.plan.scopes[plan].leaves;
+        let count = leaves.len();
+        for plan in leaves {
             self.leaves.push(LeafState {
                 scope,
-                index,
+                plan,
                 refs: 0,
                 value: None,
                 sum: 0.0,
@@ -230,9 +231,9 @@ impl<'p> Run<'p> {
 
     // ---- the plan behind the state ----
 
+    #[inline]
     pub(super) fn leaf_plan(&self, leaf: u32) -> &'p Leaf {
-        let state = &self.leaves[leaf as usize];
-        &self.plan.scopes[self.scopes[state.scope as usize].plan].leaves[state.index as usize]
+        self.leaves[leaf as usize].plan
     }
 
     /// The value a leaf compares with: it is a constant by construction.
