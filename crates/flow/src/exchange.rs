@@ -252,7 +252,14 @@ fn failed(
     blocking: bool,
 ) -> Fault {
     let number = error.kind.code() as i32;
-    leaf.failed(number);
+    // What the client did not send whole, or what cannot be sent at all, says nothing about the endpoint.
+    let about_endpoint = !matches!(
+        error.kind,
+        transport::SendErrorKind::RequestBody(_) | transport::SendErrorKind::BadRequest(_)
+    );
+    if about_endpoint {
+        leaf.failed(number);
+    }
     if error.body_intact && context.payload.is_consumed() && !matches!(body, Body::Empty) {
         context.payload = Payload::received(body, context.payload.reading());
     }
