@@ -5,6 +5,7 @@ use crate::fault::Fault;
 use crate::mediator::{ListId, Parameters};
 use crate::plan::Plan;
 use crate::services::Services;
+use diagnostics::Span;
 use message::{Envelope, Headers, Method, Payload, Properties, SoapVersion, Value};
 use smallvec::SmallVec;
 use std::net::SocketAddr;
@@ -184,6 +185,8 @@ pub(crate) struct Progress {
     pub pox_fault: bool,
     /// How many mediators that run lists themselves (`foreach`) this message is inside of.
     pub nested: u8,
+    /// The step that ran last: where a failure of what it asked the engine for is reported.
+    pub place: Option<Span>,
 }
 
 static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -434,6 +437,16 @@ impl Context {
     /// The name of what the flow belongs to, for logs and metrics.
     pub fn owner_name(&self) -> &str {
         self.plan.owner_name(self.owner)
+    }
+
+    /// Where the message is: the step that ran last, or else its proxy service, API or the main sequence.
+    pub(crate) fn place(&self) -> Span {
+        let owner = || match self.owner {
+            Owner::Main => self.plan.list(self.plan.main).span,
+            Owner::Proxy(index) => self.plan.proxies[index].span,
+            Owner::Resource(api, _) => self.plan.apis[api].span,
+        };
+        self.progress.place.unwrap_or_else(owner)
     }
 
     /// Where the message goes: as set, else the client's own URL for a request that nothing answered yet.

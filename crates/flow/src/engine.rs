@@ -32,7 +32,10 @@ pub(crate) async fn drive(context: &mut Context, first: Option<Flow>) -> Ending 
             Some(flow) => Ok(flow),
             None => match step(context, &mut budget, 0).await {
                 Ok(Some(flow)) => Ok(flow),
-                Ok(None) => Ok(at_end(context)),
+                Ok(None) => {
+                    context.progress.place = None;
+                    Ok(at_end(context))
+                }
                 Err(fault) => Err(fault),
             },
         };
@@ -113,6 +116,7 @@ async fn step(context: &mut Context, budget: &mut u64, base: usize) -> Result<Op
             let limits = context.services.limits.clone();
             context.payload.buffer(&limits).await.map_err(|error| Fault::from(error).at(planned.span))?;
         }
+        context.progress.place = Some(planned.span);
         let result = match planned.mediator.run(context) {
             Step::Done(result) => result,
             Step::Wait(future) => future.await,

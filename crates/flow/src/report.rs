@@ -5,7 +5,7 @@ use crate::fault::Fault;
 
 /// Logs a fault: what, where, why, and which message.
 pub(crate) fn fault(context: &Context, fault: &Fault) {
-    let place = fault.place.map(|span| context.plan.place(span)).unwrap_or_default();
+    let place = context.plan.place(fault.place.unwrap_or_else(|| context.place()));
     tracing::error!(
         target: "busbar::fault",
         message_id = %context.message_id(),
