@@ -99,7 +99,9 @@ fn files(directory: &Path, extension: &str) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(directory)? {
         let path = entry?.path();
-        if path.is_file() && path.extension().is_some_and(|e| e == extension) {
+        // What cannot even be looked at (a link to nowhere) is reported when it is read.
+        let is_file = path.metadata().map_or(true, |found| found.is_file());
+        if is_file && path.extension().is_some_and(|e| e == extension) {
             files.push(path);
         }
     }

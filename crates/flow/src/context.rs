@@ -152,8 +152,8 @@ pub struct Context {
     pub(crate) functions: Functions,
     pub(crate) exchange: Option<Arc<Exchange>>,
     pub(crate) number: u64,
-    /// The step that handed the message to an endpoint or to its branches.
-    pub(crate) place: Option<diagnostics::Span>,
+    /// The step that ran last: where a failure of what it asked the engine for is reported.
+    pub(crate) place: Option<Span>,
     pub(crate) progress: Progress,
     pub(crate) receiver: Option<tokio::sync::oneshot::Receiver<Box<Context>>>,
 }
@@ -185,8 +185,6 @@ pub(crate) struct Progress {
     pub pox_fault: bool,
     /// How many mediators that run lists themselves (`foreach`) this message is inside of.
     pub nested: u8,
-    /// The step that ran last: where a failure of what it asked the engine for is reported.
-    pub place: Option<Span>,
 }
 
 static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -440,13 +438,13 @@ impl Context {
     }
 
     /// Where the message is: the step that ran last, or else its proxy service, API or the main sequence.
-    pub(crate) fn place(&self) -> Span {
+    pub(crate) fn location(&self) -> Span {
         let owner = || match self.owner {
             Owner::Main => self.plan.list(self.plan.main).span,
             Owner::Proxy(index) => self.plan.proxies[index].span,
             Owner::Resource(api, _) => self.plan.apis[api].span,
         };
-        self.progress.place.unwrap_or_else(owner)
+        self.place.unwrap_or_else(owner)
     }
 
     /// Where the message goes: as set, else the client's own URL for a request that nothing answered yet.

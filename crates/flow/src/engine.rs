@@ -33,7 +33,7 @@ pub(crate) async fn drive(context: &mut Context, first: Option<Flow>) -> Ending 
             None => match step(context, &mut budget, 0).await {
                 Ok(Some(flow)) => Ok(flow),
                 Ok(None) => {
-                    context.progress.place = None;
+                    context.place = None;
                     Ok(at_end(context))
                 }
                 Err(fault) => Err(fault),
@@ -114,9 +114,14 @@ async fn step(context: &mut Context, budget: &mut u64, base: usize) -> Result<Op
         })?;
         if planned.need.is_whole() && context.payload.is_unread() {
             let limits = context.services.limits.clone();
-            context.payload.buffer(&limits).await.map_err(|error| Fault::from(error).at(planned.span))?;
+            match context.payload.buffer(&limits).await {
+                Ok(()) => {}
+                // A fault is being handled already: this one would only hide it.
+                Err(_) if context.progress.failed.is_some() => context.payload.give_up(),
+                Err(error) => return Err(Fault::from(error).at(planned.span)),
+            }
         }
-        context.progress.place = Some(planned.span);
+        context.place = Some(planned.span);
         let result = match planned.mediator.run(context) {
             Step::Done(result) => result,
             Step::Wait(future) => future.await,
@@ -490,6 +495,17 @@ pub(crate) fn drive_to_end(
 /// Hands a fault to the innermost handler. `Some`: there is none left.
 pub(crate) fn raise(context: &mut Context, mut fault: Fault) -> Option<Ending> {
     fault.place = fault.place.or(context.place);
+    if context.payload.is_unread() && matches!(fault.status, 400 | 413) {
+        // The body cannot be had. A handler that reads it must not fail by that again.
+        context.payload.give_up();
+        if context.progress.answered {
+            // It was the backend's.
+            fault.status = 502;
+            if fault.code == Code::Number(crate::fault::code::GENERAL) {
+                fault.code = Code::Number(crate::fault::code::SND_IO_ERROR_RECEIVING);
+            }
+        }
+    }
     crate::report::fault(context, &fault);
     context.progress.failed = Some(status_of(&fault));
     context.frames.clear();

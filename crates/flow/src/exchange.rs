@@ -8,7 +8,7 @@ use crate::engine::Sent;
 use crate::fault::{Fault, code};
 use crate::mediator::{Branch, BranchTarget, Split};
 use message::envelope::{WSA_FINAL, WSA_SUBMISSION};
-use message::{Format, Headers, Kind, MediaType, Method, Payload, Reading, SoapVersion, Value, Version};
+use message::{Format, Headers, Kind, MediaType, Method, Payload, PayloadError, Reading, SoapVersion, Value, Version};
 use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -218,7 +218,7 @@ async fn attempt(
                 return Err(Fault { sending: true, ..Fault::with_code(i32::from(status), message) });
             }
             if context.properties.get("FORCE_ERROR_ON_SOAP_FAULT").is_some_and(Value::is_true)
-                && is_soap_fault(context).await
+                && is_soap_fault(context).await?
             {
                 leaf.failed(code::SOAP_FAULT);
                 let fault = Fault::with_code(code::SOAP_FAULT, "the backend answered with a SOAP fault");
@@ -290,13 +290,18 @@ fn failed(
     }
 }
 
-async fn is_soap_fault(context: &mut Context) -> bool {
+async fn is_soap_fault(context: &mut Context) -> Result<bool, Fault> {
     if !matches!(context.payload.reading().kind, Kind::Soap11 | Kind::Soap12) {
-        return false;
+        return Ok(false);
     }
     let limits = context.services.limits.clone();
-    context.payload.buffer(&limits).await.is_ok()
-        && context.payload.envelope(&limits).is_ok_and(|envelope| envelope.fault().is_some())
+    match context.payload.buffer(&limits).await {
+        Ok(()) => {}
+        // Too large for a fault; it is relayed.
+        Err(PayloadError::TooLarge { .. }) => return Ok(false),
+        Err(error) => return Err(error.into()),
+    }
+    Ok(context.payload.envelope(&limits).is_ok_and(|envelope| envelope.fault().is_some()))
 }
 
 /// Makes the context the answer of the backend: default scope stays, axis2 scope and headers are the answer's.

@@ -5,7 +5,7 @@ use crate::fault::Fault;
 
 /// Logs a fault: what, where, why, and which message.
 pub(crate) fn fault(context: &Context, fault: &Fault) {
-    let place = context.plan.place(fault.place.unwrap_or_else(|| context.place()));
+    let place = context.plan.place(fault.place.unwrap_or_else(|| context.location()));
     tracing::error!(
         target: "busbar::fault",
         message_id = %context.message_id(),

@@ -407,6 +407,14 @@ impl Payload {
         }
     }
 
+    /// Lets go of a body that is still on its way and will not arrive whole, or is not wanted. What stays behind is
+    /// as after [`Payload::take_body`]: no step mistakes half of a body, or none, for the message.
+    pub fn give_up(&mut self) {
+        if let Body::Stream(stream) = self.take_body() {
+            stream.recycle();
+        }
+    }
+
     /// No payload, to be read as this one is.
     pub fn emptied(&self) -> Payload {
         Payload { reading: self.reading, ..Payload::empty() }
