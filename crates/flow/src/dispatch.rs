@@ -19,7 +19,7 @@ use message::{Method, Payload, Reading};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-use transport::{Body, ConnectionInfo, Handler, Request, Response};
+use transport::{Body, ConnectionInfo, Cut, Handler, Request, Response};
 
 /// A proxy service of the plan.
 pub struct Proxy {
@@ -296,6 +296,10 @@ impl Handler for Bus {
     // Not another async fn around it: that would move the request once more.
     fn handle(&self, request: Request, peer: &ConnectionInfo) -> impl Future<Output = Response> + Send {
         self.answer(request, peer)
+    }
+
+    fn cut(&self, cut: &Cut<'_>) {
+        crate::report::cut(cut);
     }
 }
 

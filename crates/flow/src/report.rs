@@ -1,7 +1,8 @@
 //! The one log line of a failed message.
 
 use crate::context::Context;
-use crate::fault::Fault;
+use crate::fault::{Fault, code};
+use transport::{BodyError, Cut};
 
 /// Logs a fault: what, where, why, and which message.
 pub(crate) fn fault(context: &Context, fault: &Fault) {
@@ -17,5 +18,24 @@ pub(crate) fn fault(context: &Context, fault: &Fault) {
         cause = %fault.detail.replace('\n', " | "),
         "{}",
         fault.message
+    );
+}
+
+/// Logs an answer whose end the client did not get, because it did not arrive here.
+pub(crate) fn cut(cut: &Cut<'_>) {
+    let code = match cut.error {
+        BodyError::Timeout => code::CONNECTION_TIMEOUT,
+        BodyError::Malformed(_) => code::PROTOCOL_VIOLATION,
+        _ => code::SND_IO_ERROR_RECEIVING,
+    };
+    let backend = cut.backend.as_ref().map(ToString::to_string).unwrap_or_default();
+    tracing::error!(
+        target: "busbar::fault",
+        message_id = %format_args!("urn:uuid:{}", crate::context::unique(cut.about)),
+        peer = backend,
+        client = %cut.client.peer,
+        code,
+        cause = %cut.error,
+        "The answer did not arrive whole; the client's connection is cut",
     );
 }

@@ -61,7 +61,7 @@ pub(crate) async fn response(context: &mut Context) -> Result<Response, Fault> {
     if matches!(body, Body::Empty) && context.inbound.method != Method::Head && context.request_headers {
         head.headers.remove("Content-Type");
     }
-    Ok(Response { head, body, close: false, framing: Framing::Auto })
+    Ok(Response { head, body, close: false, framing: Framing::Auto, about: context.number })
 }
 
 /// A text that can stand in a status line.

@@ -287,7 +287,7 @@ fn respond(
         }
         _ => incoming.into_body(),
     };
-    Response { head, body, close: false, framing: Framing::Auto }
+    Response { head, body, close: false, framing: Framing::Auto, about: 0 }
 }
 
 /// One request on one connection: both directions at once, because the response may come first.

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use message::{Body, BodyError, BodyStream, RequestHead, ResponseHead};
 
+use crate::Target;
 use crate::buffer::Buffer;
 use crate::client::ClientSide;
 use crate::http1::Length;
@@ -534,6 +535,13 @@ pub(crate) enum ReceiveError {
     Io { error: io::Error, begun: bool },
     Timeout,
     Protocol(&'static str),
+}
+
+/// The backend that a body comes from. The body is given up.
+pub(crate) fn backend_of(body: Box<dyn BodyStream>) -> Option<Target> {
+    let travelling = body.into_any().downcast::<Travelling>().ok()?;
+    let client = travelling.0.as_ref()?.conn.client.as_ref()?;
+    Some(client.target().clone())
 }
 
 /// The receiving half as the body of a message.

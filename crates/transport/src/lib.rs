@@ -46,6 +46,25 @@ pub use tls::{
 pub trait Handler: Send + Sync + 'static {
     /// Answers one request.
     fn handle(&self, request: Request, peer: &ConnectionInfo) -> impl Future<Output = Response> + Send;
+
+    /// A response whose head was sent could not be finished, because its body did not arrive whole; the client's
+    /// connection is cut, so that it does not take the half for the whole.
+    fn cut(&self, cut: &Cut<'_>) {
+        tracing::warn!(client = %cut.client.peer, "an answer was cut: {}", cut.error);
+    }
+}
+
+/// A response that could not be finished.
+#[derive(Debug)]
+pub struct Cut<'a> {
+    /// The client.
+    pub client: &'a ConnectionInfo,
+    /// [`Response::about`].
+    pub about: u64,
+    /// The backend whose response it was, where it was relayed.
+    pub backend: Option<Target>,
+    /// What happened to its body.
+    pub error: BodyError,
 }
 
 /// A request as it arrived; its body may still be on its way.
@@ -69,12 +88,15 @@ pub struct Response {
     pub close: bool,
     /// How the body is delimited. Default [`Framing::Auto`].
     pub framing: Framing,
+    /// A number of the handler's own, which it gets back in [`Handler::cut`]. Default 0.
+    pub about: u64,
 }
 
 impl Response {
     /// A response with the usual reason phrase and no fields.
     pub fn new(status: u16, body: impl Into<Body>) -> Response {
-        Response { head: ResponseHead::new(status), body: body.into(), close: false, framing: Framing::Auto }
+        let head = ResponseHead::new(status);
+        Response { head, body: body.into(), close: false, framing: Framing::Auto, about: 0 }
     }
 
     /// A response without an entity.

@@ -179,6 +179,11 @@ impl ClientSide {
         ClientSide { shard, target, created: Instant::now() }
     }
 
+    /// Where the connection leads.
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
+    }
+
     /// A message is done with; the connection is kept if it is fit for another one.
     pub(crate) fn come_home(&self, mut incoming: Box<Incoming>) {
         let now = Instant::now();

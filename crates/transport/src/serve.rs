@@ -5,15 +5,15 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use message::{Body, Method, RequestHead, ResponseHead, Version};
+use message::{Body, BodyError, Method, RequestHead, ResponseHead, Version};
 
-use crate::connection::{Conn, Incoming, lock};
+use crate::connection::{Conn, Incoming, backend_of, lock};
 use crate::http1::Length;
 use crate::http1::parse::{HeadLimits, Refusal, RequestFacts};
 use crate::http1::write::{self, Delimiter, Kind};
 use crate::relay::{Outgoing, RelayError};
 use crate::server::Listening;
-use crate::{ConnectionInfo, Framing, Handler, Request, Response};
+use crate::{ConnectionInfo, Cut, Framing, Handler, Request, Response, Target};
 
 /// Serves the connection until it ends or is [cut](Conn::cut).
 pub(crate) async fn serve<H: Handler>(
@@ -81,6 +81,7 @@ async fn requests<H: Handler>(
             listening.counters.aborted.add(1);
             return;
         };
+        let about = response.about;
         match respond(listening, conn, &mut home, response, &asked).await {
             Ok(keep_alive) => {
                 let Some(back) = come_home(listening, conn, home).await else { return };
@@ -91,7 +92,10 @@ async fn requests<H: Handler>(
                 }
                 incoming.next_message();
             }
-            Err(_) => {
+            Err(failure) => {
+                if let Failure::Body { error, backend } = failure {
+                    handler.cut(&Cut { client: info, about, backend, error });
+                }
                 // Half a response must not look like a whole one.
                 listening.counters.aborted.add(1);
                 if let Some(incoming) = home.or_else(|| conn.take_home()) {
@@ -139,6 +143,29 @@ fn client_is_gone(conn: &Conn, home: &mut Option<Box<Incoming>>, cx: &mut Contex
     conn.is_gone() || home.as_mut().is_some_and(|incoming| incoming.is_peer_gone(cx))
 }
 
+/// Why a response was not sent whole.
+enum Failure {
+    /// The client takes no more, or is gone.
+    Client,
+    /// Its body did not arrive whole.
+    Body { error: BodyError, backend: Option<Target> },
+}
+
+impl Failure {
+    fn of(failure: RelayError, body: &mut Body) -> Failure {
+        match failure {
+            RelayError::Write(_) => Failure::Client,
+            RelayError::Body(error) => {
+                let backend = match std::mem::take(body) {
+                    Body::Stream(stream) => backend_of(stream),
+                    _ => None,
+                };
+                Failure::Body { error, backend }
+            }
+        }
+    }
+}
+
 /// Writes the response; whether the connection stays open.
 async fn respond(
     listening: &Listening,
@@ -146,7 +173,7 @@ async fn respond(
     home: &mut Option<Box<Incoming>>,
     response: Response,
     asked: &Asked,
-) -> Result<bool, RelayError> {
+) -> Result<bool, Failure> {
     let limits = &listening.limits;
     if home.is_none() {
         *home = conn.take_home();
@@ -178,9 +205,13 @@ async fn respond(
         std::mem::take(&mut body).recycle();
         keep_alive = false;
         write_refusal(&mut outgoing.head, Refusal { status: 500, why });
-        outgoing.begin(Delimiter::None, &mut body, false).map_err(RelayError::Body)?;
+        outgoing
+            .begin(Delimiter::None, &mut body, false)
+            .map_err(|error| Failure::of(RelayError::Body(error), &mut body))?;
     } else {
-        outgoing.begin(delimiter, &mut body, false).map_err(RelayError::Body)?;
+        outgoing
+            .begin(delimiter, &mut body, false)
+            .map_err(|error| Failure::of(RelayError::Body(error), &mut body))?;
     }
     poll_fn(|cx| match outgoing.poll(cx, &conn.writer, &mut body) {
         Poll::Pending if client_is_gone(conn, home, cx) => {
@@ -188,7 +219,8 @@ async fn respond(
         }
         polled => polled,
     })
-    .await?;
+    .await
+    .map_err(|failure| Failure::of(failure, &mut body))?;
     body.recycle();
     Ok(keep_alive)
 }
