@@ -506,6 +506,7 @@ pub(crate) fn raise(context: &mut Context, mut fault: Fault) -> Option<Ending> {
             }
         }
     }
+    context.payload.read_as_empty();
     crate::report::fault(context, &fault);
     context.progress.failed = Some(status_of(&fault));
     context.frames.clear();

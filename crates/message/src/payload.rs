@@ -415,6 +415,19 @@ impl Payload {
         }
     }
 
+    /// Lets a payload that was given away be read, as an empty one: for what handles the failure to send it. It still
+    /// counts as [consumed](Payload::is_consumed), so that nothing empty is sent in its place.
+    pub fn read_as_empty(&mut self) {
+        if !self.is_consumed() || self.is_built() {
+            return;
+        }
+        match self.reading.kind {
+            Kind::Json => self.json = Some(Box::new(serde_json::Value::Object(serde_json::Map::new()))),
+            Kind::Soap12 => self.envelope = Some(Box::new(Envelope::empty(SoapVersion::V12))),
+            _ => self.envelope = Some(Box::new(Envelope::empty(SoapVersion::V11))),
+        }
+    }
+
     /// No payload, to be read as this one is.
     pub fn emptied(&self) -> Payload {
         Payload { reading: self.reading, ..Payload::empty() }
@@ -706,6 +719,23 @@ mod tests {
         assert_eq!(read.envelope(&PayloadLimits::default()).unwrap().payload().map(|_| ()), Some(()));
         assert_eq!(write(&mut read, Format::Soap(SoapVersion::V11)), soap);
         assert_eq!(write(&mut read, Format::Xml), "<a b=\"1\"/>");
+    }
+
+    #[test]
+    fn what_was_given_up_reads_as_empty_and_is_not_sent() {
+        let limits = PayloadLimits::default();
+        for content_type in ["text/xml", "application/json", "text/plain"] {
+            let mut gone = payload(content_type, "<a/>", true);
+            gone.raw = Raw::Consumed;
+            assert!(gone.is_consumed() && gone.build(&limits).is_err(), "{content_type}");
+            gone.read_as_empty();
+            assert!(gone.is_consumed() && !gone.is_changed(), "{content_type}");
+            assert!(!write(&mut gone, Format::Xml).contains("<a"), "{content_type}");
+        }
+        let mut here = payload("text/xml", "<a/>", true);
+        here.give_up();
+        here.read_as_empty();
+        assert_eq!(write(&mut here, Format::Xml), "<a/>");
     }
 
     #[test]
