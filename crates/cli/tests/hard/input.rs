@@ -22,7 +22,11 @@ enum Flow {
 fn flow(scenario: &Scenario) -> Flow {
     match scenario.name.split('/').next().unwrap_or_default() {
         _ if scenario.case(0).request.body.is_empty() => Flow::Bodyless,
-        "DirectProxy" | "MessageRelayProxy" | "CBRTransportHeaderProxy" | "DirectMain" | "AppendProxy"
+        "DirectProxy"
+        | "MessageRelayProxy"
+        | "CBRTransportHeaderProxy"
+        | "DirectMain"
+        | "AppendProxy"
         | "OrderAPI" => Flow::Relays,
         "CBRProxy" | "CBRSOAPHeaderProxy" => Flow::ReadsBeginning,
         _ => Flow::Reads,
@@ -42,10 +46,13 @@ enum Becomes {
     Answer,
 }
 
+/// Makes a body.
+type Make = fn() -> Vec<u8>;
+
 struct Bad {
     name: &'static str,
     /// Content type and body of the request; none: as the scenario has them.
-    message: Option<(&'static str, fn() -> Vec<u8>)>,
+    message: Option<(&'static str, Make)>,
     framing: Framing,
     becomes: Becomes,
 }
@@ -123,29 +130,129 @@ fn random_bytes() -> Vec<u8> {
 }
 
 const BAD: &[Bad] = &[
-    Bad { name: "malformed XML", message: Some((XML, malformed)), framing: Framing::Whole, becomes: Becomes::Fault },
+    Bad {
+        name: "malformed XML",
+        message: Some((XML, malformed)),
+        framing: Framing::Whole,
+        becomes: Becomes::Fault,
+    },
     Bad { name: "no XML", message: Some((XML, no_xml)), framing: Framing::Whole, becomes: Becomes::Fault },
-    Bad { name: "unfinished XML", message: Some((XML, unfinished)), framing: Framing::Whole, becomes: Becomes::Fault },
+    Bad {
+        name: "unfinished XML",
+        message: Some((XML, unfinished)),
+        framing: Framing::Whole,
+        becomes: Becomes::Fault,
+    },
     Bad { name: "10,000 deep", message: Some((XML, deep)), framing: Framing::Whole, becomes: Becomes::Fault },
     Bad { name: "DOCTYPE", message: Some((XML, doctype)), framing: Framing::Whole, becomes: Becomes::Fault },
-    Bad { name: "invalid UTF-8", message: Some((XML, invalid_utf8)), framing: Framing::Whole, becomes: Becomes::Fault },
-    Bad { name: "unbound prefix", message: Some((XML, unbound_prefix)), framing: Framing::Whole, becomes: Becomes::Fault },
-    Bad { name: "empty body", message: Some((XML, empty)), framing: Framing::Whole, becomes: Becomes::Answer },
-    Bad { name: "not SOAP", message: Some((XML, not_soap)), framing: Framing::Whole, becomes: Becomes::Answer },
-    Bad { name: "XML as JSON", message: Some(("application/json", not_soap)), framing: Framing::Whole, becomes: Becomes::Answer },
-    Bad { name: "XML as text", message: Some(("text/plain", not_soap)), framing: Framing::Whole, becomes: Becomes::Answer },
-    Bad { name: "bytes as XML", message: Some((XML, random_bytes)), framing: Framing::Whole, becomes: Becomes::Fault },
-    Bad { name: "unknown type", message: Some(("application/x-nobody", random_bytes)), framing: Framing::Whole, becomes: Becomes::Answer },
-    Bad { name: "broken type", message: Some((";;=/", not_soap)), framing: Framing::Whole, becomes: Becomes::Answer },
-    Bad { name: "multipart without parts", message: Some(("multipart/related; boundary=x", no_xml)), framing: Framing::Whole, becomes: Becomes::Answer },
-    Bad { name: "unknown charset", message: Some(("text/xml; charset=nobody", not_soap)), framing: Framing::Whole, becomes: Becomes::Answer },
-    Bad { name: "method FROB", message: None, framing: Framing::Method("FROB"), becomes: Becomes::Refused(501) },
-    Bad { name: "no length", message: None, framing: Framing::Length("Content-Length: many"), becomes: Becomes::Refused(400) },
-    Bad { name: "negative length", message: None, framing: Framing::Length("Content-Length: -1"), becomes: Becomes::Refused(400) },
-    Bad { name: "huge length", message: None, framing: Framing::Length("Content-Length: 99999999999999999999"), becomes: Becomes::Refused(400) },
-    Bad { name: "two lengths", message: None, framing: Framing::Length("Content-Length: 3\r\nContent-Length: 4"), becomes: Becomes::Refused(400) },
-    Bad { name: "length and chunks", message: None, framing: Framing::Length("Content-Length: 3\r\nTransfer-Encoding: chunked"), becomes: Becomes::Refused(400) },
-    Bad { name: "field without a colon", message: None, framing: Framing::Length("Content-Length 3"), becomes: Becomes::Refused(400) },
+    Bad {
+        name: "invalid UTF-8",
+        message: Some((XML, invalid_utf8)),
+        framing: Framing::Whole,
+        becomes: Becomes::Fault,
+    },
+    Bad {
+        name: "unbound prefix",
+        message: Some((XML, unbound_prefix)),
+        framing: Framing::Whole,
+        becomes: Becomes::Fault,
+    },
+    Bad {
+        name: "empty body",
+        message: Some((XML, empty)),
+        framing: Framing::Whole,
+        becomes: Becomes::Answer,
+    },
+    Bad {
+        name: "not SOAP",
+        message: Some((XML, not_soap)),
+        framing: Framing::Whole,
+        becomes: Becomes::Answer,
+    },
+    Bad {
+        name: "XML as JSON",
+        message: Some(("application/json", not_soap)),
+        framing: Framing::Whole,
+        becomes: Becomes::Answer,
+    },
+    Bad {
+        name: "XML as text",
+        message: Some(("text/plain", not_soap)),
+        framing: Framing::Whole,
+        becomes: Becomes::Answer,
+    },
+    Bad {
+        name: "bytes as XML",
+        message: Some((XML, random_bytes)),
+        framing: Framing::Whole,
+        becomes: Becomes::Fault,
+    },
+    Bad {
+        name: "unknown type",
+        message: Some(("application/x-nobody", random_bytes)),
+        framing: Framing::Whole,
+        becomes: Becomes::Answer,
+    },
+    Bad {
+        name: "broken type",
+        message: Some((";;=/", not_soap)),
+        framing: Framing::Whole,
+        becomes: Becomes::Answer,
+    },
+    Bad {
+        name: "multipart without parts",
+        message: Some(("multipart/related; boundary=x", no_xml)),
+        framing: Framing::Whole,
+        becomes: Becomes::Answer,
+    },
+    Bad {
+        name: "unknown charset",
+        message: Some(("text/xml; charset=nobody", not_soap)),
+        framing: Framing::Whole,
+        becomes: Becomes::Answer,
+    },
+    Bad {
+        name: "method FROB",
+        message: None,
+        framing: Framing::Method("FROB"),
+        becomes: Becomes::Refused(501),
+    },
+    Bad {
+        name: "no length",
+        message: None,
+        framing: Framing::Length("Content-Length: many"),
+        becomes: Becomes::Refused(400),
+    },
+    Bad {
+        name: "negative length",
+        message: None,
+        framing: Framing::Length("Content-Length: -1"),
+        becomes: Becomes::Refused(400),
+    },
+    Bad {
+        name: "huge length",
+        message: None,
+        framing: Framing::Length("Content-Length: 99999999999999999999"),
+        becomes: Becomes::Refused(400),
+    },
+    Bad {
+        name: "two lengths",
+        message: None,
+        framing: Framing::Length("Content-Length: 3\r\nContent-Length: 4"),
+        becomes: Becomes::Refused(400),
+    },
+    Bad {
+        name: "length and chunks",
+        message: None,
+        framing: Framing::Length("Content-Length: 3\r\nTransfer-Encoding: chunked"),
+        becomes: Becomes::Refused(400),
+    },
+    Bad {
+        name: "field without a colon",
+        message: None,
+        framing: Framing::Length("Content-Length 3"),
+        becomes: Becomes::Refused(400),
+    },
     Bad { name: "half the length", message: None, framing: Framing::HalfLength, becomes: Becomes::Cut },
     Bad { name: "half a chunk", message: None, framing: Framing::HalfChunk, becomes: Becomes::Cut },
     Bad { name: "no last chunk", message: None, framing: Framing::NoLastChunk, becomes: Becomes::Cut },
@@ -232,7 +339,11 @@ pub fn good(bus: &Process, scenario: &Scenario) -> Result<(), String> {
 /// The fault lines of the log from byte `from` on.
 pub fn faults(bus: &Process, from: usize) -> Vec<String> {
     let log = bus.stderr();
-    log[from.min(log.len())..].lines().filter(|line| line.contains("busbar::fault")).map(str::to_owned).collect()
+    log[from.min(log.len())..]
+        .lines()
+        .filter(|line| line.contains("busbar::fault"))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// A line of the log says which message failed and where.
@@ -241,14 +352,22 @@ pub fn is_complete(line: &str) -> bool {
 }
 
 /// What is wrong with what became of a bad request; empty: nothing.
-fn judge(bad: &Bad, flow: Flow, request: &Request, came: &std::io::Result<Answer>, faults: &[String]) -> String {
+fn judge(
+    bad: &Bad,
+    flow: Flow,
+    request: &Request,
+    came: &std::io::Result<Answer>,
+    faults: &[String],
+) -> String {
     let said = match faults.iter().find(|line| !is_complete(line)) {
         Some(line) => return format!("the log line lacks something: {line}"),
         None => faults.len(),
     };
     let answer = match (came, bad.becomes) {
         (Ok(answer), _) => answer,
-        (Err(error), _) if matches!(error.kind(), std::io::ErrorKind::WouldBlock) => return "silence".to_owned(),
+        (Err(error), _) if matches!(error.kind(), std::io::ErrorKind::WouldBlock) => {
+            return "silence".to_owned();
+        }
         (Err(_), Becomes::Cut) if said <= 1 => return String::new(),
         (Err(error), _) => return error.to_string(),
     };
@@ -264,7 +383,9 @@ fn judge(bad: &Bad, flow: Flow, request: &Request, came: &std::io::Result<Answer
         Becomes::Fault if flow == Flow::Reads && (status < 400 || said != 1 || answer.body.is_empty()) => {
             format!("{status}, {said} lines in the log, and {}", answer.text())
         }
-        Becomes::Fault if flow == Flow::Relays && request.path.contains("Direct") && answer.body != request.body => {
+        Becomes::Fault
+            if flow == Flow::Relays && request.path.contains("Direct") && answer.body != request.body =>
+        {
             "not relayed as it was".to_owned()
         }
         _ if status == 202 && said > 0 => "a failure that looks accepted".to_owned(),
@@ -382,7 +503,8 @@ fn files_that_cannot_be_read_say_so() {
     let latin = |file: &Path| fs::write(file, b"<proxy name='\xE4'").unwrap();
     let cut = |file: &Path| fs::write(file, &text[..text.len() / 2]).unwrap();
     let nothing = |file: &Path| fs::write(file, b"").unwrap();
-    let cases: [(&str, &dyn Fn(&Path)); 5] =
+    type Spoil<'a> = (&'a str, &'a dyn Fn(&Path));
+    let cases: [Spoil<'_>; 5] =
         [("closed", &closed), ("dangling", &dangling), ("latin", &latin), ("cut", &cut), ("empty", &nothing)];
     for (name, spoil) in cases {
         let _ = fs::remove_file(&file);
