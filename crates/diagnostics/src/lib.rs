@@ -9,9 +9,11 @@
 
 mod nearest;
 pub mod render;
+mod secret;
 mod source;
 
 pub use nearest::{did_you_mean, nearest};
+pub use secret::without_credentials;
 pub use source::{FileId, Place, SourceFile, SourceMap, Span};
 
 /// How bad a diagnostic is. Ordered: `Note < Warning < Error`.

@@ -363,8 +363,10 @@ fn with_payload_as_query(path: String, context: &mut Context) -> Result<String, 
 /// # Errors
 /// It is no http or https URL.
 pub fn parse(url: &str, context: &Context) -> Result<(Target, String), Fault> {
-    let parsed = crate::uri_template::parse_url(url)
-        .map_err(|error| Fault::new(format!("`{url}` is no address that can be sent to: {error}")))?;
+    let parsed = crate::uri_template::parse_url(url).map_err(|error| {
+        let url = diagnostics::without_credentials(url);
+        Fault::new(format!("`{url}` is no address that can be sent to: {error}"))
+    })?;
     let target = target_of(&parsed, &context.services().tls)?;
     Ok((target, parsed.path_and_query))
 }

@@ -10,7 +10,7 @@
 //!    = help: did you mean `endpoint`?
 //! ```
 
-use crate::{Diagnostic, Severity, SourceMap, Span};
+use crate::{Diagnostic, Severity, SourceMap, Span, without_credentials};
 use std::fmt::Write;
 
 /// How the form for people is rendered.
@@ -84,7 +84,7 @@ pub fn human(diagnostic: &Diagnostic, sources: &SourceMap, options: Human) -> St
             paint.bold("help:").to_owned() + " " + help
         );
     }
-    out
+    without_credentials(&out).into_owned()
 }
 
 /// One line for a log: `file:line:column: error[rule]: message (help)`.
@@ -95,7 +95,7 @@ pub fn log_line(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
     if !diagnostic.help.is_empty() {
         let _ = write!(line, " ({})", diagnostic.help.join("; "));
     }
-    line.replace(['\n', '\r'], " ")
+    without_credentials(&line).replace(['\n', '\r'], " ")
 }
 
 /// The labels of one source line.

@@ -12,6 +12,7 @@ use std::fmt::Write;
 
 /// A JSON string literal.
 fn quote(text: &str) -> String {
+    let text = &*crate::without_credentials(text);
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {
