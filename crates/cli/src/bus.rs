@@ -12,7 +12,7 @@ use flow::{Bus, Plan, Services};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 use transport::{
@@ -149,11 +149,15 @@ impl Running {
     /// Stops accepting, lets messages in flight finish, and ends.
     pub async fn drain(&self) {
         self.readiness.set(Phase::Draining);
+        // All at the same time: none accepts any more, and there is one deadline.
+        let mut draining = tokio::task::JoinSet::new();
         for (_, server) in &self.servers {
-            let drained = server.drain(self.drain).await;
-            if drained.cut > 0 {
-                tracing::warn!("{} connections were cut at the end of the drain", drained.cut);
-            }
+            let (server, deadline) = (Arc::clone(server), self.drain);
+            draining.spawn(async move { server.drain(deadline).await.cut });
+        }
+        let cut: u64 = draining.join_all().await.into_iter().sum();
+        if cut > 0 {
+            tracing::warn!("{cut} connections were cut at the end of the drain");
         }
     }
 
@@ -241,6 +245,9 @@ pub fn run(start: &Start) -> Result<(), String> {
 /// # Errors
 /// The old configuration goes on serving.
 pub fn reload(path: &Path, bus: &Bus) -> Result<String, String> {
+    // By a signal and by the admin address at the same time: the later one waits, and compares with what the first did.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let stays = "the old configuration goes on serving";
     let plan =
         plan(path, bus.services(), false).map_err(|error| format!("not reloaded: {error}; {stays}"))?;
