@@ -441,3 +441,96 @@ fn every_failing_backend_under_every_flow() {
     let wrong = wrong.into_inner().unwrap();
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+#[test]
+fn a_backend_that_is_not_there_yet() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    // Failures suspend it, for a moment.
+    let suspension = "<suspendOnFailure><initialDuration>300</initialDuration><progressionFactor>1</progressionFactor>\
+         </suspendOnFailure>";
+    let bus = bus("hard-refused", &artifacts(address).replace(NEVER, suspension));
+    for flow in FLOWS {
+        let from = bus.stderr().len();
+        let answer = ask(&mut connect(bus.http()), flow).unwrap();
+        assert!(answer.status >= 500 && !answer.body.is_empty(), "{flow}: {answer:?}");
+        let log = faults(&bus, from);
+        assert!(!log.is_empty() && log.iter().all(|line| is_complete(line)), "{flow}: {log:?}");
+        std::thread::sleep(Duration::from_millis(if *flow == "Direct" { 350 } else { 0 }));
+    }
+    let _backend = Backend::start(TcpListener::bind(address).unwrap());
+    std::thread::sleep(Duration::from_millis(350));
+    for flow in FLOWS {
+        let answer = ask(&mut connect(bus.http()), flow).unwrap();
+        assert!(is_good(&answer), "{flow}: {answer:?}");
+    }
+}
+
+#[test]
+fn clients_that_do_not_wait() {
+    let backend = Backend::new();
+    let bus = bus("hard-impatient", &artifacts(backend.address));
+    for does in [Silent, StuckBody, Drip, Echo] {
+        for flow in FLOWS {
+            backend.tell(does);
+            let mut stream = connect(bus.http());
+            let body = message();
+            let head = format!(
+                "POST /services/{flow} HTTP/1.1\r\nHost: test\r\nContent-Type: text/xml\r\nContent-Length: {}\r\n\r\n",
+                body.len()
+            );
+            stream.write_all([head, body].concat().as_bytes()).unwrap();
+            std::thread::sleep(Duration::from_millis(10));
+            drop(stream);
+            backend.tell(Echo);
+            let answer = ask(&mut connect(bus.http()), flow).unwrap();
+            assert!(is_good(&answer), "{flow}, {does:?}: {answer:?}");
+        }
+    }
+    // Branches that nobody waits for end by themselves.
+    std::thread::sleep(Duration::from_millis(600));
+    assert!(!bus.stderr().contains("panicked"), "{}", bus.stderr());
+}
+
+#[test]
+fn a_client_that_was_answered_before_the_backend_failed() {
+    let backend = Backend::new();
+    let more = ["FORCE_SC_ACCEPTED' value='true' scope='axis2", "OUT_ONLY' value='true"].map(|property| {
+        let name = property.split('\'').next().unwrap();
+        format!(
+            "<proxy name='{name}'><target><inSequence><property name='{property}'/><send><endpoint key='B'/></send>\
+             </inSequence><outSequence><send/></outSequence></target></proxy>"
+        )
+    });
+    let bus = bus("hard-accepted", &[artifacts(backend.address), more.concat()].concat());
+    for flow in ["FORCE_SC_ACCEPTED", "OUT_ONLY"] {
+        for (does, fails) in [(Echo, 0), (CloseUnanswered, 1), (Silent, 1), (Garbage, 1)] {
+            backend.tell(does);
+            let from = bus.stderr().len();
+            let began = Instant::now();
+            let answer = ask(&mut connect(bus.http()), flow).unwrap();
+            assert_eq!(answer.status, 202, "{flow}, {does:?}: {answer:?}");
+            assert!(began.elapsed() < Duration::from_millis(300), "{flow}, {does:?}: {:?}", began.elapsed());
+            std::thread::sleep(Duration::from_millis(500));
+            let log = faults(&bus, from);
+            assert_eq!(log.len(), fails, "{flow}, {does:?}: {log:?}");
+            assert!(log.iter().all(|line| is_complete(line)), "{log:?}");
+        }
+    }
+}
+
+#[test]
+fn no_credentials_of_a_url_are_shown() {
+    let broken = "<endpoint name='E'><address uri='http://user:secret@localhost:1/'/></endpoint>\
+         <proxy name='P'><target><inSequence><header name='To' value='http://user:secret@localhost:1/'/><send/>\
+         </inSequence><outSequence><send/></outSequence></target></proxy>\
+         <proxy name='Q'><target><endpoint key='E'/></target></proxy>";
+    let bus = Process::run(&configuration("hard-userinfo", broken), &[]);
+    for flow in ["P", "Q"] {
+        let answer = ask(&mut connect(bus.http()), flow).unwrap();
+        assert!(!answer.text().contains("secret"), "{flow}: {answer:?}");
+    }
+    assert!(bus.stderr().contains("user information"), "{}", bus.stderr());
+    assert!(!bus.stderr().contains("secret"), "{}", bus.stderr());
+}
