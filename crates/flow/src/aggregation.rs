@@ -17,7 +17,7 @@ pub struct Aggregate {
     pub serial: u64,
     /// How many parts the split had, if it said so.
     pub expected: Option<usize>,
-    /// Its timer; it is dropped with the aggregate, which ends the timer.
+    /// Dropped with the aggregate, which tells its timer.
     open: Option<oneshot::Sender<()>>,
 }
 
@@ -85,22 +85,13 @@ impl Aggregates {
         Added::Complete(parts)
     }
 
-    /// For a timer: an error when the aggregate is complete, a value when the timer is to [fire at
-    /// once](Aggregates::hurry). `None`: it is complete already.
+    /// For a timer: resolves when the aggregate is complete. `None`: it is complete already.
     pub fn watch(&self, key: &Key, serial: u64) -> Option<oneshot::Receiver<()>> {
         let mut table = self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let aggregate = table.aggregates.get_mut(key).filter(|aggregate| aggregate.serial == serial)?;
         let (open, gone) = oneshot::channel();
         aggregate.open = Some(open);
         Some(gone)
-    }
-
-    /// Tells the timer of an aggregate that waiting brings nothing more. `false`: it is complete, has no timer, or was
-    /// told so before.
-    pub fn hurry(&self, key: &Key, serial: u64) -> bool {
-        let mut table = self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let aggregate = table.aggregates.get_mut(key).filter(|aggregate| aggregate.serial == serial);
-        aggregate.and_then(|aggregate| aggregate.open.take()).is_some_and(|timer| timer.send(()).is_ok())
     }
 
     /// The timer of an aggregate fired: its parts, if it is still open.

@@ -1,6 +1,5 @@
 //! Both ends of an exchange: sending a message to an endpoint, and the one answer that the client waits for.
 
-use crate::aggregation::Key;
 use crate::context::{Client, Context};
 use crate::endpoint::{
     AddressingVersion, Attempt, Choice, Destination, Endpoint, EndpointFormat, Leaf, Outgoing, TimeoutAction,
@@ -8,13 +7,12 @@ use crate::endpoint::{
 use crate::engine::Sent;
 use crate::fault::{Fault, code};
 use crate::mediator::{Branch, BranchTarget, Split};
-use crate::services::Services;
 use message::envelope::{WSA_FINAL, WSA_SUBMISSION};
 use message::{
     Format, Headers, Kind, MediaType, Method, Payload, PayloadError, Reading, SoapVersion, Value, Version,
 };
-use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tokio::sync::oneshot;
 use transport::{Body, Framing, OutRequest, SendError, SendOptions};
@@ -22,28 +20,13 @@ use transport::{Body, Framing, OutRequest, SendError, SendOptions};
 /// The one answer that a client waits for while branches of its message run.
 ///
 /// When the last branch has ended without one, and no aggregate can still complete, the client is told so instead
-/// of being left to wait. An aggregate with a timeout that no branch can complete any more completes at once, with
-/// the parts it has: waiting would not bring more.
+/// of being left to wait.
 pub struct Exchange {
     sender: Mutex<Option<oneshot::Sender<Box<Context>>>>,
-    running: Mutex<Running>,
+    /// Branches that run, and timers that may still start one.
+    running: AtomicUsize,
     failed: AtomicU16,
-}
-
-#[derive(Default)]
-struct Running {
-    /// Branches that run, and timers that will start one.
-    count: usize,
-    /// How many of them are timers.
-    timers: usize,
-    /// Aggregates that hold parts of this exchange, in the order in which they were opened.
-    parked: Vec<Parked>,
-}
-
-struct Parked {
-    key: Key,
-    serial: u64,
-    services: Weak<Services>,
+    parked: Mutex<Vec<(crate::aggregation::Key, u64, std::sync::Weak<crate::services::Services>)>>,
 }
 
 impl Exchange {
@@ -51,66 +34,40 @@ impl Exchange {
         let (sender, receiver) = oneshot::channel();
         let exchange = Exchange {
             sender: Mutex::new(Some(sender)),
-            running: Mutex::default(),
+            running: AtomicUsize::new(0),
             failed: AtomicU16::new(0),
+            parked: Mutex::default(),
         };
         (Arc::new(exchange), receiver)
     }
 
-    /// So many branches were started.
+    /// So many branches (or timers) were started.
     pub fn started(&self, count: usize) {
-        lock(&self.running).count += count;
+        self.running.fetch_add(count, Ordering::AcqRel);
     }
 
-    /// A timer was started that completes an aggregate.
-    pub fn timer_started(&self) {
-        let mut running = lock(&self.running);
-        running.count += 1;
-        running.timers += 1;
-    }
-
-    /// A timer has fired: it is a branch now, which [ends](Exchange::ended) as others do.
-    pub fn timer_fired(&self) {
-        let mut running = lock(&self.running);
-        running.timers = running.timers.saturating_sub(1);
-    }
-
-    /// A timer is not needed any more.
-    pub fn timer_ended(&self) {
-        self.timer_fired();
-        self.ended();
-    }
-
-    /// A branch has ended.
+    /// One of them has ended.
     pub fn ended(&self) {
-        let mut running = lock(&self.running);
-        running.count = running.count.saturating_sub(1);
-        if running.count > running.timers {
-            return;
-        }
-        if running.timers > 0 {
-            // Only timers are left. The aggregate that was opened last goes on first, because what it makes may be a
-            // part of another one.
-            let hurries = |Parked { key, serial, services }: &Parked| {
-                services.upgrade().is_some_and(|services| services.aggregates.hurry(key, *serial))
-            };
-            let _ = running.parked.iter().rev().any(hurries);
-            return;
-        }
-        // Nobody is left who could answer: parts that wait in an aggregate wait for nothing.
-        let parked = std::mem::take(&mut running.parked);
-        drop(running);
-        for Parked { key, serial, services } in parked {
-            if let Some(services) = services.upgrade() {
-                services.aggregates.expire(&key, serial);
+        if self.running.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // Nobody is left who could answer: parts that wait in an aggregate wait for nothing.
+            let parked = std::mem::take(&mut *lock(&self.parked));
+            for (key, serial, services) in parked {
+                if let Some(services) = services.upgrade() {
+                    services.aggregates.expire(&key, serial);
+                }
             }
+            lock(&self.sender).take();
         }
-        lock(&self.sender).take();
     }
 
     /// A part of this exchange waits in an aggregate.
-    pub fn parked(&self, key: Key, serial: u64, services: &Arc<Services>) {
-        lock(&self.running).parked.push(Parked { key, serial, services: Arc::downgrade(services) });
+    pub fn parked(
+        &self,
+        key: crate::aggregation::Key,
+        serial: u64,
+        services: &Arc<crate::services::Services>,
+    ) {
+        lock(&self.parked).push((key, serial, Arc::downgrade(services)));
     }
 
     /// Gives the answer; a second one is refused with a warning.

@@ -267,7 +267,7 @@ fn artifacts(backend: SocketAddr) -> String {
         )
     };
     let parts = "<property name='all'><all/></property>";
-    let aggregate = "<outSequence><aggregate><completeCondition timeout='2'><messageCount min='-1' max='-1'/>\
+    let aggregate = "<outSequence><aggregate><completeCondition timeout='1'><messageCount min='-1' max='-1'/>\
          </completeCondition><onComplete expression='//part' enclosingElementProperty='all'><send/></onComplete>\
          </aggregate></outSequence>";
     let handler = "<faultSequence><log level='full'/><makefault version='soap11'>\
@@ -404,6 +404,9 @@ fn every_failing_backend_under_every_flow() {
                     let gets = if READS.contains(flow) { read } else { relayed };
                     // Twice: on a fresh connection of the bus to the backend, and on a pooled one.
                     for again in [false, true] {
+                        if again && matches!(*flow, "Split" | "Clone") {
+                            continue; // each waits for the timeout of the aggregate, and uses both kinds anyway
+                        }
                         let mut stream = connect(bus.http());
                         if again {
                             let _ = ask(&mut stream, flow);
