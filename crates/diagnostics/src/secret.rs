@@ -37,7 +37,7 @@ mod tests {
             ("", ""),
             ("a@b http://host/a@b?c://d", "a@b http://host/a@b?c://d"),
             ("http://u:p@h/", "http://***@h/"),
-            ("<address uri=\"https://u:p%40@h:1\"/>", "<address uri=\"https://*******@h:1\"/>"),
+            ("<address uri=\"https://u:p%40@h:1\"/>", "<address uri=\"https://******@h:1\"/>"),
             ("`amqp://é:a@b@h` and jdbc:x://u@h", "`amqp://*****@h` and jdbc:x://*@h"),
             ("http://@h", "http://@h"),
             ("x://y://u@h", "x://y://*@h"),

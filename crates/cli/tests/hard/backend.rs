@@ -428,6 +428,11 @@ fn every_failing_backend_under_every_flow() {
                             say(what);
                         }
                         backend.tell(Echo);
+                        if does == EchoAndClose {
+                            // A POST that crosses the backend's close on the way is not sent twice, since the backend
+                            // may have begun with it: what has to succeed is the next one after the close was seen.
+                            std::thread::sleep(Duration::from_millis(50));
+                        }
                         // The same connection where it lives on, a new one otherwise.
                         if came.is_err() {
                             stream = connect(bus.http());
