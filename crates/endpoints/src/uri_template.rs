@@ -5,6 +5,7 @@
 //! (`{uri.var.city}`, `{query.param.q}`), a leading `{var}` taken as `{+var}` so that a variable may hold the
 //! whole URL, the prefix `legacy-encoding:`, and falling back to the raw text where an expansion is no URI.
 
+use flow::resource::is_reserved;
 use percent_encoding::percent_decode_str;
 use std::borrow::Cow;
 use std::fmt;
@@ -241,29 +242,6 @@ fn variable_of(text: &str) -> Result<Variable, &'static str> {
 
 fn is_unreserved(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~')
-}
-
-fn is_reserved(b: u8) -> bool {
-    matches!(
-        b,
-        b':' | b'/'
-            | b'?'
-            | b'#'
-            | b'['
-            | b']'
-            | b'@'
-            | b'!'
-            | b'$'
-            | b'&'
-            | b'\''
-            | b'('
-            | b')'
-            | b'*'
-            | b'+'
-            | b','
-            | b';'
-            | b'='
-    )
 }
 
 /// Percent-encodes what is not unreserved; with `reserved` those characters and what is already encoded stay.

@@ -492,7 +492,7 @@ impl Context {
     /// # Errors
     /// Sending failed, or the endpoint is a recipient list.
     pub async fn send_and_receive(&mut self, destination: crate::endpoint::Destination) -> Result<(), Fault> {
-        match crate::exchange::send(self, destination, true).await? {
+        match crate::exchange::send(self, destination).await? {
             crate::engine::Sent::Answered => Ok(()),
             crate::engine::Sent::Split(_) => {
                 Err(Fault::new("a recipient list cannot be called: its answers have no order"))

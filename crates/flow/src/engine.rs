@@ -351,7 +351,7 @@ async fn dispatch_send(context: &mut Context, destination: Destination) -> Resul
             context.services.settings.sends
         )));
     }
-    match send(context, destination, false).await? {
+    match send(context, destination).await? {
         Sent::Answered => {}
         Sent::Split(parts) => {
             split(context, parts).await;
@@ -383,7 +383,7 @@ async fn call(context: &mut Context, mut destination: Destination) -> Result<(),
         let mut copy = context.branch();
         copy.progress.detached = true;
         tokio::spawn(async move {
-            if let Err(fault) = send(&mut copy, destination, true).await {
+            if let Err(fault) = send(&mut copy, destination).await {
                 raise(&mut copy, fault);
                 drive_to_end(copy, None).await;
             }
@@ -400,7 +400,7 @@ async fn call(context: &mut Context, mut destination: Destination) -> Result<(),
             .get("BLOCKING_SENDER_PRESERVE_REQ_HEADERS")
             .is_none_or(|value| value.to_string() != "false");
     let kept = keeps.then(|| (context.headers.clone(), context.request_headers));
-    match send(context, destination, true).await? {
+    match send(context, destination).await? {
         Sent::Answered => {}
         Sent::Split(_) => {
             return Err(Fault::new("`call` cannot use a recipient list: its answers have no order"));

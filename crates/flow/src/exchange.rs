@@ -103,7 +103,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// Sends the message. On success the context holds the answer.
-pub(crate) async fn send(context: &mut Context, destination: Destination, call: bool) -> Result<Sent, Fault> {
+pub(crate) async fn send(context: &mut Context, destination: Destination) -> Result<Sent, Fault> {
     let endpoint = match (&destination.endpoint, &destination.reference) {
         (Some(endpoint), _) => Arc::clone(endpoint),
         (None, Some(reference)) => reference.resolve(context)?,
@@ -120,7 +120,7 @@ pub(crate) async fn send(context: &mut Context, destination: Destination, call: 
             Choice::Everyone(endpoints) => return everyone(context, endpoints, &destination).await,
         };
         let kept = endpoint.resends().then(|| (context.headers.clone(), context.payload.copy()));
-        match attempt(context, &leaf, destination.blocking, call).await {
+        match attempt(context, &leaf, destination.blocking).await {
             Ok(()) => return Ok(Sent::Answered),
             Err(fault) => {
                 if let Some(handler) = leaf.on_error() {
@@ -160,12 +160,7 @@ async fn everyone(
 }
 
 /// One attempt at one leaf.
-async fn attempt(
-    context: &mut Context,
-    leaf: &Arc<dyn Leaf>,
-    blocking: bool,
-    call: bool,
-) -> Result<(), Fault> {
+async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) -> Result<(), Fault> {
     if leaf.reads_body() {
         context.receive_body().await?;
     }
@@ -211,7 +206,7 @@ async fn attempt(
     match sent {
         Ok(response) => {
             leaf.counters().record(started.elapsed(), response.head.status >= 500);
-            accept(context, response, call);
+            accept(context, response);
             if blocking && matches!(context.status, Some(302 | 401 | 403 | 404 | 503)) {
                 let status = context.status.unwrap_or_default();
                 leaf.succeeded();
@@ -307,8 +302,7 @@ async fn is_soap_fault(context: &mut Context) -> Result<bool, Fault> {
 }
 
 /// Makes the context the answer of the backend: default scope stays, axis2 scope and headers are the answer's.
-fn accept(context: &mut Context, response: transport::Response, call: bool) {
-    let _ = call;
+fn accept(context: &mut Context, response: transport::Response) {
     let head = response.head;
     // For a REST client a SOAP answer under `text/xml` is plain XML, unless the endpoint asked for SOAP.
     let rest = context.is_rest() && !context.progress.soap_endpoint;

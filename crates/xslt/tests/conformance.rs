@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod compare;
+#[path = "../../xml/tests/ledger/mod.rs"]
 mod ledger;
 
 use busbar_xslt::{CompileOptions, FileResolver, Processor, RunOptions, Stylesheet};

@@ -279,7 +279,8 @@ fn take<'n, 'i>(
     Some(rest)
 }
 
-fn is_reserved(b: u8) -> bool {
+/// Whether a byte is reserved in URIs (RFC 3986, section 2.2).
+pub fn is_reserved(b: u8) -> bool {
     matches!(
         b,
         b':' | b'/'
