@@ -1,0 +1,1 @@
+//! JavaScript for the script mediator: an embedded engine with limits, and the `mc` object.

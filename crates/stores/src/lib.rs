@@ -1,0 +1,1 @@
+//! Message stores: where messages wait; the in-memory store.
