@@ -12,6 +12,8 @@ mod buffer;
 mod client;
 mod connection;
 mod error;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod http1;
 mod io;
 mod pool;

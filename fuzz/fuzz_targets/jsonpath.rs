@@ -1,0 +1,28 @@
+//! JSONPath in both dialects: `PATH NUL JSON`. What is selected by paths is what is selected by values.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use message::jsonpath::{Dialect, JsonPath};
+
+fuzz_target!(|data: &str| {
+    let (path, json) = data.split_once('\0').unwrap_or((data, r#"{"a":[1,{"b":"x"},null],"c":{"d":2.5}}"#));
+    let Ok(value) = serde_json::from_str::<serde_json::Value>(json) else { return };
+    for dialect in [Dialect::Rfc9535, Dialect::Jayway] {
+        let compiled = match JsonPath::compile(path, dialect) {
+            Ok(compiled) => compiled,
+            Err(error) => {
+                assert!(error.span.start <= error.span.end && error.span.end <= path.len(), "{error:?}");
+                continue;
+            }
+        };
+        let with_paths = compiled.select_with_paths(&value);
+        let values = compiled.select(&value);
+        assert_eq!(with_paths.nodes, values.nodes, "{path}");
+        if dialect == Dialect::Rfc9535 {
+            for (path, node) in with_paths.paths.iter().zip(&with_paths.nodes) {
+                assert_eq!(path.get(&value), Some(node.as_ref()));
+            }
+        }
+    }
+});

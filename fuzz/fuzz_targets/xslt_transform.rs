@@ -1,0 +1,24 @@
+//! A stylesheet runs within its bounds: `STYLESHEET NUL DOCUMENT`. The result as a tree, written, is the result as bytes.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use xml::{Document, ParseOptions};
+use xslt::{CompileOptions, RunLimits, RunOptions, Stylesheet};
+
+const HEAD: &str = r#"<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">"#;
+
+fuzz_target!(|data: &str| {
+    let (sheet, text) = data.split_once('\0').unwrap_or((data, "<a x='1'><b>2</b><b y='3'/>t</a>"));
+    // Mutations rarely keep the outermost element right: it is given.
+    let sheet =
+        if sheet.starts_with("<?xml") { sheet.to_owned() } else { format!("{HEAD}{sheet}</xsl:stylesheet>") };
+    let Ok(doc) = Document::parse(text.to_owned(), &ParseOptions::default()) else { return };
+    let Ok(sheet) = Stylesheet::compile(sheet.as_bytes(), &CompileOptions::default()) else { return };
+    let limits = RunLimits { depth: 1_000, steps: 20_000, output: 1 << 20, documents: 1_000 };
+    let run = RunOptions { limits: &limits, ..RunOptions::default() };
+    let mut bytes = Vec::new();
+    let direct = sheet.transform_to(&doc, Document::ROOT, &[], &run, &mut bytes);
+    let tree = sheet.transform(&doc, Document::ROOT, &[], &run);
+    assert_eq!(direct.is_ok(), tree.is_ok());
+});
