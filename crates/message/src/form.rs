@@ -4,12 +4,21 @@ use xml::{Document, NodeId, NodeKind};
 
 /// Decodes `+` and `%xx`; a malformed escape stays as it is. Bytes that are not UTF-8 become U+FFFD.
 pub fn decode(text: &str) -> String {
+    decode_with(text, true)
+}
+
+/// As [`decode`], for URLs, where `+` is itself.
+pub fn decode_percent(text: &str) -> String {
+    decode_with(text, false)
+}
+
+fn decode_with(text: &str, plus: bool) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&byte, tail)) = rest.split_first() {
         rest = tail;
         match byte {
-            b'+' => bytes.push(b' '),
+            b'+' if plus => bytes.push(b' '),
             b'%' => match (tail.first().and_then(hex), tail.get(1).and_then(hex)) {
                 (Some(high), Some(low)) => {
                     bytes.push(high << 4 | low);

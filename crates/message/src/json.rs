@@ -4,7 +4,9 @@
 //! elements (`jsonElement` where they have no name), `"@a"` attributes, `"$"` text. To JSON: namespaces are
 //! dropped, adjacent repeated siblings become arrays, texts that look like JSON literals become literals.
 
+use fancy_regex::Regex;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::fmt::Write;
 use xml::{Document, NodeId, NodeKind};
 
@@ -15,33 +17,122 @@ const DIGIT_PREFIX: &str = "_JsonReader_PD_";
 /// Prefix of element names whose member name starts with `$`.
 const DOLLAR_PREFIX: &str = "_JsonReader_PS_";
 
-/// Appends the XML view of `value` under `parent` and returns its root element.
-pub fn to_xml(value: &Value, document: &mut Document, parent: NodeId) -> NodeId {
-    match value {
-        Value::Object(_) => {
-            let root = document.append_element(parent, "", "", "jsonObject");
-            content(value, document, root, 0);
-            root
-        }
-        Value::Array(_) => {
-            let root = document.append_element(parent, "", "", "jsonArray");
-            content(value, document, root, 0);
-            root
-        }
-        scalar => {
-            let root = document.append_element(parent, "", "", "jsonValue");
-            document.append_text(root, &scalar.to_string());
-            root
+/// Prefix of a character that cannot stand in an element name: `_JsonReader_32_` is a space.
+const CHARACTER_PREFIX: &str = "_JsonReader_";
+/// Namespace of `nil`.
+const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
+
+/// The switches of the mapping (`synapse.commons.json.…`), by their WSO2 names.
+#[derive(Clone, Debug)]
+pub struct Mapping {
+    /// `synapse.commons.json.preserve.namespace`: prefixes stay in member names. Default false.
+    pub preserve_namespace: bool,
+    /// `synapse.commons.json.output.enableNSDeclarations`: declarations become `@xmlns` members where prefixes stay.
+    /// Default false.
+    pub namespace_declarations: bool,
+    /// `synapse.commons.json.output.namespaceSepChar`: between prefix and name. Default `_`.
+    pub namespace_separator: char,
+    /// `synapse.commons.json.output.autoPrimitive`: texts that look like literals become literals. Default true.
+    pub auto_primitive: bool,
+    /// `synapse.commons.json.output.disableAutoPrimitive.regex`: a whole text that matches stays a string.
+    pub string_pattern: Option<Regex>,
+    /// `…disableAutoPrimitive.customReplaceRegex` and `…customReplaceSequence`: what matches is replaced, and the
+    /// text is a string.
+    pub string_mark: Option<(Regex, String)>,
+    /// `synapse.commons.json.output.jsonoutAutoArray`: adjacent siblings of one name become an array. Default true.
+    pub auto_array: bool,
+    /// `synapse.commons.json.output.jsonoutMultiplePI`: `<?xml-multiple name?>` makes an array. Default true.
+    pub reads_multiple: bool,
+    /// `synapse.json.to.xml.processing.instruction.enabled` or `…xmloutMultiplePI`: arrays get `<?xml-multiple name?>`
+    /// in their XML view. Default false.
+    pub writes_multiple: bool,
+    /// `synapse.commons.enableXmlNilReadWrite`: null is `xsi:nil="true"`, both ways. Default false.
+    pub nil: bool,
+    /// `synapse.commons.enableXmlNullForEmptyElement`: an empty element is null, else `""`. Default true.
+    pub empty_is_null: bool,
+    /// `synapse.commons.json.buildValidNCNames`: characters that cannot stand in element names are escaped. Default
+    /// false: such names are kept, and cannot be written as XML.
+    pub valid_names: bool,
+    /// `PRESERVE_SPACES` of the message: a text of white space that is all of an element is kept. Default false.
+    pub preserve_spaces: bool,
+}
+
+impl Default for Mapping {
+    fn default() -> Mapping {
+        Mapping {
+            preserve_namespace: false,
+            namespace_declarations: false,
+            namespace_separator: '_',
+            auto_primitive: true,
+            string_pattern: None,
+            string_mark: None,
+            auto_array: true,
+            reads_multiple: true,
+            writes_multiple: false,
+            nil: false,
+            empty_is_null: true,
+            valid_names: false,
+            preserve_spaces: false,
         }
     }
 }
 
+/// Appends the XML view of `value` under `parent` and returns its root element.
+pub fn to_xml(value: &Value, document: &mut Document, parent: NodeId) -> NodeId {
+    Mapping::default().to_xml(value, document, parent)
+}
+
+/// The JSON text of an element: `{"name": …}`, or the value itself for the roots that [`to_xml`] makes.
+pub fn from_xml(document: &Document, element: NodeId) -> String {
+    Mapping::default().from_xml(document, element)
+}
+
+impl Mapping {
+    /// See [`to_xml`].
+    pub fn to_xml(&self, value: &Value, document: &mut Document, parent: NodeId) -> NodeId {
+        let name = match value {
+            Value::Object(_) => "jsonObject",
+            Value::Array(_) => "jsonArray",
+            _ => "jsonValue",
+        };
+        let root = document.append_element(parent, "", "", name);
+        match value {
+            Value::Object(_) | Value::Array(_) => content(self, value, document, root, 0),
+            scalar => {
+                document.append_text(root, &scalar.to_string());
+            }
+        }
+        root
+    }
+
+    /// See [`from_xml`].
+    pub fn from_xml(&self, document: &Document, element: NodeId) -> String {
+        let mut writer = Writer { mapping: self, document, out: String::new() };
+        match document.local(element) {
+            "jsonObject" => writer.object(element, 0),
+            "jsonArray" => writer.array(element, 0),
+            "jsonElement" => writer.element(element, 0),
+            "jsonValue" => writer.out.push_str(&document.string_value(element)),
+            _ => {
+                writer.out.push('{');
+                writer.name(element);
+                writer.element(element, 0);
+                writer.out.push('}');
+            }
+        }
+        writer.out
+    }
+}
+
 /// The content of one value inside its element.
-fn content(value: &Value, document: &mut Document, element: NodeId, depth: usize) {
+fn content(mapping: &Mapping, value: &Value, document: &mut Document, element: NodeId, depth: usize) {
     if depth > MAX_DEPTH {
         return; // serde_json refuses deeper texts already
     }
     match value {
+        Value::Null if mapping.nil => {
+            document.set_attribute(element, "xsi", XSI, "nil", "true");
+        }
         Value::Null => {}
         Value::String(text) => {
             if !text.is_empty() {
@@ -54,7 +145,7 @@ fn content(value: &Value, document: &mut Document, element: NodeId, depth: usize
         Value::Array(items) => {
             for item in items {
                 let child = document.append_element(element, "", "", "jsonElement");
-                nested(item, document, child, depth + 1);
+                nested(mapping, item, document, child, depth + 1);
             }
         }
         Value::Object(members) => {
@@ -67,14 +158,17 @@ fn content(value: &Value, document: &mut Document, element: NodeId, depth: usize
                 } else if name == "$" && !member.is_object() && !member.is_array() {
                     document.append_text(element, &scalar_text(member));
                 } else if let Value::Array(items) = member {
-                    let name = element_name(name);
+                    let name = mapping.element_name(name);
+                    if mapping.writes_multiple {
+                        document.append_pi(element, "xml-multiple", &name);
+                    }
                     for item in items {
                         let child = document.append_element(element, "", "", &name);
-                        nested(item, document, child, depth + 1);
+                        nested(mapping, item, document, child, depth + 1);
                     }
                 } else {
-                    let child = document.append_element(element, "", "", &element_name(name));
-                    content(member, document, child, depth + 1);
+                    let child = document.append_element(element, "", "", &mapping.element_name(name));
+                    content(mapping, member, document, child, depth + 1);
                 }
             }
         }
@@ -82,10 +176,10 @@ fn content(value: &Value, document: &mut Document, element: NodeId, depth: usize
 }
 
 /// An item of an array: an array inside an array keeps a level of its own.
-fn nested(item: &Value, document: &mut Document, element: NodeId, depth: usize) {
+fn nested(mapping: &Mapping, item: &Value, document: &mut Document, element: NodeId, depth: usize) {
     let element =
         if item.is_array() { document.append_element(element, "", "", "jsonArray") } else { element };
-    content(item, document, element, depth);
+    content(mapping, item, document, element, depth);
 }
 
 fn scalar_text(value: &Value) -> String {
@@ -96,149 +190,268 @@ fn scalar_text(value: &Value) -> String {
     }
 }
 
-fn element_name(name: &str) -> String {
-    match name.chars().next() {
-        Some(first) if first.is_ascii_digit() => format!("{DIGIT_PREFIX}{name}"),
-        Some('$') if name.len() > 1 => format!("{DOLLAR_PREFIX}{}", &name[1..]),
-        _ => name.to_owned(),
+impl Mapping {
+    fn element_name(&self, name: &str) -> String {
+        let name = match name.chars().next() {
+            Some(first) if first.is_ascii_digit() => format!("{DIGIT_PREFIX}{name}"),
+            Some('$') if name.len() > 1 => format!("{DOLLAR_PREFIX}{}", &name[1..]),
+            _ => name.to_owned(),
+        };
+        if self.valid_names { valid_name(&name) } else { name }
     }
 }
 
-fn member_name(name: &str) -> String {
+/// A name in which every character that no element name can have is `_JsonReader_CODE_`.
+pub fn valid_name(name: &str) -> String {
+    let stands = |at: usize, c: char| {
+        c.is_alphabetic() || c == '_' || (at > 0 && (c.is_numeric() || matches!(c, '-' | '.' | '\u{B7}')))
+    };
+    let mut out = String::with_capacity(name.len());
+    for (at, character) in name.char_indices() {
+        if stands(at, character) {
+            out.push(character);
+        } else {
+            let _ = write!(out, "{CHARACTER_PREFIX}{}_", u32::from(character)); // to a String: cannot fail
+        }
+    }
+    if out.is_empty() { "_".to_owned() } else { out }
+}
+
+/// The member name of an element name.
+pub fn member_name(name: &str) -> Cow<'_, str> {
+    let Some(at) = name.find(CHARACTER_PREFIX) else { return Cow::Borrowed(name) };
     if let Some(rest) = name.strip_prefix(DIGIT_PREFIX) {
-        rest.to_owned()
-    } else if let Some(rest) = name.strip_prefix(DOLLAR_PREFIX) {
-        format!("${rest}")
-    } else {
-        name.to_owned()
+        return Cow::Owned(member_name(rest).into_owned());
     }
-}
-
-/// The JSON text of an element: `{"name": …}`, or the value itself for the roots that [`to_xml`] makes.
-pub fn from_xml(document: &Document, element: NodeId) -> String {
-    let mut out = String::new();
-    match document.local(element) {
-        "jsonObject" => write_object(document, element, &mut out, 0),
-        "jsonArray" => write_array(document, element, &mut out, 0),
-        "jsonElement" => write_element(document, element, &mut out, 0),
-        "jsonValue" => out.push_str(&document.string_value(element)),
-        name => {
-            out.push('{');
-            write_string(&member_name(name), &mut out);
-            out.push(':');
-            write_element(document, element, &mut out, 0);
-            out.push('}');
+    if let Some(rest) = name.strip_prefix(DOLLAR_PREFIX) {
+        return Cow::Owned(format!("${}", member_name(rest)));
+    }
+    let mut out = name[..at].to_owned();
+    let mut rest = &name[at..];
+    while let Some(at) = rest.find(CHARACTER_PREFIX) {
+        let tail = &rest[at + CHARACTER_PREFIX.len()..];
+        let code = tail.split_once('_').and_then(|(code, behind)| {
+            Some((code.parse().ok().and_then(char::from_u32)?, behind)).filter(|_| !code.starts_with('+'))
+        });
+        out.push_str(&rest[..at]);
+        match code {
+            Some((character, behind)) => {
+                out.push(character);
+                rest = behind;
+            }
+            None => {
+                out.push_str(CHARACTER_PREFIX);
+                rest = tail;
+            }
         }
     }
-    out
+    out.push_str(rest);
+    Cow::Owned(out)
 }
 
-/// The value of one element.
-fn write_element(document: &Document, element: NodeId, out: &mut String, depth: usize) {
-    let only_array = {
-        let mut elements = document.children(element).filter(|&n| document.kind(n) == NodeKind::Element);
-        elements.next().filter(|&first| document.local(first) == "jsonArray" && elements.next().is_none())
-    };
-    let has_attributes = document.attributes(element).next().is_some();
-    if let Some(array) = only_array
-        && !has_attributes
-    {
-        write_array(document, array, out, depth + 1);
-        return;
+/// Writes the JSON of elements.
+struct Writer<'a> {
+    mapping: &'a Mapping,
+    document: &'a Document,
+    out: String,
+}
+
+impl<'a> Writer<'a> {
+    fn elements(&self, of: NodeId) -> impl Iterator<Item = NodeId> + use<'a> {
+        let document = self.document;
+        document.children(of).filter(|&node| document.kind(node) == NodeKind::Element)
     }
-    let has_elements = document.children(element).any(|n| document.kind(n) == NodeKind::Element);
-    if has_elements && !has_attributes {
-        // Items without an array around them: several are an array, one stands for itself.
-        let mut elements = document.children(element).filter(|&n| document.kind(n) == NodeKind::Element);
-        if elements.all(|item| document.local(item) == "jsonElement") {
-            let mut items = document.children(element).filter(|&n| document.kind(n) == NodeKind::Element);
-            return match (items.next(), items.next()) {
-                (Some(only), None) if depth < MAX_DEPTH * 4 => write_element(document, only, out, depth + 1),
-                _ => write_array(document, element, out, depth + 1),
+
+    /// `"name":`
+    fn name(&mut self, element: NodeId) {
+        let name = member_name(self.document.local(element));
+        match self.prefix(element) {
+            Some(prefix) => {
+                write_string(&format!("{prefix}{}{name}", self.mapping.namespace_separator), &mut self.out);
+            }
+            None => write_string(&name, &mut self.out),
+        }
+        self.out.push(':');
+    }
+
+    fn prefix(&self, node: NodeId) -> Option<&'a str> {
+        let prefix = if self.mapping.preserve_namespace { self.document.prefix(node) } else { "" };
+        Some(prefix).filter(|prefix| !prefix.is_empty())
+    }
+
+    fn is_nil(&self, element: NodeId) -> bool {
+        self.mapping.nil && self.document.attribute(element, XSI, "nil").is_some_and(|nil| nil.trim() == "true")
+    }
+
+    fn declares(&self, element: NodeId) -> bool {
+        self.mapping.preserve_namespace
+            && self.mapping.namespace_declarations
+            && self.document.namespace_declarations(element).next().is_some()
+    }
+
+    /// The value of one element.
+    fn element(&mut self, element: NodeId, depth: usize) {
+        let document = self.document;
+        if self.is_nil(element) {
+            return self.out.push_str("null");
+        }
+        let plain = document.attributes(element).next().is_none() && !self.declares(element);
+        let mut elements = self.elements(element);
+        let first = elements.next();
+        if plain && let Some(first) = first {
+            if document.local(first) == "jsonArray" && elements.next().is_none() {
+                return self.array(first, depth + 1);
+            }
+            // Items without an array around them: several are an array, one stands for itself.
+            if self.elements(element).all(|item| document.local(item) == "jsonElement") {
+                let mut items = self.elements(element);
+                return match (items.next(), items.next()) {
+                    (Some(only), None) if depth < MAX_DEPTH * 4 => self.element(only, depth + 1),
+                    _ => self.array(element, depth + 1),
+                };
+            }
+        }
+        if !plain || first.is_some() {
+            return self.object(element, depth);
+        }
+        let text = document.string_value(element);
+        let blank = text.trim().is_empty();
+        if blank && (text.is_empty() || !self.mapping.preserve_spaces) {
+            self.out.push_str(if self.mapping.empty_is_null { "null" } else { "\"\"" });
+        } else {
+            self.literal(&text);
+        }
+    }
+
+    fn array(&mut self, array: NodeId, depth: usize) {
+        self.out.push('[');
+        let mut first = true;
+        for item in self.elements(array) {
+            if !std::mem::take(&mut first) {
+                self.out.push(',');
+            }
+            self.element(item, depth + 1);
+        }
+        self.out.push(']');
+    }
+
+    fn object(&mut self, element: NodeId, depth: usize) {
+        if depth > MAX_DEPTH * 4 {
+            return self.out.push_str("null"); // the XML parser's own depth limit is lower
+        }
+        let document = self.document;
+        self.out.push('{');
+        let mut first = true;
+        let mut comma = |out: &mut String| {
+            if !std::mem::take(&mut first) {
+                out.push(',');
+            }
+        };
+        if self.declares(element) {
+            for (prefix, uri) in document.namespace_declarations(element) {
+                comma(&mut self.out);
+                let separator = self.mapping.namespace_separator;
+                let name =
+                    if prefix.is_empty() { "@xmlns".to_owned() } else { format!("@xmlns{separator}{prefix}") };
+                write_string(&name, &mut self.out);
+                self.out.push(':');
+                write_string(uri, &mut self.out);
+            }
+        }
+        for attribute in document.attributes(element) {
+            comma(&mut self.out);
+            let local = document.local(attribute);
+            let name = match self.prefix(attribute) {
+                Some(prefix) => format!("@{prefix}{}{local}", self.mapping.namespace_separator),
+                None => format!("@{local}"),
             };
+            write_string(&name, &mut self.out);
+            self.out.push(':');
+            write_string(document.text(attribute), &mut self.out);
         }
-    }
-    if has_attributes || has_elements {
-        write_object(document, element, out, depth);
-        return;
-    }
-    let text = document.string_value(element);
-    if text.trim().is_empty() { out.push_str("null") } else { write_literal(&text, out) }
-}
-
-fn write_array(document: &Document, array: NodeId, out: &mut String, depth: usize) {
-    out.push('[');
-    let mut first = true;
-    for item in document.children(array).filter(|&n| document.kind(n) == NodeKind::Element) {
-        if !std::mem::take(&mut first) {
-            out.push(',');
-        }
-        write_element(document, item, out, depth + 1);
-    }
-    out.push(']');
-}
-
-fn write_object(document: &Document, element: NodeId, out: &mut String, depth: usize) {
-    if depth > MAX_DEPTH * 4 {
-        out.push_str("null"); // the XML parser's own depth limit is lower
-        return;
-    }
-    out.push('{');
-    let mut first = true;
-    let mut comma = |out: &mut String| {
-        if !std::mem::take(&mut first) {
-            out.push(',');
-        }
-    };
-    for attribute in document.attributes(element) {
-        comma(out);
-        write_string(&format!("@{}", document.local(attribute)), out);
-        out.push(':');
-        write_string(document.text(attribute), out);
-    }
-    let mut text = String::new();
-    let mut forced_array: Option<String> = None;
-    let mut next = document.first_child(element);
-    while let Some(node) = next {
-        next = document.next_sibling(node);
-        match document.kind(node) {
-            NodeKind::Text => text.push_str(document.text(node)),
-            NodeKind::ProcessingInstruction if document.local(node) == "xml-multiple" => {
-                forced_array = Some(document.text(node).trim().to_owned());
-            }
-            NodeKind::Element => {
-                let name = document.local(node);
-                comma(out);
-                write_string(&member_name(name), out);
-                out.push(':');
-                let mut run = vec![node];
-                while let Some(sibling) = next_element_of_run(document, next, name) {
-                    run.push(sibling);
-                    next = document.next_sibling(sibling);
-                }
-                let forced = forced_array.take().is_some_and(|forced| forced == name || forced.is_empty());
-                if run.len() > 1 || forced {
-                    out.push('[');
-                    for (index, &item) in run.iter().enumerate() {
-                        if index > 0 {
-                            out.push(',');
-                        }
-                        write_element(document, item, out, depth + 1);
+        let mut text = String::new();
+        let mut forced_array: Option<String> = None;
+        let mut next = document.first_child(element);
+        while let Some(node) = next {
+            next = document.next_sibling(node);
+            match document.kind(node) {
+                NodeKind::Text => text.push_str(document.text(node)),
+                NodeKind::ProcessingInstruction
+                    if document.local(node) == "xml-multiple" && self.mapping.reads_multiple =>
+                {
+                    // Nothing of that name follows: the array was empty.
+                    if let Some(empty) = forced_array.replace(document.text(node).trim().to_owned()) {
+                        comma(&mut self.out);
+                        self.empty_array(&empty);
                     }
-                    out.push(']');
-                } else {
-                    write_element(document, node, out, depth + 1);
                 }
+                NodeKind::Element => {
+                    let name = document.local(node);
+                    let forced = match forced_array.take() {
+                        Some(forced) if forced == name || forced.is_empty() => true,
+                        Some(empty) => {
+                            comma(&mut self.out);
+                            self.empty_array(&empty);
+                            false
+                        }
+                        None => false,
+                    };
+                    comma(&mut self.out);
+                    self.name(node);
+                    let mut run = vec![node];
+                    while self.mapping.auto_array || forced {
+                        let Some(sibling) = next_element_of_run(document, next, name) else { break };
+                        run.push(sibling);
+                        next = document.next_sibling(sibling);
+                    }
+                    if run.len() > 1 || forced {
+                        self.out.push('[');
+                        for (index, &item) in run.iter().enumerate() {
+                            if index > 0 {
+                                self.out.push(',');
+                            }
+                            self.element(item, depth + 1);
+                        }
+                        self.out.push(']');
+                    } else {
+                        self.element(node, depth + 1);
+                    }
+                }
+                _ => {}
             }
-            _ => {}
         }
+        if let Some(empty) = forced_array {
+            comma(&mut self.out);
+            self.empty_array(&empty);
+        }
+        if !text.trim().is_empty() {
+            comma(&mut self.out);
+            self.out.push_str("\"$\":");
+            self.literal(&text);
+        }
+        self.out.push('}');
     }
-    if !text.trim().is_empty() {
-        comma(out);
-        out.push_str("\"$\":");
-        write_literal(&text, out);
+
+    /// An `xml-multiple` that nothing follows.
+    fn empty_array(&mut self, name: &str) {
+        write_string(&member_name(name), &mut self.out);
+        self.out.push_str(":[]");
     }
-    out.push('}');
+
+    /// A text that is exactly a JSON literal is written as that literal, digits unchanged; any other as a string.
+    fn literal(&mut self, text: &str) {
+        if let Some((pattern, replacement)) = &self.mapping.string_mark
+            && pattern.is_match(text).unwrap_or(false)
+        {
+            return write_string(&pattern.replace_all(text, replacement.as_str()), &mut self.out);
+        }
+        let is_literal = self.mapping.auto_primitive
+            && (matches!(text, "true" | "false" | "null") || is_json_number(text))
+            && !self.mapping.string_pattern.as_ref().is_some_and(|pattern| {
+                pattern.find(text).ok().flatten().is_some_and(|found| found.as_str().len() == text.len())
+            });
+        if is_literal { self.out.push_str(text) } else { write_string(text, &mut self.out) }
+    }
 }
 
 /// The next element, if it continues a run of siblings called `name`; white space and comments between do not end it.
@@ -251,15 +464,6 @@ fn next_element_of_run(document: &Document, mut from: Option<NodeId>, name: &str
         }
     }
     None
-}
-
-/// A text that is exactly a JSON literal is written as that literal, digits unchanged; any other as a string.
-fn write_literal(text: &str, out: &mut String) {
-    if matches!(text, "true" | "false" | "null") || is_json_number(text) {
-        out.push_str(text);
-    } else {
-        write_string(text, out);
-    }
 }
 
 /// Writes a JSON string with its quotes.
@@ -394,6 +598,90 @@ mod tests {
             ("<a>q\"\\&#9;</a>", r#"{"a":"q\"\\\t"}"#),
         ] {
             assert_eq!(back(xml), json, "{xml}");
+        }
+    }
+
+    #[test]
+    fn the_switches_of_the_mapping() {
+        let default = Mapping::default;
+        let regex = |pattern: &str| Regex::new(pattern).unwrap();
+        let xsi = "xmlns:xsi='http://www.w3.org/2001/XMLSchema-instance'";
+        for (mapping, xml, json) in [
+            (
+                Mapping { preserve_namespace: true, ..default() },
+                "<n:a xmlns:n='urn:n' n:x='1'><n:b/><c/></n:a>",
+                r#"{"n_a":{"@n_x":"1","n_b":null,"c":null}}"#,
+            ),
+            (
+                Mapping {
+                    preserve_namespace: true,
+                    namespace_declarations: true,
+                    namespace_separator: ':',
+                    ..default()
+                },
+                "<n:a xmlns:n='urn:n' xmlns='urn:d'>1</n:a>",
+                r#"{"n:a":{"@xmlns:n":"urn:n","@xmlns":"urn:d","$":1}}"#,
+            ),
+            (
+                Mapping { auto_primitive: false, ..default() },
+                "<a><b>1</b><c>true</c></a>",
+                r#"{"a":{"b":"1","c":"true"}}"#,
+            ),
+            (
+                Mapping { string_pattern: Some(regex("^-?(0|[1-9][0-9]*)(\\.[0-9]+)?[eE][+-]?[0-9]+$")), ..default() },
+                "<a><b>1e5</b><c>15</c></a>",
+                r#"{"a":{"b":"1e5","c":15}}"#,
+            ),
+            (
+                Mapping { string_mark: Some((regex("@@"), String::new())), ..default() },
+                "<a><b>@@1</b><c>15</c></a>",
+                r#"{"a":{"b":"1","c":15}}"#,
+            ),
+            (
+                Mapping { auto_array: false, ..default() },
+                "<a><b>1</b><c/><?xml-multiple d?><d>1</d><d>2</d></a>",
+                r#"{"a":{"b":1,"c":null,"d":[1,2]}}"#,
+            ),
+            (
+                Mapping { reads_multiple: false, ..default() },
+                "<a><?xml-multiple b?><b>1</b></a>",
+                r#"{"a":{"b":1}}"#,
+            ),
+            (default(), &format!("<a {xsi}><b xsi:nil='true'/></a>"), r#"{"a":{"b":{"@nil":"true"}}}"#),
+            (
+                Mapping { nil: true, ..default() },
+                &format!("<a {xsi}><b xsi:nil='true'/></a>"),
+                r#"{"a":{"b":null}}"#,
+            ),
+            (Mapping { empty_is_null: false, ..default() }, "<a><b/><c> </c></a>", r#"{"a":{"b":"","c":""}}"#),
+            (Mapping { preserve_spaces: true, ..default() }, "<a><b> </b> <c/></a>", r#"{"a":{"b":" ","c":null}}"#),
+            (
+                default(),
+                "<jsonObject><a_JsonReader_32_b>1</a_JsonReader_32_b><_JsonReader_x>2</_JsonReader_x></jsonObject>",
+                r#"{"a b":1,"_JsonReader_x":2}"#,
+            ),
+            (default(), "<a><?xml-multiple b?><c/><?xml-multiple d?></a>", r#"{"a":{"b":[],"c":null,"d":[]}}"#),
+        ] {
+            let document = Document::parse(xml.as_bytes().to_vec(), &xml::ParseOptions::default()).unwrap();
+            assert_eq!(mapping.from_xml(&document, document.document_element().unwrap()), json, "{xml}");
+        }
+    }
+
+    #[test]
+    fn what_the_switches_write_comes_back() {
+        let mapping = Mapping { writes_multiple: true, nil: true, valid_names: true, ..Mapping::default() };
+        for json in [
+            r#"{"a":[1],"b":[],"c":[[]],"d":null,"e f":{"@y":"z","$x":1},"1/2":[{"é":"","-":2}]}"#,
+            r#"{"a":[1,2,null],"b":[]}"#,
+        ] {
+            let mut document = Document::new();
+            let value: Value = serde_json::from_str(json).unwrap();
+            let root = mapping.to_xml(&value, &mut document, Document::ROOT);
+            let mut out = Vec::new();
+            xml::write(&document, root, &xml::WriteOptions::default(), &mut out);
+            let read = Document::parse(out, &xml::ParseOptions::default()).unwrap();
+            let back = mapping.from_xml(&read, read.document_element().unwrap());
+            assert_eq!(back.replace(r#""é":null"#, r#""é":"""#), json);
         }
     }
 

@@ -2,23 +2,31 @@
 //!
 //! This room knows what a message is; it does not know where it comes from or what is done with it.
 
+pub mod attachments;
 mod body;
+pub mod charset;
+pub mod coding;
 pub mod envelope;
 pub mod form;
+pub mod form_data;
 mod head;
 mod headers;
 pub mod json;
 pub mod jsonpath;
 pub mod media;
+pub mod multipart;
 pub mod payload;
 pub mod properties;
 pub mod value;
 
+pub use attachments::Packing;
 pub use body::{Body, BodyError, BodyStream};
+pub use charset::Charset;
+pub use coding::Coding;
 pub use envelope::{Envelope, SoapVersion};
 pub use head::{Method, RequestHead, ResponseHead, Version, reason_phrase};
 pub use headers::{Headers, Line};
 pub use media::{Kind, MediaType};
-pub use payload::{Format, Payload, PayloadError, PayloadLimits, Reading};
+pub use payload::{Format, Payload, PayloadError, PayloadLimits, Reading, Writing, Written};
 pub use properties::Properties;
 pub use value::{Value, XmlValue};

@@ -1,5 +1,8 @@
 //! Media types: what a Content-Type header says, and which reading of a body it asks for.
 
+/// The type of the root part of an XOP package, and of one that is relayed alone.
+pub const XOP: &str = "application/xop+xml";
+
 /// A parsed `Content-Type` value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MediaType<'a> {
@@ -18,13 +21,7 @@ impl<'a> MediaType<'a> {
 
     /// The value of a parameter, without its quotes.
     pub fn parameter(&self, name: &str) -> Option<&'a str> {
-        if self.parameters.is_empty() {
-            return None;
-        }
-        self.parameters.split(';').find_map(|parameter| {
-            let (key, value) = parameter.split_once('=')?;
-            key.trim().eq_ignore_ascii_case(name).then(|| value.trim().trim_matches('"'))
-        })
+        if self.parameters.is_empty() { None } else { parameter(self.parameters, name) }
     }
 
     /// The `charset` parameter.
@@ -36,6 +33,52 @@ impl<'a> MediaType<'a> {
     pub fn kind(&self) -> Kind {
         Kind::of(self.essence)
     }
+
+    /// Of a `multipart/related` type: how its root part is read, by `start-info` for XOP packages, else by `type`.
+    pub fn root_kind(&self) -> Kind {
+        let own = self.parameter("type").unwrap_or("");
+        let root = if own.eq_ignore_ascii_case(XOP) { self.parameter("start-info").unwrap_or("") } else { own };
+        // A start-info may have parameters of its own.
+        match Kind::of(MediaType::parse(root).essence) {
+            Kind::Soap12 => Kind::Soap12,
+            Kind::Xml => Kind::Xml,
+            _ => Kind::Soap11,
+        }
+    }
+}
+
+/// The value of one of the parameters `a=1; b="2"`, without its quotes: what is inside of quotes separates nothing.
+pub fn parameter<'a>(parameters: &'a str, name: &str) -> Option<&'a str> {
+    let mut rest = parameters;
+    while !rest.is_empty() {
+        let mut quoted = false;
+        let mut escaped = false;
+        let end = rest.bytes().position(|byte| {
+            if escaped {
+                escaped = false;
+            } else if quoted && byte == b'\\' {
+                escaped = true;
+            } else if byte == b'"' {
+                quoted = !quoted;
+            }
+            byte == b';' && !quoted
+        });
+        let (one, tail) = match end {
+            Some(end) => (&rest[..end], &rest[end + 1..]),
+            // A quote that nothing closes quotes nothing.
+            None if quoted => rest.split_once(';').unwrap_or((rest, "")),
+            None => (rest, ""),
+        };
+        rest = tail;
+        if let Some((key, value)) = one.split_once('=')
+            && key.trim().eq_ignore_ascii_case(name)
+        {
+            let value = value.trim();
+            let inside = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
+            return Some(inside.unwrap_or_else(|| value.trim_matches('"')));
+        }
+    }
+    None
 }
 
 /// As [`str::trim`]; most values have nothing to trim, which their ends show.
@@ -63,6 +106,10 @@ pub enum Kind {
     Text,
     /// `application/octet-stream`, `application/binary`, images and other bytes.
     Binary,
+    /// `multipart/form-data`: fields and files of a form.
+    FormData,
+    /// `multipart/related`: an envelope with attachments (MTOM, SwA).
+    Related,
     /// A type nobody registered: read as XML where it must be read at all.
     Unknown,
 }
@@ -83,7 +130,7 @@ impl Kind {
             Kind::Soap11
         } else if is("application/soap+xml") {
             Kind::Soap12
-        } else if is("application/json") || is("text/json") || ends("+json") {
+        } else if is("application/json") || is("text/json") || is("text/javascript") || ends("+json") {
             Kind::Json
         } else if is("application/xml") || ends("+xml") {
             Kind::Xml
@@ -91,6 +138,14 @@ impl Kind {
             Kind::Form
         } else if is("text/plain") || is("text/csv") {
             Kind::Text
+        } else if starts("multipart/") {
+            if is("multipart/related") {
+                Kind::Related
+            } else if is("multipart/form-data") {
+                Kind::FormData
+            } else {
+                Kind::Unknown
+            }
         } else if is("application/octet-stream")
             || is("application/binary")
             || starts("image/")
@@ -120,6 +175,16 @@ mod tests {
             (soap.kind(), soap.charset(), soap.parameter("action")),
             (Kind::Soap12, Some("UTF-8"), Some("urn:x"))
         );
+        for (parameters, value) in [
+            ("; a=1; b=2", Some("2")),
+            ("; a=\"; b=no\"; B = \"2\"", Some("2")),
+            ("; a=\"\\\"; b=no\"; b=2", Some("2")),
+            ("; a=\"; b=2", Some("2")),
+            ("; b", None),
+            (";b=", Some("")),
+        ] {
+            assert_eq!(parameter(parameters, "b"), value, "{parameters}");
+        }
         for (value, kind) in [
             ("text/xml", Kind::Soap11),
             ("TEXT/XML;charset=utf-8", Kind::Soap11),
@@ -129,6 +194,9 @@ mod tests {
             ("text/plain", Kind::Text),
             ("image/png", Kind::Binary),
             ("application/pdf", Kind::Unknown),
+            ("multipart/form-data; boundary=b", Kind::FormData),
+            ("Multipart/Related", Kind::Related),
+            ("multipart/mixed", Kind::Unknown),
             ("", Kind::Unknown),
             ("é", Kind::Unknown),
         ] {

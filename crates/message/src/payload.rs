@@ -3,15 +3,20 @@
 //! It climbs from an unread stream over its bytes to a view (envelope or JSON) and never needs to come down: the
 //! bytes are kept beside the view until the view is edited, so an untouched payload leaves as it came.
 
+use crate::attachments::{Attachments, Packing, pack};
 use crate::body::{Body, BodyError, BodyStream};
+use crate::charset::{Charset, Unmappable, for_reading};
+use crate::coding::Coding;
 use crate::envelope::{Envelope, PAYLOAD, SoapVersion, synapse_string};
+use crate::headers::Headers;
 use crate::media::{Kind, MediaType};
-use crate::{form, json};
+use crate::{form, form_data, json};
 use base64::Engine;
 use bytes::Bytes;
 use encoding_rs::Encoding;
+use std::borrow::Cow;
 use std::fmt;
-use std::io::Read;
+use std::sync::Arc;
 use xml::{Document, ParseOptions};
 
 /// How the bytes of a payload are to be read: the facts of its transport headers, taken when it arrived.
@@ -27,32 +32,12 @@ pub struct Reading {
     pub coding: Coding,
 }
 
-/// A content coding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Coding {
-    /// None.
-    Identity,
-    /// `gzip` or `x-gzip`.
-    Gzip,
-    /// `deflate` (zlib).
-    Deflate,
-    /// One that is not understood: the bytes can be relayed but not read.
-    Unknown,
-}
-
 impl Reading {
     /// The reading that header values ask for. `rest` as in [`Reading::rest`].
     pub fn of(content_type: Option<&str>, content_encoding: Option<&str>, rest: bool) -> Reading {
         let media = MediaType::parse(content_type.unwrap_or("application/octet-stream"));
-        let coding = match content_encoding.map(str::trim) {
-            None | Some("" | "identity") => Coding::Identity,
-            Some(name) if name.eq_ignore_ascii_case("gzip") || name.eq_ignore_ascii_case("x-gzip") => {
-                Coding::Gzip
-            }
-            Some(name) if name.eq_ignore_ascii_case("deflate") => Coding::Deflate,
-            Some(_) => Coding::Unknown,
-        };
-        let charset = media.charset().and_then(|label| Encoding::for_label(label.as_bytes()));
+        let coding = Coding::of(content_encoding);
+        let charset = media.charset().and_then(for_reading);
         Reading { kind: media.kind(), charset, rest, coding }
     }
 
@@ -60,18 +45,20 @@ impl Reading {
     pub const XML: Reading = Reading { kind: Kind::Xml, charset: None, rest: true, coding: Coding::Identity };
 }
 
-/// Limits on what is held of one payload.
+/// Limits on what is held of one payload, and how it is read.
 #[derive(Clone, Debug)]
 pub struct PayloadLimits {
     /// Most bytes of a body that a flow may hold, before and after decompression. Default 64 MiB.
     pub held: usize,
     /// Limits of the XML parser.
     pub xml: xml::Limits,
+    /// The switches of the JSON mapping.
+    pub json: Arc<json::Mapping>,
 }
 
 impl Default for PayloadLimits {
     fn default() -> PayloadLimits {
-        PayloadLimits { held: 64 << 20, xml: xml::Limits::default() }
+        PayloadLimits { held: 64 << 20, xml: xml::Limits::default(), json: Arc::default() }
     }
 }
 
@@ -132,6 +119,8 @@ pub struct Payload {
     json: Option<Box<serde_json::Value>>,
     /// The views are newer than the bytes.
     changed: bool,
+    /// Of a multipart message: its content type, and the parts beside the envelope.
+    attachments: Option<Box<Attachments>>,
 }
 
 impl Default for Payload {
@@ -155,10 +144,28 @@ impl fmt::Debug for Payload {
 impl Payload {
     /// No payload.
     pub const fn empty() -> Payload {
-        Payload { raw: Raw::Empty, reading: Reading::XML, envelope: None, json: None, changed: false }
+        Payload {
+            raw: Raw::Empty,
+            reading: Reading::XML,
+            envelope: None,
+            json: None,
+            changed: false,
+            attachments: None,
+        }
     }
 
-    /// A body as it arrived.
+    /// A body as it arrived, to be read as the headers beside it say. `rest` as in [`Reading::rest`].
+    pub fn arrived(body: Body, headers: &Headers, rest: bool) -> Payload {
+        let content_type = headers.get("Content-Type");
+        let reading = Reading::of(content_type, headers.get("Content-Encoding"), rest);
+        let mut payload = Payload::received(body, reading);
+        if matches!(reading.kind, Kind::Related | Kind::FormData) {
+            payload.attachments = content_type.map(|own| Box::new(Attachments::new(own)));
+        }
+        payload
+    }
+
+    /// A body as it arrived; of a multipart one [`Payload::arrived`] knows more.
     pub fn received(body: Body, reading: Reading) -> Payload {
         let raw = match body {
             Body::Empty => Raw::Empty,
@@ -166,13 +173,13 @@ impl Payload {
             Body::Bytes(bytes) => Raw::Bytes(bytes),
             Body::Stream(stream) => Raw::Stream(stream),
         };
-        Payload { raw, reading, envelope: None, json: None, changed: false }
+        Payload { raw, reading, ..Payload::empty() }
     }
 
     /// A payload that is an envelope of our own making.
     pub fn of_envelope(envelope: Envelope) -> Payload {
         let reading = Reading { kind: Kind::Xml, ..Reading::XML };
-        Payload { raw: Raw::Empty, reading, envelope: Some(Box::new(envelope)), json: None, changed: true }
+        Payload { reading, envelope: Some(Box::new(envelope)), changed: true, ..Payload::empty() }
     }
 
     /// How the bytes are read.
@@ -286,7 +293,7 @@ impl Payload {
     pub fn envelope(&mut self, limits: &PayloadLimits) -> Result<&Envelope, PayloadError> {
         if self.envelope.is_none() {
             let built = match &self.json {
-                Some(value) => json_view(value),
+                Some(value) => json_view(value, &limits.json),
                 None => self.build(limits)?,
             };
             self.envelope = Some(Box::new(built));
@@ -338,7 +345,7 @@ impl Payload {
         }
         let envelope = self.envelope(limits)?;
         let Some(payload) = envelope.payload() else { return Ok(serde_json::Value::Null) };
-        let text = json::from_xml(&envelope.document, payload);
+        let text = limits.json.from_xml(&envelope.document, payload);
         serde_json::from_str(&text)
             .map_err(|error| malformed(format!("the payload has no JSON form: {error}")))
     }
@@ -349,7 +356,7 @@ impl Payload {
     /// The text is not JSON.
     pub fn set_json(&mut self, text: &str) -> Result<(), PayloadError> {
         if text.trim().is_empty() {
-            *self = Payload::empty();
+            *self = Payload { attachments: self.kept_attachments(), ..Payload::empty() };
             return Ok(());
         }
         let value: serde_json::Value = serde_json::from_str(text)
@@ -358,9 +365,9 @@ impl Payload {
         *self = Payload {
             raw: Raw::Bytes(Bytes::copy_from_slice(text.as_bytes())),
             reading,
-            envelope: None,
             json: Some(Box::new(value)),
-            changed: false,
+            attachments: self.kept_attachments(),
+            ..Payload::empty()
         };
         Ok(())
     }
@@ -372,27 +379,51 @@ impl Payload {
         *self = Payload {
             raw: Raw::Bytes(Bytes::from(text)),
             reading,
-            envelope: None,
             json: Some(Box::new(value)),
-            changed: false,
+            attachments: self.kept_attachments(),
+            ..Payload::empty()
         };
     }
 
     /// Replaces the payload by an envelope.
     pub fn set_envelope(&mut self, envelope: Envelope) {
-        let reading = self.reading;
-        *self = Payload { reading, ..Payload::of_envelope(envelope) };
+        let (reading, attachments) = (self.reading, self.kept_attachments());
+        *self = Payload { reading, attachments, ..Payload::of_envelope(envelope) };
+    }
+
+    /// The parts that go along when a new payload takes the place of this one.
+    fn kept_attachments(&mut self) -> Option<Box<Attachments>> {
+        let mut kept = self.attachments.take().filter(|_| self.reading.kind != Kind::FormData)?;
+        let body = match &self.raw {
+            Raw::Bytes(bytes) if self.reading.kind == Kind::Related && !self.changed => Some(bytes),
+            _ => None,
+        };
+        kept.envelope_replaced(body);
+        kept.are_there().then_some(kept)
+    }
+
+    /// Whether the message has parts that would be lost if only its envelope went on.
+    pub fn has_attachments(&self) -> bool {
+        self.attachments.as_ref().is_some_and(|attachments| attachments.are_there())
     }
 
     /// Replaces the payload by bytes that are read as `reading` says.
     pub fn set_bytes(&mut self, bytes: impl Into<Bytes>, reading: Reading) {
-        *self = Payload::received(Body::Bytes(bytes.into()), reading);
+        let attachments = self.kept_attachments();
+        *self = Payload { attachments, ..Payload::received(Body::Bytes(bytes.into()), reading) };
     }
 
     /// Replaces the payload by bytes that were made here: they are only read if somebody wants to see them, and are
     /// written in the form that the receiver wants, which may be an envelope around them.
     pub fn set_made(&mut self, bytes: impl Into<Bytes>, reading: Reading) {
-        *self = Payload { changed: true, ..Payload::received(Body::Bytes(bytes.into()), reading) };
+        self.set_bytes(bytes, reading);
+        self.changed = true;
+    }
+
+    /// Puts back a body that was given away and came back whole.
+    pub fn put_back(&mut self, body: Body) {
+        let attachments = self.attachments.take();
+        *self = Payload { attachments, ..Payload::received(body, self.reading) };
     }
 
     /// Gives the bytes or the stream away. What stays behind is the view, if one was built, else nothing.
@@ -446,87 +477,119 @@ impl Payload {
             envelope: self.envelope.clone(),
             json: self.json.clone(),
             changed: self.changed,
+            attachments: self.attachments.clone(),
         }
     }
 
-    /// The payload in the form of `format`.
+    /// The payload in the form of `format`, in UTF-8 and without attachments.
     ///
     /// # Errors
     /// The payload cannot be read, which it must be to take another form.
     pub fn write(&mut self, format: Format, limits: &PayloadLimits) -> Result<Bytes, PayloadError> {
+        Ok(self.written(&Writing::plain(format), limits)?.bytes)
+    }
+
+    /// The payload as `writing` wants it.
+    ///
+    /// # Errors
+    /// The payload cannot be read, which it must be to take another form.
+    pub fn written(&mut self, writing: &Writing<'_>, limits: &PayloadLimits) -> Result<Written, PayloadError> {
+        let format = writing.format;
+        let plain = |bytes| Ok(Written { bytes, content_type: None });
         // Bytes that were made here are the payload as long as there is no view.
-        if self.holds(format) && (!self.changed || !self.is_built()) {
+        if writing.packing == Packing::None
+            && self.holds(writing)
+            && (!self.changed || !self.is_built())
+        {
             match &self.raw {
-                Raw::Bytes(bytes) => return Ok(bytes.clone()),
-                Raw::Empty if self.envelope.is_none() => return Ok(Bytes::new()),
+                Raw::Bytes(bytes) if format == Format::FormData => {
+                    let content_type = self.attachments.as_ref().map(|own| own.content_type().to_owned());
+                    return Ok(Written { bytes: bytes.clone(), content_type });
+                }
+                Raw::Bytes(bytes) => return plain(bytes.clone()),
+                Raw::Empty if self.envelope.is_none() => return plain(Bytes::new()),
                 _ => {}
             }
         }
         if format == Format::Json
             && let Some(value) = self.json()?
         {
-            return Ok(Bytes::from(value.to_string()));
+            return plain(writing.encode(value.to_string(), Unmappable::Escape));
         }
-        let envelope = self.envelope(limits)?;
+        self.envelope(limits)?;
+        let attachments = self.attachments.as_deref();
+        let envelope = self.envelope.as_deref().expect("built just above");
         let document = &envelope.document;
-        let options = xml::WriteOptions::default();
-        let mut out = Vec::new();
-        match format {
-            Format::Soap(version) if version != envelope.version => {
-                let mut other = envelope.clone();
-                other.convert(version);
-                xml::write(&other.document, other.root, &options, &mut out);
-            }
-            Format::Soap(_) => xml::write(document, envelope.root, &options, &mut out),
-            Format::Xml => {
-                if let Some(payload) = envelope.payload() {
-                    xml::write(document, payload, &options, &mut out);
+        let payload = envelope.payload();
+        let is_binary = |payload| document.local(payload) == "binary" && document.namespace(payload) == PAYLOAD;
+        let text = |text: String| writing.encode(text, Unmappable::Question);
+        let bytes = match (format, payload) {
+            (Format::Soap(_) | Format::Xml, _) => {
+                let mut own = Cow::Borrowed(envelope);
+                let mut parts = Vec::new();
+                if let (Packing::Mtom, Some(attachments)) = (writing.packing, attachments) {
+                    parts = attachments.extract(own.to_mut());
+                    parts.extend(attachments.parts().iter().cloned());
+                } else if let (Packing::Swa, Some(attachments)) = (writing.packing, attachments) {
+                    parts = attachments.all();
                 }
-            }
-            Format::Json => {
-                if let Some(payload) = envelope.payload() {
-                    out = json::from_xml(document, payload).into_bytes();
+                if let Format::Soap(version) = format
+                    && version != own.version
+                {
+                    own.to_mut().convert(version);
                 }
-            }
-            Format::Form => {
-                if let Some(payload) = envelope.payload() {
-                    out = form::from_xml(document, payload).into_bytes();
+                let node = if format == Format::Xml { own.payload() } else { Some(own.root) };
+                let bytes = node.map_or_else(Bytes::new, |node| writing.xml(&own.document, node));
+                if writing.packing == Packing::None {
+                    return plain(bytes);
                 }
+                let version = if let Format::Soap(version) = format { Some(version) } else { None };
+                let (bytes, content_type) = pack(bytes, version, writing.charset_name, writing.packing, parts);
+                return Ok(Written { bytes, content_type: Some(content_type) });
             }
-            Format::Text => {
-                if let Some(payload) = envelope.payload() {
-                    out = if document.local(payload) == "binary" && document.namespace(payload) == PAYLOAD {
-                        binary(&document.string_value(payload))
-                    } else {
-                        let is_text = document.namespace(payload) == PAYLOAD;
-                        if is_text {
-                            document.string_value(payload).into_owned()
-                        } else {
-                            own_text(document, payload)
-                        }
-                        .into_bytes()
-                    };
-                }
+            (_, None) => Bytes::new(),
+            (Format::Json, Some(payload)) => {
+                let json = if writing.preserve_spaces {
+                    json::Mapping { preserve_spaces: true, ..(*limits.json).clone() }.from_xml(document, payload)
+                } else {
+                    limits.json.from_xml(document, payload)
+                };
+                writing.encode(json, Unmappable::Escape)
             }
-            Format::Binary => {
-                if let Some(payload) = envelope.payload() {
-                    out = if document.local(payload) == "binary" && document.namespace(payload) == PAYLOAD {
-                        binary(&document.string_value(payload))
-                    } else {
-                        synapse_string(document, payload, true).into_bytes()
-                    };
-                }
+            (Format::Form, Some(payload)) => form::from_xml(document, payload).into(),
+            (Format::FormData, Some(payload)) => {
+                let (bytes, content_type) = form_data::from_xml(document, payload);
+                return Ok(Written { bytes, content_type: Some(content_type) });
             }
-        }
-        Ok(Bytes::from(out))
+            (Format::Text | Format::Binary, Some(payload)) if is_binary(payload) => {
+                binary(&document.string_value(payload)).into()
+            }
+            (Format::Text, Some(payload)) if document.namespace(payload) == PAYLOAD => {
+                text(document.string_value(payload).into_owned())
+            }
+            (Format::Text, Some(payload)) => text(own_text(document, payload)),
+            (Format::Binary, Some(payload)) => text(synapse_string(document, payload, true)),
+        };
+        plain(bytes)
     }
 
-    /// Whether the bytes are already in `format`.
-    fn holds(&self, format: Format) -> bool {
-        if self.reading.coding != Coding::Identity {
+    /// Whether the bytes are already as `writing` wants them.
+    fn holds(&self, writing: &Writing<'_>) -> bool {
+        if self.reading.coding != Coding::Identity || writing.declaration {
             return false;
         }
-        match format {
+        let own = match self.reading.charset {
+            Some(own) => own,
+            // XML may say another encoding itself.
+            None => match &self.raw {
+                Raw::Bytes(bytes) if self.reading.kind.is_xml() && names_encoding(bytes) => return false,
+                _ => encoding_rs::UTF_8,
+            },
+        };
+        if for_reading(writing.charset_name) != Some(own) {
+            return false;
+        }
+        match writing.format {
             Format::Soap(SoapVersion::V11) => self.reading.kind == Kind::Soap11 && !self.reading.rest,
             Format::Soap(SoapVersion::V12) => self.reading.kind == Kind::Soap12,
             Format::Xml => {
@@ -535,6 +598,7 @@ impl Payload {
             }
             Format::Json => self.reading.kind == Kind::Json,
             Format::Form => self.reading.kind == Kind::Form,
+            Format::FormData => self.reading.kind == Kind::FormData && self.attachments.is_some(),
             Format::Text => self.reading.kind == Kind::Text,
             Format::Binary => self.reading.kind == Kind::Binary,
         }
@@ -552,7 +616,15 @@ impl Payload {
         match self.reading.kind {
             Kind::Json => {
                 let value = self.json()?.expect("is JSON and not empty");
-                Ok(json_view(value))
+                Ok(json_view(value, &limits.json))
+            }
+            Kind::Related => self.build_package(limits),
+            Kind::FormData => {
+                let bytes = self.decoded_bytes(limits.held)?;
+                let content_type = self.attachments.as_ref().map_or("", |own| own.content_type());
+                let mut envelope = Envelope::empty(SoapVersion::V12);
+                form_data::to_xml(&bytes, content_type, &mut envelope.document, envelope.body)?;
+                Ok(envelope)
             }
             Kind::Form => {
                 let text = self.decoded_text(limits.held)?;
@@ -568,57 +640,33 @@ impl Payload {
                 let bytes = self.decoded_bytes(limits.held)?;
                 Ok(wrapped("binary", &base64::engine::general_purpose::STANDARD.encode(bytes)))
             }
-            Kind::Soap11 if !self.reading.rest => self.parse_soap(limits),
-            Kind::Soap12 => self.parse_soap(limits),
-            Kind::Soap11 | Kind::Xml | Kind::Unknown => {
-                let bytes = self.decoded_bytes(limits.held)?;
-                let options = self.parse_options(limits);
-                Envelope::wrap(bytes, SoapVersion::V11, &options)
-                    .map_err(|error| malformed(format!("the payload is not well-formed XML: {error}")))
+            Kind::Soap11 | Kind::Soap12 | Kind::Xml | Kind::Unknown => {
+                let soap = match self.reading.kind {
+                    Kind::Soap11 => !self.reading.rest,
+                    kind => kind == Kind::Soap12,
+                };
+                parse_xml(self.decoded_bytes(limits.held)?, soap, self.reading.charset, limits)
             }
         }
     }
 
-    fn parse_soap(&self, limits: &PayloadLimits) -> Result<Envelope, PayloadError> {
+    /// The envelope of a package, with what it includes.
+    fn build_package(&mut self, limits: &PayloadLimits) -> Result<Envelope, PayloadError> {
         let bytes = self.decoded_bytes(limits.held)?;
-        let options = self.parse_options(limits);
-        let document = Document::parse(bytes, &options)
-            .map_err(|error| malformed(format!("the payload is not well-formed XML: {error}")))?;
-        Envelope::of_document(document)
-            .map_err(|why| malformed(format!("the payload is not a SOAP message: {why}")))
-    }
-
-    fn parse_options(&self, limits: &PayloadLimits) -> ParseOptions {
-        ParseOptions {
-            limits: limits.xml.clone(),
-            charset: self.reading.charset.map(|charset| charset.name().to_owned()),
-            ..ParseOptions::default()
-        }
+        let Some(attachments) = &mut self.attachments else {
+            return Err(malformed("the content type of the multipart body is not known"));
+        };
+        let root = attachments.split(&bytes)?;
+        let soap = matches!(root.kind, Kind::Soap11 | Kind::Soap12);
+        let mut envelope = parse_xml(root.content, soap, root.charset, limits)?;
+        attachments.include(&mut envelope.document, limits.held)?;
+        Ok(envelope)
     }
 
     /// The bytes after Content-Encoding.
     fn decoded_bytes(&self, limit: usize) -> Result<Bytes, PayloadError> {
         let Raw::Bytes(bytes) = &self.raw else { return Ok(Bytes::new()) };
-        let mut out = Vec::new();
-        let limited = limit as u64;
-        let read = match self.reading.coding {
-            Coding::Identity => return Ok(bytes.clone()),
-            Coding::Gzip => flate2::read::MultiGzDecoder::new(&bytes[..])
-                .take(limited.saturating_add(1))
-                .read_to_end(&mut out),
-            Coding::Deflate => flate2::read::ZlibDecoder::new(&bytes[..])
-                .take(limited.saturating_add(1))
-                .read_to_end(&mut out),
-            Coding::Unknown => {
-                return Err(malformed("the body has a Content-Encoding that cannot be read here"));
-            }
-        };
-        read.map_err(|error| malformed(format!("the body is not what its Content-Encoding says: {error}")))?;
-        if out.len() as u64 > limited {
-            let message = format!("the decompressed body is larger than the {limit} bytes a flow may hold");
-            return Err(PayloadError::TooLarge { message });
-        }
-        Ok(Bytes::from(out))
+        self.reading.coding.decode(bytes, limit)
     }
 
     /// The bytes as text, by charset.
@@ -640,6 +688,8 @@ pub enum Format {
     Json,
     /// `application/x-www-form-urlencoded`.
     Form,
+    /// `multipart/form-data`.
+    FormData,
     /// The text of the first element of the body.
     Text,
     /// The bytes of the `binary` element.
@@ -656,6 +706,8 @@ impl Format {
             Kind::Xml => Format::Xml,
             Kind::Json => Format::Json,
             Kind::Form => Format::Form,
+            Kind::FormData => Format::FormData,
+            Kind::Related => Format::Soap(SoapVersion::V11),
             Kind::Text => Format::Text,
             Kind::Binary => Format::Binary,
             Kind::Unknown if rest => Format::Xml,
@@ -664,10 +716,103 @@ impl Format {
     }
 }
 
+/// How a payload is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Writing<'a> {
+    /// In which form.
+    pub format: Format,
+    /// In which encoding.
+    pub charset: Charset,
+    /// The name of the encoding, for declarations.
+    pub charset_name: &'a str,
+    /// XML begins with a declaration. In other encodings than UTF-8 it always does.
+    pub declaration: bool,
+    /// XML with its attachments.
+    pub packing: Packing,
+    /// In JSON, white space that is all of an element is kept (`PRESERVE_SPACES`).
+    pub preserve_spaces: bool,
+}
+
+/// A payload that was written.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// The body.
+    pub bytes: Bytes,
+    /// Its content type, where the body decides it (multipart).
+    pub content_type: Option<String>,
+}
+
+impl Writing<'_> {
+    /// UTF-8 without frills.
+    pub fn plain(format: Format) -> Writing<'static> {
+        Writing {
+            format,
+            charset: Charset::UTF8,
+            charset_name: "UTF-8",
+            declaration: false,
+            packing: Packing::None,
+            preserve_spaces: false,
+        }
+    }
+
+    fn encode(&self, text: String, unmappable: Unmappable) -> Bytes {
+        if self.charset.is_utf8() { text.into() } else { self.charset.encode(&text, unmappable).into() }
+    }
+
+    fn xml(&self, document: &Document, node: xml::NodeId) -> Bytes {
+        let mut out = Vec::new();
+        if self.declaration || !self.charset.is_utf8() {
+            out.extend_from_slice(b"<?xml version=\"1.0\" encoding=\"");
+            out.extend_from_slice(self.charset_name.as_bytes());
+            out.extend_from_slice(b"\"?>");
+        }
+        xml::write(document, node, &xml::WriteOptions::default(), &mut out);
+        if self.charset.is_utf8() {
+            return out.into();
+        }
+        self.charset.encode(&String::from_utf8_lossy(&out), Unmappable::Reference).into()
+    }
+}
+
+/// An envelope of XML: the document itself where it is `soap`, else one around it.
+fn parse_xml(
+    bytes: Bytes,
+    soap: bool,
+    charset: Option<&'static Encoding>,
+    limits: &PayloadLimits,
+) -> Result<Envelope, PayloadError> {
+    let options = ParseOptions {
+        limits: limits.xml.clone(),
+        charset: charset.map(|charset| charset.name().to_owned()),
+        ..ParseOptions::default()
+    };
+    let not_xml = |error| malformed(format!("the payload is not well-formed XML: {error}"));
+    if !soap {
+        return Envelope::wrap(bytes, SoapVersion::V11, &options).map_err(not_xml);
+    }
+    let document = Document::parse(bytes, &options).map_err(not_xml)?;
+    Envelope::of_document(document)
+        .map_err(|why| malformed(format!("the payload is not a SOAP message: {why}")))
+}
+
+/// Whether XML may be in another encoding than UTF-8: it has a byte order mark, or a declaration that names one.
+fn names_encoding(bytes: &[u8]) -> bool {
+    match bytes {
+        [0xFE | 0xFF | 0, ..] | [_, 0, ..] => true,
+        _ if bytes.starts_with(b"<?xml") => {
+            let end = memchr::memchr(b'>', bytes).unwrap_or(bytes.len());
+            let declaration = bytes[..end].to_ascii_lowercase();
+            memchr::memmem::find(&declaration, b"encoding").is_some()
+                && memchr::memmem::find(&declaration, b"utf-8").is_none()
+        }
+        _ => false,
+    }
+}
+
 /// An envelope around the XML view of a JSON value.
-fn json_view(value: &serde_json::Value) -> Envelope {
+fn json_view(value: &serde_json::Value, mapping: &json::Mapping) -> Envelope {
     let mut envelope = Envelope::empty(SoapVersion::V11);
-    json::to_xml(value, &mut envelope.document, envelope.body);
+    mapping.to_xml(value, &mut envelope.document, envelope.body);
     envelope
 }
 
@@ -697,109 +842,4 @@ fn binary(text: &str) -> Vec<u8> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::envelope::SOAP11;
-
-    fn payload(content_type: &str, body: &str, rest: bool) -> Payload {
-        Payload::received(
-            Body::Bytes(Bytes::copy_from_slice(body.as_bytes())),
-            Reading::of(Some(content_type), None, rest),
-        )
-    }
-
-    fn write(payload: &mut Payload, format: Format) -> String {
-        String::from_utf8(payload.write(format, &PayloadLimits::default()).unwrap().to_vec()).unwrap()
-    }
-
-    #[test]
-    fn an_untouched_payload_leaves_as_it_came() {
-        let soap = format!("<s:Envelope xmlns:s='{SOAP11}'><s:Body ><a  b = '1'/></s:Body></s:Envelope>");
-        let mut read = payload("text/xml", &soap, false);
-        assert_eq!(read.envelope(&PayloadLimits::default()).unwrap().payload().map(|_| ()), Some(()));
-        assert_eq!(write(&mut read, Format::Soap(SoapVersion::V11)), soap);
-        assert_eq!(write(&mut read, Format::Xml), "<a b=\"1\"/>");
-    }
-
-    #[test]
-    fn what_was_given_up_reads_as_empty_and_is_not_sent() {
-        let limits = PayloadLimits::default();
-        for content_type in ["text/xml", "application/json", "text/plain"] {
-            let mut gone = payload(content_type, "<a/>", true);
-            gone.raw = Raw::Consumed;
-            assert!(gone.is_consumed() && gone.build(&limits).is_err(), "{content_type}");
-            gone.read_as_empty();
-            assert!(gone.is_consumed() && !gone.is_changed(), "{content_type}");
-            assert!(!write(&mut gone, Format::Xml).contains("<a"), "{content_type}");
-        }
-        let mut here = payload("text/xml", "<a/>", true);
-        here.give_up();
-        here.read_as_empty();
-        assert_eq!(write(&mut here, Format::Xml), "<a/>");
-    }
-
-    #[test]
-    fn every_type_has_an_xml_view_and_a_way_back() {
-        for (content_type, body, format, out) in [
-            ("application/json", r#"{"a":[1,2]}"#, Format::Xml, "<jsonObject><a>1</a><a>2</a></jsonObject>"),
-            ("application/json", r#"{ "a" :1.50}"#, Format::Json, r#"{ "a" :1.50}"#),
-            ("application/xml", "<a><b>1</b></a>", Format::Json, r#"{"a":{"b":1}}"#),
-            (
-                "text/plain",
-                "a<b",
-                Format::Xml,
-                "<text xmlns=\"http://ws.apache.org/commons/ns/payload\">a&lt;b</text>",
-            ),
-            ("text/plain", "a<b", Format::Text, "a<b"),
-            ("application/octet-stream", "\u{1}x", Format::Binary, "\u{1}x"),
-            (
-                "application/x-www-form-urlencoded",
-                "a=1&b=x+y",
-                Format::Json,
-                r#"{"xformValues":{"a":1,"b":"x y"}}"#,
-            ),
-        ] {
-            let mut read = payload(content_type, body, true);
-            assert_eq!(write(&mut read, format), out, "{content_type}");
-        }
-    }
-
-    #[test]
-    fn an_edit_is_written_anew_and_a_malformed_body_is_an_error() {
-        let limits = PayloadLimits::default();
-        let mut read = payload("application/json", r#"{"a":1}"#, true);
-        let envelope = read.envelope_mut(&limits).unwrap();
-        let root = envelope.payload().unwrap();
-        envelope.document.append_element(root, "", "", "b");
-        assert_eq!(write(&mut read, Format::Json), r#"{"a":1,"b":null}"#);
-        for (content_type, body) in [
-            ("text/xml", "<a"),
-            ("text/xml", "<a/>"),
-            ("application/json", "{\"a\":"),
-            ("application/xml", "x"),
-        ] {
-            let mut bad = payload(content_type, body, false);
-            assert!(matches!(bad.envelope(&limits), Err(PayloadError::Malformed { .. })), "{body}");
-            assert_eq!(
-                bad.bytes().map(|bytes| &bytes[..]),
-                Some(body.as_bytes()),
-                "the bytes are still there"
-            );
-        }
-    }
-
-    #[test]
-    fn compressed_bodies_are_read_under_a_limit() {
-        use std::io::Write;
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-        encoder.write_all(&vec![b' '; 100_000]).unwrap();
-        encoder.write_all(b"<a/>").unwrap();
-        let bytes = Bytes::from(encoder.finish().unwrap());
-        let reading = Reading::of(Some("application/xml"), Some("gzip"), true);
-        let mut read = Payload::received(Body::Bytes(bytes), reading);
-        assert!(read.envelope(&PayloadLimits::default()).is_ok());
-        let small = PayloadLimits { held: 1000, ..PayloadLimits::default() };
-        let mut read = Payload::received(read.take_body(), reading);
-        assert!(matches!(read.envelope(&small), Err(PayloadError::TooLarge { .. })));
-    }
-}
+mod tests;

@@ -1,0 +1,151 @@
+//! Charsets of bodies: which encoding a label names, and text in it.
+
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+
+/// The encoding that a `charset` parameter names, for reading. UTF-16 without a byte order mark is big endian, as its
+/// definition (and Java) has it.
+pub fn for_reading(label: &str) -> Option<&'static Encoding> {
+    match Charset::for_label(label)? {
+        Charset::Utf16 => Some(UTF_16BE),
+        Charset::Upto(_) => Some(WINDOWS_1252), // reads all that ASCII and Latin-1 have
+        Charset::Table(encoding) => Some(encoding),
+    }
+}
+
+/// An encoding to write in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Charset {
+    /// Big endian, with a byte order mark.
+    Utf16,
+    /// US-ASCII or ISO-8859-1: the characters up to this one.
+    Upto(char),
+    /// Any other.
+    Table(&'static Encoding),
+}
+
+/// What becomes of a character that an encoding does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unmappable {
+    /// A character reference: XML.
+    Reference,
+    /// `\uXXXX`: JSON.
+    Escape,
+    /// `?`.
+    Question,
+}
+
+impl Charset {
+    /// UTF-8.
+    pub const UTF8: Charset = Charset::Table(UTF_8);
+
+    /// The encoding with this label, if it is known.
+    pub fn for_label(label: &str) -> Option<Charset> {
+        let label = label.trim().trim_matches(['"', '\'']);
+        let is = |names: &[&str]| names.iter().any(|name| label.eq_ignore_ascii_case(name));
+        // The web reads the first two as windows-1252 and the third as little endian; headers mean what they say.
+        if is(&["us-ascii", "ascii", "iso646-us"]) {
+            Some(Charset::Upto('\u{7F}'))
+        } else if is(&["iso-8859-1", "iso8859-1", "iso_8859-1", "latin1", "l1"]) {
+            Some(Charset::Upto('\u{FF}'))
+        } else if is(&["utf-16", "utf16"]) {
+            Some(Charset::Utf16)
+        } else {
+            Encoding::for_label_no_replacement(label.as_bytes()).map(Charset::Table)
+        }
+    }
+
+    /// Whether text in UTF-8 is already in this encoding.
+    pub fn is_utf8(self) -> bool {
+        self == Charset::UTF8
+    }
+
+    /// Text in this encoding.
+    pub fn encode(self, text: &str, unmappable: Unmappable) -> Vec<u8> {
+        match self {
+            Charset::Table(encoding) if encoding == UTF_8 => text.as_bytes().to_vec(),
+            Charset::Utf16 => utf16(std::iter::once(0xFEFF).chain(text.encode_utf16()), u16::to_be_bytes),
+            Charset::Table(encoding) if encoding == UTF_16BE => utf16(text.encode_utf16(), u16::to_be_bytes),
+            Charset::Table(encoding) if encoding == UTF_16LE => utf16(text.encode_utf16(), u16::to_le_bytes),
+            Charset::Upto(last) => {
+                let mut out = Vec::with_capacity(text.len());
+                for character in text.chars() {
+                    if character <= last {
+                        out.push(u32::from(character) as u8);
+                    } else {
+                        replace(character, unmappable, &mut out);
+                    }
+                }
+                out
+            }
+            Charset::Table(encoding) => table(encoding, text, unmappable),
+        }
+    }
+}
+
+fn utf16(units: impl Iterator<Item = u16>, bytes: fn(u16) -> [u8; 2]) -> Vec<u8> {
+    units.flat_map(bytes).collect()
+}
+
+fn table(encoding: &'static Encoding, text: &str, unmappable: Unmappable) -> Vec<u8> {
+    use encoding_rs::EncoderResult;
+    let mut encoder = encoding.new_encoder();
+    let mut out = Vec::with_capacity(text.len() + 16);
+    let mut rest = text;
+    loop {
+        out.reserve(rest.len().max(16));
+        let (result, read) = encoder.encode_from_utf8_to_vec_without_replacement(rest, &mut out, true);
+        rest = &rest[read..];
+        match result {
+            EncoderResult::InputEmpty => return out,
+            EncoderResult::OutputFull => {}
+            EncoderResult::Unmappable(character) => replace(character, unmappable, &mut out),
+        }
+    }
+}
+
+/// What stands for a character is ASCII, which all of these encodings have.
+fn replace(character: char, unmappable: Unmappable, out: &mut Vec<u8>) {
+    match unmappable {
+        Unmappable::Reference => out.extend_from_slice(format!("&#{};", u32::from(character)).as_bytes()),
+        Unmappable::Escape => {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                out.extend_from_slice(format!("\\u{unit:04x}").as_bytes());
+            }
+        }
+        Unmappable::Question => out.push(b'?'),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_mean_what_headers_mean() {
+        for (label, reads) in [
+            ("UTF-8", Some("UTF-8")),
+            ("iso-8859-1", Some("windows-1252")),
+            ("\"UTF-16\"", Some("UTF-16BE")),
+            ("utf-16le", Some("UTF-16LE")),
+            ("shift_jis", Some("Shift_JIS")),
+            ("nonsense", None),
+            ("", None),
+        ] {
+            assert_eq!(for_reading(label).map(Encoding::name), reads, "{label}");
+        }
+    }
+
+    #[test]
+    fn text_is_written_in_any_charset_and_nothing_is_lost() {
+        let write = |label: &str, how| Charset::for_label(label).unwrap().encode("aé€😀", how);
+        assert_eq!(write("utf-8", Unmappable::Question), "aé€😀".as_bytes());
+        assert_eq!(write("iso-8859-1", Unmappable::Reference), b"a\xe9&#8364;&#128512;");
+        assert_eq!(write("us-ascii", Unmappable::Escape), b"a\\u00e9\\u20ac\\ud83d\\ude00");
+        assert_eq!(write("windows-1252", Unmappable::Question), b"a\xe9\x80?");
+        assert_eq!(&write("utf-16", Unmappable::Question)[..6], b"\xfe\xff\0a\0\xe9");
+        assert_eq!(&write("utf-16le", Unmappable::Question)[..4], b"a\0\xe9\0");
+        let long = "é".repeat(100_000);
+        let out = Charset::for_label("iso-8859-2").unwrap().encode(&long, Unmappable::Question);
+        assert_eq!(out.len(), 100_000);
+    }
+}

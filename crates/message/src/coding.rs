@@ -1,0 +1,153 @@
+//! Content codings: bodies that are compressed.
+
+use crate::payload::PayloadError;
+use bytes::Bytes;
+use std::io::{Read, Write};
+
+/// A content coding (`Content-Encoding`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coding {
+    /// None.
+    Identity,
+    /// `gzip` or `x-gzip`.
+    Gzip,
+    /// `deflate`: zlib, or the bare deflate stream that some peers send under this name.
+    Deflate,
+    /// `br`.
+    Brotli,
+    /// One that is not understood: the bytes can be relayed but not read.
+    Unknown,
+}
+
+impl Coding {
+    /// The coding that a header value names.
+    pub fn of(value: Option<&str>) -> Coding {
+        let Some(name) = value else { return Coding::Identity };
+        let name = name.trim();
+        let is = |other: &str| name.eq_ignore_ascii_case(other);
+        if name.is_empty() || is("identity") {
+            Coding::Identity
+        } else if is("gzip") || is("x-gzip") {
+            Coding::Gzip
+        } else if is("deflate") {
+            Coding::Deflate
+        } else if is("br") {
+            Coding::Brotli
+        } else {
+            Coding::Unknown
+        }
+    }
+
+    /// The bytes that were coded, at most `limit` of them: what a few bytes can grow to has no other bound.
+    ///
+    /// # Errors
+    /// The bytes are not in this coding, or are more than `limit` without it.
+    pub fn decode(self, bytes: &Bytes, limit: usize) -> Result<Bytes, PayloadError> {
+        let most = (limit as u64).saturating_add(1);
+        let mut out = Vec::new();
+        let read = match self {
+            Coding::Identity => return Ok(bytes.clone()),
+            Coding::Gzip => flate2::read::MultiGzDecoder::new(&bytes[..]).take(most).read_to_end(&mut out),
+            Coding::Deflate if is_zlib(bytes) => {
+                flate2::read::ZlibDecoder::new(&bytes[..]).take(most).read_to_end(&mut out)
+            }
+            Coding::Deflate => {
+                flate2::read::DeflateDecoder::new(&bytes[..]).take(most).read_to_end(&mut out)
+            }
+            Coding::Brotli => brotli::Decompressor::new(&bytes[..], 4096).take(most).read_to_end(&mut out),
+            Coding::Unknown => {
+                let message = "the body has a Content-Encoding that cannot be read here";
+                return Err(PayloadError::Malformed { message: message.to_owned() });
+            }
+        };
+        read.map_err(|error| PayloadError::Malformed {
+            message: format!("the body is not what its Content-Encoding says: {error}"),
+        })?;
+        if out.len() > limit {
+            let message = format!("the decompressed body is larger than the {limit} bytes a flow may hold");
+            return Err(PayloadError::TooLarge { message });
+        }
+        Ok(Bytes::from(out))
+    }
+
+    /// The bytes in this coding; as they are where it is none that can be written.
+    pub fn encode(self, bytes: &[u8]) -> Vec<u8> {
+        // Levels for messages that somebody waits for. Writing to a Vec cannot fail.
+        let level = flate2::Compression::fast();
+        match self {
+            Coding::Gzip => {
+                let mut encoder = flate2::write::GzEncoder::new(Vec::new(), level);
+                let _ = encoder.write_all(bytes);
+                encoder.finish().unwrap_or_default()
+            }
+            Coding::Deflate => {
+                let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), level);
+                let _ = encoder.write_all(bytes);
+                encoder.finish().unwrap_or_default()
+            }
+            Coding::Brotli => {
+                let mut encoder = brotli::CompressorWriter::new(Vec::new(), 4096, 4, 20);
+                let _ = encoder.write_all(bytes);
+                encoder.into_inner()
+            }
+            Coding::Identity | Coding::Unknown => bytes.to_vec(),
+        }
+    }
+
+    /// Whether bytes can be written in it.
+    pub fn can_write(self) -> bool {
+        matches!(self, Coding::Gzip | Coding::Deflate | Coding::Brotli)
+    }
+}
+
+/// Whether the two bytes of a zlib head (RFC 1950) are there.
+fn is_zlib(bytes: &[u8]) -> bool {
+    matches!(bytes, [method, flags, ..]
+        if method & 0x0f == 8 && (u16::from(*method) << 8 | u16::from(*flags)).is_multiple_of(31))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codings_are_named_by_their_header() {
+        for (value, coding) in [
+            (None, Coding::Identity),
+            (Some(" "), Coding::Identity),
+            (Some("identity"), Coding::Identity),
+            (Some(" GZIP "), Coding::Gzip),
+            (Some("x-gzip"), Coding::Gzip),
+            (Some("deflate"), Coding::Deflate),
+            (Some("br"), Coding::Brotli),
+            (Some("gzip, br"), Coding::Unknown),
+            (Some("zstd"), Coding::Unknown),
+        ] {
+            assert_eq!(Coding::of(value), coding, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_can_be_read_and_bombs_are_refused() {
+        let text = Bytes::from(vec![b'a'; 1 << 20]);
+        for coding in [Coding::Gzip, Coding::Deflate, Coding::Brotli] {
+            let small = Bytes::from(coding.encode(&text));
+            assert!(small.len() < 20_000, "{coding:?}: {}", small.len());
+            assert_eq!(coding.decode(&small, text.len()).unwrap(), text, "{coding:?}");
+            let bomb = coding.decode(&small, text.len() - 1);
+            assert!(matches!(bomb, Err(PayloadError::TooLarge { .. })), "{coding:?}");
+            let cut = coding.decode(&small.slice(..small.len() - 9), text.len());
+            assert!(matches!(cut, Err(PayloadError::Malformed { .. })), "{coding:?}");
+            assert!(coding.decode(&Bytes::from_static(b"\x01\x02plain"), 10).is_err(), "{coding:?}");
+        }
+        assert!(Coding::Unknown.decode(&text, 10).is_err());
+    }
+
+    #[test]
+    fn a_bare_deflate_stream_is_read_under_the_same_name() {
+        let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(b"<a/>").unwrap();
+        let bytes = Bytes::from(encoder.finish().unwrap());
+        assert_eq!(&Coding::Deflate.decode(&bytes, 10).unwrap()[..], b"<a/>");
+    }
+}
