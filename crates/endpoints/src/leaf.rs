@@ -3,7 +3,7 @@
 use crate::state::{Policy, State};
 use crate::{name_of, report_unsupported};
 use config::endpoint::{
-    AddressingVersion as ConfigAddressing, Authentication, Definition, Delay, EndpointProperty, Format,
+    AddressingVersion as ConfigAddressing, Authentication, Definition, Delay, EndpointProperty, Format, Optimize,
     PropertyScope, PropertyValue, TimeoutAction as ConfigTimeout,
 };
 use flow::endpoint::{
@@ -12,7 +12,7 @@ use flow::endpoint::{
 use flow::fault::code;
 use flow::metrics::Counters;
 use flow::{Compiler, Context, Expression, Fault, KeyValue, ListId, Need};
-use message::{Method, SoapVersion, Value, XmlValue};
+use message::{Method, Packing, SoapVersion, Value, XmlValue};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use transport::Target;
@@ -48,6 +48,7 @@ pub struct LeafEndpoint {
     timeout: Option<Timeout>,
     on_timeout: TimeoutAction,
     addressing: Option<AddressingVersion>,
+    packing: Option<Packing>,
     properties: Vec<Property>,
     authorization: Option<(KeyValue, KeyValue)>,
     on_error: Option<ListId>,
@@ -141,6 +142,10 @@ pub fn compile(
         addressing: definition.addressing.as_ref().map(|addressing| match addressing.version {
             Some(ConfigAddressing::Submission) => AddressingVersion::Submission,
             _ => AddressingVersion::Final,
+        }),
+        packing: definition.optimize.map(|optimize| match optimize {
+            Optimize::Mtom => Packing::Mtom,
+            Optimize::Swa => Packing::Swa,
         }),
         properties,
         authorization,
@@ -328,6 +333,7 @@ impl Leaf for LeafEndpoint {
             timeout,
             on_timeout: self.on_timeout,
             addressing: self.addressing,
+            packing: self.packing,
         })
     }
 

@@ -92,8 +92,4 @@ fn report_unsupported(definition: &Definition, endpoint: &config::Endpoint, comp
         let message = "WS-Security of endpoints (`enableSec`) is not executable yet";
         compiler.error("unsupported-security", message, endpoint.span, "messages would go out unsecured");
     }
-    if definition.optimize.is_some() {
-        let message = "`optimize` is not executable yet";
-        compiler.warning("unsupported-optimize", message, endpoint.span, "binary content is sent inline");
-    }
 }

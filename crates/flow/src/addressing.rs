@@ -1,13 +1,17 @@
-//! WS-Addressing headers of an incoming SOAP message.
+//! WS-Addressing headers: those of an arriving SOAP message become facts of the message, and an endpoint with
+//! `enableAddressing` writes its own.
 //!
 //! They are only looked for where the beginning of the message names a WS-Addressing namespace, so that other
 //! messages stay unread.
 
 use crate::context::{Client, Context};
+use crate::endpoint::{AddressingVersion, Outgoing};
 use crate::fault::Fault;
 use memchr::memmem;
 use message::envelope::{WSA_FINAL, WSA_SUBMISSION};
+use message::{Envelope, Kind, Value};
 use std::sync::LazyLock;
+use xml::NodeId;
 
 /// What both WS-Addressing namespaces contain.
 static MARK: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("08/addressing"));
@@ -20,7 +24,11 @@ const WINDOW: usize = 4096;
 /// # Errors
 /// The message has to be read for it, and cannot be.
 pub(crate) async fn read(context: &mut Context) -> Result<(), Fault> {
-    if !matches!(context.inbound.client, Client::Soap(_)) {
+    let soap = match context.progress.answered {
+        true => matches!(context.payload.reading().kind, Kind::Soap11 | Kind::Soap12 | Kind::Related),
+        false => matches!(context.inbound.client, Client::Soap(_)),
+    };
+    if !soap {
         return Ok(());
     }
     let found = {
@@ -69,5 +77,104 @@ pub(crate) async fn read(context: &mut Context) -> Result<(), Fault> {
         }
     }
     context.addressing = addressing;
+    Ok(())
+}
+
+/// The address of replies on the connection that the request came on, as the submission of 2004 names it.
+const SUBMISSION_ANONYMOUS: &str = "http://schemas.xmlsoap.org/ws/2004/08/addressing/role/anonymous";
+
+fn is_addressing(envelope: &Envelope, block: NodeId) -> bool {
+    matches!(envelope.document.namespace(block), WSA_FINAL | WSA_SUBMISSION)
+}
+
+/// The WS-Addressing header blocks of an envelope.
+fn blocks(envelope: &Envelope) -> Vec<NodeId> {
+    let Some(header) = envelope.header else { return Vec::new() };
+    envelope.elements_of(header).filter(|&block| is_addressing(envelope, block)).collect()
+}
+
+fn preserved(context: &Context) -> bool {
+    context.properties.get("PRESERVE_WS_ADDRESSING").is_some_and(Value::is_true)
+}
+
+/// Removes the WS-Addressing headers of the sender, where somebody read the message anyway; answers whether there were
+/// any.
+///
+/// # Errors
+/// The payload cannot be changed.
+pub(crate) fn strip(context: &mut Context) -> Result<bool, Fault> {
+    let Some(envelope) = context.payload.built_envelope() else { return Ok(false) };
+    let Some(header) = envelope.header else { return Ok(false) };
+    let any = envelope.elements_of(header).any(|block| is_addressing(envelope, block));
+    if !any || context.payload.is_json() || preserved(context) {
+        return Ok(false);
+    }
+    let envelope = context.envelope_mut()?;
+    for block in blocks(envelope) {
+        envelope.document.detach(block);
+    }
+    Ok(true)
+}
+
+/// Removes the sender's WS-Addressing headers and writes those of the endpoint. Preserved headers stay as they are, and
+/// only what is missing is written.
+///
+/// # Errors
+/// The payload cannot be read.
+pub(crate) fn write(context: &mut Context, outgoing: &Outgoing) -> Result<(), Fault> {
+    let preserve = preserved(context);
+    if preserve && outgoing.addressing.is_none() {
+        return Ok(());
+    }
+    let own = context.addressing.clone();
+    let action = own.action.clone().or_else(|| context.soap_action()).unwrap_or_default();
+    let id = format!("urn:uuid:{}", crate::context::unique(context.number));
+    let services = std::sync::Arc::clone(&context.services);
+    let there = blocks(context.payload.envelope(&services.limits)?);
+    if there.is_empty() && outgoing.addressing.is_none() {
+        return Ok(());
+    }
+    let envelope = context.envelope_mut()?;
+    // What the sender said of itself is not what the bus says of itself.
+    let mut said = Vec::new();
+    let mut names = Vec::new();
+    for block in there {
+        said.push(envelope.document.string_value(block).trim().to_owned());
+        names.push(envelope.document.local(block).to_owned());
+        if !preserve {
+            envelope.document.detach(block);
+        }
+    }
+    let Some(version) = outgoing.addressing else { return Ok(()) };
+    let new = |fact: &Option<String>| fact.clone().filter(|fact| !said.contains(fact));
+    let address = match outgoing.request_target.starts_with('/') {
+        true => format!("{}{}", outgoing.target, outgoing.request_target),
+        false => outgoing.request_target.clone(),
+    };
+    let (namespace, reply_to) = match version {
+        AddressingVersion::Final => (WSA_FINAL, new(&own.reply_to)),
+        AddressingVersion::Submission => {
+            (WSA_SUBMISSION, Some(new(&own.reply_to).unwrap_or_else(|| SUBMISSION_ANONYMOUS.to_owned())))
+        }
+    };
+    let header = envelope.header_or_new();
+    let document = &mut envelope.document;
+    document.declare_namespace(header, "wsa", namespace);
+    for (name, value, is_reference) in [
+        ("To", Some(address), false),
+        ("ReplyTo", reply_to, true),
+        ("From", new(&own.from), true),
+        ("FaultTo", new(&own.fault_to), true),
+        ("MessageID", Some(id), false),
+        ("Action", Some(action), false),
+        ("RelatesTo", new(&own.relates_to), false),
+    ] {
+        let Some(value) = value.filter(|_| !preserve || !names.iter().any(|there| there == name)) else { continue };
+        let mut element = document.append_element(header, "wsa", namespace, name);
+        if is_reference {
+            element = document.append_element(element, "wsa", namespace, "Address");
+        }
+        document.append_text(element, &value);
+    }
     Ok(())
 }

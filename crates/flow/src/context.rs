@@ -333,6 +333,9 @@ impl Context {
         if &*name == "TRANSPORT_HEADERS" {
             self.headers.clear();
         }
+        if &*name == "EXCESS_TRANSPORT_HEADERS" {
+            self.drop_repeated_headers();
+        }
         if &*name == "HTTP_SC" {
             self.status = None;
         }
@@ -340,6 +343,18 @@ impl Context {
         if !self.axis2_removed.contains(&name) {
             self.axis2_removed.push(name);
         }
+    }
+
+    /// Keeps the first header of each name.
+    fn drop_repeated_headers(&mut self) {
+        let mut seen: Vec<Vec<u8>> = Vec::new();
+        self.headers.retain_bytes(|name, _| {
+            let first = !seen.iter().any(|known| known.eq_ignore_ascii_case(name));
+            if first {
+                seen.push(name.to_vec());
+            }
+            first
+        });
     }
 
     /// A property of operation scope, shared by request, response and all copies.

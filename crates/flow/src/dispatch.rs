@@ -15,7 +15,7 @@ use crate::routing;
 use crate::services::Services;
 use crate::wsdl::Wsdl;
 use arc_swap::ArcSwap;
-use message::{Method, Payload, Reading};
+use message::{Method, Payload};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -242,12 +242,7 @@ impl Bus {
             Route::Answer(response) => (response, Arc::new(inbound), String::new()),
             Route::Flow { owner, service_length } => {
                 inbound.service_length = service_length;
-                let reading = Reading::of(
-                    inbound.content_type.as_deref(),
-                    head.headers.get("Content-Encoding"),
-                    inbound.client == Client::Rest,
-                );
-                let payload = Payload::received(body, reading);
+                let payload = Payload::arrived(body, &head.headers, inbound.client == Client::Rest);
                 let inbound = Arc::new(inbound);
                 let mut context = Context::new(
                     Arc::clone(&plan),

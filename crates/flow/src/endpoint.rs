@@ -118,6 +118,8 @@ pub struct Outgoing {
     pub on_timeout: TimeoutAction,
     /// WS-Addressing headers to write.
     pub addressing: Option<AddressingVersion>,
+    /// `optimize`: MTOM or SwA.
+    pub packing: Option<message::Packing>,
 }
 
 /// `format` of an endpoint.

@@ -1,13 +1,14 @@
 //! Both ends of an exchange: sending a message to an endpoint, and the one answer that the client waits for.
 
+use crate::addressing;
 use crate::context::{Client, Context};
 use crate::endpoint::{
-    AddressingVersion, Attempt, Choice, Destination, Endpoint, EndpointFormat, Leaf, Outgoing, TimeoutAction,
+    Attempt, Choice, Destination, Endpoint, EndpointFormat, Leaf, Outgoing, TimeoutAction,
 };
 use crate::engine::Sent;
 use crate::fault::{Fault, code};
 use crate::mediator::{Branch, BranchTarget, Split};
-use message::envelope::{WSA_FINAL, WSA_SUBMISSION};
+use crate::writing::{self, current_form, explicit_form, is_rewritten};
 use message::{
     Format, Headers, Kind, MediaType, Method, Payload, PayloadError, Reading, SoapVersion, Value, Version,
 };
@@ -169,15 +170,19 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
     let built = context.payload.is_changed();
     let (method, mut body) = request(context, &outgoing).await?;
     let settings = &context.services.settings;
-    let options = SendOptions {
+    let mut options = SendOptions {
         connect: settings.connect_timeout,
-        response: outgoing.timeout.unwrap_or(settings.global_timeout),
+        response: outgoing.timeout.or(time(context, "SEND_TIMEOUT")).unwrap_or(settings.global_timeout),
         idle: settings.socket_timeout,
         keep_alive: !context.axis2_is_true("NO_KEEPALIVE"),
         version: if context.axis2_is_true("FORCE_HTTP_1.0") { Version::Http10 } else { Version::Http11 },
         // What was written anew goes out chunked, as WSO2's backends see it, unless its length is asked for.
         framing: if built && !fixed_length(context) { Framing::Chunked } else { Framing::Auto },
     };
+    if let Some(silence) = time(context, "HTTP_SOCKET_TIMEOUT") {
+        options.idle = silence;
+        options.response = options.response.min(silence);
+    }
     if (context.axis2_is_true("FORCE_HTTP_1.0") || context.axis2_is_true("DISABLE_CHUNKING"))
         && let Body::Stream(stream) = body
     {
@@ -186,7 +191,11 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
         body = held.take_body();
     }
     let services = Arc::clone(&context.services);
-    let host = context.axis2.get("REQUEST_HOST_HEADER").map(Value::to_string);
+    // A `Host` that is still among the headers is one that is preserved.
+    let host = context.axis2.get("REQUEST_HOST_HEADER").map(Value::to_string).or_else(|| {
+        let preserved = !services.settings.preserve_headers.is_empty();
+        preserved.then(|| context.headers.get("Host").map(str::to_owned)).flatten()
+    });
     let headers = std::mem::take(&mut context.headers);
     let started = Instant::now();
     let sent = services
@@ -207,6 +216,9 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
         Ok(response) => {
             leaf.counters().record(started.elapsed(), response.head.status >= 500);
             accept(context, response);
+            if outgoing.addressing.is_some() {
+                addressing::read(context).await?;
+            }
             if blocking && matches!(context.status, Some(302 | 401 | 403 | 404 | 503)) {
                 let status = context.status.unwrap_or_default();
                 leaf.succeeded();
@@ -230,6 +242,15 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
             Err(failed(context, leaf, error, body, &outgoing, blocking))
         }
     }
+}
+
+/// A property of axis2 scope in milliseconds.
+fn time(context: &Context, name: &str) -> Option<std::time::Duration> {
+    if context.axis2.is_empty() {
+        return None;
+    }
+    let milliseconds = u64::try_from(context.axis2.get(name)?.as_integer()?).ok()?;
+    (milliseconds > 0).then(|| std::time::Duration::from_millis(milliseconds))
 }
 
 /// Whether the backend is to get a Content-Length.
@@ -258,7 +279,7 @@ fn failed(
         leaf.failed(number);
     }
     if error.body_intact && context.payload.is_consumed() && !matches!(body, Body::Empty) {
-        context.payload = Payload::received(body, context.payload.reading());
+        context.payload.put_back(body);
     }
     let client_gone = matches!(error.kind, transport::SendErrorKind::RequestBody(_));
     let message = match number {
@@ -306,9 +327,8 @@ fn accept(context: &mut Context, response: transport::Response) {
     let head = response.head;
     // For a REST client a SOAP answer under `text/xml` is plain XML, unless the endpoint asked for SOAP.
     let rest = context.is_rest() && !context.progress.soap_endpoint;
-    let reading = Reading::of(head.headers.get("Content-Type"), head.headers.get("Content-Encoding"), rest);
+    context.payload = Payload::arrived(response.body, &head.headers, rest);
     context.headers = head.headers;
-    context.payload = Payload::received(response.body, reading);
     context.status = Some(head.status);
     context.reason = Some(head.reason.into_owned());
     context.axis2.clear();
@@ -356,8 +376,12 @@ async fn request(context: &mut Context, outgoing: &Outgoing) -> Result<(Method, 
         return Err(PayloadError::Consumed.into());
     }
     // Untouched and wanted as it is: relay.
-    let untouched = !context.payload.is_changed() && form.is_none() && outgoing.addressing.is_none();
-    if untouched && !strips_addressing(context)? {
+    let untouched = !context.payload.is_changed()
+        && form.is_none()
+        && outgoing.addressing.is_none()
+        && (outgoing.packing.is_none() || context.payload.reading().kind == Kind::Related)
+        && (context.axis2.is_empty() || !is_rewritten(context));
+    if untouched && !addressing::strip(context)? {
         relabel(context);
         return Ok((method, context.payload.take_body()));
     }
@@ -367,14 +391,16 @@ async fn request(context: &mut Context, outgoing: &Outgoing) -> Result<(Method, 
         return Ok((method, Body::Empty));
     }
     if outgoing.addressing.is_some() || matches!(form, Some((Format::Soap(_), _))) {
-        write_addressing(context, outgoing)?;
+        addressing::write(context, outgoing)?;
+    } else {
+        addressing::strip(context)?;
     }
     let (format, content_type) = match form {
         Some(form) => form,
         None => current_form(context),
     };
-    let bytes = context.payload.write(format, &limits)?;
-    set_content_type(context, format, content_type.as_deref(), outgoing.charset.as_deref());
+    let charset = outgoing.charset.as_deref();
+    let bytes = writing::write(context, format, content_type.as_deref(), charset, outgoing.packing)?;
     Ok((method, if bytes.is_empty() { Body::Empty } else { Body::Bytes(bytes) }))
 }
 
@@ -408,93 +434,6 @@ fn outgoing_form(context: &Context, outgoing: &Outgoing) -> Option<(Format, Opti
     }
 }
 
-/// The form of an explicitly set `messageType` that differs from the payload's own.
-pub(crate) fn explicit_form(context: &Context) -> Option<(Format, Option<String>)> {
-    let message_type = context.axis2.get("messageType")?.to_string();
-    let essence = MediaType::parse(&message_type).essence.to_owned();
-    let kind = Kind::of(&essence);
-    let reading = context.payload.reading();
-    if !context.payload.is_changed() && (kind == reading.kind || context.payload.is_empty()) {
-        return None;
-    }
-    let rest = context.is_rest() || kind == Kind::Xml;
-    Some((Format::of(&essence, rest), Some(essence)))
-}
-
-/// The form of a changed payload whose type nobody changed.
-pub(crate) fn current_form(context: &Context) -> (Format, Option<String>) {
-    if let Some((format, content_type)) = explicit_form(context) {
-        return (format, content_type);
-    }
-    if context.payload.is_json() && !context.payload.is_changed() {
-        return (Format::Json, Some("application/json".to_owned()));
-    }
-    let own = context.headers.get("Content-Type").map(|value| MediaType::parse(value).essence.to_owned());
-    match own {
-        Some(essence) => {
-            let format = Format::of(&essence, context.is_rest());
-            // A payload that was made here under a type that nobody can write: XML or SOAP says so itself.
-            let unknown = Kind::of(&essence) == Kind::Unknown;
-            (format, if unknown { None } else { Some(essence) })
-        }
-        None if context.is_rest() => (Format::Xml, None),
-        None => (Format::Soap(SoapVersion::V11), None),
-    }
-}
-
-/// Sets Content-Type (and SOAPAction) for a body that was written in `format`.
-pub(crate) fn set_content_type(
-    context: &mut Context,
-    format: Format,
-    content_type: Option<&str>,
-    charset: Option<&str>,
-) {
-    let action = context.soap_action();
-    let charset = match charset {
-        Some(charset) => Some(charset.to_owned()),
-        None if context.axis2.get("setCharacterEncoding").is_some_and(|v| v.to_string() == "false") => None,
-        None => Some("UTF-8".to_owned()),
-    };
-    let explicit = context.axis2.get("ContentType").map(Value::to_string);
-    let explicit = explicit
-        .filter(|own| content_type.is_some_and(|t| Kind::of(MediaType::parse(own).essence) == Kind::of(t)));
-    let essence = match format {
-        Format::Soap(version) => version.media_type(),
-        Format::Xml => content_type.filter(|own| Kind::of(own).is_xml()).unwrap_or("application/xml"),
-        Format::Json => content_type.unwrap_or("application/json"),
-        Format::Form => "application/x-www-form-urlencoded",
-        Format::Text => content_type.unwrap_or("text/plain"),
-        Format::Binary => content_type.unwrap_or("application/octet-stream"),
-    };
-    let mut value = explicit.unwrap_or_else(|| essence.to_owned());
-    let is_text = !matches!(format, Format::Binary);
-    if let Some(charset) = charset
-        && is_text
-        && MediaType::parse(&value).charset().is_none()
-    {
-        value.push_str("; charset=");
-        value.push_str(&charset);
-    }
-    match format {
-        Format::Soap(SoapVersion::V12) => {
-            if let Some(action) = &action {
-                value.push_str(&format!("; action=\"{action}\""));
-            }
-        }
-        Format::Soap(SoapVersion::V11) if !context.response => {
-            context.headers.set("SOAPAction", format!("\"{}\"", action.unwrap_or_default()));
-        }
-        _ => {
-            if let Some(action) = &context.soap_action {
-                let action = action.clone();
-                context.headers.set("SOAPAction", format!("\"{action}\""));
-            }
-        }
-    }
-    context.headers.remove("Content-Encoding");
-    context.headers.set("Content-Type", value);
-}
-
 /// Same bytes under another label: `ContentType` was set, or a SOAP action.
 fn relabel(context: &mut Context) {
     if let Some(action) = context.soap_action.clone() {
@@ -502,93 +441,15 @@ fn relabel(context: &mut Context) {
     }
 }
 
-/// Whether WS-Addressing headers of the client have to go: only where somebody read the message anyway.
-fn strips_addressing(context: &mut Context) -> Result<bool, Fault> {
-    if context.properties.get("PRESERVE_WS_ADDRESSING").is_some_and(Value::is_true) {
-        return Ok(false);
-    }
-    let Some(envelope) = context.payload.built_envelope() else { return Ok(false) };
-    let Some(header) = envelope.header else { return Ok(false) };
-    if context.payload.is_json() {
-        return Ok(false);
-    }
-    let any = envelope
-        .elements_of(header)
-        .any(|block| matches!(envelope.document.namespace(block), WSA_FINAL | WSA_SUBMISSION));
-    if any {
-        context.envelope_mut()?;
-    }
-    Ok(any)
-}
-
-/// Removes the client's WS-Addressing headers and writes those of the endpoint.
-fn write_addressing(context: &mut Context, outgoing: &Outgoing) -> Result<(), Fault> {
-    let preserve = context.properties.get("PRESERVE_WS_ADDRESSING").is_some_and(Value::is_true);
-    if preserve && outgoing.addressing.is_none() {
-        return Ok(());
-    }
-    let to = context.addressing.to.clone();
-    let action = context.addressing.action.clone().or_else(|| context.soap_action());
-    let own = context.addressing.clone();
-    let id = format!("urn:uuid:{}", crate::context::unique(context.number));
-    let target = outgoing.target.to_string();
-    let path = outgoing.request_target.clone();
-    let envelope = context.payload.envelope(&context.services.limits)?;
-    let has_blocks = envelope.header.is_some_and(|header| {
-        envelope
-            .elements_of(header)
-            .any(|block| matches!(envelope.document.namespace(block), WSA_FINAL | WSA_SUBMISSION))
-    });
-    if !has_blocks && outgoing.addressing.is_none() {
-        return Ok(());
-    }
-    let envelope = context.envelope_mut()?;
-    if let Some(header) = envelope.header
-        && !preserve
-    {
-        let blocks: Vec<_> = envelope
-            .elements_of(header)
-            .filter(|&block| matches!(envelope.document.namespace(block), WSA_FINAL | WSA_SUBMISSION))
-            .collect();
-        for block in blocks {
-            envelope.document.detach(block);
-        }
-    }
-    let Some(version) = outgoing.addressing else { return Ok(()) };
-    let namespace = if version == AddressingVersion::Final { WSA_FINAL } else { WSA_SUBMISSION };
-    let header = envelope.header_or_new();
-    let mut block = |name: &str, value: &str, address: bool| {
-        let element = envelope.document.append_element(header, "wsa", namespace, name);
-        envelope.document.declare_namespace(element, "wsa", namespace);
-        if address {
-            let inner = envelope.document.append_element(element, "wsa", namespace, "Address");
-            envelope.document.append_text(inner, value);
-        } else {
-            envelope.document.append_text(element, value);
-        }
-    };
-    block("To", &to.unwrap_or_else(|| format!("{target}{path}")), false);
-    if let Some(reply_to) = &own.reply_to {
-        block("ReplyTo", reply_to, true);
-    }
-    if let Some(from) = &own.from {
-        block("From", from, true);
-    }
-    if let Some(fault_to) = &own.fault_to {
-        block("FaultTo", fault_to, true);
-    }
-    block("MessageID", &id, false);
-    block("Action", &action.unwrap_or_default(), false);
-    if let Some(relates_to) = &own.relates_to {
-        block("RelatesTo", relates_to, false);
-    }
-    Ok(())
-}
-
 /// What the client speaks, by its request.
 pub(crate) fn client_of(method: &Method, content_type: Option<&str>, headers: &Headers) -> Client {
     let Some(content_type) = content_type else { return Client::Rest };
-    match MediaType::parse(content_type).kind() {
+    let media = MediaType::parse(content_type);
+    let kind = match media.kind() {
+        Kind::Related => media.root_kind(),
+        kind => kind,
+    };
+    match kind {
         Kind::Soap12 if !matches!(method, Method::Get | Method::Head) => Client::Soap(SoapVersion::V12),
         Kind::Soap11 if headers.contains("SOAPAction") && !matches!(method, Method::Get | Method::Head) => {
             Client::Soap(SoapVersion::V11)

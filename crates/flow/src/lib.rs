@@ -29,6 +29,7 @@ pub mod streaming;
 #[doc(hidden)]
 pub mod testing;
 mod wsdl;
+mod writing;
 
 pub use compile::{Compiler, SequenceRef, compile};
 pub use context::{Client, Context, Inbound};

@@ -321,6 +321,10 @@ impl<'a> SynapseHost<'a> {
             "Action" | "WSAction" => of(&context.addressing.action),
             "FaultTo" => of(&context.addressing.fault_to),
             "ReplyTo" => of(&context.addressing.reply_to),
+            // An answer relates to the message that was sent, whether that said so or not.
+            "RelatesTo" if context.addressing.relates_to.is_none() && context.progress.answered => {
+                Some(context.message_id())
+            }
             "RelatesTo" => of(&context.addressing.relates_to),
             "MessageID" => Some(context.message_id()),
             "FAULT" => {

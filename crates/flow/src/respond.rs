@@ -1,8 +1,8 @@
 //! The answer to the client: status, headers and the payload in the form that the client can read.
 
 use crate::context::{Client, Context};
-use crate::exchange::{current_form, explicit_form, set_content_type};
 use crate::fault::Fault;
+use crate::writing::{current_form, explicit_form, is_rewritten, write};
 use message::{Envelope, Format, Kind, Method, Payload, SoapVersion};
 use transport::{Body, Framing, Response, ResponseHead};
 
@@ -30,7 +30,6 @@ const REQUEST_ONLY: &[&str] = &[
     "Max-Forwards",
     "Content-Length",
     "TE",
-    "Content-Encoding",
     "Upgrade-Insecure-Requests",
 ];
 
@@ -40,7 +39,10 @@ const REQUEST_ONLY: &[&str] = &[
 /// The payload has to be read to be given to this client, and cannot be.
 pub(crate) async fn response(context: &mut Context) -> Result<Response, Fault> {
     let mut head = ResponseHead::new(200);
-    let body = body(context).await?;
+    let mut body = body(context).await?;
+    if !context.axis2.is_empty() {
+        body = as_asked(context, body).await?;
+    }
     head.status = status(context);
     head.reason = match context.axis2.get("HTTP_SC_DESC") {
         Some(reason) => header_safe(&reason.to_string()).into(),
@@ -60,8 +62,30 @@ pub(crate) async fn response(context: &mut Context) -> Result<Response, Fault> {
     }
     if matches!(body, Body::Empty) && context.inbound.method != Method::Head && context.request_headers {
         head.headers.remove("Content-Type");
+        head.headers.remove("Content-Encoding");
     }
-    Ok(Response { head, body, close: false, framing: Framing::Auto, about: context.number })
+    let close = context.axis2_is_true("NO_KEEPALIVE") || context.axis2_is_true("FORCE_CONNECTION_CLOSE");
+    Ok(Response { head, body, close, framing: Framing::Auto, about: context.number })
+}
+
+/// What properties ask of the body as it goes out: its length, a tag of it.
+async fn as_asked(context: &mut Context, body: Body) -> Result<Body, Fault> {
+    let tagged = context.axis2_is_true("HTTP_ETAG");
+    let held = tagged || context.axis2_is_true("DISABLE_CHUNKING");
+    let body = match body {
+        Body::Stream(stream) if held && (tagged || stream.exact_len().is_none()) => {
+            let mut payload = Payload::received(Body::Stream(stream), message::Reading::XML);
+            payload.buffer(&context.services.limits).await?;
+            payload.take_body()
+        }
+        body => body,
+    };
+    if let (true, Body::Bytes(bytes)) = (tagged, &body) {
+        let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, bytes);
+        let tag: String = digest.as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+        context.headers.set("ETag", format!("\"{tag}\""));
+    }
+    Ok(body)
 }
 
 /// A text that can stand in a status line.
@@ -70,6 +94,9 @@ fn header_safe(text: &str) -> String {
 }
 
 fn status(context: &mut Context) -> u16 {
+    if context.axis2_is_true("SC_ACCEPTED") {
+        return 202;
+    }
     if let Some(value) = context.axis2.get("HTTP_SC") {
         match value
             .as_integer()
@@ -101,19 +128,22 @@ fn fault_status(context: &Context) -> u16 {
 }
 
 async fn body(context: &mut Context) -> Result<Body, Fault> {
-    if context.axis2_is_true("NO_ENTITY_BODY") {
+    if context.axis2_is_true("NO_ENTITY_BODY") || context.axis2_is_true("SC_ACCEPTED") {
         return Ok(Body::Empty);
     }
     let form = explicit_form(context);
-    if !context.payload.is_changed() && form.is_none() {
+    crate::addressing::strip(context)?;
+    if !context.payload.is_changed()
+        && form.is_none()
+        && (context.axis2.is_empty() || !is_rewritten(context))
+    {
         let Some(version) = wanted_soap_version(context) else { return Ok(context.payload.take_body()) };
         let limits = context.services.limits.clone();
         context.payload.buffer(&limits).await?;
         if context.payload.is_empty() {
             return Ok(Body::Empty);
         }
-        let bytes = context.payload.write(Format::Soap(version), &limits)?;
-        set_content_type(context, Format::Soap(version), None, None);
+        let bytes = write(context, Format::Soap(version), None, None, None)?;
         return Ok(Body::Bytes(bytes));
     }
     let limits = context.services.limits.clone();
@@ -134,10 +164,9 @@ async fn body(context: &mut Context) -> Result<Body, Fault> {
     if context.payload.is_empty() {
         return Ok(Body::Empty);
     }
-    let bytes = context.payload.write(format, &limits)?;
     let label =
         content_type.as_deref().filter(|own| !(format == Format::Xml && Kind::of(own) == Kind::Soap12));
-    set_content_type(context, format, label, None);
+    let bytes = write(context, format, label, None, None)?;
     Ok(if bytes.is_empty() { Body::Empty } else { Body::Bytes(bytes) })
 }
 

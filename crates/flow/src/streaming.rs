@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::expression::{Expression, Wanted};
 use crate::fault::{Fault, code};
 use crate::library::SynapseHost;
-use message::payload::Coding;
+use message::Coding;
 use message::{Kind, SoapVersion};
 use xml::Event;
 use xpath::Decision;

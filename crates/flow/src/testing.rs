@@ -118,8 +118,6 @@ impl Tested {
         let headers = fields(headers);
         let client = client_of(&Method::Post, headers.get("Content-Type"), &headers);
         let content_type = headers.get("Content-Type").map(str::to_owned);
-        let reading =
-            Reading::of(content_type.as_deref(), headers.get("Content-Encoding"), client == Client::Rest);
         let inbound = Inbound {
             method: Method::Post,
             target: "/".to_owned(),
@@ -133,13 +131,8 @@ impl Tested {
             received: Instant::now(),
         };
         let body = Body::Bytes(body.to_owned().into());
-        Context::new(
-            self.bus.plan(),
-            Arc::clone(self.bus.services()),
-            Arc::new(inbound),
-            headers,
-            Payload::received(body, reading),
-        )
+        let payload = Payload::arrived(body, &headers, client == Client::Rest);
+        Context::new(self.bus.plan(), Arc::clone(self.bus.services()), Arc::new(inbound), headers, payload)
     }
 
     /// Sends a request to the bus, as a listener would.
@@ -349,6 +342,7 @@ impl Leaf for Address {
             timeout: None,
             on_timeout: TimeoutAction::None,
             addressing: None,
+            packing: None,
         })
     }
 

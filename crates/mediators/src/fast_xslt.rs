@@ -6,7 +6,7 @@ use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need, Values,
 };
-use message::payload::Coding;
+use message::Coding;
 use xml::Document;
 
 /// `<fastXSLT key="KEY"/>`

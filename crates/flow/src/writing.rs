@@ -1,0 +1,216 @@
+//! How a message is written when it leaves: its form, charset, packing and coding, and the labels that say so.
+
+use crate::context::Context;
+use crate::fault::Fault;
+use bytes::Bytes;
+use message::charset::Charset;
+use message::{Coding, Format, Kind, MediaType, Packing, SoapVersion, Value, Writing};
+
+/// The form of an explicitly set `messageType` that differs from the payload's own.
+pub(crate) fn explicit_form(context: &Context) -> Option<(Format, Option<String>)> {
+    let message_type = context.axis2.get("messageType")?.to_string();
+    let essence = MediaType::parse(&message_type).essence.to_owned();
+    let kind = Kind::of(&essence);
+    let reading = context.payload.reading();
+    if !context.payload.is_changed() && (kind == reading.kind || context.payload.is_empty()) {
+        return None;
+    }
+    let rest = context.is_rest() || kind == Kind::Xml;
+    let format = match kind {
+        Kind::Related if reading.kind == Kind::Soap12 => Format::Soap(SoapVersion::V12),
+        _ => Format::of(&essence, rest),
+    };
+    Some((format, Some(essence)))
+}
+
+/// The form of a changed payload whose type nobody changed.
+pub(crate) fn current_form(context: &Context) -> (Format, Option<String>) {
+    if let Some((format, content_type)) = explicit_form(context) {
+        return (format, content_type);
+    }
+    if context.payload.is_json() && !context.payload.is_changed() {
+        return (Format::Json, Some("application/json".to_owned()));
+    }
+    let Some(own) = context.headers.get("Content-Type").map(MediaType::parse) else {
+        return match context.is_rest() {
+            true => (Format::Xml, None),
+            false => (Format::Soap(SoapVersion::V11), None),
+        };
+    };
+    match own.kind() {
+        // What came in a package is written as its envelope; its attachments decide whether that is packed again.
+        Kind::Related => match own.root_kind() {
+            Kind::Soap12 => (Format::Soap(SoapVersion::V12), None),
+            Kind::Xml => (Format::Xml, None),
+            _ => (Format::Soap(SoapVersion::V11), None),
+        },
+        // A payload that was made here under a type that nobody can write: XML or SOAP says so itself.
+        Kind::Unknown => (Format::of(own.essence, context.is_rest()), None),
+        _ => (Format::of(own.essence, context.is_rest()), Some(own.essence.to_owned())),
+    }
+}
+
+/// Whether properties want other bytes than those that arrived, although nobody changed the payload: another charset,
+/// or another packing.
+pub(crate) fn is_rewritten(context: &Context) -> bool {
+    let set = |name| context.axis2.get(name);
+    if let Some(name) = set("CHARACTER_SET_ENCODING")
+        && !context.payload.is_empty()
+        && let Some(charset) = Charset::for_label(&name.to_string())
+        && context.payload.reading().kind != Kind::Binary
+    {
+        let own = arrived_in(context).and_then(|own| Charset::for_label(&own)).unwrap_or(Charset::UTF8);
+        if own != charset {
+            return true;
+        }
+    }
+    let (mtom, swa) = (asked(context, "enableMTOM"), asked(context, "enableSwA"));
+    if mtom != Some(true) && swa != Some(true) {
+        return false;
+    }
+    match context.payload.reading().kind {
+        Kind::Soap11 | Kind::Soap12 | Kind::Xml => !context.payload.is_empty(),
+        Kind::Related => {
+            let xop = context
+                .headers
+                .get("Content-Type")
+                .and_then(|own| MediaType::parse(own).parameter("type"))
+                .is_some_and(|own| own.eq_ignore_ascii_case(message::media::XOP));
+            xop != (mtom == Some(true))
+        }
+        _ => false,
+    }
+}
+
+fn asked(context: &Context, name: &str) -> Option<bool> {
+    context.axis2.get(name).map(Value::is_true)
+}
+
+/// Writes the payload, which is there whole, and sets the headers that say what it is.
+///
+/// `content_type` is the media type where it is not the format's own; `charset` and `packing` are the endpoint's.
+///
+/// # Errors
+/// The payload cannot be read, which it must be to take another form.
+pub(crate) fn write(
+    context: &mut Context,
+    format: Format,
+    content_type: Option<&str>,
+    charset: Option<&str>,
+    packing: Option<Packing>,
+) -> Result<Bytes, Fault> {
+    let (charset, charset_name) = charset_of(context, charset);
+    let writing = Writing {
+        format,
+        charset,
+        charset_name: &charset_name,
+        declaration: context.axis2_is_true("WRITE_XML_DECLARATION"),
+        packing: packing_of(context, format, packing),
+        preserve_spaces: context.axis2_is_true("PRESERVE_SPACES"),
+    };
+    let services = std::sync::Arc::clone(&context.services);
+    let written = context.payload.written(&writing, &services.limits)?;
+    match &written.content_type {
+        Some(content_type) => {
+            write_action(context, format);
+            context.headers.set("Content-Type", content_type);
+        }
+        None => set_content_type(context, format, content_type, &charset_name),
+    }
+    let coding = Coding::of(context.headers.get("Content-Encoding"));
+    if coding.can_write() && !written.bytes.is_empty() {
+        return Ok(Bytes::from(coding.encode(&written.bytes)));
+    }
+    context.headers.remove("Content-Encoding");
+    Ok(written.bytes)
+}
+
+/// The charset of what is written: the endpoint's, else the property's, else that of an explicit type, else the one
+/// that the message came in. Names that nobody knows are UTF-8.
+fn charset_of(context: &Context, endpoint: Option<&str>) -> (Charset, String) {
+    let text = |name| context.axis2.get(name).map(Value::to_string);
+    let in_type =
+        |name| text(name).and_then(|own| MediaType::parse(&own).charset().map(str::to_owned));
+    let name = endpoint
+        .map(str::to_owned)
+        .or_else(|| text("CHARACTER_SET_ENCODING"))
+        .or_else(|| in_type("ContentType"))
+        .or_else(|| in_type("messageType"))
+        .or_else(|| arrived_in(context));
+    match name.as_deref().and_then(|name| Some((Charset::for_label(name)?, name))) {
+        Some((charset, name)) if !charset.is_utf8() => {
+            (charset, name.trim().trim_matches('"').to_ascii_uppercase())
+        }
+        _ => (Charset::UTF8, "UTF-8".to_owned()),
+    }
+}
+
+/// The charset that the message came in, where its type names one.
+fn arrived_in(context: &Context) -> Option<String> {
+    let of = |content_type: &str| MediaType::parse(content_type).charset().map(str::to_owned);
+    let header = context.headers.get("Content-Type").and_then(of);
+    header.or_else(|| {
+        let inbound = context.inbound.content_type.as_deref().filter(|_| context.request_headers);
+        inbound.and_then(of)
+    })
+}
+
+/// MTOM and SwA where they are asked for; attachments go along unless the message takes another type.
+fn packing_of(context: &Context, format: Format, endpoint: Option<Packing>) -> Packing {
+    if !matches!(format, Format::Soap(_) | Format::Xml) {
+        return Packing::None;
+    }
+    let explicit = context.axis2.get("messageType").map(|own| {
+        Kind::of(MediaType::parse(&own.to_string()).essence)
+    });
+    match (asked(context, "enableMTOM"), asked(context, "enableSwA")) {
+        (Some(true), _) => Packing::Mtom,
+        (_, Some(true)) => Packing::Swa,
+        _ if endpoint.is_some() => endpoint.unwrap_or(Packing::None),
+        _ if explicit == Some(Kind::Related) => Packing::Swa,
+        (_, Some(false)) => Packing::None,
+        _ if explicit.is_none() && context.payload.has_attachments() => Packing::Swa,
+        _ => Packing::None,
+    }
+}
+
+/// Sets Content-Type (and the SOAP action) for a body that was written in `format`.
+fn set_content_type(context: &mut Context, format: Format, content_type: Option<&str>, charset: &str) {
+    let explicit = context.axis2.get("ContentType").map(Value::to_string);
+    let explicit = explicit
+        .filter(|own| content_type.is_some_and(|t| Kind::of(MediaType::parse(own).essence) == Kind::of(t)));
+    let essence = match format {
+        Format::Soap(version) => version.media_type(),
+        Format::Xml => content_type.filter(|own| Kind::of(own).is_xml()).unwrap_or("application/xml"),
+        Format::Json => content_type.unwrap_or("application/json"),
+        Format::Form => "application/x-www-form-urlencoded",
+        Format::FormData => "multipart/form-data",
+        Format::Text => content_type.unwrap_or("text/plain"),
+        Format::Binary => content_type.unwrap_or("application/octet-stream"),
+    };
+    let mut value = explicit.unwrap_or_else(|| essence.to_owned());
+    let wanted = context.axis2.get("setCharacterEncoding").is_none_or(|wanted| wanted.to_string() != "false");
+    if wanted && format != Format::Binary && MediaType::parse(&value).charset().is_none() {
+        value.push_str("; charset=");
+        value.push_str(charset);
+    }
+    if format == Format::Soap(SoapVersion::V12)
+        && let Some(action) = context.soap_action()
+    {
+        value.push_str(&format!("; action=\"{action}\""));
+    }
+    write_action(context, format);
+    context.headers.set("Content-Type", value);
+}
+
+/// Sets the SOAPAction header.
+fn write_action(context: &mut Context, format: Format) {
+    let action = match format {
+        Format::Soap(SoapVersion::V12) => return,
+        Format::Soap(SoapVersion::V11) if !context.response => context.soap_action().or(Some(String::new())),
+        _ => context.soap_action.clone(),
+    };
+    if let Some(action) = action {
+        context.headers.set("SOAPAction", format!("\"{action}\""));
+    }
+}
