@@ -3,8 +3,8 @@
 use crate::state::{Policy, State};
 use crate::{name_of, report_unsupported};
 use config::endpoint::{
-    AddressingVersion as ConfigAddressing, Authentication, Definition, Delay, EndpointProperty, Format, Optimize,
-    PropertyScope, PropertyValue, TimeoutAction as ConfigTimeout,
+    AddressingVersion as ConfigAddressing, Authentication, Definition, Delay, EndpointProperty, Format,
+    Optimize, PropertyScope, PropertyValue, TimeoutAction as ConfigTimeout,
 };
 use flow::endpoint::{
     AddressingVersion, Attempt, Choice, Endpoint, EndpointFormat, Leaf, Outgoing, TimeoutAction,

@@ -49,7 +49,7 @@ pub(crate) async fn read(context: &mut Context) -> Result<(), Fault> {
     context.payload.buffer(&limits).await?;
     let mut addressing = std::mem::take(&mut context.addressing);
     // A body that is no envelope is somebody else's to complain about.
-    if let Ok(envelope) = context.payload.envelope(&limits)
+    if let Ok(envelope) = context.payload.peek(&limits)
         && let Some(header) = envelope.header
     {
         let document = &envelope.document;
@@ -103,6 +103,9 @@ fn preserved(context: &Context) -> bool {
 /// # Errors
 /// The payload cannot be changed.
 pub(crate) fn strip(context: &mut Context) -> Result<bool, Fault> {
+    if !context.payload.is_built() {
+        return Ok(false);
+    }
     let Some(envelope) = context.payload.built_envelope() else { return Ok(false) };
     let Some(header) = envelope.header else { return Ok(false) };
     let any = envelope.elements_of(header).any(|block| is_addressing(envelope, block));
@@ -169,7 +172,9 @@ pub(crate) fn write(context: &mut Context, outgoing: &Outgoing) -> Result<(), Fa
         ("Action", Some(action), false),
         ("RelatesTo", new(&own.relates_to), false),
     ] {
-        let Some(value) = value.filter(|_| !preserve || !names.iter().any(|there| there == name)) else { continue };
+        let Some(value) = value.filter(|_| !preserve || !names.iter().any(|there| there == name)) else {
+            continue;
+        };
         let mut element = document.append_element(header, "wsa", namespace, name);
         if is_reference {
             element = document.append_element(element, "wsa", namespace, "Address");

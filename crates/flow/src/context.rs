@@ -320,7 +320,11 @@ impl Context {
         let name = name.into();
         if &*name == "messageType" {
             let essence = value.to_string();
-            self.headers.set("Content-Type", essence.as_bytes());
+            // The type that the message has already keeps its parameters: a boundary, a charset.
+            let own = self.headers.get("Content-Type").map(|own| message::MediaType::parse(own).essence);
+            if own.is_none_or(|own| !own.eq_ignore_ascii_case(&essence)) {
+                self.headers.set("Content-Type", essence.as_bytes());
+            }
             self.axis2.set("ContentType", value.clone());
         }
         self.axis2_removed.retain(|removed| *removed != name);

@@ -28,8 +28,8 @@ pub mod services;
 pub mod streaming;
 #[doc(hidden)]
 pub mod testing;
-mod wsdl;
 mod writing;
+mod wsdl;
 
 pub use compile::{Compiler, SequenceRef, compile};
 pub use context::{Client, Context, Inbound};

@@ -133,9 +133,7 @@ async fn body(context: &mut Context) -> Result<Body, Fault> {
     }
     let form = explicit_form(context);
     crate::addressing::strip(context)?;
-    if !context.payload.is_changed()
-        && form.is_none()
-        && (context.axis2.is_empty() || !is_rewritten(context))
+    if !context.payload.is_changed() && form.is_none() && (context.axis2.is_empty() || !is_rewritten(context))
     {
         let Some(version) = wanted_soap_version(context) else { return Ok(context.payload.take_body()) };
         let limits = context.services.limits.clone();

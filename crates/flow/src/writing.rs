@@ -129,8 +129,7 @@ pub(crate) fn write(
 /// that the message came in. Names that nobody knows are UTF-8.
 fn charset_of(context: &Context, endpoint: Option<&str>) -> (Charset, String) {
     let text = |name| context.axis2.get(name).map(Value::to_string);
-    let in_type =
-        |name| text(name).and_then(|own| MediaType::parse(&own).charset().map(str::to_owned));
+    let in_type = |name| text(name).and_then(|own| MediaType::parse(&own).charset().map(str::to_owned));
     let name = endpoint
         .map(str::to_owned)
         .or_else(|| text("CHARACTER_SET_ENCODING"))
@@ -160,9 +159,8 @@ fn packing_of(context: &Context, format: Format, endpoint: Option<Packing>) -> P
     if !matches!(format, Format::Soap(_) | Format::Xml) {
         return Packing::None;
     }
-    let explicit = context.axis2.get("messageType").map(|own| {
-        Kind::of(MediaType::parse(&own.to_string()).essence)
-    });
+    let explicit =
+        context.axis2.get("messageType").map(|own| Kind::of(MediaType::parse(&own.to_string()).essence));
     match (asked(context, "enableMTOM"), asked(context, "enableSwA")) {
         (Some(true), _) => Packing::Mtom,
         (_, Some(true)) => Packing::Swa,

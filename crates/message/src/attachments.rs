@@ -54,7 +54,12 @@ pub(crate) struct Root {
 impl Attachments {
     /// Those of a package that has not been read.
     pub fn new(content_type: &str) -> Attachments {
-        Attachments { content_type: content_type.into(), split: false, parts: Vec::new(), included: Vec::new() }
+        Attachments {
+            content_type: content_type.into(),
+            split: false,
+            parts: Vec::new(),
+            included: Vec::new(),
+        }
     }
 
     /// `Content-Type` of the package.
@@ -102,8 +107,10 @@ impl Attachments {
     /// Reads what the envelope includes into it, at most `limit` bytes of text.
     pub(crate) fn include(&mut self, document: &mut Document, limit: usize) -> Result<(), PayloadError> {
         let Some(name) = document.find_name(XOP_INCLUDE, "Include") else { return Ok(()) };
-        let includes: Vec<NodeId> =
-            document.descendants(Document::ROOT).filter(|&node| document.name_id(node) == Some(name)).collect();
+        let includes: Vec<NodeId> = document
+            .descendants(Document::ROOT)
+            .filter(|&node| document.name_id(node) == Some(name))
+            .collect();
         let mut size = 0;
         let mut used = vec![false; self.parts.len()];
         for include in includes {
@@ -120,7 +127,8 @@ impl Attachments {
             // One part may be included again and again.
             size += content.len().div_ceil(3) * 4;
             if size > limit {
-                let message = format!("the parts that the envelope includes are larger than {limit} bytes as text");
+                let message =
+                    format!("the parts that the envelope includes are larger than {limit} bytes as text");
                 return Err(PayloadError::TooLarge { message });
             }
             // In a place of its own, so that it does not grow onto text beside it.
@@ -205,10 +213,9 @@ pub(crate) fn pack(
             format!("{XOP}; charset={charset}; type=\"{media_type}\""),
             format!("type=\"{XOP}\"; start=\"<{id}>\"; start-info=\"{media_type}\""),
         ),
-        Packing::Swa | Packing::None => (
-            format!("{media_type}; charset={charset}"),
-            format!("type=\"{media_type}\"; start=\"<{id}>\""),
-        ),
+        Packing::Swa | Packing::None => {
+            (format!("{media_type}; charset={charset}"), format!("type=\"{media_type}\"; start=\"<{id}>\""))
+        }
     };
     let mut root = Part::new(&own, envelope);
     root.headers.append("Content-Transfer-Encoding", "binary");

@@ -51,9 +51,7 @@ impl Coding {
             Coding::Deflate if is_zlib(bytes) => {
                 flate2::read::ZlibDecoder::new(&bytes[..]).take(most).read_to_end(&mut out)
             }
-            Coding::Deflate => {
-                flate2::read::DeflateDecoder::new(&bytes[..]).take(most).read_to_end(&mut out)
-            }
+            Coding::Deflate => flate2::read::DeflateDecoder::new(&bytes[..]).take(most).read_to_end(&mut out),
             Coding::Brotli => brotli::Decompressor::new(&bytes[..], 4096).take(most).read_to_end(&mut out),
             Coding::Unknown => {
                 let message = "the body has a Content-Encoding that cannot be read here";

@@ -101,7 +101,13 @@ mod tests {
         let parts = multipart::parse(&out, multipart::boundary(&content_type).unwrap()).unwrap();
         let read: Vec<_> = parts
             .iter()
-            .map(|part| (part.name().unwrap().into_owned(), part.file_name().map(|f| f.into_owned()), &part.content[..]))
+            .map(|part| {
+                (
+                    part.name().unwrap().into_owned(),
+                    part.file_name().map(|f| f.into_owned()),
+                    &part.content[..],
+                )
+            })
             .collect();
         assert_eq!(
             read,

@@ -280,7 +280,8 @@ impl<'a> Writer<'a> {
     }
 
     fn is_nil(&self, element: NodeId) -> bool {
-        self.mapping.nil && self.document.attribute(element, XSI, "nil").is_some_and(|nil| nil.trim() == "true")
+        self.mapping.nil
+            && self.document.attribute(element, XSI, "nil").is_some_and(|nil| nil.trim() == "true")
     }
 
     fn declares(&self, element: NodeId) -> bool {
@@ -351,8 +352,11 @@ impl<'a> Writer<'a> {
             for (prefix, uri) in document.namespace_declarations(element) {
                 comma(&mut self.out);
                 let separator = self.mapping.namespace_separator;
-                let name =
-                    if prefix.is_empty() { "@xmlns".to_owned() } else { format!("@xmlns{separator}{prefix}") };
+                let name = if prefix.is_empty() {
+                    "@xmlns".to_owned()
+                } else {
+                    format!("@xmlns{separator}{prefix}")
+                };
                 write_string(&name, &mut self.out);
                 self.out.push(':');
                 write_string(uri, &mut self.out);
@@ -628,7 +632,10 @@ mod tests {
                 r#"{"a":{"b":"1","c":"true"}}"#,
             ),
             (
-                Mapping { string_pattern: Some(regex("^-?(0|[1-9][0-9]*)(\\.[0-9]+)?[eE][+-]?[0-9]+$")), ..default() },
+                Mapping {
+                    string_pattern: Some(regex("^-?(0|[1-9][0-9]*)(\\.[0-9]+)?[eE][+-]?[0-9]+$")),
+                    ..default()
+                },
                 "<a><b>1e5</b><c>15</c></a>",
                 r#"{"a":{"b":"1e5","c":15}}"#,
             ),
@@ -653,14 +660,26 @@ mod tests {
                 &format!("<a {xsi}><b xsi:nil='true'/></a>"),
                 r#"{"a":{"b":null}}"#,
             ),
-            (Mapping { empty_is_null: false, ..default() }, "<a><b/><c> </c></a>", r#"{"a":{"b":"","c":""}}"#),
-            (Mapping { preserve_spaces: true, ..default() }, "<a><b> </b> <c/></a>", r#"{"a":{"b":" ","c":null}}"#),
+            (
+                Mapping { empty_is_null: false, ..default() },
+                "<a><b/><c> </c></a>",
+                r#"{"a":{"b":"","c":""}}"#,
+            ),
+            (
+                Mapping { preserve_spaces: true, ..default() },
+                "<a><b> </b> <c/></a>",
+                r#"{"a":{"b":" ","c":null}}"#,
+            ),
             (
                 default(),
                 "<jsonObject><a_JsonReader_32_b>1</a_JsonReader_32_b><_JsonReader_x>2</_JsonReader_x></jsonObject>",
                 r#"{"a b":1,"_JsonReader_x":2}"#,
             ),
-            (default(), "<a><?xml-multiple b?><c/><?xml-multiple d?></a>", r#"{"a":{"b":[],"c":null,"d":[]}}"#),
+            (
+                default(),
+                "<a><?xml-multiple b?><c/><?xml-multiple d?></a>",
+                r#"{"a":{"b":[],"c":null,"d":[]}}"#,
+            ),
         ] {
             let document = Document::parse(xml.as_bytes().to_vec(), &xml::ParseOptions::default()).unwrap();
             assert_eq!(mapping.from_xml(&document, document.document_element().unwrap()), json, "{xml}");

@@ -37,7 +37,8 @@ impl<'a> MediaType<'a> {
     /// Of a `multipart/related` type: how its root part is read, by `start-info` for XOP packages, else by `type`.
     pub fn root_kind(&self) -> Kind {
         let own = self.parameter("type").unwrap_or("");
-        let root = if own.eq_ignore_ascii_case(XOP) { self.parameter("start-info").unwrap_or("") } else { own };
+        let root =
+            if own.eq_ignore_ascii_case(XOP) { self.parameter("start-info").unwrap_or("") } else { own };
         // A start-info may have parameters of its own.
         match Kind::of(MediaType::parse(root).essence) {
             Kind::Soap12 => Kind::Soap12,

@@ -97,8 +97,11 @@ fn malformed(message: impl Into<String>) -> PayloadError {
 /// There is none, or it is none that can be looked for.
 pub fn boundary(content_type: &str) -> Result<&str, PayloadError> {
     let boundary = MediaType::parse(content_type).parameter("boundary").unwrap_or("");
-    if boundary.is_empty() || boundary.len() > MAX_BOUNDARY || boundary.bytes().any(|b| b.is_ascii_control()) {
-        return Err(malformed("the content type of the multipart body names no boundary of 1 to 70 characters"));
+    if boundary.is_empty() || boundary.len() > MAX_BOUNDARY || boundary.bytes().any(|b| b.is_ascii_control())
+    {
+        return Err(malformed(
+            "the content type of the multipart body names no boundary of 1 to 70 characters",
+        ));
     }
     Ok(boundary)
 }
@@ -138,12 +141,7 @@ pub fn parse(body: &Bytes, boundary: &str) -> Result<Vec<Part>, PayloadError> {
 }
 
 /// The next delimiter from `from`: where what it ends stops, and its first dash.
-fn next(
-    body: &[u8],
-    from: usize,
-    finder: &memmem::Finder<'_>,
-    delimiter: &str,
-) -> Option<(usize, usize)> {
+fn next(body: &[u8], from: usize, finder: &memmem::Finder<'_>, delimiter: &str) -> Option<(usize, usize)> {
     let mut from = from;
     loop {
         let found = from + finder.find(&body[from..])?;
@@ -190,7 +188,8 @@ fn part(body: &Bytes, start: usize, end: usize) -> Result<Part, PayloadError> {
         }
         let colon = memchr::memchr(b':', line).filter(|&colon| colon > 0);
         let name = colon.and_then(|colon| std::str::from_utf8(&line[..colon]).ok());
-        let (Some(colon), Some(name)) = (colon, name.filter(|name| name.bytes().all(|b| b.is_ascii_graphic())))
+        let (Some(colon), Some(name)) =
+            (colon, name.filter(|name| name.bytes().all(|b| b.is_ascii_graphic())))
         else {
             return Err(malformed("the head of a part has a line that is no header field"));
         };
@@ -292,7 +291,9 @@ mod tests {
 
     #[test]
     fn a_body_that_is_not_whole_is_an_error() {
-        for body in ["", "x", "--b", "--bc\r\n\r\nx\r\n--bc--", "--b\r\n\r\nx", "--b\r\nno field\r\n\r\nx\r\n--b--"] {
+        for body in
+            ["", "x", "--b", "--bc\r\n\r\nx\r\n--bc--", "--b\r\n\r\nx", "--b\r\nno field\r\n\r\nx\r\n--b--"]
+        {
             assert!(matches!(contents(body, "b"), Err(PayloadError::Malformed { .. })), "{body:?}");
         }
         let many = format!("{}--b--", "--b\r\n\r\n\r\n".repeat(MAX_PARTS + 1));

@@ -119,6 +119,8 @@ pub struct Payload {
     json: Option<Box<serde_json::Value>>,
     /// The views are newer than the bytes.
     changed: bool,
+    /// The XML view was only built to look at it: the message still counts as one that nobody read.
+    peeked: bool,
     /// Of a multipart message: its content type, and the parts beside the envelope.
     attachments: Option<Box<Attachments>>,
 }
@@ -150,6 +152,7 @@ impl Payload {
             envelope: None,
             json: None,
             changed: false,
+            peeked: false,
             attachments: None,
         }
     }
@@ -199,7 +202,7 @@ impl Payload {
 
     /// Whether some mediator built a view of the payload, in which case WSO2 would write it anew.
     pub fn is_built(&self) -> bool {
-        self.envelope.is_some() || self.json.is_some()
+        (self.envelope.is_some() && !self.peeked) || self.json.is_some()
     }
 
     /// Whether the payload is no longer the bytes that arrived.
@@ -298,6 +301,18 @@ impl Payload {
             };
             self.envelope = Some(Box::new(built));
         }
+        self.peeked = false;
+        Ok(self.envelope.as_deref().expect("built just above"))
+    }
+
+    /// As [`Payload::envelope`], for a look that leaves the message one that nobody read.
+    ///
+    /// # Errors
+    /// As [`Payload::envelope`].
+    pub fn peek(&mut self, limits: &PayloadLimits) -> Result<&Envelope, PayloadError> {
+        let peeked = self.peeked || self.envelope.is_none();
+        self.envelope(limits)?;
+        self.peeked = peeked;
         Ok(self.envelope.as_deref().expect("built just above"))
     }
 
@@ -477,6 +492,7 @@ impl Payload {
             envelope: self.envelope.clone(),
             json: self.json.clone(),
             changed: self.changed,
+            peeked: self.peeked,
             attachments: self.attachments.clone(),
         }
     }
@@ -493,14 +509,15 @@ impl Payload {
     ///
     /// # Errors
     /// The payload cannot be read, which it must be to take another form.
-    pub fn written(&mut self, writing: &Writing<'_>, limits: &PayloadLimits) -> Result<Written, PayloadError> {
+    pub fn written(
+        &mut self,
+        writing: &Writing<'_>,
+        limits: &PayloadLimits,
+    ) -> Result<Written, PayloadError> {
         let format = writing.format;
         let plain = |bytes| Ok(Written { bytes, content_type: None });
         // Bytes that were made here are the payload as long as there is no view.
-        if writing.packing == Packing::None
-            && self.holds(writing)
-            && (!self.changed || !self.is_built())
-        {
+        if writing.packing == Packing::None && self.holds(writing) && (!self.changed || !self.is_built()) {
             match &self.raw {
                 Raw::Bytes(bytes) if format == Format::FormData => {
                     let content_type = self.attachments.as_ref().map(|own| own.content_type().to_owned());
@@ -521,7 +538,8 @@ impl Payload {
         let envelope = self.envelope.as_deref().expect("built just above");
         let document = &envelope.document;
         let payload = envelope.payload();
-        let is_binary = |payload| document.local(payload) == "binary" && document.namespace(payload) == PAYLOAD;
+        let is_binary =
+            |payload| document.local(payload) == "binary" && document.namespace(payload) == PAYLOAD;
         let text = |text: String| writing.encode(text, Unmappable::Question);
         let bytes = match (format, payload) {
             (Format::Soap(_) | Format::Xml, _) => {
@@ -544,13 +562,15 @@ impl Payload {
                     return plain(bytes);
                 }
                 let version = if let Format::Soap(version) = format { Some(version) } else { None };
-                let (bytes, content_type) = pack(bytes, version, writing.charset_name, writing.packing, parts);
+                let (bytes, content_type) =
+                    pack(bytes, version, writing.charset_name, writing.packing, parts);
                 return Ok(Written { bytes, content_type: Some(content_type) });
             }
             (_, None) => Bytes::new(),
             (Format::Json, Some(payload)) => {
                 let json = if writing.preserve_spaces {
-                    json::Mapping { preserve_spaces: true, ..(*limits.json).clone() }.from_xml(document, payload)
+                    json::Mapping { preserve_spaces: true, ..(*limits.json).clone() }
+                        .from_xml(document, payload)
                 } else {
                     limits.json.from_xml(document, payload)
                 };

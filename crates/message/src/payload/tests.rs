@@ -74,25 +74,21 @@ fn an_edit_is_written_anew_and_a_malformed_body_is_an_error() {
     let root = envelope.payload().unwrap();
     envelope.document.append_element(root, "", "", "b");
     assert_eq!(write(&mut read, Format::Json), r#"{"a":1,"b":null}"#);
-    for (content_type, body) in [
-        ("text/xml", "<a"),
-        ("text/xml", "<a/>"),
-        ("application/json", "{\"a\":"),
-        ("application/xml", "x"),
-    ] {
+    for (content_type, body) in
+        [("text/xml", "<a"), ("text/xml", "<a/>"), ("application/json", "{\"a\":"), ("application/xml", "x")]
+    {
         let mut bad = payload(content_type, body, false);
         assert!(matches!(bad.envelope(&limits), Err(PayloadError::Malformed { .. })), "{body}");
-        assert_eq!(
-            bad.bytes().map(|bytes| &bytes[..]),
-            Some(body.as_bytes()),
-            "the bytes are still there"
-        );
+        assert_eq!(bad.bytes().map(|bytes| &bytes[..]), Some(body.as_bytes()), "the bytes are still there");
     }
 }
 
 fn package(kind: &str, root: &str, include: bool) -> (Headers, String) {
-    let inside =
-        if include { "<x:Include xmlns:x='http://www.w3.org/2004/08/xop/include' href='cid:a%40x'/> " } else { "t" };
+    let inside = if include {
+        "<x:Include xmlns:x='http://www.w3.org/2004/08/xop/include' href='cid:a%40x'/> "
+    } else {
+        "t"
+    };
     let body = format!(
         "--b\r\nContent-Type: {root}; charset=UTF-8\r\nContent-ID: <r>\r\n\r\n\
          <s:Envelope xmlns:s='{SOAP11}'><s:Body><q><d>{inside}</d></q></s:Body></s:Envelope>\r\n\
@@ -168,8 +164,12 @@ fn attachments_survive_a_new_envelope_and_a_changed_text_is_no_part() {
 fn packages_that_are_not_whole_are_errors() {
     let limits = PayloadLimits::default();
     let (headers, body) = package("application/xop+xml", "application/xop+xml", true);
-    for bad in [body.replace("a%40x", "b"), body.replace("--b--", ""), body.replace("Envelope", "E"), String::from("x")]
-    {
+    for bad in [
+        body.replace("a%40x", "b"),
+        body.replace("--b--", ""),
+        body.replace("Envelope", "E"),
+        String::from("x"),
+    ] {
         let mut read = Payload::arrived(Body::from(bad.clone().into_bytes()), &headers, false);
         assert!(matches!(read.envelope(&limits), Err(PayloadError::Malformed { .. })), "{bad}");
         assert_eq!(read.take_body().buffered(), bad.as_bytes(), "it can still be relayed");
@@ -225,7 +225,10 @@ fn forms_with_files_become_xml_and_json_and_stay_what_they_are() {
     let mut read = Payload::arrived(Body::from(body.as_bytes().to_vec()), &headers, true);
     assert_eq!(write(&mut read, Format::Json), "{\"mediate\":{\"a\":{\"@charset\":\"UTF-8\",\"$\":1}}}");
     let same = read.written(&Writing::plain(Format::FormData), &limits).unwrap();
-    assert_eq!((&same.bytes[..], same.content_type.as_deref()), (body.as_bytes(), headers.get("Content-Type")));
+    assert_eq!(
+        (&same.bytes[..], same.content_type.as_deref()),
+        (body.as_bytes(), headers.get("Content-Type"))
+    );
     let mut json = payload("application/json", "{\"x\":1,\"y\":\"z\"}", true);
     let written = json.written(&Writing::plain(Format::FormData), &limits).unwrap();
     let names: Vec<_> = parts_of(&written).iter().map(|part| part.name().unwrap().into_owned()).collect();
@@ -245,4 +248,16 @@ fn compressed_bodies_are_read_under_a_limit() {
     let small = PayloadLimits { held: 1000, ..PayloadLimits::default() };
     let mut read = Payload::received(read.take_body(), reading);
     assert!(matches!(read.envelope(&small), Err(PayloadError::TooLarge { .. })));
+}
+
+#[test]
+fn a_look_leaves_a_message_that_nobody_read() {
+    let limits = PayloadLimits::default();
+    let mut read = payload("application/xml", "<a/>", true);
+    assert!(read.peek(&limits).unwrap().payload().is_some() && !read.is_built());
+    assert!(!read.copy().is_built());
+    read.envelope(&limits).unwrap();
+    assert!(read.is_built());
+    read.peek(&limits).unwrap();
+    assert!(read.is_built());
 }
