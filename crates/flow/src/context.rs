@@ -283,7 +283,10 @@ impl Context {
             "HTTP_SC" => self.status.map(|status| Value::Integer(status.into())),
             "HTTP_SC_DESC" | "HTTP_REASON_PHRASE" => self.reason.as_deref().and_then(text),
             "ORIGINAL_STATUS_CODE" => self.status.map(|status| Value::Integer(status.into())),
-            "HTTP_METHOD" | "HTTP_METHOD_OBJECT" => text(self.inbound.method.as_str()),
+            "transport.http.statusCode" => self.status.map(|status| Value::Integer(status.into())),
+            "HTTP_METHOD" | "HTTP_METHOD_OBJECT" | "HTTP_REQUEST_METHOD" | "HTTP_REQ_METHOD" => {
+                text(self.inbound.method.as_str())
+            }
             "REST_URL_POSTFIX" => {
                 self.request_headers.then(|| self.inbound.postfix()).filter(|p| !p.is_empty()).and_then(text)
             }
@@ -303,6 +306,8 @@ impl Context {
                 .get("Content-Type")
                 .and_then(|value| message::MediaType::parse(value).charset())
                 .and_then(text),
+            // As WSO2 spells it.
+            "ORGINAL_CONTEN_LENGTH" => self.headers.get("Content-Length").and_then(text),
             "message.builder.invoked" => Some(Value::Boolean(self.payload.is_built())),
             // As in WSO2, client options and operation properties are seen through the message's own scope.
             _ => self.client.get(name).cloned().or_else(|| self.operation(name)),
@@ -447,6 +452,12 @@ impl Context {
         match (name, self.owner) {
             ("proxy.name", Owner::Proxy(_)) => Some(Value::from(self.owner_name())),
             ("ARTIFACT_NAME", Owner::Proxy(_)) => Some(Value::from(format!("proxy{}", self.owner_name()))),
+            ("SERVER_IP", _) => Some(Value::from(self.inbound.local.ip().to_string())),
+            ("SERVER_HOST", _) => Some(Value::from(host_name())),
+            ("IsClientDoingREST", _) => Some(Value::Boolean(self.is_rest())),
+            ("IsClientDoingSOAP11", _) => {
+                Some(Value::Boolean(self.inbound.client == Client::Soap(SoapVersion::V11)))
+            }
             _ => None,
         }
     }
@@ -539,6 +550,17 @@ impl std::fmt::Debug for Context {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "Context({} {}, {:?})", self.inbound.method.as_str(), self.inbound.target, self.payload)
     }
+}
+
+/// The name of this machine.
+fn host_name() -> &'static str {
+    use std::sync::LazyLock;
+    static NAME: LazyLock<String> = LazyLock::new(|| {
+        let known = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+        let name = known.map(|name| name.trim().to_owned()).or_else(|| std::env::var("HOSTNAME").ok());
+        name.filter(|name| !name.is_empty()).unwrap_or_else(|| "localhost".to_owned())
+    });
+    &NAME
 }
 
 /// A UUID-shaped id that is unique in this process and, by its start time and process id, beyond it.

@@ -222,6 +222,7 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
             if blocking && matches!(context.status, Some(302 | 401 | 403 | 404 | 503)) {
                 let status = context.status.unwrap_or_default();
                 leaf.succeeded();
+                context.properties.set("blocking.sender.error", Value::from("true"));
                 let reason = context.reason.clone().unwrap_or_default();
                 let message = format!("Transport error: {status} Error: {reason}");
                 return Err(Fault { sending: true, ..Fault::with_code(i32::from(status), message) });

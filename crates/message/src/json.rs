@@ -403,8 +403,8 @@ impl<'a> Writer<'a> {
                     comma(&mut self.out);
                     self.name(node);
                     let mut run = vec![node];
-                    while self.mapping.auto_array || forced {
-                        let Some(sibling) = next_element_of_run(document, next, name) else { break };
+                    let more = self.mapping.auto_array || forced;
+                    while let Some(sibling) = next_element_of_run(document, next.filter(|_| more), name) {
                         run.push(sibling);
                         next = document.next_sibling(sibling);
                     }
