@@ -22,7 +22,6 @@ pub(crate) struct RawAttribute {
 /// Where a start tag ends.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct StartTag {
-    pub name_end: usize,
     pub end: usize,
     pub empty: bool,
 }
@@ -76,32 +75,34 @@ pub(crate) fn byte(input: &[u8], at: usize, what: &'static str) -> Res<u8> {
     }
 }
 
-/// A start tag; `at` is behind its `<`. Fills `attributes`.
+/// What a start tag that does not end is called.
+pub(crate) const START_TAG: &str = "a start tag";
+
+/// What is behind the name of a start tag. Fills `attributes`.
 #[inline(always)]
-pub(crate) fn start_tag(
+pub(crate) fn rest_of_start_tag(
     input: &[u8],
-    at: usize,
+    name_end: usize,
     limits: &Limits,
     attributes: &mut Vec<RawAttribute>,
 ) -> Res<StartTag> {
-    const WHAT: &str = "a start tag";
+    const WHAT: &str = START_TAG;
     attributes.clear();
-    let name_end = name(input, at, limits, WHAT)?;
     let mut p = name_end;
     loop {
         let b = byte(input, p, WHAT)?;
         if b == b'>' {
-            return Ok(StartTag { name_end, end: p + 1, empty: false });
+            return Ok(StartTag { end: p + 1, empty: false });
         }
         let space = p;
         p = spaces(input, p);
         match byte(input, p, WHAT)? {
-            b'>' => return Ok(StartTag { name_end, end: p + 1, empty: false }),
+            b'>' => return Ok(StartTag { end: p + 1, empty: false }),
             b'/' => {
                 if byte(input, p + 1, WHAT)? != b'>' {
                     return syntax("expected `>` after `/`", p + 1);
                 }
-                return Ok(StartTag { name_end, end: p + 2, empty: true });
+                return Ok(StartTag { end: p + 2, empty: true });
             }
             _ if space == p => return syntax("expected white space, `>` or `/>` in a start tag", p),
             _ => {}

@@ -1,6 +1,7 @@
 //! Names, interned: an expanded name is one integer, a repeated tag costs one hash look-up.
 
-use crate::chars::{is_name_char, is_name_start};
+use crate::Limits;
+use crate::chars::{NAME_BYTE, is_name_char, is_name_start};
 use crate::error::{ErrorKind, Res, fault, limit};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
@@ -56,6 +57,11 @@ pub(crate) struct QName {
     name: u32,
     /// The name in no namespace, for attributes without prefix.
     plain: u32,
+    /// The start tag, or attribute, that came behind this one last: likely to come again.
+    follows: u32,
+    /// The first and the last eight bytes as written (zeros where there are fewer).
+    head: u64,
+    tail: u64,
 }
 
 #[derive(Copy, Clone, Debug)]
@@ -270,10 +276,70 @@ impl Names {
             uri: UNBOUND,
             name: NOT_YET,
             plain: NOT_YET,
+            follows: NOT_YET,
+            head: word(raw.as_bytes(), 0),
+            tail: raw.len().checked_sub(8).map_or(0, |at| word(raw.as_bytes(), at)),
         });
         let id = self.qnames.len() as u32 - 1;
         self.qname_table.insert(h, id);
         Ok(id)
+    }
+
+    /// The end of the name at `at`, if it is `qname`.
+    #[inline(always)]
+    pub fn ends(&self, qname: u32, input: &[u8], at: usize) -> Option<usize> {
+        let q = self.qnames.get(qname as usize)?;
+        let len = q.raw.len as usize;
+        let head = u64::from_le_bytes(*input.get(at..)?.first_chunk()?);
+        let end = at + len;
+        if len < 8 {
+            if (head ^ q.head) & ((1 << (len * 8)) - 1) != 0 {
+                return None;
+            }
+        } else {
+            let tail = u64::from_le_bytes(*input.get(end - 8..)?.first_chunk()?);
+            let middle = len <= 16 || input.get(at..end)? == self.str(q.raw).as_bytes();
+            if head != q.head || tail != q.tail || !middle {
+                return None;
+            }
+        }
+        (!NAME_BYTE[*input.get(end)? as usize]).then_some(end)
+    }
+
+    /// The qualified name at `at` and its end, without hashing if it is the one that came behind `before` last.
+    #[inline(always)]
+    pub fn qname_behind(
+        &mut self,
+        before: u32,
+        input: &[u8],
+        at: usize,
+        limits: &Limits,
+        what: &'static str,
+    ) -> Res<(u32, usize)> {
+        if let Some(before) = self.qnames.get(before as usize)
+            && let Some(end) = self.ends(before.follows, input, at)
+            && end - at <= limits.name_length
+        {
+            return Ok((before.follows, end));
+        }
+        self.other_qname(before, input, at, limits, what)
+    }
+
+    #[inline(never)]
+    fn other_qname(
+        &mut self,
+        before: u32,
+        input: &[u8],
+        at: usize,
+        limits: &Limits,
+        what: &'static str,
+    ) -> Res<(u32, usize)> {
+        let end = crate::lex::name(input, at, limits, what)?;
+        let qname = self.qname(crate::lex::text(&input[at..end]), at)?;
+        if let Some(before) = self.qnames.get_mut(before as usize) {
+            before.follows = qname;
+        }
+        Ok((qname, end))
     }
 
     #[inline]
@@ -496,6 +562,14 @@ impl Table {
         }
         self.slots[i] = (h, stored);
     }
+}
+
+/// Eight bytes at `at`, or what there is of them.
+fn word(bytes: &[u8], at: usize) -> u64 {
+    let mut word = [0; 8];
+    let bytes = &bytes[at..bytes.len().min(at + 8)];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
 }
 
 static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0u8) | 1);

@@ -64,8 +64,8 @@ impl Document {
                 self.base_uri = options.base_uri.as_deref().map(Into::into);
             }
         }
-        // Messages have a node per 15 to 20 bytes; growing would copy them again and again.
-        self.nodes.reserve((text.len() / 20).min(options.limits.nodes));
+        // Messages have a node per 11 to 20 bytes; growing would copy them again and again.
+        self.nodes.reserve((text.len() / 12).min(options.limits.nodes));
         let mut parser = Parser::new(self, options, own_source);
         let result = parser.document(&text, parent);
         parser.finish();
@@ -108,9 +108,8 @@ struct Open {
     last_child: u32,
     /// What to undo of the bindings.
     mark: u32,
-    /// The name as written, in the current input.
-    name: u32,
-    name_end: u32,
+    /// The name as written.
+    qname: u32,
     /// Whitespace-only text here is left out.
     strip: bool,
     /// `xml:space="preserve"` is in force.
@@ -151,6 +150,8 @@ struct Parser<'a> {
     /// `]]>` may occur in the current input.
     cdata_end: bool,
     positions: bool,
+    /// The last start tag, as a qualified name.
+    last_tag: u32,
     /// Inside an entity: where its reference stands in the document.
     within: Option<NodeSpan>,
     dtd: Option<Box<DtdState>>,
@@ -173,6 +174,7 @@ impl<'a> Parser<'a> {
             pending: Pending::None,
             slices,
             cdata_end: true,
+            last_tag: XMLNS_QNAME,
             within: None,
             dtd: None,
         }
@@ -186,8 +188,7 @@ impl<'a> Parser<'a> {
     fn document(&mut self, input: &[u8], parent: NodeId) -> Res<NodeId> {
         self.cdata_end = survey(input)?.cdata_end;
         let last_child = self.doc.last_child(parent).map_or(NIL, |n| n.0);
-        let base =
-            Open { node: parent.0, last_child, mark: 0, name: 0, name_end: 0, strip: false, preserve: false };
+        let base = Open { node: parent.0, last_child, mark: 0, qname: 0, strip: false, preserve: false };
         self.s.stack.push(base);
         let mut p = 0;
         let mut standalone = false;
@@ -282,7 +283,7 @@ impl<'a> Parser<'a> {
             let Some(&b) = input.get(p) else {
                 if self.s.stack.len() > floor {
                     let open = self.s.stack[self.s.stack.len() - 1];
-                    let name = lex::text(&input[open.name as usize..open.name_end as usize]).to_owned();
+                    let name = self.doc.names.raw_of(open.qname);
                     return fault(
                         ErrorKind::UnexpectedEnd,
                         format!("the document ends inside the element `{name}`"),
@@ -316,7 +317,10 @@ impl<'a> Parser<'a> {
 
     #[inline(always)]
     fn start_element(&mut self, input: &[u8], at: usize) -> Res<usize> {
-        let tag = lex::start_tag(input, at, self.limits, &mut self.s.attributes)?;
+        let names = &mut self.doc.names;
+        let (qname, name_end) = names.qname_behind(self.last_tag, input, at, self.limits, lex::START_TAG)?;
+        self.last_tag = qname;
+        let tag = lex::rest_of_start_tag(input, name_end, self.limits, &mut self.s.attributes)?;
         self.flush(at - 1)?;
         if self.s.stack.len() > self.limits.depth {
             return limit("depth", self.limits.depth, at);
@@ -325,7 +329,6 @@ impl<'a> Parser<'a> {
             return limit("nodes", self.limits.nodes, at);
         }
         let mark = self.s.bindings.mark();
-        let qname = self.doc.names.qname(lex::text(&input[at..tag.name_end]), at)?;
         let mut first_ns = 0;
         let has_attributes = !self.s.attributes.is_empty() || self.dtd.is_some();
         if has_attributes {
@@ -348,15 +351,7 @@ impl<'a> Parser<'a> {
             let span = NodeSpan { start: at as u32 - 1, end: tag.end as u32, ..NodeSpan::default() };
             self.doc.spans.push(self.within.unwrap_or(span));
         }
-        let mut open = Open {
-            node: id,
-            last_child: NIL,
-            mark,
-            name: at as u32,
-            name_end: tag.name_end as u32,
-            strip,
-            preserve,
-        };
+        let mut open = Open { node: id, last_child: NIL, mark, qname, strip, preserve };
         if has_attributes {
             self.attributes(input, id, qname, &mut open)?;
         }
@@ -366,10 +361,41 @@ impl<'a> Parser<'a> {
         }
         if tag.empty {
             self.s.bindings.rewind(mark);
-        } else {
-            self.s.stack.push(open);
+            return Ok(tag.end);
         }
+        if let Some(end) = self.leaf_element(input, tag.end, &open) {
+            self.s.bindings.rewind(mark);
+            return Ok(end);
+        }
+        self.s.stack.push(open);
         Ok(tag.end)
+    }
+
+    /// What most elements of messages are: one piece of text and the end tag, read at once. `None`: anything else,
+    /// or something that must be looked at more closely.
+    #[inline(always)]
+    fn leaf_element(&mut self, input: &[u8], from: usize, open: &Open) -> Option<usize> {
+        let to = text_end(input, from);
+        if input.get(to..to + 2) != Some(b"</")
+            || !self.slices
+            || self.cdata_end
+            || self.positions
+            || open.strip
+        {
+            return None;
+        }
+        let close = self.doc.names.ends(open.qname, input, to + 2)?;
+        let id = self.doc.nodes.len();
+        if input.get(close) != Some(&b'>') || to - from > self.limits.text_length || id >= self.limits.nodes {
+            return None;
+        }
+        if to > from {
+            let id = id as u32;
+            let (a, b) = (from as u32, (to - from) as u32);
+            self.doc.nodes[open.node as usize].a = id;
+            self.doc.nodes.push(Node { prev: id, a, b, ..Node::new(NodeKind::Text, open.node) });
+        }
+        Some(close + 1)
     }
 
     /// Links a new node as last child of the open element.
@@ -606,16 +632,10 @@ impl<'a> Parser<'a> {
             return syntax("an end tag without start tag", p);
         }
         let open = self.s.stack[self.s.stack.len() - 1];
-        let name = &input[open.name as usize..open.name_end as usize];
-        let e = at + name.len();
-        if input.get(at..e) != Some(name)
-            || input.get(e).is_some_and(|&b| crate::chars::NAME_BYTE[b as usize])
-        {
-            let name = lex::text(name).to_owned();
-            let e = lex::name(input, at, self.limits, "an end tag")?;
-            let found = lex::text(&input[at..e]);
-            return syntax(format!("expected `</{name}>`, found `</{found}`"), p);
-        }
+        let e = match self.doc.names.ends(open.qname, input, at) {
+            Some(e) => e,
+            None => self.other_end_tag(input, at, open.qname)?,
+        };
         let close = lex::spaces(input, e);
         if lex::byte(input, close, "an end tag")? != b'>' {
             return syntax("expected `>` at the end of an end tag", close);
@@ -624,6 +644,21 @@ impl<'a> Parser<'a> {
         self.s.stack.pop();
         self.s.bindings.rewind(open.mark);
         Ok(close + 1)
+    }
+
+    /// An end tag close to the end of the input, or a wrong one.
+    #[cold]
+    fn other_end_tag(&mut self, input: &[u8], at: usize, qname: u32) -> Res<usize> {
+        let name = self.doc.names.raw_of(qname);
+        let e = at + name.len();
+        if input.get(at..e) == Some(name.as_bytes())
+            && input.get(e).is_none_or(|&b| !crate::chars::NAME_BYTE[b as usize])
+        {
+            return Ok(e);
+        }
+        let found = lex::name(input, at, self.limits, "an end tag")?;
+        let found = lex::text(&input[at..found]);
+        syntax(format!("expected `</{name}>`, found `</{found}`"), at - 2)
     }
 
     /// `<!` in content: a comment or a CDATA section.

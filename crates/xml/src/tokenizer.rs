@@ -230,6 +230,8 @@ pub struct Tokenizer {
     raw_attributes: Vec<RawAttribute>,
     resolved: Vec<Resolved>,
     tag_mark: u32,
+    /// The last start tag, as a qualified name.
+    last_tag: u32,
     stack: Vec<Open>,
     scratch: String,
     /// The last start tag was an empty element: its end comes next.
@@ -279,6 +281,7 @@ impl Tokenizer {
             raw_attributes: Vec::new(),
             resolved: Vec::new(),
             tag_mark: 0,
+            last_tag: XMLNS_QNAME,
             stack: Vec::new(),
             scratch: String::new(),
             empty: None,
@@ -310,6 +313,7 @@ impl Tokenizer {
         self.raw_attributes.clear();
         self.resolved.clear();
         self.tag_mark = 0;
+        self.last_tag = XMLNS_QNAME;
         self.stack.clear();
         self.scratch.clear();
         self.empty = None;
@@ -807,7 +811,14 @@ impl Tokenizer {
         }
         let input = &self.buffer[..self.usable];
         let at = self.at + 1;
-        let tag = match lex::start_tag(input, at, &self.limits, &mut self.raw_attributes) {
+        let names = &mut self.names;
+        let tag = names.qname_behind(self.last_tag, input, at, &self.limits, lex::START_TAG).and_then(
+            |(qname, e)| {
+                lex::rest_of_start_tag(input, e, &self.limits, &mut self.raw_attributes)
+                    .map(|tag| (qname, tag))
+            },
+        );
+        let (qname, tag) = match tag {
             Ok(tag) => tag,
             Err(f) => {
                 if f.kind == ErrorKind::UnexpectedEnd {
@@ -819,8 +830,7 @@ impl Tokenizer {
         if self.stack.len() >= self.limits.depth {
             return limit("depth", self.limits.depth, at);
         }
-        let names = &mut self.names;
-        let qname = names.qname(lex::text(&input[at..tag.name_end]), at)?;
+        self.last_tag = qname;
         let mark = self.bindings.mark();
         self.resolved.clear();
         let mut declares = false;
@@ -912,13 +922,19 @@ impl Tokenizer {
     fn end_tag(&mut self) -> Res<bool> {
         let input = &self.buffer[..self.usable];
         let at = self.at + 2;
-        let e = lex::name(input, at, &self.limits, "an end tag")?;
         let Some(&open) = self.stack.last() else { return syntax("an end tag without start tag", self.at) };
-        let name = self.names.raw_of(open.qname);
-        if &input[at..e] != name.as_bytes() {
-            let found = lex::text(&input[at..e]);
-            return syntax(format!("expected `</{name}>`, found `</{found}`"), self.at);
-        }
+        let e = match self.names.ends(open.qname, input, at) {
+            Some(e) => e,
+            None => {
+                let e = lex::name(input, at, &self.limits, "an end tag")?;
+                let name = self.names.raw_of(open.qname);
+                if &input[at..e] != name.as_bytes() {
+                    let found = lex::text(&input[at..e]);
+                    return syntax(format!("expected `</{name}>`, found `</{found}`"), self.at);
+                }
+                e
+            }
+        };
         let close = lex::spaces(input, e);
         if lex::byte(input, close, "an end tag")? != b'>' {
             return syntax("expected `>` at the end of an end tag", close);
