@@ -38,6 +38,11 @@ pub use tokenizer::{Attribute, Attributes, Event, Name, Tokenizer};
 pub use tree::{Document, NodeId, NodeKind, NodeSpan};
 pub use write::{to_string, write};
 
+/// Escaping for XML in UTF-8.
+pub mod escape {
+    pub use crate::serialize::{push_attribute, push_text};
+}
+
 /// Iterators over the tree.
 pub mod iter {
     pub use crate::tree::{Attributes, Children, Descendants, NamespaceDeclarations};

@@ -5,6 +5,7 @@ use crate::chars::{NAME_BYTE, is_name_char, is_name_start};
 use crate::error::{ErrorKind, Res, fault, limit};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The namespace of the prefix `xml`.
 pub const XML_NS: &str = "http://www.w3.org/XML/1998/namespace";
@@ -71,8 +72,10 @@ struct Entry {
 }
 
 /// The names of a document.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Names {
+    /// Different for every table. Names are only added, so a number means the same as long as the table lives.
+    table: u64,
     chars: String,
     uris: Vec<Span>,
     prefixes: Vec<Span>,
@@ -85,17 +88,7 @@ pub(crate) struct Names {
 }
 
 static FRESH: LazyLock<Names> = LazyLock::new(|| {
-    let mut names = Names {
-        chars: String::new(),
-        uris: Vec::new(),
-        prefixes: Vec::new(),
-        names: Vec::new(),
-        qnames: Vec::new(),
-        uri_table: Table::default(),
-        prefix_table: Table::default(),
-        name_table: Table::default(),
-        qname_table: Table::default(),
-    };
+    let mut names = Names::none();
     for uri in ["", XML_NS, XMLNS_NS] {
         names.uri(uri);
     }
@@ -113,12 +106,54 @@ impl Default for Names {
     }
 }
 
+static TABLES: AtomicU64 = AtomicU64::new(1);
+
+impl Clone for Names {
+    fn clone(&self) -> Names {
+        Names {
+            table: TABLES.fetch_add(1, Ordering::Relaxed),
+            chars: self.chars.clone(),
+            uris: self.uris.clone(),
+            prefixes: self.prefixes.clone(),
+            names: self.names.clone(),
+            qnames: self.qnames.clone(),
+            uri_table: self.uri_table.clone(),
+            prefix_table: self.prefix_table.clone(),
+            name_table: self.name_table.clone(),
+            qname_table: self.qname_table.clone(),
+        }
+    }
+}
+
 impl Names {
+    /// Not even the names that every table has: a place holder that allocates nothing.
+    pub fn none() -> Names {
+        Names {
+            table: 0,
+            chars: String::new(),
+            uris: Vec::new(),
+            prefixes: Vec::new(),
+            names: Vec::new(),
+            qnames: Vec::new(),
+            uri_table: Table::default(),
+            prefix_table: Table::default(),
+            name_table: Table::default(),
+            qname_table: Table::default(),
+        }
+    }
+
+    /// The number of the table.
+    #[inline]
+    pub fn table(&self) -> u64 {
+        self.table
+    }
+
     /// Forgets names, when they have become many: documents of one kind share theirs.
     pub fn trim(&mut self) {
         if self.names.len() > 4096
             || self.qnames.len() > 4096
             || self.uris.len() > 1024
+            || self.prefixes.len() > 1024
             || self.chars.len() > 1 << 18
         {
             *self = Names::default();

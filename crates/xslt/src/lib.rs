@@ -39,6 +39,7 @@ use names::{Name, Names};
 use run::{Engine, Method};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use xml::{Document, NodeId, NodeKind, WriteOptions};
 use xpath::Value;
 
@@ -64,7 +65,9 @@ impl Stylesheet {
     /// Compiles a stylesheet. `source` may also be a document that names its stylesheet in `<?xml-stylesheet?>`.
     /// Errors: everything that is wrong, with its place.
     pub fn compile(source: &[u8], options: &CompileOptions<'_>) -> Result<Stylesheet, Vec<XsltError>> {
-        let compiled = compile::compile(source, options)?;
+        static SHEETS: AtomicU64 = AtomicU64::new(1);
+        let mut compiled = compile::compile(source, options)?;
+        compiled.plan.number = SHEETS.fetch_add(1, Ordering::Relaxed);
         let output = &compiled.plan.output;
         Ok(Stylesheet {
             xml: write_options(output, OutputMethod::Xml),

@@ -11,6 +11,8 @@ use std::collections::HashMap;
 /// Everything of a stylesheet that its execution needs.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
+    /// Different for every stylesheet of the process.
+    pub number: u64,
     pub names: Names,
     /// URIs of the stylesheet's files; [`Place::module`] indexes it.
     pub modules: Vec<String>,
@@ -57,6 +59,8 @@ pub(crate) enum Op {
     /// Literal text and `xsl:text`.
     Text {
         text: Box<str>,
+        /// The same as XML has it.
+        escaped: Box<[u8]>,
         raw: bool,
     },
     ValueOf {
@@ -89,7 +93,16 @@ pub(crate) enum Op {
         when: Box<[(Expr, Body)]>,
         otherwise: Body,
     },
+    /// The start tag of a literal result element; what is in it follows, …
     Literal(Box<Literal>),
+    /// … then this.
+    EndLiteral {
+        close: Box<[u8]>,
+        /// The start tag had [`Literal::bindings`].
+        plain: bool,
+    },
+    /// A literal result element with fixed attributes that holds one value.
+    Leaf(Box<Leaf>),
     Element {
         name: Avt,
         namespace: Option<Avt>,
@@ -159,23 +172,40 @@ pub(crate) struct Literal {
     pub namespaces: Box<[(Box<str>, Box<str>)]>,
     pub attributes: Box<[LiteralAttribute]>,
     pub sets: Box<[usize]>,
-    pub body: Body,
     /// For XML written straight to bytes: a number of its own, …
     pub number: u32,
     /// … `<name`, `</name>`, …
     pub open: Box<[u8]>,
     pub close: Box<[u8]>,
-    /// … the attributes whose value is fixed (none where there are attribute sets), …
+    /// … the attributes whose value is fixed (none where there are attribute sets), both together, …
     pub fixed: Box<[u8]>,
+    pub start: Box<[u8]>,
+    /// … whether there are others or attribute sets, …
+    pub more: bool,
     /// … and every namespace that must be declared: of its name, its namespace nodes, its attributes. `None`: they
     /// contradict one another.
     pub bindings: Option<Box<[Declaration]>>,
 }
 
+impl Op {
+    pub fn text(text: &str, raw: bool) -> Op {
+        let mut escaped = Vec::new();
+        xml::escape::push_text(&mut escaped, text);
+        Op::Text { text: text.into(), escaped: escaped.into(), raw }
+    }
+}
+
+/// See [`Op::Leaf`].
+#[derive(Debug)]
+pub(crate) struct Leaf {
+    pub literal: Literal,
+    pub select: Expr,
+    pub raw: bool,
+}
+
 impl Literal {
     /// Fills in the bytes.
     pub fn prepare(mut self, number: u32) -> Literal {
-        use crate::run::escape;
         let name = if self.prefix.is_empty() {
             self.local.to_string()
         } else {
@@ -213,12 +243,14 @@ impl Literal {
                 && self.sets.is_empty()
             {
                 fixed.extend_from_slice(&lead);
-                escape::attribute(&mut fixed, value);
+                xml::escape::push_attribute(&mut fixed, value);
                 fixed.push(b'"');
             }
             attribute.lead = lead.into();
         }
+        self.start = [&*self.open, &*fixed].concat().into();
         self.fixed = fixed.into();
+        self.more = !self.sets.is_empty() || self.attributes.iter().any(|a| matches!(a.value, Avt::Parts(_)));
         self.bindings = (!contradiction).then(|| bindings.into());
         self
     }

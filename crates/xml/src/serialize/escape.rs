@@ -5,7 +5,7 @@ use crate::scan::{text_escape, value_end};
 
 /// Appends text; `<`, `>`, `&` and carriage returns as references.
 #[inline]
-pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
+pub fn push_text(out: &mut Vec<u8>, text: &str) {
     let bytes = text.as_bytes();
     let mut p = 0;
     loop {
@@ -24,7 +24,7 @@ pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
 
 /// Appends an attribute value for double quotes.
 #[inline]
-pub(crate) fn push_attribute(out: &mut Vec<u8>, value: &str) {
+pub fn push_attribute(out: &mut Vec<u8>, value: &str) {
     let bytes = value.as_bytes();
     let mut p = 0;
     loop {

@@ -6,6 +6,7 @@
 mod copy;
 mod mutate;
 mod order;
+mod pool;
 mod walk;
 
 pub use walk::{Attributes, Children, Descendants, NamespaceDeclarations};
@@ -160,12 +161,13 @@ impl Document {
 
     /// An empty document: only its document node.
     pub fn new() -> Document {
+        let pool::Arena { nodes, names, side, ns } = pool::Arena::take();
         Document {
-            nodes: vec![Node::new(NodeKind::Document, DETACHED)],
-            names: Names::default(),
+            nodes,
+            names,
             source: Bytes::new(),
-            side: String::new(),
-            ns: Vec::new(),
+            side,
+            ns,
             spans: Vec::new(),
             lines: Vec::new(),
             dtd: None,
@@ -201,6 +203,13 @@ impl Document {
     /// The number of expanded names: [`NameId::index`] is below it.
     pub fn name_count(&self) -> usize {
         self.names.len()
+    }
+
+    /// Which names have which numbers: documents with equal stamps number the same names alike, and those with equal
+    /// first parts up to the smaller second part, the number of names.
+    #[inline]
+    pub fn name_stamp(&self) -> (u64, usize) {
+        (self.names.table(), self.names.len())
     }
 
     /// The bytes the document holds.

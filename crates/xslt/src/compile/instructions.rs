@@ -4,7 +4,7 @@ use super::{Compiler, XSLT, is_space};
 use crate::expr::{namespace_of, scope_of};
 use crate::functions::EXSLT_FUNCTIONS;
 use crate::model::{
-    Argument, Avt, Binding, Body, Instruction, Level, Literal, LiteralAttribute, Number, Op, Scope, Sort,
+    Argument, Avt, Binding, Body, Instruction, Leaf, Level, Literal, LiteralAttribute, Number, Op, Scope, Sort,
 };
 use crate::names::Name;
 use xml::{NodeId, NodeKind};
@@ -80,8 +80,7 @@ impl Compiler<'_> {
     fn end_run(&self, parent: NodeId, run: &mut TextRun, body: &mut Vec<Instruction>) {
         let Some(first) = run.first.take() else { return };
         if !is_space(&run.text) || self.keeps_space(parent) {
-            let op = Op::Text { text: run.text.as_str().into(), raw: false };
-            body.push(Instruction { op, place: self.place(first) });
+            body.push(Instruction { op: Op::text(&run.text, false), place: self.place(first) });
         }
         run.text.clear();
     }
@@ -229,7 +228,8 @@ impl Compiler<'_> {
                 {
                     Some(self.unknown(node))
                 } else {
-                    Some(self.literal(node))
+                    self.literal(node, body);
+                    None
                 };
                 self.forwards = forwards;
                 op
@@ -273,7 +273,7 @@ impl Compiler<'_> {
                 if text.is_empty() {
                     return None;
                 }
-                Op::Text { text: text.into(), raw }
+                Op::text(&text, raw)
             }
             "value-of" => {
                 self.attributes(node, &["select", "disable-output-escaping"], &["select"]);
@@ -599,7 +599,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn literal(&mut self, node: NodeId) -> Op {
+    fn literal(&mut self, node: NodeId, body: &mut Vec<Instruction>) {
         let module = self.module.clone();
         let doc = &module.doc;
         let excluded = self.excluded(node, false);
@@ -632,6 +632,7 @@ impl Compiler<'_> {
             }
         }
         let sets = self.uses(node, XSLT);
+        let content = self.body(node);
         let literal = Literal {
             prefix: prefix.into(),
             namespace: namespace.into(),
@@ -639,15 +640,29 @@ impl Compiler<'_> {
             namespaces: namespaces.into(),
             attributes: attributes.into(),
             sets,
-            body: self.body(node),
             number: 0,
             open: Box::default(),
             close: Box::default(),
             fixed: Box::default(),
+            start: Box::default(),
+            more: false,
             bindings: None,
         };
+        let literal = literal.prepare(self.plan.literals);
         self.plan.literals += 1;
-        Op::Literal(Box::new(literal.prepare(self.plan.literals - 1)))
+        let place = self.place(node);
+        let mut content = content.into_vec();
+        if !literal.more
+            && let [Instruction { op: Op::ValueOf { .. }, .. }] = content.as_slice()
+            && let Some(Instruction { op: Op::ValueOf { select, raw }, place }) = content.pop()
+        {
+            body.push(Instruction { op: Op::Leaf(Box::new(Leaf { literal, select, raw })), place });
+            return;
+        }
+        let end = Op::EndLiteral { close: literal.close.clone(), plain: literal.bindings.is_some() };
+        body.push(Instruction { op: Op::Literal(Box::new(literal)), place });
+        body.append(&mut content);
+        body.push(Instruction { op: end, place });
     }
 
     /// Prefix and namespace of a literal name, `xsl:namespace-alias` applied.

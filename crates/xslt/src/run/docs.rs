@@ -2,7 +2,8 @@
 //! ever added, so references to them stay valid while expressions run.
 
 use crate::names::{Name, Names};
-use std::sync::OnceLock;
+use std::cell::RefCell;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use xml::{Document, NameId};
 use xpath::{BoundNames, DocId};
@@ -12,9 +13,9 @@ pub(super) struct Entry {
     pub doc: Document,
     /// Its URI; of a fragment that of the stylesheet.
     pub uri: String,
-    /// A result tree fragment: small, short-lived, its names are not bound.
+    /// A result tree fragment.
     pub fragment: bool,
-    bound: OnceLock<Bound>,
+    bound: OnceLock<Arc<Bound>>,
 }
 
 /// The names of the stylesheet as one document numbers them.
@@ -26,7 +27,44 @@ pub(super) struct Bound {
     ids: Vec<Option<NameId>>,
 }
 
+/// The last bindings of this thread: which stylesheet, which names of documents. Messages of one kind follow one another,
+/// and documents inherit their names from those before them, so that binding is seldom done.
+const REMEMBERED: usize = 16;
+
+struct Remembered {
+    sheet: u64,
+    stamp: (u64, usize),
+    bound: Arc<Bound>,
+}
+
+thread_local! {
+    static REMEMBER: RefCell<Vec<Remembered>> = const { RefCell::new(Vec::new()) };
+}
+
 impl Bound {
+    /// The names of the stylesheet with number `sheet` in `doc`.
+    fn of(doc: &Document, sheet: u64, pool: &[(Box<str>, Box<str>)], names: &Names) -> Arc<Bound> {
+        let stamp = doc.name_stamp();
+        let known = REMEMBER.with_borrow_mut(|list| {
+            let at = list.iter().position(|r| r.sheet == sheet && r.stamp.0 == stamp.0)?;
+            if list[at].stamp != stamp {
+                list.swap_remove(at);
+                return None;
+            }
+            Some(list[at].bound.clone())
+        });
+        known.unwrap_or_else(|| {
+            let bound = Arc::new(Bound::new(doc, pool, names));
+            REMEMBER.with_borrow_mut(|list| {
+                if list.len() >= REMEMBERED {
+                    list.remove(0);
+                }
+                list.push(Remembered { sheet, stamp, bound: bound.clone() });
+            });
+            bound
+        })
+    }
+
     fn new(doc: &Document, pool: &[(Box<str>, Box<str>)], names: &Names) -> Bound {
         let mut table = vec![Name::NONE; doc.name_count()];
         let mut ids = Vec::with_capacity(names.len());
@@ -57,7 +95,8 @@ const CHUNKS: usize = 26;
 pub(super) struct Docs<'a> {
     source: &'a Document,
     source_uri: &'a str,
-    source_bound: Bound,
+    source_bound: Arc<Bound>,
+    sheet: u64,
     pool: &'a [(Box<str>, Box<str>)],
     names: &'a Names,
     chunks: [OnceLock<Box<[OnceLock<Entry>]>>; CHUNKS],
@@ -68,13 +107,15 @@ impl<'a> Docs<'a> {
     pub fn new(
         source: &'a Document,
         source_uri: &'a str,
+        sheet: u64,
         pool: &'a [(Box<str>, Box<str>)],
         names: &'a Names,
     ) -> Docs<'a> {
         Docs {
             source,
             source_uri,
-            source_bound: Bound::new(source, pool, names),
+            source_bound: Bound::of(source, sheet, pool, names),
+            sheet,
             pool,
             names,
             chunks: [const { OnceLock::new() }; CHUNKS],
@@ -117,17 +158,14 @@ impl<'a> Docs<'a> {
         if id.0 == 0 { self.source_uri } else { self.entry(id).map_or("", |e| &e.uri) }
     }
 
-    /// The stylesheet's names in that document; `None` where they are looked up one by one.
+    /// The stylesheet's names in that document.
     #[inline]
     pub fn bound(&self, id: DocId) -> Option<&Bound> {
         if id.0 == 0 {
             return Some(&self.source_bound);
         }
         let entry = self.entry(id)?;
-        if entry.fragment {
-            return None;
-        }
-        Some(entry.bound.get_or_init(|| Bound::new(&entry.doc, self.pool, self.names)))
+        Some(entry.bound.get_or_init(|| Bound::of(&entry.doc, self.sheet, self.pool, self.names)))
     }
 }
 

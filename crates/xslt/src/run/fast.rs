@@ -2,8 +2,8 @@
 //! no CDATA sections, no document type) needs no serialiser: literal result elements are bytes made when the
 //! stylesheet was compiled, and namespaces in force are numbers that are compared.
 
-use super::escape::{attribute as push_attribute, text as push_text};
 use crate::model::Literal;
+use xml::escape::{push_attribute, push_text};
 
 /// A namespace declaration in force, linked to the one before it. Its number stands for all of them.
 struct Scope {
@@ -40,6 +40,8 @@ pub(super) struct Fast<'o> {
     /// By the number of the literal result element.
     cache: Vec<Cached>,
     declarations: Vec<u8>,
+    /// The namespaces around each open literal result element.
+    outer: Vec<u32>,
     frames: Vec<Frame>,
     names: Vec<u8>,
     /// A start tag is not closed yet: where its `<` is, where its name ends, the namespaces outside of it.
@@ -50,9 +52,12 @@ pub(super) struct Fast<'o> {
     generated: u32,
 }
 
-/// What [`Fast::end_literal`] needs to know.
+/// What [`Fast::end_leaf`] needs to know: the namespaces around it, where its content begins.
 #[derive(Clone, Copy)]
-pub(super) struct Outer(u32);
+pub(super) struct Leaf {
+    outer: u32,
+    content: usize,
+}
 
 impl<'o> Fast<'o> {
     pub fn new(out: &'o mut Vec<u8>) -> Fast<'o> {
@@ -62,6 +67,7 @@ impl<'o> Fast<'o> {
             scope: 0,
             cache: Vec::new(),
             declarations: Vec::new(),
+            outer: Vec::new(),
             frames: Vec::new(),
             names: Vec::new(),
             in_tag: false,
@@ -112,23 +118,54 @@ impl<'o> Fast<'o> {
     /// Starts a literal result element, with all attributes that are fixed. Only for those that have
     /// [`Literal::bindings`].
     #[inline]
-    pub fn start_literal(&mut self, literal: &Literal) -> Outer {
+    pub fn start_literal(&mut self, literal: &Literal) {
+        self.outer.push(self.scope);
+        self.open_literal(literal);
+        self.in_tag = true;
+    }
+
+    #[inline]
+    fn open_literal(&mut self, literal: &Literal) {
         self.close_tag();
         self.tag = self.out.len();
-        self.out.extend_from_slice(&literal.open);
-        self.tag_end = self.out.len();
+        self.tag_end = self.tag + literal.open.len();
         self.tag_scope = self.scope;
-        let outer = Outer(self.scope);
         match self.cache.get(literal.number as usize) {
             Some(cached) if cached.outer == self.scope => {
+                if cached.start == cached.end {
+                    self.out.extend_from_slice(&literal.start);
+                    return;
+                }
+                self.out.extend_from_slice(&literal.open);
                 self.out.extend_from_slice(&self.declarations[cached.start as usize..cached.end as usize]);
                 self.scope = cached.inner;
             }
-            _ => self.declare_literal(literal),
+            _ => {
+                self.out.extend_from_slice(&literal.open);
+                self.declare_literal(literal);
+            }
         }
         self.out.extend_from_slice(&literal.fixed);
-        self.in_tag = true;
-        outer
+    }
+
+    /// The same for one that holds only text: its start tag is closed.
+    #[inline]
+    pub fn start_leaf(&mut self, literal: &Literal) -> Leaf {
+        let outer = self.scope;
+        self.open_literal(literal);
+        self.out.push(b'>');
+        Leaf { outer, content: self.out.len() }
+    }
+
+    #[inline]
+    pub fn end_leaf(&mut self, literal: &Literal, leaf: Leaf) {
+        if self.out.len() == leaf.content {
+            self.out.pop();
+            self.out.extend_from_slice(b"/>");
+        } else {
+            self.out.extend_from_slice(&literal.close);
+        }
+        self.scope = leaf.outer;
     }
 
     fn declare_literal(&mut self, literal: &Literal) {
@@ -164,14 +201,16 @@ impl<'o> Fast<'o> {
     }
 
     #[inline]
-    pub fn end_literal(&mut self, literal: &Literal, outer: Outer) {
+    pub fn end_literal(&mut self, close: &[u8]) {
         if self.in_tag {
             self.in_tag = false;
             self.out.extend_from_slice(b"/>");
         } else {
-            self.out.extend_from_slice(&literal.close);
+            self.out.extend_from_slice(close);
         }
-        self.scope = outer.0;
+        if let Some(outer) = self.outer.pop() {
+            self.scope = outer;
+        }
     }
 
     // Other elements.
@@ -336,6 +375,13 @@ impl<'o> Fast<'o> {
     pub fn text(&mut self, text: &str) {
         self.close_tag();
         push_text(self.out, text);
+    }
+
+    /// Text that is escaped already.
+    #[inline]
+    pub fn escaped_text(&mut self, text: &[u8]) {
+        self.close_tag();
+        self.out.extend_from_slice(text);
     }
 
     pub fn raw_text(&mut self, text: &str) {

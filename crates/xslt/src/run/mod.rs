@@ -4,7 +4,6 @@
 //! XPath can run templates too. What changes while instructions run (variables, the output) is passed along.
 
 mod docs;
-pub(crate) mod escape;
 mod fast;
 mod host;
 mod matching;
@@ -148,7 +147,7 @@ impl<'e> Engine<'e> {
             plan,
             symbols,
             options,
-            docs: Docs::new(source, options.input_uri, pool, &plan.names),
+            docs: Docs::new(source, options.input_uri, plan.number, pool, &plan.names),
             globals: (0..plan.globals.len()).map(|_| OnceLock::new()).collect(),
             busy: (0..plan.globals.len()).map(|_| AtomicBool::new(false)).collect(),
             parameters,
@@ -190,7 +189,7 @@ impl<'e> Engine<'e> {
     fn apply(&self, focus: Focus, mode: usize, arguments: &[(Name, Value)], out: &mut Out<'_>) -> Res<()> {
         let rules = &self.plan.modes[mode];
         match self.find_rule(rules, focus.node, 0..u32::MAX)? {
-            Some(template) => self.run_rule(template, mode, focus, arguments, out),
+            Some(template) => self.run_rule(template, mode, &focus, arguments, out),
             None => self.built_in(focus, mode, out),
         }
     }
@@ -199,18 +198,19 @@ impl<'e> Engine<'e> {
         &self,
         template: usize,
         mode: usize,
-        focus: Focus,
+        focus: &Focus,
         arguments: &[(Name, Value)],
         out: &mut Out<'_>,
     ) -> Res<()> {
-        let focus = Focus { rule: template as u32, mode: mode as u32, ..focus };
-        self.run_template(template, focus, arguments, out)
+        self.run_template(template, (template as u32, mode as u32), focus, arguments, out)
     }
 
+    /// Runs a template; `rule`: the template rule and mode that are current in it.
     fn run_template(
         &self,
         template: usize,
-        focus: Focus,
+        rule: (u32, u32),
+        focus: &Focus,
         arguments: &[(Name, Value)],
         out: &mut Out<'_>,
     ) -> Res<()> {
@@ -226,7 +226,11 @@ impl<'e> Engine<'e> {
                 }
             }
         }
-        self.exec(&template.body, focus, &mut frame, out)
+        let focus = Focus { rule: rule.0, mode: rule.1, depth: focus.depth + 1, ..*focus };
+        if focus.depth >= focus.next {
+            return self.exec_deeper(&template.body, focus, &mut frame, out);
+        }
+        self.exec_here(&template.body, &focus, &mut frame, out)
     }
 
     /// Counts towards the limits: everything that can go on for long passes here.
@@ -308,8 +312,8 @@ impl<'e> Engine<'e> {
                 (NodeKind::Element, Some(bound)) => {
                     let name = doc.name_id(child).map_or(Name::NONE, |name| bound.name(name.index()));
                     if let Some(template) = rules.plain_rule(name) {
-                        let node = Node::in_document(id, child);
-                        self.run_rule(template, mode, Focus { node, ..focus }, arguments, out)?;
+                        focus.node = Node::in_document(id, child);
+                        self.run_rule(template, mode, &focus, arguments, out)?;
                         continue;
                     }
                 }
@@ -343,11 +347,22 @@ impl<'e> Engine<'e> {
     fn exec(&self, body: &[Instruction], focus: Focus, frame: &mut Frame, out: &mut Out<'_>) -> Res<()> {
         let focus = Focus { depth: focus.depth + 1, ..focus };
         if focus.depth >= focus.next {
-            let place = body.first().map_or_else(Place::default, |instruction| instruction.place);
-            let focus = self.deeper(focus, place)?;
-            return on_new_stack(|| self.exec_here(body, &focus, frame, out));
+            return self.exec_deeper(body, focus, frame, out);
         }
         self.exec_here(body, &focus, frame, out)
+    }
+
+    #[cold]
+    fn exec_deeper(
+        &self,
+        body: &[Instruction],
+        focus: Focus,
+        frame: &mut Frame,
+        out: &mut Out<'_>,
+    ) -> Res<()> {
+        let place = body.first().map_or_else(Place::default, |instruction| instruction.place);
+        let focus = self.deeper(focus, place)?;
+        on_new_stack(|| self.exec_here(body, &focus, frame, out))
     }
 
     /// The same from within an expression: that has used stack too, so it counts for more.
@@ -371,16 +386,41 @@ impl<'e> Engine<'e> {
     ) -> Res<()> {
         for instruction in body {
             match &instruction.op {
-                Op::Text { text, raw } => out.text(text, *raw),
-                Op::Literal(literal) => self.literal(literal, focus, frame, instruction.place, out)?,
-                Op::ValueOf { select, raw } => match self.name_path(select, focus.node) {
-                    Some(path) => {
-                        if let Some(node) = path.first() {
-                            write_value(path.doc, node, *raw, out);
+                Op::Text { text, escaped, raw } => out.fixed_text(text, escaped, *raw),
+                Op::Literal(literal) => {
+                    out.decide_at(&literal.namespace, &literal.local);
+                    match out.fast() {
+                        Some(fast) if literal.bindings.is_some() && !literal.more => {
+                            fast.start_literal(literal);
+                        }
+                        _ => self.start_literal(literal, focus, frame, instruction.place, out)?,
+                    }
+                }
+                Op::EndLiteral { close, plain } => match out.fast() {
+                    Some(fast) if *plain => fast.end_literal(close),
+                    _ => out.end_element(),
+                },
+                Op::Leaf(leaf) => {
+                    let literal = &leaf.literal;
+                    out.decide_at(&literal.namespace, &literal.local);
+                    match out.fast() {
+                        Some(fast) if literal.bindings.is_some() => {
+                            let mark = fast.start_leaf(literal);
+                            self.value_of(&leaf.select, leaf.raw, focus, frame, instruction.place, out)?;
+                            if let Some(fast) = out.fast() {
+                                fast.end_leaf(literal, mark);
+                            }
+                        }
+                        _ => {
+                            self.start_literal(literal, focus, frame, instruction.place, out)?;
+                            self.value_of(&leaf.select, leaf.raw, focus, frame, instruction.place, out)?;
+                            out.end_element();
                         }
                     }
-                    None => self.value_of(select, *raw, focus, frame, instruction.place, out)?,
-                },
+                }
+                Op::ValueOf { select, raw } => {
+                    self.value_of(select, *raw, focus, frame, instruction.place, out)?;
+                }
                 Op::ApplyTemplates { select: None, mode, sorts, arguments }
                     if sorts.is_empty() && arguments.is_empty() =>
                 {
@@ -392,7 +432,27 @@ impl<'e> Engine<'e> {
         Ok(())
     }
 
+    #[inline]
     fn value_of(
+        &self,
+        select: &Expr,
+        raw: bool,
+        focus: &Focus,
+        frame: &Frame,
+        place: Place,
+        out: &mut Out<'_>,
+    ) -> Res<()> {
+        if let Some(path) = self.name_path(select, focus.node) {
+            if let Some(node) = path.first() {
+                write_value(path.doc, node, raw, out);
+            }
+            return Ok(());
+        }
+        self.other_value_of(select, raw, focus, frame, place, out)
+    }
+
+    #[inline(never)]
+    fn other_value_of(
         &self,
         select: &Expr,
         raw: bool,
@@ -411,7 +471,7 @@ impl<'e> Engine<'e> {
     fn step(&self, instruction: &Instruction, focus: Focus, frame: &mut Frame, out: &mut Out<'_>) -> Res<()> {
         let place = instruction.place;
         match &instruction.op {
-            Op::Text { .. } | Op::Literal(_) | Op::ValueOf { .. } => {
+            Op::Text { .. } | Op::Literal(_) | Op::EndLiteral { .. } | Op::Leaf(_) | Op::ValueOf { .. } => {
                 return self.exec_here(std::slice::from_ref(instruction), &focus, frame, out);
             }
             Op::ApplyTemplates { select, mode, sorts, arguments } => {
@@ -445,13 +505,13 @@ impl<'e> Engine<'e> {
                 let rules = &self.plan.modes[mode as usize];
                 let range = current.imports_from..current.precedence;
                 match self.find_rule(rules, focus.node, range)? {
-                    Some(template) => self.run_rule(template, mode as usize, focus, &arguments, out)?,
+                    Some(template) => self.run_rule(template, mode as usize, &focus, &arguments, out)?,
                     None => self.built_in(focus, mode as usize, out)?,
                 }
             }
             Op::CallTemplate { template, arguments } => {
                 let arguments = self.arguments(arguments, focus, frame)?;
-                self.run_template(*template, focus, &arguments, out)?;
+                self.run_template(*template, (focus.rule, focus.mode), &focus, &arguments, out)?;
             }
             Op::ForEach { select, sorts, body } => {
                 let mut nodes = self.nodes(select, focus, frame, place)?;
@@ -578,7 +638,9 @@ impl<'e> Engine<'e> {
             .collect()
     }
 
-    fn literal(
+    /// The start of a literal result element that has attributes to be computed, or goes to no plain XML.
+    #[inline(never)]
+    fn start_literal(
         &self,
         literal: &Literal,
         focus: &Focus,
@@ -586,30 +648,25 @@ impl<'e> Engine<'e> {
         place: Place,
         out: &mut Out<'_>,
     ) -> Res<()> {
-        out.decide_at(&literal.namespace, &literal.local);
         if literal.bindings.is_some()
             && let Some(fast) = out.fast()
         {
-            let outer = fast.start_literal(literal);
+            fast.start_literal(literal);
             if !literal.sets.is_empty() {
                 self.attribute_sets(&literal.sets, *focus, out)?;
                 for a in &literal.attributes {
                     let value = self.avt(&a.value, *focus, frame, place)?;
                     out.attribute(&a.prefix, &a.namespace, &a.local, &value);
                 }
-            } else if !literal.attributes.is_empty() {
-                for attribute in &literal.attributes {
-                    if let avt @ Avt::Parts(_) = &attribute.value {
-                        let value = self.avt(avt, *focus, frame, place)?;
-                        if let Some(fast) = out.fast() {
-                            fast.literal_attribute(&attribute.lead, &value);
-                        }
+                return Ok(());
+            }
+            for attribute in &literal.attributes {
+                if let avt @ Avt::Parts(_) = &attribute.value {
+                    let value = self.avt(avt, *focus, frame, place)?;
+                    if let Some(fast) = out.fast() {
+                        fast.literal_attribute(&attribute.lead, &value);
                     }
                 }
-            }
-            self.exec(&literal.body, *focus, frame, out)?;
-            if let Some(fast) = out.fast() {
-                fast.end_literal(literal, outer);
             }
             return Ok(());
         }
@@ -619,18 +676,12 @@ impl<'e> Engine<'e> {
         }
         self.attribute_sets(&literal.sets, *focus, out)?;
         for attribute in &literal.attributes {
-            match &attribute.value {
-                Avt::Fixed(value) => {
-                    out.attribute(&attribute.prefix, &attribute.namespace, &attribute.local, value);
-                }
-                avt => {
-                    let value = self.avt(avt, *focus, frame, place)?;
-                    out.attribute(&attribute.prefix, &attribute.namespace, &attribute.local, &value);
-                }
-            }
+            let value = match &attribute.value {
+                Avt::Fixed(value) => Cow::Borrowed(&**value),
+                avt => self.avt(avt, *focus, frame, place)?,
+            };
+            out.attribute(&attribute.prefix, &attribute.namespace, &attribute.local, &value);
         }
-        self.exec(&literal.body, *focus, frame, out)?;
-        out.end_element();
         Ok(())
     }
 

@@ -128,7 +128,15 @@ impl<'o> Out<'o> {
     }
 
     /// The first element decides on the output method (XSLT 1.0 section 16).
+    #[inline]
     pub fn decide_at(&mut self, namespace: &str, local: &str) {
+        if matches!(self.sink, Sink::Undecided { .. }) {
+            self.decide_by(namespace, local);
+        }
+    }
+
+    #[cold]
+    fn decide_by(&mut self, namespace: &str, local: &str) {
         let Sink::Undecided { early, .. } = &self.sink else { return };
         let blank = early.iter().all(|e| !matches!(e, Early::Text(text, _) if !text.trim_ascii().is_empty()));
         self.decide(blank && namespace.is_empty() && local.eq_ignore_ascii_case("html"));
@@ -283,6 +291,18 @@ impl<'o> Out<'o> {
             return;
         }
         self.other_text(text, raw);
+    }
+
+    /// Text of the stylesheet; `escaped`: the same as XML has it.
+    #[inline]
+    pub fn fixed_text(&mut self, text: &str, escaped: &[u8], raw: bool) {
+        match &mut self.sink {
+            Sink::Fast(fast) if !raw && !text.is_empty() => {
+                self.written += text.len();
+                fast.escaped_text(escaped);
+            }
+            _ => self.text(text, raw),
+        }
     }
 
     fn other_text(&mut self, text: &str, raw: bool) {
