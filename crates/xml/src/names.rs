@@ -88,7 +88,7 @@ pub(crate) struct Names {
 }
 
 static FRESH: LazyLock<Names> = LazyLock::new(|| {
-    let mut names = Names::none();
+    let mut names = Names { table: TABLES.fetch_add(1, Ordering::Relaxed), ..Names::none() };
     for uri in ["", XML_NS, XMLNS_NS] {
         names.uri(uri);
     }
@@ -102,7 +102,7 @@ static FRESH: LazyLock<Names> = LazyLock::new(|| {
 
 impl Default for Names {
     fn default() -> Names {
-        FRESH.clone()
+        Names::none()
     }
 }
 
@@ -110,6 +110,9 @@ static TABLES: AtomicU64 = AtomicU64::new(1);
 
 impl Clone for Names {
     fn clone(&self) -> Names {
+        if self.table == 0 {
+            return Names::none();
+        }
         Names {
             table: TABLES.fetch_add(1, Ordering::Relaxed),
             chars: self.chars.clone(),
@@ -126,7 +129,7 @@ impl Clone for Names {
 }
 
 impl Names {
-    /// Not even the names that every table has: a place holder that allocates nothing.
+    /// Not even the names that every table has: allocates nothing. Is filled when the first name is added.
     pub fn none() -> Names {
         Names {
             table: 0,
@@ -193,7 +196,13 @@ impl Names {
 
     #[inline]
     pub fn prefix_str(&self, prefix: PrefixId) -> &str {
-        self.str(self.prefixes[prefix as usize])
+        self.prefixes.get(prefix as usize).map_or("", |span| self.str(*span))
+    }
+
+    /// Before a name is added: has what every table has.
+    #[cold]
+    fn fill(&mut self) {
+        *self = FRESH.clone();
     }
 
     pub fn find_uri(&self, uri: &str) -> Option<UriId> {
@@ -204,6 +213,10 @@ impl Names {
         let h = hash(uri.as_bytes(), 0);
         if let Some(id) = self.uri_table.find(h, |i| self.str(self.uris[i as usize]) == uri) {
             return id;
+        }
+        if self.table == 0 {
+            self.fill();
+            return self.uri(uri);
         }
         let span = self.add(uri);
         self.uris.push(span);
@@ -223,6 +236,10 @@ impl Names {
     pub fn prefix(&mut self, prefix: &str) -> PrefixId {
         if let Some(id) = self.find_prefix(prefix) {
             return id;
+        }
+        if self.table == 0 {
+            self.fill();
+            return self.prefix(prefix);
         }
         if self.prefixes.len() > PrefixId::MAX as usize {
             return PrefixId::MAX;
@@ -261,6 +278,10 @@ impl Names {
         if let Some(id) = self.find(uri, local) {
             return id;
         }
+        if self.table == 0 {
+            self.fill();
+            return self.name(uri, local);
+        }
         let span = self.add(local);
         self.add_name(uri, span, hash(local.as_bytes(), uri))
     }
@@ -284,6 +305,10 @@ impl Names {
 
     #[cold]
     fn new_qname(&mut self, raw: &str, h: u32, at: usize) -> Res<u32> {
+        if self.table == 0 {
+            self.fill();
+            return self.qname(raw, at);
+        }
         self.check(at)?;
         if !raw.chars().next().is_some_and(is_name_start) || !raw.chars().all(is_name_char) {
             return fault(ErrorKind::Syntax, format!("`{raw}` is not a name"), at);

@@ -58,16 +58,29 @@ pub(crate) fn value_end(input: &[u8], from: usize, quote: u8) -> usize {
 /// The first byte that text cannot hold as it is: `<`, `>`, `&`, carriage return.
 #[inline(always)]
 pub(crate) fn text_escape(input: &[u8], from: usize) -> usize {
+    let hits = |x| is(x, b'<') | is(x, b'>') | is(x, b'&') | is(x, b'\r');
     let mut at = from;
     while let Some(chunk) = input.get(at..).and_then(<[u8]>::first_chunk) {
-        let x = u64::from_le_bytes(*chunk);
-        let hit = is(x, b'<') | is(x, b'>') | is(x, b'&') | is(x, b'\r');
+        let hit = hits(u64::from_le_bytes(*chunk));
         if hit != 0 {
             return at + (hit.trailing_zeros() / 8) as usize;
         }
         at += 8;
     }
-    tail(input, at, |b| b == b'<' || b == b'>' || b == b'&' || b == b'\r')
+    match hits(rest(&input[at..])) {
+        0 => input.len(),
+        hit => at + (hit.trailing_zeros() / 8) as usize,
+    }
+}
+
+/// Less than eight bytes, zeros behind them.
+#[inline(always)]
+fn rest(bytes: &[u8]) -> u64 {
+    if let (Some(low), Some(high)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        let shift = (bytes.len() - 4) * 8;
+        return u64::from(u32::from_le_bytes(*low)) | u64::from(u32::from_le_bytes(*high)) << shift;
+    }
+    bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
 #[inline]
@@ -154,6 +167,20 @@ mod tests {
             value.extend_from_slice(b"\"");
             assert_eq!(value_end(&value, 0, b'"'), n);
             assert_eq!(text_end(&value, 0), n + 1);
+        }
+    }
+
+    #[test]
+    fn escapes_are_found_at_every_distance() {
+        for n in 0..40 {
+            for tail in 0..20 {
+                let mut text = vec![0xC3; n];
+                assert_eq!(text_escape(&text, 0), n);
+                text.push(b'>');
+                text.resize(n + 1 + tail, b'x');
+                assert_eq!(text_escape(&text, 0), n, "{tail}");
+                assert_eq!(text_escape(&text, n + 1), text.len());
+            }
         }
     }
 

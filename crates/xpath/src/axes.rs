@@ -141,9 +141,33 @@ impl<'a> Eval<'a> {
         let principal = if step.axis == Axis::Attribute { NodeKind::Attribute } else { NodeKind::Element };
         let Some(m) = self.matcher(&step.test, principal, node, doc) else { return Ok(true) };
         let id = node.id;
+        if let (Axis::Descendant | Axis::DescendantOrSelf, Matcher::Named(kind, name)) = (step.axis, m)
+            && doc.is_dense()
+            && doc.kind(id) != NodeKind::Attribute
+        {
+            let mut from = id.index() + usize::from(step.axis == Axis::Descendant);
+            let to = doc.subtree_end(id).index();
+            while let Some(found) = doc.named_in(from, to, kind, name) {
+                if !f(node.at(found))? {
+                    return Ok(false);
+                }
+                from = found.index() + 1;
+            }
+            return Ok(true);
+        }
         let mut offer = |n: NodeId| if m.matches(doc, n) { f(node.at(n)) } else { Ok(true) };
         match step.axis {
             Axis::Child => {
+                if let Matcher::Named(_, name) = m {
+                    let mut at = doc.child_named(id, name);
+                    while let Some(n) = at {
+                        if !f(node.at(n))? {
+                            return Ok(false);
+                        }
+                        at = doc.sibling_named(n, name);
+                    }
+                    return Ok(true);
+                }
                 let mut at = doc.first_child(id);
                 while let Some(n) = at {
                     if !offer(n)? {

@@ -4,6 +4,76 @@
 
 use std::cmp::Ordering;
 
+/// Strings to be sorted. While all are ASCII they are compared as they are; else each gets a [`CollationKey`].
+#[derive(Debug)]
+pub struct Texts {
+    all: String,
+    /// Where each ends.
+    ends: Vec<usize>,
+    upper_first: bool,
+    keys: Vec<CollationKey>,
+}
+
+impl Texts {
+    /// None yet; `upper_first` as in [`CollationKey::new`].
+    pub fn new(count: usize, upper_first: bool) -> Texts {
+        Texts { all: String::new(), ends: Vec::with_capacity(count), upper_first, keys: Vec::new() }
+    }
+
+    /// Adds one.
+    pub fn push(&mut self, text: &str) {
+        self.all.push_str(text);
+        self.ends.push(self.all.len());
+    }
+
+    fn text(&self, at: usize) -> &str {
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.all[start..self.ends[at]]
+    }
+
+    /// To be called between adding and comparing.
+    pub fn prepare(&mut self) {
+        if !self.all.is_ascii() {
+            self.keys =
+                (0..self.ends.len()).map(|at| CollationKey::new(self.text(at), self.upper_first)).collect();
+        }
+    }
+
+    /// Compares two by their numbers.
+    pub fn compare(&self, a: usize, b: usize) -> Ordering {
+        if let (Some(a), Some(b)) = (self.keys.get(a), self.keys.get(b)) {
+            return a.cmp(b);
+        }
+        compare_ascii(self.text(a), self.text(b), self.upper_first)
+    }
+}
+
+/// What comparing the [`CollationKey`]s of two strings of ASCII characters gives.
+fn compare_ascii(a: &str, b: &str, upper_first: bool) -> Ordering {
+    let rank = |byte: &u8| ASCII[usize::from(byte & 0x7F)];
+    let upper = |byte: &u8| byte.is_ascii_uppercase() != upper_first;
+    (a.bytes().map(|byte| rank(&byte)).cmp(b.bytes().map(|byte| rank(&byte))))
+        .then_with(|| a.bytes().map(|byte| upper(&byte)).cmp(b.bytes().map(|byte| upper(&byte))))
+}
+
+/// The [`weight`]s of the ASCII characters, in short: those of one class by code point, letters without case.
+static ASCII: [u16; 128] = {
+    let mut table = [0; 128];
+    let mut at = 0;
+    while at < 128 {
+        let byte = (at as u8).to_ascii_lowercase();
+        let class = match byte {
+            b'\t'..=b'\r' | b' ' => 0,
+            b'0'..=b'9' => 2,
+            b'a'..=b'z' => 3,
+            _ => 1,
+        };
+        table[at] = class << 8 | byte as u16;
+        at += 1;
+    }
+    table
+};
+
 /// A string prepared for comparing.
 #[derive(Debug, Clone)]
 pub struct CollationKey {
@@ -118,6 +188,17 @@ mod tests {
         ];
         for pair in sorted.windows(2) {
             assert!(CollationKey::new(pair[0], false) < CollationKey::new(pair[1], false), "{pair:?}");
+        }
+        // The short way for ASCII is the same order.
+        for a in sorted.into_iter().chain(["use", "USE", "Use", "a-b", "a b", "\u{1f}", "[x", "x["]) {
+            for b in sorted {
+                if a.is_ascii() && b.is_ascii() {
+                    for upper_first in [false, true] {
+                        let keys = CollationKey::new(a, upper_first).cmp(&CollationKey::new(b, upper_first));
+                        assert_eq!(compare_ascii(a, b, upper_first), keys, "{a:?} {b:?}");
+                    }
+                }
+            }
         }
         assert!(CollationKey::new("preFIX", true) < CollationKey::new("prefix", true));
         assert!(CollationKey::new("prefix", false) < CollationKey::new("preFIX", false));

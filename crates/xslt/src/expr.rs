@@ -29,6 +29,8 @@ pub(crate) struct XPath {
     pub base: Option<Box<str>>,
     /// Where it is a path of names.
     pub names: Option<Box<[NameStep]>>,
+    /// It is `@* | node()`.
+    pub all: bool,
 }
 
 /// A step of a path of names, `a/b/@c`: found without the XPath engine.
@@ -66,6 +68,20 @@ pub(crate) fn name_path(
         steps.push(NameStep { attribute, name: names.intern(namespace, &name.local) });
     }
     Some(steps.into())
+}
+
+/// Whether an expression is `@* | node()`, in either order.
+fn is_all(source: &str) -> bool {
+    let mut parts = source.split('|').map(|part| part.trim().trim_start_matches("./"));
+    let known = |part| match part {
+        Some("@*" | "attribute::*" | "@node()" | "attribute::node()") => Some(true),
+        Some("node()" | "child::node()") => Some(false),
+        _ => None,
+    };
+    match (known(parts.next()), known(parts.next()), parts.next()) {
+        (Some(first), Some(second), None) => first != second,
+        _ => false,
+    }
 }
 
 /// Functions that resolve prefixes when they run.
@@ -212,7 +228,7 @@ impl Expr {
                     scope_of(scope.doc, scope.node).into_iter().map(|(p, u)| (p.into(), u.into())).collect()
                 });
                 let base = source.contains("document").then(|| uri.into());
-                Ok(Expr::XPath(Box::new(XPath { expression, scope, base, names: None })))
+                Ok(Expr::XPath(Box::new(XPath { expression, scope, base, names: None, all: is_all(source) })))
             }
             Err(error) => Err(explain(source, &error)),
         }

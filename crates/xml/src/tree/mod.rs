@@ -12,7 +12,7 @@ mod walk;
 pub use walk::{Attributes, Children, Descendants, NamespaceDeclarations};
 
 use crate::error::Position;
-use crate::names::{NO_URI, NameId, Names, PrefixId, UriId};
+use crate::names::{NO_PREFIX, NO_URI, NameId, Names, PrefixId, UriId};
 use bytes::Bytes;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -399,6 +399,42 @@ impl Document {
         let bound = self.scope(n);
         let used = bound.into_iter().filter(|b| b.1 != NO_URI);
         used.map(|(p, u)| (self.names.prefix_str(p), self.names.uri_str(u))).collect()
+    }
+
+    /// Calls `f` with the same, without allocating for the usual few.
+    pub fn each_in_scope_namespace<'d>(&'d self, n: NodeId, f: &mut impl FnMut(&'d str, &'d str)) {
+        let mut seen = [NO_PREFIX; 8];
+        let mut count = 0;
+        let mut at = Some(n);
+        while let Some(n) = at {
+            let node = self.node(n);
+            if node.kind == NodeKind::Element {
+                let own = (node.prefix, self.names.uri_id_of(node.name));
+                // Nothing hides that there is no default namespace where nothing else says so.
+                let silent = node.ns == 0 && own == (NO_PREFIX, NO_URI) && self.ns.is_empty();
+                let pairs = self.declarations(n).map(|d| (d.prefix, d.uri)).chain([own]);
+                for (prefix, uri) in pairs.filter(|_| !silent) {
+                    if prefix == crate::names::XML_PREFIX || seen[..count].contains(&prefix) {
+                        continue;
+                    }
+                    if count == seen.len() {
+                        // More than usual: those not said yet, the slow way.
+                        for (prefix, uri) in self.scope(NodeId(n.0)) {
+                            if uri != NO_URI && !seen.contains(&prefix) {
+                                f(self.names.prefix_str(prefix), self.names.uri_str(uri));
+                            }
+                        }
+                        return;
+                    }
+                    seen[count] = prefix;
+                    count += 1;
+                    if uri != NO_URI {
+                        f(self.names.prefix_str(prefix), self.names.uri_str(uri));
+                    }
+                }
+            }
+            at = self.parent(n);
+        }
     }
 
     pub(crate) fn scope(&self, n: NodeId) -> Vec<(PrefixId, UriId)> {

@@ -30,7 +30,9 @@ thread_local! {
 
 impl Arena {
     fn bytes(&self) -> usize {
-        self.nodes.capacity() * size_of::<Node>() + self.side.capacity() + self.ns.capacity() * size_of::<NsDecl>()
+        self.nodes.capacity() * size_of::<Node>()
+            + self.side.capacity()
+            + self.ns.capacity() * size_of::<NsDecl>()
     }
 
     /// The arena of a new document: only its document node.

@@ -1,6 +1,7 @@
 //! Iterators over the tree.
 
 use super::{Document, NIL, NodeId, NodeKind, NsDecl};
+use crate::NameId;
 
 /// The children of a node, see [`Document::children`].
 #[derive(Clone, Debug)]
@@ -128,6 +129,57 @@ impl Document {
                 return Some(next);
             }
             at = self.parent(at)?;
+        }
+    }
+
+    /// The first child element of `n` with this name.
+    #[inline]
+    pub fn child_named(&self, n: NodeId, name: NameId) -> Option<NodeId> {
+        let node = self.node(n);
+        match node.kind {
+            NodeKind::Document | NodeKind::Element => self.named_from(node.a, name),
+            _ => None,
+        }
+    }
+
+    /// The next sibling element of `n` (no attribute) with this name.
+    #[inline]
+    pub fn sibling_named(&self, n: NodeId, name: NameId) -> Option<NodeId> {
+        self.named_from(self.node(n).next, name)
+    }
+
+    #[inline(always)]
+    fn named_from(&self, mut at: u32, name: NameId) -> Option<NodeId> {
+        while at != NIL {
+            let node = &self.nodes[at as usize];
+            if node.name == name.0 && node.kind == NodeKind::Element {
+                return Some(NodeId(at));
+            }
+            at = node.next;
+        }
+        None
+    }
+
+    /// The first node in `from..to` (numbers of nodes) of this kind and name: among what is below a node of an
+    /// [`Document::is_dense`] document.
+    #[inline]
+    pub fn named_in(&self, from: usize, to: usize, kind: NodeKind, name: NameId) -> Option<NodeId> {
+        let nodes = self.nodes.get(from..to)?;
+        let at = nodes.iter().position(|node| node.name == name.0 && node.kind == kind)?;
+        NodeId::from_index(from + at)
+    }
+
+    /// The string value of `n`, where it is in one piece.
+    #[inline]
+    pub fn whole_text(&self, n: NodeId) -> Option<&str> {
+        let node = self.node(n);
+        match node.kind {
+            NodeKind::Document | NodeKind::Element if node.a == NIL => Some(""),
+            NodeKind::Document | NodeKind::Element => {
+                let child = &self.nodes[node.a as usize];
+                (child.kind == NodeKind::Text && child.next == NIL).then(|| self.value(child))
+            }
+            _ => Some(self.value(node)),
         }
     }
 

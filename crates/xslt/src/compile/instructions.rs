@@ -4,7 +4,8 @@ use super::{Compiler, XSLT, is_space};
 use crate::expr::{namespace_of, scope_of};
 use crate::functions::EXSLT_FUNCTIONS;
 use crate::model::{
-    Argument, Avt, Binding, Body, Instruction, Leaf, Level, Literal, LiteralAttribute, Number, Op, Scope, Sort,
+    Argument, Avt, Binding, Body, Instruction, Leaf, Level, Literal, LiteralAttribute, Number, Op, Scope,
+    Sort,
 };
 use crate::names::Name;
 use xml::{NodeId, NodeKind};

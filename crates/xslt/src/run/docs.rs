@@ -2,17 +2,18 @@
 //! ever added, so references to them stay valid while expressions run.
 
 use crate::names::{Name, Names};
+use std::borrow::Cow;
 use std::cell::RefCell;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use xml::{Document, NameId};
 use xpath::{BoundNames, DocId};
 
 /// A document beside the source.
-pub(super) struct Entry {
+pub(super) struct Entry<'a> {
     pub doc: Document,
     /// Its URI; of a fragment that of the stylesheet.
-    pub uri: String,
+    pub uri: Cow<'a, str>,
     /// A result tree fragment.
     pub fragment: bool,
     bound: OnceLock<Arc<Bound>>,
@@ -99,7 +100,7 @@ pub(super) struct Docs<'a> {
     sheet: u64,
     pool: &'a [(Box<str>, Box<str>)],
     names: &'a Names,
-    chunks: [OnceLock<Box<[OnceLock<Entry>]>>; CHUNKS],
+    chunks: [OnceLock<Box<[OnceLock<Entry<'a>>]>>; CHUNKS],
     len: AtomicUsize,
 }
 
@@ -124,7 +125,7 @@ impl<'a> Docs<'a> {
     }
 
     /// Adds a document. `None`: there are too many.
-    pub fn add(&self, doc: Document, uri: String, fragment: bool) -> Option<DocId> {
+    pub fn add(&self, doc: Document, uri: Cow<'a, str>, fragment: bool) -> Option<DocId> {
         let index = self.len.fetch_add(1, Ordering::Relaxed);
         let (chunk, offset) = locate(index);
         let slots =
@@ -139,7 +140,7 @@ impl<'a> Docs<'a> {
         self.len.load(Ordering::Relaxed)
     }
 
-    fn entry(&self, id: DocId) -> Option<&Entry> {
+    fn entry(&self, id: DocId) -> Option<&Entry<'a>> {
         let (chunk, offset) = locate((id.0 as usize).checked_sub(1)?);
         self.chunks.get(chunk)?.get()?.get(offset)?.get()
     }
@@ -158,13 +159,17 @@ impl<'a> Docs<'a> {
         if id.0 == 0 { self.source_uri } else { self.entry(id).map_or("", |e| &e.uri) }
     }
 
-    /// The stylesheet's names in that document.
+    /// The stylesheet's names in that document; `None` where they are looked up one by one.
     #[inline]
     pub fn bound(&self, id: DocId) -> Option<&Bound> {
         if id.0 == 0 {
             return Some(&self.source_bound);
         }
         let entry = self.entry(id)?;
+        // Small and short-lived, with names of their own: those are looked up one by one.
+        if entry.fragment {
+            return None;
+        }
         Some(entry.bound.get_or_init(|| Bound::of(&entry.doc, self.sheet, self.pool, self.names)))
     }
 }

@@ -157,6 +157,14 @@ impl<'o> Fast<'o> {
         Leaf { outer, content: self.out.len() }
     }
 
+    /// The content of the element just started, and its end. Gives the length of the text.
+    #[inline]
+    pub fn leaf(&mut self, literal: &Literal, leaf: Leaf, text: &str) -> usize {
+        push_text(self.out, text);
+        self.end_leaf(literal, leaf);
+        text.len()
+    }
+
     #[inline]
     pub fn end_leaf(&mut self, literal: &Literal, leaf: Leaf) {
         if self.out.len() == leaf.content {

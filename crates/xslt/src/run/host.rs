@@ -434,7 +434,8 @@ impl<'h> ExprHost<'h, '_> {
         let Ok(expression) = xpath::Expression::compile(source, &options) else {
             return Ok(None);
         };
-        let xpath = XPath { expression, scope: Some(scope), base: self.xpath.base.clone(), names: None };
+        let xpath =
+            XPath { expression, scope: Some(scope), base: self.xpath.base.clone(), names: None, all: false };
         let (current, depth, next) = (self.current, self.depth + 1, self.next);
         let (node, position, size) = (cx.node, cx.position, cx.size);
         let run = || {
@@ -633,7 +634,7 @@ impl Engine<'_> {
         if self.docs.count() >= self.options.limits.documents {
             return Err("the limit of documents is exceeded".into());
         }
-        Ok(self.docs.add(doc, uri.to_owned(), false))
+        Ok(self.docs.add(doc, uri.to_owned().into(), false))
     }
 }
 

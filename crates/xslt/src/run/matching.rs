@@ -1,14 +1,16 @@
 //! Which template rule, and whether a node matches a pattern.
 
 use super::{Engine, Focus, Frame, Res};
+use crate::expr::Expr;
 use crate::names::Name;
 use crate::pattern::{Alternative, Anchor, Kind, Pattern, Predicate, Rules, Step, Test};
+use smallvec::SmallVec;
 use std::ops::Range;
 use xml::{NodeId, NodeKind};
 use xpath::{Node, Value};
 
 /// The frame of template rules and keys: their patterns have no variables.
-pub(super) static NO_FRAME: Frame = Frame { locals: Vec::new(), passed: 0 };
+pub(super) static NO_FRAME: Frame = Frame { locals: SmallVec::new_const(), passed: 0 };
 
 /// A node as patterns see it.
 pub(super) type NodeClass = Kind;
@@ -116,8 +118,25 @@ impl Engine<'_> {
         if step.predicates.is_empty() {
             return Ok(true);
         }
-        if let [Predicate { expr, positional: false }] = &*step.predicates {
-            return self.boolean(expr, matching_focus(node, 1, 1), frame, Default::default());
+        let holds = |predicate: &Predicate| {
+            self.boolean(&predicate.expr, matching_focus(node, 1, 1), frame, Default::default())
+        };
+        let (first, others) = (&step.predicates[0], &step.predicates[1..]);
+        if others.iter().all(|predicate| !predicate.positional) {
+            let first = if first.positional {
+                self.holds_at_position(step, first, node, frame)?
+            } else {
+                holds(first)?
+            };
+            if !first {
+                return Ok(false);
+            }
+            for predicate in others {
+                if !holds(predicate)? {
+                    return Ok(false);
+                }
+            }
+            return Ok(true);
         }
         // Positions count among the siblings that pass the node test.
         let doc = self.doc(node.doc);
@@ -144,6 +163,54 @@ impl Engine<'_> {
             list = kept;
         }
         Ok(list.contains(&node))
+    }
+
+    /// Whether the first predicate of a step, which may ask for the position, holds.
+    fn holds_at_position(&self, step: &Step, predicate: &Predicate, node: Node, frame: &Frame) -> Res<bool> {
+        let doc = self.doc(node.doc);
+        let Some(parent) = doc.parent(node.id) else { return Ok(false) };
+        let Expr::XPath(xpath) = &predicate.expr else {
+            return self.boolean(&predicate.expr, matching_focus(node, 1, 1), frame, Default::default());
+        };
+        let fits = |id: &NodeId| self.matches_test(step, Node::in_document(node.doc, *id));
+        let (position, size) = if step.attribute {
+            let before = doc.attributes(parent).take_while(|id| *id != node.id).filter(fits).count();
+            (before + 1, doc.attributes(parent).filter(fits).count())
+        } else {
+            let at = self.position(step, node, parent);
+            let size =
+                if xpath.expression.needs().size { doc.children(parent).filter(fits).count() } else { at };
+            (at, size)
+        };
+        let focus = matching_focus(node, position, size);
+        Ok(match self.value(&predicate.expr, focus, frame, Default::default())? {
+            Value::Number(number) => number == position as f64,
+            value => value.to_boolean(),
+        })
+    }
+
+    /// The place of a child among the siblings that pass the test of a step. Nodes are mostly matched one after the
+    /// other: it is counted from the last one that was asked for.
+    fn position(&self, step: &Step, node: Node, parent: NodeId) -> usize {
+        let doc = self.doc(node.doc);
+        let key = (std::ptr::from_ref(step) as usize, node.doc, parent);
+        let last = self.place.lock().map_or(None, |place| *place).filter(|last| last.0 == key);
+        let mut count = 1;
+        let mut at = doc.prev_sibling(node.id);
+        while let Some(sibling) = at {
+            if let Some((_, known, place)) = last
+                && known == sibling
+            {
+                count += place;
+                break;
+            }
+            count += usize::from(self.matches_test(step, Node::in_document(node.doc, sibling)));
+            at = doc.prev_sibling(sibling);
+        }
+        if let Ok(mut place) = self.place.lock() {
+            *place = Some((key, node.id, count));
+        }
+        count
     }
 
     fn matches_test(&self, step: &Step, node: Node) -> bool {

@@ -21,6 +21,7 @@ use docs::Docs;
 use host::ExprHost;
 use host::KeyIndex;
 use out::Out;
+use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -100,7 +101,12 @@ pub(crate) struct Engine<'e> {
     building: Mutex<HashSet<(Name, DocId)>>,
     loaded: Mutex<HashMap<String, Option<DocId>>>,
     steps: AtomicU64,
+    /// The last place that a pattern counted, see `Engine::position`.
+    place: Mutex<Option<CountedPlace>>,
 }
+
+/// Step (its address), document and parent; the child; its place among those that the step takes.
+type CountedPlace = ((usize, DocId, NodeId), NodeId, usize);
 
 /// Where an instruction stands in the source, and how deep.
 #[derive(Clone, Copy)]
@@ -122,10 +128,13 @@ const NO_RULE: u32 = u32::MAX;
 #[derive(Default)]
 pub(crate) struct Frame {
     /// In `func:function` the last one is its result.
-    locals: Vec<Value>,
+    locals: SmallVec<[Value; 6]>,
     /// Parameters that were passed: a bit by slot.
     passed: u64,
 }
+
+/// Names and values of `xsl:with-param`.
+type Arguments = SmallVec<[(Name, Value); 4]>;
 
 /// Most parameters of a template.
 pub(crate) const MAX_PARAMETERS: usize = 64;
@@ -155,6 +164,7 @@ impl<'e> Engine<'e> {
             building: Mutex::default(),
             loaded: Mutex::default(),
             steps: AtomicU64::new(0),
+            place: Mutex::default(),
         }
     }
 
@@ -406,6 +416,14 @@ impl<'e> Engine<'e> {
                     match out.fast() {
                         Some(fast) if literal.bindings.is_some() => {
                             let mark = fast.start_leaf(literal);
+                            if !leaf.raw
+                                && let Some(path) = self.name_path(&leaf.select, focus.node)
+                                && let Some(text) = path.text()
+                            {
+                                let length = fast.leaf(literal, mark, text);
+                                out.written += length;
+                                continue;
+                            }
                             self.value_of(&leaf.select, leaf.raw, focus, frame, instruction.place, out)?;
                             if let Some(fast) = out.fast() {
                                 fast.end_leaf(literal, mark);
@@ -489,6 +507,12 @@ impl<'e> Engine<'e> {
                     self.sort(&mut nodes, sorts, focus, frame)?;
                     return self.apply_nodes(&nodes, *mode, &arguments, focus, out);
                 };
+                if let Expr::XPath(xpath) = select
+                    && xpath.all
+                    && sorts.is_empty()
+                {
+                    return self.apply_all(focus, *mode, &arguments, out);
+                }
                 let mut nodes = self.nodes(select, focus, frame, place)?;
                 if !sorts.is_empty() {
                     self.sort(&mut nodes, sorts, focus, frame)?;
@@ -611,6 +635,33 @@ impl<'e> Engine<'e> {
         Ok(())
     }
 
+    /// `select="@* | node()"`.
+    fn apply_all(
+        &self,
+        focus: Focus,
+        mode: usize,
+        arguments: &[(Name, Value)],
+        out: &mut Out<'_>,
+    ) -> Res<()> {
+        let node = focus.node;
+        let doc = self.doc(node.doc);
+        if node.is_namespace() || !matches!(doc.kind(node.id), NodeKind::Element | NodeKind::Document) {
+            return Ok(());
+        }
+        let size = if self.plan.needs_size {
+            (doc.attributes(node.id).count() + doc.children(node.id).count()) as u32
+        } else {
+            0
+        };
+        let mut inner = Focus { position: 0, size, ..focus };
+        for id in doc.attributes(node.id).chain(doc.children(node.id)) {
+            inner.node = Node::in_document(node.doc, id);
+            inner.position += 1;
+            self.apply(inner, mode, arguments, out)?;
+        }
+        Ok(())
+    }
+
     fn apply_nodes(
         &self,
         nodes: &[Node],
@@ -628,9 +679,9 @@ impl<'e> Engine<'e> {
         Ok(())
     }
 
-    fn arguments(&self, arguments: &[Argument], focus: Focus, frame: &mut Frame) -> Res<Vec<(Name, Value)>> {
+    fn arguments(&self, arguments: &[Argument], focus: Focus, frame: &mut Frame) -> Res<Arguments> {
         if arguments.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Arguments::new());
         }
         arguments
             .iter()
@@ -754,10 +805,18 @@ impl<'e> Engine<'e> {
     }
 
     /// The text that a body makes: the value of an attribute, comment or processing instruction.
-    fn text_of<'t>(&self, body: &'t [Instruction], focus: Focus, frame: &mut Frame) -> Res<Cow<'t, str>> {
+    fn text_of<'t>(&'t self, body: &'t [Instruction], focus: Focus, frame: &mut Frame) -> Res<Cow<'t, str>> {
         match body {
             [] => Ok(Cow::Borrowed("")),
             [Instruction { op: Op::Text { text, .. }, .. }] => Ok(Cow::Borrowed(text)),
+            [Instruction { op: Op::ValueOf { select, .. }, place }] => {
+                if let Some(path) = self.name_path(select, focus.node)
+                    && let Some(text) = path.text()
+                {
+                    return Ok(Cow::Borrowed(text));
+                }
+                self.string(select, focus, frame, *place).map(Cow::Owned)
+            }
             body => {
                 let mut out = Out::text_only();
                 self.exec(body, focus, frame, &mut out)?;
@@ -818,8 +877,8 @@ impl<'e> Engine<'e> {
         if self.docs.count() >= self.options.limits.documents {
             return Err(self.fail(place, "the limit of result tree fragments is exceeded".into()));
         }
-        let uri = self.plan.modules.get(place.module as usize).cloned().unwrap_or_default();
-        match self.docs.add(doc, uri, true) {
+        let uri = self.plan.modules.get(place.module as usize).map_or("", String::as_str);
+        match self.docs.add(doc, Cow::Borrowed(uri), true) {
             Some(id) => Ok(Value::from(Node::in_document(id, Document::ROOT))),
             None => Err(self.fail(place, "there are too many result tree fragments".into())),
         }
@@ -979,16 +1038,34 @@ struct NamePath<'x> {
     steps: &'x [NameStep],
 }
 
-impl NamePath<'_> {
+impl<'x> NamePath<'x> {
     /// The first node in document order.
     #[inline]
     fn first(&self) -> Option<NodeId> {
-        let mut first = None;
-        self.each(self.node, self.steps, &mut |node| {
-            first = Some(node);
-            true
-        });
-        first
+        match self.steps {
+            [] => Some(self.node),
+            [step] => {
+                let name = self.bound.id(step.name)?;
+                if step.attribute {
+                    return self.doc.attribute_by_name(self.node, name);
+                }
+                self.doc.child_named(self.node, name)
+            }
+            _ => {
+                let mut first = None;
+                self.each(self.node, self.steps, &mut |node| {
+                    first = Some(node);
+                    true
+                });
+                first
+            }
+        }
+    }
+
+    /// The string value of the first node, where it is in one piece.
+    #[inline]
+    fn text(&self) -> Option<&'x str> {
+        self.first().map_or(Some(""), |node| self.doc.whole_text(node))
     }
 
     /// Calls `f` with each node in document order until it says `true`.
@@ -998,13 +1075,12 @@ impl NamePath<'_> {
         if step.attribute {
             return self.doc.attribute_by_name(node, name).is_some_and(f);
         }
-        for child in self.doc.children(node) {
-            if self.doc.name_id(child) == Some(name)
-                && self.doc.kind(child) == NodeKind::Element
-                && (if rest.is_empty() { f(child) } else { self.each(child, rest, f) })
-            {
+        let mut at = self.doc.child_named(node, name);
+        while let Some(child) = at {
+            if if rest.is_empty() { f(child) } else { self.each(child, rest, f) } {
                 return true;
             }
+            at = self.doc.sibling_named(child, name);
         }
         false
     }
@@ -1013,12 +1089,8 @@ impl NamePath<'_> {
 /// Writes the string value of a node without putting it together first.
 #[inline]
 fn write_value(doc: &Document, node: NodeId, raw: bool, out: &mut Out<'_>) {
-    if !matches!(doc.kind(node), NodeKind::Element | NodeKind::Document) {
-        return out.text(doc.text(node), raw);
-    }
-    let Some(child) = doc.first_child(node) else { return };
-    if doc.kind(child) == NodeKind::Text && doc.next_sibling(child).is_none() {
-        return out.text(doc.text(child), raw);
+    if let Some(text) = doc.whole_text(node) {
+        return out.text(text, raw);
     }
     for node in doc.descendants(node) {
         if doc.kind(node) == NodeKind::Text {

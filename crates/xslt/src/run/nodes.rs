@@ -38,9 +38,7 @@ impl Engine<'_> {
             return self.exec(body, focus, frame, out);
         }
         out.start_element(doc.prefix(node.id), doc.namespace(node.id), doc.local(node.id));
-        for (prefix, uri) in doc.in_scope_namespaces(node.id) {
-            out.namespace(prefix, uri);
-        }
+        doc.each_in_scope_namespace(node.id, &mut |prefix, uri| out.namespace(prefix, uri));
         self.attribute_sets(sets, focus, out)?;
         self.exec(body, focus, frame, out)?;
         out.end_element();
@@ -82,9 +80,7 @@ fn copy_tree(doc: &Document, top: NodeId, out: &mut Out<'_>) {
             NodeKind::Element => {
                 out.start_element(doc.prefix(at), doc.namespace(at), doc.local(at));
                 if at == top {
-                    for (prefix, uri) in doc.in_scope_namespaces(at) {
-                        out.namespace(prefix, uri);
-                    }
+                    doc.each_in_scope_namespace(at, &mut |prefix, uri| out.namespace(prefix, uri));
                 } else {
                     for (prefix, uri) in doc.namespace_declarations(at) {
                         out.namespace(prefix, uri);

@@ -1,13 +1,14 @@
 //! `xsl:sort` (XSLT 1.0 section 10).
 
 use super::{Engine, Focus, Frame, Res};
-use crate::collation::CollationKey;
-use crate::model::{Avt, Sort};
+use crate::collation::Texts;
+use crate::model::Sort;
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use xpath::Node;
 
 enum Keys {
-    Text(Vec<CollationKey>),
+    Text(Texts),
     Number(Vec<f64>),
 }
 
@@ -20,11 +21,14 @@ impl Engine<'_> {
         focus: Focus,
         frame: &mut Frame,
     ) -> Res<()> {
+        if nodes.is_empty() {
+            return Ok(());
+        }
         let mut columns = Vec::new();
         for sort in sorts {
-            let option = |avt: &Option<Avt>| match avt {
-                Some(avt) => self.avt(avt, focus, frame, sort.place).map(std::borrow::Cow::into_owned),
-                None => Ok(String::new()),
+            let option = |avt| match avt {
+                &Some(ref avt) => self.avt(avt, focus, frame, sort.place),
+                None => Ok(Cow::Borrowed("")),
             };
             let descending = option(&sort.order)? == "descending";
             let upper_first = option(&sort.case_order)? == "upper-first";
@@ -40,7 +44,7 @@ impl Engine<'_> {
             let mut keys = if numeric {
                 Keys::Number(Vec::with_capacity(size))
             } else {
-                Keys::Text(Vec::with_capacity(size))
+                Keys::Text(Texts::new(size, upper_first))
             };
             for (at, node) in nodes.iter().enumerate() {
                 let focus = inner(at, node);
@@ -51,21 +55,27 @@ impl Engine<'_> {
                         }
                         None => xpath::number::parse(&self.node_string(*node)),
                     }),
-                    Keys::Text(list) => list.push(match &sort.select {
-                        Some(select) => {
-                            CollationKey::new(&self.string(select, focus, frame, sort.place)?, upper_first)
-                        }
-                        None => CollationKey::new(&self.node_string(*node), upper_first),
-                    }),
+                    Keys::Text(list) => match &sort.select {
+                        Some(select) => self.with(select, focus, frame, sort.place, |e, cx| {
+                            list.push(&e.evaluate_string(cx)?);
+                            Ok(())
+                        })?,
+                        None => list.push(&self.node_string(*node)),
+                    },
                 }
             }
             columns.push((keys, descending));
+        }
+        for (keys, _) in &mut columns {
+            if let Keys::Text(texts) = keys {
+                texts.prepare();
+            }
         }
         let mut order: Vec<usize> = (0..nodes.len()).collect();
         order.sort_by(|a, b| {
             for (keys, descending) in &columns {
                 let compared = match keys {
-                    Keys::Text(list) => list[*a].cmp(&list[*b]),
+                    Keys::Text(list) => list.compare(*a, *b),
                     Keys::Number(list) => compare_numbers(list[*a], list[*b]),
                 };
                 let compared = if *descending { compared.reverse() } else { compared };
