@@ -68,7 +68,7 @@ impl Drop for Document {
     fn drop(&mut self) {
         let arena = Arena {
             nodes: std::mem::take(&mut self.nodes),
-            names: std::mem::replace(&mut self.names, Names::none()),
+            names: std::mem::take(&mut self.names),
             side: std::mem::take(&mut self.side),
             ns: std::mem::take(&mut self.ns),
         };
