@@ -41,6 +41,12 @@ fn prints_values() {
         (&["string(//o)", "--stream", "always"], "IBM\n"),
         (&["name(//*[3])"], "\n"),
         (&["name(/*)", "--stream", "auto"], "s:E\n"),
+        (&["for $o in //o return upper-case($o)", "--xpath-version", "2.0"], "IBM\nX<Y\n"),
+        (&["count(//o)", "--xpath-version", "2.0", "--json"], r#"{"type":"number","value":2,"string":"2","atomic":"xs:integer"}"#),
+        (&["(1.5, //o[1], 'a')", "--xpath-version", "2.0", "--json"], r#"{"type":"sequence","items":[{"type":"number","value":1.5,"string":"1.5","atomic":"xs:decimal"},{"type":"node","node":"/{u}E[1]/{u}B[1]/o[1]"},{"type":"string","value":"a","string":"a","atomic":"xs:string"}],"string":"1.5 IBM a"}"#),
+        (&["xs:date('2001-02-03')", "--xpath-version", "2.0", "--json"], r#"{"type":"string","value":"2001-02-03","string":"2001-02-03","atomic":"xs:date"}"#),
+        (&["()", "--xpath-version", "2.0", "--json"], r#"{"type":"node-set","nodes":[],"string":""}"#),
+        (&["//o = 'IBM'", "--xpath-version", "2.0", "--json", "--stream", "always"], r#"{"type":"boolean","value":true,"string":"true","atomic":"xs:boolean"}"#),
     ];
     for (args, expected) in cases {
         let (code, out, err) = xpath(args, DOC);
@@ -55,7 +61,10 @@ fn explains_errors() {
         (&["a + + b"], DOC, "error: expected an expression, found `+`\n  a + + b\n      ^"),
         (&["//x:o"], DOC, "the prefix `x` is not declared"),
         (&["foo(1)"], DOC, "there is no function `foo()`"),
-        (&["1 eq 1", "--xpath-version", "2.0"], DOC, "not supported yet"),
+        (&["1 eq 1"], DOC, "XPath 2.0 syntax, but the expression is XPath 1.0"),
+        (&["1 +", "--xpath-version", "2.0"], DOC, "error: XPST0003: expected an expression"),
+        (&["//o/xs:integer(.)", "--xpath-version", "2.0"], DOC, "error: FORG0001: \"IBM\" is not an xs:integer\n  //o/xs:integer(.)\n      ^^^^^^^^^^^^^"),
+        (&["count(//o)", "--xpath-version", "2.0", "--stream", "always"], DOC, "what only XPath 2.0 has needs the tree"),
         (&["//o", "--stream", "always"], DOC, "not streamable"),
         (&["//o/.. = 1", "--stream", "always"], DOC, "looks back"),
         (&["//o"], "<a><b></a>", "stdin: 1:"),

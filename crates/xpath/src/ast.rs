@@ -2,6 +2,7 @@
 //!
 //! Public because XSLT patterns are read from it.
 
+use crate::atomic::Decimal;
 use crate::error::Span;
 
 /// An expression.
@@ -40,6 +41,75 @@ pub enum ExprKind {
     Filter(Box<Expr>, Vec<Expr>),
     /// A location path.
     Path(Start, Vec<Step>),
+    /// An integer literal (XPath 2.0 and later, as everything below).
+    Integer(i64),
+    /// A decimal literal.
+    Decimal(Decimal),
+    /// `.` by itself: the context item may be an atomic value.
+    ContextItem,
+    /// `(a, b, …)`, flat; `()` has none.
+    Sequence(Vec<Expr>),
+    /// `for $x in a, … return b`.
+    For(Vec<(QName, Expr)>, Box<Expr>),
+    /// `some` (or, if true, `every`) `$x in a, … satisfies b`.
+    Quantified(bool, Vec<(QName, Expr)>, Box<Expr>),
+    /// `if (a) then b else c`.
+    If(Box<[Expr; 3]>),
+    /// A value comparison: the operator as one of the six comparisons.
+    ValueComparison(BinaryOp, Box<Expr>, Box<Expr>),
+    /// An operation that XPath 1.0 does not have.
+    Operation(Operator, Box<Expr>, Box<Expr>),
+    /// `+a`.
+    Plus(Box<Expr>),
+    /// `a/b` where `b` is more than an axis step.
+    Slash(Box<Expr>, Box<Expr>),
+    /// `a instance of t`.
+    InstanceOf(Box<Expr>, SequenceType),
+    /// `a treat as t`.
+    Treat(Box<Expr>, SequenceType),
+    /// `a cast as t`; `true`: `t?`.
+    Cast(Box<Expr>, QName, bool),
+    /// `a castable as t`; `true`: `t?`.
+    Castable(Box<Expr>, QName, bool),
+}
+
+/// The operators with two operands of XPath 2.0 that are no comparison of values.
+#[allow(missing_docs)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Operator {
+    Is,
+    Before,
+    After,
+    Range,
+    IntegerDivide,
+    Intersect,
+    Except,
+}
+
+/// A sequence type (XPath 2.0 section 2.5.3).
+#[derive(Debug, Clone, PartialEq)]
+pub struct SequenceType {
+    /// The type of each item.
+    pub item: ItemType,
+    /// Whether no item is allowed.
+    pub optional: bool,
+    /// Whether several items are allowed.
+    pub many: bool,
+    /// Where it stands in the source.
+    pub span: Span,
+}
+
+/// An item type, names as written.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ItemType {
+    /// `empty-sequence()`.
+    Nothing,
+    /// `item()`.
+    Item,
+    /// The name of an atomic type.
+    Atomic(QName),
+    /// A kind test.
+    Node(NodeTest),
 }
 
 /// Where a location path begins.
@@ -84,6 +154,14 @@ pub enum NodeTest {
     AnyLocal(String),
     /// `name` or `prefix:name`.
     Name(QName),
+    /// `*:name`.
+    AnyNamespace(String),
+    /// `element()`, `element(*)` or `element(name)`.
+    Element(Option<QName>),
+    /// `attribute()`, `attribute(*)` or `attribute(name)`.
+    Attribute(Option<QName>),
+    /// `document-node()`, or `document-node(element(name))`: the inner test.
+    Document(Option<Box<NodeTest>>),
 }
 
 /// A qualified name as written.

@@ -15,6 +15,9 @@ enum Matcher<'a> {
     Instruction(&'a str),
     Named(NodeKind, NameId),
     InNamespace(NodeKind, &'a str),
+    Local(NodeKind, &'a str),
+    /// A document with one element, of that name if there is one.
+    DocumentOf(Option<NameId>),
 }
 
 impl Matcher<'_> {
@@ -29,8 +32,20 @@ impl Matcher<'_> {
                 doc.kind(n) == NodeKind::ProcessingInstruction && doc.local(n) == target
             }
             Matcher::InNamespace(kind, uri) => doc.kind(n) == kind && doc.namespace(n) == uri,
+            Matcher::Local(kind, local) => doc.kind(n) == kind && doc.local(n) == local,
+            Matcher::DocumentOf(name) => is_document_of(doc, n, name),
         }
     }
+}
+
+/// A document node with exactly one element, and no text beside it.
+fn is_document_of(doc: &Document, n: NodeId, name: Option<NameId>) -> bool {
+    if doc.kind(n) != NodeKind::Document || doc.children(n).any(|c| doc.kind(c) == NodeKind::Text) {
+        return false;
+    }
+    let mut elements = doc.children(n).filter(|c| doc.kind(*c) == NodeKind::Element);
+    let first = elements.next();
+    first.is_some_and(|e| name.is_none() || doc.name_id(e) == name) && elements.next().is_none()
 }
 
 /// Predicates of one step whose positions are counted in place; more are applied to a list.
@@ -126,6 +141,11 @@ impl<'a> Eval<'a> {
             Test::ProcessingInstruction(None) => Matcher::Kind(NodeKind::ProcessingInstruction),
             Test::ProcessingInstruction(Some(target)) => Matcher::Instruction(target),
             Test::Namespace(uri) => Matcher::InNamespace(principal, uri),
+            Test::Local(local) => Matcher::Local(principal, local),
+            Test::Kind(kind, None) => Matcher::Kind(*kind),
+            Test::Kind(kind, Some(index)) => Matcher::Named(*kind, self.name(*index, node.doc, doc)?),
+            Test::DocumentOf(None) => Matcher::DocumentOf(None),
+            Test::DocumentOf(Some(index)) => Matcher::DocumentOf(Some(self.name(*index, node.doc, doc)?)),
         })
     }
 
@@ -178,7 +198,7 @@ impl<'a> Eval<'a> {
                 Ok(true)
             }
             Axis::Attribute => match m {
-                Matcher::Named(_, name) => match doc.attribute_by_name(id, name) {
+                Matcher::Named(NodeKind::Attribute, name) => match doc.attribute_by_name(id, name) {
                     Some(a) => f(node.at(a)),
                     None => Ok(true),
                 },

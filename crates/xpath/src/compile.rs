@@ -3,9 +3,12 @@
 use crate::ast::{Axis, BinaryOp, Expr, ExprKind, NodeTest, QName, Start};
 use crate::context::ExtensionName;
 use crate::error::{Span, XPathError};
-use crate::options::{CompileOptions, Function, Names};
+use crate::options::{CompileOptions, Function, Names, Version};
 use crate::plan::{Core, From, Op, Path, Predicate, Shape, Step, Test};
+use crate::sequence::functions::Looks;
+use crate::sequence::plan::Seq;
 use crate::value::Type;
+use xml::NodeKind;
 
 /// The result of compiling: the plan and its tables.
 #[derive(Debug, Clone)]
@@ -37,9 +40,25 @@ pub(crate) struct Uses {
     pub size: bool,
 }
 
-pub(crate) fn compile(expr: &Expr, options: &CompileOptions<'_>) -> Result<Program, XPathError> {
+/// The program that refers to nothing: conversions need no other.
+pub(crate) static NOTHING: Program = Program {
+    op: Op::Number(0.0),
+    names: Vec::new(),
+    variables: Vec::new(),
+    functions: Vec::new(),
+    function_reads: Vec::new(),
+    uses: Uses { document: false, position: false, size: false },
+};
+
+pub(crate) fn compile(
+    expr: &Expr,
+    source: &str,
+    options: &CompileOptions<'_>,
+) -> Result<Program, XPathError> {
     let mut c = Compiler {
         options,
+        source,
+        locals: Vec::new(),
         names: Names::default(),
         variables: Vec::new(),
         functions: Vec::new(),
@@ -47,7 +66,11 @@ pub(crate) fn compile(expr: &Expr, options: &CompileOptions<'_>) -> Result<Progr
         uses: Uses::default(),
         inside_equivalent: false,
     };
-    let op = c.op(expr)?;
+    let op = c.op(expr).map_err(|e| match options.version {
+        // XPath 1.0 has no codes.
+        Version::V1 => e.with_code(""),
+        Version::V2 => e,
+    })?;
     let Compiler { names, variables, functions, function_reads, uses, .. } = c;
     let names = names
         .list
@@ -60,22 +83,29 @@ pub(crate) fn compile(expr: &Expr, options: &CompileOptions<'_>) -> Result<Progr
     Ok(Program { op, names, variables, functions, function_reads, uses })
 }
 
-struct Compiler<'o> {
-    options: &'o CompileOptions<'o>,
+pub(crate) struct Compiler<'o> {
+    pub options: &'o CompileOptions<'o>,
+    pub source: &'o str,
+    /// Variables of `for`, `some` and `every` in scope: namespace and local name; their places are their slots.
+    pub locals: Vec<(Option<String>, String)>,
     names: Names,
     variables: Vec<VariableRef>,
     functions: Vec<ExtensionName>,
     function_reads: Vec<bool>,
-    uses: Uses,
+    pub uses: Uses,
     /// Compiling a variable's equivalent expression: it may not refer to variables again.
     inside_equivalent: bool,
 }
 
-type Compiled<T> = Result<T, XPathError>;
+pub(crate) type Compiled<T> = Result<T, XPathError>;
 
 impl Compiler<'_> {
-    fn op(&mut self, e: &Expr) -> Compiled<Op> {
+    pub fn op(&mut self, e: &Expr) -> Compiled<Op> {
+        let later = self.options.version == Version::V2;
         Ok(match &e.kind {
+            ExprKind::Negate(_) | ExprKind::Binary(..) | ExprKind::Filter(..) if later => {
+                return self.later(e);
+            }
             ExprKind::Number(n) => Op::Number(*n),
             ExprKind::Literal(s) => Op::Text(s.as_str().into()),
             ExprKind::Variable(name) => self.variable(name, e.span)?,
@@ -87,7 +117,7 @@ impl Compiler<'_> {
                 }
                 let ops = self.ops(items)?;
                 for (op, item) in ops.iter().zip(items) {
-                    nodes_wanted(op, "`|`", item.span)?;
+                    nodes_wanted(op, "`|`", item.span).map_err(|e| e.with_code("XPTY0004"))?;
                 }
                 Op::Union(ops)
             }
@@ -125,7 +155,7 @@ impl Compiler<'_> {
                     }
                     Start::Expr(e) => {
                         let op = self.op(e)?;
-                        nodes_wanted(&op, "a path", e.span)?;
+                        nodes_wanted(&op, "a path", e.span).map_err(|e| e.with_code("XPTY0019"))?;
                         match op {
                             // `(a/b)/c` is `a/b/c`; a filter stays where it is.
                             Op::Path(p) => {
@@ -138,7 +168,7 @@ impl Compiler<'_> {
                 };
                 self.uses.document = true;
                 for s in steps {
-                    let test = self.test(&s.test, s.span)?;
+                    let test = self.test(&s.test, s.axis, s.span)?;
                     let predicates = self.predicates(&s.predicates)?;
                     plan.push(Step {
                         axis: s.axis,
@@ -152,10 +182,11 @@ impl Compiler<'_> {
                 }
                 self.path(from, filter, plan, e.span)
             }
+            _ => return self.later(e),
         })
     }
 
-    fn ops(&mut self, items: &[Expr]) -> Compiled<Box<[Op]>> {
+    pub fn ops(&mut self, items: &[Expr]) -> Compiled<Box<[Op]>> {
         items.iter().map(|e| self.op(e)).collect()
     }
 
@@ -190,10 +221,14 @@ impl Compiler<'_> {
         }))
     }
 
-    fn predicates(&mut self, predicates: &[Expr]) -> Compiled<Vec<Predicate>> {
+    pub fn predicates(&mut self, predicates: &[Expr]) -> Compiled<Vec<Predicate>> {
         let outer = self.uses;
         let mut out = Vec::with_capacity(predicates.len());
         for p in predicates {
+            if self.options.version == Version::V2 {
+                out.push(self.later_predicate(p)?);
+                continue;
+            }
             let op = self.op(p)?;
             out.push(match op {
                 Op::Number(n) => position(n),
@@ -215,7 +250,7 @@ impl Compiler<'_> {
         Ok(out)
     }
 
-    fn test(&mut self, test: &NodeTest, span: Span) -> Compiled<Test> {
+    fn test(&mut self, test: &NodeTest, axis: Axis, span: Span) -> Compiled<Test> {
         Ok(match test {
             NodeTest::Node => Test::Node,
             NodeTest::Text => Test::Text,
@@ -224,27 +259,55 @@ impl Compiler<'_> {
             NodeTest::AnyName => Test::Any,
             NodeTest::AnyLocal(prefix) => Test::Namespace(self.namespace(prefix, span)?.into()),
             NodeTest::Name(name) => {
-                let uri = if name.prefix.is_empty() {
+                let uri = if name.prefix.is_empty() && matches!(axis, Axis::Attribute | Axis::Namespace) {
+                    String::new()
+                } else if name.prefix.is_empty() {
                     self.options.default_element_namespace.to_string()
                 } else {
                     self.namespace(&name.prefix, span)?
                 };
                 Test::Name(self.names.intern(&uri, &name.local))
             }
+            NodeTest::AnyNamespace(local) => Test::Local(local.as_str().into()),
+            NodeTest::Element(name) => {
+                Test::Kind(NodeKind::Element, self.element_name(name.as_ref(), true, span)?)
+            }
+            NodeTest::Attribute(name) => {
+                Test::Kind(NodeKind::Attribute, self.element_name(name.as_ref(), false, span)?)
+            }
+            NodeTest::Document(None) => Test::Kind(NodeKind::Document, None),
+            NodeTest::Document(Some(inner)) => match &**inner {
+                NodeTest::Element(name) => Test::DocumentOf(self.element_name(name.as_ref(), true, span)?),
+                _ => Test::Kind(NodeKind::Document, None),
+            },
         })
     }
 
-    fn lookup(&self, prefix: &str) -> Option<&str> {
+    /// The name in a kind test.
+    fn element_name(&mut self, name: Option<&QName>, element: bool, span: Span) -> Compiled<Option<u32>> {
+        let Some(name) = name else { return Ok(None) };
+        let uri = match name.prefix.as_str() {
+            "" if element => self.options.default_element_namespace.to_string(),
+            "" => String::new(),
+            prefix => self.namespace(prefix, span)?,
+        };
+        Ok(Some(self.names.intern(&uri, &name.local)))
+    }
+
+    pub fn lookup(&self, prefix: &str) -> Option<&str> {
         if prefix == "xml" {
             return Some("http://www.w3.org/XML/1998/namespace");
         }
         self.options.namespaces.namespace(prefix)
     }
 
-    fn namespace(&self, prefix: &str, span: Span) -> Compiled<String> {
+    pub fn namespace(&self, prefix: &str, span: Span) -> Compiled<String> {
         match self.lookup(prefix) {
             Some(uri) => Ok(uri.to_string()),
-            None => Err(XPathError::new(format!("the prefix `{prefix}` is not declared"), span)),
+            None => {
+                Err(XPathError::new(format!("the prefix `{prefix}` is not declared"), span)
+                    .with_code("XPST0081"))
+            }
         }
     }
 
@@ -259,10 +322,15 @@ impl Compiler<'_> {
     }
 
     fn variable(&mut self, name: &QName, span: Span) -> Compiled<Op> {
+        if let Some(local) = self.local(name, span) {
+            return Ok(local);
+        }
         let mut ext = self.extension_name(name, 0);
         let info = self.options.library.variable(&ext.prefix, ext.uri.as_deref(), &ext.local);
         let Some(info) = info.filter(|_| !self.inside_equivalent) else {
-            return Err(XPathError::new(format!("there is no variable `${name}`"), span));
+            return Err(
+                XPathError::new(format!("there is no variable `${name}`"), span).with_code("XPST0008")
+            );
         };
         ext.slot = info.slot;
         let same_as = match &info.same_as {
@@ -292,21 +360,45 @@ impl Compiler<'_> {
     }
 
     fn call(&mut self, name: &QName, args: &[Expr], span: Span) -> Compiled<Op> {
-        if name.prefix.is_empty() && Core::find(&name.local).is_some() {
+        let later = self.options.version == Version::V2;
+        if later {
+            if let Some(op) = self.later_call(name, args, span)? {
+                return Ok(op);
+            }
+        } else if name.prefix.is_empty() && Core::find(&name.local).is_some() {
             return self.core(&name.local, args, span);
         }
         let mut ext = self.extension_name(name, 0);
-        match self.options.library.function(&ext.prefix, ext.uri.as_deref(), &ext.local, args.len()) {
+        match self.library_function(&ext.prefix, ext.uri.as_deref(), &ext.local, args.len()) {
+            Function::Unknown if later && ext.uri.is_none() && !name.prefix.is_empty() => {
+                let message = format!("the prefix `{}` is not declared", name.prefix);
+                Err(XPathError::new(message, span).with_code("XPST0081"))
+            }
             Function::Unknown => {
-                let known = Core::names().find(|k| similar(k, &name.local));
-                let hint = known.map_or(String::new(), |k| format!("; did you mean `{k}`?"));
-                Err(XPathError::new(format!("there is no function `{name}()`{hint}"), span))
+                let alike = |k: &&str| similar(k, &name.local);
+                let known = match later {
+                    true => crate::sequence::functions::names().find(alike),
+                    false => Core::names().find(alike),
+                };
+                let hint = match known {
+                    Some(k) => format!("; did you mean `{k}`?"),
+                    None if !later && crate::sequence::functions::find(&name.local).is_some() => {
+                        " (XPath 2.0 has it, but the expression is XPath 1.0)".to_owned()
+                    }
+                    None => String::new(),
+                };
+                Err(XPathError::new(format!("there is no function `{name}()`{hint}"), span)
+                    .with_code("XPST0017"))
             }
             Function::WrongArity(wanted) => Err(XPathError::new(
                 format!("`{name}()` with {} argument(s): expected {wanted}", args.len()),
                 span,
-            )),
-            Function::Core => self.core(&name.local, args, span),
+            )
+            .with_code("XPST0017")),
+            Function::Core => match crate::sequence::functions::find(&name.local).filter(|_| later) {
+                Some(entry) => self.function(entry, args, span),
+                None => self.core(&name.local, args, span),
+            },
             Function::Current if args.is_empty() => {
                 self.uses.document = true;
                 Ok(Op::Current(span))
@@ -334,12 +426,7 @@ impl Compiler<'_> {
             return Err(XPathError::new(format!("there is no function `{name}()`"), span));
         };
         if args.len() < min || args.len() > max {
-            let wanted = match (min, max) {
-                (0, 0) => "none".to_string(),
-                (a, b) if a == b => a.to_string(),
-                (a, usize::MAX) => format!("at least {a}"),
-                (a, b) => format!("{a} to {b}"),
-            };
+            let wanted = arity(min, max);
             return Err(XPathError::new(
                 format!("`{name}()` with {} argument(s): expected {wanted}", args.len()),
                 span,
@@ -362,8 +449,18 @@ impl Compiler<'_> {
     }
 }
 
+/// A number of arguments, for a message.
+pub(crate) fn arity(least: usize, most: usize) -> String {
+    match (least, most) {
+        (0, 0) => "none".to_string(),
+        (a, b) if a == b => a.to_string(),
+        (a, usize::MAX) => format!("at least {a}"),
+        (a, b) => format!("{a} to {b}"),
+    }
+}
+
 /// A number as a predicate.
-fn position(n: f64) -> Predicate {
+pub(crate) fn position(n: f64) -> Predicate {
     if n >= 1.0 && n.fract() == 0.0 && n < 1e15 { Predicate::Position(n as usize) } else { Predicate::Never }
 }
 
@@ -422,6 +519,13 @@ pub(crate) fn context_use(op: &Op) -> Uses {
     fn walk(op: &Op, uses: &mut Uses) {
         match op {
             Op::Number(_) | Op::Text(_) | Op::Variable(..) | Op::Current(_) => {}
+            Op::Sequence(s) => {
+                if let Seq::Call(entry, _) = &s.kind {
+                    uses.position |= entry.looks == Looks::Position;
+                    uses.size |= entry.looks == Looks::Size;
+                }
+                s.operands().into_iter().for_each(|o| walk(o, uses));
+            }
             Op::Or(items) | Op::And(items) | Op::Union(items) => items.iter().for_each(|o| walk(o, uses)),
             Op::Compare(_, both) | Op::Arithmetic(_, both) => {
                 walk(&both.0, uses);
@@ -487,7 +591,7 @@ pub(crate) fn arithmetic(op: BinaryOp, a: f64, b: f64) -> f64 {
 }
 
 /// Names that differ in case, hyphens or one letter.
-fn similar(a: &str, b: &str) -> bool {
+pub(crate) fn similar(a: &str, b: &str) -> bool {
     let plain = |s: &str| s.chars().filter(|c| *c != '-').map(|c| c.to_ascii_lowercase()).collect::<Vec<_>>();
     let (a, b) = (plain(a), plain(b));
     if a == b {

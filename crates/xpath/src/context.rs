@@ -1,5 +1,6 @@
 //! What the embedder provides when an expression is evaluated: the context and the host behind it.
 
+use crate::atomic::{Atomic, Moment};
 use crate::value::{DocId, Node, Value};
 use std::sync::OnceLock;
 use xml::{Document, NameId};
@@ -63,6 +64,27 @@ pub trait Host {
         let _ = id;
         None
     }
+
+    /// The document node for XPath 2.0's `doc()`, a relative URI resolved; `None`: there is none. Errors: a sentence.
+    fn load(&self, uri: &str) -> Result<Option<Node>, String> {
+        Err(format!("\"{uri}\": expressions load no documents here"))
+    }
+
+    /// The URI that a document was loaded from; `None`: what the document itself knows.
+    fn document_uri(&self, id: DocId) -> Option<String> {
+        let _ = id;
+        None
+    }
+
+    /// The base URI of the expression.
+    fn static_base_uri(&self) -> Option<String> {
+        None
+    }
+
+    /// The time of `current-dateTime()`, where it must be the same in several evaluations.
+    fn now(&self) -> Option<Moment> {
+        None
+    }
 }
 
 /// No variables, no functions.
@@ -75,6 +97,8 @@ pub struct Context<'a> {
     pub doc: &'a Document,
     /// The context node.
     pub node: Node,
+    /// The context item where it is an atomic value; `node` is not looked at then.
+    pub item: Option<&'a Atomic>,
     /// The context position, from 1.
     pub position: usize,
     /// The context size.
@@ -93,7 +117,7 @@ impl<'a> Context<'a> {
 
     /// A node of `doc`, position 1 of 1, no host.
     pub fn at(doc: &'a Document, node: Node) -> Context<'a> {
-        Context { doc, node, position: 1, size: 1, host: &(), names: None }
+        Context { doc, node, item: None, position: 1, size: 1, host: &(), names: None }
     }
 
     /// For expressions that read no document (see [`Expression::needs`](crate::Expression::needs)): an empty one.

@@ -1,5 +1,6 @@
 //! What goes wrong, and where in the expression.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
@@ -11,12 +12,25 @@ pub struct XPathError {
     pub message: String,
     /// Byte range in the source text of the expression.
     pub span: Range<usize>,
+    /// The code that the specifications of XPath 2.0 give it (`XPTY0004`); empty where they give none. Of `error()` the
+    /// local name of its first argument.
+    pub code: Cow<'static, str>,
 }
 
 impl XPathError {
     /// An error at `span`.
     pub fn new(message: impl Into<String>, span: impl Into<Span>) -> XPathError {
-        XPathError { message: message.into(), span: span.into().range() }
+        XPathError { message: message.into(), span: span.into().range(), code: Cow::Borrowed("") }
+    }
+
+    /// The same with a code.
+    pub fn with_code(self, code: impl Into<Cow<'static, str>>) -> XPathError {
+        XPathError { code: code.into(), ..self }
+    }
+
+    /// The message, with the code if there is one: `XPTY0004: …`.
+    pub fn sentence(&self) -> String {
+        if self.code.is_empty() { self.message.clone() } else { format!("{}: {}", self.code, self.message) }
     }
 
     /// The error with the expression and a line that marks the place:
@@ -36,7 +50,7 @@ impl XPathError {
         let pad: String =
             source[line_start..start].chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
         let width = source[start..end.min(line_end).max(start)].chars().count().max(1);
-        format!("error: {}\n  {}\n  {}{}", self.message, line, pad, "^".repeat(width))
+        format!("error: {}\n  {}\n  {}{}", self.sentence(), line, pad, "^".repeat(width))
     }
 }
 
@@ -50,7 +64,7 @@ fn floor_boundary(s: &str, at: usize) -> usize {
 
 impl fmt::Display for XPathError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (at offset {})", self.message, self.span.start)
+        write!(f, "{} (at offset {})", self.sentence(), self.span.start)
     }
 }
 

@@ -11,9 +11,10 @@ use crate::error::{Span, XPathError};
 use crate::functions;
 use crate::number;
 use crate::plan::{Core, From, Op, Path, Predicate, Shape};
-use crate::value::{DocId, Node, NodeSet, Type, Value};
+use crate::sequence::State;
+use crate::value::{DocId, Item, Node, NodeSet, Type, Value};
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::cmp::Ordering;
 use xml::{Document, NameId, NodeId, NodeKind};
 
@@ -50,24 +51,39 @@ pub(crate) struct Eval<'a> {
     pub program: &'a Program,
     pub cx: &'a Context<'a>,
     names: [Cell<Resolved>; CACHED_NAMES],
+    /// Made when something of XPath 2.0 asks for it.
+    pub later: OnceCell<Box<State>>,
 }
 
 impl<'a> Eval<'a> {
     pub fn new(program: &'a Program, cx: &'a Context<'a>) -> Eval<'a> {
-        Eval { program, cx, names: [const { Cell::new(Resolved::NotYet) }; CACHED_NAMES] }
+        Eval {
+            program,
+            cx,
+            names: [const { Cell::new(Resolved::NotYet) }; CACHED_NAMES],
+            later: OnceCell::new(),
+        }
     }
 
     pub fn frame(&self) -> Frame {
-        Frame { node: self.cx.node, position: self.cx.position, size: self.cx.size }
+        let node = match self.cx.item {
+            None => self.cx.node,
+            Some(atom) => self.keep_atom(atom.clone()),
+        };
+        Frame { node, position: self.cx.position, size: self.cx.size }
     }
 
     /// The document a node belongs to.
     pub fn doc(&self, id: DocId) -> Result<&'a Document, Fault> {
-        if id == self.cx.node.doc {
+        if id == self.cx.node.doc && id != DocId::ATOMIC {
             return Ok(self.cx.doc);
         }
         match self.cx.host.document(id) {
             Some(doc) => Ok(doc),
+            None if id == DocId::ATOMIC => Err(Box::new(
+                XPathError::new("a node is needed here, the context item is none", Span::default())
+                    .with_code("XPTY0020"),
+            )),
             None => Err(fault("a node belongs to a document that is not there any more", Span::default())),
         }
     }
@@ -110,6 +126,7 @@ impl<'a> Eval<'a> {
     pub fn value(&self, op: &'a Op, at: Frame) -> Result<Value, Fault> {
         Ok(match op {
             Op::Text(s) => Value::String(s.clone()),
+            Op::Sequence(s) => self.sequence(s, at)?,
             Op::Variable(index, _, span) => self.variable(*index, *span)?,
             Op::Extension(index, args, _, span) => self.extension(*index, args, *span, at)?,
             _ => match op.ty() {
@@ -133,9 +150,11 @@ impl<'a> Eval<'a> {
     fn extension(&self, index: u32, args: &'a [Op], span: Span, at: Frame) -> Result<Value, Fault> {
         let name = &self.program.functions[index as usize];
         let args = args.iter().map(|a| self.value(a, at)).collect::<Result<Vec<_>, _>>()?;
+        let atom = self.context_atom(at.node);
         let cx = Context {
-            doc: self.doc(at.node.doc)?,
+            doc: if at.node.doc == DocId::ATOMIC { self.cx.doc } else { self.doc(at.node.doc)? },
             node: at.node,
+            item: atom.as_ref(),
             position: at.position,
             size: at.size,
             ..*self.cx
@@ -193,7 +212,10 @@ impl<'a> Eval<'a> {
                 },
             },
             Op::Arithmetic(..) | Op::Negate(_) => truth(self.number(op, at)?),
-            Op::Variable(..) | Op::Extension(..) => self.value(op, at)?.to_boolean(),
+            Op::Variable(_, _, span) | Op::Extension(_, _, _, span) => {
+                self.truth_of(&self.value(op, at)?, *span)?
+            }
+            Op::Sequence(s) => self.sequence_boolean(s, at)?,
         })
     }
 
@@ -231,7 +253,9 @@ impl<'a> Eval<'a> {
                 },
             },
             Op::Or(_) | Op::And(_) | Op::Compare(..) => f64::from(u8::from(self.boolean(op, at)?)),
-            Op::Variable(..) | Op::Extension(..) => self.value_number(&self.value(op, at)?)?,
+            Op::Variable(..) | Op::Extension(..) | Op::Sequence(_) => {
+                self.value_number(&self.value(op, at)?)?
+            }
             Op::Text(_) | Op::Union(_) | Op::Path(_) | Op::Current(_) => number::parse(&self.string(op, at)?),
         })
     }
@@ -288,7 +312,9 @@ impl<'a> Eval<'a> {
             },
             Op::Number(_) | Op::Arithmetic(..) | Op::Negate(_) => number::format(self.number(op, at)?),
             Op::Or(_) | Op::And(_) | Op::Compare(..) => boolean_text(self.boolean(op, at)?),
-            Op::Variable(..) | Op::Extension(..) => self.value_string(&self.value(op, at)?)?,
+            Op::Variable(..) | Op::Extension(..) | Op::Sequence(_) => {
+                self.value_string(&self.value(op, at)?)?
+            }
         })
     }
 
@@ -305,6 +331,12 @@ impl<'a> Eval<'a> {
             Value::Boolean(b) => f64::from(u8::from(*b)),
             Value::String(s) => number::parse(s),
             Value::Empty | Value::NodeSet(_) => number::parse(&self.value_string(v)?),
+            Value::Atomic(a) => a.to_double(),
+            Value::Sequence(items) => match items.first() {
+                Some(Item::Atomic(a)) => a.to_double(),
+                Some(Item::Node(n)) => number::parse(&self.node_string(*n)?),
+                None => f64::NAN,
+            },
         })
     }
 
@@ -318,6 +350,12 @@ impl<'a> Eval<'a> {
             Value::Boolean(b) => boolean_text(*b),
             Value::Number(n) => number::format(*n),
             Value::String(s) => Cow::Owned(s.to_string()),
+            Value::Atomic(a) => Cow::Owned(a.to_text().into_owned()),
+            Value::Sequence(items) => match items.first() {
+                Some(Item::Atomic(a)) => Cow::Owned(a.to_text().into_owned()),
+                Some(Item::Node(n)) => self.node_string(*n)?,
+                None => Cow::Borrowed(""),
+            },
         })
     }
 
@@ -364,6 +402,14 @@ impl<'a> Eval<'a> {
                 })?;
             }
             Op::Variable(..) | Op::Extension(..) => return Ok(self.node_value(op, at)?.first()),
+            Op::Sequence(s) => {
+                let value = self.sequence(s, at)?;
+                return match value.item(0) {
+                    None => Ok(None),
+                    Some(Item::Node(n)) => Ok(Some(n)),
+                    Some(Item::Atomic(_)) => Err(no_nodes(&value, s.span)),
+                };
+            }
             _ => {
                 self.each(op, at, &mut |n| {
                     let earlier = match first {
@@ -380,7 +426,7 @@ impl<'a> Eval<'a> {
         Ok(first)
     }
 
-    fn count(&self, op: &'a Op, at: Frame, span: Span) -> Result<usize, Fault> {
+    pub fn count(&self, op: &'a Op, at: Frame, span: Span) -> Result<usize, Fault> {
         let mut count = 0;
         self.each_distinct(op, at, span, &mut |_| {
             count += 1;
@@ -419,14 +465,33 @@ impl<'a> Eval<'a> {
     fn node_value(&self, op: &'a Op, at: Frame) -> Result<NodeSet, Fault> {
         match self.value(op, at)? {
             Value::NodeSet(n) => Ok(n),
-            Value::Empty => Ok(NodeSet::new()),
-            other => {
+            value => {
                 let span = match op {
                     Op::Variable(_, _, s) | Op::Extension(_, _, _, s) => *s,
+                    Op::Sequence(s) => s.span,
                     _ => Span::default(),
                 };
-                Err(fault(format!("a node-set is needed here, this is a {}", other.type_of().name()), span))
+                self.only_nodes(&value, span).map_err(|mut e| {
+                    // XPath 1.0 has no codes.
+                    if matches!(op, Op::Sequence(_)) {
+                        e.code = "XPTY0004".into();
+                    }
+                    e
+                })
             }
+        }
+    }
+
+    /// A value as nodes in document order.
+    #[cold]
+    fn only_nodes(&self, value: &Value, span: Span) -> Result<NodeSet, Fault> {
+        let nodes: Option<Vec<Node>> = value.items().map(|item| item.node()).collect();
+        match nodes {
+            Some(mut nodes) => {
+                self.sort(&mut nodes)?;
+                Ok(NodeSet::from_ordered(&nodes))
+            }
+            None => Err(no_nodes(value, span)),
         }
     }
 
@@ -539,6 +604,13 @@ impl<'a> Eval<'a> {
         }
         let mut set = match op {
             Op::Variable(..) | Op::Extension(..) => self.node_value(op, at)?,
+            Op::Sequence(s) => match self.sequence(s, at)? {
+                Value::NodeSet(nodes) => nodes,
+                other => self.only_nodes(&other, s.span).map_err(|mut e| {
+                    e.code = "XPTY0019".into();
+                    e
+                })?,
+            },
             _ => NodeSet::from_ordered(&self.nodes(op, at)?),
         };
         for predicate in &p.filter {
@@ -575,7 +647,8 @@ impl<'a> Eval<'a> {
             Predicate::Boolean(op) => self.boolean(op, at)?,
             Predicate::Any(op) => match self.value(op, at)? {
                 Value::Number(n) => n == at.position as f64,
-                other => other.to_boolean(),
+                Value::Atomic(a) if a.is_numeric() => a.to_double() == at.position as f64,
+                other => self.truth_of(&other, Span::default())?,
             },
         })
     }
@@ -698,6 +771,17 @@ impl<'a> Eval<'a> {
             Value::Number(n) => Operand::Scalar(Scalar::Number(n)),
             Value::String(s) => Operand::Scalar(Scalar::String(Cow::Owned(s.to_string()))),
             Value::Empty => Operand::Nodes(Vec::new()),
+            Value::Atomic(a) if a.is_numeric() => Operand::Scalar(Scalar::Number(a.to_double())),
+            Value::Atomic(a) => Operand::Scalar(Scalar::String(Cow::Owned(a.to_text().into_owned()))),
+            Value::Sequence(items) => Operand::Nodes(
+                items
+                    .iter()
+                    .map(|item| match item {
+                        Item::Node(n) => self.node_string(*n),
+                        Item::Atomic(a) => Ok(Cow::Owned(a.to_text().into_owned())),
+                    })
+                    .collect::<Result<Vec<_>, _>>()?,
+            ),
             Value::NodeSet(set) => {
                 Operand::Nodes(set.iter().map(|n| self.node_string(n)).collect::<Result<Vec<_>, _>>()?)
             }
@@ -902,6 +986,16 @@ pub(crate) fn boolean_text(b: bool) -> Cow<'static, str> {
 
 fn qname(name: &crate::context::ExtensionName) -> String {
     if name.prefix.is_empty() { name.local.to_string() } else { format!("{}:{}", name.prefix, name.local) }
+}
+
+/// A value that should have been nodes.
+#[cold]
+fn no_nodes(value: &Value, span: Span) -> Fault {
+    let found = match value {
+        Value::Sequence(_) => "sequence with atomic values",
+        other => other.type_of().name(),
+    };
+    fault(format!("a node-set is needed here, this is a {found}"), span)
 }
 
 /// Gives an error a place if it has none yet.

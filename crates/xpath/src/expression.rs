@@ -1,14 +1,14 @@
 //! The compiled expression and the ways to evaluate it.
 
 use crate::ast::Expr;
-use crate::compile::{Program, compile};
+use crate::compile::{NOTHING, Program, compile};
 use crate::context::{Context, ExtensionName};
 use crate::error::{NotStreamable, XPathError};
 use crate::eval::Eval;
 use crate::options::CompileOptions;
 use crate::parser::parse;
 use crate::stream::{StreamAs, StreamContext, StreamPlan};
-use crate::value::{Node, NodeSet, Type, Value};
+use crate::value::{Item, Node, NodeSet, Type, Value};
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
@@ -47,7 +47,7 @@ impl Expression {
     /// Compiles a part of a syntax tree (a predicate of an XSLT pattern, say). `src` is the text the tree was parsed
     /// from; spans count in it.
     pub fn from_ast(ast: &Expr, src: &str, options: &CompileOptions<'_>) -> Result<Expression, XPathError> {
-        let program = compile(ast, options)?;
+        let program = compile(ast, src, options)?;
         let needs = Needs {
             document: program.uses.document,
             position: program.uses.position,
@@ -124,6 +124,10 @@ impl Expression {
             op => match eval.value(op, eval.frame()).map_err(|e| *e)? {
                 Value::NodeSet(set) => Ok(set.as_slice().to_vec()),
                 Value::Empty => Ok(Vec::new()),
+                // In the order of the sequence.
+                Value::Sequence(items) if items.iter().all(|item| item.node().is_some()) => {
+                    Ok(items.iter().filter_map(Item::node).collect())
+                }
                 other => Err(self.no_nodes(other.type_of())),
             },
         }
@@ -151,29 +155,19 @@ impl Expression {
 impl Value {
     /// `string()` of the value; nodes are looked up through the context.
     pub fn to_string_in<'a>(&self, cx: &'a Context<'a>) -> Result<Cow<'a, str>, XPathError> {
-        Eval::new(&NONE, cx).value_string(self).map_err(|e| *e)
+        Eval::new(&NOTHING, cx).value_string(self).map_err(|e| *e)
     }
 
     /// `number()` of the value.
     pub fn to_number_in(&self, cx: &Context<'_>) -> Result<f64, XPathError> {
-        Eval::new(&NONE, cx).value_number(self).map_err(|e| *e)
+        Eval::new(&NOTHING, cx).value_number(self).map_err(|e| *e)
     }
 }
 
 impl NodeSet {
     /// Nodes in any order, sorted into document order, duplicates removed.
     pub fn sorted(mut nodes: Vec<Node>, cx: &Context<'_>) -> Result<NodeSet, XPathError> {
-        Eval::new(&NONE, cx).sort(&mut nodes).map_err(|e| *e)?;
+        Eval::new(&NOTHING, cx).sort(&mut nodes).map_err(|e| *e)?;
         Ok(NodeSet::from_ordered(&nodes))
     }
 }
-
-/// The program of conversions: it refers to nothing.
-static NONE: Program = Program {
-    op: crate::plan::Op::Number(0.0),
-    names: Vec::new(),
-    variables: Vec::new(),
-    functions: Vec::new(),
-    function_reads: Vec::new(),
-    uses: crate::compile::Uses { document: false, position: false, size: false },
-};

@@ -1,9 +1,10 @@
-//! Source text to tokens (XPath 1.0, section 3.7).
+//! Source text to tokens (XPath 1.0, section 3.7; XPath 2.0, appendix A.2).
 //!
 //! Whether `*` and names such as `div` are operators is left to the parser: it knows whether an operand or an
 //! operator stands next, which is the same as the specification's rule about the preceding token.
 
 use crate::error::{Span, XPathError};
+use crate::options::Version;
 
 /// A token and its place.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -16,13 +17,19 @@ pub(crate) struct Token<'s> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Kind<'s> {
     Number(f64),
+    /// A number as XPath 2.0 reads it: the digits tell the type.
+    Numeral(&'s str),
     Literal(&'s str),
+    /// A literal with quotes of its own kind in it, written twice (XPath 2.0).
+    Doubled(&'s str, char),
     /// An NCName.
     Name(&'s str),
     /// `prefix:local`.
     Prefixed(&'s str, &'s str),
     /// `prefix:*`.
     PrefixedStar(&'s str),
+    /// `*:local` (XPath 2.0).
+    StarPrefixed(&'s str),
     Punct(&'static str),
     End,
 }
@@ -34,13 +41,20 @@ const PUNCTUATION: [&str; 23] = [
 ];
 
 /// All tokens, `End` last.
-pub(crate) fn tokens(src: &str) -> Result<Vec<Token<'_>>, XPathError> {
+pub(crate) fn tokens(src: &str, version: Version) -> Result<Vec<Token<'_>>, XPathError> {
+    let later = version == Version::V2;
     let mut out = Vec::with_capacity(src.len() / 2 + 1);
     let bytes = src.as_bytes();
     let mut at = 0;
     loop {
-        while at < bytes.len() && matches!(bytes[at], b' ' | b'\t' | b'\n' | b'\r') {
-            at += 1;
+        loop {
+            while at < bytes.len() && matches!(bytes[at], b' ' | b'\t' | b'\n' | b'\r') {
+                at += 1;
+            }
+            if !later || !src[at..].starts_with("(:") {
+                break;
+            }
+            at = comment_end(src, at)?;
         }
         let Some(&b) = bytes.get(at) else {
             out.push(Token { kind: Kind::End, span: Span::new(at, at) });
@@ -48,20 +62,55 @@ pub(crate) fn tokens(src: &str) -> Result<Vec<Token<'_>>, XPathError> {
         };
         let start = at;
         let kind = if b == b'"' || b == b'\'' {
-            let Some(len) = src[at + 1..].find(b as char) else {
-                return Err(XPathError::new("the string literal is not closed", at..src.len()));
-            };
-            at += len + 2;
-            Kind::Literal(&src[start + 1..at - 1])
+            let mut doubled = false;
+            loop {
+                let Some(len) = src[at + 1..].find(b as char) else {
+                    return Err(XPathError::new("the string literal is not closed", start..src.len()));
+                };
+                at += len + 1;
+                if !later || bytes.get(at + 1) != Some(&b) {
+                    break;
+                }
+                doubled = true;
+                at += 1;
+            }
+            at += 1;
+            let inner = &src[start + 1..at - 1];
+            if doubled { Kind::Doubled(inner, b as char) } else { Kind::Literal(inner) }
         } else if b.is_ascii_digit() || (b == b'.' && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)) {
             at = digits(bytes, at);
             if bytes.get(at) == Some(&b'.') {
                 at = digits(bytes, at + 1);
             }
+            if later {
+                let mut exponent = at;
+                if matches!(bytes.get(at), Some(b'e' | b'E')) {
+                    exponent += 1 + usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));
+                    let end = digits(bytes, exponent);
+                    if end > exponent {
+                        at = end;
+                    }
+                }
+                if !name_at(src, at).is_empty() {
+                    return Err(XPathError::new(
+                        "a number and a name need a blank between them",
+                        start..at + 1,
+                    ));
+                }
+                out.push(Token { kind: Kind::Numeral(&src[start..at]), span: Span::new(start, at) });
+                continue;
+            }
             Kind::Number(src[start..at].parse().unwrap_or(f64::NAN))
         } else if b == b'$' {
             at += 1;
             Kind::Punct("$")
+        } else if b == b'*' && later && bytes.get(at + 1) == Some(&b':') && !name_at(src, at + 2).is_empty() {
+            let local = name_at(src, at + 2);
+            at += 2 + local.len();
+            Kind::StarPrefixed(local)
+        } else if b == b'?' && later {
+            at += 1;
+            Kind::Punct("?")
         } else if let Some(p) = PUNCTUATION.iter().find(|p| src[at..].starts_with(**p)) {
             at += p.len();
             Kind::Punct(p)
@@ -91,6 +140,27 @@ pub(crate) fn tokens(src: &str) -> Result<Vec<Token<'_>>, XPathError> {
         };
         out.push(Token { kind, span: Span::new(start, at) });
     }
+}
+
+/// Behind a comment that begins at `at`; comments nest.
+fn comment_end(src: &str, start: usize) -> Result<usize, XPathError> {
+    let bytes = src.as_bytes();
+    let (mut at, mut open) = (start + 2, 1);
+    while open > 0 {
+        match (bytes.get(at), bytes.get(at + 1)) {
+            (Some(b'('), Some(b':')) => {
+                open += 1;
+                at += 2;
+            }
+            (Some(b':'), Some(b')')) => {
+                open -= 1;
+                at += 2;
+            }
+            (Some(_), _) => at += 1,
+            (None, _) => return Err(XPathError::new("the comment is not closed", start..src.len())),
+        }
+    }
+    Ok(at)
 }
 
 fn digits(bytes: &[u8], mut at: usize) -> usize {
@@ -135,7 +205,7 @@ mod tests {
 
     #[test]
     fn splits() {
-        let kinds = |s| tokens(s).unwrap().into_iter().map(|t| t.kind).collect::<Vec<_>>();
+        let kinds = |s| tokens(s, Version::V1).unwrap().into_iter().map(|t| t.kind).collect::<Vec<_>>();
         use Kind::*;
         assert_eq!(kinds("a:b/*"), [Prefixed("a", "b"), Punct("/"), Punct("*"), End]);
         assert_eq!(kinds("child::a-b"), [Name("child"), Punct("::"), Name("a-b"), End]);
@@ -145,7 +215,15 @@ mod tests {
         assert_eq!(kinds("..//@x"), [Punct(".."), Punct("//"), Punct("@"), Name("x"), End]);
         assert_eq!(kinds("'a\"b'"), [Literal("a\"b"), End]);
         for bad in ["'x", "a: b", "#", "{"] {
-            assert!(tokens(bad).is_err(), "{bad}");
+            assert!(tokens(bad, Version::V1).is_err(), "{bad}");
+        }
+        let kinds = |s| tokens(s, Version::V2).unwrap().into_iter().map(|t| t.kind).collect::<Vec<_>>();
+        assert_eq!(kinds("(: a (: b :) c :)*:x"), [StarPrefixed("x"), End]);
+        assert_eq!(kinds("'a''b' \"\""), [Doubled("a''b", '\''), Literal(""), End]);
+        assert_eq!(kinds("1.5e3 .5 5."), [Numeral("1.5e3"), Numeral(".5"), Numeral("5."), End]);
+        assert_eq!(kinds("* * *"), [Punct("*"), Punct("*"), Punct("*"), End]);
+        for bad in ["(: x", "'it''s", "10idiv 3", "1e"] {
+            assert!(tokens(bad, Version::V2).is_err(), "{bad}");
         }
     }
 }

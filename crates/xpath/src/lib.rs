@@ -7,9 +7,11 @@
 //!   reason why it needs the tree.
 //! * [`ast`] is the syntax tree, for XSLT patterns.
 //!
-//! The language is XPath 1.0, complete. Values are sequences as in the XPath data model, so that 2.0 can grow here.
+//! The language is XPath 1.0 or 2.0 ([`Version`]), each complete but for schemas and collations. Both share the plans of paths, the
+//! axes and the values, which are sequences as in the XPath data model; what only 2.0 has is in [`sequence`].
 
 pub mod ast;
+pub mod atomic;
 mod axes;
 mod compile;
 mod context;
@@ -21,8 +23,11 @@ mod lexer;
 pub mod number;
 mod options;
 mod parser;
+mod parser2;
 mod paths;
 mod plan;
+pub mod regex;
+mod sequence;
 pub mod stream;
 mod value;
 
@@ -34,6 +39,9 @@ pub use options::{
     Version,
 };
 pub use parser::{MAX_DEPTH, MAX_SOURCE, parse};
+pub use parser2::parse_sequence_type;
 pub use paths::node_path;
+pub use sequence::types::SeqType;
+pub use sequence::{MAX_ITEMS, MAX_TURNS};
 pub use stream::{Decision, Run, StreamAs, StreamContext, StreamPlan};
-pub use value::{DocId, Node, NodeSet, Type, Value};
+pub use value::{DocId, Item, Node, NodeSet, Type, Value};

@@ -10,8 +10,7 @@ pub enum Version {
     /// XPath 1.0.
     #[default]
     V1,
-    /// XPath 2.0. Until it is built, what is the same in both versions is accepted and evaluated as 1.0; syntax that
-    /// only 2.0 has is an error that says so.
+    /// XPath 2.0, without schemas and with the codepoint collation only.
     V2,
 }
 

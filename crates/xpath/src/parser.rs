@@ -1,4 +1,5 @@
-//! Tokens to syntax tree (XPath 1.0, sections 2 and 3), by recursive descent with bounded depth.
+//! Tokens to syntax tree (XPath 1.0, sections 2 and 3), by recursive descent with bounded depth. What XPath 2.0 has
+//! beyond that is in [`crate::parser2`].
 
 use crate::ast::{Axis, BinaryOp, Expr, ExprKind, NodeTest, QName, Start, Step};
 use crate::error::{Span, XPathError};
@@ -15,34 +16,42 @@ pub fn parse(src: &str, version: Version) -> Result<Expr, XPathError> {
     if src.len() > MAX_SOURCE {
         return Err(XPathError::new(format!("the expression is longer than {MAX_SOURCE} bytes"), 0..0));
     }
-    let tokens = tokens(src)?;
-    let mut p = Parser { tokens, at: 0, depth: 0, version };
-    let expr = p.expr()?;
-    match p.peek().kind {
-        Kind::End => Ok(expr),
-        _ => Err(p.unexpected("an operator or the end of the expression")),
-    }
+    let parsed = tokens(src, version).and_then(|tokens| {
+        let mut p = Parser { tokens, at: 0, depth: 0, version };
+        let expr = p.whole()?;
+        match p.peek().kind {
+            Kind::End => Ok(expr),
+            _ => Err(p.unexpected("an operator or the end of the expression")),
+        }
+    });
+    // XPath 1.0 has no codes.
+    parsed.map_err(|e| if version == Version::V2 { syntax(e) } else { e })
 }
 
-struct Parser<'s> {
-    tokens: Vec<Token<'s>>,
-    at: usize,
-    depth: u32,
-    version: Version,
+/// Every error of the parser is one of syntax.
+pub(crate) fn syntax(error: XPathError) -> XPathError {
+    if error.code.is_empty() { error.with_code("XPST0003") } else { error }
 }
 
-type Parsed<T> = Result<T, XPathError>;
+pub(crate) struct Parser<'s> {
+    pub tokens: Vec<Token<'s>>,
+    pub at: usize,
+    pub depth: u32,
+    pub version: Version,
+}
+
+pub(crate) type Parsed<T> = Result<T, XPathError>;
 
 impl<'s> Parser<'s> {
-    fn peek(&self) -> Token<'s> {
+    pub fn peek(&self) -> Token<'s> {
         self.tokens[self.at]
     }
 
-    fn peek_after(&self, n: usize) -> Kind<'s> {
+    pub fn peek_after(&self, n: usize) -> Kind<'s> {
         self.tokens.get(self.at + n).map_or(Kind::End, |t| t.kind)
     }
 
-    fn next(&mut self) -> Token<'s> {
+    pub fn next(&mut self) -> Token<'s> {
         let t = self.tokens[self.at];
         // `End` is never passed.
         if self.at + 1 < self.tokens.len() {
@@ -51,11 +60,11 @@ impl<'s> Parser<'s> {
         t
     }
 
-    fn is(&self, p: &str) -> bool {
+    pub fn is(&self, p: &str) -> bool {
         matches!(self.peek().kind, Kind::Punct(q) if q == p)
     }
 
-    fn eat(&mut self, p: &str) -> bool {
+    pub fn eat(&mut self, p: &str) -> bool {
         let found = self.is(p);
         if found {
             self.next();
@@ -63,21 +72,23 @@ impl<'s> Parser<'s> {
         found
     }
 
-    fn expect(&mut self, p: &str) -> Parsed<Span> {
+    pub fn expect(&mut self, p: &str) -> Parsed<Span> {
         if self.is(p) { Ok(self.next().span) } else { Err(self.unexpected(&format!("`{p}`"))) }
     }
 
     /// The span of the token just taken.
-    fn last_span(&self) -> Span {
+    pub fn last_span(&self) -> Span {
         self.tokens[self.at.saturating_sub(1)].span
     }
 
-    fn unexpected(&self, wanted: &str) -> XPathError {
+    pub fn unexpected(&self, wanted: &str) -> XPathError {
         let t = self.peek();
         let found = match t.kind {
             Kind::End => return XPathError::new(format!("expected {wanted}, found the end"), t.span),
             Kind::Number(n) => format!("the number {n}"),
-            Kind::Literal(_) => "a string literal".to_string(),
+            Kind::Numeral(n) => format!("the number {n}"),
+            Kind::Literal(_) | Kind::Doubled(..) => "a string literal".to_string(),
+            Kind::StarPrefixed(n) => format!("`*:{n}`"),
             Kind::Name(n) => format!("`{n}`"),
             Kind::Prefixed(p, n) => format!("`{p}:{n}`"),
             Kind::PrefixedStar(p) => format!("`{p}:*`"),
@@ -117,14 +128,13 @@ impl<'s> Parser<'s> {
             _ => false,
         };
         let hint = match (later, self.version) {
-            (false, _) => "",
             (true, Version::V1) => " (XPath 2.0 syntax, but the expression is XPath 1.0)",
-            (true, Version::V2) => " (XPath 2.0 syntax is not supported yet)",
+            _ => "",
         };
         XPathError::new(format!("expected {wanted}, found {found}{hint}"), t.span)
     }
 
-    fn node(&self, kind: ExprKind, span: Span, below: u32) -> Parsed<Expr> {
+    pub fn node(&self, kind: ExprKind, span: Span, below: u32) -> Parsed<Expr> {
         let depth = below + 1;
         if depth > MAX_DEPTH {
             return Err(too_deep(span));
@@ -132,29 +142,44 @@ impl<'s> Parser<'s> {
         Ok(Expr { kind, span, depth })
     }
 
-    /// `Expr`, with the recursion counted.
-    fn expr(&mut self) -> Parsed<Expr> {
+    /// The whole source, or what stands between parentheses or brackets.
+    pub fn whole(&mut self) -> Parsed<Expr> {
+        match self.version {
+            Version::V1 => self.expr(),
+            Version::V2 => self.sequence(),
+        }
+    }
+
+    /// `Expr` (of XPath 2.0: `ExprSingle`), with the recursion counted.
+    pub fn expr(&mut self) -> Parsed<Expr> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(too_deep(self.peek().span));
         }
-        let e = self.or();
+        let e = match self.version {
+            Version::V1 => self.or(),
+            Version::V2 => self.single(),
+        };
         self.depth -= 1;
         e
     }
 
-    fn or(&mut self) -> Parsed<Expr> {
+    pub fn or(&mut self) -> Parsed<Expr> {
         let first = self.and()?;
         self.chain(first, |k| k == Kind::Name("or"), Parser::and, ExprKind::Or)
     }
 
     fn and(&mut self) -> Parsed<Expr> {
-        let first = self.binary(0)?;
-        self.chain(first, |k| k == Kind::Name("and"), |p| p.binary(0), ExprKind::And)
+        let operand = match self.version {
+            Version::V1 => |p: &mut Self| p.binary(0),
+            Version::V2 => Parser::comparison,
+        };
+        let first = operand(self)?;
+        self.chain(first, |k| k == Kind::Name("and"), operand, ExprKind::And)
     }
 
     /// `first op item op item …` as one flat node.
-    fn chain(
+    pub fn chain(
         &mut self,
         first: Expr,
         op: fn(Kind<'_>) -> bool,
@@ -263,7 +288,7 @@ impl<'s> Parser<'s> {
         self.path_node(from, steps, start, 0)
     }
 
-    fn path_node(&self, from: Start, steps: Vec<Step>, start: Span, below: u32) -> Parsed<Expr> {
+    pub fn path_node(&self, from: Start, steps: Vec<Step>, start: Span, below: u32) -> Parsed<Expr> {
         let mut deepest = below + steps.len() as u32;
         for (i, step) in steps.iter().enumerate() {
             for p in &step.predicates {
@@ -274,7 +299,7 @@ impl<'s> Parser<'s> {
     }
 
     /// Takes `/` or `//`; the latter adds its step.
-    fn separator(&mut self, steps: &mut Vec<Step>) {
+    pub fn separator(&mut self, steps: &mut Vec<Step>) {
         let t = self.next();
         if t.kind == Kind::Punct("//") {
             steps.push(Step {
@@ -300,24 +325,36 @@ impl<'s> Parser<'s> {
         }
     }
 
-    fn starts_step(&self) -> bool {
+    pub fn starts_step(&self) -> bool {
         matches!(
             self.peek().kind,
-            Kind::Name(_) | Kind::Prefixed(..) | Kind::PrefixedStar(_) | Kind::Punct("*" | "@" | "." | "..")
+            Kind::Name(_)
+                | Kind::Prefixed(..)
+                | Kind::PrefixedStar(_)
+                | Kind::StarPrefixed(_)
+                | Kind::Punct("*" | "@" | "." | "..")
         )
     }
 
     /// A primary expression stands next: anything but the start of a location path.
-    fn starts_filter(&self) -> bool {
+    pub fn starts_filter(&self) -> bool {
         match self.peek().kind {
-            Kind::Number(_) | Kind::Literal(_) | Kind::Punct("(" | "$") => true,
-            Kind::Name(n) => self.peek_after(1) == Kind::Punct("(") && !is_node_type(n),
+            Kind::Number(_)
+            | Kind::Numeral(_)
+            | Kind::Literal(_)
+            | Kind::Doubled(..)
+            | Kind::Punct("(" | "$") => true,
+            Kind::Name(n) => {
+                self.peek_after(1) == Kind::Punct("(")
+                    && !is_node_type(n)
+                    && !(self.version == Version::V2 && crate::parser2::is_kind_test(n))
+            }
             Kind::Prefixed(..) => self.peek_after(1) == Kind::Punct("("),
             _ => false,
         }
     }
 
-    fn filter(&mut self) -> Parsed<Expr> {
+    pub fn filter(&mut self) -> Parsed<Expr> {
         let primary = self.primary()?;
         if !self.is("[") {
             return Ok(primary);
@@ -333,6 +370,11 @@ impl<'s> Parser<'s> {
         match t.kind {
             Kind::Number(n) => self.node(ExprKind::Number(n), t.span, 0),
             Kind::Literal(s) => self.node(ExprKind::Literal(s.to_string()), t.span, 0),
+            Kind::Doubled(s, quote) => {
+                let text = s.replace(&format!("{quote}{quote}"), &quote.to_string());
+                self.node(ExprKind::Literal(text), t.span, 0)
+            }
+            Kind::Numeral(n) => self.numeral(n, t.span),
             Kind::Punct("$") => {
                 let name = match self.peek().kind {
                     Kind::Name(n) => QName { prefix: String::new(), local: n.to_string() },
@@ -344,9 +386,13 @@ impl<'s> Parser<'s> {
             }
             Kind::Punct("(") => {
                 if self.is(")") {
-                    return Err(self.unexpected("an expression"));
+                    if self.version == Version::V1 {
+                        return Err(self.unexpected("an expression"));
+                    }
+                    self.next();
+                    return self.node(ExprKind::Sequence(Vec::new()), t.span.to(self.last_span()), 0);
                 }
-                let inner = self.expr()?;
+                let inner = self.whole()?;
                 self.expect(")")?;
                 let span = t.span.to(self.last_span());
                 // Parentheses matter to what follows: `(a/b)[1]` is not `a/b[1]`; the span covers them.
@@ -361,7 +407,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    fn call(&mut self, name: QName, start: Span) -> Parsed<Expr> {
+    pub fn call(&mut self, name: QName, start: Span) -> Parsed<Expr> {
         self.expect("(")?;
         let mut args = Vec::new();
         if !self.is(")") {
@@ -375,7 +421,7 @@ impl<'s> Parser<'s> {
         self.node(ExprKind::Call(name, args), start.to(self.last_span()), below)
     }
 
-    fn step(&mut self) -> Parsed<Step> {
+    pub fn step(&mut self) -> Parsed<Step> {
         let start = self.peek().span;
         if let Kind::Punct(dot @ ("." | "..")) = self.peek().kind {
             self.next();
@@ -392,6 +438,11 @@ impl<'s> Parser<'s> {
             self.next();
             self.next();
             axis
+        } else if self.version == Version::V2
+            && matches!(self.peek().kind, Kind::Name("attribute" | "schema-attribute"))
+            && self.peek_after(1) == Kind::Punct("(")
+        {
+            Axis::Attribute
         } else {
             Axis::Child
         };
@@ -400,19 +451,20 @@ impl<'s> Parser<'s> {
         Ok(Step { axis, test, predicates, span: start.to(self.last_span()) })
     }
 
-    fn predicates(&mut self) -> Parsed<Vec<Expr>> {
+    pub fn predicates(&mut self) -> Parsed<Vec<Expr>> {
         let mut out = Vec::new();
         while self.eat("[") {
-            out.push(self.expr()?);
+            out.push(self.whole()?);
             self.expect("]")?;
         }
         Ok(out)
     }
 
-    fn node_test(&mut self) -> Parsed<NodeTest> {
+    pub fn node_test(&mut self) -> Parsed<NodeTest> {
         let test = match self.peek().kind {
             Kind::Punct("*") => NodeTest::AnyName,
             Kind::PrefixedStar(p) => NodeTest::AnyLocal(p.to_string()),
+            Kind::StarPrefixed(n) => NodeTest::AnyNamespace(n.to_string()),
             Kind::Prefixed(p, n) => NodeTest::Name(QName { prefix: p.to_string(), local: n.to_string() }),
             Kind::Name(n) if self.peek_after(1) == Kind::Punct("(") && is_node_type(n) => {
                 self.next();
@@ -422,17 +474,26 @@ impl<'s> Parser<'s> {
                     "text" => NodeTest::Text,
                     "comment" => NodeTest::Comment,
                     _ => {
-                        let target = if let Kind::Literal(s) = self.peek().kind {
-                            self.next();
-                            Some(s.to_string())
-                        } else {
-                            None
+                        let target = match self.peek().kind {
+                            Kind::Literal(s) => Some(s.to_string()),
+                            Kind::Name(s) if self.version == Version::V2 => Some(s.to_string()),
+                            _ => None,
                         };
+                        if target.is_some() {
+                            self.next();
+                        }
                         NodeTest::ProcessingInstruction(target)
                     }
                 };
                 self.expect(")")?;
                 return Ok(test);
+            }
+            Kind::Name(n)
+                if self.version == Version::V2
+                    && self.peek_after(1) == Kind::Punct("(")
+                    && crate::parser2::is_kind_test(n) =>
+            {
+                return self.kind_test();
             }
             Kind::Name(n) if self.peek_after(1) == Kind::Punct("(") => {
                 return Err(XPathError::new(
@@ -448,11 +509,11 @@ impl<'s> Parser<'s> {
     }
 }
 
-fn is_node_type(name: &str) -> bool {
+pub(crate) fn is_node_type(name: &str) -> bool {
     matches!(name, "comment" | "text" | "processing-instruction" | "node")
 }
 
-fn too_deep(span: Span) -> XPathError {
+pub(crate) fn too_deep(span: Span) -> XPathError {
     XPathError::new(format!("the expression is nested deeper than {MAX_DEPTH}"), span)
 }
 
@@ -547,9 +608,9 @@ mod tests {
 
     #[test]
     fn names_later_syntax() {
-        let e = parse("1 eq 2", Version::V2).unwrap_err();
-        assert!(e.message.contains("not supported yet"), "{e}");
-        assert_eq!(e.span, 2..4);
-        assert!(parse("1 eq 2", Version::V1).unwrap_err().message.contains("XPath 2.0"));
+        let e = parse("1 eq 2", Version::V1).unwrap_err();
+        assert!(e.message.contains("XPath 2.0"), "{e}");
+        assert_eq!((e.span, &*e.code), (2..4, ""));
+        assert_eq!(parse("1 eq", Version::V2).unwrap_err().code, "XPST0003");
     }
 }

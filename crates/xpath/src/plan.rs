@@ -2,8 +2,10 @@
 
 use crate::ast::{Axis, BinaryOp};
 use crate::error::Span;
+use crate::sequence::plan::SeqOp;
 use crate::value::Type;
 use std::sync::Arc;
+use xml::NodeKind;
 
 /// An operation. All kinds of the language, with their static types in [`Op::ty`].
 #[derive(Debug, Clone)]
@@ -24,6 +26,8 @@ pub(crate) enum Op {
     /// Index into [`Program::functions`].
     Extension(u32, Box<[Op]>, Type, Span),
     Current(Span),
+    /// What only XPath 2.0 has.
+    Sequence(Box<SeqOp>),
 }
 
 impl Op {
@@ -35,6 +39,7 @@ impl Op {
             Op::Union(_) | Op::Path(_) | Op::Current(_) => Type::NodeSet,
             Op::Call(core, ..) => core.returns(),
             Op::Variable(_, ty, _) | Op::Extension(_, _, ty, _) => *ty,
+            Op::Sequence(s) => s.ty,
         }
     }
 }
@@ -125,6 +130,12 @@ pub(crate) enum Test {
     Any,
     /// Any name in this namespace.
     Namespace(Box<str>),
+    /// This local name in any namespace.
+    Local(Box<str>),
+    /// Nodes of this kind, whatever the principal kind of the axis; with a name: index into [`Program::names`].
+    Kind(NodeKind, Option<u32>),
+    /// Documents with exactly one element, of that name.
+    DocumentOf(Option<u32>),
     /// Index into [`Program::names`].
     Name(u32),
 }

@@ -1,12 +1,18 @@
 //! Values: the sequences of the XPath data model, with the cases that XPath 1.0 has kept compact.
 
+use crate::atomic::Atomic;
 use std::sync::Arc;
-use xml::NodeId;
+use xml::{Document, NodeId};
 
 /// Which document a node belongs to: a number of the embedder's own, see [`Host::document`](crate::Host::document).
 /// Nodes of different documents are ordered by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct DocId(pub u32);
+
+impl DocId {
+    /// Of no document: a [`Node`] of it stands for an atomic value that is the context item.
+    pub const ATOMIC: DocId = DocId(u32::MAX);
+}
 
 /// A node: one of the document tree (attributes included) or a namespace node of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -30,10 +36,24 @@ impl Node {
         Node { doc, id, namespace: 0 }
     }
 
+    /// Stands for an atomic value that whoever holds it has kept under that number. `None`: the number is too large.
+    pub fn atomic(number: usize) -> Option<Node> {
+        // The first number of a tree is its root.
+        Some(Node { doc: DocId::ATOMIC, id: NodeId::from_index(number + 1)?, namespace: 0 })
+    }
+
+    /// The number of an atomic value that this stands for (of one that is not there: the highest); `None`: it is a node.
+    pub fn as_atomic(self) -> Option<usize> {
+        (self.doc == DocId::ATOMIC).then(|| self.id.index().wrapping_sub(1))
+    }
+
     /// Whether this is a namespace node.
     pub fn is_namespace(self) -> bool {
         self.namespace != 0
     }
+
+    /// Stands for a context item that is not there.
+    pub const ABSENT: Node = Node { doc: DocId::ATOMIC, id: Document::ROOT, namespace: u32::MAX };
 
     pub(crate) fn at(self, id: NodeId) -> Node {
         Node { doc: self.doc, id, namespace: 0 }
@@ -84,6 +104,41 @@ pub enum Value {
     Number(f64),
     /// A string, cheap to copy.
     String(Arc<str>),
+    /// A single atomic value of another type (XPath 2.0).
+    Atomic(Atomic),
+    /// Two items or more: atomic values, or nodes in any order (XPath 2.0).
+    Sequence(Arc<[Item]>),
+}
+
+/// An item of a sequence.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Item {
+    /// A node.
+    Node(Node),
+    /// An atomic value.
+    Atomic(Atomic),
+}
+
+impl Item {
+    /// The node, if it is one.
+    pub fn node(&self) -> Option<Node> {
+        match self {
+            Item::Node(n) => Some(*n),
+            Item::Atomic(_) => None,
+        }
+    }
+}
+
+impl From<Node> for Item {
+    fn from(n: Node) -> Item {
+        Item::Node(n)
+    }
+}
+
+impl From<Atomic> for Item {
+    fn from(a: Atomic) -> Item {
+        Item::Atomic(a)
+    }
 }
 
 impl Value {
@@ -99,10 +154,66 @@ impl Value {
             Value::Boolean(_) => Type::Boolean,
             Value::Number(_) => Type::Number,
             Value::String(_) => Type::String,
+            Value::Atomic(a) if a.is_numeric() => Type::Number,
+            Value::Atomic(Atomic::Boolean(_)) => Type::Boolean,
+            Value::Atomic(_) => Type::String,
+            Value::Sequence(_) => Type::Any,
         }
     }
 
-    /// `boolean()` (XPath 1.0, section 4.3). Needs no document.
+    /// The sequence of these items, nodes in the order given.
+    pub fn from_items(items: Vec<Item>) -> Value {
+        match items.as_slice() {
+            [] => Value::Empty,
+            [Item::Node(n)] => Value::from(*n),
+            [Item::Atomic(a)] => Value::from(a.clone()),
+            _ => Value::Sequence(items.into()),
+        }
+    }
+
+    /// How many items it has.
+    pub fn len(&self) -> usize {
+        match self {
+            Value::Empty => 0,
+            Value::NodeSet(nodes) => nodes.len(),
+            Value::Sequence(items) => items.len(),
+            _ => 1,
+        }
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The item at an index from 0.
+    pub fn item(&self, at: usize) -> Option<Item> {
+        match self {
+            Value::NodeSet(nodes) => nodes.as_slice().get(at).map(|n| Item::Node(*n)),
+            Value::Sequence(items) => items.get(at).cloned(),
+            other if at == 0 => other.single_atomic().map(Item::Atomic),
+            _ => None,
+        }
+    }
+
+    /// Its items in order.
+    pub fn items(&self) -> impl DoubleEndedIterator<Item = Item> + ExactSizeIterator + '_ {
+        (0..self.len()).map(|at| self.item(at).unwrap_or(Item::Atomic(Atomic::Boolean(false))))
+    }
+
+    /// The value as a single atomic one; `None`: it is a sequence or holds nodes.
+    pub fn single_atomic(&self) -> Option<Atomic> {
+        Some(match self {
+            Value::Boolean(b) => Atomic::Boolean(*b),
+            Value::Number(n) => Atomic::Double(*n),
+            Value::String(s) => Atomic::String(s.clone()),
+            Value::Atomic(a) => a.clone(),
+            Value::Empty | Value::NodeSet(_) | Value::Sequence(_) => return None,
+        })
+    }
+
+    /// `boolean()` (XPath 1.0, section 4.3). Needs no document. What has no effective boolean value in XPath 2.0 counts
+    /// as true.
     pub fn to_boolean(&self) -> bool {
         match self {
             Value::Empty => false,
@@ -110,7 +221,26 @@ impl Value {
             Value::Boolean(b) => *b,
             Value::Number(n) => *n != 0.0 && !n.is_nan(),
             Value::String(s) => !s.is_empty(),
+            Value::Atomic(a) => a.to_boolean().unwrap_or(true),
+            Value::Sequence(_) => true,
         }
+    }
+}
+
+impl From<Atomic> for Value {
+    fn from(a: Atomic) -> Value {
+        match a {
+            Atomic::Boolean(b) => Value::Boolean(b),
+            Atomic::Double(n) => Value::Number(n),
+            Atomic::String(s) => Value::String(s),
+            other => Value::Atomic(other),
+        }
+    }
+}
+
+impl From<i64> for Value {
+    fn from(n: i64) -> Value {
+        Value::Atomic(Atomic::Integer(n))
     }
 }
 

@@ -224,6 +224,7 @@ impl Test {
                 let namespace = if name.prefix.is_empty() { "" } else { uri(&name.prefix)? };
                 Test::Name(cx.names.intern(namespace, &name.local))
             }
+            _ => return Err("this node test is of XPath 2.0".into()),
         })
     }
 }

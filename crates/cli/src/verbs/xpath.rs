@@ -5,8 +5,9 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use xpath::atomic::{Atomic, AtomicType};
 use xpath::{
-    CompileOptions, Context, Expression, Node, StreamAs, StreamContext, StreamPlan, Value, Version,
+    CompileOptions, Context, Expression, Item, Node, StreamAs, StreamContext, StreamPlan, Value, Version,
     XPathError, node_path,
 };
 
@@ -46,7 +47,7 @@ enum LanguageVersion {
     /// XPath 1.0, as in the bus.
     #[value(name = "1.0")]
     V1,
-    /// XPath 2.0: so far only what it shares with 1.0.
+    /// XPath 2.0.
     #[value(name = "2.0")]
     V2,
 }
@@ -121,7 +122,7 @@ fn evaluate(args: &Args) -> Result<Vec<u8>, String> {
                 return Ok(print(args, &Context::without_document(&()), &value));
             }
             Err(why) if args.stream == Stream::Always => {
-                let error = XPathError { message: format!("not streamable: {}", why.reason), span: why.span };
+                let error = XPathError::new(format!("not streamable: {}", why.reason), why.span);
                 return Err(error.render(&args.expression));
             }
             _ => {}
@@ -202,27 +203,64 @@ fn stream(args: &Args, plan: &StreamPlan) -> Result<Value, String> {
 
 fn print(args: &Args, cx: &Context<'_>, value: &Value) -> Vec<u8> {
     // The nodes are those of the document at hand: their strings are there.
-    let string = value.to_string_in(cx).map(|s| s.into_owned()).unwrap_or_default();
+    let mut string = value.to_string_in(cx).map(|s| s.into_owned()).unwrap_or_default();
+    if let Value::Sequence(_) = value {
+        let texts = value.items().map(|item| Value::from(item).to_string_in(cx).map(|s| s.into_owned()));
+        string = texts.collect::<Result<Vec<_>, _>>().unwrap_or_default().join(" ");
+    }
     if !args.json {
         return match value {
-            Value::NodeSet(set) => {
-                let lines: Vec<Vec<u8>> = set.iter().map(|n| shown(cx, n)).collect();
+            Value::NodeSet(_) | Value::Sequence(_) => {
+                let lines: Vec<Vec<u8>> = value.items().map(|item| line(cx, item)).collect();
                 lines.join(&b'\n')
             }
             _ => string.into_bytes(),
         };
     }
+    object(cx, value, string, args.xpath_version == LanguageVersion::V2).to_string().into_bytes()
+}
+
+/// The JSON form. With XPath 2.0 atomic values have their type, and sequences list their items.
+fn object(cx: &Context<'_>, value: &Value, string: String, typed: bool) -> Json {
     let kind = value.type_of().name();
-    let object = match value {
+    let mut object = match value {
         Value::NodeSet(set) => {
             let paths: Vec<String> = set.iter().map(|n| node_path(cx.doc, n)).collect();
             json!({ "type": kind, "nodes": paths, "string": string })
         }
+        Value::Empty => json!({ "type": kind, "nodes": [], "string": string }),
         Value::Number(n) => json!({ "type": kind, "value": number(*n), "string": string }),
         Value::Boolean(b) => json!({ "type": kind, "value": b, "string": string }),
+        Value::Atomic(Atomic::Integer(n)) => json!({ "type": kind, "value": n, "string": string }),
+        Value::Atomic(a) if a.is_numeric() => {
+            json!({ "type": kind, "value": number(a.to_double()), "string": string })
+        }
+        Value::Sequence(items) => {
+            let items = items.iter().map(|item| match item {
+                Item::Node(n) => json!({ "type": "node", "node": node_path(cx.doc, *n) }),
+                Item::Atomic(a) => {
+                    let value = Value::from(a.clone());
+                    object(cx, &value, a.to_text().into_owned(), typed)
+                }
+            });
+            json!({ "type": "sequence", "items": items.collect::<Vec<_>>(), "string": string })
+        }
         _ => json!({ "type": kind, "value": string, "string": string }),
     };
-    object.to_string().into_bytes()
+    if let (Some(atom), true) = (value.single_atomic(), typed)
+        && let Some(fields) = object.as_object_mut()
+    {
+        fields.insert("atomic".into(), json!(format!("xs:{}", AtomicType::of(atom.kind()).name)));
+    }
+    object
+}
+
+/// An item on a line of its own.
+fn line(cx: &Context<'_>, item: Item) -> Vec<u8> {
+    match item {
+        Item::Node(node) => shown(cx, node),
+        Item::Atomic(atom) => atom.to_text().into_owned().into_bytes(),
+    }
 }
 
 fn number(n: f64) -> Json {

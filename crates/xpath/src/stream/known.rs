@@ -32,6 +32,12 @@ impl Known {
                 let one = |n| Value::from(n).to_string_in(cx).map(Cow::into_owned);
                 Known::Strings(set.iter().map(one).collect::<Result<Arc<[String]>, _>>()?)
             }
+            Value::Atomic(a) if a.is_numeric() => Known::Number(a.to_double()),
+            Value::Atomic(a) => Known::String(a.to_text().into()),
+            Value::Sequence(_) => {
+                let one = |item| Value::from(item).to_string_in(cx).map(Cow::into_owned);
+                Known::Strings(v.items().map(one).collect::<Result<Arc<[String]>, _>>()?)
+            }
         })
     }
 

@@ -10,6 +10,9 @@ use crate::error::{NotStreamable, Span};
 use crate::plan::{Core, From, Op, Path, Predicate, Step, Test};
 use crate::value::Type;
 
+/// Why what only XPath 2.0 has does not stream.
+const LATER: &str = "what only XPath 2.0 has needs the tree";
+
 type Lowered<T> = Result<T, NotStreamable>;
 
 pub(super) fn lower(
@@ -87,7 +90,7 @@ impl Lower<'_> {
             Op::Extension(index, args, ..) => {
                 !self.program.function_reads[*index as usize] && args.iter().all(|o| self.is_constant(o))
             }
-            Op::Current(_) => false,
+            Op::Current(_) | Op::Sequence(_) => false,
         }
     }
 
@@ -151,6 +154,7 @@ impl Lower<'_> {
                 "the arguments of an extension function come from the document, or it reads it itself",
             )),
             Op::Current(span) => Err(not(*span, "current() needs the tree")),
+            Op::Sequence(s) => Err(not(s.span, LATER)),
         }
     }
 
@@ -335,6 +339,12 @@ impl Lower<'_> {
                 let (uri, local, _) = &self.program.names[*index as usize];
                 ItemTest::Name(uri.clone(), local.clone())
             }
+            Test::Kind(xml::NodeKind::Element, None) if kind != StepKind::Attribute => ItemTest::Any,
+            Test::Kind(xml::NodeKind::Element, Some(index)) if kind != StepKind::Attribute => {
+                let (uri, local, _) = &self.program.names[*index as usize];
+                ItemTest::Name(uri.clone(), local.clone())
+            }
+            Test::Local(_) | Test::Kind(..) | Test::DocumentOf(_) => return Err(not(step.span, LATER)),
         };
         let mut predicates = Vec::with_capacity(step.predicates.len());
         for p in &step.predicates {
@@ -432,6 +442,7 @@ fn op_span(op: &Op) -> Span {
         },
         Op::Compare(_, both) | Op::Arithmetic(_, both) => op_span(&both.0).to(op_span(&both.1)),
         Op::Negate(a) => op_span(a),
+        Op::Sequence(s) => s.span,
         Op::Number(_) | Op::Text(_) => Span::default(),
     }
 }

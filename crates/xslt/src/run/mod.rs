@@ -937,6 +937,7 @@ impl<'e> Engine<'e> {
         let cx = Context {
             doc: self.doc(focus.node.doc),
             node: focus.node,
+            item: None,
             position: focus.position as usize,
             size: focus.size as usize,
             host: &host,

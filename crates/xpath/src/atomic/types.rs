@@ -1,0 +1,172 @@
+//! The atomic types: the primitive ones, and what is derived from them.
+
+use super::{Atomic, DurationKind, MomentKind};
+
+/// The types that values are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Kind {
+    /// `xs:anyAtomicType`: no value is of this type itself.
+    Any,
+    Untyped,
+    String,
+    Uri,
+    Boolean,
+    Integer,
+    Decimal,
+    Float,
+    Double,
+    Moment(MomentKind),
+    Duration(DurationKind),
+    Name,
+    Hex,
+    Base64,
+}
+
+/// What a derived type demands of a value of its base.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Facet {
+    None,
+    /// Bounds of an integer type.
+    Range(i128, i128),
+    /// White space: tabs and line ends become blanks.
+    Replace,
+    /// White space collapsed, and the text must pass.
+    Collapse(fn(&str) -> bool),
+}
+
+/// A named atomic type of XML Schema.
+#[derive(Debug, Clone, Copy)]
+pub struct AtomicType {
+    /// The name in the namespace of XML Schema.
+    pub name: &'static str,
+    /// The type that its values are of here.
+    pub kind: Kind,
+    pub(super) facet: Facet,
+}
+
+impl PartialEq for AtomicType {
+    fn eq(&self, other: &AtomicType) -> bool {
+        self.name == other.name
+    }
+}
+
+const I64_MIN: i128 = i64::MIN as i128;
+const I64_MAX: i128 = i64::MAX as i128;
+
+const fn plain(name: &'static str, kind: Kind) -> AtomicType {
+    AtomicType { name, kind, facet: Facet::None }
+}
+
+const fn range(name: &'static str, least: i128, most: i128) -> AtomicType {
+    AtomicType { name, kind: Kind::Integer, facet: Facet::Range(least, most) }
+}
+
+const fn text(name: &'static str, passes: fn(&str) -> bool) -> AtomicType {
+    AtomicType { name, kind: Kind::String, facet: Facet::Collapse(passes) }
+}
+
+static TYPES: [AtomicType; 45] = [
+    plain("anyAtomicType", Kind::Any),
+    plain("untypedAtomic", Kind::Untyped),
+    plain("string", Kind::String),
+    plain("anyURI", Kind::Uri),
+    plain("boolean", Kind::Boolean),
+    plain("integer", Kind::Integer),
+    plain("decimal", Kind::Decimal),
+    plain("float", Kind::Float),
+    plain("double", Kind::Double),
+    plain("dateTime", Kind::Moment(MomentKind::DateTime)),
+    plain("date", Kind::Moment(MomentKind::Date)),
+    plain("time", Kind::Moment(MomentKind::Time)),
+    plain("gYear", Kind::Moment(MomentKind::GYear)),
+    plain("gYearMonth", Kind::Moment(MomentKind::GYearMonth)),
+    plain("gMonth", Kind::Moment(MomentKind::GMonth)),
+    plain("gMonthDay", Kind::Moment(MomentKind::GMonthDay)),
+    plain("gDay", Kind::Moment(MomentKind::GDay)),
+    plain("duration", Kind::Duration(DurationKind::Duration)),
+    plain("yearMonthDuration", Kind::Duration(DurationKind::YearMonth)),
+    plain("dayTimeDuration", Kind::Duration(DurationKind::DayTime)),
+    plain("QName", Kind::Name),
+    plain("hexBinary", Kind::Hex),
+    plain("base64Binary", Kind::Base64),
+    range("nonPositiveInteger", I64_MIN, 0),
+    range("negativeInteger", I64_MIN, -1),
+    range("long", I64_MIN, I64_MAX),
+    range("int", i32::MIN as i128, i32::MAX as i128),
+    range("short", i16::MIN as i128, i16::MAX as i128),
+    range("byte", i8::MIN as i128, i8::MAX as i128),
+    range("nonNegativeInteger", 0, I64_MAX),
+    range("unsignedLong", 0, u64::MAX as i128),
+    range("unsignedInt", 0, u32::MAX as i128),
+    range("unsignedShort", 0, u16::MAX as i128),
+    range("unsignedByte", 0, u8::MAX as i128),
+    range("positiveInteger", 1, I64_MAX),
+    AtomicType { name: "normalizedString", kind: Kind::String, facet: Facet::Replace },
+    text("token", |_| true),
+    text("language", is_language),
+    text("NMTOKEN", |s| !s.is_empty() && s.chars().all(|c| xml::is_name_char(c) || c == ':')),
+    text("Name", |s| {
+        s.split(':').all(|part| part.is_empty() || xml::is_name_char(part.chars().next().unwrap_or(' ')))
+            && is_name(s)
+    }),
+    text("NCName", xml::is_ncname),
+    text("ID", xml::is_ncname),
+    text("IDREF", xml::is_ncname),
+    text("ENTITY", xml::is_ncname),
+    plain("NOTATION", Kind::Name),
+];
+
+fn is_name(s: &str) -> bool {
+    !s.is_empty()
+        && !s.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '.')
+        && s.chars().all(|c| xml::is_name_char(c) || c == ':')
+}
+
+fn is_language(s: &str) -> bool {
+    s.split('-').enumerate().all(|(at, part)| {
+        (1..=8).contains(&part.len())
+            && part.bytes().all(|b| b.is_ascii_alphabetic() || (at > 0 && b.is_ascii_digit()))
+    })
+}
+
+impl AtomicType {
+    /// The type of that local name in the namespace of XML Schema.
+    pub fn find(name: &str) -> Option<&'static AtomicType> {
+        TYPES.iter().find(|t| t.name == name)
+    }
+
+    /// The type that values of a kind are of.
+    pub fn of(kind: Kind) -> &'static AtomicType {
+        TYPES.iter().find(|t| t.kind == kind && t.is_plain()).unwrap_or(&TYPES[0])
+    }
+
+    /// Whether it demands nothing beyond its kind.
+    pub(super) fn is_plain(&self) -> bool {
+        matches!(self.facet, Facet::None)
+    }
+
+    /// The names of all.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        TYPES.iter().map(|t| t.name)
+    }
+
+    /// Whether a value is of this type. Of a type derived from another it is if its value is one of that type's.
+    pub fn matches(&self, value: &Atomic) -> bool {
+        let kind = value.kind();
+        let of_kind = match self.kind {
+            Kind::Any => true,
+            Kind::Decimal => matches!(kind, Kind::Decimal | Kind::Integer),
+            Kind::Duration(DurationKind::Duration) => matches!(kind, Kind::Duration(_)),
+            own => own == kind,
+        };
+        of_kind
+            && match (self.facet, value) {
+                (Facet::None, _) => true,
+                (Facet::Range(least, most), Atomic::Integer(n)) => (least..=most).contains(&i128::from(*n)),
+                (Facet::Replace, Atomic::String(s)) => !s.contains(['\t', '\n', '\r']),
+                (Facet::Collapse(passes), Atomic::String(s)) => *super::cast::collapse(s) == **s && passes(s),
+                _ => false,
+            }
+    }
+}

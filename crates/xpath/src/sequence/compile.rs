@@ -1,0 +1,411 @@
+//! Syntax tree to plan for XPath 2.0: the operations of 1.0 where they mean the same, others where not.
+
+use super::functions::{self, Entry, Looks};
+use super::operators::arithmetic;
+use super::plan::{Arithmetic, Seq, SeqOp};
+use super::types::{SeqType, XSD, atomic_type};
+use crate::ast::{BinaryOp, Expr, ExprKind, Operator, QName};
+use crate::atomic::{Atomic, AtomicType, Kind, NameValue};
+use crate::compile::{Compiled, Compiler, position};
+use crate::error::{Span, XPathError};
+use crate::options::{Function, NamespaceResolver};
+use crate::plan::{Core, Op, Predicate};
+use crate::regex::Regex;
+use crate::value::{Type, Value};
+use std::sync::Arc;
+
+/// The namespace of the functions.
+pub(crate) const FUNCTIONS: &str = "http://www.w3.org/2005/xpath-functions";
+
+/// Prefixes as the expression has them, `xs` and `fn` known without a declaration.
+struct Declared<'o>(&'o dyn NamespaceResolver);
+
+impl NamespaceResolver for Declared<'_> {
+    fn namespace(&self, prefix: &str) -> Option<&str> {
+        self.0.namespace(prefix).or(match prefix {
+            "xs" => Some(XSD),
+            "fn" => Some(FUNCTIONS),
+            "xml" => Some(xml::XML_NS),
+            _ => None,
+        })
+    }
+}
+
+fn op(kind: Seq, ty: Type, span: Span) -> Op {
+    Op::Sequence(Box::new(SeqOp { kind, ty, span }))
+}
+
+fn literal(value: impl Into<Value>, span: Span) -> Op {
+    op(Seq::Literal(value.into()), Type::Any, span)
+}
+
+impl Compiler<'_> {
+    /// An expression of XPath 2.0 that is not compiled as in 1.0.
+    pub(crate) fn later(&mut self, e: &Expr) -> Compiled<Op> {
+        let span = e.span;
+        Ok(match &e.kind {
+            ExprKind::Integer(n) => literal(*n, span),
+            ExprKind::Decimal(d) => literal(Atomic::decimal(*d), span),
+            ExprKind::ContextItem => {
+                self.uses.document = true;
+                op(Seq::ContextItem, Type::Any, span)
+            }
+            ExprKind::Sequence(items) if items.is_empty() => literal(Value::Empty, span),
+            ExprKind::Sequence(items) => op(Seq::Comma(self.ops(items)?), Type::Any, span),
+            ExprKind::For(bindings, body) => {
+                self.bound(bindings, body, span, &|slot, input, body| Seq::For { slot, input, body })?
+            }
+            ExprKind::Quantified(every, bindings, body) => {
+                let every = *every;
+                self.bound(bindings, body, span, &move |slot, input, satisfies| Seq::Quantified {
+                    every,
+                    slot,
+                    input,
+                    satisfies,
+                })?
+            }
+            ExprKind::If(parts) => {
+                let [test, yes, no] = &**parts;
+                let (test, yes, no) = (self.op(test)?, self.op(yes)?, self.op(no)?);
+                let ty = if yes.ty() == no.ty() { yes.ty() } else { Type::Any };
+                op(Seq::If(test, yes, no), ty, span)
+            }
+            ExprKind::ValueComparison(by, a, b) => {
+                let (a, b) = (self.op(a)?, self.op(b)?);
+                op(Seq::Value(*by, a, b), Type::Any, span)
+            }
+            ExprKind::Operation(by, a, b) => {
+                let (a, b) = (self.op(a)?, self.op(b)?);
+                match by {
+                    Operator::Is | Operator::Before | Operator::After => {
+                        op(Seq::Nodes(*by, a, b), Type::Any, span)
+                    }
+                    Operator::Range => op(Seq::Range(a, b), Type::Any, span),
+                    Operator::IntegerDivide => self.calculation(Arithmetic::IntegerDivide, a, b, span)?,
+                    Operator::Intersect | Operator::Except => {
+                        op(Seq::Without(*by == Operator::Except, a, b), Type::NodeSet, span)
+                    }
+                }
+            }
+            ExprKind::Binary(by, a, b) => {
+                let (a, b) = (self.op(a)?, self.op(b)?);
+                let by = match by {
+                    BinaryOp::Add => Arithmetic::Add,
+                    BinaryOp::Subtract => Arithmetic::Subtract,
+                    BinaryOp::Multiply => Arithmetic::Multiply,
+                    BinaryOp::Divide => Arithmetic::Divide,
+                    BinaryOp::Modulo => Arithmetic::Modulo,
+                    comparison => return Ok(comparison_op(*comparison, a, b, span)),
+                };
+                self.calculation(by, a, b, span)?
+            }
+            ExprKind::Negate(a) => match self.op(a)? {
+                Op::Number(n) => Op::Number(-n),
+                Op::Sequence(s) if matches!(&s.kind, Seq::Literal(Value::Atomic(Atomic::Integer(_)))) => {
+                    match &s.kind {
+                        Seq::Literal(Value::Atomic(Atomic::Integer(n))) => literal(n.wrapping_neg(), span),
+                        _ => Op::Sequence(s),
+                    }
+                }
+                a => op(Seq::Sign(true, a), Type::Any, span),
+            },
+            ExprKind::Plus(a) => op(Seq::Sign(false, self.op(a)?), Type::Any, span),
+            ExprKind::Slash(a, b) => {
+                let left = self.op(a)?;
+                if matches!(left.ty(), Type::Boolean | Type::Number | Type::String) {
+                    return Err(XPathError::new("what stands to the left of `/` must be nodes", a.span)
+                        .with_code("XPTY0019"));
+                }
+                let outer = self.uses;
+                let right = self.op(b)?;
+                self.uses = crate::compile::Uses { document: true, ..outer };
+                let ty = if right.ty() == Type::NodeSet { Type::NodeSet } else { Type::Any };
+                op(Seq::Slash(left, right), ty, span)
+            }
+            ExprKind::Filter(primary, predicates) => {
+                let inner = self.op(primary)?;
+                let predicates = self.predicates(predicates)?;
+                op(Seq::Filter(inner, predicates.into()), Type::Any, span)
+            }
+            ExprKind::InstanceOf(a, ty) => {
+                let (a, ty) = (self.op(a)?, self.sequence_type(ty)?);
+                op(Seq::InstanceOf(a, ty), Type::Boolean, span)
+            }
+            ExprKind::Treat(a, ty) => {
+                let (a, ty) = (self.op(a)?, self.sequence_type(ty)?);
+                op(Seq::Treat(a, ty), Type::Any, span)
+            }
+            ExprKind::Cast(a, name, optional) => {
+                let ty = self.cast_type(name, span)?;
+                self.cast(a, ty, *optional, span)?
+            }
+            ExprKind::Castable(a, name, optional) => {
+                let ty = self.cast_type(name, span)?;
+                if let (Kind::Name, ExprKind::Literal(text)) = (ty.kind, &a.kind) {
+                    return Ok(literal(self.name_literal(text, span).is_ok(), span));
+                }
+                op(Seq::Castable(self.op(a)?, ty, *optional), Type::Boolean, span)
+            }
+            // The others are the same in both versions.
+            _ => return Err(XPathError::new("this expression cannot be compiled", span)),
+        })
+    }
+
+    fn sequence_type(&self, ty: &crate::ast::SequenceType) -> Compiled<SeqType> {
+        SeqType::compile(
+            ty,
+            self.source,
+            &Declared(self.options.namespaces),
+            self.options.default_element_namespace,
+        )
+    }
+
+    fn cast_type(&self, name: &QName, span: Span) -> Compiled<&'static AtomicType> {
+        let ty = atomic_type(name, &Declared(self.options.namespaces), span)?;
+        if ty.kind == Kind::Any || ty.name == "NOTATION" {
+            return Err(XPathError::new(format!("nothing can be cast to {name}"), span).with_code("XPST0080"));
+        }
+        Ok(ty)
+    }
+
+    fn cast(&mut self, a: &Expr, ty: &'static AtomicType, optional: bool, span: Span) -> Compiled<Op> {
+        if let (Kind::Name, ExprKind::Literal(text)) = (ty.kind, &a.kind) {
+            return Ok(literal(self.name_literal(text, span)?, span));
+        }
+        if let ExprKind::Literal(text) = &a.kind {
+            // What can never be cast is known now; what can is done once.
+            let value = Atomic::string(text.as_str()).cast(ty);
+            return match value {
+                Ok(value) => Ok(literal(value, span)),
+                Err(_) => Ok(op(Seq::Cast(self.op(a)?, ty, optional), Type::Any, span)),
+            };
+        }
+        Ok(op(Seq::Cast(self.op(a)?, ty, optional), Type::Any, span))
+    }
+
+    /// `xs:QName('p:local')`: the prefix is resolved where the expression stands.
+    fn name_literal(&self, text: &str, span: Span) -> Compiled<Atomic> {
+        let text = text.trim();
+        let (prefix, local) = text.split_once(':').unwrap_or(("", text));
+        if !xml::is_ncname(local) || (text.contains(':') && !xml::is_ncname(prefix)) {
+            return Err(
+                XPathError::new(format!("\"{text}\" is not a qualified name"), span).with_code("FORG0001")
+            );
+        }
+        let namespace = match prefix {
+            "" => self.options.default_element_namespace,
+            prefix => Declared(self.options.namespaces).0.namespace(prefix).ok_or_else(|| {
+                XPathError::new(format!("the prefix `{prefix}` is not declared"), span).with_code("FONS0004")
+            })?,
+        };
+        Ok(Atomic::Name(Arc::new(NameValue {
+            prefix: prefix.into(),
+            namespace: namespace.into(),
+            local: local.into(),
+        })))
+    }
+
+    fn calculation(&mut self, by: Arithmetic, a: Op, b: Op, span: Span) -> Compiled<Op> {
+        // Of literals the value is known; what fails then fails when it is evaluated.
+        if let (Some(x), Some(y)) = (constant(&a), constant(&b))
+            && let Ok(value) = arithmetic(by, &x, &y, span)
+        {
+            return Ok(literal(value, span));
+        }
+        Ok(op(Seq::Arithmetic(by, a, b), Type::Any, span))
+    }
+
+    /// `for`, `some` and `every`: each further variable is nested in the one before.
+    fn bound(
+        &mut self,
+        bindings: &[(QName, Expr)],
+        body: &Expr,
+        span: Span,
+        make: &dyn Fn(u32, Op, Op) -> Seq,
+    ) -> Compiled<Op> {
+        let Some(((name, input), rest)) = bindings.split_first() else { return self.op(body) };
+        let input = self.op(input)?;
+        let uri = match name.prefix.as_str() {
+            "" => None,
+            prefix => Some(self.namespace(prefix, span)?),
+        };
+        let slot = self.locals.len() as u32;
+        self.locals.push((uri, name.local.clone()));
+        let inner = self.bound(rest, body, span, make);
+        self.locals.pop();
+        let kind = make(slot, input, inner?);
+        let ty = if matches!(kind, Seq::Quantified { .. }) { Type::Boolean } else { Type::Any };
+        Ok(op(kind, ty, span))
+    }
+
+    /// The slot of a variable of `for`, `some` or `every`.
+    pub(crate) fn local(&self, name: &QName, span: Span) -> Option<Op> {
+        let uri = if name.prefix.is_empty() { None } else { self.lookup(&name.prefix).map(str::to_owned) };
+        let slot = self.locals.iter().rposition(|(u, local)| *local == name.local && *u == uri)?;
+        Some(op(Seq::Local(slot as u32), Type::Any, span))
+    }
+
+    /// A predicate of XPath 2.0.
+    pub(crate) fn later_predicate(&mut self, p: &Expr) -> Compiled<Predicate> {
+        let is_call = |e: &Expr, wanted: &str| matches!(&e.kind, ExprKind::Call(name, args) if args.is_empty() && name.local == wanted && (name.prefix.is_empty() || name.prefix == "fn"));
+        match &p.kind {
+            ExprKind::Integer(n) => return Ok(position(*n as f64)),
+            ExprKind::Decimal(d) => return Ok(position(d.to_double())),
+            _ if is_call(p, "last") => return Ok(Predicate::Last),
+            ExprKind::Binary(BinaryOp::Equal, a, b) | ExprKind::ValueComparison(BinaryOp::Equal, a, b) => {
+                let (a, b) = if is_call(b, "position") { (b, a) } else { (a, b) };
+                if is_call(a, "position") {
+                    match &b.kind {
+                        ExprKind::Integer(n) => return Ok(position(*n as f64)),
+                        _ if is_call(b, "last") => return Ok(Predicate::Last),
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+        let op = self.op(p)?;
+        let truth = match &op {
+            Op::Sequence(s) => match &s.kind {
+                Seq::Value(..) | Seq::Nodes(..) => true,
+                _ => matches!(s.ty, Type::Boolean | Type::String | Type::NodeSet),
+            },
+            op => matches!(op.ty(), Type::Boolean | Type::String | Type::NodeSet),
+        };
+        Ok(match op {
+            op if truth => Predicate::Boolean(op),
+            op if op.ty() == Type::Number => Predicate::Number(op),
+            op => Predicate::Any(op),
+        })
+    }
+
+    /// A function call. `None`: it is none of the language, the library may know it.
+    pub(crate) fn later_call(&mut self, name: &QName, args: &[Expr], span: Span) -> Compiled<Option<Op>> {
+        let uri = match name.prefix.as_str() {
+            "" => FUNCTIONS,
+            prefix => Declared(self.options.namespaces).0.namespace(prefix).unwrap_or(match prefix {
+                "fn" => FUNCTIONS,
+                "xs" => XSD,
+                _ => "",
+            }),
+        };
+        if uri == XSD {
+            let ty = self.cast_type(name, span)?;
+            let [arg] = args else {
+                let message = format!("`{name}()` with {} argument(s): expected 1", args.len());
+                return Err(XPathError::new(message, span).with_code("XPST0017"));
+            };
+            return self.cast(arg, ty, true, span).map(Some);
+        }
+        if uri != FUNCTIONS {
+            return Ok(None);
+        }
+        match functions::find(&name.local) {
+            Some(entry) => self.function(entry, args, span).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// A call of a function of the language by its table row.
+    pub(crate) fn function(&mut self, entry: &'static Entry, args: &[Expr], span: Span) -> Compiled<Op> {
+        if args.len() < entry.least || args.len() > entry.most {
+            let message = format!(
+                "`{}()` with {} argument(s): expected {}",
+                entry.name,
+                args.len(),
+                crate::compile::arity(entry.least, entry.most)
+            );
+            return Err(XPathError::new(message, span).with_code("XPST0017"));
+        }
+        match entry.looks {
+            Looks::Nowhere => {}
+            Looks::Context(below) => self.uses.document |= args.len() < below,
+            Looks::Document => self.uses.document = true,
+            Looks::Position => self.uses.position = true,
+            Looks::Size => self.uses.size = true,
+        }
+        self.uses.document |= matches!(entry.name, "doc" | "doc-available" | "collection");
+        let mut ops = self.ops(args)?;
+        Ok(match entry.name {
+            // The same as in 1.0, which stops early.
+            "boolean" => Op::Call(Core::Boolean, ops, span),
+            "not" => Op::Call(Core::Not, ops, span),
+            "true" => Op::Call(Core::True, ops, span),
+            "false" => Op::Call(Core::False, ops, span),
+            "local-name" if ops.is_empty() => Op::Call(Core::LocalName, ops, span),
+            "name" if ops.is_empty() => Op::Call(Core::Name, ops, span),
+            "empty" | "exists" | "count" => {
+                let arg = std::mem::take(&mut ops).into_iter().next().unwrap_or(Op::Number(0.0));
+                match entry.name {
+                    "count" => op(Seq::Count(arg), Type::Any, span),
+                    name => op(Seq::Exists(name == "exists", arg), Type::Boolean, span),
+                }
+            }
+            "matches" | "tokenize" | "replace" => {
+                let flags = args.get(entry.most - 1).map(|f| &f.kind);
+                let flags = match flags {
+                    None => Some(""),
+                    Some(ExprKind::Literal(flags)) => Some(flags.as_str()),
+                    Some(_) => None,
+                };
+                match (&args[1].kind, flags) {
+                    (ExprKind::Literal(pattern), Some(flags)) => {
+                        let regex = Regex::new(pattern, flags)
+                            .map_err(|e| XPathError::new(e.message, args[1].span).with_code(e.code))?;
+                        let others = ops
+                            .into_iter()
+                            .enumerate()
+                            .filter(|(at, _)| *at == 0 || (entry.name == "replace" && *at == 2));
+                        let others = others.map(|(_, op)| op).collect();
+                        op(Seq::Regex(entry, Arc::new(regex), others), entry.returns, span)
+                    }
+                    _ => op(Seq::Call(entry, ops), entry.returns, span),
+                }
+            }
+            _ => op(Seq::Call(entry, ops), entry.returns, span),
+        })
+    }
+
+    /// The library's answer for a function that the language does not have.
+    pub(crate) fn library_function(
+        &self,
+        prefix: &str,
+        uri: Option<&str>,
+        local: &str,
+        arity: usize,
+    ) -> Function {
+        match self.options.library.function(prefix, uri, local, arity) {
+            // `fn:current()`: functions of XSLT stand in the namespace of functions.
+            Function::Unknown if uri == Some(FUNCTIONS) || (uri.is_none() && prefix == "fn") => {
+                self.options.library.function("", None, local, arity)
+            }
+            answer => answer,
+        }
+    }
+}
+
+/// The value of a literal.
+fn constant(op: &Op) -> Option<Atomic> {
+    match op {
+        Op::Number(n) => Some(Atomic::Double(*n)),
+        Op::Sequence(s) => match &s.kind {
+            Seq::Literal(value) => value.single_atomic(),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A general comparison. Nodes with nodes or strings, equal or not: as in 1.0.
+fn comparison_op(by: BinaryOp, a: Op, b: Op, span: Span) -> Op {
+    let stringy = |op: &Op| matches!(op, Op::Text(_)) || matches!(op, Op::Path(_) | Op::Union(_));
+    let nodes = |op: &Op| matches!(op, Op::Path(_) | Op::Union(_));
+    if matches!(by, BinaryOp::Equal | BinaryOp::NotEqual)
+        && stringy(&a)
+        && stringy(&b)
+        && (nodes(&a) || nodes(&b))
+    {
+        return Op::Compare(by, Box::new((a, b)));
+    }
+    op(Seq::General(by, a, b), Type::Boolean, span)
+}

@@ -1,0 +1,253 @@
+//! Nodes, their names and documents; qualified names (F&O sections 2, 11, 14 and 15.5).
+
+use super::{Answer, Call, Entry, Looks, optional, row, text_value};
+use crate::atomic::{Atomic, NameValue};
+use crate::eval::{Eval, Fault, namespace_at};
+use crate::functions::node_name as name_of;
+use crate::plan::Core;
+use crate::sequence::operators;
+use crate::value::{Item, Node, NodeSet, Type, Value};
+use std::sync::Arc;
+use xml::{Document, NodeId, NodeKind};
+
+#[rustfmt::skip]
+pub(super) const TABLE: &[Entry] = &[
+    row("node-name", 1, 1, Type::Any, Looks::Nowhere, node_name),
+    row("nilled", 1, 1, Type::Any, Looks::Nowhere, |c| match c.node(0)? {
+        Some(n) if !n.is_namespace() && c.eval.doc(n.doc)?.kind(n.id) == NodeKind::Element => Ok(Value::Boolean(false)),
+        _ => Ok(Value::Empty),
+    }),
+    row("name", 0, 1, Type::String, Looks::Context(1), |c| Ok(text_value(named(c, Core::Name)?))),
+    row("local-name", 0, 1, Type::String, Looks::Context(1), |c| Ok(text_value(named(c, Core::LocalName)?))),
+    row("namespace-uri", 0, 1, Type::Any, Looks::Context(1), |c| {
+        Ok(Value::Atomic(Atomic::Uri(named(c, Core::NamespaceUri)?.into())))
+    }),
+    row("root", 0, 1, Type::NodeSet, Looks::Context(1), |c| match c.node_or_context(0)? {
+        Some(n) => Ok(Value::from(n.at(c.eval.doc(n.doc)?.root_of(n.id)))),
+        None => Ok(Value::Empty),
+    }),
+    row("base-uri", 0, 1, Type::Any, Looks::Context(1), base_uri),
+    row("document-uri", 1, 1, Type::Any, Looks::Nowhere, |c| match c.node(0)? {
+        Some(n) if !n.is_namespace() && c.eval.doc(n.doc)?.kind(n.id) == NodeKind::Document => {
+            Ok(optional(c.eval.document_uri(n.doc).filter(|uri| !uri.is_empty()).map(|uri| Atomic::Uri(uri.into()))))
+        }
+        _ => Ok(Value::Empty),
+    }),
+    row("id", 1, 2, Type::Any, Looks::Document, id),
+    row("idref", 1, 2, Type::Any, Looks::Document, |c| {
+        Err(c.fail("FODC0001", "idref() is not supported: attributes of type IDREF are not known without a DTD"))
+    }),
+    row("doc", 1, 1, Type::Any, Looks::Nowhere, |c| match c.text_option(0)? {
+        None => Ok(Value::Empty),
+        Some(uri) => c.eval.load(&uri, c.span).map(Value::from),
+    }),
+    row("doc-available", 1, 1, Type::Boolean, Looks::Nowhere, |c| match c.text_option(0)? {
+        None => Ok(Value::Boolean(false)),
+        Some(uri) => Ok(Value::Boolean(c.eval.load(&uri, c.span).is_ok())),
+    }),
+    row("collection", 0, 1, Type::Any, Looks::Nowhere, |c| {
+        Err(c.fail("FODC0002", "there are no collections: see doc()"))
+    }),
+    row("static-base-uri", 0, 0, Type::Any, Looks::Nowhere, |c| {
+        Ok(optional(c.eval.static_base_uri().map(|uri| Atomic::Uri(uri.into()))))
+    }),
+    row("default-collation", 0, 0, Type::Any, Looks::Nowhere, |_| Ok(text_value(super::CODEPOINT))),
+    row("QName", 2, 2, Type::Any, Looks::Nowhere, qname),
+    row("resolve-QName", 2, 2, Type::Any, Looks::Nowhere, resolve_qname),
+    row("prefix-from-QName", 1, 1, Type::Any, Looks::Nowhere, |c| {
+        Ok(optional(c.qname(0)?.filter(|n| !n.prefix.is_empty()).map(|n| Atomic::string(&*n.prefix))))
+    }),
+    row("local-name-from-QName", 1, 1, Type::Any, Looks::Nowhere, |c| {
+        Ok(optional(c.qname(0)?.map(|n| Atomic::string(&*n.local))))
+    }),
+    row("namespace-uri-from-QName", 1, 1, Type::Any, Looks::Nowhere, |c| {
+        Ok(optional(c.qname(0)?.map(|n| Atomic::Uri((&*n.namespace).into()))))
+    }),
+    row("namespace-uri-for-prefix", 2, 2, Type::Any, Looks::Nowhere, |c| {
+        let prefix = c.text(0)?;
+        let Some(node) = c.node(1)? else { return Ok(Value::Empty) };
+        let doc = c.eval.doc(node.doc)?;
+        Ok(optional(binding(doc, node.id, &prefix).map(|uri| Atomic::Uri(uri.into()))))
+    }),
+    row("in-scope-prefixes", 1, 1, Type::Any, Looks::Nowhere, |c| {
+        let Some(node) = c.node(0)? else { return Ok(Value::Empty) };
+        let doc = c.eval.doc(node.doc)?;
+        let scope = doc.in_scope_namespaces(node.id);
+        let prefixes = std::iter::once("xml").chain(scope.iter().map(|(p, _)| *p));
+        Ok(Value::from_items(prefixes.map(|p| Item::Atomic(Atomic::string(p))).collect()))
+    }),
+];
+
+/// The namespace that a prefix is bound to at an element; the empty prefix: the default namespace.
+fn binding<'d>(doc: &'d Document, element: NodeId, prefix: &str) -> Option<&'d str> {
+    if prefix == "xml" {
+        return Some(xml::XML_NS);
+    }
+    doc.in_scope_namespaces(element)
+        .into_iter()
+        .find(|(p, uri)| *p == prefix && !uri.is_empty())
+        .map(|(_, uri)| uri)
+}
+
+fn named(c: &Call<'_, '_>, core: Core) -> Result<String, Fault> {
+    match c.node_or_context(0)? {
+        Some(node) => Ok(name_of(core, c.eval.doc(node.doc)?, node).into_owned()),
+        None => Ok(String::new()),
+    }
+}
+
+fn node_name(c: &Call<'_, '_>) -> Answer {
+    let Some(node) = c.node(0)? else { return Ok(Value::Empty) };
+    let doc = c.eval.doc(node.doc)?;
+    let name = |core| Box::<str>::from(&*name_of(core, doc, node));
+    let local = name(Core::LocalName);
+    if local.is_empty() {
+        return Ok(Value::Empty);
+    }
+    let prefix = match name(Core::Name).split_once(':') {
+        Some((prefix, _)) => prefix.into(),
+        None => Box::from(""),
+    };
+    Ok(Value::Atomic(Atomic::Name(Arc::new(NameValue {
+        prefix,
+        namespace: name(Core::NamespaceUri),
+        local,
+    }))))
+}
+
+fn base_uri(c: &Call<'_, '_>) -> Answer {
+    let Some(node) = c.node_or_context(0)? else { return Ok(Value::Empty) };
+    let doc = c.eval.doc(node.doc)?;
+    let mut uri = c.eval.document_uri(node.doc).unwrap_or_default();
+    let mut chain = Vec::new();
+    let mut at = Some(node.id);
+    while let Some(id) = at {
+        if let Some(base) = doc.attribute(id, xml::XML_NS, "base") {
+            chain.push(base);
+        }
+        at = doc.parent(id);
+    }
+    for base in chain.into_iter().rev() {
+        uri = super::resolve_uri(base, &uri).unwrap_or_else(|| base.to_owned());
+    }
+    Ok(if uri.is_empty() { Value::Empty } else { Value::Atomic(Atomic::Uri(uri.into())) })
+}
+
+fn id(c: &Call<'_, '_>) -> Answer {
+    let Some(node) = c.node_or_context(1)? else { return Ok(Value::Empty) };
+    let doc = c.eval.doc(node.doc)?;
+    let mut found = Vec::new();
+    for atom in c.atoms(0)? {
+        let Some(text) = atom.as_text() else { return Err(c.wrong(0, "strings", &atom)) };
+        for token in text.split_ascii_whitespace() {
+            found.extend(doc.element_by_id(token).map(|id| node.at(id)));
+        }
+    }
+    c.eval.sort(&mut found)?;
+    Ok(Value::NodeSet(NodeSet::from_ordered(&found)))
+}
+
+fn qname(c: &Call<'_, '_>) -> Answer {
+    let (namespace, lexical) = (c.text(0)?, c.required_text(1)?);
+    let (prefix, local) = lexical.split_once(':').unwrap_or(("", &lexical));
+    if !xml::is_ncname(local) || !(prefix.is_empty() && !lexical.contains(':') || xml::is_ncname(prefix)) {
+        return Err(c.fail("FOCA0002", format!("\"{lexical}\" is not a qualified name")));
+    }
+    if namespace.is_empty() && !prefix.is_empty() {
+        return Err(c.fail("FOCA0002", "a name without a namespace cannot have a prefix"));
+    }
+    let name = NameValue { prefix: prefix.into(), namespace: (&*namespace).into(), local: local.into() };
+    Ok(Value::Atomic(Atomic::Name(Arc::new(name))))
+}
+
+fn resolve_qname(c: &Call<'_, '_>) -> Answer {
+    let Some(lexical) = c.text_option(0)? else { return Ok(Value::Empty) };
+    let lexical = lexical.trim();
+    let Some(node) = c.node(1)? else { return Err(c.missing(1, "an element")) };
+    let (prefix, local) = lexical.split_once(':').unwrap_or(("", lexical));
+    if !xml::is_ncname(local) || !(prefix.is_empty() && !lexical.contains(':') || xml::is_ncname(prefix)) {
+        return Err(c.fail("FOCA0002", format!("\"{lexical}\" is not a qualified name")));
+    }
+    let namespace = match binding(c.eval.doc(node.doc)?, node.id, prefix) {
+        Some(uri) => uri,
+        None if prefix.is_empty() => "",
+        None => {
+            return Err(c.fail("FONS0004", format!("the prefix `{prefix}` is not declared at the element")));
+        }
+    };
+    let name = NameValue { prefix: prefix.into(), namespace: namespace.into(), local: local.into() };
+    Ok(Value::Atomic(Atomic::Name(Arc::new(name))))
+}
+
+/// `deep-equal()` (F&O section 15.3.1).
+pub(crate) fn deep_equal(eval: &Eval<'_>, a: &Value, b: &Value) -> Result<bool, Fault> {
+    if a.len() != b.len() {
+        return Ok(false);
+    }
+    for (a, b) in a.items().zip(b.items()) {
+        let same = match (&a, &b) {
+            (Item::Atomic(a), Item::Atomic(b)) => {
+                let nan = |x: &Atomic| x.is_numeric() && x.to_double().is_nan();
+                operators::equal(a, b) || (nan(a) && nan(b))
+            }
+            (Item::Node(a), Item::Node(b)) => equal_nodes(eval, *a, *b)?,
+            _ => false,
+        };
+        if !same {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn equal_nodes(eval: &Eval<'_>, a: Node, b: Node) -> Result<bool, Fault> {
+    let (left, right) = (eval.doc(a.doc)?, eval.doc(b.doc)?);
+    if a.is_namespace() || b.is_namespace() {
+        return Ok(a.is_namespace() && b.is_namespace() && namespace_at(left, a) == namespace_at(right, b));
+    }
+    let same_name =
+        |x: NodeId, y: NodeId| left.local(x) == right.local(y) && left.namespace(x) == right.namespace(y);
+    // Comments and processing instructions inside elements do not count.
+    let counts = |doc: &Document, n: NodeId| matches!(doc.kind(n), NodeKind::Element | NodeKind::Text);
+    let mut open = vec![(a.id, b.id)];
+    while let Some((x, y)) = open.pop() {
+        if left.kind(x) != right.kind(y) {
+            return Ok(false);
+        }
+        match left.kind(x) {
+            NodeKind::Text | NodeKind::Comment => {
+                if left.text(x) != right.text(y) {
+                    return Ok(false);
+                }
+            }
+            NodeKind::Attribute | NodeKind::ProcessingInstruction => {
+                if !same_name(x, y) || left.text(x) != right.text(y) {
+                    return Ok(false);
+                }
+            }
+            NodeKind::Element | NodeKind::Document => {
+                if left.kind(x) == NodeKind::Element {
+                    if !same_name(x, y) || left.attributes(x).count() != right.attributes(y).count() {
+                        return Ok(false);
+                    }
+                    for attribute in left.attributes(x) {
+                        let other = right.attribute(y, left.namespace(attribute), left.local(attribute));
+                        if other != Some(left.text(attribute)) {
+                            return Ok(false);
+                        }
+                    }
+                }
+                let mut children = left.children(x).filter(|n| counts(left, *n));
+                let mut others = right.children(y).filter(|n| counts(right, *n));
+                loop {
+                    match (children.next(), others.next()) {
+                        (Some(x), Some(y)) => open.push((x, y)),
+                        (None, None) => break,
+                        _ => return Ok(false),
+                    }
+                }
+            }
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,209 @@
+//! Numbers and aggregates (F&O sections 6.4 and 15.4), booleans, errors.
+
+use super::{Answer, Call, Entry, Looks, optional, row};
+use crate::atomic::{Atomic, AtomicType, Decimal, Kind};
+use crate::eval::Fault;
+use crate::sequence::operators::{self, Compared, Number};
+use crate::sequence::plan::Arithmetic;
+use crate::value::{Item, Type, Value};
+use std::cmp::Ordering;
+
+#[rustfmt::skip]
+pub(super) const TABLE: &[Entry] = &[
+    row("position", 0, 0, Type::Any, Looks::Position, |c| Ok(Value::from(c.at.position as i64))),
+    row("last", 0, 0, Type::Any, Looks::Size, |c| Ok(Value::from(c.at.size as i64))),
+    row("number", 0, 1, Type::Number, Looks::Context(1), number),
+    row("abs", 1, 1, Type::Any, Looks::Nowhere, |c| {
+        each(c, i64::checked_abs, Decimal::abs, f64::abs)
+    }),
+    row("ceiling", 1, 1, Type::Any, Looks::Nowhere, |c| each(c, Some, Decimal::ceiling, f64::ceil)),
+    row("floor", 1, 1, Type::Any, Looks::Nowhere, |c| each(c, Some, Decimal::floor, f64::floor)),
+    row("round", 1, 1, Type::Any, Looks::Nowhere, |c| each(c, Some, |d| d.round(0, false), crate::number::round)),
+    row("round-half-to-even", 1, 2, Type::Any, Looks::Nowhere, round_half_to_even),
+    row("sum", 1, 2, Type::Any, Looks::Nowhere, sum),
+    row("avg", 1, 1, Type::Any, Looks::Nowhere, avg),
+    row("max", 1, 2, Type::Any, Looks::Nowhere, |c| extreme(c, Ordering::Greater)),
+    row("min", 1, 2, Type::Any, Looks::Nowhere, |c| extreme(c, Ordering::Less)),
+    row("true", 0, 0, Type::Boolean, Looks::Nowhere, |_| Ok(Value::Boolean(true))),
+    row("false", 0, 0, Type::Boolean, Looks::Nowhere, |_| Ok(Value::Boolean(false))),
+    row("boolean", 1, 1, Type::Boolean, Looks::Nowhere, |c| Ok(Value::Boolean(c.eval.truth_of(c.arg(0), c.span)?))),
+    row("not", 1, 1, Type::Boolean, Looks::Nowhere, |c| Ok(Value::Boolean(!c.eval.truth_of(c.arg(0), c.span)?))),
+    row("error", 0, 3, Type::Any, Looks::Nowhere, error),
+    row("trace", 2, 2, Type::Any, Looks::Nowhere, |c| {
+        c.required_text(1)?;
+        Ok(c.arg(0).clone())
+    }),
+];
+
+fn number(c: &Call<'_, '_>) -> Answer {
+    let atom = match c.args {
+        [] => match c.context()? {
+            Item::Node(node) => Some(c.eval.atom_of_node(node)?),
+            Item::Atomic(atom) => Some(atom),
+        },
+        _ => c.atom(0)?,
+    };
+    Ok(Value::Number(atom.map_or(f64::NAN, |a| a.to_double())))
+}
+
+/// A function on one number, by its type.
+fn each(
+    c: &Call<'_, '_>,
+    integer: fn(i64) -> Option<i64>,
+    decimal: fn(Decimal) -> Decimal,
+    double: fn(f64) -> f64,
+) -> Answer {
+    let too_large = || c.fail("FOAR0002", "the result is too large");
+    Ok(match c.number(0)? {
+        None => Value::Empty,
+        Some(Number::Integer(n)) => Value::from(integer(n).ok_or_else(too_large)?),
+        Some(Number::Decimal(d)) => Value::from(Atomic::decimal(decimal(d))),
+        Some(Number::Float(n)) => Value::Atomic(Atomic::Float(double(f64::from(n)) as f32)),
+        Some(Number::Double(n)) => Value::Number(double(n)),
+    })
+}
+
+fn round_half_to_even(c: &Call<'_, '_>) -> Answer {
+    let digits = if c.args.len() > 1 { c.integer(1)? } else { 0 };
+    // Beyond these nothing changes, or nothing is left.
+    let digits = digits.clamp(-400, 400);
+    let double = |n: f64| -> f64 {
+        if !n.is_finite() || n == 0.0 {
+            return n;
+        }
+        match Decimal::from_double(n) {
+            Some(d) => {
+                let rounded = d.round(digits, true).to_double();
+                if rounded == 0.0 && n < 0.0 { -0.0 } else { rounded }
+            }
+            // Too large or too small for a decimal: only many digits could be dropped.
+            None if n.abs() < 1.0 => 0.0,
+            None => n,
+        }
+    };
+    Ok(match c.number(0)? {
+        None => Value::Empty,
+        Some(Number::Integer(n)) => {
+            Value::from(Decimal::from(n).round(digits, true).to_integer().unwrap_or(n))
+        }
+        Some(Number::Decimal(d)) => Value::from(Atomic::decimal(d.round(digits, true))),
+        Some(Number::Float(n)) => match Decimal::parse(&n.to_string()) {
+            Some(d) => Value::Atomic(Atomic::Float(d.round(digits, true).to_double() as f32)),
+            None => Value::Atomic(Atomic::Float(n)),
+        },
+        Some(Number::Double(n)) => Value::Number(double(n)),
+    })
+}
+
+/// The values of an aggregate, untyped ones as doubles.
+fn aggregated(c: &Call<'_, '_>) -> Result<Vec<Atomic>, Fault> {
+    c.atoms(0)?.into_iter().map(|atom| c.untyped_as(atom, Kind::Double)).collect()
+}
+
+fn total(c: &Call<'_, '_>, atoms: Vec<Atomic>) -> Result<Option<Atomic>, Fault> {
+    let mut sum: Option<Atomic> = None;
+    for atom in atoms {
+        if !atom.is_numeric()
+            && !matches!(&atom, Atomic::Duration(d) if d.kind != crate::atomic::DurationKind::Duration)
+        {
+            let ty = AtomicType::of(atom.kind()).name;
+            return Err(c.fail("FORG0006", format!("{}() cannot add an xs:{ty}", c.name)));
+        }
+        sum = Some(match sum {
+            None => atom,
+            Some(sum) => operators::arithmetic(Arithmetic::Add, &sum, &atom, c.span).map_err(|mut e| {
+                if e.code == "XPTY0004" {
+                    e.code = "FORG0006".into();
+                }
+                e
+            })?,
+        });
+    }
+    Ok(sum)
+}
+
+fn sum(c: &Call<'_, '_>) -> Answer {
+    match total(c, aggregated(c)?)? {
+        Some(sum) => Ok(Value::from(sum)),
+        None if c.args.len() > 1 => Ok(optional(c.atom(1)?)),
+        None => Ok(Value::from(0)),
+    }
+}
+
+fn avg(c: &Call<'_, '_>) -> Answer {
+    let atoms = aggregated(c)?;
+    let count = Atomic::Integer(atoms.len() as i64);
+    match total(c, atoms)? {
+        Some(sum) => Ok(Value::from(operators::arithmetic(Arithmetic::Divide, &sum, &count, c.span)?)),
+        None => Ok(Value::Empty),
+    }
+}
+
+fn extreme(c: &Call<'_, '_>, wanted: Ordering) -> Answer {
+    c.collation(1)?;
+    let atoms = aggregated(c)?;
+    // All numbers take the type that holds them all.
+    let widest = |kind: Kind| match kind {
+        Kind::Double => 3,
+        Kind::Float => 2,
+        _ => 1,
+    };
+    let numeric = atoms.iter().all(Atomic::is_numeric);
+    let target = atoms.iter().map(|a| a.kind()).filter(|_| numeric).max_by_key(|kind| widest(*kind));
+    let mut best: Option<Atomic> = None;
+    for atom in atoms {
+        let atom = match (target, atom) {
+            (Some(kind @ (Kind::Double | Kind::Float)), atom) => {
+                atom.cast(AtomicType::of(kind)).map_err(|e| c.fail(e.code, e.message))?
+            }
+            (_, Atomic::Uri(s)) => Atomic::String(s),
+            (_, atom) => atom,
+        };
+        let Some(known) = &best else {
+            best = Some(ordered(c, atom)?);
+            continue;
+        };
+        match operators::compare(&atom, known) {
+            Some(Compared::Order(order)) => {
+                if order == wanted {
+                    best = Some(atom);
+                }
+            }
+            Some(Compared::Unordered) => {
+                // NaN among numbers is the answer.
+                let nan = if atom.to_double().is_nan() { atom } else { known.clone() };
+                return Ok(Value::from(nan));
+            }
+            _ => {
+                let (a, b) = (AtomicType::of(atom.kind()).name, AtomicType::of(known.kind()).name);
+                return Err(
+                    c.fail("FORG0006", format!("{}() cannot compare an xs:{a} with an xs:{b}", c.name))
+                );
+            }
+        }
+    }
+    Ok(optional(best))
+}
+
+/// The value, if values of its type have an order.
+fn ordered(c: &Call<'_, '_>, atom: Atomic) -> Result<Atomic, Fault> {
+    if matches!(operators::compare(&atom, &atom), Some(Compared::Order(_) | Compared::Unordered)) {
+        return Ok(atom);
+    }
+    let ty = AtomicType::of(atom.kind()).name;
+    Err(c.fail("FORG0006", format!("{}(): values of type xs:{ty} have no order", c.name)))
+}
+
+fn error(c: &Call<'_, '_>) -> Answer {
+    let code = match c.args.len() {
+        0 => None,
+        _ => c.qname(0)?,
+    };
+    let message =
+        if c.args.len() > 1 { c.required_text(1)?.to_string() } else { "error() was called".to_owned() };
+    let mut fault = c.fail("FOER0000", message);
+    if let Some(code) = code {
+        fault.code = code.local.to_string().into();
+    }
+    Err(fault)
+}

@@ -1,0 +1,109 @@
+//! Sequences (F&O section 15).
+
+use super::{Answer, Call, Entry, Looks, row};
+use crate::atomic::Atomic;
+use crate::sequence::operators;
+use crate::value::{Item, Type, Value};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+#[rustfmt::skip]
+pub(super) const TABLE: &[Entry] = &[
+    row("empty", 1, 1, Type::Boolean, Looks::Nowhere, |c| Ok(Value::Boolean(c.arg(0).is_empty()))),
+    row("exists", 1, 1, Type::Boolean, Looks::Nowhere, |c| Ok(Value::Boolean(!c.arg(0).is_empty()))),
+    row("count", 1, 1, Type::Any, Looks::Nowhere, |c| Ok(Value::from(c.arg(0).len() as i64))),
+    row("data", 1, 1, Type::Any, Looks::Nowhere, |c| {
+        Ok(Value::from_items(c.atoms(0)?.into_iter().map(Item::Atomic).collect()))
+    }),
+    row("distinct-values", 1, 2, Type::Any, Looks::Nowhere, distinct_values),
+    row("index-of", 2, 3, Type::Any, Looks::Nowhere, index_of),
+    row("insert-before", 3, 3, Type::Any, Looks::Nowhere, |c| {
+        let mut items: Vec<Item> = c.arg(0).items().collect();
+        let at = (c.integer(1)?.max(1) as usize - 1).min(items.len());
+        items.splice(at..at, c.arg(2).items());
+        Ok(Value::from_items(items))
+    }),
+    row("remove", 2, 2, Type::Any, Looks::Nowhere, |c| {
+        let at = c.integer(1)?;
+        let kept = c.arg(0).items().enumerate().filter(|(i, _)| *i as i64 + 1 != at).map(|(_, item)| item);
+        Ok(Value::from_items(kept.collect()))
+    }),
+    row("reverse", 1, 1, Type::Any, Looks::Nowhere, |c| Ok(Value::from_items(c.arg(0).items().rev().collect()))),
+    row("subsequence", 2, 3, Type::Any, Looks::Nowhere, subsequence),
+    row("unordered", 1, 1, Type::Any, Looks::Nowhere, |c| Ok(c.arg(0).clone())),
+    row("zero-or-one", 1, 1, Type::Any, Looks::Nowhere, |c| match c.arg(0).len() {
+        0 | 1 => Ok(c.arg(0).clone()),
+        n => Err(c.fail("FORG0003", format!("zero-or-one() was given {n} items"))),
+    }),
+    row("one-or-more", 1, 1, Type::Any, Looks::Nowhere, |c| match c.arg(0).len() {
+        0 => Err(c.fail("FORG0004", "one-or-more() was given no item")),
+        _ => Ok(c.arg(0).clone()),
+    }),
+    row("exactly-one", 1, 1, Type::Any, Looks::Nowhere, |c| match c.arg(0).len() {
+        1 => Ok(c.arg(0).clone()),
+        n => Err(c.fail("FORG0005", format!("exactly-one() was given {n} items"))),
+    }),
+    row("deep-equal", 2, 3, Type::Boolean, Looks::Nowhere, |c| {
+        c.collation(2)?;
+        Ok(Value::Boolean(super::deep_equal(c.eval, c.arg(0), c.arg(1))?))
+    }),
+];
+
+/// Keeps one of the values that are equal (NaN equals itself here).
+pub(crate) fn distinct(atoms: Vec<Atomic>) -> Vec<Atomic> {
+    let mut texts: HashSet<Arc<str>> = HashSet::new();
+    let mut integers: HashSet<i64> = HashSet::new();
+    let mut others: Vec<Atomic> = Vec::new();
+    let mut kept = Vec::new();
+    for atom in atoms {
+        let new = match (&atom, atom.as_text()) {
+            (_, Some(text)) => texts.insert(text.clone()),
+            (Atomic::Integer(n), _) if others.is_empty() => integers.insert(*n),
+            _ => {
+                // A number of another type equals integers too.
+                others.extend(integers.drain().map(Atomic::Integer));
+                let nan = |a: &Atomic| a.is_numeric() && a.to_double().is_nan();
+                let known = others.iter().any(|o| operators::equal(o, &atom) || (nan(o) && nan(&atom)));
+                if !known {
+                    others.push(atom.clone());
+                }
+                !known
+            }
+        };
+        if new {
+            kept.push(atom);
+        }
+    }
+    kept
+}
+
+fn distinct_values(c: &Call<'_, '_>) -> Answer {
+    c.collation(1)?;
+    Ok(Value::from_items(distinct(c.atoms(0)?).into_iter().map(Item::Atomic).collect()))
+}
+
+fn index_of(c: &Call<'_, '_>) -> Answer {
+    c.collation(2)?;
+    let Some(wanted) = c.atom(1)? else {
+        return Err(c.missing(1, "an atomic value"));
+    };
+    let text = |a: Atomic| if let Atomic::Untyped(s) = a { Atomic::String(s) } else { a };
+    let wanted = text(wanted);
+    let found = c
+        .atoms(0)?
+        .into_iter()
+        .enumerate()
+        .filter(|(_, atom)| operators::equal(&text(atom.clone()), &wanted));
+    Ok(Value::from_items(found.map(|(at, _)| Item::Atomic(Atomic::Integer(at as i64 + 1))).collect()))
+}
+
+fn subsequence(c: &Call<'_, '_>) -> Answer {
+    let first = crate::number::round(c.double(1)?);
+    let behind = if c.args.len() > 2 { first + crate::number::round(c.double(2)?) } else { f64::INFINITY };
+    let within = |at: usize| {
+        let position = at as f64 + 1.0;
+        position >= first && position < behind
+    };
+    let kept = c.arg(0).items().enumerate().filter(|(at, _)| within(*at)).map(|(_, item)| item);
+    Ok(Value::from_items(kept.collect()))
+}

@@ -1,0 +1,206 @@
+//! Strings (F&O section 7) and what else makes or takes one.
+
+use super::{Answer, Call, Entry, Looks, row, text_value};
+use crate::atomic::Atomic;
+use crate::functions as text;
+use crate::regex::{Regex, RegexError};
+use crate::value::{Item, Type, Value};
+use std::borrow::Cow;
+use std::sync::Arc;
+use unicode_normalization::UnicodeNormalization;
+
+/// Longest string that a function makes of many, in bytes.
+const MAX_TEXT: usize = 1 << 28;
+
+#[rustfmt::skip]
+pub(super) const TABLE: &[Entry] = &[
+    row("string", 0, 1, Type::String, Looks::Context(1), string),
+    row("concat", 2, usize::MAX, Type::String, Looks::Nowhere, concat),
+    row("string-join", 2, 2, Type::String, Looks::Nowhere, string_join),
+    row("substring", 2, 3, Type::String, Looks::Nowhere, substring),
+    row("string-length", 0, 1, Type::Any, Looks::Context(1), string_length),
+    row("normalize-space", 0, 1, Type::String, Looks::Context(1), |c| {
+        let s = own_text(c)?;
+        Ok(text_value(text::normalize_space(Cow::Borrowed(&s))))
+    }),
+    row("normalize-unicode", 1, 2, Type::String, Looks::Nowhere, normalize_unicode),
+    row("upper-case", 1, 1, Type::String, Looks::Nowhere, |c| Ok(text_value(c.text(0)?.to_uppercase()))),
+    row("lower-case", 1, 1, Type::String, Looks::Nowhere, |c| Ok(text_value(c.text(0)?.to_lowercase()))),
+    row("translate", 3, 3, Type::String, Looks::Nowhere, |c| {
+        let (s, from, to) = (c.text(0)?, c.required_text(1)?, c.required_text(2)?);
+        Ok(text_value(text::translate(Cow::Borrowed(&s), &from, &to)))
+    }),
+    row("contains", 2, 3, Type::Boolean, Looks::Nowhere, |c| two(c, |a, b| Value::Boolean(a.contains(b)))),
+    row("starts-with", 2, 3, Type::Boolean, Looks::Nowhere, |c| two(c, |a, b| Value::Boolean(a.starts_with(b)))),
+    row("ends-with", 2, 3, Type::Boolean, Looks::Nowhere, |c| two(c, |a, b| Value::Boolean(a.ends_with(b)))),
+    row("substring-before", 2, 3, Type::String, Looks::Nowhere, |c| {
+        two(c, |a, b| text_value(text::substring_before(Cow::Borrowed(a), b)))
+    }),
+    row("substring-after", 2, 3, Type::String, Looks::Nowhere, |c| {
+        two(c, |a, b| text_value(text::substring_after(Cow::Borrowed(a), b)))
+    }),
+    row("compare", 2, 3, Type::Any, Looks::Nowhere, compare),
+    row("codepoint-equal", 2, 2, Type::Any, Looks::Nowhere, |c| match (c.text_option(0)?, c.text_option(1)?) {
+        (Some(a), Some(b)) => Ok(Value::Boolean(a == b)),
+        _ => Ok(Value::Empty),
+    }),
+    row("codepoints-to-string", 1, 1, Type::String, Looks::Nowhere, codepoints_to_string),
+    row("string-to-codepoints", 1, 1, Type::Any, Looks::Nowhere, |c| {
+        Ok(Value::from_items(c.text(0)?.chars().map(|c| Item::Atomic(Atomic::Integer(i64::from(u32::from(c))))).collect()))
+    }),
+    row("matches", 2, 3, Type::Boolean, Looks::Nowhere, |c| {
+        let regex = dynamic(c, 1, 2)?;
+        matches_with(c, &regex)
+    }),
+    row("replace", 3, 4, Type::String, Looks::Nowhere, |c| {
+        let regex = dynamic(c, 1, 3)?;
+        replace_with(c, &regex, 2)
+    }),
+    row("tokenize", 2, 3, Type::Any, Looks::Nowhere, |c| {
+        let regex = dynamic(c, 1, 2)?;
+        tokenize_with(c, &regex)
+    }),
+    row("lang", 1, 2, Type::Boolean, Looks::Document, |c| {
+        let wanted = c.text(0)?;
+        let Some(node) = c.node_or_context(1)? else { return Ok(Value::Boolean(false)) };
+        Ok(Value::Boolean(text::lang(c.eval.doc(node.doc)?, node, &wanted)))
+    }),
+];
+
+fn string(c: &Call<'_, '_>) -> Answer {
+    let item = match c.args {
+        [] => Some(c.context()?),
+        _ if c.arg(0).len() > 1 => {
+            return Err(c.fail("XPTY0004", "string() needs a single item, this is a sequence"));
+        }
+        _ => c.arg(0).item(0),
+    };
+    Ok(match item {
+        None => text_value(""),
+        Some(Item::Node(node)) => text_value(c.eval.node_string(node)?),
+        Some(Item::Atomic(Atomic::String(s))) => Value::String(s),
+        Some(Item::Atomic(atom)) => text_value(atom.to_text()),
+    })
+}
+
+/// The argument, or the string value of the context item.
+fn own_text(c: &Call<'_, '_>) -> Result<Arc<str>, crate::eval::Fault> {
+    if !c.args.is_empty() {
+        return c.text(0);
+    }
+    match string(c)? {
+        Value::String(s) => Ok(s),
+        _ => Ok(Arc::from("")),
+    }
+}
+
+fn two(c: &Call<'_, '_>, f: fn(&str, &str) -> Value) -> Answer {
+    c.collation(2)?;
+    Ok(f(&c.text(0)?, &c.text(1)?))
+}
+
+fn concat(c: &Call<'_, '_>) -> Answer {
+    let mut out = String::new();
+    for at in 0..c.args.len() {
+        if let Some(atom) = c.atom(at)? {
+            out.push_str(&atom.to_text());
+        }
+    }
+    Ok(text_value(out))
+}
+
+fn string_join(c: &Call<'_, '_>) -> Answer {
+    let separator = c.required_text(1)?;
+    let mut out = String::new();
+    for (at, atom) in c.atoms(0)?.iter().enumerate() {
+        if at > 0 {
+            out.push_str(&separator);
+        }
+        match atom.as_text() {
+            Some(text) => out.push_str(text),
+            None => return Err(c.wrong(0, "strings", atom)),
+        }
+        if out.len() > MAX_TEXT {
+            return Err(c.fail("FOCH0001", format!("the string is longer than {MAX_TEXT} bytes")));
+        }
+    }
+    Ok(text_value(out))
+}
+
+fn substring(c: &Call<'_, '_>) -> Answer {
+    let s = c.text(0)?;
+    let from = c.double(1)?;
+    let len = if c.args.len() > 2 { Some(c.double(2)?) } else { None };
+    Ok(text_value(text::substring(Cow::Borrowed(&s), from, len)))
+}
+
+fn string_length(c: &Call<'_, '_>) -> Answer {
+    Ok(Value::from(text::length(&own_text(c)?) as i64))
+}
+
+fn normalize_unicode(c: &Call<'_, '_>) -> Answer {
+    let s = c.text(0)?;
+    let form = if c.args.len() > 1 { c.required_text(1)? } else { Arc::from("NFC") };
+    Ok(text_value(match form.trim().to_ascii_uppercase().as_str() {
+        "" => return Ok(Value::String(s)),
+        "NFC" => s.nfc().collect::<String>(),
+        "NFD" => s.nfd().collect(),
+        "NFKC" => s.nfkc().collect(),
+        "NFKD" => s.nfkd().collect(),
+        other => return Err(c.fail("FOCH0003", format!("there is no normalization form {other}"))),
+    }))
+}
+
+fn compare(c: &Call<'_, '_>) -> Answer {
+    c.collation(2)?;
+    match (c.text_option(0)?, c.text_option(1)?) {
+        (Some(a), Some(b)) => Ok(Value::from(a.as_bytes().cmp(b.as_bytes()) as i64)),
+        _ => Ok(Value::Empty),
+    }
+}
+
+fn codepoints_to_string(c: &Call<'_, '_>) -> Answer {
+    let mut out = String::new();
+    for atom in c.atoms(0)? {
+        let Atomic::Integer(n) = c.untyped_as(atom.clone(), crate::atomic::Kind::Integer)? else {
+            return Err(c.wrong(0, "integers", &atom));
+        };
+        let found = u32::try_from(n).ok().and_then(char::from_u32);
+        match found.filter(
+            |c| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..),
+        ) {
+            Some(found) => out.push(found),
+            None => return Err(c.fail("FOCH0001", format!("{n} is no character of XML"))),
+        }
+    }
+    Ok(text_value(out))
+}
+
+impl Call<'_, '_> {
+    fn regex_failed(&self, error: RegexError) -> crate::eval::Fault {
+        self.fail(error.code, error.message)
+    }
+}
+
+/// The pattern and the flags of a call.
+fn dynamic(c: &Call<'_, '_>, pattern: usize, flags: usize) -> Result<Arc<Regex>, crate::eval::Fault> {
+    let flags = if c.args.len() > flags { c.required_text(flags)? } else { Arc::from("") };
+    Regex::cached(&c.required_text(pattern)?, &flags).map_err(|e| c.regex_failed(e))
+}
+
+/// `matches()` with the pattern compiled.
+pub(in crate::sequence) fn matches_with(c: &Call<'_, '_>, regex: &Regex) -> Answer {
+    Ok(Value::Boolean(regex.is_match(&c.text(0)?).map_err(|e| c.regex_failed(e))?))
+}
+
+/// `replace()` with the pattern compiled; `with`: which argument is the replacement.
+pub(in crate::sequence) fn replace_with(c: &Call<'_, '_>, regex: &Regex, with: usize) -> Answer {
+    Ok(text_value(regex.replace(&c.text(0)?, &c.required_text(with)?).map_err(|e| c.regex_failed(e))?))
+}
+
+/// `tokenize()` with the pattern compiled.
+pub(in crate::sequence) fn tokenize_with(c: &Call<'_, '_>, regex: &Regex) -> Answer {
+    let s = c.text(0)?;
+    let tokens = regex.tokenize(&s).map_err(|e| c.regex_failed(e))?;
+    Ok(Value::from_items(tokens.into_iter().map(|t| Item::Atomic(Atomic::string(t))).collect()))
+}

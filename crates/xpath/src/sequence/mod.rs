@@ -1,0 +1,589 @@
+//! XPath 2.0: what the engine of 1.0 does not have, on the same plans, paths and values.
+//!
+//! An expression compiles to the operations of [`crate::plan`] where they mean the same in both versions (paths,
+//! predicates, `and`, comparisons of nodes with strings, …) and to a [`plan::SeqOp`] where they do not. Sequences are
+//! evaluated at once, but for the inputs of `for`, `some` and `every` and where only existence is asked.
+
+mod compile;
+pub(crate) mod functions;
+pub(crate) mod operators;
+pub(crate) mod plan;
+pub(crate) mod types;
+
+use crate::ast::{BinaryOp, Operator};
+use crate::atomic::{Atomic, AtomicType, Moment};
+use crate::error::Span;
+use crate::eval::{Eval, Fault, Frame};
+use crate::plan::{Op, Predicate};
+use crate::value::{DocId, Item, Node, NodeSet, Type, Value};
+use functions::Call;
+use operators::failed;
+use plan::{Seq, SeqOp};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use xml::NodeKind;
+
+/// Most items of a sequence.
+pub const MAX_ITEMS: usize = 1 << 22;
+/// Most turns of all `for`, `some` and `every` of one evaluation.
+pub const MAX_TURNS: u64 = 1 << 28;
+
+/// What an evaluation keeps that only 2.0 needs.
+#[derive(Default)]
+pub(crate) struct State {
+    /// Variables of `for`, `some` and `every` by slot.
+    locals: RefCell<Vec<Value>>,
+    /// Context items that are no nodes, innermost last.
+    atoms: RefCell<Vec<Atomic>>,
+    turns: Cell<u64>,
+    now: OnceCell<Moment>,
+}
+
+impl<'a> Eval<'a> {
+    fn state(&self) -> &State {
+        self.later.get_or_init(Box::default)
+    }
+
+    // ---- the context ----
+
+    /// Keeps an atomic value as context item; what stands for it.
+    pub(crate) fn keep_atom(&self, atom: Atomic) -> Node {
+        let mut atoms = self.state().atoms.borrow_mut();
+        atoms.push(atom);
+        Node::atomic(atoms.len() - 1).unwrap_or(Node::ABSENT)
+    }
+
+    /// Runs `f` with an item as context item.
+    fn with_item<R>(&self, item: Item, position: usize, size: usize, f: impl FnOnce(Frame) -> R) -> R {
+        match item {
+            Item::Node(node) => f(Frame { node, position, size }),
+            Item::Atomic(atom) => {
+                let node = self.keep_atom(atom);
+                let result = f(Frame { node, position, size });
+                self.state().atoms.borrow_mut().pop();
+                result
+            }
+        }
+    }
+
+    /// The context item.
+    pub(crate) fn context_item(&self, at: Frame, span: Span) -> Result<Item, Fault> {
+        let Some(number) = at.node.as_atomic() else { return Ok(Item::Node(at.node)) };
+        let kept = self.later.get().and_then(|state| state.atoms.borrow().get(number).cloned());
+        kept.map(Item::Atomic).ok_or_else(|| failed("XPDY0002", "there is no context item here", span))
+    }
+
+    /// The atomic value that stands as context node; `None`: there is no context item.
+    pub(crate) fn context_atom(&self, node: Node) -> Option<Atomic> {
+        let number = node.as_atomic()?;
+        self.later.get()?.atoms.borrow().get(number).cloned()
+    }
+
+    pub(crate) fn now(&self) -> Moment {
+        *self.state().now.get_or_init(|| {
+            self.cx.host.now().unwrap_or_else(|| {
+                let since =
+                    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+                Moment::from_unix(since.as_secs() as i64, since.subsec_millis() * 1_000_000)
+            })
+        })
+    }
+
+    pub(crate) fn document_uri(&self, doc: DocId) -> Option<String> {
+        self.cx.host.document_uri(doc).or_else(|| self.doc(doc).ok()?.base_uri().map(str::to_owned))
+    }
+
+    pub(crate) fn static_base_uri(&self) -> Option<String> {
+        self.cx.host.static_base_uri()
+    }
+
+    pub(crate) fn load(&self, uri: &str, span: Span) -> Result<Node, Fault> {
+        match self.cx.host.load(uri) {
+            Ok(Some(node)) => Ok(node),
+            Ok(None) => Err(failed("FODC0002", format!("there is no document \"{uri}\""), span)),
+            Err(message) => Err(failed("FODC0002", message, span)),
+        }
+    }
+
+    // ---- values ----
+
+    /// The typed value of a node: without a schema it is untyped.
+    pub(crate) fn atom_of_node(&self, node: Node) -> Result<Atomic, Fault> {
+        let text = self.node_string(node)?.into();
+        let typed = node.is_namespace()
+            || matches!(
+                self.doc(node.doc)?.kind(node.id),
+                NodeKind::Comment | NodeKind::ProcessingInstruction
+            );
+        Ok(if typed { Atomic::String(text) } else { Atomic::Untyped(text) })
+    }
+
+    /// Atomization.
+    pub(crate) fn atoms_of(&self, value: &Value) -> Result<Vec<Atomic>, Fault> {
+        value
+            .items()
+            .map(|item| match item {
+                Item::Node(node) => self.atom_of_node(node),
+                Item::Atomic(atom) => Ok(atom),
+            })
+            .collect()
+    }
+
+    /// An item for an error message.
+    pub(crate) fn describe(&self, item: &Item) -> String {
+        match item {
+            Item::Atomic(atom) => format!("an xs:{}", AtomicType::of(atom.kind()).name),
+            Item::Node(node) if node.is_namespace() => "a namespace node".into(),
+            Item::Node(node) => match self.doc(node.doc).map(|doc| doc.kind(node.id)) {
+                Ok(NodeKind::Element) => "an element".into(),
+                Ok(NodeKind::Attribute) => "an attribute".into(),
+                Ok(NodeKind::Document) => "a document node".into(),
+                Ok(NodeKind::Text) => "a text node".into(),
+                Ok(NodeKind::Comment) => "a comment".into(),
+                _ => "a processing instruction".into(),
+            },
+        }
+    }
+
+    /// The effective boolean value (XPath 2.0 section 2.4.3).
+    pub(crate) fn truth_of(&self, value: &Value, span: Span) -> Result<bool, Fault> {
+        let none = |what: &str| failed("FORG0006", format!("{what} has no effective boolean value"), span);
+        match value {
+            Value::Atomic(atom) => {
+                let ty = AtomicType::of(atom.kind()).name;
+                atom.to_boolean().ok_or_else(|| none(&format!("an xs:{ty}")))
+            }
+            Value::Sequence(items) => match items.first() {
+                Some(Item::Node(_)) => Ok(true),
+                _ => Err(none("a sequence of several atomic values")),
+            },
+            other => Ok(other.to_boolean()),
+        }
+    }
+
+    /// Adds the items of an operand.
+    fn push_items(&self, op: &'a Op, at: Frame, out: &mut Vec<Item>, span: Span) -> Result<(), Fault> {
+        match op {
+            Op::Path(_) | Op::Union(_) => out.extend(self.nodes(op, at)?.into_iter().map(Item::Node)),
+            Op::Sequence(s) if matches!(s.kind, Seq::For { .. } | Seq::Comma(_)) => {
+                self.collect(s, at, out)?;
+            }
+            _ => match self.value(op, at)? {
+                Value::Sequence(items) => out.extend(items.iter().cloned()),
+                value => out.extend(value.items()),
+            },
+        }
+        bounded(out.len(), span)
+    }
+
+    /// Adds the items of a comma or a `for`, without the sequences in between.
+    fn collect(&self, s: &'a SeqOp, at: Frame, out: &mut Vec<Item>) -> Result<(), Fault> {
+        match &s.kind {
+            Seq::Comma(ops) => ops.iter().try_for_each(|op| self.push_items(op, at, out, s.span)),
+            Seq::For { slot, input, body } => {
+                self.each_bound(*slot, input, at, s.span, &mut || {
+                    self.push_items(body, at, out, s.span)?;
+                    Ok(true)
+                })?;
+                Ok(())
+            }
+            _ => {
+                out.extend(self.sequence(s, at)?.items());
+                Ok(())
+            }
+        }
+    }
+
+    /// Runs `f` for each item of `input` bound to a variable, until it says `false`.
+    fn each_bound(
+        &self,
+        slot: u32,
+        input: &'a Op,
+        at: Frame,
+        span: Span,
+        f: &mut dyn FnMut() -> Result<bool, Fault>,
+    ) -> Result<(), Fault> {
+        let state = self.state();
+        let slot = slot as usize;
+        let mut turn = |value: Value| -> Result<bool, Fault> {
+            state.turns.set(state.turns.get() + 1);
+            if state.turns.get() > MAX_TURNS {
+                return Err(failed(
+                    "FOER0000",
+                    format!("the limit of turns ({MAX_TURNS}) is exceeded"),
+                    span,
+                ));
+            }
+            {
+                let mut locals = state.locals.borrow_mut();
+                if locals.len() <= slot {
+                    locals.resize(slot + 1, Value::Empty);
+                }
+                locals[slot] = value;
+            }
+            f()
+        };
+        // A range is not put together first.
+        if let Op::Sequence(s) = input
+            && let Seq::Range(from, to) = &s.kind
+        {
+            if let (Some(from), Some(to)) = (self.integer(from, at, s.span)?, self.integer(to, at, s.span)?) {
+                for n in from..=to {
+                    if !turn(Value::from(n))? {
+                        return Ok(());
+                    }
+                }
+            }
+            return Ok(());
+        }
+        let value = self.value(input, at)?;
+        for item in value.items() {
+            if !turn(Value::from(item))? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// An operand of `to`.
+    fn integer(&self, op: &'a Op, at: Frame, span: Span) -> Result<Option<i64>, Fault> {
+        let value = self.value(op, at)?;
+        let call = Call { eval: self, args: &[value], at, span, name: "to" };
+        call.integer_option(0)
+    }
+
+    /// An operand as at most one atomic value.
+    fn single(&self, op: &'a Op, at: Frame, what: &str, span: Span) -> Result<Option<Atomic>, Fault> {
+        let value = self.value(op, at)?;
+        match value.item(0) {
+            None => Ok(None),
+            Some(_) if value.len() > 1 => {
+                let message = format!(
+                    "an operand of {what} must be a single item, this is a sequence of {}",
+                    value.len()
+                );
+                Err(failed("XPTY0004", message, span))
+            }
+            Some(Item::Node(node)) => Ok(Some(self.atom_of_node(node)?)),
+            Some(Item::Atomic(atom)) => Ok(Some(atom)),
+        }
+    }
+
+    /// The value of an operation on sequences.
+    pub(crate) fn sequence(&self, s: &'a SeqOp, at: Frame) -> Result<Value, Fault> {
+        let span = s.span;
+        Ok(match &s.kind {
+            Seq::Literal(value) => value.clone(),
+            Seq::Comma(_) | Seq::For { .. } => {
+                let mut out = Vec::new();
+                self.collect(s, at, &mut out)?;
+                Value::from_items(out)
+            }
+            Seq::Range(from, to) => {
+                let (from, to) = (self.integer(from, at, span)?, self.integer(to, at, span)?);
+                let (Some(from), Some(to)) = (from, to) else { return Ok(Value::Empty) };
+                bounded(usize::try_from(to.saturating_sub(from)).unwrap_or(0), span)?;
+                Value::from_items((from..=to).map(|n| Item::Atomic(Atomic::Integer(n))).collect())
+            }
+            Seq::Local(slot) => {
+                self.state().locals.borrow().get(*slot as usize).cloned().unwrap_or(Value::Empty)
+            }
+            Seq::ContextItem => Value::from(self.context_item(at, span)?),
+            Seq::If(test, yes, no) => {
+                return self.value(if self.boolean(test, at)? { yes } else { no }, at);
+            }
+            Seq::Value(op, a, b) => match self.value_comparison(*op, a, b, at, span)? {
+                Some(holds) => Value::Boolean(holds),
+                None => Value::Empty,
+            },
+            Seq::Nodes(op, a, b) => {
+                let node = |value: Value| -> Result<Option<Node>, Fault> {
+                    match (value.len(), value.item(0)) {
+                        (0, _) => Ok(None),
+                        (1, Some(Item::Node(node))) => Ok(Some(node)),
+                        _ => Err(failed(
+                            "XPTY0004",
+                            "the operands of a node comparison must be single nodes",
+                            span,
+                        )),
+                    }
+                };
+                let (a, b) = (node(self.value(a, at)?)?, node(self.value(b, at)?)?);
+                let (Some(a), Some(b)) = (a, b) else { return Ok(Value::Empty) };
+                Value::Boolean(match op {
+                    Operator::Is => a == b,
+                    Operator::Before => self.order(a, b)? == Ordering::Less,
+                    _ => self.order(a, b)? == Ordering::Greater,
+                })
+            }
+            Seq::Arithmetic(op, a, b) => {
+                let a = self.single(a, at, op.symbol(), span)?;
+                let b = self.single(b, at, op.symbol(), span)?;
+                match (a, b) {
+                    (Some(a), Some(b)) => Value::from(operators::arithmetic(*op, &a, &b, span)?),
+                    _ => Value::Empty,
+                }
+            }
+            Seq::Sign(minus, a) => {
+                let Some(atom) = self.single(a, at, if *minus { "unary -" } else { "unary +" }, span)? else {
+                    return Ok(Value::Empty);
+                };
+                match atom {
+                    Atomic::Double(n) => Value::Number(if *minus { -n } else { n }),
+                    Atomic::Float(n) => Value::Atomic(Atomic::Float(if *minus { -n } else { n })),
+                    atom if *minus => {
+                        let negative = match &atom {
+                            Atomic::Untyped(_) => operators::arithmetic(
+                                plan::Arithmetic::Multiply,
+                                &Atomic::Double(-1.0),
+                                &atom,
+                                span,
+                            ),
+                            _ => operators::arithmetic(
+                                plan::Arithmetic::Subtract,
+                                &Atomic::Integer(0),
+                                &atom,
+                                span,
+                            ),
+                        };
+                        Value::from(negative?)
+                    }
+                    atom => Value::from(operators::arithmetic(
+                        plan::Arithmetic::Multiply,
+                        &Atomic::Integer(1),
+                        &atom,
+                        span,
+                    )?),
+                }
+            }
+            Seq::Without(except, a, b) => {
+                let other: HashSet<Node> = self.nodes(b, at)?.into_iter().collect();
+                let mut kept = self.nodes(a, at)?;
+                kept.retain(|n| other.contains(n) != *except);
+                Value::NodeSet(NodeSet::from_ordered(&kept))
+            }
+            Seq::Treat(a, ty) => {
+                let value = self.value(a, at)?;
+                if !ty.matches_in(&value, self)? {
+                    return Err(failed(
+                        "XPDY0050",
+                        format!("the value is not of the type {}", ty.text()),
+                        span,
+                    ));
+                }
+                value
+            }
+            Seq::Cast(a, ty, optional) => {
+                let value = self.value(a, at)?;
+                let name = format!("cast as xs:{}", ty.name);
+                let atom = match (value.len(), value.item(0)) {
+                    (0, _) if *optional => return Ok(Value::Empty),
+                    (1, Some(Item::Node(node))) => self.atom_of_node(node)?,
+                    (1, Some(Item::Atomic(atom))) => atom,
+                    (n, _) => {
+                        return Err(failed(
+                            "XPTY0004",
+                            format!("{name} needs a single item, these are {n}"),
+                            span,
+                        ));
+                    }
+                };
+                Value::from(atom.cast(ty).map_err(|e| failed(e.code, e.message, span))?)
+            }
+            Seq::Slash(a, b) => self.slash(a, b, at, span)?,
+            Seq::Filter(a, predicates) => {
+                let mut value = self.value(a, at)?;
+                for predicate in predicates {
+                    value = self.filtered(&value, predicate)?;
+                }
+                value
+            }
+            Seq::Count(a) => match a.ty() {
+                Type::NodeSet if !matches!(a, Op::Sequence(_)) => {
+                    Value::from(self.count(a, at, span)? as i64)
+                }
+                _ => Value::from(self.value(a, at)?.len() as i64),
+            },
+            Seq::Call(entry, args) => {
+                let args = args.iter().map(|a| self.value(a, at)).collect::<Result<Vec<_>, _>>()?;
+                (entry.run)(&Call { eval: self, args: &args, at, span, name: entry.name })?
+            }
+            Seq::Regex(entry, regex, args) => {
+                let args = args.iter().map(|a| self.value(a, at)).collect::<Result<Vec<_>, _>>()?;
+                functions::with_regex(&Call { eval: self, args: &args, at, span, name: entry.name }, regex)?
+            }
+            Seq::Quantified { .. }
+            | Seq::General(..)
+            | Seq::InstanceOf(..)
+            | Seq::Castable(..)
+            | Seq::Exists(..) => Value::Boolean(self.sequence_boolean(s, at)?),
+        })
+    }
+
+    /// The effective boolean value of an operation on sequences, decided as early as it can be.
+    pub(crate) fn sequence_boolean(&self, s: &'a SeqOp, at: Frame) -> Result<bool, Fault> {
+        let span = s.span;
+        Ok(match &s.kind {
+            Seq::If(test, yes, no) => {
+                let branch = if self.boolean(test, at)? { yes } else { no };
+                self.boolean(branch, at)?
+            }
+            Seq::Value(op, a, b) => self.value_comparison(*op, a, b, at, span)?.unwrap_or(false),
+            Seq::General(op, a, b) => self.general_comparison(*op, a, b, at, span)?,
+            Seq::Quantified { every, slot, input, satisfies } => {
+                let mut result = *every;
+                self.each_bound(*slot, input, at, span, &mut || {
+                    let holds = self.boolean(satisfies, at)?;
+                    if holds != *every {
+                        result = holds;
+                    }
+                    Ok(holds == *every)
+                })?;
+                result
+            }
+            Seq::InstanceOf(a, ty) => ty.matches_in(&self.value(a, at)?, self)?,
+            Seq::Castable(a, ty, optional) => {
+                let value = self.value(a, at)?;
+                match (value.len(), value.item(0)) {
+                    (0, _) => *optional,
+                    (1, Some(Item::Node(node))) => self.atom_of_node(node)?.cast(ty).is_ok(),
+                    (1, Some(Item::Atomic(atom))) => atom.cast(ty).is_ok(),
+                    _ => false,
+                }
+            }
+            Seq::Exists(wanted, a) => match a.ty() {
+                Type::NodeSet => self.boolean(a, at)? == *wanted,
+                _ => self.value(a, at)?.is_empty() != *wanted,
+            },
+            _ => self.truth_of(&self.sequence(s, at)?, span)?,
+        })
+    }
+
+    fn value_comparison(
+        &self,
+        op: BinaryOp,
+        a: &'a Op,
+        b: &'a Op,
+        at: Frame,
+        span: Span,
+    ) -> Result<Option<bool>, Fault> {
+        let a = self.single(a, at, "a value comparison", span)?;
+        let b = self.single(b, at, "a value comparison", span)?;
+        match (a, b) {
+            (Some(a), Some(b)) => operators::value_comparison(op, &a, &b, span).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn general_comparison(
+        &self,
+        op: BinaryOp,
+        a: &'a Op,
+        b: &'a Op,
+        at: Frame,
+        span: Span,
+    ) -> Result<bool, Fault> {
+        // Nodes on one side come one by one, until one decides.
+        let nodes = |o: &Op| matches!(o, Op::Path(_) | Op::Union(_));
+        if nodes(a) || nodes(b) {
+            let (walked, other, op) = if nodes(a) { (a, b, op) } else { (b, a, op.mirrored()) };
+            let others = self.atoms_of(&self.value(other, at)?)?;
+            if others.is_empty() {
+                return Ok(false);
+            }
+            let mut found = false;
+            self.each(walked, at, &mut |node| {
+                let atom = self.atom_of_node(node)?;
+                for other in &others {
+                    if operators::general_comparison(op, &atom, other, span)? {
+                        found = true;
+                        break;
+                    }
+                }
+                Ok(!found)
+            })?;
+            return Ok(found);
+        }
+        let (left, right) = (self.value(a, at)?, self.value(b, at)?);
+        let (left, right) = (self.atoms_of(&left)?, self.atoms_of(&right)?);
+        if op == BinaryOp::Equal && left.len() > 8 && right.len() > 8 && texts(&left) && texts(&right) {
+            let known: HashSet<&str> = right.iter().filter_map(|a| a.as_text()).map(|s| &**s).collect();
+            return Ok(left.iter().any(|a| a.as_text().is_some_and(|s| known.contains(&**s))));
+        }
+        for a in &left {
+            for b in &right {
+                if operators::general_comparison(op, a, b, span)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// `a/b`: `b` for each node of `a`; nodes come in document order, atomic values in the order they are made.
+    fn slash(&self, a: &'a Op, b: &'a Op, at: Frame, span: Span) -> Result<Value, Fault> {
+        let start = self.value(a, at)?;
+        let size = start.len();
+        let mut out = Vec::new();
+        for (i, item) in start.items().enumerate() {
+            let Item::Node(node) = item else {
+                return Err(failed("XPTY0019", "what stands to the left of `/` must be nodes", span));
+            };
+            self.push_items(b, Frame { node, position: i + 1, size }, &mut out, span)?;
+        }
+        let count = out.iter().filter(|item| item.node().is_some()).count();
+        if count == 0 {
+            return Ok(Value::from_items(out));
+        }
+        if count < out.len() {
+            return Err(failed("XPTY0018", "a step gives nodes and atomic values", span));
+        }
+        let mut nodes: Vec<Node> = out.iter().filter_map(Item::node).collect();
+        self.sort(&mut nodes)?;
+        Ok(Value::NodeSet(NodeSet::from_ordered(&nodes)))
+    }
+
+    /// The items that a predicate keeps.
+    fn filtered(&self, value: &Value, predicate: &'a Predicate) -> Result<Value, Fault> {
+        let size = value.len();
+        match predicate {
+            Predicate::Position(n) => return Ok(value.item(n - 1).map_or(Value::Empty, Value::from)),
+            Predicate::Last => {
+                return Ok(size.checked_sub(1).and_then(|i| value.item(i)).map_or(Value::Empty, Value::from));
+            }
+            Predicate::Never => return Ok(Value::Empty),
+            _ => {}
+        }
+        if let Value::NodeSet(nodes) = value {
+            return Ok(Value::NodeSet(NodeSet::from_ordered(&self.filter(nodes.as_slice(), predicate)?)));
+        }
+        let mut kept = Vec::new();
+        for (i, item) in value.items().enumerate() {
+            if self.with_item(item.clone(), i + 1, size, |at| self.holds(predicate, at))? {
+                kept.push(item);
+            }
+        }
+        Ok(Value::from_items(kept))
+    }
+}
+
+fn texts(atoms: &[Atomic]) -> bool {
+    atoms.iter().all(|a| matches!(a, Atomic::Untyped(_) | Atomic::String(_)))
+}
+
+fn bounded(count: usize, span: Span) -> Result<(), Fault> {
+    if count > MAX_ITEMS {
+        return Err(failed("FOER0000", format!("the sequence has more than {MAX_ITEMS} items"), span));
+    }
+    Ok(())
+}
+
+impl From<Item> for Value {
+    fn from(item: Item) -> Value {
+        match item {
+            Item::Node(node) => Value::from(node),
+            Item::Atomic(atom) => Value::from(atom),
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! Operators on atomic values: comparisons and arithmetic (XPath 2.0 sections 3.4 and 3.5; F&O sections 6 to 12).
+
+use super::plan::Arithmetic;
+use crate::ast::BinaryOp;
+use crate::atomic::{Atomic, AtomicType, Decimal, Duration, DurationKind, Kind, MomentKind};
+use crate::error::{Span, XPathError};
+use crate::eval::Fault;
+use std::cmp::Ordering;
+
+/// Minutes east of UTC where a date or time says nothing.
+pub(crate) const IMPLICIT_ZONE: i16 = 0;
+
+/// An error with its code.
+#[cold]
+pub(crate) fn failed(code: &'static str, message: impl Into<String>, span: Span) -> Fault {
+    Box::new(XPathError::new(message, span).with_code(code))
+}
+
+/// A number of any type, promoted as the other operand asks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Number {
+    Integer(i64),
+    Decimal(Decimal),
+    Float(f32),
+    Double(f64),
+}
+
+impl Number {
+    pub fn of(a: &Atomic) -> Option<Number> {
+        Some(match a {
+            Atomic::Integer(n) => Number::Integer(*n),
+            Atomic::Decimal(d) => Number::Decimal(**d),
+            Atomic::Float(n) => Number::Float(*n),
+            Atomic::Double(n) => Number::Double(*n),
+            _ => return None,
+        })
+    }
+
+    fn decimal(self) -> Option<Decimal> {
+        match self {
+            Number::Integer(n) => Some(Decimal::from(n)),
+            Number::Decimal(d) => Some(d),
+            _ => None,
+        }
+    }
+
+    pub fn double(self) -> f64 {
+        match self {
+            Number::Integer(n) => n as f64,
+            Number::Decimal(d) => d.to_double(),
+            Number::Float(n) => f64::from(n),
+            Number::Double(n) => n,
+        }
+    }
+
+    fn float(self) -> Option<f32> {
+        match self {
+            Number::Double(_) => None,
+            Number::Float(n) => Some(n),
+            other => Some(other.double() as f32),
+        }
+    }
+}
+
+/// The order of two numbers; `None`: one is NaN.
+fn numeric_order(a: Number, b: Number) -> Option<Ordering> {
+    match (a, b) {
+        (Number::Integer(a), Number::Integer(b)) => Some(a.cmp(&b)),
+        _ => match (a.decimal(), b.decimal()) {
+            (Some(a), Some(b)) => Some(a.cmp(&b)),
+            _ => match (a.float(), b.float()) {
+                (Some(a), Some(b)) => a.partial_cmp(&b),
+                _ => a.double().partial_cmp(&b.double()),
+            },
+        },
+    }
+}
+
+/// How two values compare.
+pub(crate) enum Compared {
+    Order(Ordering),
+    /// Not in this order or its reverse, nor equal: NaN.
+    Unordered,
+    /// Only equality is defined.
+    Equality(bool),
+}
+
+/// Compares two values, untyped ones as strings. `None`: their types cannot be compared.
+pub(crate) fn compare(a: &Atomic, b: &Atomic) -> Option<Compared> {
+    if let (Some(a), Some(b)) = (Number::of(a), Number::of(b)) {
+        return Some(numeric_order(a, b).map_or(Compared::Unordered, Compared::Order));
+    }
+    if let (Some(a), Some(b)) = (a.as_text(), b.as_text()) {
+        return Some(Compared::Order(a.as_bytes().cmp(b.as_bytes())));
+    }
+    Some(match (a, b) {
+        (Atomic::Boolean(a), Atomic::Boolean(b)) => Compared::Order(a.cmp(b)),
+        (Atomic::Moment(a), Atomic::Moment(b)) if a.kind == b.kind => {
+            let order = a.compare(**b, IMPLICIT_ZONE);
+            match a.kind {
+                MomentKind::DateTime | MomentKind::Date | MomentKind::Time => Compared::Order(order),
+                _ => Compared::Equality(order == Ordering::Equal),
+            }
+        }
+        (Atomic::Duration(a), Atomic::Duration(b)) => match (a.kind, b.kind) {
+            (DurationKind::YearMonth, DurationKind::YearMonth) => Compared::Order(a.months.cmp(&b.months)),
+            (DurationKind::DayTime, DurationKind::DayTime) => Compared::Order(a.nanos.cmp(&b.nanos)),
+            _ => Compared::Equality(a.months == b.months && a.nanos == b.nanos),
+        },
+        (Atomic::Name(a), Atomic::Name(b)) => {
+            Compared::Equality(a.namespace == b.namespace && a.local == b.local)
+        }
+        (Atomic::Hex(a), Atomic::Hex(b)) | (Atomic::Base64(a), Atomic::Base64(b)) => {
+            Compared::Equality(a == b)
+        }
+        _ => return None,
+    })
+}
+
+/// `eq`, without an error where the types cannot be compared; NaN equals nothing.
+pub(crate) fn equal(a: &Atomic, b: &Atomic) -> bool {
+    matches!(compare(a, b), Some(Compared::Order(Ordering::Equal) | Compared::Equality(true)))
+}
+
+/// A value comparison.
+pub(crate) fn value_comparison(op: BinaryOp, a: &Atomic, b: &Atomic, span: Span) -> Result<bool, Fault> {
+    let incomparable = || {
+        let (a, b) = (AtomicType::of(a.kind()).name, AtomicType::of(b.kind()).name);
+        failed("XPTY0004", format!("an xs:{a} and an xs:{b} cannot be compared with this operator"), span)
+    };
+    Ok(match compare(a, b).ok_or_else(incomparable)? {
+        Compared::Order(order) => match op {
+            BinaryOp::Equal => order == Ordering::Equal,
+            BinaryOp::NotEqual => order != Ordering::Equal,
+            BinaryOp::Less => order == Ordering::Less,
+            BinaryOp::LessOrEqual => order != Ordering::Greater,
+            BinaryOp::Greater => order == Ordering::Greater,
+            _ => order != Ordering::Less,
+        },
+        Compared::Unordered => op == BinaryOp::NotEqual,
+        Compared::Equality(equal) => match op {
+            BinaryOp::Equal => equal,
+            BinaryOp::NotEqual => !equal,
+            _ => return Err(incomparable()),
+        },
+    })
+}
+
+/// One pair of a general comparison: untyped values take the type of the other side.
+pub(crate) fn general_comparison(op: BinaryOp, a: &Atomic, b: &Atomic, span: Span) -> Result<bool, Fault> {
+    let like = |untyped: &Atomic, other: &Atomic| -> Result<Atomic, Fault> {
+        let to = match other.kind() {
+            Kind::Untyped | Kind::String | Kind::Uri => Kind::String,
+            Kind::Integer | Kind::Decimal | Kind::Float | Kind::Double => Kind::Double,
+            other => other,
+        };
+        untyped.cast(AtomicType::of(to)).map_err(|e| failed(e.code, e.message, span))
+    };
+    match (a, b) {
+        (Atomic::Untyped(_), Atomic::Untyped(_)) => value_comparison(op, a, b, span),
+        (Atomic::Untyped(_), _) => value_comparison(op, &like(a, b)?, b, span),
+        (_, Atomic::Untyped(_)) => value_comparison(op, a, &like(b, a)?, span),
+        _ => value_comparison(op, a, b, span),
+    }
+}
+
+/// Arithmetic on two values; untyped ones count as doubles.
+pub(crate) fn arithmetic(op: Arithmetic, a: &Atomic, b: &Atomic, span: Span) -> Result<Atomic, Fault> {
+    let number = |a: &Atomic| -> Result<Option<Number>, Fault> {
+        if let Atomic::Untyped(text) = a {
+            let parsed = crate::atomic::parse_double(text);
+            return parsed.map(|n| Some(Number::Double(n))).ok_or_else(|| {
+                failed(
+                    "FORG0001",
+                    format!("\"{}\" is not a number", text.chars().take(60).collect::<String>()),
+                    span,
+                )
+            });
+        }
+        Ok(Number::of(a))
+    };
+    match (number(a)?, number(b)?) {
+        (Some(a), Some(b)) => numeric(op, a, b, span),
+        (a_number, b_number) => temporal(op, a, b, a_number, b_number, span),
+    }
+}
+
+fn numeric(op: Arithmetic, a: Number, b: Number, span: Span) -> Result<Atomic, Fault> {
+    use Arithmetic as A;
+    let by_zero = || failed("FOAR0001", "division by zero", span);
+    let overflow = || failed("FOAR0002", "the result is too large", span);
+    if op == A::IntegerDivide {
+        return integer_division(a, b, span);
+    }
+    if let (Number::Integer(x), Number::Integer(y)) = (a, b)
+        && op != A::Divide
+    {
+        let result = match op {
+            A::Add => x.checked_add(y),
+            A::Subtract => x.checked_sub(y),
+            A::Multiply => x.checked_mul(y),
+            _ if y == 0 => return Err(by_zero()),
+            _ => Some(x.wrapping_rem(y)),
+        };
+        return result.map(Atomic::Integer).ok_or_else(overflow);
+    }
+    if let (Some(x), Some(y)) = (a.decimal(), b.decimal()) {
+        let result = match op {
+            A::Add => x.plus(y),
+            A::Subtract => x.minus(y),
+            A::Multiply => x.multiply(y),
+            _ if y.is_zero() => return Err(by_zero()),
+            A::Divide => x.divide(y),
+            _ => x.remainder(y),
+        };
+        return result.map(Atomic::decimal).ok_or_else(overflow);
+    }
+    if let (Some(x), Some(y)) = (a.float(), b.float()) {
+        return Ok(Atomic::Float(match op {
+            A::Add => x + y,
+            A::Subtract => x - y,
+            A::Multiply => x * y,
+            A::Divide => x / y,
+            _ => x % y,
+        }));
+    }
+    let (x, y) = (a.double(), b.double());
+    Ok(Atomic::Double(match op {
+        A::Add => x + y,
+        A::Subtract => x - y,
+        A::Multiply => x * y,
+        A::Divide => x / y,
+        _ => x % y,
+    }))
+}
+
+fn integer_division(a: Number, b: Number, span: Span) -> Result<Atomic, Fault> {
+    let by_zero = || failed("FOAR0001", "division by zero", span);
+    let overflow = || failed("FOAR0002", "the result of idiv is no xs:integer of 64 bits", span);
+    if let (Some(x), Some(y)) = (a.decimal(), b.decimal()) {
+        if y.is_zero() {
+            return Err(by_zero());
+        }
+        let quotient = x.whole_quotient(y).and_then(|q| i64::try_from(q).ok());
+        return quotient.map(Atomic::Integer).ok_or_else(overflow);
+    }
+    let (x, y) = (a.double(), b.double());
+    if y == 0.0 {
+        return Err(by_zero());
+    }
+    let quotient = (x / y).trunc();
+    if x.is_infinite() || !quotient.is_finite() || quotient.abs() >= 9.2e18 {
+        return Err(overflow());
+    }
+    Ok(Atomic::Integer(quotient as i64))
+}
+
+/// Dates, times and durations (F&O sections 10.6 and 10.8).
+fn temporal(
+    op: Arithmetic,
+    a: &Atomic,
+    b: &Atomic,
+    a_number: Option<Number>,
+    b_number: Option<Number>,
+    span: Span,
+) -> Result<Atomic, Fault> {
+    use Arithmetic as A;
+    let refused = || {
+        let (a, b) = (AtomicType::of(a.kind()).name, AtomicType::of(b.kind()).name);
+        failed("XPTY0004", format!("there is no xs:{a} {} xs:{b}", op.symbol()), span)
+    };
+    let too_far = || failed("FODT0001", "the date is too far away", span);
+    let too_long = || failed("FODT0002", "the duration is too long", span);
+    let ordered = |d: &Duration| d.kind != DurationKind::Duration;
+    Ok(match (a, b) {
+        (Atomic::Moment(x), Atomic::Moment(y)) if x.kind == y.kind && op == A::Subtract => match x.kind {
+            MomentKind::DateTime | MomentKind::Date | MomentKind::Time => {
+                let nanos = x.utc_nanos(IMPLICIT_ZONE) - y.utc_nanos(IMPLICIT_ZONE);
+                Atomic::duration(Duration::day_time(nanos))
+            }
+            _ => return Err(refused()),
+        },
+        (Atomic::Moment(m), Atomic::Duration(d)) if matches!(op, A::Add | A::Subtract) => {
+            moved(m, d, op == A::Subtract).ok_or_else(refused)?.ok_or_else(too_far)?
+        }
+        (Atomic::Duration(d), Atomic::Moment(m)) if op == A::Add => {
+            moved(m, d, false).ok_or_else(refused)?.ok_or_else(too_far)?
+        }
+        (Atomic::Duration(x), Atomic::Duration(y)) if x.kind == y.kind && ordered(x) => match op {
+            A::Add | A::Subtract => {
+                let sign = if op == A::Add { 1 } else { -1 };
+                let months = x.months.checked_add(sign * y.months).ok_or_else(too_long)?;
+                let nanos = x.nanos.checked_add(i128::from(sign) * y.nanos).ok_or_else(too_long)?;
+                Atomic::duration(Duration { months, nanos, ..**x })
+            }
+            A::Divide => {
+                let (part, whole) = match x.kind {
+                    DurationKind::YearMonth => (i128::from(x.months), i128::from(y.months)),
+                    _ => (x.nanos, y.nanos),
+                };
+                if whole == 0 {
+                    return Err(failed("FOAR0001", "division by a duration of zero", span));
+                }
+                let quotient = Decimal::new(part, 0).divide(Decimal::new(whole, 0));
+                Atomic::decimal(quotient.ok_or_else(too_long)?)
+            }
+            _ => return Err(refused()),
+        },
+        (Atomic::Duration(d), _)
+            if ordered(d) && b_number.is_some() && matches!(op, A::Multiply | A::Divide) =>
+        {
+            let factor = b_number.map_or(f64::NAN, Number::double);
+            scaled(d, factor, op == A::Divide, span)?
+        }
+        (_, Atomic::Duration(d)) if ordered(d) && a_number.is_some() && op == A::Multiply => {
+            scaled(d, a_number.map_or(f64::NAN, Number::double), false, span)?
+        }
+        _ => return Err(refused()),
+    })
+}
+
+/// A moment moved by a duration. Outer `None`: such a moment cannot be moved by such a duration.
+fn moved(m: &crate::atomic::Moment, d: &Duration, back: bool) -> Option<Option<Atomic>> {
+    let sign = if back { -1 } else { 1 };
+    let result = match (m.kind, d.kind) {
+        (MomentKind::DateTime | MomentKind::Date, DurationKind::YearMonth) => {
+            m.plus_months(i64::from(sign) * d.months)
+        }
+        (MomentKind::DateTime | MomentKind::Date | MomentKind::Time, DurationKind::DayTime) => {
+            m.plus_nanos(i128::from(sign) * d.nanos)
+        }
+        _ => return None,
+    };
+    Some(result.map(Atomic::moment))
+}
+
+fn scaled(d: &Duration, factor: f64, divide: bool, span: Span) -> Result<Atomic, Fault> {
+    if factor.is_nan() {
+        return Err(failed("FOCA0005", "a duration cannot be multiplied or divided by NaN", span));
+    }
+    let too_long = || failed("FODT0002", "the duration is too long", span);
+    if (divide && factor == 0.0) || (!divide && factor.is_infinite()) {
+        return Err(too_long());
+    }
+    let scale = |part: f64| if divide { part / factor } else { part * factor };
+    let result = match d.kind {
+        DurationKind::YearMonth => {
+            let months = crate::number::round(scale(d.months as f64));
+            if months.abs() > 9e15 {
+                return Err(too_long());
+            }
+            Duration { months: months as i64, ..*d }
+        }
+        _ => {
+            let whole = factor.fract() == 0.0 && factor.abs() < 1e15;
+            let nanos = if whole && !divide {
+                d.nanos.checked_mul(factor as i128).ok_or_else(too_long)?
+            } else {
+                let nanos = scale(d.nanos as f64).round();
+                if nanos.abs() > 1e33 {
+                    return Err(too_long());
+                }
+                nanos as i128
+            };
+            Duration { nanos, ..*d }
+        }
+    };
+    Ok(Atomic::duration(result))
+}
+
+/// The seconds of a duration as a decimal.
+pub(crate) fn seconds(nanos: i128) -> Decimal {
+    Decimal::new(nanos, 9)
+}

@@ -1,0 +1,120 @@
+//! The compiled form of what only XPath 2.0 has.
+
+use super::functions::Entry;
+use super::types::SeqType;
+use crate::ast::{BinaryOp, Operator};
+use crate::atomic::AtomicType;
+use crate::error::Span;
+use crate::plan::{Op, Predicate};
+use crate::regex::Regex;
+use crate::value::{Type, Value};
+use std::sync::Arc;
+
+/// An operation on sequences.
+#[derive(Debug, Clone)]
+pub(crate) struct SeqOp {
+    pub kind: Seq,
+    /// What is known of its value.
+    pub ty: Type,
+    pub span: Span,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Seq {
+    Literal(Value),
+    Comma(Box<[Op]>),
+    Range(Op, Op),
+    /// A variable of `for`, `some` or `every`: its slot.
+    Local(u32),
+    ContextItem,
+    For {
+        slot: u32,
+        input: Op,
+        body: Op,
+    },
+    Quantified {
+        every: bool,
+        slot: u32,
+        input: Op,
+        satisfies: Op,
+    },
+    If(Op, Op, Op),
+    /// A value comparison.
+    Value(BinaryOp, Op, Op),
+    /// A general comparison.
+    General(BinaryOp, Op, Op),
+    /// `is`, `<<`, `>>`.
+    Nodes(Operator, Op, Op),
+    Arithmetic(Arithmetic, Op, Op),
+    /// Unary minus (`true`) or plus.
+    Sign(bool, Op),
+    /// `intersect`, or `except` (`true`).
+    Without(bool, Op, Op),
+    InstanceOf(Op, SeqType),
+    Treat(Op, SeqType),
+    /// `true`: the empty sequence is allowed.
+    Cast(Op, &'static AtomicType, bool),
+    Castable(Op, &'static AtomicType, bool),
+    /// `a/b` with any `b`.
+    Slash(Op, Op),
+    Filter(Op, Box<[Predicate]>),
+    /// How many items.
+    Count(Op),
+    /// Whether there is an item; `false`: whether there is none.
+    Exists(bool, Op),
+    Call(&'static Entry, Box<[Op]>),
+    /// `matches`, `replace`, `tokenize` with a pattern known now: it takes the place of two arguments.
+    Regex(&'static Entry, Arc<Regex>, Box<[Op]>),
+}
+
+/// The arithmetic operators.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arithmetic {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    IntegerDivide,
+    Modulo,
+}
+
+impl Arithmetic {
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Arithmetic::Add => "+",
+            Arithmetic::Subtract => "-",
+            Arithmetic::Multiply => "*",
+            Arithmetic::Divide => "div",
+            Arithmetic::IntegerDivide => "idiv",
+            Arithmetic::Modulo => "mod",
+        }
+    }
+}
+
+impl SeqOp {
+    /// The operations it is made of that see its own context.
+    pub fn operands(&self) -> Vec<&Op> {
+        match &self.kind {
+            Seq::Literal(_) | Seq::Local(_) | Seq::ContextItem => Vec::new(),
+            Seq::Comma(ops) | Seq::Call(_, ops) | Seq::Regex(_, _, ops) => ops.iter().collect(),
+            Seq::Range(a, b)
+            | Seq::Value(_, a, b)
+            | Seq::General(_, a, b)
+            | Seq::Nodes(_, a, b)
+            | Seq::Arithmetic(_, a, b)
+            | Seq::Without(_, a, b)
+            | Seq::For { input: a, body: b, .. }
+            | Seq::Quantified { input: a, satisfies: b, .. } => vec![a, b],
+            Seq::If(a, b, c) => vec![a, b, c],
+            Seq::Sign(_, a)
+            | Seq::InstanceOf(a, _)
+            | Seq::Treat(a, _)
+            | Seq::Cast(a, ..)
+            | Seq::Castable(a, ..)
+            | Seq::Slash(a, _)
+            | Seq::Filter(a, _)
+            | Seq::Count(a)
+            | Seq::Exists(_, a) => vec![a],
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Sequence types: tests, and the conversion of values to them (XPath 2.0 sections 2.5 and 3.1.5).
+
+use crate::ast::{ItemType, NodeTest, QName, SequenceType};
+use crate::atomic::{Atomic, AtomicType, Kind};
+use crate::context::Context;
+use crate::error::{Span, XPathError};
+use crate::eval::{Eval, Fault};
+use crate::options::NamespaceResolver;
+use crate::value::{Item, Node, Value};
+use xml::NodeKind;
+
+/// The namespace of the types of XML Schema.
+pub(crate) const XSD: &str = "http://www.w3.org/2001/XMLSchema";
+
+/// A compiled sequence type.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SeqType {
+    item: ItemTest,
+    optional: bool,
+    many: bool,
+    /// As it was written.
+    shown: Box<str>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum ItemTest {
+    Nothing,
+    Item,
+    Atomic(&'static AtomicType),
+    Node(KindTest),
+}
+
+type Name = (Box<str>, Box<str>);
+
+#[derive(Debug, Clone, PartialEq)]
+enum KindTest {
+    Any,
+    Text,
+    Comment,
+    Instruction(Option<Box<str>>),
+    Element(Option<Name>),
+    Attribute(Option<Name>),
+    /// Whether there must be exactly one element, and its name.
+    Document(Option<Option<Name>>),
+}
+
+/// The atomic type of that name.
+pub(crate) fn atomic_type(
+    name: &QName,
+    namespaces: &dyn NamespaceResolver,
+    span: Span,
+) -> Result<&'static AtomicType, XPathError> {
+    let unknown = |message: String| XPathError::new(message, span).with_code("XPST0051");
+    let uri = match (name.prefix.as_str(), namespaces.namespace(&name.prefix)) {
+        ("", _) => {
+            return Err(unknown(format!(
+                "there is no atomic type `{name}` (types need the prefix of XML Schema)"
+            )));
+        }
+        (_, Some(uri)) => uri,
+        ("xs", None) => XSD,
+        (prefix, None) => {
+            return Err(
+                XPathError::new(format!("the prefix `{prefix}` is not declared"), span).with_code("XPST0081")
+            );
+        }
+    };
+    match AtomicType::find(&name.local).filter(|_| uri == XSD) {
+        Some(found) => Ok(found),
+        None => {
+            let similar = AtomicType::names().find(|known| crate::compile::similar(known, &name.local));
+            let hint =
+                similar.filter(|_| uri == XSD).map_or(String::new(), |s| format!("; did you mean `{s}`?"));
+            Err(unknown(format!("there is no atomic type `{name}`{hint}")))
+        }
+    }
+}
+
+impl SeqType {
+    /// Compiles a sequence type as parsed from `source`. Errors: names that mean nothing.
+    pub fn compile(
+        ty: &SequenceType,
+        source: &str,
+        namespaces: &dyn NamespaceResolver,
+        default_element_namespace: &str,
+    ) -> Result<SeqType, XPathError> {
+        let item = match &ty.item {
+            ItemType::Nothing => ItemTest::Nothing,
+            ItemType::Item => ItemTest::Item,
+            ItemType::Atomic(name) => ItemTest::Atomic(atomic_type(name, namespaces, ty.span)?),
+            ItemType::Node(test) => {
+                ItemTest::Node(KindTest::compile(test, namespaces, default_element_namespace, ty.span)?)
+            }
+        };
+        let shown = source.get(ty.span.range()).unwrap_or("").into();
+        Ok(SeqType { item, optional: ty.optional, many: ty.many, shown })
+    }
+
+    /// Whether a value is of the type.
+    pub fn matches(&self, value: &Value, cx: &Context<'_>) -> bool {
+        self.matches_in(value, &Eval::new(&crate::compile::NOTHING, cx)).unwrap_or(false)
+    }
+
+    pub(crate) fn matches_in(&self, value: &Value, eval: &Eval<'_>) -> Result<bool, Fault> {
+        if !self.admits(value.len()) {
+            return Ok(false);
+        }
+        for item in value.items() {
+            if !self.item.matches(&item, eval)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn admits(&self, count: usize) -> bool {
+        match count {
+            0 => self.optional,
+            1 => self.item != ItemTest::Nothing,
+            _ => self.many && self.item != ItemTest::Nothing,
+        }
+    }
+
+    /// The value as one of this type, by the function conversion rules: nodes become what they hold where an atomic type
+    /// is wanted, untyped values are cast, numbers and URIs promoted. Errors: it cannot become one.
+    pub fn convert(&self, value: Value, cx: &Context<'_>) -> Result<Value, XPathError> {
+        self.convert_in(value, &Eval::new(&crate::compile::NOTHING, cx)).map_err(|e| *e)
+    }
+
+    pub(crate) fn convert_in(&self, value: Value, eval: &Eval<'_>) -> Result<Value, Fault> {
+        let wrong = |what: String| Box::new(XPathError::new(what, Span::default()).with_code("XPTY0004"));
+        let value = match &self.item {
+            ItemTest::Atomic(ty) => {
+                let mut items = Vec::with_capacity(value.len());
+                for atom in eval.atoms_of(&value)? {
+                    items.push(Item::Atomic(self.converted(atom, ty)?));
+                }
+                Value::from_items(items)
+            }
+            _ => value,
+        };
+        if !self.admits(value.len()) {
+            let found = match value.len() {
+                0 => "the empty sequence".to_owned(),
+                1 => "an item".to_owned(),
+                n => format!("a sequence of {n} items"),
+            };
+            return Err(wrong(format!("{} is wanted, this is {found}", self.shown)));
+        }
+        if !matches!(self.item, ItemTest::Atomic(_)) {
+            for item in value.items() {
+                if !self.item.matches(&item, eval)? {
+                    return Err(wrong(format!("{} is wanted, this is {}", self.shown, eval.describe(&item))));
+                }
+            }
+        }
+        Ok(value)
+    }
+
+    fn converted(&self, atom: Atomic, ty: &'static AtomicType) -> Result<Atomic, Fault> {
+        if ty.matches(&atom) {
+            return Ok(atom);
+        }
+        let promotes = match (atom.kind(), ty.kind) {
+            (Kind::Untyped, Kind::Name) => false,
+            (Kind::Untyped, _) | (Kind::Uri, Kind::String) => true,
+            (Kind::Integer | Kind::Decimal, Kind::Float | Kind::Double) | (Kind::Float, Kind::Double) => true,
+            _ => false,
+        };
+        if !promotes {
+            let message =
+                format!("{} is wanted, this is an xs:{}", self.shown, AtomicType::of(atom.kind()).name);
+            return Err(Box::new(XPathError::new(message, Span::default()).with_code("XPTY0004")));
+        }
+        atom.cast(ty).map_err(|e| Box::new(XPathError::new(e.message, Span::default()).with_code(e.code)))
+    }
+
+    /// Whether it is `xs:string` with whatever number of items, or the like: values of it are atomic.
+    pub fn is_atomic(&self) -> bool {
+        matches!(self.item, ItemTest::Atomic(_))
+    }
+
+    /// As it was written.
+    pub fn text(&self) -> &str {
+        &self.shown
+    }
+
+    /// Whether the empty sequence is of the type.
+    pub fn allows_empty(&self) -> bool {
+        self.optional
+    }
+}
+
+impl ItemTest {
+    fn matches(&self, item: &Item, eval: &Eval<'_>) -> Result<bool, Fault> {
+        Ok(match (self, item) {
+            (ItemTest::Nothing, _) => false,
+            (ItemTest::Item, _) => true,
+            (ItemTest::Atomic(ty), Item::Atomic(atom)) => ty.matches(atom),
+            (ItemTest::Node(test), Item::Node(node)) => test.matches(*node, eval)?,
+            _ => false,
+        })
+    }
+}
+
+impl KindTest {
+    fn compile(
+        test: &NodeTest,
+        namespaces: &dyn NamespaceResolver,
+        default: &str,
+        span: Span,
+    ) -> Result<KindTest, XPathError> {
+        let name = |name: &Option<QName>, default: &str| -> Result<Option<Name>, XPathError> {
+            let Some(name) = name else { return Ok(None) };
+            let uri = match name.prefix.as_str() {
+                "" => default,
+                prefix => namespaces.namespace(prefix).ok_or_else(|| {
+                    XPathError::new(format!("the prefix `{prefix}` is not declared"), span)
+                        .with_code("XPST0081")
+                })?,
+            };
+            Ok(Some((uri.into(), name.local.as_str().into())))
+        };
+        Ok(match test {
+            NodeTest::Text => KindTest::Text,
+            NodeTest::Comment => KindTest::Comment,
+            NodeTest::ProcessingInstruction(target) => {
+                KindTest::Instruction(target.as_deref().map(Box::from))
+            }
+            NodeTest::Element(n) => KindTest::Element(name(n, default)?),
+            NodeTest::Attribute(n) => KindTest::Attribute(name(n, "")?),
+            NodeTest::Document(None) => KindTest::Document(None),
+            NodeTest::Document(Some(inner)) => match &**inner {
+                NodeTest::Element(n) => KindTest::Document(Some(name(n, default)?)),
+                _ => KindTest::Document(None),
+            },
+            _ => KindTest::Any,
+        })
+    }
+
+    fn matches(&self, node: Node, eval: &Eval<'_>) -> Result<bool, Fault> {
+        if node.is_namespace() {
+            return Ok(*self == KindTest::Any);
+        }
+        let doc = eval.doc(node.doc)?;
+        let named = |id: xml::NodeId, name: &Option<Name>| {
+            name.as_ref().is_none_or(|(uri, local)| *doc.local(id) == **local && *doc.namespace(id) == **uri)
+        };
+        let kind = doc.kind(node.id);
+        Ok(match self {
+            KindTest::Any => true,
+            KindTest::Text => kind == NodeKind::Text,
+            KindTest::Comment => kind == NodeKind::Comment,
+            KindTest::Instruction(target) => {
+                kind == NodeKind::ProcessingInstruction
+                    && target.as_ref().is_none_or(|target| *doc.local(node.id) == **target)
+            }
+            KindTest::Element(name) => kind == NodeKind::Element && named(node.id, name),
+            KindTest::Attribute(name) => kind == NodeKind::Attribute && named(node.id, name),
+            KindTest::Document(None) => kind == NodeKind::Document,
+            KindTest::Document(Some(name)) => {
+                let mut elements = doc.children(node.id).filter(|n| doc.kind(*n) == NodeKind::Element);
+                kind == NodeKind::Document
+                    && elements.next().is_some_and(|only| named(only, name))
+                    && elements.next().is_none()
+                    && doc.children(node.id).all(|n| doc.kind(n) != NodeKind::Text)
+            }
+        })
+    }
+}
