@@ -279,6 +279,8 @@ fn mentions_position(tree: &ast::Expr) -> bool {
         ExprKind::Filter(a, _) => mentions_position(a),
         ExprKind::Path(Start::Expr(a), _) => mentions_position(a),
         ExprKind::Path(..) => false,
+        // Of XPath 2.0: it may.
+        _ => true,
     }
 }
 
