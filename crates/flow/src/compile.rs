@@ -11,6 +11,7 @@ use crate::mediator::{Children, ListId, Mediator, Registry, Values};
 use crate::pattern::Pattern;
 use crate::plan::{Entry, List, Plan, Planned, Template, TemplateParameter, Written};
 use crate::services::Services;
+use crate::synapse::Text;
 use config::{ArtifactKind, Configuration, Element, FaultyArtifact, Key};
 use diagnostics::{Diagnostic, Diagnostics, SourceMap, Span};
 use std::collections::HashMap;
@@ -577,12 +578,19 @@ impl Compiler<'_> {
                 "empty-expression",
                 "the expression is empty",
                 span,
-                "expected an XPath or json-eval(…)",
+                "expected an XPath, json-eval(…) or ${…}",
             );
             return None;
         }
         match Expression::compile(text, scope, span) {
-            Ok(expression) => Some(expression),
+            Ok(expression) => {
+                let start = text.len() - text.trim_start().len() + 2;
+                for warning in expression.warnings() {
+                    let place = span.part(start + warning.span.start, warning.span.len().max(1));
+                    self.warning("expression", warning.message.clone(), place, warning.advice.clone());
+                }
+                Some(expression)
+            }
             Err(error) if error.message.contains("is not declared") => {
                 let place = span.part(error.offset.start, error.offset.len().max(1));
                 let message = format!("`{}` will select nothing", text.trim());
@@ -600,6 +608,14 @@ impl Compiler<'_> {
                 None
             }
         }
+    }
+
+    /// A text with `${…}` in it; `None` if one of them is wrong (recorded).
+    pub fn text(&mut self, text: &str, span: Span, scope: &config::Scope) -> Option<Text> {
+        let cut = ::expression::Template::cut(text, |own, at| {
+            self.expression_text(own, span.part(at, own.len()), scope).ok_or(())
+        });
+        cut.ok().map(Text::of)
     }
 
     /// An attribute that is a literal, or an expression in braces.

@@ -1,4 +1,4 @@
-//! Expressions of the configuration: XPath over the envelope, and `json-eval(…)` over JSON.
+//! Expressions of the configuration: XPath over the envelope, `json-eval(…)` over JSON, and `${…}` over all of it.
 //!
 //! Compiled when the configuration loads; evaluated against a [`Context`]. Expressions that do not touch the body
 //! never read it, streamable ones read as little of it as decides them.
@@ -7,11 +7,14 @@ use crate::context::Context;
 use crate::fault::Fault;
 use crate::library::{Library, SynapseHost};
 use crate::mediator::Need;
+use crate::synapse::{MessageHost, XPaths, prepare};
+use ::expression::Reads;
 use config::Scope;
 use diagnostics::Span;
 use message::envelope::synapse_string;
 use message::jsonpath::{Dialect, JsonPath};
 use message::{Value, XmlValue};
+use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 use xml::NodeKind;
@@ -28,6 +31,7 @@ pub struct Expression {
 enum Kind {
     XPath(Box<XPath>),
     Json(JsonSource, JsonTemplate),
+    Synapse(Box<::expression::Expression>),
     /// A prefix in it is not declared: it selects nothing, with a log line for each message, as in WSO2.
     Broken(String),
 }
@@ -100,9 +104,14 @@ impl Expression {
             if let Some(path) = trimmed.strip_prefix("json-eval(").and_then(|rest| rest.strip_suffix(')')) {
                 let (json_source, template) = json(path.trim(), scope, span, start + "json-eval(".len())?;
                 (Kind::Json(json_source, template), Need::Whole)
-            } else if trimmed.starts_with("${") && trimmed.ends_with('}') {
-                let message = "Synapse expressions `${…}` are not executable yet".to_owned();
-                return Err(ExpressionError { message, offset: 0..source.len() });
+            } else if let Some(own) = trimmed.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')) {
+                let xpaths: Arc<dyn ::expression::XPathCompiler> = Arc::new(XPaths(scope.clone()));
+                let compiled = ::expression::Expression::compile(own, &xpaths).map_err(|error| {
+                    let offset = error.span.start + start + 2..error.span.end + start + 2;
+                    ExpressionError { message: error.message, offset }
+                })?;
+                let need = crate::synapse::need(compiled.reads());
+                (Kind::Synapse(Box::new(compiled)), need)
             } else {
                 let options = CompileOptions {
                     namespaces: &Namespaces(scope),
@@ -146,16 +155,38 @@ impl Expression {
         if self.stream_plan(wanted).is_some() { Need::Prefix } else { self.need }
     }
 
-    /// Whether it is `json-eval(…)`.
+    /// Whether it selects JSON: `json-eval(…)`, and a `${…}` that is the payload or a path into it.
     pub fn is_json(&self) -> bool {
-        matches!(self.kind, Kind::Json(..))
+        match &self.kind {
+            Kind::Json(..) => true,
+            Kind::Synapse(own) => own.is_payload() || own.payload_path().is_some(),
+            Kind::XPath(_) | Kind::Broken(_) => false,
+        }
+    }
+
+    /// Whether it is `${…}`.
+    pub fn is_synapse(&self) -> bool {
+        matches!(self.kind, Kind::Synapse(_))
+    }
+
+    /// The Synapse expression, if it is one.
+    pub(crate) fn synapse(&self) -> Option<&::expression::Expression> {
+        match &self.kind {
+            Kind::Synapse(own) => Some(own),
+            _ => None,
+        }
+    }
+
+    /// What is suspicious about it: message, advice, and where in the source.
+    pub(crate) fn warnings(&self) -> &[::expression::Warning] {
+        self.synapse().map_or(&[], ::expression::Expression::warnings)
     }
 
     /// The XPath, if it is one.
     pub fn xpath(&self) -> Option<&xpath::Expression> {
         match &self.kind {
             Kind::XPath(xpath) => Some(&xpath.expression),
-            Kind::Json(..) | Kind::Broken(_) => None,
+            Kind::Json(..) | Kind::Synapse(_) | Kind::Broken(_) => None,
         }
     }
 
@@ -164,6 +195,10 @@ impl Expression {
         match &self.kind {
             Kind::Json(JsonSource::Payload, _) => format!("`{}` reads the JSON payload", self.source),
             Kind::Json(..) => format!("`{}` reads a property", self.source),
+            Kind::Synapse(own) if own.reads() >= Reads::Json => {
+                format!("`{}` reads the payload", self.source)
+            }
+            Kind::Synapse(_) => format!("`{}` does not touch the body", self.source),
             Kind::XPath(xpath) if !xpath.reads_body => format!("`{}` does not touch the body", self.source),
             Kind::XPath(_) => format!("`{}` reads the body", self.source),
             Kind::Broken(why) => format!("`{}` selects nothing: {why}", self.source),
@@ -199,16 +234,27 @@ impl Expression {
     /// # Errors
     /// The payload cannot be read or the evaluation fails.
     pub fn string(&self, context: &mut Context) -> Result<Option<String>, Fault> {
+        if let Kind::Synapse(own) = &self.kind {
+            // The whole payload is its own text.
+            if own.is_payload()
+                && context.payload.is_json()
+                && let Some(bytes) = context.payload.bytes()
+            {
+                return Ok(Some(String::from_utf8_lossy(bytes).into_owned()));
+            }
+            let text = self.evaluate(own, context, |value| value.into_text().into_owned())?;
+            return Ok(Some(text.unwrap_or_default()));
+        }
         Ok(self.value(context)?.map(|value| value.to_string()))
     }
 
-    /// The truth of a condition: XPath `boolean()`; `json-eval` only if the text is `true`.
+    /// The truth of a condition: XPath `boolean()`; `json-eval` and `${…}` only if the text is `true`.
     ///
     /// # Errors
     /// As [`Expression::string`].
     pub fn boolean(&self, context: &mut Context) -> Result<bool, Fault> {
         match &self.kind {
-            Kind::Json(..) => {
+            Kind::Json(..) | Kind::Synapse(_) => {
                 let text = self.string(context)?.unwrap_or_default();
                 Ok(text.trim().eq_ignore_ascii_case("true"))
             }
@@ -229,11 +275,36 @@ impl Expression {
                 let Some(found) = self.json_found(context)? else { return Ok(Some(Value::from(""))) };
                 Ok(Some(found))
             }
+            Kind::Synapse(own) => {
+                let value = self.evaluate(own, context, |value| value.into_message())?;
+                Ok(Some(value.unwrap_or(Value::from(""))))
+            }
             Kind::Broken(why) => Ok(Some(self.nothing(context, why).unwrap_or(Value::from("")))),
             Kind::XPath(xpath) => self.on_tree(xpath, context, |expression, cx| {
                 let value = expression.evaluate(cx)?;
                 Ok(to_message_value(value, cx, xpath.node_test))
             }),
+        }
+    }
+
+    /// As [`Expression::value`], but `None` also where a `${…}` or `json-eval` finds nothing.
+    ///
+    /// # Errors
+    /// As [`Expression::string`].
+    pub fn found(&self, context: &mut Context) -> Result<Option<Value>, Fault> {
+        match &self.kind {
+            Kind::Synapse(own) => self.evaluate(own, context, |value| value.into_message()),
+            Kind::Json(..) => self.json_found(context),
+            _ => self.value(context),
+        }
+    }
+
+    /// Whether it is a path into JSON, so that text which it gives was text in JSON.
+    pub fn leads_into_json(&self) -> bool {
+        match &self.kind {
+            Kind::Json(..) => true,
+            Kind::Synapse(own) => own.leads_into_json(),
+            _ => false,
         }
     }
 
@@ -244,6 +315,7 @@ impl Expression {
     pub fn nodes(&self, context: &mut Context) -> Result<Vec<xml::NodeId>, Fault> {
         match &self.kind {
             Kind::Json(..) => Err(self.fault("json-eval selects no XML nodes")),
+            Kind::Synapse(_) => Err(self.fault("`${…}` selects no nodes that could be changed or split")),
             Kind::Broken(why) => {
                 self.nothing(context, why);
                 Ok(Vec::new())
@@ -261,11 +333,15 @@ impl Expression {
         }
     }
 
-    /// The JSON values that a `json-eval` selects: the items of an array, or the one value.
+    /// The JSON values that a `json-eval` selects: the items of an array, or the one value; the value of a `${…}` as
+    /// JSON, XML as its text.
     ///
     /// # Errors
     /// The payload is not JSON.
     pub fn json_values(&self, context: &mut Context) -> Result<Option<serde_json::Value>, Fault> {
+        if let Kind::Synapse(own) = &self.kind {
+            return self.evaluate(own, context, |value| value.into_json());
+        }
         let Kind::Json(source, template) = &self.kind else {
             return Err(self.fault("it is an XPath, not json-eval"));
         };
@@ -288,10 +364,11 @@ impl Expression {
         })
     }
 
-    /// The JSONPath, if the expression is a `json-eval` over the payload without placeholders.
+    /// The JSONPath, if the expression is a `json-eval` over the payload without placeholders, or such a `${…}`.
     pub fn json_path(&self) -> Option<&JsonPath> {
         match &self.kind {
             Kind::Json(JsonSource::Payload, JsonTemplate::Static(path)) => Some(path),
+            Kind::Synapse(own) => own.payload_path(),
             _ => None,
         }
     }
@@ -304,6 +381,25 @@ impl Expression {
                 xpath.expression.streaming_as(stream_as(wanted), StreamContext::RootElement).ok()
             }
             _ => None,
+        }
+    }
+
+    /// The value of a `${…}`, as `then` wants it; `None`, after a line in the log, where it fails.
+    fn evaluate<T>(
+        &self,
+        own: &::expression::Expression,
+        context: &mut Context,
+        then: impl FnOnce(::expression::Value<'_>) -> T,
+    ) -> Result<Option<T>, Fault> {
+        prepare(own.reads(), context).map_err(|fault| fault.at(self.span))?;
+        let depth = Cell::new(0);
+        match own.evaluate(&MessageHost::new(context, &depth)) {
+            Ok(value) => Ok(Some(then(value))),
+            Err(why) => {
+                let place = context.plan().place(self.span);
+                tracing::warn!(message_id = %context.message_id(), place, "`{}` gives nothing: {why}", self.source);
+                Ok(None)
+            }
         }
     }
 
@@ -439,7 +535,11 @@ fn json(
 }
 
 /// An XPath result as a property value. One element stays XML; several nodes are a list; other results are atomic.
-fn to_message_value(value: xpath::Value, cx: &xpath::Context<'_>, node_test: bool) -> Option<Value> {
+pub(crate) fn to_message_value(
+    value: xpath::Value,
+    cx: &xpath::Context<'_>,
+    node_test: bool,
+) -> Option<Value> {
     match value {
         xpath::Value::Empty => None,
         xpath::Value::Boolean(truth) => Some(Value::Boolean(truth)),

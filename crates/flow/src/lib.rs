@@ -26,16 +26,17 @@ mod respond;
 mod routing;
 pub mod services;
 pub mod streaming;
+pub mod synapse;
 #[doc(hidden)]
 pub mod testing;
 mod writing;
 mod wsdl;
 
+pub use crate::expression::{Expression, KeyValue, Wanted};
 pub use compile::{Compiler, SequenceRef, compile};
 pub use context::{Client, Context, Inbound};
 pub use dispatch::{Access, AccessLog, Bus};
 pub use engine::{Mark, resume, run_list};
-pub use expression::{Expression, KeyValue, Wanted};
 pub use fault::{Code, Fault};
 pub use mediator::{
     Attribute, Branch, BranchTarget, Children, Compiled, Definition, Entry, Flow, ListId, Mediator, Need,
@@ -44,3 +45,4 @@ pub use mediator::{
 pub use pattern::Pattern;
 pub use plan::Plan;
 pub use services::{Services, Settings};
+pub use synapse::Text;

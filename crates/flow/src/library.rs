@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::mediator::Parameter;
 use base64::Engine;
 use message::{Envelope, Properties, SoapVersion, Value, XmlValue};
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::sync::{Arc, LazyLock, RwLock};
 use xml::Document;
 use xpath::{DocId, Function, FunctionInfo, FunctionLibrary, Host, Node, NodeSet, Type, VariableInfo};
@@ -192,8 +192,10 @@ pub(crate) struct SynapseHost<'a> {
     context: &'a Context,
     /// Documents of XML properties that a running expression has seen; a node's [`DocId`] is its place here, from 1.
     documents: Vec<Arc<XmlValue>>,
+    /// The XPath is asked of another document: nodes of the message are none of its.
+    beside: bool,
     /// Values of deferred template parameters on their way in, against endless recursion.
-    depth: RefCell<u32>,
+    depth: Cell<u32>,
 }
 
 impl<'a> SynapseHost<'a> {
@@ -218,10 +220,18 @@ impl<'a> SynapseHost<'a> {
                 }
             }
         }
-        SynapseHost { context, documents, depth: RefCell::new(0) }
+        SynapseHost { context, documents, beside: false, depth: Cell::new(0) }
+    }
+
+    /// For an XPath on a document that is not the message.
+    pub(crate) fn beside(context: &'a Context) -> SynapseHost<'a> {
+        SynapseHost { beside: true, ..SynapseHost::new(context) }
     }
 
     pub(crate) fn envelope(&self) -> Option<&'a Envelope> {
+        if self.beside {
+            return None;
+        }
         self.context.payload.built_envelope()
     }
 
@@ -249,11 +259,12 @@ impl<'a> SynapseHost<'a> {
             None => Ok(Some(xpath::Value::Empty)),
             Some(Parameter::Value(value)) => Ok(Some(self.to_xpath(Some(value.clone())))),
             Some(Parameter::Deferred(expression)) => {
-                let Some(xpath) = expression.xpath() else {
-                    return Err(format!("`{}` cannot be evaluated inside of an XPath", expression.source()));
+                let Some(xpath) = expression.xpath().filter(|_| !self.beside) else {
+                    let value = crate::synapse::read(expression, self.context, &self.depth)?;
+                    return Ok(Some(self.to_xpath(value)));
                 };
-                *self.depth.borrow_mut() += 1;
-                if *self.depth.borrow() > 8 {
+                self.depth.set(self.depth.get() + 1);
+                if self.depth.get() > 8 {
                     return Err(format!("the parameter {name} refers to itself"));
                 }
                 let result = match self.envelope() {
@@ -263,7 +274,7 @@ impl<'a> SynapseHost<'a> {
                     }
                     None => xpath.evaluate(&xpath::Context::without_document(self)),
                 };
-                *self.depth.borrow_mut() -= 1;
+                self.depth.set(self.depth.get() - 1);
                 result.map(Some).map_err(|error| error.message)
             }
         }

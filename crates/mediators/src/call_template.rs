@@ -69,7 +69,8 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
                 Argument::Expression(compiler.expression_text(&own.source, own.span, &own.scope)?)
             }
             config::Value::Deferred(key) => {
-                let inner = key.value.trim_start_matches('{').trim_end_matches('}');
+                let inner = key.value.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+                let inner = inner.unwrap_or(&key.value);
                 let expression = compiler.expression_text(inner, key.span, child.scope())?;
                 Argument::Ready(Parameter::Deferred(Arc::new(expression)))
             }

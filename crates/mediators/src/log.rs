@@ -3,7 +3,7 @@
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, Mediator, Need,
-    Values,
+    Text, Values,
 };
 use message::Format;
 use tracing::Level;
@@ -47,14 +47,19 @@ struct Log {
     category: Level,
     separator: String,
     message_id: bool,
-    message: Vec<Part>,
+    message: Text,
     properties: Vec<(String, Part)>,
 }
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let message = match element.child("message") {
-        Some(message) => template(message, compiler)?,
-        None => Vec::new(),
+        Some(message) => {
+            let text = message.text();
+            let blank = text.len() - text.trim_start().len();
+            let span = message.text_span();
+            compiler.text(text.trim(), span.part(blank, text.len()), message.scope())?
+        }
+        None => Text::default(),
     };
     let detail = match element.attr("level") {
         _ if element.attr("logFullPayload") == Some("true") => Detail::Full,
@@ -106,33 +111,13 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     Some(Box::new(Log { detail, category, separator, message_id, message, properties }))
 }
 
-/// A text with `${…}` in it.
-fn template(element: &Element, compiler: &mut Compiler<'_>) -> Option<Vec<Part>> {
-    let text = element.text();
-    let mut parts = Vec::new();
-    let mut rest = text.trim();
-    while let Some(open) = rest.find("${") {
-        let Some(length) = rest[open..].find('}') else { break };
-        parts.push(Part::Literal(rest[..open].to_owned()));
-        let expression = &rest[open..=open + length];
-        parts.push(Part::Expression(compiler.expression_text(
-            expression,
-            element.text_span(),
-            element.scope(),
-        )?));
-        rest = &rest[open + length + 1..];
-    }
-    parts.push(Part::Literal(rest.to_owned()));
-    Some(parts)
-}
-
 impl Log {
     fn expressions(&self) -> impl Iterator<Item = &Expression> {
-        let parts = self.message.iter().chain(self.properties.iter().map(|(_, part)| part));
-        parts.filter_map(|part| match part {
+        let parts = self.properties.iter().filter_map(|(_, part)| match part {
             Part::Expression(expression) => Some(expression),
             Part::Literal(_) => None,
-        })
+        });
+        self.message.expressions().chain(parts)
     }
 
     fn is_enabled(&self) -> bool {
@@ -154,19 +139,11 @@ impl Log {
             line.push_str(between);
             line.push_str(value);
         };
-        let mut message = String::new();
-        for part in &self.message {
-            match part {
-                Part::Literal(text) => message.push_str(text),
-                Part::Expression(expression) => {
-                    message.push_str(&expression.string(context)?.unwrap_or_default());
-                }
-            }
-        }
+        let message = self.message.resolve(context)?;
         if self.message_id && self.detail == Detail::Custom {
             add(&mut line, "MessageID", &context.message_id(), ": ");
         }
-        if !self.message.is_empty() {
+        if !self.message.pieces().is_empty() {
             add(&mut line, "", &message, "");
         }
         match self.detail {

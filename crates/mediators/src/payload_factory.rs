@@ -22,7 +22,7 @@ use xml::{Document, NodeId, NodeKind, ParseOptions};
 /// `<payloadFactory [media-type] [template-type] [escapeXmlChars]><format [key]>…</format><args><arg …/>*</args></payloadFactory>`
 pub const DEFINITION: Definition = Definition {
     name: "payloadFactory",
-    summary: "Replaces the payload with a template whose $1, $2, … are filled in.",
+    summary: "Replaces the payload with a template whose $1, $2, … and ${…} are filled in.",
     attributes: &[
         Attribute {
             name: "media-type",
@@ -67,7 +67,7 @@ struct PayloadFactory {
 /// Where the template comes from.
 enum Source {
     Fixed(Template),
-    Keyed { key: KeyValue, known: Known },
+    Keyed { key: KeyValue, known: Known, scope: Box<config::Scope>, span: Span },
 }
 
 /// Most templates of dynamic keys that are kept compiled.
@@ -77,6 +77,8 @@ const MAX_KNOWN: usize = 64;
 #[derive(Debug)]
 struct Template {
     parts: Vec<Part>,
+    /// The expressions in it.
+    expressions: Vec<Expression>,
     /// XML: the template is an element that may stand alone in a body, and is well-formed whatever text fills it.
     sound: bool,
 }
@@ -88,6 +90,12 @@ enum Part {
     Slot {
         argument: usize,
         in_text: bool,
+    },
+    /// An expression by its place in the list; `quoted`: inside of a JSON string.
+    Expression {
+        number: usize,
+        in_text: bool,
+        quoted: bool,
     },
 }
 
@@ -136,27 +144,33 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         match key.literal().and_then(|key| compiler.entry(key)) {
             Some(entry) => {
                 let text = entry_text(&entry.bytes, media);
-                let (template, missing) = Template::cut(&text, media, arguments.len());
-                report(missing, format.start_tag(), compiler);
+                let span = format.start_tag();
+                let (template, missing) = Template::cut(&text, media, arguments.len(), |own, _| {
+                    compiler.expression_text(own, span, format.scope()).ok_or(())
+                })
+                .ok()?;
+                report(missing, span, compiler);
                 Source::Fixed(template)
             }
-            None => Source::Keyed { key, known: Mutex::default() },
+            None => Source::Keyed {
+                key,
+                known: Mutex::default(),
+                scope: Box::new(format.scope().clone()),
+                span: format.start_tag(),
+            },
         }
     } else {
         let text = match (media, format.elements().next()) {
             (Media::Xml, Some(root)) => without_blanks(root.to_xml()),
             _ => format.text(),
         };
-        if text.contains("${") {
-            compiler.error(
-                "bad-expression",
-                "Synapse expressions `${…}` in templates are not executable yet",
-                format.span(),
-                "use $1, $2, … with `args`",
-            );
-            return None;
-        }
-        let (template, missing) = Template::cut(&text, media, arguments.len());
+        // In XML the text is written anew, so that only the element's place is known.
+        let span = format.text_span();
+        let (template, missing) = Template::cut(&text, media, arguments.len(), |own, at| {
+            let place = if media == Media::Xml { span } else { span.part(at, own.len()) };
+            compiler.expression_text(own, place, format.scope()).ok_or(())
+        })
+        .ok()?;
         report(missing, format.text_span(), compiler);
         Source::Fixed(template)
     };
@@ -196,35 +210,96 @@ fn argument(element: &Element, compiler: &mut Compiler<'_>) -> Option<Argument> 
 }
 
 impl Template {
-    /// Cuts a template at its placeholders. A placeholder without argument ends that: the rest is literal, and the
-    /// number is answered too.
-    fn cut(text: &str, media: Media, arguments: usize) -> (Template, Option<usize>) {
+    /// Cuts a template at its placeholders and expressions. A placeholder without argument ends that for
+    /// placeholders: they are literal from there on, and the number is answered too. `compile` gets each expression with
+    /// `${` and `}`, and where it begins.
+    fn cut<X>(
+        text: &str,
+        media: Media,
+        arguments: usize,
+        mut compile: impl FnMut(&str, usize) -> Result<Expression, X>,
+    ) -> Result<(Template, Option<usize>), X> {
         let mut parts = Vec::new();
+        let mut expressions = Vec::new();
         let (mut start, mut from, mut missing) = (0, 0, None);
+        // Whether the text up to `seen` ends inside of a JSON string.
+        let (mut quoted, mut seen) = (false, 0);
         while let Some(at) = text[from..].find('$').map(|at| at + from) {
             let digits = text[at + 1..].bytes().take_while(u8::is_ascii_digit).count();
-            from = at + 1 + digits;
-            if digits == 0 {
+            let length = if text[at + 1..].starts_with('{') {
+                flow::synapse::expression_length(&text[at..]).unwrap_or(0)
+            } else if digits > 0 && missing.is_none() {
+                1 + digits
+            } else {
+                0
+            };
+            from = at + length.max(1);
+            if length == 0 {
                 continue;
             }
-            let number: usize = text[at + 1..from].parse().unwrap_or(usize::MAX);
-            let Some(argument) = number.checked_sub(1).filter(|&index| index < arguments) else {
-                missing = Some(number);
-                break;
+            let in_text = in_text(&text[..at]);
+            let part = if digits > 0 {
+                let number: usize = text[at + 1..from].parse().unwrap_or(usize::MAX);
+                let Some(argument) = number.checked_sub(1).filter(|&index| index < arguments) else {
+                    missing = Some(number);
+                    continue;
+                };
+                Part::Slot { argument, in_text }
+            } else {
+                if media == Media::Json {
+                    quoted = ends_in_string(&text[seen..at], quoted);
+                    seen = from;
+                }
+                let own = &text[at..from];
+                expressions.push(compile(
+                    &if media == Media::Xml { unescaped(own) } else { Cow::Borrowed(own) },
+                    at,
+                )?);
+                Part::Expression { number: expressions.len() - 1, in_text, quoted }
             };
             if at > start {
                 parts.push(Part::Literal(text[start..at].to_owned()));
             }
-            let before = &text[..at];
-            let in_text = before.rfind('>') > before.rfind('<') || !before.contains('<');
-            parts.push(Part::Slot { argument, in_text });
+            parts.push(part);
             start = from;
         }
         if start < text.len() {
             parts.push(Part::Literal(text[start..].to_owned()));
         }
         let sound = media == Media::Xml && is_sound(text);
-        (Template { parts, sound }, missing)
+        Ok((Template { parts, expressions, sound }, missing))
+    }
+}
+
+/// Whether what follows this much of XML is content, not an attribute value or the like.
+fn in_text(before: &str) -> bool {
+    before.rfind('>') > before.rfind('<') || !before.contains('<')
+}
+
+/// Whether JSON is inside of a string at its end, if it was or was not at its beginning.
+fn ends_in_string(text: &str, mut inside: bool) -> bool {
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => inside = !inside,
+            b'\\' if inside => {
+                bytes.next();
+            }
+            _ => {}
+        }
+    }
+    inside
+}
+
+/// An expression as it stands in XML that was written out.
+fn unescaped(text: &str) -> Cow<'_, str> {
+    if !text.contains('&') {
+        return Cow::Borrowed(text);
+    }
+    let document = Document::parse(format!("<e>{text}</e>").into_bytes(), &ParseOptions::default());
+    match document.ok().and_then(|own| Some(own.string_value(own.document_element()?).into_owned())) {
+        Some(own) => Cow::Owned(own),
+        None => Cow::Borrowed(text),
     }
 }
 
@@ -280,6 +355,24 @@ enum Filling<'a> {
     /// Well-formed elements, and whether they came from nodes of the message.
     Markup(Cow<'a, str>),
     Json(serde_json::Value),
+    /// JSON null, or an expression that failed.
+    Nothing,
+}
+
+/// What an expression in a template is for one message. Text that JSON brought is text even if it looks like XML.
+fn filling(expression: &Expression, context: &mut Context) -> Result<Filling<'static>, Fault> {
+    use serde_json::Value as Json;
+    Ok(match expression.found(context)? {
+        None => Filling::Nothing,
+        Some(Value::Json(json)) => match &*json {
+            Json::Null => Filling::Nothing,
+            Json::Object(_) | Json::Array(_) => Filling::Json(Arc::unwrap_or_clone(json)),
+            _ => Filling::Text(Cow::Owned(Value::Json(json).to_string())),
+        },
+        Some(Value::Xml(xml)) => of_nodes(&xml),
+        Some(text) if expression.leads_into_json() => Filling::Text(Cow::Owned(text.to_string())),
+        Some(other) => text_or_markup(other.to_string()),
+    })
 }
 
 impl Argument {
@@ -347,7 +440,12 @@ impl Mediator for PayloadFactory {
             Source::Keyed { key, .. } => key.need(),
             Source::Fixed(_) => Need::Nothing,
         };
-        if self.arguments.iter().map(of).chain([key]).any(Need::is_whole) {
+        let expressions = match &self.template {
+            Source::Fixed(template) => template.expressions.as_slice(),
+            Source::Keyed { .. } => &[],
+        };
+        let expressions = expressions.iter().map(Expression::need);
+        if self.arguments.iter().map(of).chain([key]).chain(expressions).any(Need::is_whole) {
             Need::Whole
         } else {
             Need::Replaces
@@ -362,8 +460,8 @@ impl Mediator for PayloadFactory {
         let known;
         let template = match &self.template {
             Source::Fixed(template) => template,
-            Source::Keyed { key, known: cache } => {
-                known = self.keyed(key, cache, context)?;
+            Source::Keyed { key, known: cache, scope, span } => {
+                known = self.keyed(key, cache, (scope, *span), context)?;
                 &known
             }
         };
@@ -371,18 +469,26 @@ impl Mediator for PayloadFactory {
         for argument in &self.arguments {
             fillings.push(argument.evaluate(context)?);
         }
+        let mut found = Vec::with_capacity(template.expressions.len());
+        for expression in &template.expressions {
+            found.push(filling(expression, context)?);
+        }
         match self.media {
-            Media::Xml => self.xml(template, &fillings, context)?,
-            Media::Json => self.json(template, &fillings, context)?,
+            Media::Xml => self.xml(template, &fillings, &found, context)?,
+            Media::Json => self.json(template, &fillings, &found, context)?,
             Media::Text => {
                 let mut out = String::new();
                 for part in &template.parts {
                     match part {
                         Part::Literal(text) => out.push_str(text),
-                        Part::Slot { argument, .. } => match &fillings[*argument] {
-                            Filling::Text(text) | Filling::Markup(text) => out.push_str(text),
-                            Filling::Json(value) => push_json(value, &mut out),
-                        },
+                        Part::Slot { argument: at, .. } | Part::Expression { number: at, .. } => {
+                            let list = if matches!(part, Part::Slot { .. }) { &fillings } else { &found };
+                            match &list[*at] {
+                                Filling::Text(text) | Filling::Markup(text) => out.push_str(text),
+                                Filling::Json(value) => push_json(value, &mut out),
+                                Filling::Nothing => {}
+                            }
+                        }
                     }
                 }
                 let reading = Reading { kind: Kind::Text, ..Reading::XML };
@@ -399,7 +505,13 @@ type Known = Mutex<HashMap<Arc<str>, (Arc<[u8]>, Arc<Template>)>>;
 
 impl PayloadFactory {
     /// The template behind a key, compiled anew when its text has changed.
-    fn keyed(&self, key: &KeyValue, known: &Known, context: &mut Context) -> Result<Arc<Template>, Fault> {
+    fn keyed(
+        &self,
+        key: &KeyValue,
+        known: &Known,
+        (scope, span): (&config::Scope, Span),
+        context: &mut Context,
+    ) -> Result<Arc<Template>, Fault> {
         let key = key.resolve(context)?.unwrap_or_default();
         let entry = context.plan().entry(key.trim());
         let entry = entry.ok_or_else(|| {
@@ -414,20 +526,42 @@ impl PayloadFactory {
         if known.len() >= MAX_KNOWN {
             known.clear();
         }
-        let (template, _) =
-            Template::cut(&entry_text(&entry.bytes, self.media), self.media, self.arguments.len());
+        let text = entry_text(&entry.bytes, self.media);
+        let (template, _) = Template::cut(&text, self.media, self.arguments.len(), |own, _| {
+            Expression::compile(own, scope, span).map_err(|error| {
+                Fault::new(format!("In the template {key}, {own} is no valid expression: {}", error.message))
+            })
+        })?;
         let template = Arc::new(template);
         known.insert(key, (entry.bytes, Arc::clone(&template)));
         Ok(template)
     }
 
-    fn xml(&self, template: &Template, fillings: &[Filling<'_>], context: &mut Context) -> Result<(), Fault> {
+    fn xml(
+        &self,
+        template: &Template,
+        fillings: &[Filling<'_>],
+        found: &[Filling<'_>],
+        context: &mut Context,
+    ) -> Result<(), Fault> {
         let mut out = String::new();
         let mut sound = template.sound;
         for part in &template.parts {
-            match part {
-                Part::Literal(text) => out.push_str(text),
-                Part::Slot { argument, in_text } => match &fillings[*argument] {
+            let (filling, in_text) = match part {
+                Part::Literal(text) => {
+                    out.push_str(text);
+                    continue;
+                }
+                Part::Slot { argument, in_text } => (&fillings[*argument], in_text),
+                Part::Expression { number, in_text, .. } => (&found[*number], in_text),
+            };
+            {
+                match filling {
+                    Filling::Nothing => {}
+                    // There is no XML in an attribute value.
+                    Filling::Json(value) if !in_text => {
+                        sound &= push_xml(&value.to_string(), false, &mut out);
+                    }
                     Filling::Text(text) => sound &= push_xml(text, *in_text, &mut out),
                     Filling::Markup(text) => {
                         let text = text.trim();
@@ -442,7 +576,7 @@ impl PayloadFactory {
                         sound = false;
                         push_json_as_xml(value, &mut out);
                     }
-                },
+                }
             }
         }
         self.set_xml(out, sound, context)?;
@@ -498,6 +632,7 @@ impl PayloadFactory {
         &self,
         template: &Template,
         fillings: &[Filling<'_>],
+        found: &[Filling<'_>],
         context: &mut Context,
     ) -> Result<(), Fault> {
         let quote =
@@ -506,9 +641,11 @@ impl PayloadFactory {
         for part in &template.parts {
             match part {
                 Part::Literal(text) => out.push_str(text),
+                Part::Expression { number, quoted, .. } => push_found(&found[*number], *quoted, &mut out),
                 Part::Slot { argument, .. } => {
                     let literal = self.arguments[*argument].literal;
                     match &fillings[*argument] {
+                        Filling::Nothing => {}
                         Filling::Json(value) if literal => push_text(&value.to_string(), quote, &mut out),
                         Filling::Json(value) => push_json(value, &mut out),
                         Filling::Markup(text) if !literal => out.push_str(&json_of_markup(text)),
@@ -532,6 +669,21 @@ impl PayloadFactory {
         context.payload.set_bytes(out, reading);
         context.set_axis2("messageType", Value::from("application/json"));
         Ok(())
+    }
+}
+
+/// What an expression found, as a JSON value, or inside of a JSON string: JSON stays JSON wherever it stands.
+fn push_found(filling: &Filling<'_>, quoted: bool, out: &mut String) {
+    match filling {
+        Filling::Nothing if quoted => {}
+        Filling::Nothing => out.push_str("null"),
+        Filling::Json(value) if quoted => message::json::escape(&value.to_string(), out),
+        Filling::Json(value) => push_json(value, out),
+        Filling::Text(text) | Filling::Markup(text) if quoted => message::json::escape(text, out),
+        Filling::Markup(text) => out.push_str(&json_of_markup(text)),
+        // A number, or JSON, in a text is taken for what it is.
+        Filling::Text(text) if serde_json::from_str::<serde_json::Value>(text).is_ok() => out.push_str(text),
+        Filling::Text(text) => message::json::write_string(text, out),
     }
 }
 
@@ -705,6 +857,76 @@ mod tests {
                 .map(|made| made.replace(" xmlns:soapenv=\"http://schemas.xmlsoap.org/soap/envelope/\"", ""));
             assert_eq!(made.as_deref(), Ok(out), "{media} {format} {arg}");
         }
+    }
+
+    #[test]
+    fn expressions_are_filled_in_as_the_place_wants_them() {
+        let body = r#"{"id":"A7","q":"say \"hi\"\n","o":{"x":1,"t":"a\"b"},"arr":[1,"b"],"nul":null,"d":1.50,"yes":true,"num":"12","xs":"<a>1</a>"}"#;
+        for (media, format, wanted) in [
+            (
+                "json",
+                r#"{"a":"${payload.id}","b":${payload.o},"c":${payload.d}}"#,
+                r#"{"a":"A7","b":{"x":1,"t":"a\"b"},"c":1.5}"#,
+            ),
+            ("json", r#"{"a":"${payload.o}"}"#, r#"{"a":"{\"x\":1,\"t\":\"a\\\"b\"}"}"#),
+            ("json", r#"{"a":"x ${payload.id} y ${payload.q}"}"#, r#"{"a":"x A7 y say \"hi\"\n"}"#),
+            (
+                "json",
+                r#"{"a":"${payload.nul}","b":${payload.nul},"c":${payload.none},"d":"${payload.none}"}"#,
+                r#"{"a":"","b":null,"c":null,"d":""}"#,
+            ),
+            (
+                "json",
+                r#"{"a":${payload.id},"b":${payload.num},"c":${payload.yes}}"#,
+                r#"{"a":"A7","b":12,"c":true}"#,
+            ),
+            (
+                "json",
+                r#"{"a":"${payload.yes ? "yes" : "no"}","\"${":"${payload.id + "}"}"}"#,
+                r#"{"a":"yes","\"${":"A7}"}"#,
+            ),
+            ("json", r#"{"a":"$1","b":"${payload.id}"}"#, r#"{"a":"arg","b":"A7"}"#),
+            (
+                "json",
+                r#"{"a":${xpath('//o')},"b":"${xpath('//id')}"}"#,
+                r#"{"a":{"o":{"x":1,"t":"a\"b"}},"b":"A7"}"#,
+            ),
+            (
+                "xml",
+                "<a xmlns='' v='${payload.q}' w='${payload.d &gt; 1}'>${payload.o}</a>",
+                "<a v=\"say &quot;hi&quot;&#10;\" w=\"true\"><x>1</x><t>a\"b</t></a>",
+            ),
+            (
+                "xml",
+                "<a xmlns='' v='${payload.o}'>${payload.nul}${payload.none}${payload.arr[0]}</a>",
+                "<a v=\"{&quot;x&quot;:1,&quot;t&quot;:&quot;a\\&quot;b&quot;}\">1</a>",
+            ),
+            (
+                "xml",
+                "<a xmlns=''>${payload.xs}|${string(payload.xs)}|${xpath('//x')}</a>",
+                "<a>&lt;a&gt;1&lt;/a&gt;|<a>1</a>|1</a>",
+            ),
+            ("text", "t ${payload.id} ${payload.o} ${payload.none}.", "t A7 {\"x\":1,\"t\":\"a\\\"b\"} ."),
+        ] {
+            let made = made(media, format, "<arg value='arg'/>", JSON, body)
+                .map(|made| made.replace(" xmlns:soapenv=\"http://schemas.xmlsoap.org/soap/envelope/\"", ""));
+            assert_eq!(made.as_deref(), Ok(wanted), "{media} {format}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_expression_in_a_template_is_found_when_loading_or_faults() {
+        for format in ["${paylod.x}", "${payload.}", "${1 +}"] {
+            let text =
+                format!("<payloadFactory media-type='text'><format>{format}</format></payloadFactory>");
+            let tested = testing::main(&crate::registry(testing::endpoints), &text);
+            assert!(tested.reports("no valid expression"), "{format} {:?}", tested.found);
+        }
+        let text = "<payloadFactory media-type='text'><format key=\"{concat('k', '')}\"/></payloadFactory>\
+            <!--top--><localEntry key='k'>${paylod.x}</localEntry>";
+        let tested = testing::main(&crate::registry(testing::endpoints), text);
+        let fault = tested.run(JSON, "{}").fault();
+        assert!(fault.as_ref().is_some_and(|fault| fault.contains("did you mean `payload`?")), "{fault:?}");
     }
 
     #[test]

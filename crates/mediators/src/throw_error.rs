@@ -62,6 +62,9 @@ mod tests {
         for (attributes, wanted) in [
             (r#"type="STOCK" errorMessage="none left""#, "STOCK: none left"),
             (r#"errorMessage="{concat('no ', $ctx:what)}""#, "ANY: no bolts"),
+            (r#"errorMessage="{${'no ' + props.synapse.what}}""#, "ANY: no bolts"),
+            (r#"errorMessage="{${payload.none}}""#, "ANY: "),
+            (r#"errorMessage="no ${props.synapse.what}""#, "ANY: no ${props.synapse.what}"),
             ("", "ANY: Error occurred in the mediation flow"),
         ] {
             let text = format!(

@@ -15,7 +15,7 @@ pub const DEFINITION: Definition = Definition {
     name: "variable",
     summary: "Sets or removes a variable; an expression keeps the type of what it finds.",
     attributes: &[
-        Attribute::required("name", Values::Text, "the name, read as `$var:name`"),
+        Attribute::required("name", Values::Text, "the name, read as `${vars.name}` or `$var:name`"),
         Attribute::optional("action", Values::OneOf(&["set", "remove"]), "what to do").or("set"),
         Attribute::optional("type", Values::OneOf(TYPES), "what the value has to be"),
         Attribute::optional("value", Values::Text, "the value"),
@@ -82,8 +82,9 @@ fn literal(text: &str, kind: &str) -> Result<Value, String> {
     })
 }
 
-/// What an expression found, as a value of the type that is asked for; `Err` with what it is.
-fn typed(value: Value, kind: &str) -> Result<Value, &'static str> {
+/// What an expression found, as a value of the type that is asked for; `Err` with what it is. `calculated`: it is a
+/// `${…}`, whose numbers have no width and whose text may be JSON.
+fn typed(value: Value, kind: &str, calculated: bool) -> Result<Value, &'static str> {
     use serde_json::Value as Json;
     let json = match &value {
         Value::Json(json) => Some(&**json),
@@ -91,6 +92,17 @@ fn typed(value: Value, kind: &str) -> Result<Value, &'static str> {
     };
     match (kind, &value, json) {
         ("STRING", ..) => Ok(Value::from(value.to_string())),
+        ("INTEGER", Value::Integer(number), _) if i32::try_from(*number).is_err() => Err("another number"),
+        // A whole number that was calculated is as good a double.
+        ("DOUBLE", Value::Integer(number), _) => Ok(Value::Double(*number as f64)),
+        ("JSON", Value::Integer(_) | Value::Boolean(_) | Value::Double(_), _) if calculated => {
+            serde_json::from_str(&value.to_string())
+                .map(|json| Value::Json(Arc::new(json)))
+                .map_err(|_| "no JSON")
+        }
+        ("JSON", Value::String(text), _) if calculated => serde_json::from_str(text)
+            .map(|json| Value::Json(Arc::new(json)))
+            .map_err(|_| "text that is not JSON"),
         ("BOOLEAN", Value::Boolean(_), _) | ("INTEGER" | "LONG", Value::Integer(_), _) => Ok(value),
         ("DOUBLE", Value::Double(_), _) | ("JSON", Value::Json(_), _) => Ok(value),
         ("BOOLEAN", _, Some(Json::Bool(truth))) => Ok(Value::Boolean(*truth)),
@@ -145,13 +157,15 @@ impl Mediator for Variable {
             }
             Some(Source::Literal(value)) => Some(value.clone()),
             Some(Source::Expression(expression, kind)) => match (raw(expression, context)?, kind) {
-                (Some(value), Some(kind)) => Some(typed(value, kind).map_err(|found| {
-                    Fault::new(format!(
-                        "The result of {} does not match the expected data type {kind}: it is {found}",
-                        expression.source()
-                    ))
-                    .at(self.span)
-                })?),
+                (Some(value), Some(kind)) => {
+                    Some(typed(value, kind, expression.is_synapse()).map_err(|found| {
+                        Fault::new(format!(
+                            "The result of {} does not match the expected data type {kind}: it is {found}",
+                            expression.source()
+                        ))
+                        .at(self.span)
+                    })?)
+                }
                 (value, _) => value,
             },
         };
@@ -184,6 +198,17 @@ mod tests {
             (r#"expression="json-eval($.o)" type="STRING""#, r#"String("{\"x\":1}")"#),
             (r#"expression="1 + 1" type="DOUBLE""#, "Double(2.0)"),
             (r#"expression="$ctx:none""#, r#"String("old")"#),
+            (r#"expression="${payload.n}""#, "Json(Number(5))"),
+            (r#"expression="${payload.n + 1}""#, "Integer(6)"),
+            (r#"expression="${payload.n / 2}" type="DOUBLE""#, "Double(2.5)"),
+            (r#"expression="${payload.n + 1}" type="DOUBLE""#, "Double(6.0)"),
+            (r#"expression="${payload.n + 1}" type="INTEGER""#, "Integer(6)"),
+            (r#"expression="${payload.n &gt; 1}" type="BOOLEAN""#, "Boolean(true)"),
+            (r#"expression="${payload.o}" type="JSON""#, r#"Json(Object {"x": Number(1)})"#),
+            (r#"expression="${'{}'}" type="JSON""#, "Json(Object {})"),
+            (r#"expression="${payload.o}" type="STRING""#, r#"String("{\"x\":1}")"#),
+            (r#"expression="${payload.none}""#, r#"String("")"#),
+            (r#"expression="${'a' + 'b'}""#, r#"String("ab")"#),
         ] {
             let text = format!(r#"<variable name="v" value="old"/><variable name="v" {attributes}/>"#);
             let flow = testing::main(&registry(testing::endpoints), &text);
@@ -198,7 +223,9 @@ mod tests {
 
     #[test]
     fn other_types_fault_or_are_found_when_loading() {
-        for expression in ["json-eval($.s)", "2", "'5'"] {
+        for expression in
+            ["json-eval($.s)", "2", "'5'", "${payload.s}", "${payload.none}", "${3000000000 + 1}"]
+        {
             let text = format!(
                 r#"<variable name="v" expression="{expression}" type="INTEGER"/><!--top-->
                    <sequence name="fault"><property name="seen" expression="$ctx:ERROR_CODE"/></sequence>"#

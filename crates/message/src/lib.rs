@@ -17,6 +17,7 @@ pub mod media;
 pub mod multipart;
 pub mod payload;
 pub mod properties;
+pub mod regex;
 pub mod value;
 
 pub use attachments::Packing;

@@ -350,6 +350,11 @@ impl Payload {
         Ok(self.json.as_deref())
     }
 
+    /// The JSON value, if it was read or made already.
+    pub fn built_json(&self) -> Option<&serde_json::Value> {
+        self.json.as_deref()
+    }
+
     /// The JSON rendering of any payload: the value itself, or the XML view turned into JSON.
     ///
     /// # Errors

@@ -39,6 +39,20 @@ pub(super) enum Selector {
     },
     Wildcard,
     Filter(Expr),
+    /// An index or a name that is given when the path is run.
+    Parameter(usize),
+    /// A slice with such bounds.
+    SliceOf {
+        start: Option<Bound>,
+        end: Option<Bound>,
+    },
+}
+
+/// A bound of a slice: written in the path, or given when it is run.
+#[derive(Copy, Clone, Debug)]
+pub(super) enum Bound {
+    Fixed(i64),
+    Parameter(usize),
 }
 
 #[derive(Clone, Debug)]
@@ -84,6 +98,8 @@ pub(super) enum Expr {
 #[derive(Clone, Debug)]
 pub(super) enum Operand {
     Literal(Value),
+    /// A value that is given when the path is run.
+    Parameter(usize),
     Pattern(Pattern),
     Query(Query),
     /// `length()`, `count()` and `value()` of RFC 9535.
@@ -153,7 +169,7 @@ impl Segment {
             Segment::Child(selectors) => {
                 matches!(
                     selectors.as_slice(),
-                    [Selector::Name(_) | Selector::Members(_) | Selector::Index(_)]
+                    [Selector::Name(_) | Selector::Members(_) | Selector::Index(_) | Selector::Parameter(_)]
                 )
             }
             Segment::Descendant(_) => false,

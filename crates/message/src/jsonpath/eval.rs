@@ -1,6 +1,6 @@
 //! Running a compiled path: segment by segment over a list of nodes.
 
-use super::ast::{Call, Expr, Function, Operand, Operator, Query, Segment, Selector, position};
+use super::ast::{Bound, Call, Expr, Function, Operand, Operator, Query, Segment, Selector, position};
 use super::compare::{self, Pattern};
 use super::{Dialect, Failure, MAX_MATCHES, MAX_VISITS, NormalizedPath, Step, functions};
 use serde_json::Value;
@@ -36,17 +36,19 @@ impl Node<'_> {
 const PATTERN_COST: u64 = 5_000;
 
 /// One run of a path.
-pub(super) struct Run {
+pub(super) struct Run<'p> {
     dialect: Dialect,
     paths: bool,
+    /// What `{0}`, `{1}`, … in the path stand for.
+    parameters: &'p [Value],
     visits: Cell<u64>,
 }
 
 type Found<'v> = Result<Vec<Node<'v>>, Failure>;
 
-impl Run {
-    pub fn new(dialect: Dialect, paths: bool) -> Run {
-        Run { dialect, paths, visits: Cell::new(0) }
+impl<'p> Run<'p> {
+    pub fn new(dialect: Dialect, paths: bool, parameters: &'p [Value]) -> Run<'p> {
+        Run { dialect, paths, parameters, visits: Cell::new(0) }
     }
 
     pub fn select<'v>(&self, query: &Query, root: &'v Value) -> Found<'v> {
@@ -63,6 +65,7 @@ impl Run {
             let leaf = i + 1 == query.segments.len();
             nodes = match segment {
                 Segment::Child(selectors) => {
+                    let selectors = &*self.given(selectors)?;
                     let mut out = Vec::new();
                     for node in &nodes {
                         for selector in selectors {
@@ -83,6 +86,46 @@ impl Run {
             return Err(Failure::NotFound("the path leads nowhere".to_owned()));
         }
         Ok(nodes)
+    }
+
+    /// Selectors with what is given for their parameters.
+    fn given<'s>(&self, selectors: &'s [Selector]) -> Result<Cow<'s, [Selector]>, Failure> {
+        let is_open =
+            |selector: &Selector| matches!(selector, Selector::Parameter(_) | Selector::SliceOf { .. });
+        if !selectors.iter().any(is_open) {
+            return Ok(Cow::Borrowed(selectors));
+        }
+        let whole = |number: usize| {
+            let value = self.parameters.get(number);
+            let index = value.and_then(|value| match value {
+                Value::Number(number) => number.as_i64().or_else(|| {
+                    number.as_f64().filter(|n| n.fract() == 0.0 && n.abs() < 1e15).map(|n| n as i64)
+                }),
+                _ => None,
+            });
+            index.ok_or_else(|| Failure::NotFound("an index is no whole number".to_owned()))
+        };
+        let bound = |bound: &Option<Bound>| match bound {
+            None => Ok(None),
+            Some(Bound::Fixed(index)) => Ok(Some(*index)),
+            Some(Bound::Parameter(number)) => whole(*number).map(Some),
+        };
+        selectors
+            .iter()
+            .map(|selector| {
+                Ok(match selector {
+                    Selector::Parameter(number) => match self.parameters.get(*number) {
+                        Some(Value::String(name)) => Selector::Name(name.clone()),
+                        _ => Selector::Index(whole(*number)?),
+                    },
+                    Selector::SliceOf { start, end } => {
+                        Selector::Slice { start: bound(start)?, end: bound(end)?, step: 1 }
+                    }
+                    fixed => fixed.clone(),
+                })
+            })
+            .collect::<Result<Vec<_>, _>>()
+            .map(Cow::Owned)
     }
 
     fn visit(&self) -> Result<(), Failure> {
@@ -166,6 +209,8 @@ impl Run {
                 }
             }
             Selector::Wildcard => out.extend(self.children(node)?),
+            // Replaced by what they stand for before this is reached.
+            Selector::Parameter(_) | Selector::SliceOf { .. } => {}
             Selector::Filter(expr) => {
                 // Jayway asks an object itself, the standard asks its members.
                 if self.dialect == Dialect::Jayway && node.value.is_object() {
@@ -239,6 +284,7 @@ impl Run {
 
     /// `..`: every node and what is below it, parents first.
     fn descend<'v>(&self, selectors: &[Selector], nodes: Vec<Node<'v>>, root: &'v Value) -> Found<'v> {
+        let selectors = &*self.given(selectors)?;
         let mut out = Vec::new();
         let mut pending = nodes;
         pending.reverse();
@@ -355,7 +401,8 @@ impl Run {
 
     /// A path within a filter: leading nowhere is an empty list there, and nobody asks for places.
     fn inner<'v>(&self, query: &Query, root: &'v Value, current: &'v Value) -> Found<'v> {
-        let run = Run { dialect: self.dialect, paths: false, visits: Cell::new(self.visits.get()) };
+        let visits = Cell::new(self.visits.get());
+        let run = Run { dialect: self.dialect, paths: false, parameters: self.parameters, visits };
         let found = run.query(query, root, current);
         self.visits.set(run.visits.get());
         match found {
@@ -365,13 +412,14 @@ impl Run {
     }
 
     fn operand<'v>(
-        &self,
+        &'v self,
         operand: &'v Operand,
         root: &'v Value,
         current: &'v Value,
     ) -> Result<Option<Cow<'v, Value>>, Failure> {
         Ok(match operand {
             Operand::Literal(value) => Some(Cow::Borrowed(value)),
+            Operand::Parameter(number) => self.parameters.get(*number).map(Cow::Borrowed),
             Operand::Pattern(_) => None,
             Operand::Query(query) if query.singular => query.singular(root, current).map(Cow::Borrowed),
             Operand::Query(query) => {
@@ -417,6 +465,7 @@ fn check_kind(selector: &Selector, node: &Node<'_>, leaf: bool) -> Result<(), Fa
         (Selector::Index(_) | Selector::Slice { .. }, Value::Array(_)) => {}
         (Selector::Index(_) | Selector::Slice { .. }, _) => return found("not an array"),
         (Selector::Filter(_), Value::Array(_) | Value::Object(_)) | (Selector::Wildcard, _) => {}
+        (Selector::Parameter(_) | Selector::SliceOf { .. }, _) => {}
         (Selector::Filter(_), _) => return found("a filter on a single value"),
     }
     Ok(())

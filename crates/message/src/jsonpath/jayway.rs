@@ -4,14 +4,16 @@
 //! character but a space, `.`, `[` and `(`, filters need brackets (`[?(…)]`), only spaces separate tokens,
 //! a list in brackets is either of names or of indexes, and functions may end a path.
 
-use super::ast::{Call, Expr, Function, Operand, Operator, Query, Segment, Selector};
+use super::ast::{Bound, Call, Expr, Function, Operand, Operator, Query, Segment, Selector};
 use super::compare::Pattern;
 use super::literal::{Cursor, Parsed};
 
-pub(super) fn parse(text: &str) -> Parsed<Query> {
+/// Reads a path; `open`: with `{n}` for what is given when it is run.
+pub(super) fn parse(text: &str, open: bool) -> Parsed<Query> {
     // Spans stay those of the text as it is given.
     let end = text.trim_end().len();
     let mut c = Cursor::new(text.get(..end).unwrap_or(text));
+    c.open = open;
     c.skip_blanks();
     let dots = c.text.len() - c.text.trim_end_matches('.').len();
     if dots > 1 {
@@ -176,6 +178,7 @@ fn bracketed(c: &mut Cursor<'_>) -> Parsed<Vec<Selector>> {
             vec![Selector::Filter(expr)]
         }
         b'-' | b':' | b'0'..=b'9' => return indexes(c, open),
+        b'{' if c.open => return indexes(c, open),
         _ => return c.error(format!("expected a name in quotes, an index, a slice, * or ?(…){}", c.found())),
     };
     c.skip_spaces();
@@ -210,6 +213,12 @@ fn indexes(c: &mut Cursor<'_>, open: usize) -> Parsed<Vec<Selector>> {
     if !c.take("]") {
         return c.error_from(open, "the bracket is not closed");
     }
+    if c.open && text.contains('{') {
+        return match given(text) {
+            Some(selectors) => Ok(selectors),
+            None => c.error_from(start, "not an index, a list of indexes or a slice"),
+        };
+    }
     let number = |text: &str| text.parse::<i32>().ok().filter(|_| !text.starts_with('+')).map(i64::from);
     let selectors = if text.contains(':') {
         let mut parts = text.split(':');
@@ -231,6 +240,28 @@ fn indexes(c: &mut Cursor<'_>, open: usize) -> Parsed<Vec<Selector>> {
         Some(selectors) => Ok(selectors),
         None => c.error_from(start, "not an index, a list of indexes or a slice"),
     }
+}
+
+/// An index, a list of indexes or a slice with parts that are given when the path is run.
+fn given(text: &str) -> Option<Vec<Selector>> {
+    let bound = |text: &str| {
+        let text = text.trim();
+        match text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
+            Some(number) => number.parse().ok().map(Bound::Parameter),
+            None => text.parse().ok().map(Bound::Fixed),
+        }
+    };
+    if let Some((start, end)) = text.split_once(':') {
+        let side = |text: &str| if text.trim().is_empty() { Some(None) } else { bound(text).map(Some) };
+        return Some(vec![Selector::SliceOf { start: side(start)?, end: side(end)? }]);
+    }
+    let selector = |text: &str| {
+        Some(match bound(text)? {
+            Bound::Fixed(index) => Selector::Index(index),
+            Bound::Parameter(number) => Selector::Parameter(number),
+        })
+    };
+    text.split(',').map(selector).collect()
 }
 
 fn or(c: &mut Cursor<'_>) -> Parsed<Expr> {
@@ -344,6 +375,15 @@ fn operand(c: &mut Cursor<'_>) -> Parsed<Operand> {
             match Pattern::java(source, flags) {
                 Ok(pattern) => Ok(Operand::Pattern(pattern)),
                 Err(message) => c.error_from(start, message),
+            }
+        }
+        b'{' if c.open && c.peek_at(1).is_ascii_digit() => {
+            c.at += 1;
+            let number = c.take_while(|b| b.is_ascii_digit()).parse();
+            c.expect("}")?;
+            match number {
+                Ok(number) => Ok(Operand::Parameter(number)),
+                Err(_) => c.error("there are not that many parameters"),
             }
         }
         _ => Ok(Operand::Literal(c.json()?)),

@@ -9,12 +9,14 @@ pub(super) type Parsed<T> = Result<T, JsonPathError>;
 pub(super) struct Cursor<'a> {
     pub text: &'a str,
     pub at: usize,
+    /// Whether `{n}` stands for what is given when the path is run.
+    pub open: bool,
     depth: usize,
 }
 
 impl<'a> Cursor<'a> {
     pub fn new(text: &'a str) -> Cursor<'a> {
-        Cursor { text, at: 0, depth: 0 }
+        Cursor { text, at: 0, open: false, depth: 0 }
     }
 
     /// The next byte, 0 at the end (a NUL in a path is an error everywhere outside of quotes).

@@ -189,10 +189,22 @@ impl JsonPath {
             return Err(JsonPathError { message, span: 0..text.len() });
         }
         let query = match dialect {
-            Dialect::Jayway => jayway::parse(text)?,
+            Dialect::Jayway => jayway::parse(text, false)?,
             Dialect::Rfc9535 => rfc9535::parse(text)?,
         };
         Ok(JsonPath { source: text.to_owned(), dialect, query })
+    }
+
+    /// Compiles `text` in the Jayway dialect with places that are filled when the path is run
+    /// ([`JsonPath::select_given`]): `{0}`, `{1}`, … as an index, a name or a bound of a slice in brackets, or as a
+    /// value in a filter.
+    pub fn compile_open(text: &str) -> Result<JsonPath, JsonPathError> {
+        if text.len() > MAX_LENGTH {
+            let message = format!("the path is longer than {MAX_LENGTH} bytes");
+            return Err(JsonPathError { message, span: 0..text.len() });
+        }
+        let query = jayway::parse(text, true)?;
+        Ok(JsonPath { source: text.to_owned(), dialect: Dialect::Jayway, query })
     }
 
     /// The text it was compiled from.
@@ -225,19 +237,24 @@ impl JsonPath {
                 definite: true,
             };
         }
-        self.run(root, false)
+        self.run(root, false, &[])
+    }
+
+    /// The selected values of a path with places to be filled, given what is to stand there.
+    pub fn select_given<'v>(&self, root: &'v Value, parameters: &[Value]) -> Selection<'v> {
+        self.run(root, false, parameters)
     }
 
     /// The selected values with their places. A list of members (`['a','b']`) counts as its single members
     /// here, and what a function made has the place of what it was made from.
     pub fn select_with_paths<'v>(&self, root: &'v Value) -> Selection<'v> {
-        self.run(root, true)
+        self.run(root, true, &[])
     }
 
-    fn run<'v>(&self, root: &'v Value, paths: bool) -> Selection<'v> {
+    fn run<'v>(&self, root: &'v Value, paths: bool, parameters: &[Value]) -> Selection<'v> {
         let mut selection =
             Selection { nodes: Vec::new(), paths: Vec::new(), failure: None, definite: self.query.definite };
-        match eval::Run::new(self.dialect, paths).select(&self.query, root) {
+        match eval::Run::new(self.dialect, paths, parameters).select(&self.query, root) {
             Ok(found) => {
                 selection.nodes.reserve(found.len());
                 for node in found {

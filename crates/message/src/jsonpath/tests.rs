@@ -232,3 +232,30 @@ fn edited_paths() {
         }
     }
 }
+
+#[test]
+fn places_are_filled_when_the_path_is_run() {
+    let root = json!({"a": [1, 2, 3, 4], "b": [{"n": "x", "v": 1}, {"n": "y", "v": 9}]});
+    for (path, given, expected) in [
+        ("$.a[{0}]", json!([1]), json!([2])),
+        ("$['a'][{0}]", json!([-1]), json!([4])),
+        ("$[{0}][0]", json!(["a"]), json!([1])),
+        ("$.a[{0},3]", json!([0]), json!([1, 4])),
+        ("$.a[{0}:]", json!([2.0]), json!([3, 4])),
+        ("$.a[1:{0}]", json!([3]), json!([2, 3])),
+        ("$.b[?(@.v > {0} && @.n == {1})].n", json!([5, "y"]), json!(["y"])),
+        ("$.b[?(@.n in {0})].v", json!([["x", "z"]]), json!([1])),
+        ("$.a[{0}]", json!(["x"]), json!([])),
+        ("$.a[{0}]", json!([7]), json!([])),
+        ("$.a[{0}]", json!([]), json!([])),
+    ] {
+        let compiled = JsonPath::compile_open(path).unwrap();
+        let selection = compiled.select_given(&root, given.as_array().unwrap());
+        let found: Value = selection.nodes.into_iter().map(std::borrow::Cow::into_owned).collect();
+        assert_eq!(found, expected, "{path} {given}");
+    }
+    for path in ["$.a[{x}]", "$.a[{0}", "$.a[?(@ == {0)]"] {
+        assert!(JsonPath::compile_open(path).is_err(), "{path}");
+    }
+    assert!(JsonPath::compile("$.a[{0}]", Dialect::Jayway).is_err());
+}

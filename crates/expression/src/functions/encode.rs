@@ -1,0 +1,79 @@
+//! Base64 and percent-encoding.
+
+use super::{Arguments, Function, Result, text};
+use crate::evaluate::Failure;
+use crate::value::Value;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use encoding_rs::{Encoding, UTF_8};
+use std::borrow::Cow;
+use std::fmt::Write;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function { name: "base64encode", arity: 1..=2, run: base64_encode },
+    Function { name: "base64decode", arity: 1..=1, run: base64_decode },
+    Function { name: "urlEncode", arity: 1..=2, run: url_encode },
+    Function { name: "urlDecode", arity: 1..=1, run: url_decode },
+];
+
+fn owned<'v>(text: String) -> Result<'v> {
+    Ok(Value::Text(Cow::Owned(text)))
+}
+
+/// The bytes of the first argument in the character set that the second one names; UTF-8 without.
+fn bytes(arguments: &[Value<'_>]) -> std::result::Result<Vec<u8>, Failure> {
+    let own = text(arguments, 0)?;
+    let encoding = match arguments.len() {
+        1 => UTF_8,
+        _ => {
+            let label = text(arguments, 1)?;
+            Encoding::for_label(label.as_bytes())
+                .ok_or_else(|| Failure(format!("there is no character set {label}")))?
+        }
+    };
+    Ok(encoding.encode(&own).0.into_owned())
+}
+
+fn base64_encode<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
+    owned(STANDARD.encode(bytes(arguments)?))
+}
+
+fn base64_decode<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
+    let compact: String = text(arguments, 0)?.split_whitespace().collect();
+    let bytes = STANDARD.decode(compact).map_err(|why| Failure(format!("this is no base64: {why}")))?;
+    owned(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// All but letters, digits and `-_.~`.
+fn url_encode<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
+    let mut out = String::new();
+    for byte in bytes(arguments)? {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            let _ = write!(out, "%{byte:02X}"); // writing to a String cannot fail
+        }
+    }
+    owned(out)
+}
+
+fn url_decode<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
+    let own = text(arguments, 0)?;
+    let mut out = Vec::with_capacity(own.len());
+    let mut bytes = own.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'+' => out.push(b' '),
+            b'%' => {
+                let digits =
+                    [bytes.next(), bytes.next()].map(|digit| char::from(digit.unwrap_or(0)).to_digit(16));
+                let [Some(high), Some(low)] = digits else {
+                    return Err(Failure("a % is not followed by two hexadecimal digits".to_owned()));
+                };
+                out.push((high * 16 + low) as u8);
+            }
+            byte => out.push(byte),
+        }
+    }
+    owned(String::from_utf8_lossy(&out).into_owned())
+}

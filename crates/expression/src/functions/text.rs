@@ -1,0 +1,136 @@
+//! Texts. Positions count as in Java: in units of UTF-16.
+
+use super::{Arguments, Function, Result, index, text};
+use crate::evaluate::{Failure, failure};
+use crate::number::Number;
+use crate::value::Value;
+use serde_json::Value as Json;
+use std::borrow::Cow;
+
+/// How much a regular expression may backtrack before it fails.
+const BACKTRACK_LIMIT: usize = 1_000_000;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function { name: "length", arity: 1..=1, run: length },
+    Function { name: "toUpper", arity: 1..=1, run: |a| owned(text(a, 0)?.to_uppercase()) },
+    Function { name: "toLower", arity: 1..=1, run: |a| owned(text(a, 0)?.to_lowercase()) },
+    Function {
+        name: "trim",
+        arity: 1..=1,
+        run: |a| owned(text(a, 0)?.trim_matches(|c| c <= ' ').to_owned()),
+    },
+    Function { name: "subString", arity: 2..=3, run: sub_string },
+    Function { name: "startsWith", arity: 2..=2, run: |a| truth(text(a, 0)?.starts_with(&*text(a, 1)?)) },
+    Function { name: "endsWith", arity: 2..=2, run: |a| truth(text(a, 0)?.ends_with(&*text(a, 1)?)) },
+    Function { name: "contains", arity: 2..=2, run: |a| truth(text(a, 0)?.contains(&*text(a, 1)?)) },
+    Function {
+        name: "replace",
+        arity: 3..=3,
+        run: |a| owned(text(a, 0)?.replace(&*text(a, 1)?, &text(a, 2)?)),
+    },
+    Function { name: "split", arity: 2..=2, run: split },
+    Function { name: "indexOf", arity: 2..=3, run: index_of },
+    Function { name: "charAt", arity: 2..=2, run: char_at },
+];
+
+fn owned<'v>(text: String) -> Result<'v> {
+    Ok(Value::Text(Cow::Owned(text)))
+}
+
+fn truth<'v>(truth: bool) -> Result<'v> {
+    Ok(Value::Boolean(truth))
+}
+
+fn whole<'v>(number: usize) -> Result<'v> {
+    Ok(Value::Number(Number::Integer(i64::try_from(number).unwrap_or(i64::MAX))))
+}
+
+fn length<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
+    if let Some(Value::Json(json)) = arguments.first() {
+        return match json.as_array() {
+            Some(items) => whole(items.len()),
+            None => failure("a text or an array is wanted, not an object"),
+        };
+    }
+    whole(units(&text(arguments, 0)?))
+}
+
+/// The length of a text in UTF-16.
+fn units(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.encode_utf16().count() }
+}
+
+/// The byte at a position in UTF-16; within a pair, the character after it.
+fn byte_at(text: &str, position: usize) -> Option<usize> {
+    if text.is_ascii() {
+        return (position <= text.len()).then_some(position);
+    }
+    let mut passed = 0;
+    for (at, c) in text.char_indices() {
+        if passed >= position {
+            return Some(at);
+        }
+        passed += c.len_utf16();
+    }
+    (passed >= position).then_some(text.len())
+}
+
+fn sub_string<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
+    let own = text(arguments, 0)?;
+    let from = byte_at(&own, index(arguments, 1)?);
+    let to = if arguments.len() > 2 { byte_at(&own, index(arguments, 2)?) } else { Some(own.len()) };
+    match from.zip(to).and_then(|(from, to)| own.get(from..to)) {
+        Some(part) => owned(part.to_owned()),
+        None => failure("there is no such part"),
+    }
+}
+
+fn index_of<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
+    let (own, wanted) = (text(arguments, 0)?, text(arguments, 1)?);
+    let from = if arguments.len() > 2 { index(arguments, 2)? } else { 0 };
+    let found = byte_at(&own, from).and_then(|from| Some(from + own.get(from..)?.find(&*wanted)?));
+    match found {
+        Some(at) => whole(units(&own[..at])),
+        None => Ok(Value::Number(Number::Integer(-1))),
+    }
+}
+
+fn char_at<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
+    let own = text(arguments, 0)?;
+    let at = byte_at(&own, index(arguments, 1)?);
+    match at.and_then(|at| own.get(at..)?.chars().next()) {
+        Some(c) => owned(c.to_string()),
+        None => failure("the text is shorter"),
+    }
+}
+
+/// As Java does it: no empty parts at the end, and none before a match of nothing at the beginning.
+fn split<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
+    let (own, pattern) = (text(arguments, 0)?, text(arguments, 1)?);
+    let plain = !pattern.is_empty() && !pattern.contains(|c| "\\[](){}.*+?^$|#&-~".contains(c));
+    let mut parts: Vec<&str> = Vec::new();
+    if plain {
+        parts.extend(own.split(&*pattern));
+    } else {
+        let regex = fancy_regex::RegexBuilder::new(&message::regex::translate(&pattern))
+            .backtrack_limit(BACKTRACK_LIMIT)
+            .build()
+            .map_err(|why| Failure(format!("{pattern} is no regular expression: {why}")))?;
+        let mut done = 0;
+        for found in regex.find_iter(&*own) {
+            let found = found.map_err(|_| Failure(format!("{pattern} takes too long on this text")))?;
+            if found.end() == 0 || (found.range().is_empty() && found.start() >= own.len()) {
+                continue;
+            }
+            parts.push(&own[done..found.start()]);
+            done = found.end();
+        }
+        parts.push(&own[done..]);
+    }
+    if parts.len() > 1 {
+        while parts.last().is_some_and(|part| part.is_empty()) {
+            parts.pop();
+        }
+    }
+    Ok(Value::Json(Cow::Owned(Json::Array(parts.into_iter().map(Json::from).collect()))))
+}
