@@ -367,7 +367,13 @@ fn filling(expression: &Expression, context: &mut Context) -> Result<Filling<'st
             Json::Object(_) | Json::Array(_) => Filling::Json(Arc::unwrap_or_clone(json)),
             _ => Filling::Text(Cow::Owned(Value::Json(json).to_string())),
         },
-        Some(Value::Xml(xml)) => of_nodes(&xml),
+        // An element that an XPath finds stands for its text, one that a variable holds for itself.
+        Some(Value::Xml(xml)) if expression.source().contains("xpath(") => of_nodes(&xml),
+        Some(Value::Xml(xml))
+            if xml.nodes.iter().all(|&node| xml.document.kind(node) == NodeKind::Element) =>
+        {
+            Filling::Markup(Cow::Owned(xml.to_xml()))
+        }
         Some(text) if expression.leads_into_json() => Filling::Text(Cow::Owned(text.to_string())),
         Some(other) => text_or_markup(other.to_string()),
     })

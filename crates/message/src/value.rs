@@ -1,8 +1,9 @@
 //! Values of message properties and variables.
 
+use crate::envelope::SoapVersion;
 use std::fmt;
 use std::sync::Arc;
-use xml::{Document, NodeId};
+use xml::{Document, NodeId, NodeKind};
 
 /// Nodes of a document that a property owns: what Synapse calls an OM element, or a list of them.
 #[derive(Clone, Debug)]
@@ -14,10 +15,17 @@ pub struct XmlValue {
 }
 
 impl XmlValue {
-    /// Copies `nodes` out of `document`, so that later changes of the message do not reach the property.
+    /// Copies `nodes` out of `document`, so that later changes of the message do not reach the property. The namespace
+    /// of an envelope around them stays behind where nothing in them needs it.
     pub fn copy_of(document: &Document, nodes: &[NodeId]) -> XmlValue {
         let mut own = Document::new();
-        let nodes = nodes.iter().map(|&node| own.copy_from(Document::ROOT, document, node)).collect();
+        let copy = |&node: &NodeId| {
+            let left_behind = |prefix: &str, uri: &str| {
+                SoapVersion::of_namespace(uri).is_some() && !uses(document, node, prefix)
+            };
+            own.copy_from_but(Document::ROOT, document, node, &left_behind)
+        };
+        let nodes = nodes.iter().map(copy).collect();
         XmlValue { document: Arc::new(own), nodes }
     }
 
@@ -34,6 +42,24 @@ impl XmlValue {
     pub fn string_value(&self) -> String {
         self.nodes.iter().map(|&node| self.document.string_value(node)).collect()
     }
+}
+
+/// Whether a prefix stands in the names of a subtree, or in its texts and attribute values, as in
+/// `<faultcode>soapenv:Server</faultcode>`.
+fn uses(document: &Document, node: NodeId, prefix: &str) -> bool {
+    let in_text = |node: NodeId| {
+        let mut parts = document.text(node).split(':');
+        parts.next_back();
+        parts.any(|before| before.ends_with(prefix))
+    };
+    std::iter::once(node).chain(document.descendants(node)).any(|node| match document.kind(node) {
+        NodeKind::Element => {
+            document.prefix(node) == prefix
+                || document.attributes(node).any(|own| document.prefix(own) == prefix || in_text(own))
+        }
+        NodeKind::Text => in_text(node),
+        _ => false,
+    })
 }
 
 /// The value of a property, a variable or a template parameter.
@@ -158,6 +184,28 @@ mod tests {
             (f64::NEG_INFINITY, "-Infinity"),
         ] {
             assert_eq!(Value::Double(value).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn the_namespace_of_the_envelope_stays_behind_unless_it_is_needed() {
+        for (inside, wanted) in [
+            ("<a><b>1</b></a>", "<a><b>1</b></a>"),
+            ("<a xmlns='urn:x'/>", r#"<a xmlns="urn:x"/>"#),
+            ("<a>s:Server</a>", r#"<a xmlns:s="http://schemas.xmlsoap.org/soap/envelope/">s:Server</a>"#),
+            (
+                "<a><b s:c='1'/></a>",
+                r#"<a xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><b s:c="1"/></a>"#,
+            ),
+        ] {
+            let text = format!(
+                "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/'><s:Body>{inside}</s:Body></s:Envelope>"
+            );
+            let document = Document::parse(text, &xml::ParseOptions::default()).unwrap();
+            let node = document
+                .descendants(Document::ROOT)
+                .find(|&node| document.kind(node) == NodeKind::Element && document.local(node) == "a");
+            assert_eq!(XmlValue::copy_of(&document, &[node.unwrap()]).to_xml(), wanted);
         }
     }
 

@@ -44,11 +44,11 @@ fn base64_decode<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
     owned(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// All but letters, digits and `-_.~`.
+/// All but letters, digits and `-_.`.
 fn url_encode<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
     let mut out = String::new();
     for byte in bytes(arguments)? {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+        if byte.is_ascii_alphanumeric() || b"-_.".contains(&byte) {
             out.push(char::from(byte));
         } else {
             let _ = write!(out, "%{byte:02X}"); // writing to a String cannot fail

@@ -27,6 +27,18 @@ impl Document {
     /// An attribute becomes (or replaces) one of `parent`. Of a document node its children are copied. Returns the
     /// (first) copy, or `parent` when there was nothing to copy or no place for it.
     pub fn copy_from(&mut self, parent: NodeId, other: &Document, node: NodeId) -> NodeId {
+        self.copy_from_but(parent, other, node, &|_, _| false)
+    }
+
+    /// As [`Document::copy_from`], without the namespaces from above the original that `skip` says of prefix and URI:
+    /// those that nothing in the copy needs. Names keep their namespace in any case.
+    pub fn copy_from_but(
+        &mut self,
+        parent: NodeId,
+        other: &Document,
+        node: NodeId,
+        skip: &dyn Fn(&str, &str) -> bool,
+    ) -> NodeId {
         match other.kind(node) {
             NodeKind::Attribute if self.kind(parent) == NodeKind::Element => {
                 return self.set_attribute(
@@ -41,7 +53,7 @@ impl Document {
             NodeKind::Document => {
                 let mut first = None;
                 for child in other.children(node) {
-                    let copy = self.copy_from(parent, other, child);
+                    let copy = self.copy_from_but(parent, other, child, skip);
                     first.get_or_insert(copy);
                 }
                 return first.unwrap_or(parent);
@@ -55,7 +67,7 @@ impl Document {
         }
         let mut map = Map::default();
         let top = self.copy_node(parent, other, node, &mut map);
-        self.copy_scope(top, other, node, &mut map);
+        self.copy_scope(top, other, node, &mut map, skip);
         // The way down and up again, without recursion.
         let (mut from, mut to) = (node, top);
         'walk: loop {
@@ -149,7 +161,14 @@ impl Document {
     }
 
     /// Declares at the copy what is in scope at the original and not (or otherwise) at the copy's parent.
-    fn copy_scope(&mut self, copy: NodeId, other: &Document, original: NodeId, map: &mut Map) {
+    fn copy_scope(
+        &mut self,
+        copy: NodeId,
+        other: &Document,
+        original: NodeId,
+        map: &mut Map,
+        skip: &dyn Fn(&str, &str) -> bool,
+    ) {
         if self.kind(copy) != NodeKind::Element {
             return;
         }
@@ -157,6 +176,9 @@ impl Document {
         let parent = self.node(copy).parent;
         let mut default = NO_URI;
         for (prefix, uri) in scope {
+            if uri != NO_URI && skip(other.names.prefix_str(prefix), other.names.uri_str(uri)) {
+                continue;
+            }
             let prefix = self.map_prefix(other, prefix, map);
             let uri = self.map_uri(other, uri, map);
             if prefix == 0 {
