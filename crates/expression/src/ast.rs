@@ -105,22 +105,15 @@ pub(crate) enum Call {
 
 /// An XPath that is known, or is made while the expression is evaluated.
 pub(crate) enum XPathText {
-    Known(XPath),
+    Known(Box<xpath::Expression>),
     Computed(Expr, Arc<dyn XPathCompiler>),
 }
 
 impl fmt::Debug for XPathText {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            XPathText::Known(xpath) => write!(out, "{}", xpath.expression.source()),
+            XPathText::Known(xpath) => write!(out, "{}", xpath.source()),
             XPathText::Computed(expr, _) => write!(out, "computed({expr:?})"),
         }
     }
-}
-
-/// A compiled XPath.
-#[derive(Debug)]
-pub struct XPath {
-    /// The XPath.
-    pub expression: xpath::Expression,
 }

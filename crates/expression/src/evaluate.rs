@@ -142,7 +142,7 @@ fn arithmetic<'h>(left: Value<'h>, operator: Arithmetic, right: Value<'h>) -> Re
     if let (Value::Number(a), Value::Number(b)) = (&left, &right) {
         let by_zero = || Failure("division by zero".to_owned());
         return Ok(Value::Number(match operator {
-            Arithmetic::Add => a.add(*b),
+            Arithmetic::Add => a.plus(*b),
             Arithmetic::Subtract => a.subtract(*b),
             Arithmetic::Multiply => a.multiply(*b),
             Arithmetic::Divide => a.divide(*b).ok_or_else(by_zero)?,
@@ -292,7 +292,7 @@ fn run<'h>(call: &'h Call, host: &'h dyn Host) -> Result<'h> {
             };
             let computed;
             let xpath = match text {
-                XPathText::Known(xpath) => &xpath.expression,
+                XPathText::Known(xpath) => &**xpath,
                 XPathText::Computed(text, compiler) => {
                     computed = compiler.compile(&text_of(text, host)?).map_err(Failure)?;
                     &computed

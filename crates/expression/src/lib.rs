@@ -18,7 +18,6 @@ mod parse;
 mod template;
 mod value;
 
-pub use ast::XPath;
 pub use date::{DatePattern, Moment};
 pub use evaluate::{Failure, Host, Scope};
 pub use functions::names as function_names;

@@ -130,7 +130,7 @@ impl Number {
     }
 
     /// `self + other`.
-    pub fn add(self, other: Number) -> Number {
+    pub fn plus(self, other: Number) -> Number {
         self.sum(other, i128::checked_add, |a, b| a + b)
     }
 
@@ -284,7 +284,7 @@ mod tests {
         ] {
             let (a, b) = (number(a), number(b));
             let result = match op {
-                '+' => a.add(b),
+                '+' => a.plus(b),
                 '-' => a.subtract(b),
                 '*' => a.multiply(b),
                 '/' => a.divide(b).unwrap(),

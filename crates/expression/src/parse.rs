@@ -11,7 +11,7 @@
 //!
 //! `and` and `or` bind tighter than comparisons: that is the language, and worth a warning where it shows.
 
-use crate::ast::{Access, Arithmetic, Call, Comparison, Expr, Logic, Path, Root, XPath, XPathText};
+use crate::ast::{Access, Arithmetic, Call, Comparison, Expr, Logic, Path, Root, XPathText};
 use crate::evaluate::Scope;
 use crate::lexer::{Lexer, Token};
 use crate::number::Number;
@@ -466,7 +466,7 @@ impl<'a> Parser<'a> {
             Expr::Text(source) => match self.xpaths.compile(&source) {
                 Ok(expression) => {
                     self.reads(reads(expression.needs().document));
-                    Ok(XPathText::Known(XPath { expression }))
+                    Ok(XPathText::Known(Box::new(expression)))
                 }
                 Err(why) => self.error(format!("in the XPath: {why}"), at..self.end),
             },

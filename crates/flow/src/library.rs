@@ -440,7 +440,7 @@ impl Host for SynapseHost<'_> {
                 let bytes = engine.decode(compact).map_err(|error| format!("base64Decode: {error}"))?;
                 xpath::Value::from(decode(&bytes, args.len() > 1, &text(1)))
             }
-            "url-encode" => xpath::Value::from(url_encode(&text(0))),
+            "url-encode" => xpath::Value::from(url_encode(&encode(&text(0), args.len() > 1, &text(1)))),
             "lower-case" => xpath::Value::from(text(0).to_lowercase()),
             "upper-case" => xpath::Value::from(text(0).to_uppercase()),
             "ends-with" => xpath::Value::Boolean(text(0).ends_with(&text(1))),
@@ -467,16 +467,13 @@ fn decode(bytes: &[u8], has_charset: bool, charset: &str) -> String {
 }
 
 /// Percent-encodes for a path with a query: what structures a URL stays.
-fn url_encode(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_ascii_alphanumeric() || "-_.~/?&=:;@+$,!*'()".contains(character) {
-            out.push(character);
+fn url_encode(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    for &byte in bytes {
+        if byte.is_ascii_alphanumeric() || b"-_.~/?&=:;@+$,!*'()".contains(&byte) {
+            out.push(char::from(byte));
         } else {
-            let mut bytes = [0; 4];
-            for byte in character.encode_utf8(&mut bytes).bytes() {
-                out.push_str(&format!("%{byte:02X}"));
-            }
+            out.push_str(&format!("%{byte:02X}"));
         }
     }
     out
@@ -502,7 +499,8 @@ mod tests {
 
     #[test]
     fn url_encode_leaves_the_structure_of_a_url() {
-        assert_eq!(url_encode("/a b?x=é&y=1%"), "/a%20b?x=%C3%A9&y=1%25");
+        assert_eq!(url_encode("/a b?x=é&y=1%".as_bytes()), "/a%20b?x=%C3%A9&y=1%25");
+        assert_eq!(url_encode(&encode("é", true, "ISO-8859-1")), "%E9");
     }
 
     #[test]
