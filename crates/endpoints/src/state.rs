@@ -6,6 +6,7 @@
 
 use config::endpoint::Definition;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
 use std::time::{Duration, Instant};
 
 /// Suspension when none is configured.
@@ -53,6 +54,8 @@ impl Policy {
 #[derive(Debug)]
 pub struct State {
     policy: Policy,
+    /// The phase is [`Phase::Active`], for those who need to know no more: every message, twice.
+    active: AtomicBool,
     now: Mutex<Now>,
 }
 
@@ -78,7 +81,7 @@ impl State {
     pub fn new(policy: Policy) -> State {
         let remaining = policy.retries;
         let now = Now { phase: Phase::Active, remaining, last: Duration::ZERO, retry_at: None };
-        State { policy, now: Mutex::new(now) }
+        State { policy, active: AtomicBool::new(true), now: Mutex::new(now) }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Now> {
@@ -97,7 +100,7 @@ impl State {
 
     /// Whether a message may be sent now. An active endpoint is asked without looking at the clock.
     pub fn is_ready_now(&self) -> bool {
-        self.lock().phase == Phase::Active || self.is_ready(Instant::now())
+        self.active.load(Acquire) || self.is_ready(Instant::now())
     }
 
     /// For people and the admin address.
@@ -112,6 +115,9 @@ impl State {
 
     /// An answer came.
     pub fn succeeded(&self) {
+        if self.active.load(Acquire) {
+            return;
+        }
         let mut now = self.lock();
         if !matches!(now.phase, Phase::Active | Phase::Off) {
             *now = Now {
@@ -121,6 +127,7 @@ impl State {
                 retry_at: None,
             };
         }
+        self.active.store(now.phase == Phase::Active, Release);
     }
 
     /// An error came at `at`.
@@ -153,6 +160,7 @@ impl State {
             now.phase = Phase::Suspended;
             now.retry_at = Some(at + duration);
         }
+        self.active.store(now.phase == Phase::Active, Release);
     }
 
     /// Switches the endpoint off or on by hand.
@@ -160,6 +168,7 @@ impl State {
         let mut now = self.lock();
         now.phase = if on { Phase::Active } else { Phase::Off };
         now.retry_at = None;
+        self.active.store(on, Release);
     }
 }
 

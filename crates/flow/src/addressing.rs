@@ -16,8 +16,20 @@ use xml::NodeId;
 /// What both WS-Addressing namespaces contain.
 static MARK: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("08/addressing"));
 
+/// The end of the start tag of a SOAP body, and what a header has in its own.
+static BODY: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(":Body>"));
+static HEADER: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("Header"));
+
 /// How far into the message the namespace is looked for.
 const WINDOW: usize = 4096;
+
+/// Whether the body begins, and nothing before it may be a header or a comment: most messages are told by a look at
+/// their first line.
+fn goes_without_header(window: &[u8]) -> bool {
+    let Some(body) = BODY.find(window) else { return false };
+    let front = &window[..body];
+    HEADER.find(front).is_none() && memchr::memchr(b'!', front).is_none()
+}
 
 /// Fills [`Context::addressing`] from the message's headers.
 ///
@@ -40,7 +52,7 @@ pub(crate) async fn read(context: &mut Context) -> Result<(), Fault> {
             },
         };
         let window = &bytes[..bytes.len().min(WINDOW)];
-        MARK.find(window).is_some()
+        !goes_without_header(window) && MARK.find(window).is_some()
     };
     if !found {
         return Ok(());

@@ -8,6 +8,7 @@ use crate::services::Services;
 use diagnostics::Span;
 use message::{Envelope, Headers, Method, Payload, Properties, SoapVersion, Value};
 use smallvec::SmallVec;
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -138,7 +139,7 @@ pub struct Context {
     /// Status of the answer that an endpoint gave; axis2 `HTTP_SC` unless that was set.
     pub status: Option<u16>,
     /// Reason phrase of that answer.
-    pub reason: Option<String>,
+    pub reason: Option<Cow<'static, str>>,
     /// What the client sent.
     pub inbound: Arc<Inbound>,
     pub(crate) axis2: Properties,
@@ -356,11 +357,11 @@ impl Context {
 
     /// Keeps the first header of each name.
     fn drop_repeated_headers(&mut self) {
-        let mut seen: Vec<Vec<u8>> = Vec::new();
-        self.headers.retain_bytes(|name, _| {
+        let mut seen: Vec<String> = Vec::new();
+        self.headers.retain(|name, _| {
             let first = !seen.iter().any(|known| known.eq_ignore_ascii_case(name));
             if first {
-                seen.push(name.to_vec());
+                seen.push(name.to_owned());
             }
             first
         });

@@ -4,7 +4,7 @@ use crate::compile::{Compiler, SequenceRef};
 use crate::context::{Client, Context, Inbound, Owner};
 use crate::endpoint::EndpointRef;
 use crate::engine::{Ending, begin_request, drive, drive_to_end, raise};
-use crate::exchange::client_of;
+use crate::exchange::{client_of, elapsed};
 use crate::fault::Fault;
 use crate::mediator::{Flow, ListId};
 use crate::metrics::Counters;
@@ -15,10 +15,9 @@ use crate::routing;
 use crate::services::Services;
 use crate::wsdl::Wsdl;
 use arc_swap::ArcSwap;
-use message::{Method, Payload};
+use message::{Known, Method, Payload};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 use transport::{Body, ConnectionInfo, Cut, Handler, Request, Response};
 
 /// A proxy service of the plan.
@@ -218,19 +217,19 @@ impl Bus {
     }
 
     async fn answer(&self, request: Request, peer: &ConnectionInfo) -> Response {
-        let received = Instant::now();
+        let received = transport::clock::now();
         let plan = self.plan.load_full();
         let Request { head, body } = request;
         let referer = self.access.as_ref().and_then(|_| head.headers.get("Referer").map(str::to_owned));
         let agent = self.access.as_ref().and_then(|_| head.headers.get("User-Agent").map(str::to_owned));
         let version = head.version;
-        let content_type = head.headers.get("Content-Type");
+        let content_type = head.headers.get_known(Known::ContentType);
         let mut inbound = Inbound {
             client: client_of(&head.method, content_type, &head.headers),
             secure: peer.tls.is_some(),
             peer: peer.peer,
             local: peer.local,
-            host: head.headers.get("Host").unwrap_or("localhost").to_owned(),
+            host: head.headers.get_known(Known::Host).unwrap_or("localhost").to_owned(),
             content_type: content_type.map(str::to_owned),
             service_length: head.target.len(),
             method: head.method,
@@ -259,7 +258,7 @@ impl Bus {
                     Owner::Resource(api, _) => Some(&plan.apis[api].counters),
                 };
                 if let Some(counters) = counters {
-                    counters.record(received.elapsed(), response.head.status >= 500);
+                    counters.record(elapsed(received), response.head.status >= 500);
                 }
                 let name =
                     if self.access.is_some() { plan.owner_name(owner).to_owned() } else { String::new() };

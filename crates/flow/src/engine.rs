@@ -8,7 +8,7 @@ use crate::context::{Context, Frame, Owner};
 use crate::endpoint::Destination;
 use crate::exchange::{Exchange, send};
 use crate::fault::{Code, Fault};
-use crate::mediator::{BranchTarget, Entry, Flow, ListId, Split, Step};
+use crate::mediator::{BranchTarget, Entry, Flow, ListId, Need, Split, Step};
 use message::Value;
 use std::sync::Arc;
 
@@ -93,8 +93,12 @@ pub(crate) async fn drive(context: &mut Context, first: Option<Flow>) -> Ending 
 
 /// Runs steps up to the next one that asks for something. `None`: only `base` frames are left.
 async fn step(context: &mut Context, budget: &mut u64, base: usize) -> Result<Option<Flow>, Fault> {
+    let mut plan = Arc::clone(&context.plan);
     loop {
-        let plan = Arc::clone(&context.plan);
+        // A message that a mediator put in the place of this one may have begun with another plan.
+        if !Arc::ptr_eq(&plan, &context.plan) {
+            plan = Arc::clone(&context.plan);
+        }
         if context.frames.len() <= base {
             return Ok(None);
         }
@@ -126,6 +130,9 @@ async fn step(context: &mut Context, budget: &mut u64, base: usize) -> Result<Op
             Step::Done(result) => result,
             Step::Wait(future) => future.await,
         };
+        if planned.need >= Need::Prefix {
+            transport::clock::passed();
+        }
         match result {
             Ok(Flow::Next) => {}
             Ok(flow) => return Ok(Some(flow)),
@@ -289,9 +296,8 @@ fn enter(context: &mut Context, list: ListId, entry: Entry) -> Result<(), Fault>
 
 /// Starts the flow of a request: `pre-mediate`, then `list`.
 pub(crate) fn begin_request(context: &mut Context, list: Option<ListId>) {
-    let plan = Arc::clone(&context.plan);
     push_fault_handlers(context);
-    for list in [list, plan.pre_mediate].into_iter().flatten() {
+    for list in [list, context.plan.pre_mediate].into_iter().flatten() {
         // The first frames cannot exceed the nesting limit.
         let _ = enter(context, list, Entry::default());
     }
@@ -299,12 +305,12 @@ pub(crate) fn begin_request(context: &mut Context, list: Option<ListId>) {
 
 /// Starts the flow of a response. `false`: there is nothing to run, the response is the answer as it is.
 fn begin_response(context: &mut Context, receive: Option<ListId>) -> bool {
-    let plan = Arc::clone(&context.plan);
     context.response = true;
     context.frames.clear();
     context.handlers.clear();
     context.functions.clear();
     push_fault_handlers(context);
+    let plan = &context.plan;
     let list = receive.or(match context.owner {
         Owner::Main => Some(plan.main),
         Owner::Proxy(index) => plan.proxies[index].out_sequence,
@@ -317,14 +323,17 @@ fn begin_response(context: &mut Context, receive: Option<ListId>) -> bool {
 }
 
 fn push_fault_handlers(context: &mut Context) {
-    let plan = Arc::clone(&context.plan);
+    let plan = &context.plan;
     let own = match context.owner {
         Owner::Main => None,
         Owner::Proxy(index) => plan.proxies[index].fault_sequence,
         Owner::Resource(api, resource) => plan.apis[api].resources[resource].fault_sequence,
     };
-    context.handlers.push(plan.fault);
-    context.handlers.extend(own);
+    let all = plan.fault;
+    context.handlers.push(all);
+    if let Some(own) = own {
+        context.handlers.push(own);
+    }
 }
 
 /// Whether the client gets its 202 before the message is sent.

@@ -10,11 +10,12 @@ use crate::fault::{Fault, code};
 use crate::mediator::{Branch, BranchTarget, Split};
 use crate::writing::{self, current_form, explicit_form, is_rewritten};
 use message::{
-    Format, Headers, Kind, MediaType, Method, Payload, PayloadError, Reading, SoapVersion, Value, Version,
+    Format, Headers, Kind, Known, MediaType, Method, Payload, PayloadError, Reading, SoapVersion, Value,
+    Version,
 };
 use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use transport::{Body, Framing, OutRequest, SendError, SendOptions};
 
@@ -190,15 +191,15 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
         held.buffer(&context.services.limits).await?;
         body = held.take_body();
     }
-    let services = Arc::clone(&context.services);
     // A `Host` that is still among the headers is one that is preserved.
     let host = context.axis2.get("REQUEST_HOST_HEADER").map(Value::to_string).or_else(|| {
-        let preserved = !services.settings.preserve_headers.is_empty();
+        let preserved = !context.services.settings.preserve_headers.is_empty();
         preserved.then(|| context.headers.get("Host").map(str::to_owned)).flatten()
     });
     let headers = std::mem::take(&mut context.headers);
-    let started = Instant::now();
-    let sent = services
+    let started = transport::clock::now();
+    let sent = context
+        .services
         .client
         .send(
             &outgoing.target,
@@ -214,7 +215,7 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
         .await;
     match sent {
         Ok(response) => {
-            leaf.counters().record(started.elapsed(), response.head.status >= 500);
+            leaf.counters().record(elapsed(started), response.head.status >= 500);
             accept(context, response);
             if outgoing.addressing.is_some() {
                 addressing::read(context).await?;
@@ -238,7 +239,7 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
             Ok(())
         }
         Err(error) => {
-            leaf.counters().record(started.elapsed(), true);
+            leaf.counters().record(elapsed(started), true);
             context.headers = headers;
             Err(failed(context, leaf, error, body, &outgoing, blocking))
         }
@@ -331,7 +332,7 @@ fn accept(context: &mut Context, response: transport::Response) {
     context.payload = Payload::arrived(response.body, &head.headers, rest);
     context.headers = head.headers;
     context.status = Some(head.status);
-    context.reason = Some(head.reason.into_owned());
+    context.reason = Some(head.reason);
     context.axis2.clear();
     context.axis2_removed.clear();
     context.client.clear();
@@ -348,9 +349,8 @@ fn message_addressing(request: &crate::context::Addressing) -> crate::context::A
 
 /// Makes method, headers and body of the request in the form that the endpoint wants.
 async fn request(context: &mut Context, outgoing: &Outgoing) -> Result<(Method, Body), Fault> {
-    let inbound = Arc::clone(&context.inbound);
     let explicit = context.axis2.get("HTTP_METHOD").map(|value| Method::new(&value.to_string()));
-    let own = || explicit.clone().unwrap_or_else(|| inbound.method.clone());
+    let own = || explicit.clone().unwrap_or_else(|| context.inbound.method.clone());
     let method = match outgoing.format {
         EndpointFormat::Soap(_) => Method::Post,
         EndpointFormat::Get => Method::Get,
@@ -407,20 +407,16 @@ async fn request(context: &mut Context, outgoing: &Outgoing) -> Result<(Method, 
 
 /// Headers that belong to one hop, or that every hop writes anew.
 fn drop_regenerated(context: &mut Context) {
-    let services = Arc::clone(&context.services);
-    let settings = &services.settings;
+    let settings = &context.services.settings;
     let preserved =
         |name: &[u8]| settings.preserve_headers.iter().any(|kept| kept.as_bytes().eq_ignore_ascii_case(name));
-    let regenerated = |name: &[u8]| match name.len() {
-        4 => name.eq_ignore_ascii_case(b"Host") || name.eq_ignore_ascii_case(b"Date"),
-        6 => name.eq_ignore_ascii_case(b"Expect") || name.eq_ignore_ascii_case(b"Server"),
-        10 => !settings.preserve_user_agent && name.eq_ignore_ascii_case(b"User-Agent"),
-        _ => false,
-    };
+    let agent = if settings.preserve_user_agent { 0 } else { Known::UserAgent.bit() };
+    let regenerated =
+        Known::Host.bit() | Known::Date.bit() | Known::Expect.bit() | Known::Server.bit() | agent;
     let headers = &mut context.headers;
-    headers.retain_bytes(|name, _| !regenerated(name) || preserved(name));
-    if !settings.preserve_user_agent && !headers.contains("User-Agent") {
-        headers.append("User-Agent", concat!("Busbar/", env!("CARGO_PKG_VERSION")));
+    headers.remove_known(regenerated, preserved);
+    if !settings.preserve_user_agent && !headers.contains_known(Known::UserAgent) {
+        headers.append_line("User-Agent", concat!("User-Agent: Busbar/", env!("CARGO_PKG_VERSION"), "\r\n"));
     }
 }
 
@@ -442,17 +438,23 @@ fn relabel(context: &mut Context) {
     }
 }
 
+/// The time since, by the clock of the turn.
+pub(crate) fn elapsed(since: Instant) -> Duration {
+    transport::clock::now().saturating_duration_since(since)
+}
+
 /// What the client speaks, by its request.
 pub(crate) fn client_of(method: &Method, content_type: Option<&str>, headers: &Headers) -> Client {
     let Some(content_type) = content_type else { return Client::Rest };
-    let media = MediaType::parse(content_type);
-    let kind = match media.kind() {
-        Kind::Related => media.root_kind(),
+    let kind = match Reading::of(Some(content_type), None, true).kind {
+        Kind::Related => MediaType::parse(content_type).root_kind(),
         kind => kind,
     };
     match kind {
         Kind::Soap12 if !matches!(method, Method::Get | Method::Head) => Client::Soap(SoapVersion::V12),
-        Kind::Soap11 if headers.contains("SOAPAction") && !matches!(method, Method::Get | Method::Head) => {
+        Kind::Soap11
+            if headers.contains_known(Known::SoapAction) && !matches!(method, Method::Get | Method::Head) =>
+        {
             Client::Soap(SoapVersion::V11)
         }
         _ => Client::Rest,

@@ -7,6 +7,7 @@ use crate::mediator::{ListId, Mediator, Need};
 use diagnostics::{FileId, SourceMap, Span};
 use message::{Value, XmlValue};
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 /// See the module.
@@ -19,7 +20,7 @@ pub struct Plan {
     pub(crate) implicit: Arc<dyn Endpoint>,
     pub(crate) entries: HashMap<String, Entry>,
     pub(crate) proxies: Vec<Proxy>,
-    pub(crate) proxy_names: HashMap<String, usize>,
+    pub(crate) proxy_names: HashMap<String, usize, BuildHasherDefault<NameHasher>>,
     pub(crate) apis: Vec<Api>,
     /// The rules of `apis`, in the same order.
     pub(crate) api_rules: Vec<crate::resource::ApiRule>,
@@ -75,6 +76,28 @@ impl Written {
         add(&mut all, Kind::EventSource, &configuration.event_sources, |one| one.span);
         add(&mut all, Kind::Import, &configuration.imports, |one| one.span);
         all
+    }
+}
+
+/// A quick hash (FNV-1a) for names of the configuration that are looked up per message: nobody from outside can add one,
+/// so none has to be kept from colliding.
+pub(crate) struct NameHasher(u64);
+
+impl Default for NameHasher {
+    fn default() -> NameHasher {
+        NameHasher(0xCBF2_9CE4_8422_2325)
+    }
+}
+
+impl Hasher for NameHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3);
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::context::{Client, Context};
 use crate::fault::Fault;
 use crate::writing::{current_form, explicit_form, is_rewritten, write};
-use message::{Envelope, Format, Kind, Method, Payload, SoapVersion};
+use message::{Envelope, Format, Kind, Method, Payload, SoapVersion, Version};
 use transport::{Body, Framing, Response, ResponseHead};
 
 /// Headers of a request that make no sense in an answer.
@@ -38,33 +38,33 @@ const REQUEST_ONLY: &[&str] = &[
 /// # Errors
 /// The payload has to be read to be given to this client, and cannot be.
 pub(crate) async fn response(context: &mut Context) -> Result<Response, Fault> {
-    let mut head = ResponseHead::new(200);
     let mut body = body(context).await?;
     if !context.axis2.is_empty() {
         body = as_asked(context, body).await?;
     }
-    head.status = status(context);
-    head.reason = match context.axis2.get("HTTP_SC_DESC") {
+    let status = status(context);
+    let reason = match context.axis2.get("HTTP_SC_DESC") {
         Some(reason) => header_safe(&reason.to_string()).into(),
-        None if context.axis2.get("HTTP_SC").is_none() && context.status == Some(head.status) => {
-            context.reason.clone().unwrap_or_default().into()
+        None if context.axis2.get("HTTP_SC").is_none() && context.status == Some(status) => {
+            context.reason.clone().unwrap_or_default()
         }
-        None => message::reason_phrase(head.status).into(),
+        None => message::reason_phrase(status).into(),
     };
     if context.request_headers {
         for name in REQUEST_ONLY {
             context.headers.remove(name);
         }
     }
-    head.headers = std::mem::take(&mut context.headers);
+    let mut headers = std::mem::take(&mut context.headers);
     if !context.services.settings.preserve_server {
-        head.headers.remove("Server");
+        headers.remove("Server");
     }
     if matches!(body, Body::Empty) && context.inbound.method != Method::Head && context.request_headers {
-        head.headers.remove("Content-Type");
-        head.headers.remove("Content-Encoding");
+        headers.remove("Content-Type");
+        headers.remove("Content-Encoding");
     }
     let close = context.axis2_is_true("NO_KEEPALIVE") || context.axis2_is_true("FORCE_CONNECTION_CLOSE");
+    let head = ResponseHead { status, reason, version: Version::Http11, headers };
     Ok(Response { head, body, close, framing: Framing::Auto, about: context.number })
 }
 

@@ -1,25 +1,152 @@
 //! Header fields of a message: ordered, written as received, found whatever their case.
 //!
-//! All names and values lie in one byte arena; a field is a pair of spans into it. A head read from
-//! the wire is taken over with one copy. Dropped storage goes to a small free list of its thread, so
-//! that in the steady state a message head allocates nothing.
+//! All lines lie in one byte arena as they go over the wire, so that a head that came from there is taken over with one
+//! copy and goes out with one copy per run of fields that stay. Dropped storage goes to a small free list of its thread,
+//! so that in the steady state a message head allocates nothing. A list of fields is one pointer wide: heads are moved
+//! about.
 
 use std::cell::RefCell;
 use std::fmt;
+
+/// Names that every message is searched for. A field's is found out once, when it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+#[allow(missing_docs)]
+pub enum Known {
+    /// Any other name.
+    Other,
+    Accept,
+    AcceptEncoding,
+    Authorization,
+    CacheControl,
+    Connection,
+    ContentEncoding,
+    ContentLength,
+    ContentType,
+    Date,
+    Expect,
+    Host,
+    KeepAlive,
+    ProxyConnection,
+    Server,
+    SoapAction,
+    Te,
+    Trailer,
+    TransferEncoding,
+    Upgrade,
+    UserAgent,
+    XForwardedFor,
+}
+
+impl Known {
+    /// What a name is. Names are compared as one or two words, whatever the case of their letters.
+    #[inline]
+    pub fn of(name: &[u8]) -> Known {
+        macro_rules! known {
+            ($($text:literal => $known:ident,)*) => {{
+                let own = words(name);
+                $(if const { Pattern::of($text) }.is(own) { return Known::$known; })*
+                Known::Other
+            }};
+        }
+        match name.len() {
+            2 => known! { b"te" => Te, },
+            4 => known! { b"host" => Host, b"date" => Date, },
+            6 => known! { b"expect" => Expect, b"server" => Server, b"accept" => Accept, },
+            7 => known! { b"trailer" => Trailer, b"upgrade" => Upgrade, },
+            10 => known! {
+                b"connection" => Connection, b"user-agent" => UserAgent, b"soapaction" => SoapAction,
+                b"keep-alive" => KeepAlive,
+            },
+            12 => known! { b"content-type" => ContentType, },
+            13 => known! { b"authorization" => Authorization, b"cache-control" => CacheControl, },
+            14 => known! { b"content-length" => ContentLength, },
+            15 => known! { b"accept-encoding" => AcceptEncoding, b"x-forwarded-for" => XForwardedFor, },
+            16 => known! { b"content-encoding" => ContentEncoding, b"proxy-connection" => ProxyConnection, },
+            // The two words leave the middle one of seventeen bytes out.
+            17 if name[8] == b'-' => known! { b"transfer-encoding" => TransferEncoding, },
+            _ => Known::Other,
+        }
+    }
+
+    /// The set of just this one.
+    #[inline]
+    pub const fn bit(self) -> u32 {
+        1 << self as u32
+    }
+}
+
+/// The first and the last eight bytes of a name, or four or one of a shorter one (but not of a length that no known
+/// name has).
+#[inline]
+const fn words(name: &[u8]) -> (u64, u64) {
+    match (name.first_chunk::<8>(), name.last_chunk::<8>()) {
+        (Some(first), Some(last)) => (u64::from_le_bytes(*first), u64::from_le_bytes(*last)),
+        _ => match (name.first_chunk::<4>(), name.last_chunk::<4>()) {
+            (Some(first), Some(last)) => {
+                (u32::from_le_bytes(*first) as u64, u32::from_le_bytes(*last) as u64)
+            }
+            _ => match name {
+                [a, b] => (*a as u64, *b as u64),
+                _ => (0, 0),
+            },
+        },
+    }
+}
+
+/// A known name as [`words`], and the bits of them in which the case of its letters is not.
+struct Pattern {
+    words: (u64, u64),
+    count: (u64, u64),
+}
+
+impl Pattern {
+    const fn of(lower: &[u8]) -> Pattern {
+        let mut letters = [0; 20];
+        let mut at = 0;
+        while at < lower.len() {
+            letters[at] = if lower[at].is_ascii_lowercase() { 0x20 } else { 0 };
+            at += 1;
+        }
+        let case = words(letters.split_at(lower.len()).0);
+        Pattern { words: words(lower), count: (!case.0, !case.1) }
+    }
+
+    #[inline]
+    fn is(&self, own: (u64, u64)) -> bool {
+        ((own.0 ^ self.words.0) & self.count.0) | ((own.1 ^ self.words.1) & self.count.1) == 0
+    }
+}
+
+/// Whether two names of the same length differ in case at most.
+#[inline]
+fn same(a: &[u8], b: &[u8]) -> bool {
+    a.iter().zip(b).all(|(a, b)| a.eq_ignore_ascii_case(b))
+}
 
 /// An ordered list of header fields.
 ///
 /// Names keep the case they were given and are compared without regard to ASCII case; a name may
 /// occur more than once. Values are bytes: HTTP allows octets above 0x7F in them.
 #[derive(Default)]
-pub struct Headers {
+pub struct Headers(Option<Box<Fields>>);
+
+#[derive(Default)]
+struct Fields {
+    /// Lines `name: value CR LF`.
     arena: Vec<u8>,
     fields: Vec<Field>,
     /// Arena bytes no field refers to any more.
     garbage: usize,
-    /// The arena begins with this many bytes of the head as it came from the wire.
-    wire: usize,
+    /// While a head is read from the wire: fields that do not stand there as they will go out, by number, with the place
+    /// of their value.
+    odd: Vec<(u32, u32)>,
+    /// What of [`Known`] may be among the fields, as bits: nothing else is.
+    known: u32,
 }
+
+static NOTHING: Fields =
+    Fields { arena: Vec::new(), fields: Vec::new(), garbage: 0, odd: Vec::new(), known: 0 };
 
 /// A field on its way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,168 +155,40 @@ pub struct Line<'a> {
     pub name: &'a [u8],
     /// Its value.
     pub value: &'a [u8],
-    /// The whole line `name: value CR LF`, if the field stands exactly so in the head that came from the wire
-    /// (see [`Headers::load`]): it was checked there and can go out with one copy.
-    pub whole: Option<&'a [u8]>,
+    /// What the name is.
+    pub known: Known,
 }
 
+/// The value is behind the name, `: ` between them and CR LF behind it.
 #[derive(Clone, Copy)]
 struct Field {
-    name_at: u32,
+    at: u32,
     name_len: u32,
-    value_at: u32,
     value_len: u32,
+    known: Known,
+    /// Name and value cannot break out of their line.
+    sound: bool,
 }
 
-impl Headers {
-    /// No fields. Takes storage from the thread's free list.
-    pub fn new() -> Headers {
-        FREE.try_with(|free| free.borrow_mut().pop()).ok().flatten().map_or_else(Headers::default, |s| {
-            Headers { arena: s.arena, fields: s.fields, garbage: 0, wire: 0 }
-        })
+impl Field {
+    fn name(self) -> std::ops::Range<usize> {
+        self.at as usize..(self.at + self.name_len) as usize
     }
 
-    /// Number of fields, repeated names counted each time.
-    pub fn len(&self) -> usize {
-        self.fields.len()
+    fn value(self) -> std::ops::Range<usize> {
+        let at = (self.at + self.name_len) as usize + 2;
+        at..at + self.value_len as usize
     }
 
-    /// Whether there is no field.
-    pub fn is_empty(&self) -> bool {
-        self.fields.is_empty()
+    /// With its line end.
+    fn line(self) -> std::ops::Range<usize> {
+        self.at as usize..self.value().end + 2
     }
+}
 
-    /// Removes all fields and keeps the storage.
-    pub fn clear(&mut self) {
-        self.arena.clear();
-        self.fields.clear();
-        self.garbage = 0;
-        self.wire = 0;
-    }
-
-    /// The value of the first field of that name, if it is UTF-8.
-    pub fn get(&self, name: &str) -> Option<&str> {
-        std::str::from_utf8(self.get_bytes(name)?).ok()
-    }
-
-    /// The value of the first field of that name.
-    pub fn get_bytes(&self, name: &str) -> Option<&[u8]> {
-        self.find(name.as_bytes(), 0).map(|i| self.value(self.fields[i]))
-    }
-
-    /// The values of all fields of that name, in order.
-    pub fn get_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> + 'a {
-        let name = name.as_bytes();
-        self.fields.iter().filter(move |f| self.is_named(**f, name)).map(|f| self.value(*f))
-    }
-
-    /// Whether a field of that name exists.
-    pub fn contains(&self, name: &str) -> bool {
-        self.find(name.as_bytes(), 0).is_some()
-    }
-
-    /// Name and value of every field, in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &[u8])> + '_ {
-        self.fields.iter().map(|f| (self.name(*f), self.value(*f)))
-    }
-
-    /// As [`Headers::iter`], for a writer: names as bytes, and lines that came from the wire as they came.
-    pub fn lines(&self) -> impl ExactSizeIterator<Item = Line<'_>> + '_ {
-        self.fields.iter().map(|f| {
-            let (name, value) = (self.name_bytes(*f), self.value(*f));
-            let (name_end, value_end) =
-                ((f.name_at + f.name_len) as usize, (f.value_at + f.value_len) as usize);
-            let stands = value_end + 2 <= self.wire
-                && f.value_at as usize == name_end + 2
-                && self.arena[name_end..name_end + 2] == *b": "
-                && self.arena[value_end..value_end + 2] == *b"\r\n";
-            let whole = stands.then(|| &self.arena[f.name_at as usize..value_end + 2]);
-            Line { name, value, whole }
-        })
-    }
-
-    /// Bytes of all names and values, and a little more: what a writer should have room for.
-    pub fn size_hint(&self) -> usize {
-        self.arena.len() + 4 * self.fields.len()
-    }
-
-    /// Adds a field at the end.
-    pub fn append(&mut self, name: &str, value: impl AsRef<[u8]>) {
-        let field = self.store(name, value.as_ref());
-        self.fields.push(field);
-    }
-
-    /// Makes this the only field of that name. It takes the place of the first one that was there.
-    pub fn set(&mut self, name: &str, value: impl AsRef<[u8]>) {
-        let Some(first) = self.find(name.as_bytes(), 0) else { return self.append(name, value) };
-        let field = self.store(name, value.as_ref());
-        let old = std::mem::replace(&mut self.fields[first], field);
-        self.garbage += (old.name_len + old.value_len) as usize;
-        self.remove_from(name.as_bytes(), first + 1);
-        self.compact();
-    }
-
-    /// Removes every field of that name; says whether there was one.
-    pub fn remove(&mut self, name: &str) -> bool {
-        let removed = self.remove_from(name.as_bytes(), 0);
-        self.compact();
-        removed
-    }
-
-    /// Keeps the fields for which `keep(name, value)` holds.
-    pub fn retain(&mut self, mut keep: impl FnMut(&str, &[u8]) -> bool) {
-        self.retain_bytes(|name, value| keep(std::str::from_utf8(name).unwrap_or_default(), value));
-    }
-
-    /// As [`Headers::retain`], with names as bytes.
-    pub fn retain_bytes(&mut self, mut keep: impl FnMut(&[u8], &[u8]) -> bool) {
-        let mut fields = std::mem::take(&mut self.fields);
-        fields.retain(|f| {
-            let kept = keep(self.name_bytes(*f), self.value(*f));
-            if !kept {
-                self.garbage += (f.name_len + f.value_len) as usize;
-            }
-            kept
-        });
-        self.fields = fields;
-        self.compact();
-    }
-
-    /// Takes over a head as it came from the wire: `block` is copied once, each field must be a pair
-    /// of slices of it (a slice from elsewhere is appended). Replaces what was there.
-    ///
-    /// The caller vouches for the fields in `block`: names are tokens, values have no CR, LF or NUL.
-    pub fn load<'a>(&mut self, block: &'a [u8], fields: impl Iterator<Item = (&'a str, &'a [u8])>) {
-        self.clear();
-        self.arena.extend_from_slice(block);
-        self.wire = block.len();
-        let base = block.as_ptr() as usize;
-        let within = |part: &[u8]| {
-            let at = (part.as_ptr() as usize).wrapping_sub(base);
-            (at <= block.len() && part.len() <= block.len() - at).then_some(at as u32)
-        };
-        for (name, value) in fields {
-            let field = match (within(name.as_bytes()), within(value)) {
-                (Some(name_at), Some(value_at)) => {
-                    Field { name_at, name_len: name.len() as u32, value_at, value_len: value.len() as u32 }
-                }
-                _ => self.store(name, value),
-            };
-            self.fields.push(field);
-        }
-    }
-
-    fn name(&self, field: Field) -> &str {
-        // Names come in as &str; a failed check could only mean a bug above, never bad input.
-        std::str::from_utf8(self.name_bytes(field)).unwrap_or_default()
-    }
-
-    fn name_bytes(&self, field: Field) -> &[u8] {
-        &self.arena[field.name_at as usize..(field.name_at + field.name_len) as usize]
-    }
-
-    fn value(&self, field: Field) -> &[u8] {
-        &self.arena[field.value_at as usize..(field.value_at + field.value_len) as usize]
+impl Fields {
+    fn line(&self, field: Field) -> Line<'_> {
+        Line { name: &self.arena[field.name()], value: &self.arena[field.value()], known: field.known }
     }
 
     /// Most names differ in length or in the first letter, which is cheaper to see than the rest.
@@ -198,33 +197,38 @@ impl Headers {
         if field.name_len as usize != name.len() {
             return false;
         }
-        let own = self.name_bytes(field);
+        let own = &self.arena[field.name()];
         let first = |text: &[u8]| text.first().map(|b| b | 0x20);
-        first(own) == first(name) && own.eq_ignore_ascii_case(name)
+        first(own) == first(name) && same(own, name)
     }
 
     fn find(&self, name: &[u8], from: usize) -> Option<usize> {
         self.fields[from..].iter().position(|f| self.is_named(*f, name)).map(|i| i + from)
     }
 
-    fn remove_from(&mut self, name: &[u8], from: usize) -> bool {
+    fn remove(&mut self, name: &[u8], from: usize) -> bool {
         let mut removed = false;
         let mut next = from;
         while let Some(i) = self.find(name, next) {
             let old = self.fields.remove(i);
-            self.garbage += (old.name_len + old.value_len) as usize;
+            self.garbage += old.line().len();
             removed = true;
             next = i;
         }
         removed
     }
 
-    fn store(&mut self, name: &str, value: &[u8]) -> Field {
-        let name_at = self.arena.len() as u32;
-        self.arena.extend_from_slice(name.as_bytes());
-        let value_at = self.arena.len() as u32;
+    fn store(&mut self, name: &[u8], value: &[u8]) -> Field {
+        let at = self.arena.len() as u32;
+        self.arena.reserve(name.len() + value.len() + 4);
+        self.arena.extend_from_slice(name);
+        self.arena.extend_from_slice(b": ");
         self.arena.extend_from_slice(value);
-        Field { name_at, name_len: name.len() as u32, value_at, value_len: value.len() as u32 }
+        self.arena.extend_from_slice(b"\r\n");
+        let known = Known::of(name);
+        self.known |= known.bit();
+        let sound = unsound(name, value).is_none();
+        Field { at, name_len: name.len() as u32, value_len: value.len() as u32, known, sound }
     }
 
     /// Rewrites the arena when most of it is garbage: a flow that sets a header in a loop stays bounded.
@@ -232,27 +236,304 @@ impl Headers {
         if self.garbage < 4096 || self.garbage * 2 < self.arena.len() {
             return;
         }
-        self.wire = 0;
         let old = std::mem::take(&mut self.arena);
-        let part = |at: u32, len: u32| &old[at as usize..(at + len) as usize];
         for field in &mut self.fields {
-            let (name, value) = (part(field.name_at, field.name_len), part(field.value_at, field.value_len));
-            field.name_at = self.arena.len() as u32;
-            self.arena.extend_from_slice(name);
-            field.value_at = self.arena.len() as u32;
-            self.arena.extend_from_slice(value);
+            let line = field.line();
+            field.at = self.arena.len() as u32;
+            self.arena.extend_from_slice(&old[line]);
         }
         self.garbage = 0;
     }
+
+    fn clear(&mut self) {
+        self.arena.clear();
+        self.fields.clear();
+        self.garbage = 0;
+        self.odd.clear();
+        self.known = 0;
+    }
+}
+
+/// What would end the line of such a field.
+fn unsound(name: &[u8], value: &[u8]) -> Option<&'static str> {
+    if name.is_empty() || !name.iter().copied().all(is_token_byte) {
+        return Some("invalid header name");
+    }
+    if memchr::memchr3(b'\r', b'\n', 0, value).is_some() {
+        return Some("line break or NUL in a header value");
+    }
+    None
+}
+
+/// `tchar` of RFC 9110, 5.6.2: what names of fields and methods consist of.
+#[inline]
+pub fn is_token_byte(b: u8) -> bool {
+    const TABLE: [bool; 256] = {
+        let mut table = [false; 256];
+        let mut b = 0;
+        while b < 128 {
+            table[b] = (b as u8).is_ascii_alphanumeric();
+            b += 1;
+        }
+        let marks = b"!#$%&'*+-.^_`|~";
+        let mut i = 0;
+        while i < marks.len() {
+            table[marks[i] as usize] = true;
+            i += 1;
+        }
+        table
+    };
+    TABLE[b as usize]
+}
+
+impl Headers {
+    /// No fields. Takes storage from the thread's free list.
+    pub fn new() -> Headers {
+        Headers(FREE.try_with(|free| free.borrow_mut().pop()).ok().flatten())
+    }
+
+    fn fields(&self) -> &Fields {
+        self.0.as_deref().unwrap_or(&NOTHING)
+    }
+
+    fn fields_mut(&mut self) -> &mut Fields {
+        self.0.get_or_insert_default()
+    }
+
+    /// Number of fields, repeated names counted each time.
+    pub fn len(&self) -> usize {
+        self.fields().fields.len()
+    }
+
+    /// Whether there is no field.
+    pub fn is_empty(&self) -> bool {
+        self.fields().fields.is_empty()
+    }
+
+    /// Removes all fields and keeps the storage.
+    pub fn clear(&mut self) {
+        if let Some(fields) = &mut self.0 {
+            fields.clear();
+        }
+    }
+
+    /// The value of the first field of that name, if it is UTF-8.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        std::str::from_utf8(self.get_bytes(name)?).ok()
+    }
+
+    /// As [`Headers::get`]; an absent field costs nothing.
+    #[inline]
+    pub fn get_known(&self, name: Known) -> Option<&str> {
+        if !self.has_any(name.bit()) {
+            return None;
+        }
+        let own = self.fields();
+        let field = own.fields.iter().find(|f| f.known == name)?;
+        std::str::from_utf8(&own.arena[field.value()]).ok()
+    }
+
+    /// Whether one of these may be there, as bits of [`Known`]; if not, it is not there.
+    #[inline]
+    pub fn has_any(&self, names: u32) -> bool {
+        self.fields().known & names != 0
+    }
+
+    /// The value of the first field of that name.
+    pub fn get_bytes(&self, name: &str) -> Option<&[u8]> {
+        let own = self.fields();
+        own.find(name.as_bytes(), 0).map(|i| &own.arena[own.fields[i].value()])
+    }
+
+    /// The values of all fields of that name, in order.
+    pub fn get_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> + 'a {
+        let (own, name) = (self.fields(), name.as_bytes());
+        own.fields.iter().filter(move |f| own.is_named(**f, name)).map(|f| &own.arena[f.value()])
+    }
+
+    /// Whether a field of that name exists.
+    pub fn contains(&self, name: &str) -> bool {
+        self.fields().find(name.as_bytes(), 0).is_some()
+    }
+
+    /// As [`Headers::contains`]; an absent field costs nothing.
+    #[inline]
+    pub fn contains_known(&self, name: Known) -> bool {
+        self.has_any(name.bit()) && self.fields().fields.iter().any(|f| f.known == name)
+    }
+
+    /// Name and value of every field, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &[u8])> + '_ {
+        let own = self.fields();
+        own.fields.iter().map(|f| {
+            // Names come in as &str; a failed check could only mean a bug above, never bad input.
+            (std::str::from_utf8(&own.arena[f.name()]).unwrap_or_default(), &own.arena[f.value()])
+        })
+    }
+
+    /// At least the bytes of all lines: what a writer should have room for.
+    pub fn size_hint(&self) -> usize {
+        self.fields().arena.len()
+    }
+
+    /// Writes the lines of all fields but those in `without` (bits of [`Known`]), and of those only the ones for which
+    /// `keep` holds, if it is given; neighbours with one copy.
+    ///
+    /// # Errors
+    /// A name or a value would break out of its line.
+    pub fn write(
+        &self,
+        out: &mut Vec<u8>,
+        without: u32,
+        keep: Option<&dyn Fn(Line<'_>) -> bool>,
+    ) -> Result<(), &'static str> {
+        let own = self.fields();
+        out.reserve(self.size_hint());
+        let mut run = 0..0;
+        for &field in &own.fields {
+            if field.known.bit() & without != 0 || keep.is_some_and(|keep| !keep(own.line(field))) {
+                continue;
+            }
+            if !field.sound {
+                let line = own.line(field);
+                return Err(unsound(line.name, line.value).unwrap_or("invalid header"));
+            }
+            let line = field.line();
+            if line.start != run.end {
+                out.extend_from_slice(&own.arena[run]);
+                run = line;
+            } else {
+                run.end = line.end;
+            }
+        }
+        out.extend_from_slice(&own.arena[run]);
+        Ok(())
+    }
+
+    /// Adds a field that is known to be sound; `line` is `name: value CR LF`.
+    pub fn append_line(&mut self, name: &'static str, line: &'static str) {
+        debug_assert!(line.starts_with(name) && line.ends_with("\r\n"), "{line}");
+        let known = Known::of(name.as_bytes());
+        let own = self.fields_mut();
+        let at = own.arena.len() as u32;
+        own.arena.extend_from_slice(line.as_bytes());
+        own.known |= known.bit();
+        let value_len = line.len().saturating_sub(name.len() + 4) as u32;
+        own.fields.push(Field { at, name_len: name.len() as u32, value_len, known, sound: true });
+    }
+
+    /// Adds a field at the end.
+    pub fn append(&mut self, name: &str, value: impl AsRef<[u8]>) {
+        let own = self.fields_mut();
+        let field = own.store(name.as_bytes(), value.as_ref());
+        own.fields.push(field);
+    }
+
+    /// Makes this the only field of that name. It takes the place of the first one that was there.
+    pub fn set(&mut self, name: &str, value: impl AsRef<[u8]>) {
+        let own = self.fields_mut();
+        let Some(first) = own.find(name.as_bytes(), 0) else { return self.append(name, value) };
+        let field = own.store(name.as_bytes(), value.as_ref());
+        let old = std::mem::replace(&mut own.fields[first], field);
+        own.garbage += old.line().len();
+        own.remove(name.as_bytes(), first + 1);
+        own.compact();
+    }
+
+    /// Removes every field of that name; says whether there was one.
+    pub fn remove(&mut self, name: &str) -> bool {
+        let Some(own) = &mut self.0 else { return false };
+        let removed = own.remove(name.as_bytes(), 0);
+        if removed {
+            own.compact();
+        }
+        removed
+    }
+
+    /// Keeps the fields for which `keep(name, value)` holds.
+    pub fn retain(&mut self, mut keep: impl FnMut(&str, &[u8]) -> bool) {
+        let Some(own) = &mut self.0 else { return };
+        let (arena, garbage) = (&own.arena, &mut own.garbage);
+        own.fields.retain(|&field| {
+            let name = std::str::from_utf8(&arena[field.name()]).unwrap_or_default();
+            let kept = keep(name, &arena[field.value()]);
+            if !kept {
+                *garbage += field.line().len();
+            }
+            kept
+        });
+        own.compact();
+    }
+
+    /// Removes the fields of these names (bits of [`Known`]) but those for which `keep(name)` holds.
+    pub fn remove_known(&mut self, names: u32, keep: impl Fn(&[u8]) -> bool) {
+        let Some(own) = &mut self.0 else { return };
+        if own.known & names == 0 {
+            return;
+        }
+        let (arena, garbage) = (&own.arena, &mut own.garbage);
+        own.fields.retain(|&field| {
+            let kept = field.known.bit() & names == 0 || keep(&arena[field.name()]);
+            if !kept {
+                *garbage += field.line().len();
+            }
+            kept
+        });
+        own.compact();
+    }
+
+    /// Adds a field of a head that is being read from the wire, in places of that head. There must be no other ones.
+    ///
+    /// The caller vouches for it: the name is a token, the value has no CR, LF or NUL.
+    #[inline]
+    pub fn push_wire(&mut self, field: WireField) {
+        let own = self.fields_mut();
+        let WireField { at, name_len, value_at, value_len, known, plain } = field;
+        own.known |= known.bit();
+        if !plain {
+            own.odd.push((own.fields.len() as u32, value_at));
+        }
+        own.fields.push(Field { at, name_len, value_len, known, sound: true });
+    }
+
+    /// The whole head is read: takes it over with one copy.
+    pub fn take_wire(&mut self, head: &[u8]) {
+        let own = self.fields_mut();
+        own.arena.extend_from_slice(head);
+        for (index, value_at) in std::mem::take(&mut own.odd) {
+            let field = own.fields[index as usize];
+            let value = value_at as usize..(value_at + field.value_len) as usize;
+            own.fields[index as usize] = own.store(&head[field.name()], &head[value]);
+        }
+    }
+}
+
+/// Where in a head that came from the wire a field is.
+#[derive(Clone, Copy, Debug)]
+pub struct WireField {
+    /// Where its name begins.
+    pub at: u32,
+    /// Length of the name.
+    pub name_len: u32,
+    /// Where its value begins; a colon and any white space are between them.
+    pub value_at: u32,
+    /// Length of the value.
+    pub value_len: u32,
+    /// What the name is.
+    pub known: Known,
+    /// Exactly a colon and a space are between name and value, and the line end is behind it.
+    pub plain: bool,
 }
 
 impl Clone for Headers {
     fn clone(&self) -> Headers {
+        let Some(own) = &self.0 else { return Headers(None) };
         let mut copy = Headers::new();
-        copy.arena.extend_from_slice(&self.arena);
-        copy.fields.extend_from_slice(&self.fields);
-        copy.garbage = self.garbage;
-        copy.wire = self.wire;
+        let fields = copy.fields_mut();
+        fields.arena.extend_from_slice(&own.arena);
+        fields.fields.extend_from_slice(&own.fields);
+        fields.garbage = own.garbage;
+        fields.known = own.known;
         copy
     }
 }
@@ -277,28 +558,22 @@ impl<N: AsRef<str>, V: AsRef<[u8]>> FromIterator<(N, V)> for Headers {
 const KEEP: usize = 256;
 const KEEP_BYTES: usize = 16 * 1024;
 
-struct Storage {
-    arena: Vec<u8>,
-    fields: Vec<Field>,
-}
-
 thread_local! {
-    static FREE: RefCell<Vec<Storage>> = const { RefCell::new(Vec::new()) };
+    static FREE: RefCell<Vec<Box<Fields>>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Drop for Headers {
     fn drop(&mut self) {
-        if self.arena.capacity() == 0 || self.arena.capacity() > KEEP_BYTES {
+        let Some(mut own) = self.0.take() else { return };
+        if own.arena.capacity() == 0 || own.arena.capacity() > KEEP_BYTES {
             return;
         }
-        let (mut arena, mut fields) = (std::mem::take(&mut self.arena), std::mem::take(&mut self.fields));
-        arena.clear();
-        fields.clear();
+        own.clear();
         // Fails only while the thread ends.
         let _ = FREE.try_with(|free| {
             let mut free = free.borrow_mut();
             if free.len() < KEEP {
-                free.push(Storage { arena, fields });
+                free.push(own);
             }
         });
     }
@@ -340,54 +615,103 @@ mod tests {
         assert_eq!(h.get_bytes("x"), Some(&[0xFF, b'a'][..]));
     }
 
-    #[test]
-    fn loads_a_wire_block_with_one_copy() {
-        let block = b"Host: a\r\nX: y\r\n\r\n";
-        let text = std::str::from_utf8(block).unwrap();
-        let mut h: Headers = [("old", "gone")].into_iter().collect();
-        h.load(
-            block,
-            [(&text[0..4], &block[6..7]), (&text[9..10], &block[12..13]), ("else", &b"where"[..])]
-                .into_iter(),
-        );
-        assert_eq!(shown(&h), "Host=a;X=y;else=where;");
+    /// The fields of a head, found in it.
+    fn wire(block: &str, fields: &[(&str, &str)]) -> Vec<WireField> {
+        let at = |what: &str| block.find(what).unwrap() as u32;
+        fields
+            .iter()
+            .map(|(name, value)| WireField {
+                at: at(&format!("\r\n{name}:")) + 2,
+                name_len: name.len() as u32,
+                value_at: at(value),
+                value_len: value.len() as u32,
+                known: Known::of(name.as_bytes()),
+                plain: block.contains(&format!("\r\n{name}: {value}\r\n")),
+            })
+            .collect()
+    }
+
+    fn written(headers: &Headers, without: u32) -> Result<String, &'static str> {
+        let mut out = Vec::new();
+        headers.write(&mut out, without, None)?;
+        Ok(String::from_utf8(out).unwrap())
     }
 
     #[test]
-    fn only_lines_as_they_came_go_out_whole() {
-        let block = b"G / H\r\nHost: a\r\nTight:b\r\nWide:  c\r\nTrail: d \r\nX: y\r\n\r\n";
-        let text = std::str::from_utf8(block).unwrap();
-        let part = |what: &str| text.find(what).unwrap();
-        let field = |name: &'static str, value: &str| {
-            let (n, v) = (part(&format!("\r\n{name}:")) + 2, part(value));
-            (&text[n..n + name.len()], &block[v..v + value.len()])
-        };
+    fn a_head_from_the_wire_goes_out_as_it_came() {
+        let block = "G / H\r\nHost: a\r\nTight:b\r\nWide:  c\r\nTrail: d \r\nX: y\r\nZ: z\r\n\r\n";
+        let fields = [("Host", "a"), ("Tight", "b"), ("Wide", "c"), ("Trail", "d"), ("X", "y"), ("Z", "z")];
         let mut h = Headers::new();
-        let mut fields = vec![field("Host", "a"), field("Tight", "b"), field("Wide", "c"), field("X", "y")];
-        fields.insert(3, field("Trail", "d"));
-        fields.push(("else", &b"where"[..]));
-        h.load(block, fields.into_iter());
+        wire(block, &fields).into_iter().for_each(|field| h.push_wire(field));
+        h.take_wire(block.as_bytes());
+        assert_eq!(shown(&h), "Host=a;Tight=b;Wide=c;Trail=d;X=y;Z=z;");
+        let all = "Host: a\r\nTight: b\r\nWide: c\r\nTrail: d\r\nX: y\r\nZ: z\r\n";
+        assert_eq!(written(&h, 0).as_deref(), Ok(all));
+        assert_eq!(written(&h.clone(), Known::Host.bit()).as_deref(), Ok(&all[9..]));
         h.append("New", "n");
-        let whole = |h: &Headers| -> Vec<String> {
-            h.lines().filter_map(|l| l.whole).map(|l| String::from_utf8_lossy(l).into_owned()).collect()
-        };
-        assert_eq!(whole(&h), ["Host: a\r\n", "X: y\r\n"]);
-        assert_eq!(whole(&h.clone()), ["Host: a\r\n", "X: y\r\n"]);
-        h.set("host", "b\r\nEvil: 1");
-        assert_eq!(whole(&h), ["X: y\r\n"]);
-        h.remove("x");
-        assert_eq!(h.lines().map(|l| l.name.len()).sum::<usize>(), "hostTightWideTrailelseNew".len());
-        let mut reused = h;
-        reused.clear();
-        reused.append("A", "b");
-        assert!(whole(&reused).is_empty());
-        // Rewriting the arena ends it.
-        reused.load(block, [field("X", "y")].into_iter());
-        for i in 0..100 {
-            reused.set("long", format!("{i:0200}"));
+        h.set("x", "y2");
+        h.remove("host");
+        assert_eq!(
+            written(&h, 0).as_deref(),
+            Ok("Tight: b\r\nWide: c\r\nTrail: d\r\nx: y2\r\nZ: z\r\nNew: n\r\n")
+        );
+        h.set("Z", "b\r\nEvil: 1");
+        assert!(written(&h, 0).is_err());
+    }
+
+    #[test]
+    fn known_names_are_found_by_what_they_are() {
+        let mut h: Headers =
+            [("HOST", "a"), ("host", "b"), ("Hast", "c"), ("Content-type", "t")].into_iter().collect();
+        assert_eq!((h.get_known(Known::Host), h.get_known(Known::ContentType)), (Some("a"), Some("t")));
+        assert!(!h.contains_known(Known::Date) && h.contains_known(Known::Host));
+        h.remove("Host");
+        assert_eq!((h.get_known(Known::Host), h.get("hast")), (None, Some("c")));
+        h.set("content-length", "1");
+        assert_eq!(h.get_known(Known::ContentLength), Some("1"));
+        h.clear();
+        assert_eq!(h.get_known(Known::ContentLength), None);
+        for name in [
+            "te",
+            "TRAILER",
+            "user-agent",
+            "Keep-Alive",
+            "transfer-encoding",
+            "Proxy-Connection",
+            "hOst",
+            "DATE",
+            "Server",
+            "Accept",
+            "Authorization",
+            "X-Forwarded-For",
+            "SOAPAction",
+        ] {
+            assert_ne!(Known::of(name.as_bytes()), Known::Other, "{name}");
         }
-        assert!(whole(&reused).is_empty());
-        assert_eq!(reused.get("x"), Some("y"));
+        for name in [
+            "",
+            "x",
+            "xyz",
+            "hosu",
+            "user_agent",
+            "content-lengtH1",
+            "Transfer_Encoding",
+            "TransferXEncoding",
+            "content-lengtj",
+            "content\rlength",
+        ] {
+            assert_eq!(Known::of(name.as_bytes()), Known::Other, "{name}");
+        }
+    }
+
+    #[test]
+    fn nothing_can_break_out_of_a_field() {
+        for (name, value) in
+            [("A B", "x"), ("", "x"), ("A:", "x"), ("A", "x\r\nB: y"), ("A", "x\ny"), ("A", "\0")]
+        {
+            let headers: Headers = [("Good", "g"), (name, value)].into_iter().collect();
+            assert!(written(&headers, 0).is_err(), "{name:?} {value:?}");
+        }
     }
 
     #[test]
@@ -396,7 +720,7 @@ mod tests {
         for i in 0..10_000 {
             h.set("a", format!("{i:0100}"));
         }
-        assert!(h.arena.len() < 16 * 1024);
+        assert!(h.fields().arena.len() < 16 * 1024);
         assert_eq!(h.get("keep"), Some("k"));
         assert!(h.get("A").unwrap().ends_with("9999"));
     }

@@ -8,13 +8,14 @@ use crate::body::{Body, BodyError, BodyStream};
 use crate::charset::{Charset, Unmappable, for_reading};
 use crate::coding::Coding;
 use crate::envelope::{Envelope, PAYLOAD, SoapVersion, synapse_string};
-use crate::headers::Headers;
+use crate::headers::{Headers, Known};
 use crate::media::{Kind, MediaType};
 use crate::{form, form_data, json};
 use base64::Engine;
 use bytes::Bytes;
 use encoding_rs::Encoding;
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
 use xml::{Document, ParseOptions};
@@ -35,14 +36,44 @@ pub struct Reading {
 impl Reading {
     /// The reading that header values ask for. `rest` as in [`Reading::rest`].
     pub fn of(content_type: Option<&str>, content_encoding: Option<&str>, rest: bool) -> Reading {
-        let media = MediaType::parse(content_type.unwrap_or("application/octet-stream"));
-        let coding = Coding::of(content_encoding);
-        let charset = media.charset().and_then(for_reading);
-        Reading { kind: media.kind(), charset, rest, coding }
+        let (kind, charset) = match content_type {
+            Some(content_type) => kind_and_charset(content_type),
+            None => (Kind::Binary, None),
+        };
+        Reading { kind, charset, rest, coding: Coding::of(content_encoding) }
     }
 
     /// Plain XML in UTF-8.
     pub const XML: Reading = Reading { kind: Kind::Xml, charset: None, rest: true, coding: Coding::Identity };
+}
+
+/// What a Content-Type says. The answer to the last one is kept by the thread: most messages have the type of the one
+/// before.
+fn kind_and_charset(content_type: &str) -> (Kind, Option<&'static Encoding>) {
+    const LONGEST: usize = 64;
+    type Last = (String, Kind, Option<&'static Encoding>);
+    thread_local! {
+        static LAST: RefCell<Last> = const { RefCell::new((String::new(), Kind::Unknown, None)) };
+    }
+    let parsed = || {
+        let media = MediaType::parse(content_type);
+        (media.kind(), media.charset().and_then(for_reading))
+    };
+    if content_type.len() > LONGEST {
+        return parsed();
+    }
+    // Fails only while the thread ends.
+    let kept = LAST.try_with(|last| {
+        let mut last = last.borrow_mut();
+        if last.0 != content_type {
+            let (kind, charset) = parsed();
+            last.0.clear();
+            last.0.push_str(content_type);
+            (last.1, last.2) = (kind, charset);
+        }
+        (last.1, last.2)
+    });
+    kept.unwrap_or_else(|_| parsed())
 }
 
 /// Limits on what is held of one payload, and how it is read.
@@ -159,8 +190,8 @@ impl Payload {
 
     /// A body as it arrived, to be read as the headers beside it say. `rest` as in [`Reading::rest`].
     pub fn arrived(body: Body, headers: &Headers, rest: bool) -> Payload {
-        let content_type = headers.get("Content-Type");
-        let reading = Reading::of(content_type, headers.get("Content-Encoding"), rest);
+        let content_type = headers.get_known(Known::ContentType);
+        let reading = Reading::of(content_type, headers.get_known(Known::ContentEncoding), rest);
         let mut payload = Payload::received(body, reading);
         if matches!(reading.kind, Kind::Related | Kind::FormData) {
             payload.attachments = content_type.map(|own| Box::new(Attachments::new(own)));

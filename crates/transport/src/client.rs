@@ -13,7 +13,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::connection::{Conn, Incoming, ReceiveError};
 use crate::http1::Length;
-use crate::http1::parse::{HeadLimits, ResponseFacts};
+use crate::http1::parse::{self, HeadLimits, ResponseFacts};
 use crate::http1::write::{self, Delimiter, Kind};
 use crate::io::{split_plain, split_tls};
 use crate::pool::Pools;
@@ -62,7 +62,7 @@ impl Client {
         options: &SendOptions,
     ) -> Result<Response, SendError> {
         let shard = self.pools.shard();
-        shard.counters.requests.add(1);
+        shard.counters.requests.bump();
         let fail = |kind, nothing_processed, body_intact| {
             shard.counters.failed.add(1);
             Err(SendError { kind, target: target.clone(), nothing_processed, body_intact })
@@ -232,12 +232,12 @@ fn head(
     delimiter: Delimiter,
     options: &SendOptions,
 ) -> Result<(), &'static str> {
-    if !method.as_str().bytes().all(write::is_token_byte) || method.as_str().is_empty() {
+    if let Method::Other(own) = method
+        && (own.is_empty() || !own.bytes().all(message::is_token_byte))
+    {
         return Err("invalid method");
     }
-    if request_target.is_empty()
-        || request_target.bytes().fold(false, |bad, b| bad | (b <= b' ') | (b == 0x7F))
-    {
+    if request_target.is_empty() || parse::visible(request_target.as_bytes()) < request_target.len() {
         return Err("space or control byte in the request target");
     }
     out.extend_from_slice(method.as_str().as_bytes());
@@ -247,7 +247,15 @@ fn head(
         Version::Http10 => b" HTTP/1.0\r\n",
         _ => b" HTTP/1.1\r\n",
     });
-    write::field(out, b"Host", host.unwrap_or(target.authority()).as_bytes())?;
+    match host {
+        Some(host) => write::field(out, b"Host", host.as_bytes())?,
+        None if !target.is_sound() => write::field(out, b"Host", target.authority().as_bytes())?,
+        None => {
+            out.extend_from_slice(b"Host: ");
+            out.extend_from_slice(target.authority().as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
+    }
     write::fields(out, headers, Kind::Request)?;
     write::delimiter(out, delimiter);
     match (options.keep_alive, options.version) {

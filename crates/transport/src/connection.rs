@@ -16,6 +16,7 @@ use message::{Body, BodyError, BodyStream, RequestHead, ResponseHead};
 use crate::Target;
 use crate::buffer::Buffer;
 use crate::client::ClientSide;
+use crate::clock;
 use crate::http1::Length;
 use crate::http1::chunked::{self, Chunks};
 use crate::http1::parse::{self, HeadLimits, Refusal, RequestFacts, ResponseFacts};
@@ -59,11 +60,8 @@ impl Conn {
     }
 
     /// Remembers whom to wake.
-    pub(crate) fn polled_by(&self, cx: &Context<'_>) {
-        let mut task = lock(&self.task);
-        if !task.as_ref().is_some_and(|t| t.will_wake(cx.waker())) {
-            *task = Some(cx.waker().clone());
-        }
+    pub(crate) fn polled_by(&self, waker: &Waker) {
+        *lock(&self.task) = Some(waker.clone());
     }
 
     pub(crate) fn wake(&self) {
@@ -108,7 +106,10 @@ impl Conn {
         if !matches!(*home, Home::Closed) {
             *home = Home::Here(incoming);
             drop(home);
-            self.wake();
+            // In its own turn the task looks for it before it waits.
+            if !clock::is_turn_of(self) {
+                self.wake();
+            }
         }
     }
 }
@@ -300,6 +301,7 @@ impl Incoming {
     /// The message is over; the next wire byte begins a head.
     pub(crate) fn next_message(&mut self) {
         self.buffer.consume(usize::MAX / 2);
+        self.buffer.release();
         self.state = State::Head;
         self.owes_continue = false;
         self.scanned = 0;
@@ -376,13 +378,7 @@ impl Incoming {
     /// Whether an idle connection of a pool is unfit: anything that can be read from it is a close, an error or
     /// bytes nobody asked for. Costs no system call while the kernel has reported nothing.
     pub(crate) fn is_stale(&mut self, cx: &mut Context<'_>) -> bool {
-        match self.poll_fill(cx) {
-            Poll::Pending => {
-                self.buffer.release();
-                false
-            }
-            Poll::Ready(_) => true,
-        }
+        self.half.may_read() && self.poll_fill(cx).is_ready()
     }
 
     /// Ends the connection with a reset instead of an orderly close.
@@ -402,7 +398,7 @@ impl Incoming {
             State::Head | State::Done => false,
         };
         self.buffer.prefer(large);
-        if !self.buffer.has_storage() {
+        if !self.buffer.has_storage() && !self.half.may_read() {
             ready!(self.half.poll_ready(cx))?;
         }
         let room = self.buffer.room(self.buffer_size, large);

@@ -3,15 +3,17 @@
 use std::future::Future;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use socket2::SockRef;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_rustls::TlsStream;
+
+use crate::clock;
 
 /// The receiving half. It travels with the body of a message.
 pub(crate) enum ReadHalf {
@@ -38,7 +40,16 @@ pub(crate) fn split_tls(stream: TlsStream<TcpStream>) -> (ReadHalf, WriteHalf) {
 }
 
 impl ReadHalf {
-    /// Whether a read may have something. Costs no system call; TLS always says yes.
+    /// Whether a read may have something, as far as the kernel has reported it. Costs no system call and wakes nobody
+    /// later; TLS always says yes.
+    pub(crate) fn may_read(&self) -> bool {
+        match self {
+            ReadHalf::Plain(half) => half.as_ref().try_io(Interest::READABLE, || Ok(())).is_ok(),
+            ReadHalf::Tls(_) => true,
+        }
+    }
+
+    /// As [`may_read`](ReadHalf::may_read), to be woken when it does.
     pub(crate) fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             ReadHalf::Plain(half) => half.as_ref().poll_read_ready(cx),
@@ -96,8 +107,7 @@ impl Writer {
         let mut polled = self.poll_interim(cx);
         if let Poll::Ready(Ok(_)) = polled {
             polled = match (&mut self.half, parts) {
-                (WriteHalf::Plain(half), [one]) => Pin::new(half).poll_write(cx, one),
-                (WriteHalf::Plain(half), _) => Pin::new(half).poll_write_vectored(cx, parts),
+                (WriteHalf::Plain(half), parts) => write_plain(half, cx, parts),
                 (WriteHalf::Tls(half), [one]) => Pin::new(half.as_mut()).poll_write(cx, one),
                 (WriteHalf::Tls(half), _) => Pin::new(half.as_mut()).poll_write_vectored(cx, parts),
                 (WriteHalf::Gone, _) => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
@@ -166,6 +176,26 @@ impl Writer {
     }
 }
 
+/// Writes at once where the socket takes it, which it nearly always does, and else waits for it.
+fn write_plain(
+    half: &mut OwnedWriteHalf,
+    cx: &mut Context<'_>,
+    parts: &[IoSlice<'_>],
+) -> Poll<io::Result<usize>> {
+    let now = match parts {
+        [one] => half.as_ref().try_write(one),
+        _ => half.as_ref().try_write_vectored(parts),
+    };
+    match now {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+        done => return Poll::Ready(done),
+    }
+    match parts {
+        [one] => Pin::new(half).poll_write(cx, one),
+        _ => Pin::new(half).poll_write_vectored(cx, parts),
+    }
+}
+
 /// A deadline that costs nothing while nobody waits.
 ///
 /// It is armed when a wait begins and cleared when it ends. The timer of the runtime is made once per
@@ -175,12 +205,23 @@ impl Writer {
 pub(crate) struct Timer {
     deadline: Option<Instant>,
     sleep: Option<Pin<Box<Sleep>>>,
+    /// When `sleep` fires, and whom it wakes then.
+    armed: Option<(Instant, Waker)>,
 }
 
 impl Timer {
     /// To be called when the operation is pending: whether it has been for `wait`.
     pub(crate) fn poll_expired(&mut self, wait: Duration, cx: &mut Context<'_>) -> bool {
-        let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + wait);
+        let now = Instant::from_std(clock::now());
+        let deadline = *self.deadline.get_or_insert_with(|| now + wait);
+        if let Some((at, waker)) = &self.armed
+            && *at <= deadline
+            && now < *at
+            && waker.will_wake(cx.waker())
+        {
+            return false;
+        }
+        self.armed = None;
         let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
         if sleep.deadline() > deadline {
             sleep.as_mut().reset(deadline);
@@ -192,6 +233,7 @@ impl Timer {
             }
             sleep.as_mut().reset(deadline);
         }
+        self.armed = Some((sleep.deadline(), cx.waker().clone()));
         false
     }
 

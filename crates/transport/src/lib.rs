@@ -10,6 +10,7 @@
 
 mod buffer;
 mod client;
+pub mod clock;
 mod connection;
 mod error;
 #[cfg(feature = "fuzzing")]

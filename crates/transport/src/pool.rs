@@ -3,18 +3,17 @@
 //! A worker (any thread) has its own shard, so that a connection is used by the event loop that made it and no
 //! lock is ever contended. A sweep once a second closes what is too old or was closed by the backend.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Waker};
-use std::thread::{self, ThreadId};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
 
+use crate::clock;
 use crate::connection::{Incoming, lock};
 use crate::stats::ClientCounters;
 use crate::{ClientLimits, ClientStats, Target};
@@ -28,7 +27,8 @@ pub(crate) struct Pools {
 
 /// The pools of one client on one thread.
 pub(crate) struct Shard {
-    thread: ThreadId,
+    /// See [`this_thread`].
+    thread: u64,
     limits: ClientLimits,
     idle: Mutex<HashMap<Target, Vec<Idle>, BuildHasherDefault<Hashed>>>,
     sweeper: Mutex<Option<JoinHandle<()>>>,
@@ -42,6 +42,23 @@ struct Idle {
 
 thread_local! {
     static MINE: RefCell<Vec<(u64, Arc<Shard>)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A number of this thread; asking for its ThreadId costs two atomic operations.
+fn this_thread() -> u64 {
+    thread_local! {
+        static NUMBER: Cell<u64> = const { Cell::new(0) };
+    }
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let new = || LAST.fetch_add(1, Relaxed) + 1;
+    NUMBER
+        .try_with(|number| {
+            if number.get() == 0 {
+                number.set(new());
+            }
+            number.get()
+        })
+        .unwrap_or_else(|_| new())
 }
 
 impl Pools {
@@ -59,7 +76,7 @@ impl Pools {
             return shard;
         }
         let shard = Arc::new(Shard {
-            thread: thread::current().id(),
+            thread: this_thread(),
             limits: self.limits.clone(),
             idle: Mutex::default(),
             sweeper: Mutex::default(),
@@ -105,7 +122,7 @@ impl Shard {
         while let Some(Idle { mut incoming, .. }) = pool.pop() {
             self.counters.idle.sub(1);
             if !incoming.is_stale(cx) {
-                self.counters.reused.add(1);
+                self.counters.reused.bump();
                 return Some(incoming);
             }
         }
@@ -176,7 +193,7 @@ impl ClientSide {
     pub(crate) fn new(shard: Arc<Shard>, target: Target) -> ClientSide {
         shard.counters.created.add(1);
         shard.counters.active.add(1);
-        ClientSide { shard, target, created: Instant::now() }
+        ClientSide { shard, target, created: clock::now() }
     }
 
     /// Where the connection leads.
@@ -186,13 +203,13 @@ impl ClientSide {
 
     /// A message is done with; the connection is kept if it is fit for another one.
     pub(crate) fn come_home(&self, mut incoming: Box<Incoming>) {
-        let now = Instant::now();
+        let now = clock::now();
         let fit = incoming.reusable
             && incoming.upload.is_none()
             && incoming.is_done()
             && !incoming.has_more()
             && now.saturating_duration_since(self.created) < self.shard.limits.lifetime
-            && thread::current().id() == self.shard.thread;
+            && this_thread() == self.shard.thread;
         if fit {
             incoming.next_message();
             incoming.reusable = false;

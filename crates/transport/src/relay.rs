@@ -117,18 +117,22 @@ impl Outgoing {
         body: &mut Body,
     ) -> Poll<Result<(), RelayError>> {
         loop {
-            while self.sent < self.head.len() || self.data > 0 || !self.tail.is_empty() {
-                match self.poll_write(cx, writer, body) {
-                    Poll::Ready(Ok(())) => {}
-                    Poll::Ready(Err(e)) => return Poll::Ready(Err(RelayError::Write(e))),
-                    Poll::Pending => {
-                        body.drive(cx);
-                        return Poll::Pending;
+            {
+                let mut writer = lock(writer);
+                while self.sent < self.head.len() || self.data > 0 || !self.tail.is_empty() {
+                    match self.poll_write(cx, &mut writer, body) {
+                        Poll::Ready(Ok(())) => {}
+                        Poll::Ready(Err(e)) => return Poll::Ready(Err(RelayError::Write(e))),
+                        Poll::Pending => {
+                            drop(writer); // the body may have something to say to the same peer
+                            body.drive(cx);
+                            return Poll::Pending;
+                        }
                     }
                 }
-            }
-            if self.framed {
-                return lock(writer).poll_flush(cx, self.wait).map_err(RelayError::Write);
+                if self.framed {
+                    return writer.poll_flush(cx, self.wait).map_err(RelayError::Write);
+                }
             }
             self.head.clear();
             self.sent = 0;
@@ -154,13 +158,12 @@ impl Outgoing {
     fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
-        writer: &Mutex<Writer>,
+        writer: &mut Writer,
         body: &mut Body,
     ) -> Poll<io::Result<()>> {
         let head = &self.head[self.sent..];
         let data = &body.buffered()[self.kept..];
         let data = &data[..self.data.min(data.len())];
-        let mut writer = lock(writer);
         let n = if data.is_empty() && self.tail.is_empty() {
             ready!(writer.poll_write(cx, &[IoSlice::new(head)], self.wait))?
         } else if head.is_empty() && self.tail.is_empty() {
@@ -169,7 +172,6 @@ impl Outgoing {
             let parts = [IoSlice::new(head), IoSlice::new(data), IoSlice::new(self.tail)];
             ready!(writer.poll_write(cx, &parts, self.wait))?
         };
-        drop(writer);
         let of_head = n.min(head.len());
         let of_data = (n - of_head).min(data.len());
         self.sent += of_head;

@@ -3,10 +3,11 @@
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
-use message::{Body, BodyError, Method, RequestHead, ResponseHead, Version};
+use message::{Body, BodyError, Known, Method, RequestHead, ResponseHead, Version};
 
+use crate::clock;
 use crate::connection::{Conn, Incoming, backend_of, lock};
 use crate::http1::Length;
 use crate::http1::parse::{HeadLimits, Refusal, RequestFacts};
@@ -24,11 +25,15 @@ pub(crate) async fn serve<H: Handler>(
 ) {
     let conn = incoming.conn.clone();
     let mut requests = pin!(requests(listening, &conn, incoming, info, handler));
+    let mut waker: Option<Waker> = None;
     poll_fn(|cx| {
-        conn.polled_by(cx);
+        if !waker.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
+            conn.polled_by(cx.waker());
+            waker = Some(cx.waker().clone());
+        }
         match conn.is_cut() {
             true => Poll::Ready(()),
-            false => requests.as_mut().poll(cx),
+            false => clock::turn(&*conn, || requests.as_mut().poll(cx)),
         }
     })
     .await;
@@ -65,7 +70,7 @@ async fn requests<H: Handler>(
                 return refuse(listening, conn, incoming, refusal).await;
             }
         };
-        listening.counters.requests.add(1);
+        listening.counters.requests.bump();
         served += 1;
         let asked = Asked {
             to_head: head.method == Method::Head,
@@ -77,7 +82,17 @@ async fn requests<H: Handler>(
         };
 
         let (request, mut home) = request(incoming, head, facts, listening);
-        let Some(response) = answer(conn, &mut home, handler.handle(request, info)).await else {
+        // In place: this future is as large as the flow is deep, and would be moved into another one.
+        let answered = {
+            let mut handling = pin!(handler.handle(request, info));
+            poll_fn(|cx| match handling.as_mut().poll(cx) {
+                Poll::Ready(response) => Poll::Ready(Some(response)),
+                Poll::Pending if client_is_gone(conn, &mut home, cx) => Poll::Ready(None),
+                Poll::Pending => Poll::Pending,
+            })
+            .await
+        };
+        let Some(response) = answered else {
             listening.counters.aborted.add(1);
             return;
         };
@@ -121,21 +136,7 @@ fn request(
     }
 }
 
-/// Runs the handler and watches the client: `None` if it went away.
-async fn answer<F: Future<Output = Response>>(
-    conn: &Conn,
-    home: &mut Option<Box<Incoming>>,
-    handling: F,
-) -> Option<Response> {
-    let mut handling = pin!(handling);
-    poll_fn(|cx| match handling.as_mut().poll(cx) {
-        Poll::Ready(response) => Poll::Ready(Some(response)),
-        Poll::Pending if client_is_gone(conn, home, cx) => Poll::Ready(None),
-        Poll::Pending => Poll::Pending,
-    })
-    .await
-}
-
+/// Whether the client went away.
 fn client_is_gone(conn: &Conn, home: &mut Option<Box<Incoming>>, cx: &mut Context<'_>) -> bool {
     if home.is_none() {
         *home = conn.take_home();
@@ -233,6 +234,10 @@ fn write_head(
     keep_alive: bool,
     version: Version,
 ) -> Result<(), &'static str> {
+    if head.status == 200 && head.reason == "OK" {
+        out.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
+        return fields_of(out, head, delimiter, keep_length, keep_alive, version);
+    }
     if !(100..1000).contains(&head.status) {
         return Err("invalid status code");
     }
@@ -244,8 +249,20 @@ fn write_head(
     out.push(b' ');
     out.extend_from_slice(head.reason.as_bytes());
     out.extend_from_slice(b"\r\n");
+    fields_of(out, head, delimiter, keep_length, keep_alive, version)
+}
+
+/// What follows the status line.
+fn fields_of(
+    out: &mut Vec<u8>,
+    head: &ResponseHead,
+    delimiter: Delimiter,
+    keep_length: bool,
+    keep_alive: bool,
+    version: Version,
+) -> Result<(), &'static str> {
     write::fields(out, &head.headers, Kind::Response { keep_length })?;
-    if !head.headers.contains("date") {
+    if !head.headers.contains_known(Known::Date) {
         write::date(out);
     }
     write::delimiter(out, delimiter);

@@ -11,6 +11,11 @@ impl Counter {
         self.0.fetch_add(n, Relaxed);
     }
 
+    /// Adds one, where only the thread of the worker counts: without a locked operation.
+    pub(crate) fn bump(&self) {
+        self.0.store(self.0.load(Relaxed).wrapping_add(1), Relaxed);
+    }
+
     pub(crate) fn sub(&self, n: u64) {
         self.0.fetch_sub(n, Relaxed);
     }

@@ -35,6 +35,8 @@ struct Inner {
     port: u16,
     /// Value of the Host field: the port only where it is not the scheme's own.
     authority: String,
+    /// The authority cannot break out of the line of a field.
+    sound: bool,
     tls: Option<ClientTls>,
     /// Of all that is compared, made once because a pool is looked up per request.
     hash: u64,
@@ -58,7 +60,8 @@ impl Target {
         let name = if host.contains(':') { format!("[{host}]") } else { host.clone() };
         let authority = if port == scheme.default_port() { name } else { format!("{name}:{port}") };
         let hash = HASHER.hash_one((scheme, &authority, tls.as_ref().map(ClientTls::id)));
-        Target(Arc::new(Inner { scheme, host, port, authority, tls, hash }))
+        let sound = authority.bytes().all(|b| b.is_ascii_graphic());
+        Target(Arc::new(Inner { scheme, host, port, authority, sound, tls, hash }))
     }
 
     /// Scheme of the target.
@@ -79,6 +82,11 @@ impl Target {
     /// What the Host field says: `host[:port]`.
     pub fn authority(&self) -> &str {
         &self.0.authority
+    }
+
+    /// Whether the authority can be written as it is.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.0.sound
     }
 
     /// The TLS profile of an https target.

@@ -99,7 +99,7 @@ fn size(line: &[u8]) -> Result<u64, &'static str> {
 }
 
 fn field(line: &[u8]) -> Result<(), &'static str> {
-    let colon = line.iter().position(|b| !super::write::is_token_byte(*b));
+    let colon = line.iter().position(|b| !message::is_token_byte(*b));
     let valid = colon.is_some_and(|at| {
         at > 0 && line[at] == b':' && line[at..].iter().all(|b| *b == b'\t' || (*b >= 0x20 && *b != 0x7F))
     });

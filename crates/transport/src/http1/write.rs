@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use message::{Headers, Line};
+use message::{Headers, Known, Line, is_token_byte};
 
 /// How the body of a message being sent is delimited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,31 +30,27 @@ pub(crate) enum Kind {
 /// `Proxy-Connection`, `TE` (but `TE: trailers`), `Trailer`, `Transfer-Encoding`, `Upgrade`; and
 /// `Content-Length`, which is written anew. Order, case and repetition stay.
 pub(crate) fn fields(out: &mut Vec<u8>, headers: &Headers, kind: Kind) -> Result<(), &'static str> {
-    let nominated = headers.get_all("connection").any(nominates);
-    out.reserve(headers.size_hint());
-    for Line { name, value, whole } in headers.lines() {
-        let is = |other: &str| name.eq_ignore_ascii_case(other.as_bytes());
-        let stays = match name.len() {
-            2 => !is("te") || value.eq_ignore_ascii_case(b"trailers"),
-            4 => kind != Kind::Request || !is("host"),
-            6 => kind != Kind::Request || !is("expect"),
-            7 => !is("trailer") && !is("upgrade"),
-            10 => !is("connection") && !is("keep-alive"),
-            14 => kind == (Kind::Response { keep_length: true }) || !is("content-length"),
-            16 => !is("proxy-connection"),
-            17 => !is("transfer-encoding"),
-            _ => true,
+    const HOP: u32 = Known::Connection.bit()
+        | Known::KeepAlive.bit()
+        | Known::ProxyConnection.bit()
+        | Known::Trailer.bit()
+        | Known::TransferEncoding.bit()
+        | Known::Upgrade.bit();
+    let without = HOP
+        | match kind {
+            Kind::Request => Known::Host.bit() | Known::Expect.bit() | Known::ContentLength.bit(),
+            Kind::Response { keep_length: false } => Known::ContentLength.bit(),
+            Kind::Response { keep_length: true } => 0,
         };
-        if !stays || (nominated && is_nominated(headers, name)) {
-            continue;
-        }
-        match whole {
-            // The parser has checked it: copied as it came.
-            Some(line) => out.extend_from_slice(line),
-            None => field(out, name, value)?,
-        }
+    let nominated = headers.has_any(Known::Connection.bit()) && headers.get_all("connection").any(nominates);
+    if !nominated && !headers.has_any(Known::Te.bit()) {
+        return headers.write(out, without, None);
     }
-    Ok(())
+    let stays = |line: Line<'_>| {
+        (line.known != Known::Te || line.value.eq_ignore_ascii_case(b"trailers"))
+            && !(nominated && is_nominated(headers, line.name))
+    };
+    headers.write(out, without, Some(&stays))
 }
 
 /// Writes one field, refusing whatever could end its line.
@@ -100,27 +96,6 @@ fn is_nominated(headers: &Headers, name: &[u8]) -> bool {
         .any(|token| token.trim_ascii().eq_ignore_ascii_case(name))
 }
 
-/// `tchar` of RFC 9110, 5.6.2.
-pub(crate) fn is_token_byte(b: u8) -> bool {
-    const TABLE: [bool; 256] = {
-        let mut table = [false; 256];
-        let mut b = 0;
-        while b < 128 {
-            table[b] = (b as u8).is_ascii_alphanumeric();
-            b += 1;
-        }
-        let marks = b"!#$%&'*+-.^_`|~";
-        let mut i = 0;
-        while i < marks.len() {
-            table[marks[i] as usize] = true;
-            i += 1;
-        }
-        table
-    };
-    TABLE[b as usize]
-}
-
-#[inline]
 pub(crate) fn decimal(out: &mut Vec<u8>, mut n: u64) {
     let mut digits = [0; 20];
     let mut at = digits.len();

@@ -1,0 +1,88 @@
+//! The clock as the tasks of connections see it, and whose turn it is on this thread.
+//!
+//! A turn is one poll of the task of a connection. Reading the clock costs as much as writing a head, and hardly any
+//! time passes within a turn, so it is read once in it, and anew behind work that took its time.
+
+use std::cell::Cell;
+use std::time::Instant;
+
+struct Turn {
+    /// Address of the connection whose task is being polled; 0 outside of a turn.
+    of: Cell<usize>,
+    now: Cell<Option<Instant>>,
+}
+
+thread_local! {
+    static TURN: Turn = const { Turn { of: Cell::new(0), now: Cell::new(None) } };
+}
+
+/// The time: in the turn of a connection as it was when it was first asked for.
+#[inline]
+pub fn now() -> Instant {
+    TURN.with(|turn| match turn.now.get() {
+        Some(now) => now,
+        None => {
+            let now = Instant::now();
+            if turn.of.get() != 0 {
+                turn.now.set(Some(now));
+            }
+            now
+        }
+    })
+}
+
+/// Something was done that took its time: who asks next gets a new time.
+#[inline]
+pub fn passed() {
+    TURN.with(|turn| turn.now.set(None));
+}
+
+/// Polls the task of a connection.
+#[inline]
+pub(crate) fn turn<C, T>(connection: &C, poll: impl FnOnce() -> T) -> T {
+    /// Ends the turn, also if it panics.
+    struct End(usize);
+    impl Drop for End {
+        fn drop(&mut self) {
+            TURN.with(|turn| {
+                turn.of.set(self.0);
+                turn.now.set(None);
+            });
+        }
+    }
+    let before = TURN.with(|turn| {
+        turn.now.set(None);
+        turn.of.replace(std::ptr::from_ref(connection).addr())
+    });
+    let _end = End(before);
+    poll()
+}
+
+/// Whether this is called from within the turn of that connection.
+#[inline]
+pub(crate) fn is_turn_of<C>(connection: &C) -> bool {
+    TURN.with(|turn| turn.of.get() == std::ptr::from_ref(connection).addr())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_stands_still_within_a_turn_until_it_has_passed() {
+        let (a, b) = (0, 0);
+        turn(&a, || {
+            let first = now();
+            assert_eq!(now(), first);
+            assert!(is_turn_of(&a) && !is_turn_of(&b));
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            assert_eq!(now(), first);
+            passed();
+            assert_ne!(now(), first);
+        });
+        assert!(!is_turn_of(&a));
+        let outside = now();
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        assert_ne!(now(), outside);
+    }
+}
