@@ -558,8 +558,12 @@ impl<N: AsRef<str>, V: AsRef<[u8]>> FromIterator<(N, V)> for Headers {
 const KEEP: usize = 256;
 const KEEP_BYTES: usize = 16 * 1024;
 
+/// In boxes: they come from headers and go into headers as they are.
+#[allow(clippy::vec_box)]
+type Free = Vec<Box<Fields>>;
+
 thread_local! {
-    static FREE: RefCell<Vec<Box<Fields>>> = const { RefCell::new(Vec::new()) };
+    static FREE: RefCell<Free> = const { RefCell::new(Vec::new()) };
 }
 
 impl Drop for Headers {

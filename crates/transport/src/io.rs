@@ -10,6 +10,7 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::task::coop;
 use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_rustls::TlsStream;
 
@@ -233,7 +234,10 @@ impl Timer {
             }
             sleep.as_mut().reset(deadline);
         }
-        self.armed = Some((sleep.deadline(), cx.waker().clone()));
+        // With its budget used up a task is polled again at once, and the sleep has not heard of it.
+        if coop::has_budget_remaining() {
+            self.armed = Some((sleep.deadline(), cx.waker().clone()));
+        }
         false
     }
 
