@@ -408,7 +408,9 @@ impl Translator<'_> {
                 property(name, c == 'P')?
             }
             c => {
-                return Err(RegexError::pattern(format!("`\\{c}` is no escape of XPath regular expressions")));
+                return Err(RegexError::pattern(format!(
+                    "`\\{c}` is no escape of XPath regular expressions"
+                )));
             }
         })
     }

@@ -712,8 +712,11 @@ mod tests {
         assert_eq!(read("HTTP/1.1 200 OK\r\nX", false), Ok(None));
     }
 
-    /// A head as httparse reads it: method or status, target, fields. It is more lenient.
-    fn oracle(wire: &[u8], is_request: bool) -> Option<(usize, String, Vec<(String, Vec<u8>)>)> {
+    /// Size, method and target or status and reason, fields.
+    type Seen = (usize, String, Vec<(String, Vec<u8>)>);
+
+    /// A head as httparse reads it. It is more lenient.
+    fn oracle(wire: &[u8], is_request: bool) -> Option<Seen> {
         let mut storage = [httparse::EMPTY_HEADER; 64];
         let listed = |headers: &[httparse::Header<'_>]| {
             headers.iter().map(|h| (h.name.to_owned(), h.value.to_vec())).collect()

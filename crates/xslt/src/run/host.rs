@@ -441,7 +441,10 @@ impl<'h> ExprHost<'h, '_> {
         let run = || {
             let host = ExprHost { engine, locals: &[], current, xpath: &xpath, depth, next };
             let doc = engine.doc(node.doc);
-            xpath.expression.evaluate(&Context { doc, node, item: None, position, size, host: &host, names: None }).ok()
+            xpath
+                .expression
+                .evaluate(&Context { doc, node, item: None, position, size, host: &host, names: None })
+                .ok()
         };
         if !depth.is_multiple_of(EVALUATIONS) {
             return Ok(run());
