@@ -1,0 +1,244 @@
+//! JSON Schema, drafts 4, 6, 7, 2019-09 and 2020-12, by the `jsonschema` crate; formats are asserted, nothing is
+//! fetched from a network.
+
+use crate::{Resolver, Source, Violation};
+use jsonschema::{PatternOptions, Validator};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The drafts of JSON Schema.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Draft {
+    /// Draft 4: what WSO2 validates by.
+    Draft4,
+    /// Draft 6.
+    Draft6,
+    /// Draft 7.
+    Draft7,
+    /// Draft 2019-09.
+    Draft201909,
+    /// Draft 2020-12.
+    Draft202012,
+}
+
+impl Draft {
+    fn engine(self) -> jsonschema::Draft {
+        match self {
+            Draft::Draft4 => jsonschema::Draft::Draft4,
+            Draft::Draft6 => jsonschema::Draft::Draft6,
+            Draft::Draft7 => jsonschema::Draft::Draft7,
+            Draft::Draft201909 => jsonschema::Draft::Draft201909,
+            Draft::Draft202012 => jsonschema::Draft::Draft202012,
+        }
+    }
+}
+
+/// Violations that are told of one document.
+const MAX_VIOLATIONS: usize = 1000;
+/// Other documents that a schema may refer to.
+const MAX_DOCUMENTS: usize = 1000;
+/// Nesting of a document that is validated; deeper ones are refused (a schema that refers to itself recurses with them).
+const MAX_DEPTH: usize = 512;
+/// Steps back that the matching of a pattern with look-around may take.
+const BACKTRACK_LIMIT: usize = 100_000;
+/// Memory a compiled pattern may take.
+const PATTERN_SIZE: usize = 16 << 20;
+
+/// A JSON Schema, ready to validate.
+#[derive(Debug)]
+pub struct JsonSchema {
+    validator: Validator,
+}
+
+impl JsonSchema {
+    /// Loads a schema. `draft` is that of a schema whose `$schema` names none.
+    ///
+    /// Errors: what is wrong with the schema.
+    pub fn load(source: Source, draft: Draft, resolver: &dyn Resolver) -> Result<JsonSchema, Vec<Violation>> {
+        let name: Arc<str> = source.name.as_str().into();
+        let problem = |place: String, line: usize, column: usize, message: String| {
+            vec![Violation {
+                document: Some(name.clone()),
+                place,
+                line: line as u32,
+                column: column as u32,
+                rule: "",
+                message,
+            }]
+        };
+        let schema: Value = serde_json::from_slice(&source.bytes)
+            .map_err(|error| problem(String::new(), error.line(), error.column(), message_of(&error)))?;
+        let named = schema.get("$schema").and_then(Value::as_str);
+        let known = match named.map(|uri| uri.trim_end_matches('#')) {
+            Some("http://json-schema.org/draft-04/schema") => Draft::Draft4,
+            Some("http://json-schema.org/draft-06/schema") => Draft::Draft6,
+            Some("http://json-schema.org/draft-07/schema") => Draft::Draft7,
+            Some("https://json-schema.org/draft/2019-09/schema") => Draft::Draft201909,
+            Some("https://json-schema.org/draft/2020-12/schema") => Draft::Draft202012,
+            _ => draft,
+        };
+        let others = Others::of(&schema, &source.name, resolver);
+        let validator = jsonschema::options()
+            .with_draft(known.engine())
+            .should_validate_formats(true)
+            .should_ignore_unknown_formats(true)
+            .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT).size_limit(PATTERN_SIZE))
+            .with_retriever(others)
+            .build(&schema)
+            .map_err(|error| problem(error.instance_path().to_string(), 0, 0, error.to_string()))?;
+        Ok(JsonSchema { validator })
+    }
+
+    /// All violations of a value, the first 1,000.
+    pub fn validate(&self, value: &Value) -> Vec<Violation> {
+        let violation = |place: String, rule: &'static str, message: String| Violation {
+            document: None,
+            place,
+            line: 0,
+            column: 0,
+            rule,
+            message,
+        };
+        if depth_above(value, MAX_DEPTH) {
+            return vec![violation(String::new(), "", format!("the document nests deeper than {MAX_DEPTH}"))];
+        }
+        let errors = self.validator.iter_errors(value).take(MAX_VIOLATIONS);
+        errors
+            .map(|error| {
+                let message = super::json::shorten(error.to_string());
+                violation(error.instance_path().to_string(), keyword(error.kind().keyword()), message)
+            })
+            .collect()
+    }
+
+    /// Whether the value is valid; cheaper than listing what is not.
+    pub fn is_valid(&self, value: &Value) -> bool {
+        !depth_above(value, MAX_DEPTH) && self.validator.is_valid(value)
+    }
+}
+
+/// The keyword as a constant.
+fn keyword(name: &str) -> &'static str {
+    const KEYWORDS: &[&str] = &[
+        "additionalItems", "additionalProperties", "anyOf", "const", "contains", "contentEncoding", "contentMediaType", "dependencies",
+        "dependentRequired", "dependentSchemas", "enum", "exclusiveMaximum", "exclusiveMinimum", "false", "format", "if", "items",
+        "maxContains", "maxItems", "maxLength", "maxProperties", "maximum", "minContains", "minItems", "minLength", "minProperties",
+        "minimum", "multipleOf", "not", "oneOf", "pattern", "patternProperties", "prefixItems", "propertyNames", "required", "type",
+        "unevaluatedItems", "unevaluatedProperties", "uniqueItems", "$ref",
+    ];
+    KEYWORDS.iter().find(|k| **k == name).copied().unwrap_or("")
+}
+
+/// A message of a length that fits in a log line: the engine quotes whole values.
+fn shorten(message: String) -> String {
+    const LONGEST: usize = 500;
+    match message.char_indices().nth(LONGEST) {
+        Some((end, _)) => {
+            let tail: String = message.chars().rev().take(LONGEST / 2).collect::<Vec<_>>().into_iter().rev().collect();
+            let head = message[..end].chars().take(LONGEST / 2).collect::<String>();
+            format!("{head} … {tail}")
+        }
+        None => message,
+    }
+}
+
+fn message_of(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.split(" at line ").next().unwrap_or_default().to_owned()
+}
+
+fn depth_above(value: &Value, most: usize) -> bool {
+    let mut level: Vec<&Value> = vec![value];
+    for _ in 0..=most {
+        let next: Vec<&Value> = level
+            .into_iter()
+            .flat_map(|v| match v {
+                Value::Array(items) => items.iter().filter(|i| i.is_array() || i.is_object()).collect(),
+                Value::Object(members) => members.values().filter(|i| i.is_array() || i.is_object()).collect::<Vec<_>>(),
+                _ => Vec::new(),
+            })
+            .collect();
+        if next.is_empty() {
+            return false;
+        }
+        level = next;
+    }
+    true
+}
+
+/// The documents a schema refers to, found before it is compiled.
+struct Others {
+    by_uri: HashMap<String, Value>,
+    missing: HashMap<String, String>,
+}
+
+impl Others {
+    fn of(schema: &Value, name: &str, resolver: &dyn Resolver) -> Others {
+        let mut others = Others { by_uri: HashMap::new(), missing: HashMap::new() };
+        let mut pending = references(schema).into_iter().map(|r| (r, name.to_owned())).collect::<Vec<_>>();
+        while let Some((reference, base)) = pending.pop() {
+            let known = others.by_uri.contains_key(&reference) || others.missing.contains_key(&reference);
+            if known || others.by_uri.len() >= MAX_DOCUMENTS {
+                continue;
+            }
+            let found = resolver.resolve(&reference, &base).and_then(|source| {
+                let value: Value = serde_json::from_slice(&source.bytes).map_err(|error| error.to_string())?;
+                Ok((source.name, value))
+            });
+            match found {
+                Ok((name, value)) => {
+                    pending.extend(references(&value).into_iter().map(|r| (r, name.clone())));
+                    others.by_uri.insert(reference, value);
+                }
+                Err(why) => {
+                    others.missing.insert(reference, why);
+                }
+            }
+        }
+        others
+    }
+}
+
+impl jsonschema::Retrieve for Others {
+    fn retrieve(&self, uri: &jsonschema::Uri<String>) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
+        let uri = uri.as_str();
+        // As written, or as the last part of what it became against the base of the schema.
+        let is = |key: &String| uri == key || uri.strip_suffix(key.trim_start_matches("./")).is_some_and(|rest| rest.ends_with('/'));
+        let mut keys: Vec<&String> = self.by_uri.keys().filter(|k| is(k)).collect();
+        keys.sort_by_key(|k| std::cmp::Reverse(k.len()));
+        match keys.first().and_then(|k| self.by_uri.get(*k)) {
+            Some(value) => Ok(value.clone()),
+            None => {
+                let why = self.missing.iter().find(|(key, _)| is(key)).map_or("it is nowhere", |(_, why)| why);
+                Err(why.to_owned().into())
+            }
+        }
+    }
+}
+
+/// What `$ref`s outside of the document refer to, without fragments.
+fn references(schema: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut pending = vec![schema];
+    while let Some(value) = pending.pop() {
+        match value {
+            Value::Array(items) => pending.extend(items),
+            Value::Object(members) => {
+                for (name, member) in members {
+                    match member {
+                        Value::String(text) if matches!(name.as_str(), "$ref" | "$dynamicRef" | "$recursiveRef") => {
+                            let document = text.split('#').next().unwrap_or_default();
+                            if !document.is_empty() && !document.contains("json-schema.org/") {
+                                found.push(document.to_owned());
+                            }
+                        }
+                        member => pending.push(member),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}

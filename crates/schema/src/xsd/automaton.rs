@@ -1,0 +1,443 @@
+//! Content models as automata: positions, and which may follow which (the construction of Glushkov).
+//!
+//! A schema's models are deterministic (Unique Particle Attribution, checked here), so that running one is a look-up
+//! by name for each element. Elements and wildcards that repeat are counted, groups that repeat a bounded number of times
+//! are unrolled.
+
+use super::model::*;
+use super::names::{Name, Sym};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Positions of one content model; more than that are counted only roughly, see [`Builder::particle`].
+const MAX_POSITIONS: usize = 5_000;
+/// Links between the positions of one content model.
+const MAX_LINKS: usize = 1 << 20;
+/// Deepest nesting of groups.
+const MAX_DEPTH: usize = 500;
+
+/// A content model, ready to run.
+#[derive(Debug)]
+pub enum Model {
+    /// Any order, each at most once.
+    All { optional: bool, items: Vec<(ElementId, bool)>, by_name: HashMap<Name, (usize, ElementId)> },
+    /// Everything else.
+    Automaton { positions: Vec<Position>, sets: Vec<Set> },
+}
+
+impl Default for Model {
+    /// Nothing.
+    fn default() -> Model {
+        Model::Automaton { positions: Vec::new(), sets: vec![Set { accepts: true, ..Set::default() }] }
+    }
+}
+
+/// An element or wildcard in a model.
+#[derive(Debug)]
+pub struct Position {
+    what: What,
+    min: u32,
+    max: u32,
+    /// The set of what may follow.
+    next: usize,
+    /// The particle it comes from: unrolled copies share it.
+    origin: ParticleId,
+    /// The names it takes, and the declarations they mean: an element's own and those of its substitutes.
+    names: Vec<(Name, ElementId)>,
+}
+
+#[derive(Clone, Debug)]
+enum What {
+    Element(ElementId),
+    Any(Arc<Wildcard>),
+}
+
+/// What may come.
+#[derive(Debug, Default)]
+pub struct Set {
+    /// Whether the content may end.
+    accepts: bool,
+    by_name: HashMap<Name, (usize, ElementId)>,
+    wildcards: Vec<usize>,
+    /// All positions, in order.
+    all: Vec<usize>,
+}
+
+/// What an element of the content was recognised as.
+#[derive(Clone, Debug)]
+pub enum Match {
+    Element(ElementId),
+    Any(Arc<Wildcard>),
+}
+
+/// How far a content has been read.
+#[derive(Debug)]
+pub enum State {
+    All { seen: Vec<bool> },
+    /// Before anything: `position` is `None`. Else the position and how often it has occurred.
+    At { position: Option<usize>, count: u32 },
+}
+
+impl Model {
+    /// Before the first element.
+    pub fn start(&self) -> State {
+        match self {
+            Model::All { items, .. } => State::All { seen: vec![false; items.len()] },
+            Model::Automaton { .. } => State::At { position: None, count: 0 },
+        }
+    }
+
+    /// Takes an element; `None`: it must not come here.
+    pub fn step(&self, state: &mut State, name: Name) -> Option<Match> {
+        match (self, state) {
+            (Model::All { by_name, .. }, State::All { seen }) => {
+                let &(item, element) = by_name.get(&name)?;
+                (!std::mem::replace(&mut seen[item], true)).then_some(Match::Element(element))
+            }
+            (Model::Automaton { positions, sets }, State::At { position, count }) => {
+                let mut set = &sets[0];
+                if let Some(at) = *position {
+                    let here = &positions[at];
+                    set = &sets[here.next];
+                    if *count < here.max
+                        && let Some(found) = here.takes(name)
+                    {
+                        *count += 1;
+                        return Some(found);
+                    }
+                    if *count < here.min {
+                        return None;
+                    }
+                }
+                let found = match set.by_name.get(&name) {
+                    Some(&(at, element)) => (at, Match::Element(element)),
+                    None => set.wildcards.iter().find_map(|&at| match &positions[at].what {
+                        What::Any(any) if any.namespaces.allows(name.ns) => Some((at, Match::Any(any.clone()))),
+                        _ => None,
+                    })?,
+                };
+                *position = Some(found.0);
+                *count = 1;
+                Some(found.1)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the content may end here.
+    pub fn accepts(&self, state: &State) -> bool {
+        match (self, state) {
+            (Model::All { optional, items, .. }, State::All { seen }) => {
+                (*optional && !seen.contains(&true)) || items.iter().zip(seen).all(|(&(_, required), &seen)| seen || !required)
+            }
+            (Model::Automaton { sets, .. }, State::At { position: None, .. }) => sets[0].accepts,
+            (Model::Automaton { positions, sets }, State::At { position: Some(at), count }) => {
+                *count >= positions[*at].min && sets[positions[*at].next].accepts
+            }
+            _ => false,
+        }
+    }
+
+    /// What may come, for messages.
+    pub fn expected(&self, state: &State, schema: &Components) -> Vec<String> {
+        let element = |id: ElementId| schema.names.show(schema.elements[id].name);
+        let show = |positions: &[Position], at: usize| match &positions[at].what {
+            What::Element(id) => element(*id),
+            What::Any(any) => show_wildcard(&any.namespaces, schema),
+        };
+        let mut all: Vec<String> = match (self, state) {
+            (Model::All { items, .. }, State::All { seen }) => {
+                items.iter().zip(seen).filter(|(_, seen)| !**seen).map(|(item, _)| element(item.0)).collect()
+            }
+            (Model::Automaton { positions, sets }, State::At { position: None, .. }) => {
+                sets[0].all.iter().map(|&at| show(positions, at)).collect()
+            }
+            (Model::Automaton { positions, sets }, State::At { position: Some(at), count }) => {
+                let here = &positions[*at];
+                let again = (*count < here.max).then(|| show(positions, *at));
+                let next = (*count >= here.min).then(|| sets[here.next].all.iter().map(|&at| show(positions, at)));
+                again.into_iter().chain(next.into_iter().flatten()).collect()
+            }
+            _ => Vec::new(),
+        };
+        let mut known = std::collections::HashSet::new();
+        all.retain(|name| known.insert(name.clone()));
+        all
+    }
+}
+
+impl Position {
+    /// What an element with this name is here.
+    fn takes(&self, name: Name) -> Option<Match> {
+        match &self.what {
+            What::Any(any) => any.namespaces.allows(name.ns).then(|| Match::Any(any.clone())),
+            What::Element(_) => self.names.iter().find(|n| n.0 == name).map(|n| Match::Element(n.1)),
+        }
+    }
+
+    /// Whether an element could be taken by both.
+    fn overlaps(&self, other: &Position) -> bool {
+        match (&self.what, &other.what) {
+            (What::Any(a), What::Any(b)) => a.namespaces.overlaps(&b.namespaces),
+            (What::Any(any), What::Element(_)) => other.names.iter().any(|n| any.namespaces.allows(n.0.ns)),
+            (What::Element(_), What::Any(any)) => self.names.iter().any(|n| any.namespaces.allows(n.0.ns)),
+            (What::Element(_), What::Element(_)) => self.names.iter().any(|n| other.names.iter().any(|o| o.0 == n.0)),
+        }
+    }
+}
+
+/// Why there is no model.
+#[derive(Debug)]
+pub struct Refused {
+    pub rule: &'static str,
+    pub message: String,
+    /// The particle at fault.
+    pub particle: ParticleId,
+}
+
+/// Builds the model of a content; an error where it is not deterministic or too large.
+pub fn build(schema: &Components, particle: Option<ParticleId>) -> Result<Model, Refused> {
+    let Some(top) = particle else { return Ok(Model::default()) };
+    if let Particle { min, max: 1.., term: Term::Group(Compositor::All, children), .. } = &schema.particles[top] {
+        return all(schema, *min == 0, children);
+    }
+    let mut builder = Builder { schema, positions: Vec::new(), follow: Vec::new(), links: 0 };
+    let fragment = builder.particle(top, 0)?;
+    builder.finish(fragment, top)
+}
+
+fn all(schema: &Components, optional: bool, children: &[ParticleId]) -> Result<Model, Refused> {
+    let mut items = Vec::new();
+    let mut by_name = HashMap::new();
+    for &child in children {
+        let particle = &schema.particles[child];
+        let Term::Element(element) = particle.term else { continue };
+        if particle.max == 0 {
+            continue;
+        }
+        for (name, id) in names(schema, element) {
+            if by_name.insert(name, (items.len(), id)).is_some() {
+                return ambiguous(&schema.names.show(name), child);
+            }
+        }
+        items.push((element, particle.min > 0));
+    }
+    Ok(Model::All { optional, items, by_name })
+}
+
+fn ambiguous<T>(what: &str, particle: ParticleId) -> Result<T, Refused> {
+    let message = format!("the content model is ambiguous: {what} could belong to two of its particles");
+    Err(Refused { rule: "cos-nonambig", message, particle })
+}
+
+/// The names that an element of a model takes.
+fn names(schema: &Components, element: ElementId) -> Vec<(Name, ElementId)> {
+    let members = schema.members.get(&element).into_iter().flatten();
+    std::iter::once(&element).chain(members).map(|&id| (schema.elements[id].name, id)).collect()
+}
+
+/// A part of a model: where it begins, where it may end, whether it may be empty.
+#[derive(Default)]
+struct Fragment {
+    first: Vec<usize>,
+    last: Vec<usize>,
+    nullable: bool,
+}
+
+struct Builder<'a> {
+    schema: &'a Components,
+    positions: Vec<Position>,
+    follow: Vec<Vec<usize>>,
+    links: usize,
+}
+
+impl Builder<'_> {
+    fn particle(&mut self, id: ParticleId, depth: usize) -> Result<Fragment, Refused> {
+        let schema = self.schema;
+        let Particle { min, max, term, .. } = &schema.particles[id];
+        let (min, max) = (*min, *max);
+        let nothing = Fragment { nullable: true, ..Fragment::default() };
+        if max == 0 {
+            return Ok(nothing);
+        }
+        let too_large = |message: &str| Err(Refused { rule: "limit", message: message.to_owned(), particle: id });
+        if depth > MAX_DEPTH {
+            return too_large("its groups nest too deeply");
+        }
+        let (what, names) = match term {
+            Term::Element(element) => (What::Element(*element), names(schema, *element)),
+            Term::Any(any) => (What::Any(any.clone()), Vec::new()),
+            Term::Group(compositor, children) => {
+                let before = self.positions.len();
+                let mut body = self.group(*compositor, children, depth)?;
+                let size = (self.positions.len() - before).max(1);
+                let copies = if max == UNBOUNDED { min.max(1) } else { max };
+                let rough = copies as usize * size > MAX_POSITIONS;
+                let (min, copies, unbounded) = match rough {
+                    // Too many to unroll: at least one, and no upper bound.
+                    true => (min.min(1), 1, true),
+                    false => (min, copies, max == UNBOUNDED),
+                };
+                if unbounded {
+                    self.link(&body.last, &body.first, id)?;
+                }
+                // (x (x (x)?)?)?: from the last copy to the first.
+                let mut tail = Fragment { nullable: true, ..Fragment::default() };
+                for copy in (0..copies).rev() {
+                    let one = match copy {
+                        0 => std::mem::take(&mut body),
+                        _ if copy + 1 == copies && unbounded => {
+                            let one = self.group(*compositor, children, depth)?;
+                            self.link(&one.last, &one.first, id)?;
+                            one
+                        }
+                        _ => self.group(*compositor, children, depth)?,
+                    };
+                    tail = self.concat(one, tail, id)?;
+                    tail.nullable |= copy >= min;
+                }
+                return Ok(tail);
+            }
+        };
+        let at = self.positions.len();
+        if at >= 4 * MAX_POSITIONS {
+            return too_large("the content model is too large");
+        }
+        self.positions.push(Position { what, min: min.max(1), max, next: 0, origin: id, names });
+        self.follow.push(Vec::new());
+        Ok(Fragment { first: vec![at], last: vec![at], nullable: min == 0 })
+    }
+
+    fn group(&mut self, compositor: Compositor, children: &[ParticleId], depth: usize) -> Result<Fragment, Refused> {
+        let mut group = Fragment { nullable: compositor != Compositor::Choice || children.is_empty(), ..Fragment::default() };
+        for &child in children {
+            let part = self.particle(child, depth + 1)?;
+            if compositor == Compositor::Choice {
+                group.first.extend(part.first);
+                group.last.extend(part.last);
+                group.nullable |= part.nullable;
+            } else {
+                group = self.concat(group, part, child)?;
+            }
+        }
+        Ok(group)
+    }
+
+    fn concat(&mut self, a: Fragment, b: Fragment, at: ParticleId) -> Result<Fragment, Refused> {
+        self.link(&a.last, &b.first, at)?;
+        let mut joined = Fragment { first: a.first, last: b.last, nullable: a.nullable && b.nullable };
+        if a.nullable {
+            joined.first.extend(b.first);
+        }
+        if b.nullable {
+            joined.last.extend(a.last);
+        }
+        Ok(joined)
+    }
+
+    fn link(&mut self, from: &[usize], to: &[usize], particle: ParticleId) -> Result<(), Refused> {
+        self.links += from.len() * to.len();
+        if self.links > MAX_LINKS {
+            return Err(Refused { rule: "limit", message: "the content model is too large".into(), particle });
+        }
+        from.iter().for_each(|&position| self.follow[position].extend(to));
+        Ok(())
+    }
+
+    fn finish(mut self, whole: Fragment, top: ParticleId) -> Result<Model, Refused> {
+        let mut sets = Vec::new();
+        // Sets with the same members are one.
+        let mut known: HashMap<(bool, Vec<usize>), usize> = HashMap::new();
+        let mut ends = vec![false; self.positions.len()];
+        whole.last.iter().for_each(|&at| ends[at] = true);
+        let follow = std::mem::take(&mut self.follow);
+        let starts = std::iter::once((whole.nullable, whole.first, None));
+        let nexts = follow.into_iter().enumerate().map(|(at, members)| (ends[at], members, Some(at)));
+        for (accepts, mut members, of) in starts.chain(nexts) {
+            let mut seen = std::collections::HashSet::new();
+            members.retain(|&m| seen.insert(m));
+            if let Some(of) = of {
+                // An element that may occur again or be followed by another that it could be as well.
+                let here = &self.positions[of];
+                if here.max > here.min
+                    && let Some(&other) = members
+                        .iter()
+                        .find(|&&m| self.positions[m].origin != here.origin && here.overlaps(&self.positions[m]))
+                {
+                    return ambiguous(&self.show(other), self.positions[other].origin);
+                }
+            }
+            let set = match known.get(&(accepts, members.clone())) {
+                Some(&set) => set,
+                None => {
+                    known.insert((accepts, members.clone()), sets.len());
+                    sets.push(self.set(accepts, members)?);
+                    sets.len() - 1
+                }
+            };
+            if let Some(of) = of {
+                self.positions[of].next = set;
+            }
+        }
+        let _ = top;
+        Ok(Model::Automaton { positions: self.positions, sets })
+    }
+
+    fn set(&self, accepts: bool, all: Vec<usize>) -> Result<Set, Refused> {
+        let mut set = Set { accepts, ..Set::default() };
+        for &at in &all {
+            let here = &self.positions[at];
+            match &here.what {
+                What::Element(_) => {
+                    for &(name, element) in &here.names {
+                        let entry = set.by_name.entry(name).or_insert((at, element));
+                        if self.positions[entry.0].origin != here.origin {
+                            return ambiguous(&format!("`{}`", self.schema.names.show(name)), here.origin);
+                        }
+                    }
+                }
+                What::Any(_) => set.wildcards.push(at),
+            }
+        }
+        for &wildcard in &set.wildcards {
+            let here = &self.positions[wildcard];
+            let other = all.iter().find(|&&m| self.positions[m].origin != here.origin && here.overlaps(&self.positions[m]));
+            if let Some(&other) = other {
+                return ambiguous(&self.show(other), self.positions[other].origin);
+            }
+        }
+        set.all = all;
+        Ok(set)
+    }
+
+    fn show(&self, at: usize) -> String {
+        match &self.positions[at].what {
+            What::Element(id) => format!("`{}`", self.schema.names.show(self.schema.elements[*id].name)),
+            What::Any(any) => show_wildcard(&any.namespaces, self.schema),
+        }
+    }
+}
+
+fn show_wildcard(namespaces: &Namespaces, schema: &Components) -> String {
+    let uri = |ns: &Sym| match schema.names.text(*ns) {
+        "" => "no namespace".to_owned(),
+        uri => format!("`{uri}`"),
+    };
+    match namespaces {
+        Namespaces::Any => "any element".to_owned(),
+        Namespaces::Not(ns) => format!("any element not in {}", uri(ns)),
+        Namespaces::Set(set) => {
+            format!("any element of {}", set.iter().map(uri).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+impl Model {
+    /// How much it holds: positions and links.
+    pub fn size(&self) -> usize {
+        match self {
+            Model::All { items, .. } => items.len(),
+            Model::Automaton { positions, sets } => positions.len() + sets.iter().map(|s| s.all.len()).sum::<usize>(),
+        }
+    }
+}

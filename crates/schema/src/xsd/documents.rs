@@ -1,0 +1,309 @@
+//! The documents of a schema: read, checked for their form, followed through include, import and redefine; their
+//! top-level components listed.
+
+use super::model::{Place, Ways};
+use super::names::{NONE, Name, Names, Sym, XML, XS_NS};
+use super::syntax;
+use crate::{Resolver, Source, Violation};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use xml::{Document, NodeId, NodeKind, ParseOptions};
+
+/// Documents of one schema.
+const MAX_DOCUMENTS: usize = 1000;
+/// Bytes of all documents of one schema.
+const MAX_BYTES: usize = 64 << 20;
+
+/// The kinds of top-level components; each has its own names.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    Type,
+    Element,
+    Attribute,
+    Group,
+    AttributeGroup,
+    Notation,
+}
+
+impl Kind {
+    fn of(local: &str) -> Option<Kind> {
+        Some(match local {
+            "simpleType" | "complexType" => Kind::Type,
+            "element" => Kind::Element,
+            "attribute" => Kind::Attribute,
+            "group" => Kind::Group,
+            "attributeGroup" => Kind::AttributeGroup,
+            "notation" => Kind::Notation,
+            _ => return None,
+        })
+    }
+
+    /// What it is called.
+    pub fn text(self) -> &'static str {
+        match self {
+            Kind::Type => "type",
+            Kind::Element => "element",
+            Kind::Attribute => "attribute",
+            Kind::Group => "group",
+            Kind::AttributeGroup => "attribute group",
+            Kind::Notation => "notation",
+        }
+    }
+}
+
+/// A schema document.
+#[derive(Debug)]
+pub struct SchemaDocument {
+    pub tree: Document,
+    pub name: Arc<str>,
+    /// Its target namespace; of a document without one that a document with one includes: that one.
+    pub target: Sym,
+    /// Names without a prefix are in the target namespace, for it has none of its own.
+    pub chameleon: bool,
+    pub elements_qualified: bool,
+    pub attributes_qualified: bool,
+    pub block: Ways,
+    pub is_final: Ways,
+    /// The namespaces it imports.
+    pub imports: Vec<Sym>,
+}
+
+/// All documents of a schema.
+#[derive(Debug, Default)]
+pub struct Documents {
+    pub list: Vec<SchemaDocument>,
+    pub globals: HashMap<(Kind, Name), Place>,
+    /// A redefinition, and what it redefines.
+    pub redefined: HashMap<Place, Place>,
+    pub problems: Vec<Violation>,
+    /// Documents that could not be found, for the message of what is missing because of it.
+    pub missing: Vec<String>,
+    loaded: HashMap<(Arc<str>, Sym), usize>,
+    bytes: usize,
+}
+
+/// What the XML namespace declares, for the schemas that import it from the network.
+const XML_SCHEMA: &str = r#"<xs:schema targetNamespace="http://www.w3.org/XML/1998/namespace" xmlns:xs="http://www.w3.org/2001/XMLSchema">
+<xs:attribute name="lang"><xs:simpleType><xs:union memberTypes="xs:language"><xs:simpleType><xs:restriction base="xs:string"><xs:enumeration value=""/></xs:restriction></xs:simpleType></xs:union></xs:simpleType></xs:attribute>
+<xs:attribute name="space"><xs:simpleType><xs:restriction base="xs:NCName"><xs:enumeration value="default"/><xs:enumeration value="preserve"/></xs:restriction></xs:simpleType></xs:attribute>
+<xs:attribute name="base" type="xs:anyURI"/><xs:attribute name="id" type="xs:ID"/>
+<xs:attributeGroup name="specialAttrs"><xs:attribute ref="xml:base"/><xs:attribute ref="xml:lang"/><xs:attribute ref="xml:space"/><xs:attribute ref="xml:id"/></xs:attributeGroup>
+</xs:schema>"#;
+
+/// A reference to another document.
+struct Reference {
+    from: Place,
+    location: Option<String>,
+    base: Arc<str>,
+    how: How,
+}
+
+#[derive(Copy, Clone, PartialEq)]
+enum How {
+    /// With the namespace that the other document must have.
+    Import(Sym),
+    /// With the namespace of the including document.
+    Include(Sym),
+    Redefine(Sym),
+}
+
+/// Reads the sources and everything they refer to.
+pub fn load(sources: Vec<Source>, resolver: &dyn Resolver, names: &mut Names) -> Documents {
+    let mut documents = Documents::default();
+    let mut pending = Vec::new();
+    for source in sources {
+        documents.add(source, None, names, &mut pending);
+    }
+    while let Some(reference) = pending.pop() {
+        documents.follow(reference, resolver, names, &mut pending);
+    }
+    // Redefinitions last: what they redefine is there now.
+    for doc in 0..documents.list.len() {
+        documents.redefine(doc, names);
+    }
+    documents
+}
+
+impl Documents {
+    /// A problem at a node of a schema document.
+    pub fn problem(&mut self, place: Place, rule: &'static str, message: impl Into<String>) {
+        let doc = &self.list[place.doc];
+        self.problems.push(Violation::in_schema(&doc.name, &doc.tree, place.node, rule, message.into()));
+    }
+
+    fn problem_without_node(&mut self, name: &Arc<str>, position: Option<xml::Position>, message: String) {
+        self.problems.push(Violation {
+            document: Some(name.clone()),
+            place: String::new(),
+            line: position.map_or(0, |p| p.line),
+            column: position.map_or(0, |p| p.column),
+            rule: "",
+            message,
+        });
+    }
+
+    fn follow(&mut self, reference: Reference, resolver: &dyn Resolver, names: &mut Names, pending: &mut Vec<Reference>) {
+        let found = match &reference.location {
+            Some(location) => resolver.resolve(location, &reference.base).map_err(|why| format!("`{location}`: {why}")),
+            None if reference.how == How::Import(XML) => Err(String::new()),
+            None => return,
+        };
+        let source = match found {
+            Ok(source) => source,
+            Err(_) if reference.how == How::Import(XML) => {
+                Source { name: "the XML namespace".into(), bytes: XML_SCHEMA.as_bytes().to_vec() }
+            }
+            Err(why) => {
+                // Part 1, 4.2: not an error by itself; what is missing because of it is one.
+                self.missing.push(why);
+                return;
+            }
+        };
+        let name: Arc<str> = source.name.as_str().into();
+        let Some(doc) = self.add(source, Some(reference.how), names, pending) else { return };
+        let target = self.list[doc].target;
+        match reference.how {
+            How::Import(ns) if ns != target => self.problem(
+                reference.from,
+                "src-import.3",
+                format!("`{name}` has the target namespace `{}`, not `{}`", names.text(target), names.text(ns)),
+            ),
+            How::Include(ns) | How::Redefine(ns) if ns != target => self.problem(
+                reference.from,
+                "src-include.2.1",
+                format!("`{name}` has the target namespace `{}`, not `{}`", names.text(target), names.text(ns)),
+            ),
+            _ => {}
+        }
+    }
+
+    /// Reads a document; `how` it was referred to. Its number.
+    fn add(&mut self, source: Source, how: Option<How>, names: &mut Names, pending: &mut Vec<Reference>) -> Option<usize> {
+        let name: Arc<str> = source.name.as_str().into();
+        let context = match how {
+            Some(How::Include(ns) | How::Redefine(ns)) => ns,
+            _ => NONE,
+        };
+        if let Some(&doc) = self.loaded.get(&(name.clone(), context)) {
+            return Some(doc);
+        }
+        self.bytes += source.bytes.len();
+        if self.list.len() >= MAX_DOCUMENTS || self.bytes > MAX_BYTES {
+            self.problem_without_node(&name, None, format!("the schema has more than {MAX_DOCUMENTS} documents or {MAX_BYTES} bytes"));
+            return None;
+        }
+        let options = ParseOptions { dtd: xml::Dtd::Internal, limits: xml::Limits::default(), ..ParseOptions::trusted() };
+        let tree = match Document::parse(source.bytes, &options) {
+            Ok(tree) => tree,
+            Err(error) => {
+                self.problem_without_node(&name, Some(error.position), error.message);
+                return None;
+            }
+        };
+        let root = tree.document_element()?;
+        if !tree.is_element(root, XS_NS, "schema") {
+            let position = tree.position(root);
+            self.problem_without_node(&name, position, format!("`{}` is not an XML Schema", tree.qname(root)));
+            return None;
+        }
+        let own = tree.attribute(root, "", "targetNamespace").map(|ns| names.intern(ns));
+        let chameleon = own.is_none() && context != NONE;
+        let target = own.unwrap_or(context);
+        let doc = self.list.len();
+        let qualified = |attribute| tree.attribute(root, "", attribute) == Some("qualified");
+        let document = SchemaDocument {
+            name: name.clone(),
+            target,
+            chameleon,
+            elements_qualified: qualified("elementFormDefault"),
+            attributes_qualified: qualified("attributeFormDefault"),
+            block: syntax::ways(tree.attribute(root, "", "blockDefault").unwrap_or("")),
+            is_final: syntax::ways(tree.attribute(root, "", "finalDefault").unwrap_or("")),
+            imports: Vec::new(),
+            tree,
+        };
+        self.list.push(document);
+        self.loaded.insert((name.clone(), context), doc);
+        self.loaded.insert((name.clone(), target), doc);
+        let problems = syntax::check(&self.list[doc].tree, root);
+        let sound = problems.is_empty();
+        for (node, rule, message) in problems {
+            self.problem(Place { doc, node }, rule, message);
+        }
+        if sound {
+            self.list_components(doc, root, target, names, pending);
+        }
+        Some(doc)
+    }
+
+    fn list_components(&mut self, doc: usize, root: NodeId, target: Sym, names: &mut Names, pending: &mut Vec<Reference>) {
+        let children: Vec<NodeId> = elements(&self.list[doc].tree, root).collect();
+        for node in children {
+            let tree = &self.list[doc].tree;
+            let place = Place { doc, node };
+            let local = tree.local(node);
+            let location = tree.attribute(node, "", "schemaLocation").map(str::to_owned);
+            let base = self.list[doc].name.clone();
+            match local {
+                "include" => pending.push(Reference { from: place, location, base, how: How::Include(target) }),
+                "redefine" => pending.push(Reference { from: place, location, base, how: How::Redefine(target) }),
+                "import" => {
+                    let ns = match tree.attribute(node, "", "namespace") {
+                        Some(ns) => names.intern(ns),
+                        None => NONE,
+                    };
+                    if ns == target {
+                        self.problem(place, "src-import.1", "a document cannot import its own namespace; include it");
+                    }
+                    self.list[doc].imports.push(ns);
+                    pending.push(Reference { from: place, location, base, how: How::Import(ns) });
+                }
+                _ => {
+                    let Some(kind) = Kind::of(local) else { continue };
+                    let component = tree.attribute(node, "", "name").unwrap_or("").trim();
+                    let name = Name { ns: target, local: names.intern(component) };
+                    if self.globals.contains_key(&(kind, name)) {
+                        let message = format!("the {} `{}` is declared twice", kind.text(), names.show(name));
+                        self.problem(place, "sch-props-correct.2", message);
+                    } else {
+                        self.globals.insert((kind, name), place);
+                    }
+                }
+            }
+        }
+    }
+
+    fn redefine(&mut self, doc: usize, names: &mut Names) {
+        let tree = &self.list[doc].tree;
+        let Some(root) = tree.document_element() else { return };
+        let redefinitions: Vec<NodeId> = elements(tree, root)
+            .filter(|&n| tree.local(n) == "redefine")
+            .flat_map(|n| elements(tree, n))
+            .filter(|&n| tree.local(n) != "annotation")
+            .collect();
+        let target = self.list[doc].target;
+        let mut seen = HashSet::new();
+        for node in redefinitions {
+            let place = Place { doc, node };
+            let tree = &self.list[doc].tree;
+            let Some(kind) = Kind::of(tree.local(node)) else { continue };
+            let name = Name { ns: target, local: names.intern(tree.attribute(node, "", "name").unwrap_or("").trim()) };
+            let twice = !seen.insert((kind, name));
+            match self.globals.get(&(kind, name)).copied() {
+                Some(old) if !twice => {
+                    self.redefined.insert(place, old);
+                    self.globals.insert((kind, name), place);
+                }
+                _ => {
+                    let why = if twice { "is redefined twice" } else { "is not in the redefined document" };
+                    self.problem(place, "src-redefine", format!("the {} `{}` {why}", kind.text(), names.show(name)));
+                }
+            }
+        }
+    }
+}
+
+/// The child elements.
+pub fn elements(tree: &Document, node: NodeId) -> impl Iterator<Item = NodeId> + Clone {
+    tree.children(node).filter(|&n| tree.kind(n) == NodeKind::Element)
+}

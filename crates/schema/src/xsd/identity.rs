@@ -1,0 +1,239 @@
+//! Identity constraints: the paths of selectors and fields (Part 1, 3.11), and the tables of keys.
+
+use super::model::{Components, Constraint, ConstraintKind, ElementId};
+use super::names::{NONE, Name, Names, Sym};
+use super::validate::{Found, Lookup};
+use super::value::Value;
+use xml::{NodeId, NodeKind};
+
+/// A selector or a field: the union of paths.
+#[derive(Debug)]
+pub struct Selector(Vec<Path>);
+
+#[derive(Debug)]
+struct Path {
+    /// It begins with `.//`.
+    anywhere: bool,
+    steps: Vec<Test>,
+    attribute: Option<Test>,
+}
+
+#[derive(Debug)]
+enum Test {
+    Any,
+    Namespace(Sym),
+    Name(Name),
+}
+
+impl Test {
+    fn accepts(&self, name: Name) -> bool {
+        match self {
+            Test::Any => true,
+            Test::Namespace(ns) => name.ns == *ns,
+            Test::Name(test) => *test == name,
+        }
+    }
+}
+
+impl Selector {
+    /// Parses the path language of selectors, or of fields.
+    pub fn parse(
+        text: &str,
+        is_field: bool,
+        prefixes: &dyn Fn(&str) -> Option<String>,
+        names: &mut Names,
+    ) -> Result<Selector, String> {
+        let mut paths = Vec::new();
+        for alternative in text.split('|') {
+            let mut rest = alternative.trim();
+            let mut path = Path { anywhere: false, steps: Vec::new(), attribute: None };
+            if let Some(after) = rest.strip_prefix('.').map(str::trim_start).and_then(|r| r.strip_prefix("//")) {
+                path.anywhere = true;
+                rest = after;
+            }
+            for step in rest.split('/') {
+                let step = step.trim();
+                if path.attribute.is_some() {
+                    return Err("nothing can follow an attribute".into());
+                }
+                if step == "." {
+                    continue;
+                }
+                let axis = |name: &str| step.strip_prefix(name).map(str::trim_start).and_then(|r| r.strip_prefix("::")).map(str::trim);
+                let attribute = step.strip_prefix('@').map(str::trim).or_else(|| axis("attribute"));
+                let test = attribute.or_else(|| axis("child")).unwrap_or(step);
+                let test = match test.split_once(':') {
+                    _ if test == "*" => Test::Any,
+                    Some((prefix, local)) if xml::is_ncname(prefix) && (local == "*" || xml::is_ncname(local)) => {
+                        let uri = prefixes(prefix).ok_or_else(|| format!("the prefix `{prefix}` is not declared"))?;
+                        let ns = names.intern(&uri);
+                        if local == "*" { Test::Namespace(ns) } else { Test::Name(Name { ns, local: names.intern(local) }) }
+                    }
+                    None if xml::is_ncname(test) => Test::Name(Name { ns: NONE, local: names.intern(test) }),
+                    _ => return Err(format!("`{step}` is not allowed in such a path")),
+                };
+                match attribute {
+                    Some(_) if !is_field => return Err("a selector selects elements".into()),
+                    Some(_) => path.attribute = Some(test),
+                    None => path.steps.push(test),
+                }
+            }
+            paths.push(path);
+        }
+        Ok(Selector(paths))
+    }
+
+    /// The nodes it selects from `context`, each once, in document order.
+    fn select(&self, context: NodeId, lookup: &mut Lookup<'_>) -> Vec<NodeId> {
+        let doc = lookup.doc;
+        let mut all = Vec::new();
+        for path in &self.0 {
+            let mut nodes = vec![context];
+            if path.anywhere {
+                nodes.extend(doc.descendants(context).filter(|&n| doc.kind(n) == NodeKind::Element));
+            }
+            for test in &path.steps {
+                let mut next = Vec::new();
+                for node in nodes {
+                    for child in doc.children(node).filter(|&n| doc.kind(n) == NodeKind::Element) {
+                        if test.accepts(lookup.name(child)) {
+                            next.push(child);
+                        }
+                    }
+                }
+                nodes = next;
+            }
+            match &path.attribute {
+                None => all.extend(nodes),
+                Some(test) => {
+                    for node in nodes {
+                        for attribute in doc.attributes(node) {
+                            if test.accepts(lookup.name(attribute)) {
+                                all.push(attribute);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}
+
+/// A key sequence and the node that has it.
+type Row = (Vec<Value>, NodeId);
+
+/// A violation: at a node, by a rule.
+type Problem = (NodeId, &'static str, String);
+
+/// Rows above which equality is not looked for pair by pair but by a hash of the texts.
+fn hash(values: &[Value]) -> String {
+    // Equal values must have equal hashes; numbers and times of equal value may be written in many ways.
+    let one = |value: &Value| match value {
+        Value::Text(text) | Value::Uri(text) => text.to_string(),
+        Value::Decimal(d) => format!("{d:?}"),
+        Value::QName(_, ns, local) => format!("{ns} {local}"),
+        Value::Boolean(b) => b.to_string(),
+        Value::Binary(_, bytes) => format!("{bytes:?}"),
+        _ => String::new(),
+    };
+    values.iter().map(one).collect::<Vec<_>>().join("\u{1}")
+}
+
+/// Checks the constraints of all elements that have some. `scopes`: those elements and their declarations.
+pub fn check(schema: &Components, scopes: &[(NodeId, ElementId)], found: &Found, lookup: &mut Lookup<'_>) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    // The tables of keys, by the element they are of.
+    let mut tables: Vec<(usize, NodeId, std::collections::HashMap<String, Vec<Row>>)> = Vec::new();
+    let mut references = Vec::new();
+    for &(node, element) in scopes {
+        for &id in &schema.elements[element].constraints {
+            let constraint = &schema.constraints[id];
+            let rows = rows(schema, constraint, node, found, lookup, &mut problems);
+            if let ConstraintKind::KeyRef(key) = constraint.kind {
+                references.push((node, id, key, rows));
+                continue;
+            }
+            let mut table: std::collections::HashMap<String, Vec<Row>> = std::collections::HashMap::new();
+            for row in rows {
+                let bucket = table.entry(hash(&row.0)).or_default();
+                if bucket.iter().any(|other| other.0 == row.0) {
+                    let rule = if constraint.kind == ConstraintKind::Key { "cvc-identity-constraint.4.2.2" } else { "cvc-identity-constraint.4.1" };
+                    let name = schema.names.show(constraint.name);
+                    problems.push((row.1, rule, format!("the value of `{name}` is there twice")));
+                } else {
+                    bucket.push(row);
+                }
+            }
+            tables.push((id, node, table));
+        }
+    }
+    for (node, id, key, rows) in references {
+        let end = lookup.doc.subtree_end(node);
+        let in_reach = || tables.iter().filter(|t| Some(t.0) == key && t.1 >= node && t.1 < end);
+        for row in rows {
+            let bucket = hash(&row.0);
+            let known = in_reach().any(|t| t.2.get(&bucket).is_some_and(|b| b.iter().any(|other| other.0 == row.0)));
+            if !known {
+                let name = schema.names.show(schema.constraints[id].name);
+                problems.push((row.1, "cvc-identity-constraint.4.3", format!("`{name}` refers to a key that is not there")));
+            }
+        }
+    }
+    problems
+}
+
+fn rows(
+    schema: &Components,
+    constraint: &Constraint,
+    node: NodeId,
+    found: &Found,
+    lookup: &mut Lookup<'_>,
+    problems: &mut Vec<Problem>,
+) -> Vec<Row> {
+    let mut rows = Vec::new();
+    'selected: for selected in constraint.selector.select(node, lookup) {
+        let name = || schema.names.show(constraint.name);
+        let mut row = Vec::new();
+        for field in &constraint.fields {
+            let nodes = field.select(selected, lookup);
+            let mut values = nodes.iter();
+            let (first, more) = (values.next(), values.next());
+            if more.is_some() {
+                problems.push((selected, "cvc-identity-constraint.3", format!("a field of `{}` selects more than one node", name())));
+                continue 'selected;
+            }
+            let value = match first {
+                Some(node) => match found.values.get(node) {
+                    Some(value) => value.as_ref(),
+                    None => {
+                        let doc = lookup.doc;
+                        // Content of elements is no value; what is not assessed has none.
+                        if doc.kind(*node) == NodeKind::Element && doc.children(*node).any(|c| doc.kind(c) == NodeKind::Element) {
+                            problems.push((*node, "cvc-identity-constraint.3", format!("a field of `{}` selects an element without simple content", name())));
+                        }
+                        None
+                    }
+                },
+                None => field.0.iter().find_map(|path| match &path.attribute {
+                    Some(Test::Name(attribute)) if path.steps.is_empty() && !path.anywhere => found.defaults.get(&(selected, *attribute)),
+                    _ => None,
+                }),
+            };
+            let nilled = first.is_some_and(|n| found.nilled.contains(n));
+            match value {
+                Some(value) if !nilled => row.push(value.clone()),
+                _ if constraint.kind == ConstraintKind::Key => {
+                    let rule = if nilled { "cvc-identity-constraint.4.2.3" } else { "cvc-identity-constraint.4.2.1" };
+                    problems.push((selected, rule, format!("a field of the key `{}` has no value", name())));
+                    continue 'selected;
+                }
+                _ => continue 'selected,
+            }
+        }
+        rows.push((row, selected));
+    }
+    rows
+}
