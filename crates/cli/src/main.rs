@@ -39,6 +39,7 @@ enum Verb {
     Xml(verbs::xml::Args),
     Bench(verbs::bench::Args),
     Jsonpath(verbs::jsonpath::Args),
+    Validate(verbs::validate::Args),
 }
 
 fn main() -> ExitCode {
@@ -53,5 +54,6 @@ fn main() -> ExitCode {
         Verb::Xml(args) => verbs::xml::run(args),
         Verb::Bench(args) => verbs::bench::run(args),
         Verb::Jsonpath(args) => verbs::jsonpath::run(args),
+        Verb::Validate(args) => verbs::validate::run(args),
     }
 }

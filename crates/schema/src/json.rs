@@ -106,7 +106,7 @@ impl JsonSchema {
         let errors = self.validator.iter_errors(value).take(MAX_VIOLATIONS);
         errors
             .map(|error| {
-                let message = super::json::shorten(error.to_string());
+                let message = shorten(error.to_string());
                 violation(error.instance_path().to_string(), keyword(error.kind().keyword()), message)
             })
             .collect()

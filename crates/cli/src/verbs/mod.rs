@@ -6,6 +6,7 @@ pub mod demo;
 pub mod explain;
 pub mod jsonpath;
 pub mod run;
+pub mod validate;
 pub mod xml;
 pub mod xpath;
 pub mod xslt;

@@ -8,7 +8,7 @@ use super::identity::Selector;
 use super::model::*;
 use super::names::{NONE, Name, XS, XSI};
 use super::syntax::{number, ways};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use xml::{Document, NodeId};
 
 /// Deepest chain of types, groups and attribute groups that need one another.
@@ -23,6 +23,8 @@ pub struct Builder {
     attributes: HashMap<Place, AttributeId>,
     groups: HashMap<Place, ParticleId>,
     open: Vec<Place>,
+    /// Redefinitions that refer to what they redefine.
+    pub extended: HashSet<Place>,
     /// Checks that need all types.
     pub later: Vec<Later>,
     todo: Vec<(TypeId, Place)>,
@@ -51,6 +53,7 @@ impl Builder {
             attributes: HashMap::new(),
             groups: HashMap::new(),
             open: Vec::new(),
+            extended: HashSet::new(),
             later: Vec::new(),
             todo: Vec::new(),
         }
@@ -186,6 +189,7 @@ impl Builder {
             if around == found
                 && let Some(&old) = self.docs.redefined.get(&around)
             {
+                self.extended.insert(around);
                 return Some((name, old));
             }
             at = self.tree(place).parent(node);
@@ -434,7 +438,7 @@ impl Builder {
                 _ => {}
             }
         }
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         let twice = found.uses.iter().filter(|u| !u.prohibited).find(|u| !seen.insert(u.name)).map(|u| (u.place, u.name));
         if let Some((place, name)) = twice {
             let name = self.schema.names.show(name);
@@ -491,7 +495,6 @@ impl Builder {
             ty: ANY_TYPE,
             nillable: self.is_true(place, "nillable"),
             is_abstract: self.is_true(place, "abstract"),
-            is_global: global,
             constant,
             head: None,
             block: block.and(Ways(Ways::EXTENSION.0 | Ways::RESTRICTION.0 | Ways::SUBSTITUTION.0)),
@@ -594,7 +597,7 @@ impl Builder {
     }
 
     /// The model of a named group.
-    fn group(&mut self, place: Place) -> Option<ParticleId> {
+    pub fn group(&mut self, place: Place) -> Option<ParticleId> {
         if let Some(&id) = self.groups.get(&place) {
             return Some(id);
         }
@@ -628,6 +631,10 @@ impl Builder {
                 if self.open.contains(&found) {
                     self.problem(place, "mg-props-correct.2", format!("the group `{text}` contains itself"));
                     return None;
+                }
+                let redefines = self.open.iter().any(|open| self.docs.redefined.get(open) == Some(&found));
+                if redefines && (min, max) != (1, 1) {
+                    self.problem(place, "src-redefine.6.1.2", "a redefined group occurs once in its redefinition");
                 }
                 let model = self.group(found)?;
                 let term = self.schema.particles[model].term.clone();

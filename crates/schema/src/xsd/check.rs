@@ -16,6 +16,7 @@ pub fn finish(b: &mut Builder) {
     heads(b);
     constants(b);
     types(b);
+    redefined_groups(b);
     for later in std::mem::take(&mut b.later) {
         let Later::Attribute { own, old } = later;
         attribute(b, &own, &old);
@@ -179,6 +180,21 @@ fn types(b: &mut Builder) {
         };
         if let Err(why) = verdict {
             b.problem(place, "derivation-ok-restriction.5", format!("the content is not a restriction of that of the base: {why}"));
+        }
+    }
+}
+
+/// A group that is redefined without what it was must restrict it.
+fn redefined_groups(b: &mut Builder) {
+    let pairs: Vec<(Place, Place)> = b.docs.redefined.iter().map(|(&new, &old)| (new, old)).collect();
+    for (new, old) in pairs {
+        if b.tree(new).local(new.node) != "group" || b.extended.contains(&new) {
+            continue;
+        }
+        if let (Some(own), Some(base)) = (b.group(new), b.group(old))
+            && let Err(why) = restrict::particle(&b.schema, own, base)
+        {
+            b.problem(new, "src-redefine.6.2.2", format!("the redefined group is not a restriction of what it was: {why}"));
         }
     }
 }

@@ -28,11 +28,6 @@ impl Decimal {
         Some(Decimal { negative, whole: whole.into(), fraction: fraction.into() })
     }
 
-    /// Whether it has no fraction.
-    pub fn is_integer(&self) -> bool {
-        self.fraction.is_empty()
-    }
-
     /// The number of significant digits (facet totalDigits).
     pub fn total_digits(&self) -> u64 {
         (self.whole.len() + self.fraction.len()).max(1) as u64

@@ -171,11 +171,11 @@ pub fn check(schema: &Components, scopes: &[(NodeId, ElementId)], found: &Found,
         }
     }
     for (node, id, key, rows) in references {
-        let end = lookup.doc.subtree_end(node);
-        let in_reach = || tables.iter().filter(|t| Some(t.0) == key && t.1 >= node && t.1 < end);
+        let inside = |below: NodeId| std::iter::successors(Some(below), |&n| lookup.doc.parent(n)).any(|n| n == node);
+        let in_reach: Vec<_> = tables.iter().filter(|t| Some(t.0) == key && inside(t.1)).collect();
         for row in rows {
             let bucket = hash(&row.0);
-            let known = in_reach().any(|t| t.2.get(&bucket).is_some_and(|b| b.iter().any(|other| other.0 == row.0)));
+            let known = in_reach.iter().any(|t| t.2.get(&bucket).is_some_and(|b| b.iter().any(|other| other.0 == row.0)));
             if !known {
                 let name = schema.names.show(schema.constraints[id].name);
                 problems.push((row.1, "cvc-identity-constraint.4.3", format!("`{name}` refers to a key that is not there")));

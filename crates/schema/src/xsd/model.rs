@@ -232,7 +232,6 @@ pub struct Element {
     pub ty: TypeId,
     pub nillable: bool,
     pub is_abstract: bool,
-    pub is_global: bool,
     pub constant: Option<Constant>,
     /// The element it can stand for.
     pub head: Option<ElementId>,

@@ -63,11 +63,6 @@ impl Names {
         self.table.get(text).copied().unwrap_or(UNKNOWN)
     }
 
-    /// The expanded name, interned.
-    pub fn name(&mut self, ns: &str, local: &str) -> Name {
-        Name { ns: self.intern(ns), local: self.intern(local) }
-    }
-
     /// The text of `sym`.
     pub fn text(&self, sym: Sym) -> &str {
         self.strings.get(sym as usize).map_or("?", |s| s)

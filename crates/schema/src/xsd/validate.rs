@@ -405,8 +405,9 @@ impl<'a> Validator<'a> {
                 Err(wrong) => self.violation(attribute, wrong.rule, wrong.message),
             }
         }
-        if ids > 1 {
-            self.violation(node, "cvc-complex-type.5.1", "two attributes of type ID are here".to_owned());
+        let is_id = |u: &AttributeUse| schema.simple(schema.attributes[u.attribute].ty).is_some_and(|s| s.role == Role::Id);
+        if ids > 1 || (ids == 1 && complex.attributes.iter().any(is_id)) {
+            self.violation(node, "cvc-complex-type.5", "two attributes of type ID are here".to_owned());
         }
         for expected in complex.attributes.iter().filter(|u| !u.prohibited) {
             let constant = expected.constant.as_ref().or(schema.attributes[expected.attribute].constant.as_ref());
