@@ -157,6 +157,8 @@ pub struct Context {
     pub(crate) place: Option<Span>,
     pub(crate) progress: Progress,
     pub(crate) receiver: Option<tokio::sync::oneshot::Receiver<Box<Context>>>,
+    /// Let go when the message and all its copies are done.
+    pub(crate) held: Vec<Arc<dyn std::any::Any + Send + Sync>>,
 }
 
 /// How far the exchange with the client got; decides what the client gets when a flow ends without an answer.
@@ -226,6 +228,7 @@ impl Context {
             place: None,
             progress: Progress::default(),
             receiver: None,
+            held: Vec::new(),
         }
     }
 
@@ -440,7 +443,13 @@ impl Context {
             place: self.place,
             progress: Progress { branch: true, called: false, ..self.progress },
             receiver: None,
+            held: self.held.clone(),
         }
+    }
+
+    /// Keeps something for as long as the message or a copy of it is on its way: a slot, a permit.
+    pub fn hold(&mut self, thing: Arc<dyn std::any::Any + Send + Sync>) {
+        self.held.push(thing);
     }
 
     /// The exchange with the client, if branches of its message run.
@@ -538,6 +547,7 @@ impl Context {
         std::mem::swap(&mut self.functions, &mut other.functions);
         other.exchange = self.exchange.clone();
         other.progress = self.progress;
+        other.held.append(&mut self.held);
         *self = other;
     }
 

@@ -3,7 +3,9 @@
 use crate::aggregation::Aggregates;
 use crate::metrics::Metrics;
 use message::PayloadLimits;
-use std::sync::OnceLock;
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 /// See the module.
@@ -20,6 +22,23 @@ pub struct Services {
     pub metrics: Metrics,
     /// TLS profiles for https endpoints.
     pub tls: TlsProfiles,
+    /// What mediators keep beyond the plan.
+    pub kept: Kept,
+}
+
+/// State of mediators that outlives plans, one value of each type: a reload finds it as it was.
+#[derive(Default)]
+pub struct Kept(Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
+
+impl Kept {
+    /// The one value of the type; made when it is first asked for.
+    pub fn get<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
+        let mut all = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let one = Arc::clone(all.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default())));
+        drop(all);
+        // The key is the type of the value.
+        one.downcast().unwrap_or_default()
+    }
 }
 
 /// Settings of the engine, with their defaults.
@@ -115,6 +134,7 @@ impl Services {
             aggregates: Aggregates::default(),
             metrics: Metrics::default(),
             tls: TlsProfiles::default(),
+            kept: Kept::default(),
         }
     }
 }

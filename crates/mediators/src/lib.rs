@@ -33,6 +33,7 @@ mod switch;
 mod target;
 mod throw_error;
 mod unsupported;
+mod validate;
 mod variable;
 mod xml_value;
 mod xslt;
@@ -72,6 +73,7 @@ const DEFINITIONS: &[&Definition] = &[
     &sequence::DEFINITION,
     &switch::DEFINITION,
     &throw_error::DEFINITION,
+    &validate::DEFINITION,
     &variable::DEFINITION,
     &xslt::DEFINITION,
 ];
