@@ -25,12 +25,14 @@ mod property;
 mod property_group;
 mod respond;
 mod router;
+mod sampler;
 mod send;
 mod sequence;
 mod stylesheet;
 mod support;
 mod switch;
 mod target;
+mod throttle;
 mod throw_error;
 mod unsupported;
 mod validate;
@@ -69,9 +71,11 @@ const DEFINITIONS: &[&Definition] = &[
     &respond::DEFINITION,
     &router::CONDITIONAL,
     &router::ROUTER,
+    &sampler::DEFINITION,
     &send::DEFINITION,
     &sequence::DEFINITION,
     &switch::DEFINITION,
+    &throttle::DEFINITION,
     &throw_error::DEFINITION,
     &validate::DEFINITION,
     &variable::DEFINITION,

@@ -15,8 +15,6 @@ pub(crate) const UNSUPPORTED: &[(&str, &str)] = &[
     ("bean", "Java beans cannot run here: write the logic as a service of its own"),
     ("ejb", "Enterprise beans cannot be called from here: put a service in front of them"),
     ("xquery", "XQuery is not executable here: write it as XSLT"),
-    ("throttle", NOT_YET),
-    ("sampler", "it is not executable here: use `filter` on a counter of your own"),
     ("cache", NOT_YET),
     (
         "transaction",

@@ -2,8 +2,8 @@
 
 use config::Element;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, KeyValue, ListId, Mediator, Need,
-    Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, KeyValue, ListId,
+    Mediator, Need, Values,
 };
 use message::Value;
 use schema::{Draft, JsonSchema, Resolver, Source, Violation, XmlSchema};
@@ -18,9 +18,14 @@ pub const DEFINITION: Definition = Definition {
     attributes: &[
         Attribute::optional("source", Values::Expression, "what is checked; JSON: `json-eval(…)` or `${…}`")
             .or("the first element of the body; the JSON payload"),
-        Attribute::optional("cache-schema", Values::Text, "not needed here: a schema is compiled again when its text changes")
-            .or("true"),
-        Attribute::optional("json-source", Values::Text, "checks the message as JSON, whatever it is").or("false"),
+        Attribute::optional(
+            "cache-schema",
+            Values::Text,
+            "not needed here: a schema is compiled again when its text changes",
+        )
+        .or("true"),
+        Attribute::optional("json-source", Values::Text, "checks the message as JSON, whatever it is")
+            .or("false"),
     ],
     children: Children::Elements(&["schema", "feature", "property", "resource", "on-fail"]),
     compile,
@@ -77,13 +82,23 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         keys.push(compiler.key_value(child, "key")?);
     }
     if keys.is_empty() {
-        compiler.error("missing-element", "`validate` needs a schema", element.start_tag(), "add <schema key=\"…\"/>");
+        compiler.error(
+            "missing-element",
+            "`validate` needs a schema",
+            element.start_tag(),
+            "add <schema key=\"…\"/>",
+        );
         return None;
     }
     let on_fail = element.child("on-fail").filter(|child| child.elements().next().is_some());
     let Some(on_fail) = on_fail else {
         let help = "say in <on-fail> what happens to a message that does not fit";
-        compiler.error("missing-element", "`validate` needs `on-fail` with a mediator in it", element.start_tag(), help);
+        compiler.error(
+            "missing-element",
+            "`validate` needs `on-fail` with a mediator in it",
+            element.start_tag(),
+            help,
+        );
         return None;
     };
     let mut resources = Vec::new();
@@ -92,13 +107,23 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             (Some(location), Some(key)) => resources.push((location.to_owned(), key.to_owned())),
             _ => {
                 let help = "which schemaLocation means which entry";
-                compiler.error("missing-attribute", "`resource` needs `location` and `key`", resource.start_tag(), help);
+                compiler.error(
+                    "missing-attribute",
+                    "`resource` needs `location` and `key`",
+                    resource.start_tag(),
+                    help,
+                );
             }
         }
     }
     for feature in element.children_named("feature").chain(element.children_named("property")) {
         if feature.attr("name").is_none() {
-            compiler.error("missing-attribute", "a feature needs a `name`", feature.start_tag(), "name and value");
+            compiler.error(
+                "missing-attribute",
+                "a feature needs a `name`",
+                feature.start_tag(),
+                "name and value",
+            );
             return None;
         }
     }
@@ -124,7 +149,12 @@ fn fixed(
         let name = key.literal()?;
         let Some(entry) = compiler.entry(name) else {
             let message = format!("there is no schema `{name}`");
-            compiler.warning("unknown-entry", message, child.start_tag(), "messages that come here fault as long as it is missing");
+            compiler.warning(
+                "unknown-entry",
+                message,
+                child.start_tag(),
+                "messages that come here fault as long as it is missing",
+            );
             return None;
         };
         sources.push(Source { name: name.to_owned(), bytes: entry.bytes.to_vec() });
@@ -136,7 +166,12 @@ fn fixed(
         Err(fault) => {
             let why = fault.detail.clone();
             let first = why.lines().next().unwrap_or("").to_owned();
-            compiler.warning("bad-schema", format!("the schema cannot be used: {first}"), element.start_tag(), why);
+            compiler.warning(
+                "bad-schema",
+                format!("the schema cannot be used: {first}"),
+                element.start_tag(),
+                why,
+            );
             Some(Err(fault))
         }
     }
@@ -147,11 +182,15 @@ fn load(mut sources: Vec<Source>, resolver: &dyn Resolver) -> Result<Schemas, Fa
     let names: Vec<String> = sources.iter().map(|source| source.name.clone()).collect();
     let wrong = |violations: Vec<Violation>| {
         let all: Vec<String> = violations.iter().map(ToString::to_string).collect();
-        Fault::new(format!("Error creating a validator for the schema {}", names.join(", "))).because(all.join("\n"))
+        Fault::new(format!("Error creating a validator for the schema {}", names.join(", ")))
+            .because(all.join("\n"))
     };
-    let is_xml = |source: &Source| !matches!(source.bytes.trim_ascii_start().first(), Some(b'{' | b'[' | b't' | b'f'));
+    let is_xml =
+        |source: &Source| !matches!(source.bytes.trim_ascii_start().first(), Some(b'{' | b'[' | b't' | b'f'));
     match sources.pop() {
-        Some(last) if !is_xml(&last) => JsonSchema::load(last, Draft::Draft4, resolver).map(Schemas::Json).map_err(wrong),
+        Some(last) if !is_xml(&last) => {
+            JsonSchema::load(last, Draft::Draft4, resolver).map(Schemas::Json).map_err(wrong)
+        }
         last => {
             sources.extend(last);
             XmlSchema::load(sources, resolver).map(Schemas::Xml).map_err(wrong)
@@ -180,7 +219,10 @@ impl Validate {
         let plan = Arc::clone(context.plan());
         let mut texts: Vec<Arc<[u8]>> = Vec::with_capacity(names.len());
         for name in &names {
-            let missing = || Fault::new(format!("Schema {name} cannot be found")).because("there is no entry or registry resource of this key");
+            let missing = || {
+                Fault::new(format!("Schema {name} cannot be found"))
+                    .because("there is no entry or registry resource of this key")
+            };
             texts.push(plan.entry(name).ok_or_else(missing)?.bytes);
         }
         let lock = || self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -189,9 +231,13 @@ impl Validate {
         {
             return Ok(Arc::clone(schemas));
         }
-        let sources = names.iter().zip(&texts).map(|(name, text)| Source { name: name.to_string(), bytes: text.to_vec() });
+        let sources = names
+            .iter()
+            .zip(&texts)
+            .map(|(name, text)| Source { name: name.to_string(), bytes: text.to_vec() });
         let find = |key: &str| plan.entry(key).map(|entry| entry.bytes);
-        let schemas = Arc::new(load(sources.collect(), &Entries { resources: &self.resources, entry: &find })?);
+        let schemas =
+            Arc::new(load(sources.collect(), &Entries { resources: &self.resources, entry: &find })?);
         let mut known = lock();
         if known.len() >= MAX_KNOWN {
             known.clear();
@@ -224,7 +270,9 @@ impl Validate {
         let owned = match &self.source {
             Some(source) if source.xpath().is_some() => {
                 let why = "the source of a JSON message must be json-eval(…) or ${…}";
-                return Err(Fault::new(format!("Invalid source expression {}", source.source())).because(why).at(source.span()));
+                return Err(Fault::new(format!("Invalid source expression {}", source.source()))
+                    .because(why)
+                    .at(source.span()));
             }
             Some(source) if source.is_json() => Some(source.json_values(context)?.unwrap_or_else(empty)),
             Some(source) => Some(match source.value(context)? {
@@ -261,7 +309,9 @@ impl Validate {
             return Ok(Verdict::Valid);
         }
         let violations = schema.validate(value);
-        let message = violations.first().map_or_else(|| "the document does not fit".to_owned(), |first| first.message.clone());
+        let message = violations
+            .first()
+            .map_or_else(|| "the document does not fit".to_owned(), |first| first.message.clone());
         Ok(Verdict::Invalid(message, format!("Error while validating Json message {}", listed(&violations))))
     }
 }
@@ -291,7 +341,10 @@ impl Mediator for Validate {
             (Schemas::Json(schema), true) => self.json(schema, context)?,
             // Without a body there is nothing that it could be but what the schema is for.
             (Schemas::Json(schema), false) if context.payload.is_empty() => self.json(schema, context)?,
-            (Schemas::Json(_), false) => return Err(Fault::new("a JSON Schema cannot check an XML message").because("set json-source=\"true\" to check it as JSON")),
+            (Schemas::Json(_), false) => {
+                return Err(Fault::new("a JSON Schema cannot check an XML message")
+                    .because("set json-source=\"true\" to check it as JSON"));
+            }
             (Schemas::Xml(_), true) => return Err(Fault::new("an XML Schema cannot check a JSON message")),
         };
         let Verdict::Invalid(message, detail) = verdict else { return Ok(Flow::Next) };
@@ -326,7 +379,11 @@ mod tests {
         for (attributes, body, message) in [
             ("", valid, None),
             ("", r#"<o xmlns="urn:o" c="a"><n xmlns="">1</n></o>"#, Some("cvc-pattern-valid")),
-            ("", r#"<o xmlns="urn:o"><n xmlns="">x</n><n xmlns="">y</n><n xmlns=""/></o>"#, Some("cvc-datatype-valid")),
+            (
+                "",
+                r#"<o xmlns="urn:o"><n xmlns="">x</n><n xmlns="">y</n><n xmlns=""/></o>"#,
+                Some("cvc-datatype-valid"),
+            ),
             ("", "<x/>", Some("cvc-elt.1")),
             (r#"source="//*[local-name()='o']""#, r#"<w><o xmlns="urn:o"><n xmlns="">1</n></o></w>"#, None),
             (r#"source="//gone""#, valid, Some("Error occurred while accessing source element")),
@@ -343,9 +400,15 @@ mod tests {
                 assert!(end.property("ERROR_DETAIL").is_some_and(|detail| !detail.is_empty()));
             }
         }
-        let end = flow("", r#"<schema key="xsd"/>"#)
-            .run(&[("Content-Type", "application/xml")], r#"<o xmlns="urn:o"><n xmlns="">x</n><n xmlns="">y</n></o>"#);
-        assert_eq!(end.property("ERROR_MESSAGE").unwrap_or_default().lines().count(), 2, "all errors are told");
+        let end = flow("", r#"<schema key="xsd"/>"#).run(
+            &[("Content-Type", "application/xml")],
+            r#"<o xmlns="urn:o"><n xmlns="">x</n><n xmlns="">y</n></o>"#,
+        );
+        assert_eq!(
+            end.property("ERROR_MESSAGE").unwrap_or_default().lines().count(),
+            2,
+            "all errors are told"
+        );
         let end = flow("", r#"<schema key="xsd"/>"#).run(&[("Content-Type", "application/xml")], "");
         assert_eq!(end.property("failed").as_deref(), Some("yes"), "an empty body");
     }
@@ -369,7 +432,8 @@ mod tests {
                 assert!(detail.starts_with("Error while validating Json message "), "{detail}");
             }
         }
-        let end = flow(r#"json-source="true""#, r#"<schema key="js"/>"#).run(&[("Content-Type", "application/xml")], "<jsonObject><n>3</n></jsonObject>");
+        let end = flow(r#"json-source="true""#, r#"<schema key="js"/>"#)
+            .run(&[("Content-Type", "application/xml")], "<jsonObject><n>3</n></jsonObject>");
         assert_eq!(end.property("failed"), None, "{:?}", end.fault());
     }
 

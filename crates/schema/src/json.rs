@@ -83,7 +83,9 @@ impl JsonSchema {
             .with_draft(known.engine())
             .should_validate_formats(true)
             .should_ignore_unknown_formats(true)
-            .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT).size_limit(PATTERN_SIZE))
+            .with_pattern_options(
+                PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT).size_limit(PATTERN_SIZE),
+            )
             .with_retriever(others)
             .build(&schema)
             .map_err(|error| problem(error.instance_path().to_string(), 0, 0, error.to_string()))?;
@@ -121,11 +123,46 @@ impl JsonSchema {
 /// The keyword as a constant.
 fn keyword(name: &str) -> &'static str {
     const KEYWORDS: &[&str] = &[
-        "additionalItems", "additionalProperties", "anyOf", "const", "contains", "contentEncoding", "contentMediaType", "dependencies",
-        "dependentRequired", "dependentSchemas", "enum", "exclusiveMaximum", "exclusiveMinimum", "false", "format", "if", "items",
-        "maxContains", "maxItems", "maxLength", "maxProperties", "maximum", "minContains", "minItems", "minLength", "minProperties",
-        "minimum", "multipleOf", "not", "oneOf", "pattern", "patternProperties", "prefixItems", "propertyNames", "required", "type",
-        "unevaluatedItems", "unevaluatedProperties", "uniqueItems", "$ref",
+        "additionalItems",
+        "additionalProperties",
+        "anyOf",
+        "const",
+        "contains",
+        "contentEncoding",
+        "contentMediaType",
+        "dependencies",
+        "dependentRequired",
+        "dependentSchemas",
+        "enum",
+        "exclusiveMaximum",
+        "exclusiveMinimum",
+        "false",
+        "format",
+        "if",
+        "items",
+        "maxContains",
+        "maxItems",
+        "maxLength",
+        "maxProperties",
+        "maximum",
+        "minContains",
+        "minItems",
+        "minLength",
+        "minProperties",
+        "minimum",
+        "multipleOf",
+        "not",
+        "oneOf",
+        "pattern",
+        "patternProperties",
+        "prefixItems",
+        "propertyNames",
+        "required",
+        "type",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+        "uniqueItems",
+        "$ref",
     ];
     KEYWORDS.iter().find(|k| **k == name).copied().unwrap_or("")
 }
@@ -135,7 +172,8 @@ fn shorten(message: String) -> String {
     const LONGEST: usize = 500;
     match message.char_indices().nth(LONGEST) {
         Some((end, _)) => {
-            let tail: String = message.chars().rev().take(LONGEST / 2).collect::<Vec<_>>().into_iter().rev().collect();
+            let tail: String =
+                message.chars().rev().take(LONGEST / 2).collect::<Vec<_>>().into_iter().rev().collect();
             let head = message[..end].chars().take(LONGEST / 2).collect::<String>();
             format!("{head} … {tail}")
         }
@@ -155,7 +193,9 @@ fn depth_above(value: &Value, most: usize) -> bool {
             .into_iter()
             .flat_map(|v| match v {
                 Value::Array(items) => items.iter().filter(|i| i.is_array() || i.is_object()).collect(),
-                Value::Object(members) => members.values().filter(|i| i.is_array() || i.is_object()).collect::<Vec<_>>(),
+                Value::Object(members) => {
+                    members.values().filter(|i| i.is_array() || i.is_object()).collect::<Vec<_>>()
+                }
                 _ => Vec::new(),
             })
             .collect();
@@ -183,7 +223,8 @@ impl Others {
                 continue;
             }
             let found = resolver.resolve(&reference, &base).and_then(|source| {
-                let value: Value = serde_json::from_slice(&source.bytes).map_err(|error| error.to_string())?;
+                let value: Value =
+                    serde_json::from_slice(&source.bytes).map_err(|error| error.to_string())?;
                 Ok((source.name, value))
             });
             match found {
@@ -201,16 +242,23 @@ impl Others {
 }
 
 impl jsonschema::Retrieve for Others {
-    fn retrieve(&self, uri: &jsonschema::Uri<String>) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
+    fn retrieve(
+        &self,
+        uri: &jsonschema::Uri<String>,
+    ) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
         let uri = uri.as_str();
         // As written, or as the last part of what it became against the base of the schema.
-        let is = |key: &String| uri == key || uri.strip_suffix(key.trim_start_matches("./")).is_some_and(|rest| rest.ends_with('/'));
+        let is = |key: &String| {
+            uri == key
+                || uri.strip_suffix(key.trim_start_matches("./")).is_some_and(|rest| rest.ends_with('/'))
+        };
         let mut keys: Vec<&String> = self.by_uri.keys().filter(|k| is(k)).collect();
         keys.sort_by_key(|k| std::cmp::Reverse(k.len()));
         match keys.first().and_then(|k| self.by_uri.get(*k)) {
             Some(value) => Ok(value.clone()),
             None => {
-                let why = self.missing.iter().find(|(key, _)| is(key)).map_or("it is nowhere", |(_, why)| why);
+                let why =
+                    self.missing.iter().find(|(key, _)| is(key)).map_or("it is nowhere", |(_, why)| why);
                 Err(why.to_owned().into())
             }
         }
@@ -227,7 +275,9 @@ fn references(schema: &Value) -> Vec<String> {
             Value::Object(members) => {
                 for (name, member) in members {
                     match member {
-                        Value::String(text) if matches!(name.as_str(), "$ref" | "$dynamicRef" | "$recursiveRef") => {
+                        Value::String(text)
+                            if matches!(name.as_str(), "$ref" | "$dynamicRef" | "$recursiveRef") =>
+                        {
                             let document = text.split('#').next().unwrap_or_default();
                             if !document.is_empty() && !document.contains("json-schema.org/") {
                                 found.push(document.to_owned());

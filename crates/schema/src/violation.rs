@@ -23,17 +23,36 @@ pub struct Violation {
 
 impl Violation {
     /// A violation at a node of a document whose validated part begins at `root`.
-    pub(crate) fn in_xml(doc: &Document, root: NodeId, node: NodeId, rule: &'static str, message: String) -> Violation {
+    pub(crate) fn in_xml(
+        doc: &Document,
+        root: NodeId,
+        node: NodeId,
+        rule: &'static str,
+        message: String,
+    ) -> Violation {
         let position = doc.position(node).unwrap_or_default();
         let place = path(doc, root, node);
         Violation { document: None, place, line: position.line, column: position.column, rule, message }
     }
 
     /// A fault at a node of a schema document.
-    pub(crate) fn in_schema(name: &Arc<str>, doc: &Document, node: NodeId, rule: &'static str, message: String) -> Violation {
+    pub(crate) fn in_schema(
+        name: &Arc<str>,
+        doc: &Document,
+        node: NodeId,
+        rule: &'static str,
+        message: String,
+    ) -> Violation {
         let position = doc.position(node).unwrap_or_default();
         let place = String::new();
-        Violation { document: Some(name.clone()), place, line: position.line, column: position.column, rule, message }
+        Violation {
+            document: Some(name.clone()),
+            place,
+            line: position.line,
+            column: position.column,
+            rule,
+            message,
+        }
     }
 }
 
@@ -78,7 +97,11 @@ fn path(doc: &Document, root: NodeId, node: NodeId) -> String {
                     before = siblings.by_ref().take_while(|&n| n != at).count();
                     after = siblings.next().is_some();
                 }
-                parts.push(if before > 0 || after { format!("/{name}[{}]", before + 1) } else { format!("/{name}") });
+                parts.push(if before > 0 || after {
+                    format!("/{name}[{}]", before + 1)
+                } else {
+                    format!("/{name}")
+                });
             }
             _ => {}
         }

@@ -101,10 +101,13 @@ fn json_schema() {
             _ => Draft::Draft7,
         };
         let source = Source { name: "the case".into(), bytes: case["schema"].to_string().into_bytes() };
-        let schema = JsonSchema::load(source, draft, &NoFiles).map_err(|why| format!("the schema is refused: {}", show(&why)))?;
+        let schema = JsonSchema::load(source, draft, &NoFiles)
+            .map_err(|why| format!("the schema is refused: {}", show(&why)))?;
         for test in case["tests"].as_array().into_iter().flatten() {
             let violations = schema.validate(&test["data"]);
-            if Some(violations.is_empty()) != test["valid"].as_bool() || violations.is_empty() != schema.is_valid(&test["data"]) {
+            if Some(violations.is_empty()) != test["valid"].as_bool()
+                || violations.is_empty() != schema.is_valid(&test["data"])
+            {
                 return Err(format!("{}: {}", test["name"], show(&violations)));
             }
         }
@@ -141,7 +144,9 @@ fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
-        (Value::Object(a), Value::Object(b)) => a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|b| same(v, b))),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|b| same(v, b)))
+        }
         _ => a == b,
     }
 }

@@ -80,12 +80,16 @@ fn validate(args: &Args) -> Result<(), (u8, String)> {
     let violations = match &schema {
         Schema::Xml(schema) => {
             let options = xml::ParseOptions { dtd: xml::Dtd::Internal, ..xml::ParseOptions::trusted() };
-            let document = xml::Document::parse(bytes, &options).map_err(|error| invalid(format!("{name}:{error}")))?;
-            let Some(root) = document.document_element() else { return Err(invalid(format!("{name}: no element"))) };
+            let document =
+                xml::Document::parse(bytes, &options).map_err(|error| invalid(format!("{name}:{error}")))?;
+            let Some(root) = document.document_element() else {
+                return Err(invalid(format!("{name}: no element")));
+            };
             schema.validate(&document, root)
         }
         Schema::Json(schema) => {
-            let value = serde_json::from_slice(&bytes).map_err(|error| invalid(format!("{name}: {error}")))?;
+            let value =
+                serde_json::from_slice(&bytes).map_err(|error| invalid(format!("{name}: {error}")))?;
             schema.validate(&value)
         }
     };
@@ -104,7 +108,9 @@ fn load(args: &Args) -> Result<Schema, String> {
         let (name, bytes) = read(path)?;
         sources.push(Source { name, bytes });
     }
-    let together = |violations: Vec<Violation>| violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    let together = |violations: Vec<Violation>| {
+        violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    };
     let is_json = |source: &Source| !looks_like_xml(&source.bytes);
     match sources.iter().filter(|s| is_json(s)).count() {
         0 => XmlSchema::load(sources, &Files).map(Schema::Xml).map_err(together),
@@ -118,14 +124,19 @@ fn load(args: &Args) -> Result<Schema, String> {
 
 /// Whether the first character is that of markup; a byte order mark and UTF-16 do not matter.
 fn looks_like_xml(bytes: &[u8]) -> bool {
-    let mut visible = bytes.iter().filter(|b| !matches!(b, 0 | 0xEF | 0xBB | 0xBF | 0xFE | 0xFF | b' ' | b'\t' | b'\n' | b'\r'));
+    let mut visible = bytes
+        .iter()
+        .filter(|b| !matches!(b, 0 | 0xEF | 0xBB | 0xBF | 0xFE | 0xFF | b' ' | b'\t' | b'\n' | b'\r'));
     visible.next() == Some(&b'<')
 }
 
 fn read(path: &Path) -> Result<(String, Vec<u8>), String> {
     if path.as_os_str() == "-" {
         let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes).map_err(|error| format!("standard input: {error}"))?;
+        std::io::stdin()
+            .lock()
+            .read_to_end(&mut bytes)
+            .map_err(|error| format!("standard input: {error}"))?;
         return Ok(("standard input".to_owned(), bytes));
     }
     let name = path.display().to_string();

@@ -73,9 +73,14 @@ pub enum Match {
 /// How far a content has been read.
 #[derive(Debug)]
 pub enum State {
-    All { seen: Vec<bool> },
+    All {
+        seen: Vec<bool>,
+    },
     /// Before anything: `position` is `None`. Else the position and how often it has occurred.
-    At { position: Option<usize>, count: u32 },
+    At {
+        position: Option<usize>,
+        count: u32,
+    },
 }
 
 impl Model {
@@ -112,7 +117,9 @@ impl Model {
                 let found = match set.by_name.get(&name) {
                     Some(&(at, element)) => (at, Match::Element(element)),
                     None => set.wildcards.iter().find_map(|&at| match &positions[at].what {
-                        What::Any(any) if any.namespaces.allows(name.ns) => Some((at, Match::Any(any.clone()))),
+                        What::Any(any) if any.namespaces.allows(name.ns) => {
+                            Some((at, Match::Any(any.clone())))
+                        }
                         _ => None,
                     })?,
                 };
@@ -128,7 +135,8 @@ impl Model {
     pub fn accepts(&self, state: &State) -> bool {
         match (self, state) {
             (Model::All { optional, items, .. }, State::All { seen }) => {
-                (*optional && !seen.contains(&true)) || items.iter().zip(seen).all(|(&(_, required), &seen)| seen || !required)
+                (*optional && !seen.contains(&true))
+                    || items.iter().zip(seen).all(|(&(_, required), &seen)| seen || !required)
             }
             (Model::Automaton { sets, .. }, State::At { position: None, .. }) => sets[0].accepts,
             (Model::Automaton { positions, sets }, State::At { position: Some(at), count }) => {
@@ -155,7 +163,8 @@ impl Model {
             (Model::Automaton { positions, sets }, State::At { position: Some(at), count }) => {
                 let here = &positions[*at];
                 let again = (*count < here.max).then(|| show(positions, *at));
-                let next = (*count >= here.min).then(|| sets[here.next].all.iter().map(|&at| show(positions, at)));
+                let next =
+                    (*count >= here.min).then(|| sets[here.next].all.iter().map(|&at| show(positions, at)));
                 again.into_iter().chain(next.into_iter().flatten()).collect()
             }
             _ => Vec::new(),
@@ -181,7 +190,9 @@ impl Position {
             (What::Any(a), What::Any(b)) => a.namespaces.overlaps(&b.namespaces),
             (What::Any(any), What::Element(_)) => other.names.iter().any(|n| any.namespaces.allows(n.0.ns)),
             (What::Element(_), What::Any(any)) => self.names.iter().any(|n| any.namespaces.allows(n.0.ns)),
-            (What::Element(_), What::Element(_)) => self.names.iter().any(|n| other.names.iter().any(|o| o.0 == n.0)),
+            (What::Element(_), What::Element(_)) => {
+                self.names.iter().any(|n| other.names.iter().any(|o| o.0 == n.0))
+            }
         }
     }
 }
@@ -198,7 +209,9 @@ pub struct Refused {
 /// Builds the model of a content; an error where it is not deterministic or too large.
 pub fn build(schema: &Components, particle: Option<ParticleId>) -> Result<Model, Refused> {
     let Some(top) = particle else { return Ok(Model::default()) };
-    if let Particle { min, max: 1.., term: Term::Group(Compositor::All, children), .. } = &schema.particles[top] {
+    if let Particle { min, max: 1.., term: Term::Group(Compositor::All, children), .. } =
+        &schema.particles[top]
+    {
         return all(schema, *min == 0, children);
     }
     let mut builder = Builder { schema, positions: Vec::new(), follow: Vec::new(), links: 0 };
@@ -260,7 +273,8 @@ impl Builder<'_> {
         if max == 0 {
             return Ok(nothing);
         }
-        let too_large = |message: &str| Err(Refused { rule: "limit", message: message.to_owned(), particle: id });
+        let too_large =
+            |message: &str| Err(Refused { rule: "limit", message: message.to_owned(), particle: id });
         if depth > MAX_DEPTH {
             return too_large("its groups nest too deeply");
         }
@@ -308,8 +322,16 @@ impl Builder<'_> {
         Ok(Fragment { first: vec![at], last: vec![at], nullable: min == 0 })
     }
 
-    fn group(&mut self, compositor: Compositor, children: &[ParticleId], depth: usize) -> Result<Fragment, Refused> {
-        let mut group = Fragment { nullable: compositor != Compositor::Choice || children.is_empty(), ..Fragment::default() };
+    fn group(
+        &mut self,
+        compositor: Compositor,
+        children: &[ParticleId],
+        depth: usize,
+    ) -> Result<Fragment, Refused> {
+        let mut group = Fragment {
+            nullable: compositor != Compositor::Choice || children.is_empty(),
+            ..Fragment::default()
+        };
         for &child in children {
             let part = self.particle(child, depth + 1)?;
             if compositor == Compositor::Choice {
@@ -338,7 +360,11 @@ impl Builder<'_> {
     fn link(&mut self, from: &[usize], to: &[usize], particle: ParticleId) -> Result<(), Refused> {
         self.links += from.len() * to.len();
         if self.links > MAX_LINKS {
-            return Err(Refused { rule: "limit", message: "the content model is too large".into(), particle });
+            return Err(Refused {
+                rule: "limit",
+                message: "the content model is too large".into(),
+                particle,
+            });
         }
         from.iter().for_each(|&position| self.follow[position].extend(to));
         Ok(())
@@ -360,9 +386,9 @@ impl Builder<'_> {
                 // An element that may occur again or be followed by another that it could be as well.
                 let here = &self.positions[of];
                 if here.max > here.min
-                    && let Some(&other) = members
-                        .iter()
-                        .find(|&&m| self.positions[m].origin != here.origin && here.overlaps(&self.positions[m]))
+                    && let Some(&other) = members.iter().find(|&&m| {
+                        self.positions[m].origin != here.origin && here.overlaps(&self.positions[m])
+                    })
                 {
                     return ambiguous(&self.show(other), self.positions[other].origin);
                 }
@@ -401,7 +427,9 @@ impl Builder<'_> {
         }
         for &wildcard in &set.wildcards {
             let here = &self.positions[wildcard];
-            let other = all.iter().find(|&&m| self.positions[m].origin != here.origin && here.overlaps(&self.positions[m]));
+            let other = all
+                .iter()
+                .find(|&&m| self.positions[m].origin != here.origin && here.overlaps(&self.positions[m]));
             if let Some(&other) = other {
                 return ambiguous(&self.show(other), self.positions[other].origin);
             }
@@ -437,7 +465,9 @@ impl Model {
     pub fn size(&self) -> usize {
         match self {
             Model::All { items, .. } => items.len(),
-            Model::Automaton { positions, sets } => positions.len() + sets.iter().map(|s| s.all.len()).sum::<usize>(),
+            Model::Automaton { positions, sets } => {
+                positions.len() + sets.iter().map(|s| s.all.len()).sum::<usize>()
+            }
         }
     }
 }

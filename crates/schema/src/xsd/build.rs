@@ -61,7 +61,8 @@ impl Builder {
 
     /// Builds everything that is listed.
     pub fn build(&mut self) {
-        let mut globals: Vec<(Kind, Name, Place)> = self.docs.globals.iter().map(|(k, &place)| (k.0, k.1, place)).collect();
+        let mut globals: Vec<(Kind, Name, Place)> =
+            self.docs.globals.iter().map(|(k, &place)| (k.0, k.1, place)).collect();
         globals.sort_by_key(|g| (g.2.doc, g.2.node));
         for &(kind, name, place) in &globals {
             match kind {
@@ -113,7 +114,9 @@ impl Builder {
     }
 
     fn attr(&self, place: Place, name: &str) -> Option<String> {
-        self.tree(place).attribute(place.node, "", name).map(|t| t.trim_matches([' ', '\t', '\n', '\r']).to_owned())
+        self.tree(place)
+            .attribute(place.node, "", name)
+            .map(|t| t.trim_matches([' ', '\t', '\n', '\r']).to_owned())
     }
 
     fn raw(&self, place: Place, name: &str) -> Option<String> {
@@ -126,7 +129,10 @@ impl Builder {
 
     fn children(&self, place: Place) -> Vec<(String, Place)> {
         let tree = self.tree(place);
-        elements(tree, place.node).map(|n| (tree.local(n).to_owned(), self.at(place, n))).filter(|c| c.0 != "annotation").collect()
+        elements(tree, place.node)
+            .map(|n| (tree.local(n).to_owned(), self.at(place, n)))
+            .filter(|c| c.0 != "annotation")
+            .collect()
     }
 
     fn child(&self, place: Place, local: &str) -> Option<Place> {
@@ -166,7 +172,9 @@ impl Builder {
         let name = Name { ns, local: self.schema.names.intern(local) };
         if !visible {
             let message = match self.schema.names.text(ns) {
-                "" => format!("`{text}` has no namespace, and the document does not import components without one"),
+                "" => format!(
+                    "`{text}` has no namespace, and the document does not import components without one"
+                ),
                 uri => format!("the document does not import the namespace of `{text}` (`{uri}`)"),
             };
             self.problem(place, "src-resolve.4", message);
@@ -210,7 +218,12 @@ impl Builder {
 
     fn nearest(&self, kind: Kind, name: Name) -> Option<String> {
         let names = &self.schema.names;
-        let here = self.docs.globals.keys().filter(|k| k.0 == kind && k.1.ns == name.ns).map(|k| names.text(k.1.local));
+        let here = self
+            .docs
+            .globals
+            .keys()
+            .filter(|k| k.0 == kind && k.1.ns == name.ns)
+            .map(|k| names.text(k.1.local));
         let mut known: Vec<&str> = here.collect();
         if kind == Kind::Type && name.ns == XS {
             known.extend(self.schema.global_types.keys().filter(|k| k.ns == XS).map(|k| names.text(k.local)));
@@ -244,7 +257,14 @@ impl Builder {
         }
         let id = self.schema.types.len();
         let is_final = Ways::NONE;
-        self.schema.types.push(Type { name, base: ANY_TYPE, derivation: Ways::RESTRICTION, is_final, place: Some(place), body: Body::Pending });
+        self.schema.types.push(Type {
+            name,
+            base: ANY_TYPE,
+            derivation: Ways::RESTRICTION,
+            is_final,
+            place: Some(place),
+            body: Body::Pending,
+        });
         self.types.insert(place, id);
         self.todo.push((id, place));
         id
@@ -263,7 +283,11 @@ impl Builder {
             return true;
         }
         let built = self.chain(place, |b| {
-            if b.tree(place).local(place.node) == "simpleType" { b.simple_type(id, place) } else { b.complex_type(id, place) }
+            if b.tree(place).local(place.node) == "simpleType" {
+                b.simple_type(id, place)
+            } else {
+                b.complex_type(id, place)
+            }
         });
         built.is_some()
     }
@@ -293,7 +317,11 @@ impl Builder {
             "restriction" => {
                 let base = one(self, "base");
                 if base == ANY_SIMPLE {
-                    self.problem(inner, "st-props-correct.1", "`anySimpleType` cannot be restricted directly");
+                    self.problem(
+                        inner,
+                        "st-props-correct.1",
+                        "`anySimpleType` cannot be restricted directly",
+                    );
                 }
                 self.check_final(inner, base, Ways::RESTRICTION);
                 (base, Ways::RESTRICTION, self.restrict_simple(inner, base))
@@ -302,7 +330,11 @@ impl Builder {
                 let item = one(self, "itemType");
                 self.check_final(inner, item, Ways::LIST);
                 if self.has_list(item, 0) || item == ANY_SIMPLE && self.attr(inner, "itemType").is_some() {
-                    self.problem(inner, "cos-st-restricts.2.1", "the items of a list must be atomic or unions of atomic types");
+                    self.problem(
+                        inner,
+                        "cos-st-restricts.2.1",
+                        "the items of a list must be atomic or unions of atomic types",
+                    );
                 }
                 let facets = Facets::new(WhiteSpace::Collapse, true);
                 (ANY_SIMPLE, Ways::LIST, Simple { variety: Variety::List(item), facets, role: Role::None })
@@ -320,7 +352,11 @@ impl Builder {
                     self.check_final(inner, *member, Ways::UNION);
                 }
                 let facets = Facets::new(WhiteSpace::Collapse, true);
-                (ANY_SIMPLE, Ways::UNION, Simple { variety: Variety::Union(members), facets, role: Role::None })
+                (
+                    ANY_SIMPLE,
+                    Ways::UNION,
+                    Simple { variety: Variety::Union(members), facets, role: Role::None },
+                )
             }
         };
         let ty = &mut self.schema.types[id];
@@ -332,7 +368,9 @@ impl Builder {
     fn has_list(&self, ty: TypeId, depth: usize) -> bool {
         match self.schema.simple(ty).map(|s| &s.variety) {
             Some(Variety::List(_)) => true,
-            Some(Variety::Union(members)) => depth < MAX_CHAIN && members.iter().any(|&m| self.has_list(m, depth + 1)),
+            Some(Variety::Union(members)) => {
+                depth < MAX_CHAIN && members.iter().any(|&m| self.has_list(m, depth + 1))
+            }
             _ => false,
         }
     }
@@ -352,7 +390,11 @@ impl Builder {
     fn check_final(&mut self, place: Place, base: TypeId, way: Ways) {
         if self.schema.types[base].is_final.meets(way) {
             let name = self.schema.type_name(base);
-            self.problem(place, "st-props-correct.3", format!("`{name}` is final: it cannot be derived from like that"));
+            self.problem(
+                place,
+                "st-props-correct.3",
+                format!("`{name}` is final: it cannot be derived from like that"),
+            );
         }
     }
 
@@ -373,7 +415,9 @@ impl Builder {
 
     fn constant(&self, place: Place) -> Option<Constant> {
         let make = |text: String, fixed| Constant { text: text.into(), fixed, value: None };
-        self.raw(place, "fixed").map(|t| make(t, true)).or_else(|| self.raw(place, "default").map(|t| make(t, false)))
+        self.raw(place, "fixed")
+            .map(|t| make(t, true))
+            .or_else(|| self.raw(place, "default").map(|t| make(t, false)))
     }
 
     fn attribute(&mut self, place: Place, global: bool) -> AttributeId {
@@ -384,7 +428,8 @@ impl Builder {
         let (target, default) = (doc.target, doc.attributes_qualified);
         let qualified = global || self.attr(place, "form").map_or(default, |f| f == "qualified");
         let local = self.attr(place, "name").unwrap_or_default();
-        let name = Name { ns: if qualified { target } else { NONE }, local: self.schema.names.intern(&local) };
+        let name =
+            Name { ns: if qualified { target } else { NONE }, local: self.schema.names.intern(&local) };
         if target == XSI && qualified {
             self.problem(place, "no-xsi", "the namespace of `xsi:` cannot have attributes of a schema");
         }
@@ -414,14 +459,24 @@ impl Builder {
                     };
                     let name = self.schema.attributes[attribute].name;
                     let how = self.attr(child, "use").unwrap_or_default();
-                    let constant = if self.attr(child, "ref").is_some() { self.constant(child) } else { None };
+                    let constant =
+                        if self.attr(child, "ref").is_some() { self.constant(child) } else { None };
                     let (required, prohibited) = (how == "required", how == "prohibited");
-                    found.uses.push(AttributeUse { name, attribute, required, prohibited, constant, place: child });
+                    found.uses.push(AttributeUse {
+                        name,
+                        attribute,
+                        required,
+                        prohibited,
+                        constant,
+                        place: child,
+                    });
                 }
                 "attributeGroup" => {
                     let Some(text) = self.attr(child, "ref") else { continue };
                     let Some((_, group)) = self.refer(child, Kind::AttributeGroup, &text) else { continue };
-                    let Some(inner) = self.chain(group, |b| b.attribute_uses(group, group.node)) else { continue };
+                    let Some(inner) = self.chain(group, |b| b.attribute_uses(group, group.node)) else {
+                        continue;
+                    };
                     found.uses.extend(inner.uses.into_iter().filter(|u| !u.prohibited));
                     found.wildcard = match (found.wildcard.take(), inner.wildcard) {
                         (Some(a), Some(b)) => self.intersect(child, a, b),
@@ -439,7 +494,12 @@ impl Builder {
             }
         }
         let mut seen = HashSet::new();
-        let twice = found.uses.iter().filter(|u| !u.prohibited).find(|u| !seen.insert(u.name)).map(|u| (u.place, u.name));
+        let twice = found
+            .uses
+            .iter()
+            .filter(|u| !u.prohibited)
+            .find(|u| !seen.insert(u.name))
+            .map(|u| (u.place, u.name));
         if let Some((place, name)) = twice {
             let name = self.schema.names.show(name);
             self.problem(place, "ct-props-correct.4", format!("attribute `{name}` is there twice"));
@@ -450,7 +510,11 @@ impl Builder {
     fn intersect(&mut self, place: Place, a: Wildcard, b: Wildcard) -> Option<Wildcard> {
         let namespaces = a.namespaces.intersection(&b.namespaces);
         if namespaces.is_none() {
-            self.problem(place, "src-attribute_group", "the common part of the attribute wildcards cannot be expressed");
+            self.problem(
+                place,
+                "src-attribute_group",
+                "the common part of the attribute wildcards cannot be expressed",
+            );
         }
         namespaces.map(|namespaces| Wildcard { namespaces, process: a.process })
     }
@@ -481,10 +545,12 @@ impl Builder {
             return id;
         }
         let doc = &self.docs.list[place.doc];
-        let (target, default, doc_block, doc_final) = (doc.target, doc.elements_qualified, doc.block, doc.is_final);
+        let (target, default, doc_block, doc_final) =
+            (doc.target, doc.elements_qualified, doc.block, doc.is_final);
         let qualified = global || self.attr(place, "form").map_or(default, |f| f == "qualified");
         let local = self.attr(place, "name").unwrap_or_default();
-        let name = Name { ns: if qualified { target } else { NONE }, local: self.schema.names.intern(&local) };
+        let name =
+            Name { ns: if qualified { target } else { NONE }, local: self.schema.names.intern(&local) };
         let id = self.schema.elements.len();
         self.elements.insert(place, id);
         let constant = self.constant(place);
@@ -512,7 +578,9 @@ impl Builder {
             (Some(text), _) => self.type_ref(place, &text),
             (None, Some(inside)) => self.reserve(inside, None),
             // That of the head; chains are short, circles reported elsewhere.
-            (None, None) => self.schema.elements[id].head.map_or(ANY_TYPE, |head| self.schema.elements[head].ty),
+            (None, None) => {
+                self.schema.elements[id].head.map_or(ANY_TYPE, |head| self.schema.elements[head].ty)
+            }
         };
         self.schema.elements[id].ty = ty;
         for (local, child) in self.children(place) {
@@ -539,7 +607,11 @@ impl Builder {
         let local = self.attr(place, "name").unwrap_or_default();
         let name = Name { ns: target, local: self.schema.names.intern(&local) };
         if self.schema.constraints.iter().any(|c| c.name == name) {
-            self.problem(place, "sch-props-correct.2", format!("the identity constraint `{local}` is declared twice"));
+            self.problem(
+                place,
+                "sch-props-correct.2",
+                format!("the identity constraint `{local}` is declared twice"),
+            );
         }
         let mut paths = Vec::new();
         for (local, child) in self.children(place) {
@@ -568,7 +640,10 @@ impl Builder {
     /// Resolves what keyrefs refer to.
     pub fn resolve_keys(&mut self) {
         for id in 0..self.schema.constraints.len() {
-            let Constraint { kind: ConstraintKind::KeyRef(_), place, .. } = self.schema.constraints[id] else { continue };
+            let Constraint { kind: ConstraintKind::KeyRef(_), place, .. } = self.schema.constraints[id]
+            else {
+                continue;
+            };
             let text = self.attr(place, "refer").unwrap_or_default();
             let Some(name) = self.qname(place, &text) else { continue };
             let found = self
@@ -577,8 +652,15 @@ impl Builder {
                 .iter()
                 .position(|c| c.name == name && !matches!(c.kind, ConstraintKind::KeyRef(_)));
             match found {
-                Some(key) if self.schema.constraints[key].fields.len() != self.schema.constraints[id].fields.len() => {
-                    self.problem(place, "c-props-correct.2", format!("`{text}` has another number of fields"));
+                Some(key)
+                    if self.schema.constraints[key].fields.len()
+                        != self.schema.constraints[id].fields.len() =>
+                {
+                    self.problem(
+                        place,
+                        "c-props-correct.2",
+                        format!("`{text}` has another number of fields"),
+                    );
                 }
                 Some(key) => self.schema.constraints[id].kind = ConstraintKind::KeyRef(Some(key)),
                 None => self.problem(place, "src-resolve", format!("there is no key or unique `{text}`")),
@@ -634,14 +716,23 @@ impl Builder {
                 }
                 let redefines = self.open.iter().any(|open| self.docs.redefined.get(open) == Some(&found));
                 if redefines && (min, max) != (1, 1) {
-                    self.problem(place, "src-redefine.6.1.2", "a redefined group occurs once in its redefinition");
+                    self.problem(
+                        place,
+                        "src-redefine.6.1.2",
+                        "a redefined group occurs once in its redefinition",
+                    );
                 }
                 let model = self.group(found)?;
                 let term = self.schema.particles[model].term.clone();
                 if matches!(term, Term::Group(Compositor::All, _)) {
-                    let parent = self.tree(place).parent(place.node).map_or("", |p| self.tree(place).local(p));
+                    let parent =
+                        self.tree(place).parent(place.node).map_or("", |p| self.tree(place).local(p));
                     if max != 1 || min > 1 || matches!(parent, "sequence" | "choice") {
-                        self.problem(place, "cos-all-limited", "a group with `all` must be the whole content, at most once");
+                        self.problem(
+                            place,
+                            "cos-all-limited",
+                            "a group with `all` must be the whole content, at most once",
+                        );
                     }
                 }
                 return Some(self.add(place, min, max, term));
@@ -673,8 +764,21 @@ impl Builder {
             None => {
                 let own = self.attribute_uses(place, place.node);
                 let particle = self.own_particle(place);
-                let body = Complex { is_abstract, block, attributes: own.uses, wildcard: own.wildcard, content: content_of(particle, mixed) };
-                (ANY_TYPE, Ways::RESTRICTION, Complex { attributes: body.attributes.into_iter().filter(|u| !u.prohibited).collect(), ..body })
+                let body = Complex {
+                    is_abstract,
+                    block,
+                    attributes: own.uses,
+                    wildcard: own.wildcard,
+                    content: content_of(particle, mixed),
+                };
+                (
+                    ANY_TYPE,
+                    Ways::RESTRICTION,
+                    Complex {
+                        attributes: body.attributes.into_iter().filter(|u| !u.prohibited).collect(),
+                        ..body
+                    },
+                )
             }
             Some((how, content)) => {
                 if let Some(text) = self.attr(content, "mixed") {
@@ -685,12 +789,22 @@ impl Builder {
                 let text = self.attr(derive, "base").unwrap_or_default();
                 let base = self.type_ref(derive, &text);
                 if !self.need(base) {
-                    self.schema.types[id].body = Body::Complex(Complex { is_abstract, block, attributes: Vec::new(), wildcard: None, content: Content::Empty });
+                    self.schema.types[id].body = Body::Complex(Complex {
+                        is_abstract,
+                        block,
+                        attributes: Vec::new(),
+                        wildcard: None,
+                        content: Content::Empty,
+                    });
                     return;
                 }
                 if self.schema.types[base].is_final.meets(derivation) {
                     let name = self.schema.type_name(base);
-                    self.problem(derive, "derivation-ok", format!("`{name}` is final: it cannot be derived from like that"));
+                    self.problem(
+                        derive,
+                        "derivation-ok",
+                        format!("`{name}` is final: it cannot be derived from like that"),
+                    );
                 }
                 let own = self.attribute_uses(derive, derive.node);
                 let content = if how == "simpleContent" {
@@ -699,7 +813,11 @@ impl Builder {
                     self.complex_content(derive, base, derivation, mixed)
                 };
                 let own = self.derive_attributes(derive, base, derivation, own);
-                (base, derivation, Complex { is_abstract, block, attributes: own.uses, wildcard: own.wildcard, content })
+                (
+                    base,
+                    derivation,
+                    Complex { is_abstract, block, attributes: own.uses, wildcard: own.wildcard, content },
+                )
             }
         };
         let ty = &mut self.schema.types[id];
@@ -709,12 +827,19 @@ impl Builder {
     }
 
     fn own_particle(&mut self, place: Place) -> Option<ParticleId> {
-        let model = self.children(place).into_iter().find(|c| matches!(c.0.as_str(), "group" | "all" | "choice" | "sequence"))?;
+        let model = self
+            .children(place)
+            .into_iter()
+            .find(|c| matches!(c.0.as_str(), "group" | "all" | "choice" | "sequence"))?;
         let particle = self.particle(model.1)?;
         // Nothing at all, or nothing that can occur.
         let Particle { max, term, .. } = &self.schema.particles[particle];
         match term {
-            Term::Group(Compositor::Choice, children) if children.is_empty() && self.schema.particles[particle].min == 0 => None,
+            Term::Group(Compositor::Choice, children)
+                if children.is_empty() && self.schema.particles[particle].min == 0 =>
+            {
+                None
+            }
             Term::Group(Compositor::Sequence | Compositor::All, children) if children.is_empty() => None,
             _ if *max == 0 => None,
             _ => Some(particle),
@@ -735,7 +860,11 @@ impl Builder {
                         return Content::Simple(self.anonymous_restriction(derive, ty));
                     }
                     None => {
-                        self.problem(derive, "src-ct.2", "a restriction of mixed content to simple content needs a simple type");
+                        self.problem(
+                            derive,
+                            "src-ct.2",
+                            "a restriction of mixed content to simple content needs a simple type",
+                        );
                         return Content::Simple(ANY_SIMPLE);
                     }
                 }
@@ -753,7 +882,11 @@ impl Builder {
             Some(inner) => {
                 let inner = self.simple_only(derive, inner);
                 if self.schema.derivation(inner, content).is_none() {
-                    self.problem(derive, "derivation-ok-restriction.5.1", "the simple type is not derived from the content of the base");
+                    self.problem(
+                        derive,
+                        "derivation-ok-restriction.5.1",
+                        "the simple type is not derived from the content of the base",
+                    );
                 }
                 inner
             }
@@ -775,7 +908,9 @@ impl Builder {
     fn complex_content(&mut self, derive: Place, base: TypeId, derivation: Ways, mixed: bool) -> Content {
         let own = self.own_particle(derive);
         let (base_mixed, base_particle, base_empty) = match &self.schema.types[base].body {
-            Body::Complex(Complex { content: Content::Elements { mixed, particle, .. }, .. }) => (*mixed, *particle, false),
+            Body::Complex(Complex { content: Content::Elements { mixed, particle, .. }, .. }) => {
+                (*mixed, *particle, false)
+            }
             Body::Complex(Complex { content: Content::Empty, .. }) => (false, None, true),
             Body::Complex(_) if derivation == Ways::EXTENSION && own.is_none() && !mixed => {
                 // Nothing added to simple content.
@@ -808,15 +943,27 @@ impl Builder {
         if mixed != base_mixed {
             self.problem(derive, "cos-ct-extends.1.4", "an extension is mixed where its base is");
         }
-        let is_all = |b: &Builder, p: ParticleId| matches!(b.schema.particles[p].term, Term::Group(Compositor::All, _));
+        let is_all = |b: &Builder, p: ParticleId| {
+            matches!(b.schema.particles[p].term, Term::Group(Compositor::All, _))
+        };
         if is_all(self, own) || is_all(self, base_particle) {
-            self.problem(derive, "cos-all-limited.1.2", "content with `all` cannot be extended by more content");
+            self.problem(
+                derive,
+                "cos-all-limited.1.2",
+                "content with `all` cannot be extended by more content",
+            );
         }
         let both = self.add(derive, 1, 1, Term::Group(Compositor::Sequence, vec![base_particle, own]));
         content_of(Some(both), mixed)
     }
 
-    fn derive_attributes(&mut self, derive: Place, base: TypeId, derivation: Ways, own: Attributes) -> Attributes {
+    fn derive_attributes(
+        &mut self,
+        derive: Place,
+        base: TypeId,
+        derivation: Ways,
+        own: Attributes,
+    ) -> Attributes {
         let Body::Complex(base_type) = &self.schema.types[base].body else {
             return Attributes { uses: own.uses.into_iter().filter(|u| !u.prohibited).collect(), ..own };
         };
@@ -826,7 +973,11 @@ impl Builder {
             for attribute in own.uses.into_iter().filter(|u| !u.prohibited) {
                 if uses.iter().any(|u| u.name == attribute.name) {
                     let name = self.schema.names.show(attribute.name);
-                    self.problem(attribute.place, "ct-props-correct.4", format!("the base has attribute `{name}` already"));
+                    self.problem(
+                        attribute.place,
+                        "ct-props-correct.4",
+                        format!("the base has attribute `{name}` already"),
+                    );
                 } else {
                     uses.push(attribute);
                 }
@@ -835,7 +986,11 @@ impl Builder {
                 (Some(own), Some(base)) => match own.namespaces.union(&base.namespaces) {
                     Some(namespaces) => Some(Wildcard { namespaces, process: own.process }),
                     None => {
-                        self.problem(derive, "src-ct.5", "the attribute wildcards together cannot be expressed");
+                        self.problem(
+                            derive,
+                            "src-ct.5",
+                            "the attribute wildcards together cannot be expressed",
+                        );
                         Some(own)
                     }
                 },

@@ -15,7 +15,9 @@ pub fn conforms(form: Form, text: &str) -> bool {
         }
         Form::Language => text.split('-').enumerate().all(|(i, part)| {
             (1..=8).contains(&part.len())
-                && part.bytes().all(|b| if i == 0 { b.is_ascii_alphabetic() } else { b.is_ascii_alphanumeric() })
+                && part
+                    .bytes()
+                    .all(|b| if i == 0 { b.is_ascii_alphabetic() } else { b.is_ascii_alphanumeric() })
         }),
         Form::NmToken => !text.is_empty() && text.chars().all(xml::is_name_char),
         Form::Name => xml::is_name(text),
@@ -79,13 +81,30 @@ pub fn install(schema: &mut Components, anywhere: Place) {
     let add = |schema: &mut Components, local: &str, base: TypeId, derivation: Ways, body: Body| {
         let name = Name { ns: XS, local: schema.names.intern(local) };
         let id = schema.types.len();
-        schema.types.push(Type { name: Some(name), base, derivation, is_final: Ways::NONE, place: None, body });
+        schema.types.push(Type {
+            name: Some(name),
+            base,
+            derivation,
+            is_final: Ways::NONE,
+            place: None,
+            body,
+        });
         schema.global_types.insert(name, id);
         id
     };
     let lax = || Wildcard { namespaces: Namespaces::Any, process: Process::Lax };
-    schema.particles.push(Particle { min: 0, max: UNBOUNDED, term: Term::Any(lax().into()), place: anywhere });
-    schema.particles.push(Particle { min: 1, max: 1, term: Term::Group(Compositor::Sequence, vec![0]), place: anywhere });
+    schema.particles.push(Particle {
+        min: 0,
+        max: UNBOUNDED,
+        term: Term::Any(lax().into()),
+        place: anywhere,
+    });
+    schema.particles.push(Particle {
+        min: 1,
+        max: 1,
+        term: Term::Group(Compositor::Sequence, vec![0]),
+        place: anywhere,
+    });
     let any = Complex {
         is_abstract: false,
         block: Ways::NONE,

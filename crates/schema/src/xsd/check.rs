@@ -31,10 +31,15 @@ fn heads(b: &mut Builder) {
         let mut at = id;
         let place = b.schema.elements[id].place;
         if let Some(head) = b.schema.elements[id].head {
-            let (ty, head_type, is_final) = (b.schema.elements[id].ty, b.schema.elements[head].ty, b.schema.elements[head].is_final);
+            let (ty, head_type, is_final) =
+                (b.schema.elements[id].ty, b.schema.elements[head].ty, b.schema.elements[head].is_final);
             let fits = b.schema.derivation(ty, head_type).is_some_and(|ways| !ways.meets(is_final));
             if !fits {
-                b.problem(place, "e-props-correct.4", "the type is not derived from that of the head of its substitution group");
+                b.problem(
+                    place,
+                    "e-props-correct.4",
+                    "the type is not derived from that of the head of its substitution group",
+                );
             }
         }
         while let Some(head) = b.schema.elements[at].head {
@@ -63,7 +68,9 @@ fn substitutable(schema: &Components, member: ElementId, head: ElementId) -> boo
     let mut at = schema.elements[member].ty;
     while at != top.ty && at != ANY_TYPE {
         at = schema.types[at].base;
-        blocked = blocked.with(schema.complex(at).filter(|_| at != top.ty && at != ANY_TYPE).map_or(Ways::NONE, |c| c.block));
+        blocked = blocked.with(
+            schema.complex(at).filter(|_| at != top.ty && at != ANY_TYPE).map_or(Ways::NONE, |c| c.block),
+        );
     }
     schema.derivation(schema.elements[member].ty, top.ty).is_some_and(|ways| !ways.meets(blocked))
 }
@@ -83,9 +90,16 @@ fn constants(b: &mut Builder) {
     };
     let is_id = |b: &Builder, ty: TypeId| b.schema.simple(ty).is_some_and(|s| s.role == Role::Id);
     for id in 0..b.schema.attributes.len() {
-        let (ty, place, constant) = { let a = &b.schema.attributes[id]; (a.ty, a.place, a.constant.clone()) };
+        let (ty, place, constant) = {
+            let a = &b.schema.attributes[id];
+            (a.ty, a.place, a.constant.clone())
+        };
         if is_notation(b, ty) {
-            b.problem(place, "enumeration-required-notation", "`NOTATION` must be restricted by an enumeration before it is used");
+            b.problem(
+                place,
+                "enumeration-required-notation",
+                "`NOTATION` must be restricted by an enumeration before it is used",
+            );
         }
         let Some(constant) = constant else { continue };
         if is_id(b, ty) {
@@ -95,18 +109,31 @@ fn constants(b: &mut Builder) {
         b.schema.attributes[id].constant = Some(Constant { value: found, ..constant });
     }
     for id in 0..b.schema.elements.len() {
-        let (ty, place, constant) = { let e = &b.schema.elements[id]; (e.ty, e.place, e.constant.clone()) };
+        let (ty, place, constant) = {
+            let e = &b.schema.elements[id];
+            (e.ty, e.place, e.constant.clone())
+        };
         if is_notation(b, ty) {
-            b.problem(place, "enumeration-required-notation", "`NOTATION` must be restricted by an enumeration before it is used");
+            b.problem(
+                place,
+                "enumeration-required-notation",
+                "`NOTATION` must be restricted by an enumeration before it is used",
+            );
         }
         let Some(constant) = constant else { continue };
         let Some(content) = b.schema.content_type(ty) else {
             let emptiable = match b.schema.complex(ty).map(|c| &c.content) {
-                Some(Content::Elements { mixed: true, particle, .. }) => particle.is_none_or(|p| b.is_emptiable(p)),
+                Some(Content::Elements { mixed: true, particle, .. }) => {
+                    particle.is_none_or(|p| b.is_emptiable(p))
+                }
                 _ => false,
             };
             if !emptiable {
-                b.problem(place, "cos-valid-default.2.1", "`default` and `fixed` need simple content, or mixed content that may be empty");
+                b.problem(
+                    place,
+                    "cos-valid-default.2.1",
+                    "`default` and `fixed` need simple content, or mixed content that may be empty",
+                );
             }
             continue;
         };
@@ -120,11 +147,19 @@ fn constants(b: &mut Builder) {
     for ty in 0..b.schema.types.len() {
         let uses = b.schema.complex(ty).map_or(0, |c| c.attributes.len());
         for i in 0..uses {
-            let Some(AttributeUse { attribute, constant, place, .. }) = b.schema.complex(ty).map(|c| c.attributes[i].clone()) else { continue };
+            let Some(AttributeUse { attribute, constant, place, .. }) =
+                b.schema.complex(ty).map(|c| c.attributes[i].clone())
+            else {
+                continue;
+            };
             let Some(constant) = constant.filter(|c| c.value.is_none()) else { continue };
             let of = b.schema.attributes[attribute].ty;
             if is_id(b, of) {
-                b.problem(place, "a-props-correct.3", "an attribute of type ID can have no `default` or `fixed`");
+                b.problem(
+                    place,
+                    "a-props-correct.3",
+                    "an attribute of type ID can have no `default` or `fixed`",
+                );
             }
             let found = value(b, of, &constant, place, "au-props-correct.1");
             if let Some(fixed) = b.schema.attributes[attribute].constant.as_ref().filter(|c| c.fixed)
@@ -140,7 +175,9 @@ fn constants(b: &mut Builder) {
 }
 
 fn is_notation(b: &Builder, ty: TypeId) -> bool {
-    b.schema.simple(ty).is_some_and(|s| matches!(s.variety, Variety::Atomic(Primitive::Notation)) && s.facets.enumeration.is_none())
+    b.schema.simple(ty).is_some_and(|s| {
+        matches!(s.variety, Variety::Atomic(Primitive::Notation)) && s.facets.enumeration.is_none()
+    })
 }
 
 /// Redefinitions, ID attributes, particles against those of the base.
@@ -153,7 +190,9 @@ fn types(b: &mut Builder) {
             b.problem(place, "src-redefine.5", "a redefined type must have itself as its base");
         }
         let Some(complex) = b.schema.complex(id) else { continue };
-        let ids = complex.attributes.iter().filter(|u| b.schema.simple(b.schema.attributes[u.attribute].ty).is_some_and(|s| s.role == Role::Id));
+        let ids = complex.attributes.iter().filter(|u| {
+            b.schema.simple(b.schema.attributes[u.attribute].ty).is_some_and(|s| s.role == Role::Id)
+        });
         if ids.count() > 1 {
             b.problem(place, "ct-props-correct.5", "two attributes are of type ID");
         }
@@ -167,19 +206,32 @@ fn types(b: &mut Builder) {
                 _ => Ok(()),
             },
             (Content::Empty, Content::Simple(_)) => Err("the base has simple content".to_owned()),
-            (Content::Elements { .. }, Content::Simple(_) | Content::Empty) => Err("the base has no such content".to_owned()),
-            (Content::Elements { mixed: true, .. }, Content::Elements { mixed: false, .. }) => Err("the base is not mixed".to_owned()),
-            (Content::Elements { particle: Some(own), .. }, Content::Elements { particle: Some(old), .. }) => {
-                restrict::particle(&b.schema, *own, *old)
+            (Content::Elements { .. }, Content::Simple(_) | Content::Empty) => {
+                Err("the base has no such content".to_owned())
             }
-            (Content::Elements { particle: Some(_), .. }, Content::Elements { particle: None, .. }) => Err("the base has no elements".to_owned()),
-            (Content::Elements { particle: None, .. }, Content::Elements { particle: Some(old), .. }) if !b.is_emptiable(*old) => {
+            (Content::Elements { mixed: true, .. }, Content::Elements { mixed: false, .. }) => {
+                Err("the base is not mixed".to_owned())
+            }
+            (
+                Content::Elements { particle: Some(own), .. },
+                Content::Elements { particle: Some(old), .. },
+            ) => restrict::particle(&b.schema, *own, *old),
+            (Content::Elements { particle: Some(_), .. }, Content::Elements { particle: None, .. }) => {
+                Err("the base has no elements".to_owned())
+            }
+            (Content::Elements { particle: None, .. }, Content::Elements { particle: Some(old), .. })
+                if !b.is_emptiable(*old) =>
+            {
                 Err("the content of the base cannot be empty".to_owned())
             }
             _ => Ok(()),
         };
         if let Err(why) = verdict {
-            b.problem(place, "derivation-ok-restriction.5", format!("the content is not a restriction of that of the base: {why}"));
+            b.problem(
+                place,
+                "derivation-ok-restriction.5",
+                format!("the content is not a restriction of that of the base: {why}"),
+            );
         }
     }
 }
@@ -194,7 +246,11 @@ fn redefined_groups(b: &mut Builder) {
         if let (Some(own), Some(base)) = (b.group(new), b.group(old))
             && let Err(why) = restrict::particle(&b.schema, own, base)
         {
-            b.problem(new, "src-redefine.6.2.2", format!("the redefined group is not a restriction of what it was: {why}"));
+            b.problem(
+                new,
+                "src-redefine.6.2.2",
+                format!("the redefined group is not a restriction of what it was: {why}"),
+            );
         }
     }
 }
@@ -205,20 +261,31 @@ fn attribute(b: &mut Builder, own: &AttributeUse, old: &AttributeUse) {
     let (own_type, old_type) = (b.schema.attributes[own.attribute].ty, b.schema.attributes[old.attribute].ty);
     let banned = b.schema.derivation(own_type, old_type).is_none();
     if banned && old_type != ANY_SIMPLE {
-        b.problem(own.place, "derivation-ok-restriction.2.1.2", format!("the type of attribute `{name}` is not derived from its type in the base"));
+        b.problem(
+            own.place,
+            "derivation-ok-restriction.2.1.2",
+            format!("the type of attribute `{name}` is not derived from its type in the base"),
+        );
     }
     let constant = |b: &Builder, u: &AttributeUse| {
         let all = b.schema.types.iter().filter_map(|t| match &t.body {
-            Body::Complex(c) => c.attributes.iter().find(|o| o.place == u.place && o.attribute == u.attribute),
+            Body::Complex(c) => {
+                c.attributes.iter().find(|o| o.place == u.place && o.attribute == u.attribute)
+            }
             _ => None,
         });
-        let from_use = u.constant.is_some().then(|| all.into_iter().find_map(|u| u.constant.clone())).flatten();
+        let from_use =
+            u.constant.is_some().then(|| all.into_iter().find_map(|u| u.constant.clone())).flatten();
         from_use.or_else(|| b.schema.attributes[u.attribute].constant.clone())
     };
     if let Some(fixed) = constant(b, old).filter(|c| c.fixed) {
         let same = constant(b, own).is_some_and(|c| c.fixed && c.value == fixed.value);
         if !same {
-            b.problem(own.place, "derivation-ok-restriction.2.1.3", format!("attribute `{name}` does not have the fixed value of the base"));
+            b.problem(
+                own.place,
+                "derivation-ok-restriction.2.1.3",
+                format!("attribute `{name}` does not have the fixed value of the base"),
+            );
         }
     }
 }
@@ -227,19 +294,27 @@ fn attribute(b: &mut Builder, own: &AttributeUse, old: &AttributeUse) {
 fn models(b: &mut Builder) {
     let mut built = 0;
     for id in 0..b.schema.types.len() {
-        let Some(Complex { content: Content::Elements { particle, .. }, .. }) = b.schema.complex(id) else { continue };
+        let Some(Complex { content: Content::Elements { particle, .. }, .. }) = b.schema.complex(id) else {
+            continue;
+        };
         let particle = *particle;
         let place = b.schema.types[id].place;
         if let (Some(place), Some(particle)) = (place, particle)
             && let Some(name) = restrict::inconsistent(&b.schema, particle)
         {
             let name = b.schema.names.show(name);
-            b.problem(place, "cos-element-consistent", format!("two elements `{name}` of the content have different types"));
+            b.problem(
+                place,
+                "cos-element-consistent",
+                format!("two elements `{name}` of the content have different types"),
+            );
         }
         match automaton::build(&b.schema, particle) {
             Ok(compiled) => {
                 built += compiled.size();
-                if let Body::Complex(Complex { content: Content::Elements { model, .. }, .. }) = &mut b.schema.types[id].body {
+                if let Body::Complex(Complex { content: Content::Elements { model, .. }, .. }) =
+                    &mut b.schema.types[id].body
+                {
                     *model = compiled;
                 }
             }

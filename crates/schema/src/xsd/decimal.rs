@@ -19,7 +19,8 @@ impl Decimal {
             _ => (false, text),
         };
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-        if whole.len() + fraction.len() == 0 || !whole.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit())
+        if whole.len() + fraction.len() == 0
+            || !whole.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit())
         {
             return None;
         }
@@ -49,7 +50,11 @@ impl Ord for Decimal {
     fn cmp(&self, other: &Decimal) -> Ordering {
         let size = |a: &Decimal, b: &Decimal| {
             let (a_whole, b_whole) = (&a.whole, &b.whole);
-            a_whole.len().cmp(&b_whole.len()).then_with(|| a_whole.cmp(b_whole)).then_with(|| a.fraction.cmp(&b.fraction))
+            a_whole
+                .len()
+                .cmp(&b_whole.len())
+                .then_with(|| a_whole.cmp(b_whole))
+                .then_with(|| a.fraction.cmp(&b.fraction))
         };
         match (self.negative, other.negative) {
             (false, false) => size(self, other),

@@ -142,9 +142,17 @@ impl Documents {
         });
     }
 
-    fn follow(&mut self, reference: Reference, resolver: &dyn Resolver, names: &mut Names, pending: &mut Vec<Reference>) {
+    fn follow(
+        &mut self,
+        reference: Reference,
+        resolver: &dyn Resolver,
+        names: &mut Names,
+        pending: &mut Vec<Reference>,
+    ) {
         let found = match &reference.location {
-            Some(location) => resolver.resolve(location, &reference.base).map_err(|why| format!("`{location}`: {why}")),
+            Some(location) => {
+                resolver.resolve(location, &reference.base).map_err(|why| format!("`{location}`: {why}"))
+            }
             None if reference.how == How::Import(XML) => Err(String::new()),
             None => return,
         };
@@ -166,19 +174,33 @@ impl Documents {
             How::Import(ns) if ns != target => self.problem(
                 reference.from,
                 "src-import.3",
-                format!("`{name}` has the target namespace `{}`, not `{}`", names.text(target), names.text(ns)),
+                format!(
+                    "`{name}` has the target namespace `{}`, not `{}`",
+                    names.text(target),
+                    names.text(ns)
+                ),
             ),
             How::Include(ns) | How::Redefine(ns) if ns != target => self.problem(
                 reference.from,
                 "src-include.2.1",
-                format!("`{name}` has the target namespace `{}`, not `{}`", names.text(target), names.text(ns)),
+                format!(
+                    "`{name}` has the target namespace `{}`, not `{}`",
+                    names.text(target),
+                    names.text(ns)
+                ),
             ),
             _ => {}
         }
     }
 
     /// Reads a document; `how` it was referred to. Its number.
-    fn add(&mut self, source: Source, how: Option<How>, names: &mut Names, pending: &mut Vec<Reference>) -> Option<usize> {
+    fn add(
+        &mut self,
+        source: Source,
+        how: Option<How>,
+        names: &mut Names,
+        pending: &mut Vec<Reference>,
+    ) -> Option<usize> {
         let name: Arc<str> = source.name.as_str().into();
         let context = match how {
             Some(How::Include(ns) | How::Redefine(ns)) => ns,
@@ -189,10 +211,18 @@ impl Documents {
         }
         self.bytes += source.bytes.len();
         if self.list.len() >= MAX_DOCUMENTS || self.bytes > MAX_BYTES {
-            self.problem_without_node(&name, None, format!("the schema has more than {MAX_DOCUMENTS} documents or {MAX_BYTES} bytes"));
+            self.problem_without_node(
+                &name,
+                None,
+                format!("the schema has more than {MAX_DOCUMENTS} documents or {MAX_BYTES} bytes"),
+            );
             return None;
         }
-        let options = ParseOptions { dtd: xml::Dtd::Internal, limits: xml::Limits::default(), ..ParseOptions::trusted() };
+        let options = ParseOptions {
+            dtd: xml::Dtd::Internal,
+            limits: xml::Limits::default(),
+            ..ParseOptions::trusted()
+        };
         let tree = match Document::parse(source.bytes, &options) {
             Ok(tree) => tree,
             Err(error) => {
@@ -203,7 +233,11 @@ impl Documents {
         let root = tree.document_element()?;
         if !tree.is_element(root, XS_NS, "schema") {
             let position = tree.position(root);
-            self.problem_without_node(&name, position, format!("`{}` is not an XML Schema", tree.qname(root)));
+            self.problem_without_node(
+                &name,
+                position,
+                format!("`{}` is not an XML Schema", tree.qname(root)),
+            );
             return None;
         }
         let own = tree.attribute(root, "", "targetNamespace").map(|ns| names.intern(ns));
@@ -236,7 +270,14 @@ impl Documents {
         Some(doc)
     }
 
-    fn list_components(&mut self, doc: usize, root: NodeId, target: Sym, names: &mut Names, pending: &mut Vec<Reference>) {
+    fn list_components(
+        &mut self,
+        doc: usize,
+        root: NodeId,
+        target: Sym,
+        names: &mut Names,
+        pending: &mut Vec<Reference>,
+    ) {
         let children: Vec<NodeId> = elements(&self.list[doc].tree, root).collect();
         for node in children {
             let tree = &self.list[doc].tree;
@@ -245,15 +286,23 @@ impl Documents {
             let location = tree.attribute(node, "", "schemaLocation").map(str::to_owned);
             let base = self.list[doc].name.clone();
             match local {
-                "include" => pending.push(Reference { from: place, location, base, how: How::Include(target) }),
-                "redefine" => pending.push(Reference { from: place, location, base, how: How::Redefine(target) }),
+                "include" => {
+                    pending.push(Reference { from: place, location, base, how: How::Include(target) })
+                }
+                "redefine" => {
+                    pending.push(Reference { from: place, location, base, how: How::Redefine(target) })
+                }
                 "import" => {
                     let ns = match tree.attribute(node, "", "namespace") {
                         Some(ns) => names.intern(ns),
                         None => NONE,
                     };
                     if ns == target {
-                        self.problem(place, "src-import.1", "a document cannot import its own namespace; include it");
+                        self.problem(
+                            place,
+                            "src-import.1",
+                            "a document cannot import its own namespace; include it",
+                        );
                     }
                     self.list[doc].imports.push(ns);
                     pending.push(Reference { from: place, location, base, how: How::Import(ns) });
@@ -287,7 +336,10 @@ impl Documents {
             let place = Place { doc, node };
             let tree = &self.list[doc].tree;
             let Some(kind) = Kind::of(tree.local(node)) else { continue };
-            let name = Name { ns: target, local: names.intern(tree.attribute(node, "", "name").unwrap_or("").trim()) };
+            let name = Name {
+                ns: target,
+                local: names.intern(tree.attribute(node, "", "name").unwrap_or("").trim()),
+            };
             let twice = !seen.insert((kind, name));
             match self.globals.get(&(kind, name)).copied() {
                 Some(old) if !twice => {
@@ -296,7 +348,11 @@ impl Documents {
                 }
                 _ => {
                     let why = if twice { "is redefined twice" } else { "is not in the redefined document" };
-                    self.problem(place, "src-redefine", format!("the {} `{}` {why}", kind.text(), names.show(name)));
+                    self.problem(
+                        place,
+                        "src-redefine",
+                        format!("the {} `{}` {why}", kind.text(), names.show(name)),
+                    );
                 }
             }
         }

@@ -19,7 +19,12 @@ fn applies(facet: &str, variety: &Variety) -> bool {
         (_, "enumeration" | "whiteSpace") => true,
         (Variety::Atomic(primitive), facet) => match primitive {
             Primitive::Any => false,
-            Primitive::String | Primitive::HexBinary | Primitive::Base64Binary | Primitive::AnyUri | Primitive::QName | Primitive::Notation => length,
+            Primitive::String
+            | Primitive::HexBinary
+            | Primitive::Base64Binary
+            | Primitive::AnyUri
+            | Primitive::QName
+            | Primitive::Notation => length,
             Primitive::Decimal => !length,
             _ => !length && !matches!(facet, "totalDigits" | "fractionDigits"),
         },
@@ -46,8 +51,14 @@ pub fn derive(b: &mut Builder, mut simple: Simple, base: TypeId, nodes: Vec<(Str
             seen.push(facet);
         }
         let text = b.tree(place).attribute(place.node, "", "value").unwrap_or("").to_owned();
-        let fixed = b.tree(place).attribute(place.node, "", "fixed").is_some_and(|f| matches!(f.trim(), "true" | "1"));
-        let count = || Facet { value: text.trim().parse::<u64>().unwrap_or_else(|_| number(text.trim()).unwrap_or(0).into()), fixed };
+        let fixed = b
+            .tree(place)
+            .attribute(place.node, "", "fixed")
+            .is_some_and(|f| matches!(f.trim(), "true" | "1"));
+        let count = || Facet {
+            value: text.trim().parse::<u64>().unwrap_or_else(|_| number(text.trim()).unwrap_or(0).into()),
+            fixed,
+        };
         let f = &mut simple.facets;
         match facet {
             "length" => f.length = Some(count()),
@@ -62,7 +73,11 @@ pub fn derive(b: &mut Builder, mut simple: Simple, base: TypeId, nodes: Vec<(Str
                     _ => WhiteSpace::Collapse,
                 };
                 if value < old.white_space.value {
-                    b.problem(place, "whiteSpace-valid-restriction", "white space cannot be kept where the base does not");
+                    b.problem(
+                        place,
+                        "whiteSpace-valid-restriction",
+                        "white space cannot be kept where the base does not",
+                    );
                 }
                 simple.facets.white_space = Facet { value, fixed: fixed || old.white_space.fixed };
             }
@@ -82,7 +97,11 @@ pub fn derive(b: &mut Builder, mut simple: Simple, base: TypeId, nodes: Vec<(Str
                     Err(_) => None,
                 };
                 let Some(value) = value else {
-                    b.problem(place, "facet-valid", format!("`{text}` of facet `{facet}` is not a value of the base type"));
+                    b.problem(
+                        place,
+                        "facet-valid",
+                        format!("`{text}` of facet `{facet}` is not a value of the base type"),
+                    );
                     continue;
                 };
                 let bound = Some(Facet { value: value.clone(), fixed });
@@ -104,7 +123,8 @@ pub fn derive(b: &mut Builder, mut simple: Simple, base: TypeId, nodes: Vec<(Str
         simple.facets.enumeration = Some(values.into());
     }
     for (both, one) in [("minInclusive", "minExclusive"), ("maxInclusive", "maxExclusive")] {
-        if seen.contains(&both) && seen.contains(&one)
+        if seen.contains(&both)
+            && seen.contains(&one)
             && let Some(place) = nodes.iter().find(|n| n.0 == one).map(|n| n.1)
         {
             b.problem(place, "minInclusive-minExclusive", format!("`{both}` and `{one}` exclude each other"));

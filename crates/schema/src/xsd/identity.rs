@@ -47,7 +47,9 @@ impl Selector {
         for alternative in text.split('|') {
             let mut rest = alternative.trim();
             let mut path = Path { anywhere: false, steps: Vec::new(), attribute: None };
-            if let Some(after) = rest.strip_prefix('.').map(str::trim_start).and_then(|r| r.strip_prefix("//")) {
+            if let Some(after) =
+                rest.strip_prefix('.').map(str::trim_start).and_then(|r| r.strip_prefix("//"))
+            {
                 path.anywhere = true;
                 rest = after;
             }
@@ -59,15 +61,27 @@ impl Selector {
                 if step == "." {
                     continue;
                 }
-                let axis = |name: &str| step.strip_prefix(name).map(str::trim_start).and_then(|r| r.strip_prefix("::")).map(str::trim);
+                let axis = |name: &str| {
+                    step.strip_prefix(name)
+                        .map(str::trim_start)
+                        .and_then(|r| r.strip_prefix("::"))
+                        .map(str::trim)
+                };
                 let attribute = step.strip_prefix('@').map(str::trim).or_else(|| axis("attribute"));
                 let test = attribute.or_else(|| axis("child")).unwrap_or(step);
                 let test = match test.split_once(':') {
                     _ if test == "*" => Test::Any,
-                    Some((prefix, local)) if xml::is_ncname(prefix) && (local == "*" || xml::is_ncname(local)) => {
-                        let uri = prefixes(prefix).ok_or_else(|| format!("the prefix `{prefix}` is not declared"))?;
+                    Some((prefix, local))
+                        if xml::is_ncname(prefix) && (local == "*" || xml::is_ncname(local)) =>
+                    {
+                        let uri = prefixes(prefix)
+                            .ok_or_else(|| format!("the prefix `{prefix}` is not declared"))?;
                         let ns = names.intern(&uri);
-                        if local == "*" { Test::Namespace(ns) } else { Test::Name(Name { ns, local: names.intern(local) }) }
+                        if local == "*" {
+                            Test::Namespace(ns)
+                        } else {
+                            Test::Name(Name { ns, local: names.intern(local) })
+                        }
                     }
                     None if xml::is_ncname(test) => Test::Name(Name { ns: NONE, local: names.intern(test) }),
                     _ => return Err(format!("`{step}` is not allowed in such a path")),
@@ -143,7 +157,12 @@ fn hash(values: &[Value]) -> String {
 }
 
 /// Checks the constraints of all elements that have some. `scopes`: those elements and their declarations.
-pub fn check(schema: &Components, scopes: &[(NodeId, ElementId)], found: &Found, lookup: &mut Lookup<'_>) -> Vec<Problem> {
+pub fn check(
+    schema: &Components,
+    scopes: &[(NodeId, ElementId)],
+    found: &Found,
+    lookup: &mut Lookup<'_>,
+) -> Vec<Problem> {
     let mut problems = Vec::new();
     // The tables of keys, by the element they are of.
     let mut tables: Vec<(usize, NodeId, std::collections::HashMap<String, Vec<Row>>)> = Vec::new();
@@ -160,7 +179,11 @@ pub fn check(schema: &Components, scopes: &[(NodeId, ElementId)], found: &Found,
             for row in rows {
                 let bucket = table.entry(hash(&row.0)).or_default();
                 if bucket.iter().any(|other| other.0 == row.0) {
-                    let rule = if constraint.kind == ConstraintKind::Key { "cvc-identity-constraint.4.2.2" } else { "cvc-identity-constraint.4.1" };
+                    let rule = if constraint.kind == ConstraintKind::Key {
+                        "cvc-identity-constraint.4.2.2"
+                    } else {
+                        "cvc-identity-constraint.4.1"
+                    };
                     let name = schema.names.show(constraint.name);
                     problems.push((row.1, rule, format!("the value of `{name}` is there twice")));
                 } else {
@@ -171,14 +194,21 @@ pub fn check(schema: &Components, scopes: &[(NodeId, ElementId)], found: &Found,
         }
     }
     for (node, id, key, rows) in references {
-        let inside = |below: NodeId| std::iter::successors(Some(below), |&n| lookup.doc.parent(n)).any(|n| n == node);
+        let inside =
+            |below: NodeId| std::iter::successors(Some(below), |&n| lookup.doc.parent(n)).any(|n| n == node);
         let in_reach: Vec<_> = tables.iter().filter(|t| Some(t.0) == key && inside(t.1)).collect();
         for row in rows {
             let bucket = hash(&row.0);
-            let known = in_reach.iter().any(|t| t.2.get(&bucket).is_some_and(|b| b.iter().any(|other| other.0 == row.0)));
+            let known = in_reach
+                .iter()
+                .any(|t| t.2.get(&bucket).is_some_and(|b| b.iter().any(|other| other.0 == row.0)));
             if !known {
                 let name = schema.names.show(schema.constraints[id].name);
-                problems.push((row.1, "cvc-identity-constraint.4.3", format!("`{name}` refers to a key that is not there")));
+                problems.push((
+                    row.1,
+                    "cvc-identity-constraint.4.3",
+                    format!("`{name}` refers to a key that is not there"),
+                ));
             }
         }
     }
@@ -202,7 +232,11 @@ fn rows(
             let mut values = nodes.iter();
             let (first, more) = (values.next(), values.next());
             if more.is_some() {
-                problems.push((selected, "cvc-identity-constraint.3", format!("a field of `{}` selects more than one node", name())));
+                problems.push((
+                    selected,
+                    "cvc-identity-constraint.3",
+                    format!("a field of `{}` selects more than one node", name()),
+                ));
                 continue 'selected;
             }
             let value = match first {
@@ -211,14 +245,22 @@ fn rows(
                     None => {
                         let doc = lookup.doc;
                         // Content of elements is no value; what is not assessed has none.
-                        if doc.kind(*node) == NodeKind::Element && doc.children(*node).any(|c| doc.kind(c) == NodeKind::Element) {
-                            problems.push((*node, "cvc-identity-constraint.3", format!("a field of `{}` selects an element without simple content", name())));
+                        if doc.kind(*node) == NodeKind::Element
+                            && doc.children(*node).any(|c| doc.kind(c) == NodeKind::Element)
+                        {
+                            problems.push((
+                                *node,
+                                "cvc-identity-constraint.3",
+                                format!("a field of `{}` selects an element without simple content", name()),
+                            ));
                         }
                         None
                     }
                 },
                 None => field.0.iter().find_map(|path| match &path.attribute {
-                    Some(Test::Name(attribute)) if path.steps.is_empty() && !path.anywhere => found.defaults.get(&(selected, *attribute)),
+                    Some(Test::Name(attribute)) if path.steps.is_empty() && !path.anywhere => {
+                        found.defaults.get(&(selected, *attribute))
+                    }
                     _ => None,
                 }),
             };
@@ -226,7 +268,11 @@ fn rows(
             match value {
                 Some(value) if !nilled => row.push(value.clone()),
                 _ if constraint.kind == ConstraintKind::Key => {
-                    let rule = if nilled { "cvc-identity-constraint.4.2.3" } else { "cvc-identity-constraint.4.2.1" };
+                    let rule = if nilled {
+                        "cvc-identity-constraint.4.2.3"
+                    } else {
+                        "cvc-identity-constraint.4.2.1"
+                    };
                     problems.push((selected, rule, format!("a field of the key `{}` has no value", name())));
                     continue 'selected;
                 }

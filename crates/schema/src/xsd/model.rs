@@ -438,7 +438,9 @@ impl Components {
         // A member of a union stands for the union.
         if let Some(Simple { variety: Variety::Union(members), .. }) = self.simple(base)
             && base != ty
-            && self.simple(base).is_some_and(|b| b.facets.patterns.is_empty() && b.facets.enumeration.is_none())
+            && self
+                .simple(base)
+                .is_some_and(|b| b.facets.patterns.is_empty() && b.facets.enumeration.is_none())
         {
             return members.iter().find_map(|&m| self.derivation(ty, m));
         }

@@ -16,7 +16,8 @@ const MAX_DEPTH: usize = 100;
 /// Memory a compiled pattern may take: `\p{L}{1,1000}` is common in schemas.
 const MAX_SIZE: usize = 64 << 20;
 
-const CATEGORIES: &str = " L Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po Z Zs Zl Zp S Sm Sc Sk So C Cc Cf Co Cn ";
+const CATEGORIES: &str =
+    " L Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po Z Zs Zl Zp S Sm Sc Sk So C Cc Cf Co Cn ";
 const NAME_START: &str = r":A-Z_a-z\x{C0}-\x{D6}\x{D8}-\x{F6}\x{F8}-\x{2FF}\x{370}-\x{37D}\x{37F}-\x{1FFF}\x{200C}-\x{200D}\x{2070}-\x{218F}\x{2C00}-\x{2FEF}\x{3001}-\x{D7FF}\x{F900}-\x{FDCF}\x{FDF0}-\x{FFFD}\x{10000}-\x{EFFFF}";
 const NAME_MORE: &str = r"\-.0-9\x{B7}\x{300}-\x{36F}\x{203F}-\x{2040}";
 
@@ -29,12 +30,12 @@ impl Pattern {
             return Err(format!("`{}` has no `(`", &translator.rest[..1]));
         }
         translator.out.push_str(r")\z");
-        let regex = regex::RegexBuilder::new(&translator.out)
-            .size_limit(MAX_SIZE)
-            .build()
-            .map_err(|error| match error {
-                regex::Error::CompiledTooBig(_) => "it is too large".to_owned(),
-                error => error.to_string().lines().last().unwrap_or_default().to_owned(),
+        let regex =
+            regex::RegexBuilder::new(&translator.out).size_limit(MAX_SIZE).build().map_err(|error| {
+                match error {
+                    regex::Error::CompiledTooBig(_) => "it is too large".to_owned(),
+                    error => error.to_string().lines().last().unwrap_or_default().to_owned(),
+                }
             })?;
         Ok(Pattern { source: source.into(), regex })
     }
@@ -110,7 +111,9 @@ impl Translator<'_> {
                     }
                 }
             }
-            Some(c @ ('?' | '*' | '+' | '{' | '}' | ']')) => return Err(format!("`{c}` stands where nothing can be repeated; write `\\{c}`")),
+            Some(c @ ('?' | '*' | '+' | '{' | '}' | ']')) => {
+                return Err(format!("`{c}` stands where nothing can be repeated; write `\\{c}`"));
+            }
             Some(c) => literal(c, &mut self.out),
             None => {}
         }
@@ -127,7 +130,9 @@ impl Translator<'_> {
                 let end = self.rest.find('}').ok_or("a `{` is not closed")?;
                 let quantity = &self.rest[1..end];
                 let (low, high) = quantity.split_once(',').unwrap_or((quantity, quantity));
-                let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<u32>().ok()).flatten();
+                let number = |text: &str| {
+                    text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<u32>().ok()).flatten()
+                };
                 let least = number(low).ok_or_else(|| format!("`{{{quantity}}}` is no quantity"))?;
                 if high.is_empty() && quantity.contains(',') {
                     let _ = write!(self.out, "{{{least},}}");
@@ -181,7 +186,10 @@ impl Translator<'_> {
                     Escape::Set(set) => {
                         let _ = write!(self.out, "[{set}]");
                         empty = false;
-                        if self.rest.starts_with('-') && !self.rest.starts_with("-]") && !self.rest.starts_with("-[") {
+                        if self.rest.starts_with('-')
+                            && !self.rest.starts_with("-]")
+                            && !self.rest.starts_with("-[")
+                        {
                             return Err("a range begins with a set".into());
                         }
                         continue;
@@ -191,7 +199,8 @@ impl Translator<'_> {
             };
             empty = false;
             literal(first, &mut self.out);
-            let is_range = self.rest.starts_with('-') && !self.rest.starts_with("-]") && !self.rest.starts_with("-[");
+            let is_range =
+                self.rest.starts_with('-') && !self.rest.starts_with("-]") && !self.rest.starts_with("-[");
             if !is_range || c == '-' {
                 continue;
             }
@@ -225,7 +234,9 @@ impl Translator<'_> {
             Some('n') => Ok(Escape::Char('\n')),
             Some('r') => Ok(Escape::Char('\r')),
             Some('t') => Ok(Escape::Char('\t')),
-            Some(c @ ('\\' | '|' | '.' | '?' | '*' | '+' | '(' | ')' | '{' | '}' | '-' | '[' | ']' | '^')) => Ok(Escape::Char(c)),
+            Some(
+                c @ ('\\' | '|' | '.' | '?' | '*' | '+' | '(' | ')' | '{' | '}' | '-' | '[' | ']' | '^'),
+            ) => Ok(Escape::Char(c)),
             Some('s') => set(r" \t\n\r"),
             Some('S') => set(r"^ \t\n\r"),
             Some('d') => set(r"\p{Nd}"),
@@ -237,7 +248,11 @@ impl Translator<'_> {
             Some('c') => Ok(Escape::Set(format!("{NAME_START}{NAME_MORE}"))),
             Some('C') => Ok(Escape::Set(format!("^{NAME_START}{NAME_MORE}"))),
             Some(c @ ('p' | 'P')) => {
-                let end = self.rest.find('}').filter(|_| self.rest.starts_with('{')).ok_or("`\\p` without `{…}`")?;
+                let end = self
+                    .rest
+                    .find('}')
+                    .filter(|_| self.rest.starts_with('{'))
+                    .ok_or("`\\p` without `{…}`")?;
                 let property = &self.rest[1..end];
                 self.rest = &self.rest[end + 1..];
                 let negative = if c == 'P' { "^" } else { "" };
@@ -248,7 +263,10 @@ impl Translator<'_> {
                         .ok_or_else(|| format!("there is no Unicode block `{block}`"))?;
                     return Ok(Escape::Set(format!(r"{negative}\x{{{first:X}}}-\x{{{last:X}}}")));
                 }
-                if property.is_empty() || property.contains(' ') || !CATEGORIES.contains(&format!(" {property} ")) {
+                if property.is_empty()
+                    || property.contains(' ')
+                    || !CATEGORIES.contains(&format!(" {property} "))
+                {
                     return Err(format!("there is no Unicode category `{property}`"));
                 }
                 Ok(Escape::Set(format!(r"{negative}\p{{{property}}}")))
@@ -309,8 +327,31 @@ mod tests {
     #[test]
     fn refused() {
         for bad in [
-            "(", ")", "a)", "[", "[]", "[a", "a**", "a+?", "*", "{1}", "a{2,1}", "a{,2}", "a{x}", r"\q", r"\p{Xx}", r"\p{IsNowhere}", r"\pL",
-            "[z-a]", "[a-[b]c]", "[[a]", r"\", r"[\d-z]", r"[a-\d]", "(?:a)", "a{99999999999}",
+            "(",
+            ")",
+            "a)",
+            "[",
+            "[]",
+            "[a",
+            "a**",
+            "a+?",
+            "*",
+            "{1}",
+            "a{2,1}",
+            "a{,2}",
+            "a{x}",
+            r"\q",
+            r"\p{Xx}",
+            r"\p{IsNowhere}",
+            r"\pL",
+            "[z-a]",
+            "[a-[b]c]",
+            "[[a]",
+            r"\",
+            r"[\d-z]",
+            r"[a-\d]",
+            "(?:a)",
+            "a{99999999999}",
         ] {
             assert!(Pattern::compile(bad).is_err(), "{bad}");
         }

@@ -42,7 +42,13 @@ fn range(schema: &Components, particle: ParticleId, depth: usize) -> (u64, Optio
 }
 
 /// Attributes of a restriction against those of the base.
-pub fn attributes(b: &mut Builder, place: Place, base: TypeId, uses: &[AttributeUse], wildcard: Option<&Wildcard>) {
+pub fn attributes(
+    b: &mut Builder,
+    place: Place,
+    base: TypeId,
+    uses: &[AttributeUse],
+    wildcard: Option<&Wildcard>,
+) {
     let Body::Complex(base_type) = &b.schema.types[base].body else { return };
     let (base_uses, base_wildcard) = (base_type.attributes.clone(), base_type.wildcard.clone());
     for own in uses {
@@ -50,29 +56,49 @@ pub fn attributes(b: &mut Builder, place: Place, base: TypeId, uses: &[Attribute
         let old = base_uses.iter().find(|u| u.name == own.name);
         if own.prohibited {
             if old.is_some_and(|o| o.required) {
-                b.problem(own.place, "derivation-ok-restriction.3", format!("attribute `{name}` is required in the base"));
+                b.problem(
+                    own.place,
+                    "derivation-ok-restriction.3",
+                    format!("attribute `{name}` is required in the base"),
+                );
             }
             continue;
         }
         match old {
             Some(old) => {
                 if old.required && !own.required {
-                    b.problem(own.place, "derivation-ok-restriction.2.1.1", format!("attribute `{name}` is required in the base"));
+                    b.problem(
+                        own.place,
+                        "derivation-ok-restriction.2.1.1",
+                        format!("attribute `{name}` is required in the base"),
+                    );
                 }
                 b.later.push(super::build::Later::Attribute { own: own.clone(), old: old.clone() });
             }
             None if base_wildcard.as_ref().is_some_and(|w| w.namespaces.allows(own.name.ns)) => {}
-            None => b.problem(own.place, "derivation-ok-restriction.2.2", format!("the base does not allow attribute `{name}`")),
+            None => b.problem(
+                own.place,
+                "derivation-ok-restriction.2.2",
+                format!("the base does not allow attribute `{name}`"),
+            ),
         }
     }
     if let Some(wildcard) = wildcard {
         match base_wildcard {
             None => b.problem(place, "derivation-ok-restriction.4.1", "the base has no attribute wildcard"),
             Some(old) if !wildcard.namespaces.is_subset(&old.namespaces) => {
-                b.problem(place, "derivation-ok-restriction.4.2", "the attribute wildcard is wider than that of the base");
+                b.problem(
+                    place,
+                    "derivation-ok-restriction.4.2",
+                    "the attribute wildcard is wider than that of the base",
+                );
             }
             Some(old) if wildcard.process < old.process && base != ANY_TYPE => {
-                b.problem(place, "derivation-ok-restriction.4.3", "the attribute wildcard is weaker than that of the base");
+                b.problem(
+                    place,
+                    "derivation-ok-restriction.4.3",
+                    "the attribute wildcard is weaker than that of the base",
+                );
             }
             Some(_) => {}
         }
@@ -124,13 +150,20 @@ impl Checker<'_> {
                         let part = self.read(child, depth + 1);
                         match part {
                             P { max: 0, .. } => {}
-                            P { min: 1, max: 1, term: T::Group(inner, members) } if inner == *compositor && inner != Compositor::All => parts.extend(members),
-                            P { term: T::Group(inner, ref members), .. } if members.is_empty() && inner != Compositor::Choice => {}
+                            P { min: 1, max: 1, term: T::Group(inner, members) }
+                                if inner == *compositor && inner != Compositor::All =>
+                            {
+                                parts.extend(members)
+                            }
+                            P { term: T::Group(inner, ref members), .. }
+                                if members.is_empty() && inner != Compositor::Choice => {}
                             part => parts.push(part),
                         }
                     }
                 }
-                if min == 1 && max == 1 && parts.len() == 1
+                if min == 1
+                    && max == 1
+                    && parts.len() == 1
                     && let Some(only) = parts.pop()
                 {
                     return only;
@@ -167,7 +200,10 @@ impl Checker<'_> {
             (T::Element(own), T::Any(any)) => {
                 let name = self.schema.elements[*own].name;
                 if !any.namespaces.allows(name.ns) {
-                    return Err(format!("the wildcard of the base does not allow `{}`", self.schema.names.show(name)));
+                    return Err(format!(
+                        "the wildcard of the base does not allow `{}`",
+                        self.schema.names.show(name)
+                    ));
                 }
                 within(r, b)
             }
@@ -182,7 +218,8 @@ impl Checker<'_> {
             }
             (T::Group(_, parts), T::Any(_)) => {
                 let (low, high) = total(r);
-                let fits = low >= u64::from(b.min) && (b.max == UNBOUNDED || high.is_some_and(|h| h <= u64::from(b.max)));
+                let fits = low >= u64::from(b.min)
+                    && (b.max == UNBOUNDED || high.is_some_and(|h| h <= u64::from(b.max)));
                 if !fits {
                     return Err("a group occurs more or less often than the wildcard of the base".into());
                 }
@@ -197,7 +234,8 @@ impl Checker<'_> {
                     _ => self.ordered(&as_group, b, members, *kind == All, depth),
                 }
             }
-            (T::Group(All, _), T::Group(All, members)) | (T::Group(Sequence, _), T::Group(Sequence, members)) => {
+            (T::Group(All, _), T::Group(All, members))
+            | (T::Group(Sequence, _), T::Group(Sequence, members)) => {
                 self.ordered(r, b, members, false, depth)
             }
             (T::Group(Sequence, _), T::Group(All, members)) => self.ordered(r, b, members, true, depth),
@@ -205,7 +243,11 @@ impl Checker<'_> {
             (T::Group(Sequence, parts), T::Group(Choice, members)) => {
                 // MapAndSum: each part restricts some member, all of them together occur as often as the choice may.
                 let n = parts.len() as u32;
-                let sum = P { min: r.min.saturating_mul(n), max: if r.max == UNBOUNDED { UNBOUNDED } else { r.max.saturating_mul(n) }, term: r.term.clone() };
+                let sum = P {
+                    min: r.min.saturating_mul(n),
+                    max: if r.max == UNBOUNDED { UNBOUNDED } else { r.max.saturating_mul(n) },
+                    term: r.term.clone(),
+                };
                 within(&sum, b)?;
                 parts.iter().try_for_each(|part| self.some_member(part, members, depth))
             }
@@ -232,7 +274,9 @@ impl Checker<'_> {
             return Err(format!("`{name}` is nillable, in the base it is not"));
         }
         if let Some(fixed) = e.constant.as_ref().filter(|c| c.fixed) {
-            let same = d.constant.as_ref().is_some_and(|c| c.fixed && (c.text == fixed.text || (c.value.is_some() && c.value == fixed.value)));
+            let same = d.constant.as_ref().is_some_and(|c| {
+                c.fixed && (c.text == fixed.text || (c.value.is_some() && c.value == fixed.value))
+            });
             if !same {
                 return Err(format!("`{name}` does not have the fixed value of the base"));
             }
@@ -248,7 +292,9 @@ impl Checker<'_> {
         }
         let banned = Ways(Ways::EXTENSION.0 | Ways::LIST.0 | Ways::UNION.0);
         match self.schema.derivation(d.ty, e.ty) {
-            Some(ways) if e.ty == ANY_TYPE || !ways.meets(banned) || self.schema.simple(d.ty).is_some() => Ok(()),
+            Some(ways) if e.ty == ANY_TYPE || !ways.meets(banned) || self.schema.simple(d.ty).is_some() => {
+                Ok(())
+            }
             _ => Err(format!("the type of `{name}` is not a restriction of its type in the base")),
         }
     }
@@ -314,7 +360,11 @@ impl Checker<'_> {
 /// Occurrence range OK.
 fn within(r: &P, b: &P) -> Result<(), String> {
     // (UNBOUNDED is the largest number.)
-    if r.min >= b.min && r.max <= b.max { Ok(()) } else { Err("something occurs more or less often than in the base".into()) }
+    if r.min >= b.min && r.max <= b.max {
+        Ok(())
+    } else {
+        Err("something occurs more or less often than in the base".into())
+    }
 }
 
 fn total(p: &P) -> (u64, Option<u64>) {

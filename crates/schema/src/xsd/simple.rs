@@ -39,7 +39,12 @@ pub fn normalise(text: &str, white_space: WhiteSpace) -> Cow<'_, str> {
         WhiteSpace::Collapse => {
             let text = text.trim_matches([' ', '\t', '\n', '\r']);
             if text.contains(SPACE) || text.contains("  ") {
-                Cow::Owned(text.split([' ', '\t', '\n', '\r']).filter(|t| !t.is_empty()).collect::<Vec<_>>().join(" "))
+                Cow::Owned(
+                    text.split([' ', '\t', '\n', '\r'])
+                        .filter(|t| !t.is_empty())
+                        .collect::<Vec<_>>()
+                        .join(" "),
+                )
             } else {
                 Cow::Borrowed(text)
             }
@@ -49,7 +54,13 @@ pub fn normalise(text: &str, white_space: WhiteSpace) -> Cow<'_, str> {
 
 impl Components {
     /// Checks a text against a simple type. `value`: the value is wanted.
-    pub fn check(&self, ty: TypeId, text: &str, prefixes: Prefixes<'_>, value: bool) -> Result<Checked, Wrong> {
+    pub fn check(
+        &self,
+        ty: TypeId,
+        text: &str,
+        prefixes: Prefixes<'_>,
+        value: bool,
+    ) -> Result<Checked, Wrong> {
         self.check_nested(ty, text, prefixes, value, 0).map(|(checked, _)| checked)
     }
 
@@ -88,7 +99,8 @@ impl Components {
                 } else {
                     let value = value::parse(&text, *primitive, prefixes).ok_or_else(invalid)?;
                     if let (Primitive::Notation, Value::QName(_, ns, local)) = (primitive, &value) {
-                        let name = super::names::Name { ns: self.names.find(ns), local: self.names.find(local) };
+                        let name =
+                            super::names::Name { ns: self.names.find(ns), local: self.names.find(local) };
                         if !self.notations.contains(&name) {
                             return Err(invalid());
                         }
@@ -108,7 +120,8 @@ impl Components {
                 let mut values = Vec::new();
                 let mut count = 0;
                 for item_text in text.split(' ').filter(|t| !t.is_empty()) {
-                    let (checked, _) = self.check_nested(*item, item_text, prefixes, wanted_here, depth + 1)?;
+                    let (checked, _) =
+                        self.check_nested(*item, item_text, prefixes, wanted_here, depth + 1)?;
                     values.extend(checked.value.filter(|_| wanted_here));
                     count += 1;
                 }
@@ -116,10 +129,16 @@ impl Components {
                 (Checked { value: wanted_here.then_some(Value::List(values)), ty }, text)
             }
             Variety::Union(members) => {
-                let found = members.iter().find_map(|&m| self.check_nested(m, text, prefixes, wanted_here, depth + 1).ok());
+                let found = members
+                    .iter()
+                    .find_map(|&m| self.check_nested(m, text, prefixes, wanted_here, depth + 1).ok());
                 found.ok_or_else(|| Wrong {
                     rule: "cvc-datatype-valid.1.2.3",
-                    message: format!("`{}` is not a valid value of any member of {}", clip(text), self.type_name_near(ty)),
+                    message: format!(
+                        "`{}` is not a valid value of any member of {}",
+                        clip(text),
+                        self.type_name_near(ty)
+                    ),
                 })?
             }
         };
@@ -128,7 +147,12 @@ impl Components {
                 let all: Vec<&str> = alternatives.iter().map(|p| &*p.source).collect();
                 return wrong(
                     "cvc-pattern-valid",
-                    format!("`{}` does not match the pattern `{}` of {}", clip(&text), all.join("|"), self.type_name_near(ty)),
+                    format!(
+                        "`{}` does not match the pattern `{}` of {}",
+                        clip(&text),
+                        all.join("|"),
+                        self.type_name_near(ty)
+                    ),
                 );
             }
         }
@@ -138,7 +162,11 @@ impl Components {
         {
             return wrong(
                 "cvc-enumeration-valid",
-                format!("`{}` is not among the values that {} enumerates", clip(&text), self.type_name_near(ty)),
+                format!(
+                    "`{}` is not among the values that {} enumerates",
+                    clip(&text),
+                    self.type_name_near(ty)
+                ),
             );
         }
         Ok((checked, text))
@@ -150,10 +178,16 @@ impl Components {
             return wrong("cvc-length-valid", format!("`{text}` has length {length}, not {}", f.value));
         }
         if let Some(f) = facets.min_length.as_ref().filter(|f| length < f.value) {
-            return wrong("cvc-minLength-valid", format!("`{text}` has length {length}, less than minLength {}", f.value));
+            return wrong(
+                "cvc-minLength-valid",
+                format!("`{text}` has length {length}, less than minLength {}", f.value),
+            );
         }
         if let Some(f) = facets.max_length.as_ref().filter(|f| length > f.value) {
-            return wrong("cvc-maxLength-valid", format!("`{text}` has length {length}, more than maxLength {}", f.value));
+            return wrong(
+                "cvc-maxLength-valid",
+                format!("`{text}` has length {length}, more than maxLength {}", f.value),
+            );
         }
         Ok(())
     }
@@ -166,7 +200,10 @@ impl Components {
                 return wrong("cvc-totalDigits-valid", format!("`{text}` has more than {} digits", f.value));
             }
             if let Some(f) = facets.fraction_digits.as_ref().filter(|f| decimal.fraction_digits() > f.value) {
-                return wrong("cvc-fractionDigits-valid", format!("`{text}` has more than {} fraction digits", f.value));
+                return wrong(
+                    "cvc-fractionDigits-valid",
+                    format!("`{text}` has more than {} fraction digits", f.value),
+                );
             }
         }
         type Bound<'a> = (&'a Option<Facet<Value>>, &'a [Ordering], &'static str, &'static str);
@@ -192,7 +229,11 @@ impl Components {
         for _ in 0..100 {
             if let Some(name) = self.types[at].name {
                 let shown = self.names.show(name);
-                return if at == ty { format!("`{shown}`") } else { format!("a type derived from `{shown}`") };
+                return if at == ty {
+                    format!("`{shown}`")
+                } else {
+                    format!("a type derived from `{shown}`")
+                };
             }
             at = self.types[at].base;
         }

@@ -97,14 +97,26 @@ fn rule(local: &str, parent: &str, top: bool, has_ref: bool) -> Option<Rule> {
             "n?[sc]?[UKR]*",
         ),
         "attribute" if top => rule(
-            &[("name", Of::NcName, true), ("type", Of::QName, false), ("default", Of::Any, false), ("fixed", Of::Any, false)],
+            &[
+                ("name", Of::NcName, true),
+                ("type", Of::QName, false),
+                ("default", Of::Any, false),
+                ("fixed", Of::Any, false),
+            ],
             "n?s?",
         ),
         "attribute" => {
             const USE: Attribute = ("use", Of::One(&["optional", "prohibited", "required"]), false);
             if has_ref {
                 return rule(
-                    const { &[("ref", Of::QName, true), USE, ("default", Of::Any, false), ("fixed", Of::Any, false)] },
+                    const {
+                        &[
+                            ("ref", Of::QName, true),
+                            USE,
+                            ("default", Of::Any, false),
+                            ("fixed", Of::Any, false),
+                        ]
+                    },
                     "n?",
                 );
             }
@@ -122,7 +134,9 @@ fn rule(local: &str, parent: &str, top: bool, has_ref: bool) -> Option<Rule> {
                 "n?s?",
             )
         }
-        "simpleType" if top => rule(const { &[("name", Of::NcName, true), ("final", SIMPLE_FINAL, false)] }, "n?[rlu]"),
+        "simpleType" if top => {
+            rule(const { &[("name", Of::NcName, true), ("final", SIMPLE_FINAL, false)] }, "n?[rlu]")
+        }
         "simpleType" => rule(&[], "n?[rlu]"),
         "complexType" if top => rule(
             const {
@@ -150,10 +164,16 @@ fn rule(local: &str, parent: &str, top: bool, has_ref: bool) -> Option<Rule> {
         ),
         "list" => rule(&[("itemType", Of::QName, false)], "n?s?"),
         "union" => rule(&[("memberTypes", Of::QNames, false)], "n?s*"),
-        "length" | "minLength" | "maxLength" | "fractionDigits" => rule(const { &[("value", Of::Natural, true), FIXED] }, "n?"),
+        "length" | "minLength" | "maxLength" | "fractionDigits" => {
+            rule(const { &[("value", Of::Natural, true), FIXED] }, "n?")
+        }
         "totalDigits" => rule(const { &[("value", Of::Positive, true), FIXED] }, "n?"),
-        "whiteSpace" => rule(const { &[("value", Of::One(&["preserve", "replace", "collapse"]), true), FIXED] }, "n?"),
-        "minInclusive" | "maxInclusive" | "minExclusive" | "maxExclusive" => rule(const { &[VALUE, FIXED] }, "n?"),
+        "whiteSpace" => {
+            rule(const { &[("value", Of::One(&["preserve", "replace", "collapse"]), true), FIXED] }, "n?")
+        }
+        "minInclusive" | "maxInclusive" | "minExclusive" | "maxExclusive" => {
+            rule(const { &[VALUE, FIXED] }, "n?")
+        }
         "enumeration" | "pattern" => rule(const { &[VALUE] }, "n?"),
         "group" if top => rule(&[("name", Of::NcName, true)], "n?[Lhq]"),
         "group" => rule(const { &[("ref", Of::QName, true), OCCURS[0], OCCURS[1]] }, "n?"),
@@ -163,7 +183,10 @@ fn rule(local: &str, parent: &str, top: bool, has_ref: bool) -> Option<Rule> {
         "sequence" | "choice" if parent == "group" => rule(&[], "n?[eghqy]*"),
         "all" if parent == "group" => rule(&[], "n?e*"),
         "sequence" | "choice" => rule(const { &[OCCURS[0], OCCURS[1]] }, "n?[eghqy]*"),
-        "all" => rule(const { &[("minOccurs", Of::One(&["0", "1"]), false), ("maxOccurs", Of::One(&["1"]), false)] }, "n?e*"),
+        "all" => rule(
+            const { &[("minOccurs", Of::One(&["0", "1"]), false), ("maxOccurs", Of::One(&["1"]), false)] },
+            "n?e*",
+        ),
         "any" => rule(
             const {
                 &[
@@ -176,10 +199,15 @@ fn rule(local: &str, parent: &str, top: bool, has_ref: bool) -> Option<Rule> {
             "n?",
         ),
         "anyAttribute" => rule(
-            &[("namespace", Of::Namespaces, false), ("processContents", Of::One(&["skip", "lax", "strict"]), false)],
+            &[
+                ("namespace", Of::Namespaces, false),
+                ("processContents", Of::One(&["skip", "lax", "strict"]), false),
+            ],
             "n?",
         ),
-        "notation" => rule(&[("name", Of::NcName, true), ("public", Of::Any, false), ("system", Of::Uri, false)], "n?"),
+        "notation" => {
+            rule(&[("name", Of::NcName, true), ("public", Of::Any, false), ("system", Of::Uri, false)], "n?")
+        }
         "unique" | "key" => rule(&[("name", Of::NcName, true)], "n?tf+"),
         "keyref" => rule(&[("name", Of::NcName, true), ("refer", Of::QName, true)], "n?tf+"),
         "selector" | "field" => rule(&[("xpath", Of::Any, true)], "n?"),
@@ -219,8 +247,10 @@ fn letter(local: &str) -> Option<char> {
         "field" => 'f',
         "documentation" => 'D',
         "appinfo" => 'p',
-        "length" | "minLength" | "maxLength" | "totalDigits" | "fractionDigits" | "whiteSpace" | "minInclusive" | "maxInclusive"
-        | "minExclusive" | "maxExclusive" | "enumeration" | "pattern" => 'F',
+        "length" | "minLength" | "maxLength" | "totalDigits" | "fractionDigits" | "whiteSpace"
+        | "minInclusive" | "maxInclusive" | "minExclusive" | "maxExclusive" | "enumeration" | "pattern" => {
+            'F'
+        }
         _ => return None,
     })
 }
@@ -278,7 +308,11 @@ impl<'a> Checker<'a> {
                     match known {
                         Some(letter) => letters.push(letter),
                         None => {
-                            self.problem(child, RULE, format!("`{}` is not an element of XML Schema", tree.qname(child)));
+                            self.problem(
+                                child,
+                                RULE,
+                                format!("`{}` is not an element of XML Schema", tree.qname(child)),
+                            );
                             return;
                         }
                     }
@@ -288,7 +322,14 @@ impl<'a> Checker<'a> {
             }
         }
         if !allows(rule.content, &letters) {
-            self.problem(node, RULE, format!("the children of `{}` are not what XML Schema allows there, or not in its order", tree.qname(node)));
+            self.problem(
+                node,
+                RULE,
+                format!(
+                    "the children of `{}` are not what XML Schema allows there, or not in its order",
+                    tree.qname(node)
+                ),
+            );
             return;
         }
         self.combinations(node, local, top, &letters);
@@ -309,7 +350,11 @@ impl<'a> Checker<'a> {
                 Some(allowed) => allowed.1,
                 None if local == "id" && with_id => Of::Id,
                 None => {
-                    self.problem(node, RULE, format!("attribute `{local}` is not allowed in `{}`", tree.qname(node)));
+                    self.problem(
+                        node,
+                        RULE,
+                        format!("attribute `{local}` is not allowed in `{}`", tree.qname(node)),
+                    );
                     continue;
                 }
             };
@@ -367,19 +412,31 @@ impl<'a> Checker<'a> {
             "list" if has("itemType") == letters.contains('s') => {
                 conflict("src-simple-type.3", "a list needs either `itemType` or a type inside");
             }
-            "union" if tree.attribute(node, "", "memberTypes").is_none_or(|m| m.trim().is_empty()) && !letters.contains('s') => {
-                conflict("src-union-memberTypes-or-simpleTypes", "a union needs `memberTypes` or types inside");
+            "union"
+                if tree.attribute(node, "", "memberTypes").is_none_or(|m| m.trim().is_empty())
+                    && !letters.contains('s') =>
+            {
+                conflict(
+                    "src-union-memberTypes-or-simpleTypes",
+                    "a union needs `memberTypes` or types inside",
+                );
             }
             "import" => {
-                let target = tree.document_element().and_then(|root| tree.attribute(root, "", "targetNamespace"));
+                let target =
+                    tree.document_element().and_then(|root| tree.attribute(root, "", "targetNamespace"));
                 if !has("namespace") && target.is_none() {
-                    conflict("src-import.1.2", "an import without `namespace` needs a target namespace around it");
+                    conflict(
+                        "src-import.1.2",
+                        "an import without `namespace` needs a target namespace around it",
+                    );
                 }
             }
             "schema" if tree.attribute(node, "", "targetNamespace") == Some("") => {
                 conflict(RULE, "`targetNamespace` is empty; leave it out for none");
             }
-            "notation" if !has("public") && !has("system") => conflict(RULE, "a notation needs `public` or `system`"),
+            "notation" if !has("public") && !has("system") => {
+                conflict(RULE, "a notation needs `public` or `system`")
+            }
             "group" | "sequence" | "choice" | "any" => self.occurs(node),
             _ => {}
         }
@@ -410,14 +467,17 @@ pub fn number(text: &str) -> Option<u32> {
 }
 
 fn allows(content: &'static str, letters: &str) -> bool {
-    static COMPILED: LazyLock<std::sync::Mutex<HashMap<&'static str, regex::Regex>>> = LazyLock::new(Default::default);
+    static COMPILED: LazyLock<std::sync::Mutex<HashMap<&'static str, regex::Regex>>> =
+        LazyLock::new(Default::default);
     let Ok(mut compiled) = COMPILED.lock() else { return true };
     let regex = match compiled.entry(content) {
         std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
-        std::collections::hash_map::Entry::Vacant(entry) => match regex::Regex::new(&format!("^(?:{content})$")) {
-            Ok(regex) => entry.insert(regex),
-            Err(_) => return true, // the rules of the table compile: a test sees to it
-        },
+        std::collections::hash_map::Entry::Vacant(entry) => {
+            match regex::Regex::new(&format!("^(?:{content})$")) {
+                Ok(regex) => entry.insert(regex),
+                Err(_) => return true, // the rules of the table compile: a test sees to it
+            }
+        }
     };
     regex.is_match(letters)
 }

@@ -28,7 +28,8 @@ impl Lookup<'_> {
             return *name;
         }
         let names = &self.schema.names;
-        let name = Name { ns: names.find(self.doc.name_namespace(id)), local: names.find(self.doc.name_local(id)) };
+        let name =
+            Name { ns: names.find(self.doc.name_namespace(id)), local: names.find(self.doc.name_local(id)) };
         if let Some(slot) = self.names.get_mut(id.index()) {
             *slot = Some(name);
         }
@@ -102,7 +103,11 @@ impl<'a> Validator<'a> {
             let qname = self.doc.qname(self.root).into_owned();
             let ns = self.doc.namespace(self.root);
             let ns = if ns.is_empty() { String::new() } else { format!(" (namespace `{ns}`)") };
-            self.violation(self.root, "cvc-elt.1", format!("the schema does not declare the element `{qname}`{ns}"));
+            self.violation(
+                self.root,
+                "cvc-elt.1",
+                format!("the schema does not declare the element `{qname}`{ns}"),
+            );
             return;
         }
         self.begin(self.root, declaration, &mut stack);
@@ -125,7 +130,11 @@ impl<'a> Validator<'a> {
         }
         for (id, node) in std::mem::take(&mut self.references) {
             if !self.ids.contains_key(&id) {
-                self.violation(node, "cvc-id.1", format!("there is no ID `{}` that it could refer to", clip(&id)));
+                self.violation(
+                    node,
+                    "cvc-id.1",
+                    format!("there is no ID `{}` that it could refer to", clip(&id)),
+                );
             }
         }
         if !self.scopes.is_empty() {
@@ -148,7 +157,11 @@ impl<'a> Validator<'a> {
         if let Some(element) = element {
             if element.is_abstract {
                 let name = schema.names.show(element.name);
-                self.violation(node, "cvc-elt.2", format!("`{name}` is abstract: one of its substitutes must stand here"));
+                self.violation(
+                    node,
+                    "cvc-elt.2",
+                    format!("`{name}` is abstract: one of its substitutes must stand here"),
+                );
             }
             if !element.constraints.is_empty()
                 && let Some(id) = declaration
@@ -162,16 +175,26 @@ impl<'a> Validator<'a> {
             let uri = self.doc.lookup_prefix(node, prefix).or(prefix.is_empty().then_some(""));
             let named = uri.map(|uri| Name { ns: schema.names.find(uri), local: schema.names.find(local) });
             match named.and_then(|name| schema.global_types.get(&name)) {
-                None => self.violation(attribute, "cvc-elt.4.2", format!("there is no type `{}`", clip(text))),
+                None => {
+                    self.violation(attribute, "cvc-elt.4.2", format!("there is no type `{}`", clip(text)))
+                }
                 Some(&other) => {
                     let mut block = schema.complex(ty).map_or(Ways::NONE, |c| c.block);
                     block = block.with(element.map_or(Ways::NONE, |e| e.block));
                     match schema.derivation(other, ty) {
                         Some(ways) if !ways.meets(block) => ty = other,
-                        Some(_) => self.violation(attribute, "cvc-elt.4.3", format!("the type `{}` is blocked here", clip(text))),
+                        Some(_) => self.violation(
+                            attribute,
+                            "cvc-elt.4.3",
+                            format!("the type `{}` is blocked here", clip(text)),
+                        ),
                         None => {
                             let base = schema.type_name(ty);
-                            self.violation(attribute, "cvc-elt.4.3", format!("the type `{}` is not derived from `{base}`", clip(text)));
+                            self.violation(
+                                attribute,
+                                "cvc-elt.4.3",
+                                format!("the type `{}` is not derived from `{base}`", clip(text)),
+                            );
                         }
                     }
                 }
@@ -184,12 +207,20 @@ impl<'a> Validator<'a> {
             if !matches!(value, "true" | "false" | "1" | "0") {
                 self.violation(attribute, "cvc-attribute.3", format!("`{}` is not a boolean", clip(value)));
             } else if !nillable {
-                self.violation(attribute, "cvc-elt.3.1", "the element is not nillable: `xsi:nil` must not be here".to_owned());
+                self.violation(
+                    attribute,
+                    "cvc-elt.3.1",
+                    "the element is not nillable: `xsi:nil` must not be here".to_owned(),
+                );
             } else if matches!(value, "true" | "1") {
                 nil = true;
                 self.found.nilled.insert(node);
                 if element.is_some_and(|e| e.constant.as_ref().is_some_and(|c| c.fixed)) {
-                    self.violation(node, "cvc-elt.3.2.2", "an element with a fixed value cannot be nil".to_owned());
+                    self.violation(
+                        node,
+                        "cvc-elt.3.2.2",
+                        "an element with a fixed value cannot be nil".to_owned(),
+                    );
                 }
             }
         }
@@ -198,7 +229,11 @@ impl<'a> Validator<'a> {
             Body::Complex(complex) => {
                 if complex.is_abstract {
                     let name = schema.type_name(ty);
-                    self.violation(node, "cvc-type.2", format!("the type `{name}` is abstract: `xsi:type` must name a type derived from it"));
+                    self.violation(
+                        node,
+                        "cvc-type.2",
+                        format!("the type `{name}` is abstract: `xsi:type` must name a type derived from it"),
+                    );
                 }
                 self.attributes(node, complex);
                 if let Content::Elements { model, .. } = &complex.content {
@@ -210,7 +245,11 @@ impl<'a> Validator<'a> {
                     let name = self.lookup.name(attribute);
                     if name.ns != XSI {
                         let shown = self.doc.qname(attribute).into_owned();
-                        self.violation(attribute, "cvc-type.3.1.1", format!("attribute `{shown}` is not allowed: the element has a simple type"));
+                        self.violation(
+                            attribute,
+                            "cvc-type.3.1.1",
+                            format!("attribute `{shown}` is not allowed: the element has a simple type"),
+                        );
                     }
                 }
             }
@@ -291,7 +330,11 @@ impl<'a> Validator<'a> {
         let rule = match self.schema.complex(frame.ty).map(|c| &c.content) {
             // Even white space is content there.
             Some(Content::Empty) => "cvc-complex-type.2.1",
-            Some(Content::Elements { mixed: false, .. }) if !text.trim_matches([' ', '\t', '\n', '\r']).is_empty() => "cvc-complex-type.2.3",
+            Some(Content::Elements { mixed: false, .. })
+                if !text.trim_matches([' ', '\t', '\n', '\r']).is_empty() =>
+            {
+                "cvc-complex-type.2.3"
+            }
             _ => return,
         };
         frame.wrong = true;
@@ -314,14 +357,24 @@ impl<'a> Validator<'a> {
                 && !model.accepts(state)
             {
                 let expected = model.expected(state, schema);
-                self.violation(node, "cvc-complex-type.2.4.b", format!("the content ends too early; expected: {}", list(&expected)));
+                self.violation(
+                    node,
+                    "cvc-complex-type.2.4.b",
+                    format!("the content ends too early; expected: {}", list(&expected)),
+                );
             }
             if let Some(constant) = constant.filter(|c| c.fixed && *mixed)
                 && self.doc.first_child(node).is_some()
             {
                 let text = self.doc.string_value(node);
-                if *text != *constant.text || self.doc.children(node).any(|c| self.doc.kind(c) == NodeKind::Element) {
-                    self.violation(node, "cvc-elt.5.2.2.2", format!("the value is fixed: `{}`", constant.text));
+                if *text != *constant.text
+                    || self.doc.children(node).any(|c| self.doc.kind(c) == NodeKind::Element)
+                {
+                    self.violation(
+                        node,
+                        "cvc-elt.5.2.2.2",
+                        format!("the value is fixed: `{}`", constant.text),
+                    );
                 }
             }
             return;
@@ -340,7 +393,11 @@ impl<'a> Validator<'a> {
                     && checked.value != constant.value
                     && constant.value.is_some()
                 {
-                    self.violation(node, "cvc-elt.5.2.2.2", format!("the value is fixed: `{}`", constant.text));
+                    self.violation(
+                        node,
+                        "cvc-elt.5.2.2.2",
+                        format!("the value is fixed: `{}`", constant.text),
+                    );
                 }
                 self.roles(node, text, &checked);
                 if self.keeps_values {
@@ -357,7 +414,12 @@ impl<'a> Validator<'a> {
         let mut ids = 0;
         for attribute in doc.attributes(node) {
             let name = self.lookup.name(attribute);
-            if name.ns == XSI && matches!(doc.local(attribute), "type" | "nil" | "schemaLocation" | "noNamespaceSchemaLocation") {
+            if name.ns == XSI
+                && matches!(
+                    doc.local(attribute),
+                    "type" | "nil" | "schemaLocation" | "noNamespaceSchemaLocation"
+                )
+            {
                 continue;
             }
             let found = complex.attributes.iter().find(|u| u.name == name && !u.prohibited);
@@ -370,18 +432,28 @@ impl<'a> Validator<'a> {
                         let near = diagnostics::nearest(doc.local(attribute), allowed);
                         let near = near.map_or(String::new(), |n| format!("; did you mean `{n}`?"));
                         let shown = doc.qname(attribute);
-                        self.violation(attribute, "cvc-complex-type.3.2.2", format!("attribute `{shown}` is not allowed here{near}"));
+                        self.violation(
+                            attribute,
+                            "cvc-complex-type.3.2.2",
+                            format!("attribute `{shown}` is not allowed here{near}"),
+                        );
                         continue;
                     };
                     match (wildcard.process, schema.global_attributes.get(&name)) {
                         (Process::Skip, _) | (Process::Lax, None) => continue,
                         (Process::Strict, None) => {
                             let shown = doc.qname(attribute);
-                            self.violation(attribute, "cvc-complex-type.3.2.2", format!("the schema does not declare the attribute `{shown}`"));
+                            self.violation(
+                                attribute,
+                                "cvc-complex-type.3.2.2",
+                                format!("the schema does not declare the attribute `{shown}`"),
+                            );
                             continue;
                         }
                         (_, Some(&id)) => {
-                            ids += usize::from(schema.simple(schema.attributes[id].ty).is_some_and(|s| s.role == Role::Id));
+                            ids += usize::from(
+                                schema.simple(schema.attributes[id].ty).is_some_and(|s| s.role == Role::Id),
+                            );
                             (id, None)
                         }
                     }
@@ -394,8 +466,14 @@ impl<'a> Validator<'a> {
             let text = doc.text(attribute);
             match schema.check(of.ty, text, &prefixes, wanted) {
                 Ok(checked) => {
-                    if let Some(constant) = constant.filter(|c| c.fixed && c.value.is_some() && checked.value != c.value) {
-                        self.violation(attribute, "cvc-attribute.4", format!("the value is fixed: `{}`", constant.text));
+                    if let Some(constant) =
+                        constant.filter(|c| c.fixed && c.value.is_some() && checked.value != c.value)
+                    {
+                        self.violation(
+                            attribute,
+                            "cvc-attribute.4",
+                            format!("the value is fixed: `{}`", constant.text),
+                        );
                     }
                     self.roles(attribute, text, &checked);
                     if self.keeps_values {
@@ -405,12 +483,15 @@ impl<'a> Validator<'a> {
                 Err(wrong) => self.violation(attribute, wrong.rule, wrong.message),
             }
         }
-        let is_id = |u: &AttributeUse| schema.simple(schema.attributes[u.attribute].ty).is_some_and(|s| s.role == Role::Id);
+        let is_id = |u: &AttributeUse| {
+            schema.simple(schema.attributes[u.attribute].ty).is_some_and(|s| s.role == Role::Id)
+        };
         if ids > 1 || (ids == 1 && complex.attributes.iter().any(is_id)) {
             self.violation(node, "cvc-complex-type.5", "two attributes of type ID are here".to_owned());
         }
         for expected in complex.attributes.iter().filter(|u| !u.prohibited) {
-            let constant = expected.constant.as_ref().or(schema.attributes[expected.attribute].constant.as_ref());
+            let constant =
+                expected.constant.as_ref().or(schema.attributes[expected.attribute].constant.as_ref());
             if !expected.required && (constant.is_none() || !self.keeps_values) {
                 continue;
             }
@@ -446,14 +527,22 @@ impl<'a> Validator<'a> {
             match role {
                 Role::Id => {
                     // The element of an attribute owns its ID.
-                    let owner = if self.doc.kind(node) == NodeKind::Attribute { self.doc.parent(node) } else { Some(node) };
+                    let owner = if self.doc.kind(node) == NodeKind::Attribute {
+                        self.doc.parent(node)
+                    } else {
+                        Some(node)
+                    };
                     if self.ids.insert(word.to_owned(), owner.unwrap_or(node)).is_some() {
                         self.violation(node, "cvc-id.2", format!("the ID `{}` is there twice", clip(word)));
                     }
                 }
                 Role::IdRef => self.references.push((word.to_owned(), node)),
                 Role::Entity if self.doc.unparsed_entity(word).is_none() => {
-                    self.violation(node, "cvc-datatype-valid.1.2.1", format!("`{}` is not a declared unparsed entity", clip(word)));
+                    self.violation(
+                        node,
+                        "cvc-datatype-valid.1.2.1",
+                        format!("`{}` is not a declared unparsed entity", clip(word)),
+                    );
                 }
                 _ => {}
             }
@@ -463,7 +552,8 @@ impl<'a> Validator<'a> {
 
 fn list(names: &[String]) -> String {
     const MOST: usize = 10;
-    let shown: Vec<String> = names.iter().take(MOST).map(|n| if n.contains(' ') { n.clone() } else { format!("`{n}`") }).collect();
+    let shown: Vec<String> =
+        names.iter().take(MOST).map(|n| if n.contains(' ') { n.clone() } else { format!("`{n}`") }).collect();
     let more = if names.len() > MOST { format!(" or {} others", names.len() - MOST) } else { String::new() };
     format!("{}{more}", shown.join(", "))
 }

@@ -136,7 +136,8 @@ pub fn parse(text: &str, primitive: Primitive, prefixes: Prefixes<'_>) -> Option
         Primitive::HexBinary => {
             let digit = |b: u8| char::from(b).to_digit(16).map(|d| d as u8);
             let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return None };
-            let bytes: Option<Box<[u8]>> = pairs.iter().map(|p| Some(digit(p[0])? << 4 | digit(p[1])?)).collect();
+            let bytes: Option<Box<[u8]>> =
+                pairs.iter().map(|p| Some(digit(p[0])? << 4 | digit(p[1])?)).collect();
             bytes.map(|b| Value::Binary(primitive, b))
         }
         Primitive::Base64Binary => {
@@ -172,7 +173,9 @@ fn float(text: &str) -> Option<f64> {
 fn is_uri(text: &str) -> bool {
     let bytes = text.as_bytes();
     let hex = |i: usize| bytes.get(i).is_some_and(u8::is_ascii_hexdigit);
-    if (0..bytes.len()).any(|i| bytes[i] == b'%' && !(hex(i + 1) && hex(i + 2))) || text.matches('#').count() > 1 {
+    if (0..bytes.len()).any(|i| bytes[i] == b'%' && !(hex(i + 1) && hex(i + 2)))
+        || text.matches('#').count() > 1
+    {
         return false;
     }
     // A colon before the first slash, question mark or hash ends a scheme.
@@ -196,10 +199,18 @@ mod tests {
         use Primitive::*;
         for (primitive, good, bad) in [
             (Boolean, vec!["true", "0"], vec!["TRUE", "", "yes"]),
-            (Float, vec!["1", "-1.5E10", "INF", "NaN", ".5", "1."], vec!["+INF", "inf", "nan", "1e", "", "0x1", "infinity"]),
+            (
+                Float,
+                vec!["1", "-1.5E10", "INF", "NaN", ".5", "1."],
+                vec!["+INF", "inf", "nan", "1e", "", "0x1", "infinity"],
+            ),
             (HexBinary, vec!["", "0fB7"], vec!["0", "0g"]),
             (Base64Binary, vec!["", "YQ==", "Y Q = =", "YWJj"], vec!["Y", "YR==", "YQ=", "===="]),
-            (AnyUri, vec!["", "http://a/b c", "../x#y", "é", "urn:a:b", "http://[::1]/"], vec!["%", "a%zz", ":a", "1a:b", "a#b#c", "http:"]),
+            (
+                AnyUri,
+                vec!["", "http://a/b c", "../x#y", "é", "urn:a:b", "http://[::1]/"],
+                vec!["%", "a%zz", ":a", "1a:b", "a#b#c", "http:"],
+            ),
             (QName, vec!["a", "p:a"], vec!["q:a", ":a", "a:", "1", "p:a:b"]),
         ] {
             let prefixes = |prefix: &str| (prefix == "p").then(|| "urn:p".to_owned());

@@ -1,0 +1,163 @@
+//! `sampler`: hands on at most so many requests in a span of time; the others wait for their turn.
+
+use crate::target::Target;
+use config::Element;
+use flow::{
+    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, ListId, Mediator, Need, Split,
+    Step, Values,
+};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// `<sampler [id] [rate] [unitTime]><messageQueue/>?<target/></sampler>`
+pub const DEFINITION: Definition = Definition {
+    name: "sampler",
+    summary: "Hands on at most `rate` requests in `unitTime`; the others wait for their turn. The flow ends here.",
+    attributes: &[
+        Attribute::optional("id", Values::Text, "its name"),
+        Attribute::optional("rate", Values::Integer, "requests handed on in a span of time").or("1"),
+        Attribute::optional("unitTime", Values::Integer, "the span, in milliseconds").or("1000"),
+    ],
+    children: Children::Elements(&["messageQueue", "target"]),
+    compile,
+};
+
+/// Messages that may wait at once.
+const MAX_WAITING: u64 = 10_000;
+
+struct Sampler {
+    bucket: Mutex<Bucket>,
+    target: Target,
+    started: Instant,
+}
+
+/// Which turns are taken. Times in milliseconds.
+#[derive(Debug)]
+struct Bucket {
+    rate: u64,
+    unit: u64,
+    /// When the span of the last turn began, and how many turns of it are taken.
+    span: u64,
+    taken: u64,
+}
+
+impl Bucket {
+    /// How long a message that comes now has to wait; `None`: too many wait already.
+    fn turn(&mut self, now: u64) -> Option<u64> {
+        if now >= self.span.saturating_add(self.unit) {
+            (self.span, self.taken) = (now, 0);
+        } else if self.taken >= self.rate {
+            (self.span, self.taken) = (self.span.saturating_add(self.unit), 0);
+        }
+        let wait = self.span.saturating_sub(now);
+        let waiting = (wait / self.unit).saturating_mul(self.rate);
+        if waiting >= MAX_WAITING {
+            return None;
+        }
+        self.taken += 1;
+        Some(wait)
+    }
+}
+
+fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    let mut number = |name: &str, default: u64| {
+        let Some(attribute) = element.attribute(name) else { return Some(default) };
+        let parsed = attribute.value.trim().parse().ok().filter(|&n: &u64| n > 0);
+        if parsed.is_none() {
+            let message = format!("`{name}` of sampler must be a number above 0");
+            compiler.error("bad-value", message, attribute.value_span, "expected a whole number");
+        }
+        parsed
+    };
+    let (rate, unit) = (number("rate", 1), number("unitTime", 1000));
+    if let Some(queue) = element.child("messageQueue") {
+        let message = "message queues of Java classes cannot run here; messages wait in memory";
+        compiler.warning("no-effect", message, queue.start_tag(), "this is ignored");
+    }
+    let Some(target) = element.child("target") else {
+        compiler.error(
+            "missing-element",
+            "`sampler` needs a `target`",
+            element.start_tag(),
+            "where messages are handed on to",
+        );
+        return None;
+    };
+    let target = Target::compile(target, "target of sampler".to_owned(), compiler)?;
+    let bucket = Mutex::new(Bucket { rate: rate?, unit: unit?, span: 0, taken: 0 });
+    Some(Box::new(Sampler { bucket, target, started: Instant::now() }))
+}
+
+impl Mediator for Sampler {
+    fn need(&self) -> Need {
+        // The message waits; its connection must not.
+        Need::Whole
+    }
+
+    fn reason(&self) -> String {
+        "the message waits for its turn".into()
+    }
+
+    fn lists(&self) -> Vec<(String, ListId)> {
+        self.target.list().map(|list| ("target".to_owned(), list)).into_iter().collect()
+    }
+
+    fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
+        if context.response {
+            tracing::warn!(message = %context.message_id(), "sampler: responses cannot be sampled; this one is dropped");
+            return Step::Done(Ok(Flow::Stop));
+        }
+        let now = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let turn = self.bucket.lock().unwrap_or_else(std::sync::PoisonError::into_inner).turn(now);
+        let Some(wait) = turn else {
+            let why = format!("{MAX_WAITING} messages wait for their turn already");
+            return Step::Done(Err(Fault { status: 503, ..Fault::new("the sampler is full") }.because(why)));
+        };
+        let hand_on = |context: &mut Context| {
+            let branch = self.target.branch(context.branch())?;
+            Ok(Flow::Split(Split { branches: vec![branch], continue_parent: false, sequential: false }))
+        };
+        if wait == 0 {
+            return Step::Done(hand_on(context));
+        }
+        Step::Wait(Box::pin(async move {
+            tokio::time::sleep(Duration::from_millis(wait)).await;
+            hand_on(context)
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry;
+    use flow::testing;
+
+    #[test]
+    fn turns() {
+        let mut bucket = Bucket { rate: 2, unit: 100, span: 0, taken: 0 };
+        let waits: Vec<_> = [0, 0, 10, 10, 10, 500, 501].iter().map(|&now| bucket.turn(now)).collect();
+        assert_eq!(waits, [Some(0), Some(0), Some(90), Some(90), Some(190), Some(0), Some(0)]);
+        let mut bucket = Bucket { rate: 1, unit: 1, span: 0, taken: 0 };
+        let admitted = (0..2 * MAX_WAITING).filter(|_| bucket.turn(0).is_some()).count() as u64;
+        assert_eq!(admitted, MAX_WAITING);
+    }
+
+    #[test]
+    fn the_target_answers_and_the_flow_ends() {
+        let flow = testing::main(
+            &registry(testing::endpoints),
+            r#"<sampler><target><sequence><payloadFactory media-type="json"><format>{"a":1}</format><args/></payloadFactory><respond/></sequence></target></sampler><property name="after" value="1"/>"#,
+        );
+        let answer = flow.ask("POST", "/", &[("Content-Type", "application/json")], "{}");
+        assert_eq!((answer.status, answer.body.as_str()), (200, r#"{"a":1}"#), "{flow:?}");
+        for (mediator, report) in [
+            ("<sampler/>", "needs a `target`"),
+            (r#"<sampler rate="0"><target sequence="main"/></sampler>"#, "`rate` of sampler must be"),
+            (r#"<sampler unitTime="x"><target sequence="main"/></sampler>"#, "`unitTime` cannot be `x`"),
+        ] {
+            let flow = testing::main(&registry(testing::endpoints), mediator);
+            assert!(flow.reports(report), "{flow:?}");
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! `throttle`: admits so many requests at once, and so many of a caller in a span of time; the others are rejected.
+//!
+//! Counters live beside the plan, by the mediator's `id`: what a reload finds, and what several throttles with one id
+//! share.
+
+mod policy;
+
+use config::Element;
+use flow::{
+    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, ListId, Mediator, Need,
+    SequenceRef, Values,
+};
+use policy::{Access, Limit, Policy};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
+
+/// `<throttle id [onAccept] [onReject]><policy [key]/><onAccept/>?<onReject/>?</throttle>`
+pub const DEFINITION: Definition = Definition {
+    name: "throttle",
+    summary: "Admits so many requests at once, and so many of a caller in a span of time.",
+    attributes: &[
+        Attribute::required("id", Values::Text, "names the counters; throttles with one id share them"),
+        Attribute::optional("onAccept", Values::Key, "the sequence for admitted messages"),
+        Attribute::optional("onReject", Values::Key, "the sequence for rejected messages"),
+    ],
+    children: Children::Elements(&["policy", "onAccept", "onReject"]),
+    compile,
+};
+
+/// Policies of keys that a throttle keeps read.
+const MAX_KNOWN: usize = 64;
+
+struct Throttle {
+    rules: Rules,
+    counters: Arc<Counters>,
+    throttles: Arc<Throttles>,
+    accept: Branch,
+    reject: Branch,
+}
+
+enum Rules {
+    /// None: everything is admitted.
+    Absent,
+    Fixed(Policy),
+    /// By a key that was not there, or was wrong, when the plan was made.
+    Keyed(Arc<str>, Mutex<HashMap<Arc<[u8]>, Policy>>),
+}
+
+enum Branch {
+    Absent,
+    Inline(ListId),
+    Named(SequenceRef),
+}
+
+/// All throttles of the process, and their clock.
+pub(crate) struct Throttles {
+    by_id: Mutex<HashMap<String, Arc<Counters>>>,
+    started: Instant,
+    /// Milliseconds that the clock is ahead; tests move it.
+    ahead: AtomicU64,
+}
+
+impl Default for Throttles {
+    fn default() -> Throttles {
+        Throttles { by_id: Mutex::default(), started: Instant::now(), ahead: AtomicU64::new(0) }
+    }
+}
+
+impl Throttles {
+    /// Milliseconds since the process began to throttle.
+    fn now(&self) -> u64 {
+        let elapsed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        elapsed.saturating_add(self.ahead.load(Ordering::Relaxed))
+    }
+
+    fn counters(&self, id: &str) -> Arc<Counters> {
+        Arc::clone(lock(&self.by_id).entry(id.to_owned()).or_default())
+    }
+}
+
+/// The counters of an id.
+#[derive(Default)]
+struct Counters {
+    /// Requests on their way.
+    running: AtomicUsize,
+    /// The windows, by the entry of the policy.
+    windows: Mutex<HashMap<String, Window>>,
+}
+
+/// A place among the requests that are on their way; free again when the message and its copies are done.
+struct Slot(Arc<Counters>);
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// A span of time with a count. Times in milliseconds.
+#[derive(Debug)]
+struct Window {
+    ends: u64,
+    count: u64,
+    /// Nothing is admitted before.
+    prohibited: u64,
+}
+
+impl Window {
+    /// Whether one more is admitted now.
+    fn admit(&mut self, limit: &Limit, now: u64) -> bool {
+        if now < self.prohibited {
+            return false;
+        }
+        if self.prohibited > 0 || now >= self.ends {
+            *self = Window { ends: now.saturating_add(limit.unit), count: 0, prohibited: 0 };
+        }
+        if self.count < limit.count {
+            self.count += 1;
+            return true;
+        }
+        if limit.prohibit > 0 {
+            self.prohibited = now.saturating_add(limit.prohibit);
+        }
+        false
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    let Some(id) = element.attr("id").map(str::trim).filter(|id| !id.is_empty()) else {
+        compiler.error(
+            "missing-attribute",
+            "`throttle` needs an `id`",
+            element.start_tag(),
+            "names its counters",
+        );
+        return None;
+    };
+    let rules = match element.child("policy") {
+        None => Rules::Absent,
+        Some(policy) => match policy.attr("key") {
+            Some(key) => keyed(key, policy, compiler),
+            None => match policy.elements().next() {
+                None => Rules::Absent,
+                Some(inline) => match Policy::read(inline) {
+                    Ok(policy) => Rules::Fixed(policy),
+                    Err(why) => {
+                        compiler.error(
+                            "bad-policy",
+                            format!("the policy cannot be used: {why}"),
+                            inline.start_tag(),
+                            "see docs/mediators.md",
+                        );
+                        return None;
+                    }
+                },
+            },
+        },
+    };
+    let mut branch = |name: &str| match element.attribute(name) {
+        Some(_) => compiler.sequence(element, name).map_or(Branch::Absent, Branch::Named),
+        None => match element.child(name) {
+            Some(child) => Branch::Inline(compiler.list(child, format!("{name} of throttle"))),
+            None => Branch::Absent,
+        },
+    };
+    let (accept, reject) = (branch("onAccept"), branch("onReject"));
+    let throttles = compiler.services.kept.get::<Throttles>();
+    let counters = throttles.counters(id);
+    Some(Box::new(Throttle { rules, counters, throttles, accept, reject }))
+}
+
+fn keyed(key: &str, place: &Element, compiler: &mut Compiler<'_>) -> Rules {
+    let read = compiler.entry(key).map(|entry| parse(&entry.bytes));
+    match read {
+        Some(Ok(policy)) => return Rules::Fixed(policy),
+        Some(Err(why)) => {
+            let message = format!("the policy `{key}` cannot be used: {why}");
+            compiler.warning("bad-policy", message, place.start_tag(), "messages that come here fault");
+        }
+        None => {
+            let message = format!("there is no policy `{key}`");
+            compiler.warning(
+                "unknown-entry",
+                message,
+                place.start_tag(),
+                "messages that come here fault as long as it is missing",
+            );
+        }
+    }
+    Rules::Keyed(Arc::from(key), Mutex::default())
+}
+
+fn parse(bytes: &[u8]) -> Result<Policy, String> {
+    let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+    let element =
+        config::parse(diagnostics::FileId::BUILT_IN, text).map_err(|diagnostic| diagnostic.message)?;
+    Policy::read(&element)
+}
+
+impl Throttle {
+    /// Whether the message is admitted.
+    fn admit(&self, context: &mut Context) -> Result<bool, Fault> {
+        if context.response {
+            return Ok(true);
+        }
+        match &self.rules {
+            Rules::Absent => Ok(true),
+            Rules::Fixed(policy) => Ok(self.decide(policy, context)),
+            Rules::Keyed(key, known) => {
+                let wrong =
+                    |why: String| Fault::new(format!("Error reading the throttle policy {key}")).because(why);
+                let entry = context
+                    .plan()
+                    .entry(key)
+                    .ok_or_else(|| wrong("there is no entry or registry resource of this key".into()))?;
+                let mut known = lock(known);
+                if known.len() >= MAX_KNOWN {
+                    known.clear();
+                }
+                if !known.contains_key(&entry.bytes) {
+                    known.insert(Arc::clone(&entry.bytes), parse(&entry.bytes).map_err(wrong)?);
+                }
+                Ok(known.get(&entry.bytes).is_none_or(|policy| self.decide(policy, context)))
+            }
+        }
+    }
+
+    fn decide(&self, policy: &Policy, context: &mut Context) -> bool {
+        if let Some(most) = policy.concurrent {
+            let taken = self
+                .counters
+                .running
+                .fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| (n < most).then_some(n + 1));
+            if taken.is_err() {
+                return false;
+            }
+            context.hold(Arc::new(Slot(Arc::clone(&self.counters))));
+        }
+        if policy.entries.is_empty() {
+            return true;
+        }
+        let peer = context.inbound.peer.ip().to_string();
+        let host = context
+            .headers
+            .get("X-Forwarded-Host")
+            .map_or_else(|| peer.clone(), |host| host.trim().to_owned());
+        let forwarded = context.headers.get("X-Forwarded-For").and_then(|list| list.split(',').next());
+        let address = forwarded.map(str::trim).filter(|a| !a.is_empty()).map_or(peer, str::to_owned);
+        let Some((key, access)) = policy.find(&host, &address) else { return true };
+        match access {
+            Access::Allow => true,
+            Access::Deny => false,
+            Access::Limit(limit) => {
+                let now = self.throttles.now();
+                let mut windows = lock(&self.counters.windows);
+                let window =
+                    windows.entry(key.to_owned()).or_insert(Window { ends: 0, count: 0, prohibited: 0 });
+                window.admit(limit, now)
+            }
+        }
+    }
+}
+
+impl Mediator for Throttle {
+    fn need(&self) -> Need {
+        Need::Headers
+    }
+
+    fn reason(&self) -> String {
+        "counts requests by the caller's address".into()
+    }
+
+    fn lists(&self) -> Vec<(String, ListId)> {
+        let list = |name: &str, branch: &Branch| match branch {
+            Branch::Inline(list) => Some((name.to_owned(), *list)),
+            Branch::Named(sequence) => sequence.known().map(|list| (name.to_owned(), list)),
+            Branch::Absent => None,
+        };
+        [list("onAccept", &self.accept), list("onReject", &self.reject)].into_iter().flatten().collect()
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        let admitted = self.admit(context)?;
+        if !admitted {
+            tracing::info!(message = %context.message_id(), client = %context.inbound.peer.ip(), "throttle: rejected");
+        }
+        match (if admitted { &self.accept } else { &self.reject }, admitted) {
+            (Branch::Inline(list), _) => Ok(Flow::Enter(*list)),
+            (Branch::Named(sequence), _) => Ok(Flow::Enter(sequence.resolve(context)?)),
+            (Branch::Absent, true) => Ok(Flow::Next),
+            (Branch::Absent, false) => Ok(Flow::Stop),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry;
+    use flow::testing::{self, Tested};
+
+    const POLICY: &str = r#"<wsp:Policy xmlns:wsp="http://schemas.xmlsoap.org/ws/2004/09/policy" xmlns:t="http://www.wso2.org/products/wso2commons/throttle"><t:MediatorThrottleAssertion>BODY</t:MediatorThrottleAssertion></wsp:Policy>"#;
+
+    fn entry(kind: &str, id: &str, control: &str) -> String {
+        format!(
+            r#"<wsp:Policy><t:ID t:type="{kind}">{id}</t:ID><wsp:Policy>{control}</wsp:Policy></wsp:Policy>"#
+        )
+    }
+
+    fn control(count: u64, unit: u64, prohibit: &str) -> String {
+        format!(
+            "<t:Control><wsp:Policy><t:MaximumCount>{count}</t:MaximumCount><t:UnitTime>{unit}</t:UnitTime>{prohibit}</wsp:Policy></t:Control>"
+        )
+    }
+
+    fn throttle(entries: &str) -> Tested {
+        let policy = POLICY.replace("BODY", entries);
+        let text = format!(
+            r#"<throttle id="t"><policy>{policy}</policy><onAccept><property name="in" value="yes"/></onAccept><onReject><property name="out" value="yes"/><drop/></onReject></throttle><property name="after" value="yes"/>"#
+        );
+        testing::main(&registry(testing::endpoints), &text)
+    }
+
+    /// `a` for each accepted, `r` for each rejected.
+    fn outcomes(flow: &Tested, headers: &[(&str, &str)], times: usize) -> String {
+        let one = |_| {
+            let end = flow.run(headers, "");
+            assert_ne!(end.property("in").is_some(), end.property("out").is_some());
+            assert_eq!(end.property("after").is_some(), end.property("in").is_some());
+            if end.property("in").is_some() { 'a' } else { 'r' }
+        };
+        (0..times).map(one).collect()
+    }
+
+    fn later(flow: &Tested, milliseconds: u64) {
+        flow.bus.services().kept.get::<Throttles>().ahead.fetch_add(milliseconds, Ordering::Relaxed);
+    }
+
+    const HOUR: u64 = 3_600_000;
+
+    #[test]
+    fn windows() {
+        let limit = Limit { count: 2, unit: 100, prohibit: 0 };
+        let mut window = Window { ends: 0, count: 0, prohibited: 0 };
+        let at = |window: &mut Window, limit: &Limit, times: &[u64]| {
+            times.iter().map(|&t| window.admit(limit, t)).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            at(&mut window, &limit, &[1, 50, 60, 100, 101, 102, 103]),
+            [true, true, false, false, true, true, false]
+        );
+        let limit = Limit { prohibit: 1000, ..limit };
+        let mut window = Window { ends: 0, count: 0, prohibited: 0 };
+        // Prohibited from the first excess on, beyond the end of the window.
+        assert_eq!(
+            at(&mut window, &limit, &[1, 2, 3, 500, 1002, 1003, 1004, 1005]),
+            [true, true, false, false, false, true, true, false]
+        );
+    }
+
+    #[test]
+    fn callers_have_the_counter_of_their_entry() {
+        let flow = throttle(
+            &(entry("IP", "other", &control(1, HOUR, ""))
+                + &entry("IP", "10.1.1.1-10.1.1.50", &control(2, HOUR, ""))
+                + &entry("IP", "10.2.*", "<t:Deny/>")
+                + &entry("IP", "10.3.0.1", "<t:Allow/>")),
+        );
+        assert_eq!(outcomes(&flow, &[("X-Forwarded-For", "10.1.1.7, 1.2.3.4")], 1), "a", "{flow:?}");
+        assert_eq!(
+            outcomes(&flow, &[("X-Forwarded-For", "10.1.1.50")], 2),
+            "ar",
+            "one counter for the range"
+        );
+        assert_eq!(outcomes(&flow, &[("X-Forwarded-For", "10.2.9.9")], 1), "r");
+        assert_eq!(outcomes(&flow, &[("X-Forwarded-For", "10.3.0.1")], 3), "aaa");
+        assert_eq!(outcomes(&flow, &[], 2), "ar", "the others");
+        later(&flow, HOUR);
+        assert_eq!(outcomes(&flow, &[], 2), "ar", "a new window");
+    }
+
+    #[test]
+    fn domains_go_before_addresses_and_roles_are_not_looked_at() {
+        let flow = throttle(
+            &(entry("DOMAIN", "*.x.org", &control(1, HOUR, ""))
+                + &entry("IP", "other", "<t:Deny/>")
+                + &entry("ROLE", "gold", "<t:Deny/>")),
+        );
+        assert_eq!(outcomes(&flow, &[("X-Forwarded-Host", "www.x.org")], 2), "ar", "{flow:?}");
+        assert_eq!(outcomes(&flow, &[("X-Forwarded-Host", "y.org")], 1), "r");
+        let flow = throttle(&entry("ROLE", "gold", "<t:Deny/>"));
+        assert_eq!(outcomes(&flow, &[], 2), "aa");
+    }
+
+    #[test]
+    fn slots_are_free_again_when_the_message_is_done() {
+        let flow = throttle("<t:MaximumConcurrentAccess>1</t:MaximumConcurrentAccess>");
+        let first = flow.run(&[], "");
+        assert!(first.property("in").is_some(), "{flow:?}");
+        assert_eq!(outcomes(&flow, &[], 2), "rr");
+        drop(first);
+        assert_eq!(outcomes(&flow, &[], 2), "aa");
+    }
+
+    #[test]
+    fn what_is_wrong() {
+        for (mediator, report) in [
+            ("<throttle><policy/></throttle>", "needs the attribute `id`"),
+            (r#"<throttle id=" "/>"#, "needs an `id`"),
+            (r#"<throttle id="a"><policy key="gone"/></throttle>"#, "there is no policy `gone`"),
+            (r#"<throttle id="a"><policy><x/></policy></throttle>"#, "the policy cannot be used"),
+        ] {
+            let flow = testing::main(&registry(testing::endpoints), mediator);
+            assert!(flow.reports(report), "{flow:?}");
+        }
+        let flow = testing::main(
+            &registry(testing::endpoints),
+            r#"<throttle id="a"><policy key="gone"/></throttle>"#,
+        );
+        assert!(flow.run(&[], "").fault().is_some_and(|fault| fault.contains("the throttle policy gone")));
+        let flow = testing::main(
+            &registry(testing::endpoints),
+            r#"<throttle id="a"/><property name="p" value="1"/>"#,
+        );
+        assert!(flow.run(&[], "").property("p").is_some(), "no policy admits everything");
+    }
+}

@@ -1,0 +1,307 @@
+//! Rules of XML Schema, each with what fits and what does not.
+
+use busbar_schema::{Resolver, Source, Violation, XmlSchema};
+
+/// Documents by name.
+struct Beside<'a>(&'a [(&'a str, &'a str)]);
+
+impl Resolver for Beside<'_> {
+    fn resolve(&self, location: &str, _: &str) -> Result<Source, String> {
+        let found = self.0.iter().find(|(name, _)| *name == location).map(|(_, text)| schema(text));
+        found.map(|bytes| Source { name: location.to_owned(), bytes }).ok_or_else(|| "not found".to_owned())
+    }
+}
+
+/// The text inside of `xs:schema`; `|` ends attributes of it.
+fn schema(text: &str) -> Vec<u8> {
+    let (attributes, body) = text.split_once('|').filter(|(a, _)| !a.contains('<')).unwrap_or(("", text));
+    format!(r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:t="urn:t" xmlns:o="urn:o" {attributes}>{body}</xs:schema>"#).into_bytes()
+}
+
+fn load(text: &str, beside: &[(&str, &str)]) -> Result<XmlSchema, Vec<Violation>> {
+    XmlSchema::load(vec![Source { name: "main".into(), bytes: schema(text) }], &Beside(beside))
+}
+
+fn violations(schema: &XmlSchema, text: &str) -> Vec<Violation> {
+    let document = xml::Document::parse(text.as_bytes().to_vec(), &xml::ParseOptions::trusted())
+        .expect("it is well-formed");
+    schema.validate(&document, document.document_element().expect("it has a root"))
+}
+
+/// Checks documents: (text, the rule it breaks, or "").
+fn documents(text: &str, cases: &[(&str, &str)]) {
+    let schema = load(text, &[]).unwrap_or_else(|why| panic!("{text}: {}", why[0]));
+    for (document, rule) in cases {
+        let found = violations(&schema, document);
+        let first = found.first().map_or("", |v| v.rule);
+        assert!(
+            first.starts_with(rule) && first.is_empty() == rule.is_empty(),
+            "{document}: expected `{rule}`, found {found:?}"
+        );
+    }
+}
+
+#[test]
+fn content_models() {
+    let seq = r#"<xs:element name="r"><xs:complexType><xs:sequence>
+        <xs:element name="a" minOccurs="0"/><xs:element name="b" maxOccurs="3"/>
+        <xs:choice minOccurs="0" maxOccurs="2"><xs:element name="c"/><xs:sequence><xs:element name="d"/><xs:element name="e"/></xs:sequence></xs:choice>
+        </xs:sequence></xs:complexType></xs:element>"#;
+    documents(
+        seq,
+        &[
+            ("<r><b/></r>", ""),
+            ("<r><a/><b/><b/><b/><c/><d/><e/></r>", ""),
+            ("<r>\n <!-- c --> <b/> <?p?></r>", ""),
+            ("<r/>", "cvc-complex-type.2.4.b"),
+            ("<r><a/></r>", "cvc-complex-type.2.4.b"),
+            ("<r><b/><b/><b/><b/></r>", "cvc-complex-type.2.4"),
+            ("<r><b/><c/><c/><c/></r>", "cvc-complex-type.2.4"),
+            ("<r><b/><d/></r>", "cvc-complex-type.2.4.b"),
+            ("<r><b/>text</r>", "cvc-complex-type.2.3"),
+            ("<r><b/><b2/></r>", "cvc-complex-type.2.4"),
+            ("<q/>", "cvc-elt.1"),
+            (r#"<r x="1"><b/></r>"#, "cvc-complex-type.3.2.2"),
+        ],
+    );
+    documents(
+        r#"<xs:element name="r"><xs:complexType><xs:all minOccurs="0"><xs:element name="a"/><xs:element name="b" minOccurs="0"/></xs:all></xs:complexType></xs:element>"#,
+        &[
+            ("<r/>", ""),
+            ("<r><b/><a/></r>", ""),
+            ("<r><b/></r>", "cvc-complex-type.2.4.b"),
+            ("<r><a/><a/></r>", "cvc-complex-type.2.4"),
+        ],
+    );
+    // Counts far above what is unrolled.
+    documents(
+        r#"<xs:element name="r"><xs:complexType><xs:sequence><xs:element name="a" minOccurs="2" maxOccurs="999999999"/><xs:sequence minOccurs="0" maxOccurs="1000000"><xs:element name="b"/></xs:sequence></xs:sequence></xs:complexType></xs:element>"#,
+        &[("<r><a/><a/><a/><b/><b/></r>", ""), ("<r><a/></r>", "cvc-complex-type.2.4.b")],
+    );
+}
+
+#[test]
+fn types_and_values() {
+    documents(
+        r#"<xs:element name="r"><xs:complexType><xs:simpleContent><xs:extension base="size"><xs:attribute name="u" use="required" type="unit"/><xs:attribute name="f" fixed="1.0" type="xs:decimal"/></xs:extension></xs:simpleContent></xs:complexType></xs:element>
+        <xs:simpleType name="size"><xs:union memberTypes="xs:int"><xs:simpleType><xs:restriction base="xs:token"><xs:enumeration value="small"/></xs:restriction></xs:simpleType></xs:union></xs:simpleType>
+        <xs:simpleType name="unit"><xs:restriction><xs:simpleType><xs:list itemType="xs:NCName"/></xs:simpleType><xs:maxLength value="2"/></xs:restriction></xs:simpleType>"#,
+        &[
+            (r#"<r u="cm"> 5 </r>"#, ""),
+            (r#"<r u="a b" f="1"> small </r>"#, ""),
+            (r#"<r u="cm">5.5</r>"#, "cvc-datatype-valid.1.2.3"),
+            ("<r>5</r>", "cvc-complex-type.4"),
+            (r#"<r u="a b c">5</r>"#, "cvc-maxLength-valid"),
+            (r#"<r u="1">5</r>"#, "cvc-datatype-valid"),
+            (r#"<r u="a" f="2">5</r>"#, "cvc-attribute.4"),
+            (r#"<r u="a"><x/></r>"#, "cvc-complex-type.2.2"),
+        ],
+    );
+    let xsi = r#"xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance""#;
+    documents(
+        r#"<xs:element name="r" type="base" nillable="true"/><xs:complexType name="base" abstract="true"><xs:sequence><xs:element name="a" type="xs:date"/></xs:sequence></xs:complexType>
+        <xs:complexType name="more"><xs:complexContent><xs:extension base="base"><xs:sequence><xs:element name="b"/></xs:sequence></xs:extension></xs:complexContent></xs:complexType>
+        <xs:complexType name="other"/>"#,
+        &[
+            (&format!(r#"<r {xsi} xsi:type="more"><a>2024-02-29</a><b/></r>"#), ""),
+            (&format!(r#"<r {xsi} xsi:type="more" xsi:nil="true"/>"#), ""),
+            (&format!(r#"<r {xsi} xsi:type="more" xsi:nil="1"><a>2024-01-01</a></r>"#), "cvc-elt.3.2.1"),
+            (&format!(r#"<r {xsi} xsi:type="more"><a>2023-02-29</a><b/></r>"#), "cvc-datatype-valid"),
+            (&format!(r#"<r {xsi} xsi:type="other"/>"#), "cvc-elt.4.3"),
+            (&format!(r#"<r {xsi} xsi:type="gone"/>"#), "cvc-elt.4.2"),
+            ("<r><a>2024-01-01</a></r>", "cvc-type.2"),
+        ],
+    );
+}
+
+#[test]
+fn substitution_and_wildcards() {
+    documents(
+        r###"targetNamespace="urn:t" | <xs:element name="r"><xs:complexType><xs:sequence><xs:element ref="t:h" maxOccurs="2"/><xs:any namespace="##other" processContents="lax" minOccurs="0"/></xs:sequence><xs:anyAttribute namespace="##local" processContents="skip"/></xs:complexType></xs:element>
+        <xs:element name="h" abstract="true" type="xs:integer"/><xs:element name="m" substitutionGroup="t:h" type="xs:byte"/><xs:element name="n" substitutionGroup="t:m"/>"###,
+        &[
+            (r#"<r xmlns="urn:t"><m>5</m><n>6</n></r>"#, ""),
+            (r#"<r xmlns="urn:t" any="1"><m>5</m><x xmlns="urn:x"><y/></x></r>"#, ""),
+            (r#"<r xmlns="urn:t"><h>5</h></r>"#, "cvc-elt.2"),
+            (r#"<r xmlns="urn:t"><m>500</m></r>"#, "cvc-maxInclusive-valid"),
+            (r#"<r xmlns="urn:t"><m>5</m><x xmlns=""/></r>"#, "cvc-complex-type.2.4"),
+            (r#"<r xmlns="urn:t" xml:lang="en"><m>5</m></r>"#, "cvc-complex-type.3.2.2"),
+        ],
+    );
+}
+
+#[test]
+fn identity() {
+    documents(
+        r#"<xs:element name="r"><xs:complexType><xs:sequence><xs:element name="k" maxOccurs="9"><xs:complexType><xs:attribute name="id" type="xs:decimal"/><xs:attribute name="x" type="xs:ID"/><xs:attribute name="y" type="xs:IDREFS"/></xs:complexType></xs:element><xs:element name="u" minOccurs="0" type="xs:decimal"/></xs:sequence></xs:complexType>
+        <xs:key name="key"><xs:selector xpath="k"/><xs:field xpath="@id"/></xs:key><xs:keyref name="ref" refer="key"><xs:selector xpath=".//u"/><xs:field xpath="."/></xs:keyref></xs:element>"#,
+        &[
+            (r#"<r><k id="1"/><k id="2"/><u>2.0</u></r>"#, ""),
+            (r#"<r><k id="1"/><k id="1.0"/></r>"#, "cvc-identity-constraint.4.2.2"),
+            (r#"<r><k/></r>"#, "cvc-identity-constraint.4.2.1"),
+            (r#"<r><k id="1"/><u>3</u></r>"#, "cvc-identity-constraint.4.3"),
+            (r#"<r><k id="1" x="a"/><k id="2" x="b" y="a b"/></r>"#, ""),
+            (r#"<r><k id="1" x="a"/><k id="2" x="a"/></r>"#, "cvc-id.2"),
+            (r#"<r><k id="1" y="c"/></r>"#, "cvc-id.1"),
+        ],
+    );
+}
+
+#[test]
+fn places() {
+    let schema = load(
+        r#"<xs:element name="r"><xs:complexType><xs:sequence><xs:element name="n" type="xs:int" maxOccurs="9"/></xs:sequence></xs:complexType></xs:element>"#,
+        &[],
+    );
+    let schema = schema.expect("a schema");
+    let found = violations(&schema, "<r>\n <n>1</n>\n <n>x</n>\n <n y='1'>z</n>\n</r>");
+    let places: Vec<_> = found.iter().map(|v| (v.place.as_str(), v.line, v.column)).collect();
+    assert_eq!(places, [("/r/n[2]", 3, 2), ("/r/n[3]/@y", 4, 5), ("/r/n[3]", 4, 2)], "{found:?}");
+}
+
+#[test]
+fn schemas_of_several_documents() {
+    let main = r#"targetNamespace="urn:t" | <xs:include schemaLocation="inc"/><xs:import namespace="urn:o" schemaLocation="imp"/><xs:element name="r" type="t:own"/><xs:complexType name="own"><xs:sequence><xs:element ref="o:e"/></xs:sequence><xs:attribute name="c" type="t:code"/></xs:complexType>"#;
+    let inc = r#"<xs:simpleType name="code"><xs:restriction base="up"/></xs:simpleType><xs:simpleType name="up"><xs:restriction base="xs:string"><xs:pattern value="[A-Z]*"/></xs:restriction></xs:simpleType>"#;
+    let imp = r#"targetNamespace="urn:o" | <xs:element name="e" type="xs:int"/>"#;
+    let schema = load(main, &[("inc", inc), ("imp", imp)]).unwrap_or_else(|why| panic!("{}", why[0]));
+    assert!(violations(&schema, r#"<r xmlns="urn:t" c="A"><e xmlns="urn:o">1</e></r>"#).is_empty());
+    assert_eq!(violations(&schema, r#"<r xmlns="urn:t" c="a"><e xmlns="urn:o">x</e></r>"#).len(), 2);
+    let missing = load(main, &[("inc", inc)]).expect_err("a document is missing");
+    assert!(missing[0].message.contains("`imp`: not found"), "{}", missing[0]);
+    let redefining = r#"<xs:redefine schemaLocation="inc"><xs:simpleType name="up"><xs:restriction base="up"><xs:maxLength value="2"/></xs:restriction></xs:simpleType></xs:redefine><xs:element name="r" type="code"/>"#;
+    let schema = load(redefining, &[("inc", inc)]).unwrap_or_else(|why| panic!("{}", why[0]));
+    assert!(violations(&schema, "<r>AB</r>").is_empty());
+    assert_eq!(violations(&schema, "<r>ABC</r>").len(), 1);
+    let circular = load(
+        r#"<xs:include schemaLocation="a"/><xs:element name="r"/>"#,
+        &[("a", r#"<xs:include schemaLocation="b"/>"#), ("b", r#"<xs:include schemaLocation="a"/>"#)],
+    );
+    assert!(circular.is_ok());
+}
+
+#[test]
+fn wrong_schemas() {
+    for (text, rule) in [
+        ("<xs:elemen name='a'/>", "s4s"),
+        ("<xs:element/>", "s4s"),
+        ("<xs:element name='a' ref='b'/>", "s4s"),
+        ("<xs:element name='a' colour='b'/>", "s4s"),
+        ("<xs:element name='a' type='xs:strin'/>", "src-resolve"),
+        ("<xs:element name='a' type='q:b'/>", "src-resolve"),
+        ("<xs:element name='a' type='o:b'/>", "src-resolve.4"),
+        ("<xs:element name='a'/><xs:element name='a'/>", "sch-props-correct.2"),
+        ("<xs:element name='a' default='1' fixed='1'/>", "src-element"),
+        ("<xs:element name='a' type='xs:int' default='x'/>", "e-props-correct.2"),
+        ("<xs:element name='a' type='xs:ID' default='x'/>", "e-props-correct.5"),
+        ("<xs:element name='a' type='xs:NOTATION'/>", "enumeration-required-notation"),
+        ("<xs:attribute name='xmlns'/>", "no-xmlns"),
+        ("<xs:simpleType name='a'><xs:restriction base='a'/></xs:simpleType>", "circular"),
+        (
+            "<xs:simpleType name='a'><xs:restriction base='xs:int'><xs:length value='1'/></xs:restriction></xs:simpleType>",
+            "cos-applicable-facets",
+        ),
+        (
+            "<xs:simpleType name='a'><xs:restriction base='xs:int'><xs:minInclusive value='5'/><xs:maxInclusive value='4'/></xs:restriction></xs:simpleType>",
+            "st-restrict-facets",
+        ),
+        (
+            "<xs:simpleType name='a'><xs:restriction base='xs:byte'><xs:maxInclusive value='300'/></xs:restriction></xs:simpleType>",
+            "facet-valid",
+        ),
+        (
+            "<xs:simpleType name='a'><xs:restriction base='xs:string'><xs:pattern value='('/></xs:restriction></xs:simpleType>",
+            "InvalidRegex",
+        ),
+        ("<xs:simpleType name='a'><xs:list itemType='xs:NMTOKENS'/></xs:simpleType>", "cos-st-restricts.2.1"),
+        (
+            "<xs:simpleType name='a' final='list'><xs:restriction base='xs:int'/></xs:simpleType><xs:simpleType name='b'><xs:list itemType='a'/></xs:simpleType>",
+            "st-props-correct.3",
+        ),
+        (
+            "<xs:group name='g'><xs:sequence><xs:group ref='g'/></xs:sequence></xs:group>",
+            "mg-props-correct.2",
+        ),
+        (
+            "<xs:complexType name='a'><xs:sequence><xs:element name='x' minOccurs='0'/><xs:element name='x'/></xs:sequence></xs:complexType>",
+            "cos-nonambig",
+        ),
+        (
+            "<xs:complexType name='a'><xs:sequence><xs:any minOccurs='0'/><xs:element name='x'/></xs:sequence></xs:complexType>",
+            "cos-nonambig",
+        ),
+        (
+            "<xs:complexType name='a'><xs:sequence><xs:element name='x' type='xs:int'/><xs:element name='x' type='xs:byte'/></xs:sequence></xs:complexType>",
+            "cos-element-consistent",
+        ),
+        (
+            "<xs:complexType name='a'><xs:all><xs:element name='x' maxOccurs='2'/></xs:all></xs:complexType>",
+            "cos-all-limited",
+        ),
+        (
+            "<xs:complexType name='a'><xs:attribute name='x'/><xs:attribute name='x'/></xs:complexType>",
+            "ct-props-correct.4",
+        ),
+        (
+            "<xs:complexType name='a'><xs:attribute name='x' type='xs:ID'/><xs:attribute name='y' type='xs:ID'/></xs:complexType>",
+            "ct-props-correct.5",
+        ),
+        (
+            "<xs:complexType name='a'><xs:sequence><xs:element name='x'/></xs:sequence></xs:complexType><xs:complexType name='b'><xs:complexContent><xs:restriction base='a'><xs:sequence><xs:element name='x' minOccurs='0'/></xs:sequence></xs:restriction></xs:complexContent></xs:complexType>",
+            "derivation-ok-restriction.5",
+        ),
+        (
+            "<xs:complexType name='a' final='#all'/><xs:complexType name='b'><xs:complexContent><xs:extension base='a'/></xs:complexContent></xs:complexType>",
+            "derivation-ok",
+        ),
+        (
+            "<xs:element name='h' type='xs:int'/><xs:element name='m' substitutionGroup='h' type='xs:string'/>",
+            "e-props-correct.4",
+        ),
+        (
+            "<xs:element name='r'><xs:key name='k'><xs:selector xpath='//a'/><xs:field xpath='@i'/></xs:key></xs:element>",
+            "c-selector-xpath",
+        ),
+        (
+            "<xs:element name='r'><xs:keyref name='k' refer='gone'><xs:selector xpath='a'/><xs:field xpath='@i'/></xs:keyref></xs:element>",
+            "src-resolve",
+        ),
+        ("<xs:element name='a' minOccurs='2'/>", "s4s"),
+        (
+            "<xs:complexType name='a'><xs:sequence minOccurs='3' maxOccurs='2'/></xs:complexType>",
+            "p-props-correct.2.1",
+        ),
+    ] {
+        match load(text, &[]) {
+            Ok(_) => panic!("accepted: {text}"),
+            Err(why) => assert!(why.iter().any(|v| v.rule.starts_with(rule)), "{text}: {why:?}"),
+        }
+    }
+}
+
+#[test]
+fn hostile_schemas_end() {
+    let nested = format!(
+        "<xs:complexType name='a'>{}{}</xs:complexType>",
+        "<xs:sequence>".repeat(400),
+        "</xs:sequence>".repeat(400)
+    );
+    assert!(load(&nested, &[]).is_ok());
+    let chain: String = (0..2000)
+        .map(|i| format!("<xs:simpleType name='t{i}'><xs:restriction base='t{}'/></xs:simpleType>", i + 1))
+        .collect();
+    assert!(load(&chain, &[]).is_err());
+    let wide = format!(
+        "<xs:complexType name='a'><xs:choice maxOccurs='unbounded'>{}</xs:choice></xs:complexType>",
+        (0..3000).map(|i| format!("<xs:element name='e{i}'/>")).collect::<String>()
+    );
+    let _ = load(&wide, &[]);
+    let bombs = "<xs:complexType name='a'><xs:sequence minOccurs='500' maxOccurs='500'><xs:sequence minOccurs='500' maxOccurs='500'><xs:sequence minOccurs='500' maxOccurs='500'><xs:element name='e'/></xs:sequence></xs:sequence></xs:sequence></xs:complexType>";
+    let _ = load(bombs, &[]);
+    for bad in ["<!DOCTYPE x", "", "{}", "<a/>"] {
+        assert!(
+            XmlSchema::load(vec![Source { name: "x".into(), bytes: bad.into() }], &Beside(&[])).is_err(),
+            "{bad}"
+        );
+    }
+}
