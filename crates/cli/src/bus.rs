@@ -308,6 +308,10 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     set(&mut engine.connect_timeout, limits.connect.map(|time| time.0));
     set(&mut engine.global_timeout, limits.response.map(|time| time.0));
     set(&mut engine.socket_timeout, limits.socket.map(|time| time.0));
+    set(&mut engine.script_time, limits.script_time.map(|time| time.0));
+    set(&mut engine.script_memory, limits.script_memory.map(|size| size.0));
+    // The thread of a worker has a stack of 2 MiB, which the engine cannot see.
+    set(&mut engine.script_stack, limits.script_stack.map(|size| size.0.min(1 << 20)));
     engine.list_services = settings.http.list_services;
     engine.preserve_user_agent = settings.http.preserve_user_agent;
     engine.preserve_server = settings.http.preserve_server;

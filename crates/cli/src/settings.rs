@@ -90,6 +90,12 @@ pub struct Limits {
     pub xml_depth: Option<usize>,
     /// Most attributes of an element. Default 256.
     pub xml_attributes: Option<usize>,
+    /// Longest run of a script, which holds its worker. Default 5s.
+    pub script_time: Option<Time>,
+    /// Most memory of the scripts of one worker. Default 64m.
+    pub script_memory: Option<Size>,
+    /// Largest stack of a script, at most 1m. Default 512k.
+    pub script_stack: Option<Size>,
     /// How long a drain waits for messages in flight. Default 30s.
     pub drain: Option<Time>,
 }

@@ -30,6 +30,7 @@ const NOT_NEEDED: &[(&str, &str)] = &[
         "not needed here, because expressions that can be decided early always are",
     ),
     ("synapse.streaming.jsonpath.enabled", "has no effect yet: JSONPath reads the whole payload"),
+    ("synapse.script.mediator", "not needed here, because each worker keeps its scripts compiled"),
     ("synapse.timeout_handler_interval", "not needed here, because timeouts end when they are due"),
     (
         "http.max.connection.per.host.port",

@@ -67,6 +67,12 @@ pub struct Settings {
     pub preserve_server: bool,
     /// `dialect = "synapse"`: Apache Synapse's behaviour where it differs from WSO2's.
     pub synapse_dialect: bool,
+    /// Longest run of a script. Default 5 s.
+    pub script_time: Duration,
+    /// Most bytes of memory for the scripts of one worker. Default 64 MiB.
+    pub script_memory: usize,
+    /// Most bytes of stack for a script. Default 512 KiB.
+    pub script_stack: usize,
 }
 
 impl Default for Settings {
@@ -83,6 +89,9 @@ impl Default for Settings {
             preserve_user_agent: false,
             preserve_server: true,
             synapse_dialect: false,
+            script_time: Duration::from_secs(5),
+            script_memory: 64 << 20,
+            script_stack: 512 << 10,
         }
     }
 }

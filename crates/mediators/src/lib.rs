@@ -15,6 +15,7 @@ mod enrich;
 mod fast_xslt;
 mod filter;
 mod foreach;
+mod free_marker;
 mod header;
 mod iterate;
 mod log;
@@ -26,6 +27,7 @@ mod property_group;
 mod respond;
 mod router;
 mod sampler;
+mod script;
 mod send;
 mod sequence;
 mod stylesheet;
@@ -37,6 +39,7 @@ mod throw_error;
 mod unsupported;
 mod validate;
 mod variable;
+mod written;
 mod xml_value;
 mod xslt;
 
@@ -72,6 +75,7 @@ const DEFINITIONS: &[&Definition] = &[
     &router::CONDITIONAL,
     &router::ROUTER,
     &sampler::DEFINITION,
+    &script::DEFINITION,
     &send::DEFINITION,
     &sequence::DEFINITION,
     &switch::DEFINITION,

@@ -4,6 +4,7 @@
 //! key names: when it is first used), and escaping is decided per place. What comes out is well-formed by construction
 //! wherever no argument puts markup into the template, and is then not parsed again.
 
+use crate::free_marker::{Model, Templates};
 use crate::target::is_true;
 use config::Element;
 use diagnostics::Span;
@@ -68,6 +69,7 @@ struct PayloadFactory {
 enum Source {
     Fixed(Template),
     Keyed { key: KeyValue, known: Known, scope: Box<config::Scope>, span: Span },
+    FreeMarker(Templates),
 }
 
 /// Most templates of dynamic keys that are kept compiled.
@@ -115,15 +117,6 @@ enum Given {
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let place = element.start_tag();
-    if element.attr("template-type").is_some_and(|kind| kind.trim().eq_ignore_ascii_case("freemarker")) {
-        compiler.error(
-            "unsupported-mediator",
-            "FreeMarker templates are not executable yet",
-            element.attribute("template-type").map_or(place, |attribute| attribute.value_span),
-            "write the template with $1, $2, …",
-        );
-        return None;
-    }
     let media = match element.attr("media-type").unwrap_or("xml") {
         kind if kind.contains("json") => Media::Json,
         kind if kind.contains("text") => Media::Text,
@@ -139,7 +132,15 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             arguments.push(argument(arg, compiler)?);
         }
     }
-    let template = if format.attribute("key").is_some() {
+    let free_marker =
+        element.attr("template-type").is_some_and(|kind| kind.trim().eq_ignore_ascii_case("freemarker"));
+    let template = if free_marker {
+        let text = match (media, format.elements().next()) {
+            (Media::Xml, Some(root)) => without_blanks(root.to_xml()),
+            _ => format.text(),
+        };
+        Source::FreeMarker(Templates::compile(format, text, compiler)?)
+    } else if format.attribute("key").is_some() {
         let key = compiler.key_value(format, "key")?;
         match key.literal().and_then(|key| compiler.entry(key)) {
             Some(entry) => {
@@ -379,6 +380,18 @@ fn filling(expression: &Expression, context: &mut Context) -> Result<Filling<'st
     })
 }
 
+impl Filling<'_> {
+    /// As a FreeMarker template sees it.
+    fn model(self) -> Model {
+        match self {
+            Filling::Text(text) => Model::Text(text.into_owned()),
+            Filling::Markup(text) => Model::Xml(text.into_owned()),
+            Filling::Json(json) => Model::of(&Value::Json(Arc::new(json))),
+            Filling::Nothing => Model::Text(String::new()),
+        }
+    }
+}
+
 impl Argument {
     fn evaluate(&self, context: &mut Context) -> Result<Filling<'_>, Fault> {
         match &self.value {
@@ -442,11 +455,12 @@ impl Mediator for PayloadFactory {
         };
         let key = match &self.template {
             Source::Keyed { key, .. } => key.need(),
-            Source::Fixed(_) => Need::Nothing,
+            Source::FreeMarker(templates) if templates.reads_payload() => Need::Whole,
+            Source::Fixed(_) | Source::FreeMarker(_) => Need::Nothing,
         };
         let expressions = match &self.template {
             Source::Fixed(template) => template.expressions.as_slice(),
-            Source::Keyed { .. } => &[],
+            Source::Keyed { .. } | Source::FreeMarker(_) => &[],
         };
         let expressions = expressions.iter().map(Expression::need);
         if self.arguments.iter().map(of).chain([key]).chain(expressions).any(Need::is_whole) {
@@ -464,13 +478,23 @@ impl Mediator for PayloadFactory {
         let known;
         let template = match &self.template {
             Source::Fixed(template) => template,
+            Source::FreeMarker(templates) => {
+                let mut arguments = Vec::with_capacity(self.arguments.len());
+                for argument in &self.arguments {
+                    arguments.push(argument.evaluate(context)?.model());
+                }
+                let text = templates.fill(arguments, context)?;
+                known = Arc::new(Template { parts: vec![Part::Literal(text)], sound: false, expressions: Vec::new() });
+                &known
+            }
             Source::Keyed { key, known: cache, scope, span } => {
                 known = self.keyed(key, cache, (&**scope, *span), context)?;
                 &known
             }
         };
         let mut fillings = Vec::with_capacity(self.arguments.len());
-        for argument in &self.arguments {
+        let filled_in = matches!(self.template, Source::FreeMarker(_));
+        for argument in self.arguments.iter().filter(|_| !filled_in) {
             fillings.push(argument.evaluate(context)?);
         }
         let mut found = Vec::with_capacity(template.expressions.len());
@@ -1001,8 +1025,8 @@ mod tests {
         for (text, says) in [
             ("<payloadFactory/>", "needs a `format`"),
             (
-                "<payloadFactory template-type='freemarker'><format>x</format></payloadFactory>",
-                "not executable yet",
+                "<payloadFactory template-type='freemarker'><format>${</format></payloadFactory>",
+                "bad-template",
             ),
             ("<payloadFactory><format>x</format><args><arg/></args></payloadFactory>", "needs a value"),
             (

@@ -9,6 +9,7 @@ use flow::{
     Pattern, Values,
 };
 use message::Value;
+use std::sync::Arc;
 
 /// `<property name="…" value="…" | expression="…" scope="…" type="…" …/>`
 pub const DEFINITION: Definition = Definition {
@@ -165,52 +166,54 @@ impl Property {
             }
             (value, _) => value,
         };
-        match self.scope {
-            Scope::Default => {
-                let Some(value) = value else { return Ok(()) };
-                if &*name == "RESPONSE"
-                    && value.as_str().is_some_and(|text| text.eq_ignore_ascii_case("true"))
-                {
-                    context.response = true;
-                }
-                context.properties.set(name, value);
+        let Some(value) = value else {
+            match self.scope {
+                // A default property keeps what it had; a header becomes empty.
+                Scope::Default => {}
+                Scope::Transport => context.headers.set(&name, String::new()),
+                Scope::Registry => return set(self.scope, name, Value::from(""), context),
+                scope => remove(scope, &name, context),
             }
-            Scope::Transport => {
-                let text = value.map(|value| value.to_string()).unwrap_or_default();
-                context.headers.set(&name, text);
-            }
-            Scope::Registry => {
-                return Err(Fault::new(format!("{name} cannot be written: the registry is read-only here"))
-                    .at(self.span));
-            }
-            scope => match value {
-                Some(value) => set(scope, &name, value, context),
-                None => remove(scope, &name, context),
-            },
-        }
-        Ok(())
+            return Ok(());
+        };
+        set(self.scope, name, value, context).map_err(|fault| fault.at(self.span))
     }
 }
 
-/// Sets a value in one of the scopes that have no rules of their own for null.
-fn set(scope: Scope, name: &str, value: Value, context: &mut Context) {
+/// Sets a property.
+///
+/// # Errors
+/// The scope is read-only.
+pub(crate) fn set(scope: Scope, name: Arc<str>, value: Value, context: &mut Context) -> Result<(), Fault> {
     match scope {
+        Scope::Default => {
+            if &*name == "RESPONSE" && value.as_str().is_some_and(|text| text.eq_ignore_ascii_case("true")) {
+                context.response = true;
+            }
+            context.properties.set(name, value);
+        }
+        Scope::Transport => context.headers.set(&name, value.to_string()),
+        Scope::Registry => {
+            return Err(Fault::new(format!("{name} cannot be written: the registry is read-only here")));
+        }
         Scope::Axis2 => {
-            if matches!(name, "SET_ROLLBACK_ONLY" | "ACKNOWLEDGE" | "SET_REQUEUE_ON_ROLLBACK") {
-                context.set_operation(name, Some(value.clone()));
+            if matches!(&*name, "SET_ROLLBACK_ONLY" | "ACKNOWLEDGE" | "SET_REQUEUE_ON_ROLLBACK") {
+                context.set_operation(Arc::clone(&name), Some(value.clone()));
             }
             context.set_axis2(name, value);
         }
         Scope::Axis2Client => context.client.set(name, value),
         Scope::Operation => context.set_operation(name, Some(value)),
-        Scope::System => set_system(name, value),
+        Scope::System => set_system(&name, value),
         Scope::Analytics => context.set_axis2(format!("ANALYTICS_METADATA.{name}"), value),
-        // Trace is recorded nowhere; the others have been dealt with or cannot be written.
+        // Trace is recorded nowhere; the others cannot be written.
         _ => {}
     }
+    Ok(())
 }
 
-fn remove(scope: Scope, name: &str, context: &mut Context) {
+/// Removes a property.
+pub(crate) fn remove(scope: Scope, name: &str, context: &mut Context) {
     match scope {
         Scope::Default => {
             context.properties.remove(name);
@@ -238,7 +241,7 @@ fn evaluate(expression: &Expression, kind: Type, context: &mut Context) -> Resul
             None => Ok(None),
             Some(Value::Xml(xml)) if !xml.nodes.is_empty() => {
                 let first = message::XmlValue::copy_of(&xml.document, &xml.nodes[..1]);
-                Ok(Some(Value::Xml(std::sync::Arc::new(first))))
+                Ok(Some(Value::Xml(Arc::new(first))))
             }
             Some(other) => xml_value::parse(&other.to_string()).map(Some).map_err(fault),
         };
@@ -291,7 +294,7 @@ fn convert(text: &str, kind: Type, computed: bool) -> Result<Option<Value>, Stri
             other => Value::Double(other.parse().map_err(|_| format!("`{text}` is no number"))?),
         },
         Type::Xml => xml_value::parse(text)?,
-        Type::Json => Value::Json(std::sync::Arc::new(
+        Type::Json => Value::Json(Arc::new(
             serde_json::from_str(text).unwrap_or_else(|_| serde_json::Value::from(text)),
         )),
     }))

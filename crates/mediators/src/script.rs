@@ -1,0 +1,893 @@
+//! `script`: runs JavaScript on the message.
+//!
+//! The script is checked when the configuration loads (one that a dynamic key names: when it is first used) and compiled
+//! once per worker. What it can do with the message is in the `Host` below; the engine and its limits are the room
+//! `script`.
+
+use crate::property;
+use crate::written::Written;
+use config::Element;
+use diagnostics::{Diagnostic, Span};
+use flow::library::Scope;
+use flow::{
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, KeyValue,
+    Mediator, Need, Values,
+};
+use message::media::Kind;
+use message::payload::Coding;
+use message::{Envelope, Reading, SoapVersion, Value, XmlValue};
+use script::{Argument, Failure, Host, Limits, Reads, Script};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use xml::{Document, NodeId};
+
+/// `<script language="js" [key="KEY" [function="f"]] [target="body|variable|none" [target-variable="v"]]>…</script>`
+pub const DEFINITION: Definition = Definition {
+    name: "script",
+    summary: "Runs JavaScript on the message; a script whose value is `false` ends the flow.",
+    attributes: &[
+        Attribute::required(
+            "language",
+            Values::Text,
+            "js, javascript, rhinoJs, nashornJs or graalJs: all are JavaScript",
+        ),
+        Attribute::optional(
+            "key",
+            Values::Key,
+            "the entry or registry resource with the script; absent: it stands inside",
+        ),
+        Attribute::optional("function", Values::Text, "the function of that script that is called with `mc`")
+            .or("mediate"),
+        Attribute::optional(
+            "target",
+            Values::OneOf(&["body", "variable", "none"]),
+            "where the value of the function goes",
+        ),
+        Attribute::optional("target-variable", Values::Text, "the variable that gets it"),
+    ],
+    children: Children::Elements(&["include", "inputs"]),
+    compile,
+};
+
+/// Languages that are JavaScript, in lower case.
+const JAVASCRIPT: &[&str] =
+    &["js", "javascript", "ecmascript", "rhino", "rhinojs", "nashorn", "nashornjs", "graaljs", "graal.js"];
+
+/// Most scripts of dynamic keys that a mediator keeps checked.
+const MAX_KNOWN: usize = 64;
+
+struct ScriptMediator {
+    source: Source,
+    function: Option<Arc<str>>,
+    language: Arc<str>,
+    arguments: Vec<Given>,
+    target: Target,
+    limits: Limits,
+    /// Where the text stands, where it stands inside.
+    inside: Option<Written>,
+}
+
+enum Source {
+    Fixed(Script),
+    /// The key, those of the includes, and what was checked.
+    Keyed {
+        key: KeyValue,
+        includes: Vec<Arc<str>>,
+        known: Mutex<HashMap<Arc<str>, Known>>,
+    },
+}
+
+/// The texts that a script was made of, and the script.
+type Known = (Vec<String>, Arc<Script>);
+
+enum Target {
+    None,
+    Body,
+    Variable(Arc<str>),
+}
+
+struct Given {
+    value: Result<Argument, Expression>,
+    kind: String,
+}
+
+fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    let language = element.attribute("language")?;
+    if !JAVASCRIPT.contains(&language.value.trim().to_ascii_lowercase().as_str()) {
+        compiler.diagnostics.push(
+            Diagnostic::error("unsupported-language", format!("`{}` is not executable here", language.value))
+                .at(language.value_span, "expected `js`, `rhinoJs` or `nashornJs`")
+                .help("write the script in JavaScript: `mc` has the same methods"),
+        );
+        return None;
+    }
+    if let (Some(function), None) = (element.attribute("function"), element.attribute("key")) {
+        compiler.error(
+            "bad-value",
+            "`function` has no meaning here",
+            function.value_span,
+            "it names a function of the script behind `key`; a script that stands inside runs as a whole",
+        );
+        return None;
+    }
+    let mut includes = Vec::new();
+    for include in element.children_named("include") {
+        let Some(key) = include.attr("key") else {
+            compiler.error(
+                "missing-attribute",
+                "`include` needs a `key`",
+                include.start_tag(),
+                "the script to load first",
+            );
+            return None;
+        };
+        includes.push(Arc::<str>::from(key));
+    }
+    let settings = &compiler.services.settings;
+    let limits = Limits {
+        time: settings.script_time,
+        memory: settings.script_memory,
+        stack: settings.script_stack,
+        xml: compiler.services.limits.xml.clone(),
+    };
+    let mut mediator = ScriptMediator {
+        source: Source::Keyed {
+            key: KeyValue::Literal(Arc::from("")),
+            includes: Vec::new(),
+            known: Mutex::default(),
+        },
+        function: None,
+        language: Arc::from(language.value.trim()),
+        arguments: arguments(element, compiler)?,
+        target: target(element, compiler)?,
+        limits,
+        inside: None,
+    };
+    let place = element.attribute("key").map_or(element.start_tag(), |key| key.value_span);
+    let mut texts = Vec::new();
+    for key in &includes {
+        match compiler.entry(key) {
+            Some(entry) => texts.push(text_of(&entry)),
+            None => {
+                compiler.error(
+                    "unknown-entry",
+                    format!("there is no script `{key}`"),
+                    element.start_tag(),
+                    "it is to be included",
+                );
+                return None;
+            }
+        }
+    }
+    if element.attribute("key").is_none() {
+        let text = Written::of(element);
+        texts.push(text.value.clone());
+        match check(&texts, None) {
+            Ok(script) => mediator.source = Source::Fixed(script),
+            Err(failure) => {
+                let own = failure.place.is_some_and(|place| place.source + 1 == texts.len());
+                let span =
+                    failure.place.filter(|_| own).and_then(|place| text.span_of(place.line, place.column));
+                report(
+                    &failure,
+                    span.unwrap_or(place),
+                    &name_of(&includes, &failure, "the script"),
+                    compiler,
+                );
+                return None;
+            }
+        }
+        mediator.inside = Some(text);
+        return Some(Box::new(mediator));
+    }
+    let key = compiler.key_value(element, "key")?;
+    mediator.function = Some(Arc::from(element.attr("function").unwrap_or("mediate").trim()));
+    let known = key.literal().map(Arc::<str>::from);
+    let entry = known.as_deref().and_then(|key| compiler.entry(key));
+    mediator.source = match (&known, entry) {
+        (Some(key), Some(entry)) => {
+            texts.push(text_of(&entry));
+            match check(&texts, mediator.function.as_deref()) {
+                Ok(script) => Source::Fixed(script),
+                Err(failure) => {
+                    report(&failure, place, &name_of(&includes, &failure, key), compiler);
+                    return None;
+                }
+            }
+        }
+        (known, _) => {
+            if let Some(key) = known {
+                compiler.warning(
+                    "unknown-entry",
+                    format!("there is no script `{key}`"),
+                    place,
+                    "messages that come here fault as long as it is missing",
+                );
+            }
+            Source::Keyed { key, includes, known: Mutex::default() }
+        }
+    };
+    Some(Box::new(mediator))
+}
+
+fn check(texts: &[String], function: Option<&str>) -> Result<Script, Failure> {
+    Script::compile(&texts.iter().map(String::as_str).collect::<Vec<_>>(), function)
+}
+
+/// The script in an entry: its text, or that of the element which wraps it.
+fn text_of(entry: &flow::plan::Entry) -> String {
+    match &entry.value {
+        Value::Xml(value) => value.string_value(),
+        _ => String::from_utf8_lossy(&entry.bytes).into_owned(),
+    }
+}
+
+/// The name of the text that a failure is in.
+fn name_of(includes: &[Arc<str>], failure: &Failure, own: &str) -> String {
+    let included = failure.place.and_then(|place| includes.get(place.source));
+    included.map_or_else(|| own.to_owned(), |key| key.to_string())
+}
+
+fn report(failure: &Failure, span: Span, name: &str, compiler: &mut Compiler<'_>) {
+    let place = failure
+        .place
+        .map_or_else(String::new, |place| format!(", line {}, column {}", place.line, place.column));
+    let mut diagnostic =
+        Diagnostic::error("bad-script", failure.message.clone()).at(span, format!("in {name}{place}"));
+    if !failure.help.is_empty() {
+        diagnostic = diagnostic.help(failure.help);
+    }
+    compiler.diagnostics.push(diagnostic);
+}
+
+fn arguments(element: &Element, compiler: &mut Compiler<'_>) -> Option<Vec<Given>> {
+    let mut arguments = Vec::new();
+    let Some(inputs) = element.child("inputs") else { return Some(arguments) };
+    for argument in inputs.children_named("argument") {
+        let kind = argument.attr("type").unwrap_or("string").trim().to_ascii_lowercase();
+        let value = match (argument.attribute("value"), argument.attr("expression")) {
+            (Some(value), _) => Ok(typed(&value.value, &kind).or_else(|| {
+                let message = format!("`{}` is no {kind}", value.value);
+                compiler.error("bad-value", message, value.value_span, "the type is said by `type`");
+                None
+            })?),
+            (None, Some(_)) => Err(compiler.expression(argument, "expression")?),
+            (None, None) => {
+                let place = argument.start_tag();
+                compiler.error(
+                    "missing-attribute",
+                    "`argument` needs a value",
+                    place,
+                    "expected `value` or `expression`",
+                );
+                return None;
+            }
+        };
+        arguments.push(Given { value, kind });
+    }
+    Some(arguments)
+}
+
+/// A text as an argument of a type.
+fn typed(text: &str, kind: &str) -> Option<Argument> {
+    Some(match kind {
+        "integer" | "int" | "long" | "double" | "float" | "number" | "short" => {
+            Argument::Number(text.trim().parse().ok()?)
+        }
+        "boolean" => Argument::Boolean(text.trim().eq_ignore_ascii_case("true")),
+        "json" | "object" | "array" => {
+            serde_json::from_str::<serde_json::Value>(text).ok()?;
+            Argument::Json(text.to_owned())
+        }
+        _ => Argument::Text(text.to_owned()),
+    })
+}
+
+fn target(element: &Element, compiler: &mut Compiler<'_>) -> Option<Target> {
+    Some(match element.attr("target").map(str::trim) {
+        Some("body") => Target::Body,
+        Some("variable") => match element.attr("target-variable") {
+            Some(name) if !name.trim().is_empty() => Target::Variable(Arc::from(name.trim())),
+            _ => {
+                let place = element.start_tag();
+                compiler.error(
+                    "missing-attribute",
+                    "`target=\"variable\"` needs `target-variable`",
+                    place,
+                    "its name",
+                );
+                return None;
+            }
+        },
+        _ => Target::None,
+    })
+}
+
+impl Mediator for ScriptMediator {
+    fn need(&self) -> Need {
+        let script = match &self.source {
+            Source::Fixed(script) => match script.reads() {
+                Reads::Headers if matches!(self.target, Target::Body) => Need::Replaces,
+                Reads::Headers => Need::Headers,
+                Reads::Replaces => Need::Replaces,
+                Reads::Payload => Need::Whole,
+            },
+            Source::Keyed { .. } => Need::Whole,
+        };
+        let arguments =
+            self.arguments.iter().filter_map(|given| given.value.as_ref().err().map(Expression::need));
+        let arguments = arguments.max().unwrap_or(Need::Nothing);
+        // Replacing is no reading: with a reader beside it the whole body is needed.
+        if arguments.is_whole() { Need::Whole } else { script.max(arguments) }
+    }
+
+    fn reason(&self) -> String {
+        match self.need() {
+            Need::Whole => "the script reads the payload".into(),
+            Need::Replaces => "the script replaces the payload".into(),
+            _ => "the script does not touch the body".into(),
+        }
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        let mut arguments = Vec::with_capacity(self.arguments.len());
+        for given in &self.arguments {
+            arguments.push(given.evaluate(context)?);
+        }
+        let (known, key);
+        let script = match &self.source {
+            Source::Fixed(script) => {
+                key = None;
+                script
+            }
+            Source::Keyed { key: name, includes, known: cache } => {
+                (key, known) = self.keyed(name, includes, cache, context)?;
+                &known
+            }
+        };
+        let (host, result) = script::run(script, Box::new(Message(context.take())), &arguments, &self.limits);
+        let message = host.and_then(|host| host.into_any().downcast::<Message>().ok());
+        let Some(message) = message else { return Err(Fault::new("the script engine has lost the message")) };
+        *context = message.0;
+        let returned = result.map_err(|failure| self.fault(&failure, key.as_deref()))?;
+        match &self.target {
+            Target::None if returned.stop => return Ok(Flow::Stop),
+            Target::None => {}
+            Target::Variable(name) => {
+                context.variables.set(Arc::clone(name), returned.value.unwrap_or(Value::from("")));
+            }
+            Target::Body => body(returned.value, context)?,
+        }
+        Ok(Flow::Next)
+    }
+}
+
+/// The value of a function as the payload: JSON, or XML in a text, or text.
+fn body(value: Option<Value>, context: &mut Context) -> Result<(), Fault> {
+    let Some(value) = value else { return Ok(()) };
+    let text = value.to_string();
+    let media = match &value {
+        Value::String(_) => match crate::xml_value::parse(&text) {
+            Ok(Value::Xml(xml)) => {
+                set_payload(context, &xml.document, xml.nodes[0])?;
+                "application/xml"
+            }
+            _ if serde_json::from_str::<serde_json::Value>(&text).is_ok() => {
+                context.payload.set_json(&text)?;
+                "application/json"
+            }
+            _ => {
+                context.payload.set_made(text, Reading { kind: Kind::Text, ..Reading::XML });
+                "text/plain"
+            }
+        },
+        _ => {
+            context.payload.set_json(&text)?;
+            "application/json"
+        }
+    };
+    context.set_axis2("messageType", Value::from(media));
+    context.remove_axis2("NO_ENTITY_BODY");
+    Ok(())
+}
+
+impl Given {
+    fn evaluate(&self, context: &mut Context) -> Result<Argument, Fault> {
+        match &self.value {
+            Ok(argument) => Ok(argument.clone()),
+            Err(expression) => Ok(match expression.value(context)? {
+                None => Argument::Null,
+                Some(Value::Integer(number)) => Argument::Number(number as f64),
+                Some(Value::Double(number)) => Argument::Number(number),
+                Some(Value::Boolean(is)) => Argument::Boolean(is),
+                Some(Value::Json(json)) => Argument::Json(json.to_string()),
+                Some(other) => {
+                    let text = other.to_string();
+                    typed(&text, &self.kind).ok_or_else(|| {
+                        Fault::new(format!(
+                            "The argument {} is no {}: {text}",
+                            expression.source(),
+                            self.kind
+                        ))
+                        .at(expression.span())
+                    })?
+                }
+            }),
+        }
+    }
+}
+
+impl ScriptMediator {
+    /// The script behind a key, checked anew when its text has changed.
+    fn keyed(
+        &self,
+        key: &KeyValue,
+        includes: &[Arc<str>],
+        known: &Mutex<HashMap<Arc<str>, Known>>,
+        context: &mut Context,
+    ) -> Result<(Option<Arc<str>>, Arc<Script>), Fault> {
+        let key = key.resolve(context)?.unwrap_or_default();
+        let plan = Arc::clone(context.plan());
+        let mut texts = Vec::new();
+        for name in includes.iter().chain([&key]) {
+            let entry = plan.entry(name.trim()).ok_or_else(|| {
+                Fault::new(format!("Cannot find the script {} in the registry or local entries", name.trim()))
+            })?;
+            texts.push(text_of(&entry));
+        }
+        let mut known = known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some((old, script)) = known.get(&key)
+            && *old == texts
+        {
+            return Ok((Some(key), Arc::clone(script)));
+        }
+        let script =
+            check(&texts, self.function.as_deref()).map_err(|failure| self.fault(&failure, Some(&key)))?;
+        let script = Arc::new(script);
+        if known.len() >= MAX_KNOWN {
+            known.clear();
+        }
+        known.insert(Arc::clone(&key), (texts, Arc::clone(&script)));
+        Ok((Some(key), script))
+    }
+
+    /// The fault of a script, as WSO2 words it.
+    fn fault(&self, failure: &Failure, key: Option<&str>) -> Fault {
+        let what = if failure.no_function { "a NoSuchMethodException" } else { "an error" };
+        let which = match (&self.function, key) {
+            (None, _) => format!("inlined {} script function mediate", self.language),
+            (Some(function), Some(key)) => {
+                format!("external {} script : {key} function {function}", self.language)
+            }
+            (Some(function), None) => format!("external {} script function {function}", self.language),
+        };
+        let mut detail = failure.message.clone();
+        if let Some(place) = failure.place {
+            detail.push_str(&format!(" (line {}, column {} of the script)", place.line, place.column));
+        }
+        let fault =
+            Fault::new(format!("The script engine returned {what} executing the {which}")).because(detail);
+        match (&self.inside, failure.place) {
+            (Some(text), Some(place)) => match text.span_of(place.line, place.column) {
+                Some(span) => fault.at(span),
+                None => fault,
+            },
+            _ => fault,
+        }
+    }
+}
+
+/// The message, while a script has it.
+struct Message(Context);
+
+fn set_payload(context: &mut Context, document: &Document, element: NodeId) -> Result<(), Fault> {
+    let envelope = context.envelope_mut()?;
+    let old = envelope.payload();
+    let new = envelope.document.copy_from(envelope.body, document, element);
+    if let Some(old) = old {
+        envelope.document.replace(old, new);
+    }
+    context.remove_axis2("NO_ENTITY_BODY");
+    Ok(())
+}
+
+/// A fault in the words of an exception.
+fn words(fault: Fault) -> String {
+    if fault.detail.is_empty() { fault.message } else { format!("{}: {}", fault.message, fault.detail) }
+}
+
+fn scope_of(name: &str) -> Result<Scope, String> {
+    match name {
+        "variable" => Ok(Scope::Variable),
+        _ => Scope::of(name).ok_or_else(|| {
+            format!(
+                "there is no scope `{name}`: expected default, axis2, axis2-client, transport or operation"
+            )
+        }),
+    }
+}
+
+impl Host for Message {
+    fn property(&mut self, scope: &str, name: &str) -> Result<Option<Value>, String> {
+        Ok(scope_of(scope)?.get(&self.0, name))
+    }
+
+    fn set_property(&mut self, scope: &str, name: &str, value: Option<Value>) -> Result<(), String> {
+        match (scope_of(scope)?, value) {
+            (Scope::Variable, Some(value)) => self.0.variables.set(name, value),
+            (Scope::Variable, None) => drop(self.0.variables.remove(name)),
+            (scope, Some(value)) => {
+                property::set(scope, Arc::from(name), value, &mut self.0).map_err(words)?
+            }
+            (scope, None) => property::remove(scope, name, &mut self.0),
+        }
+        Ok(())
+    }
+
+    fn names(&mut self, scope: &str) -> Vec<String> {
+        let scope = if scope == "variable" { &self.0.variables } else { &self.0.properties };
+        scope.iter().map(|(name, _)| name.to_owned()).collect()
+    }
+
+    fn payload(&mut self) -> Result<Option<XmlValue>, String> {
+        let envelope = self.0.envelope().map_err(words)?;
+        Ok(envelope.payload().map(|payload| XmlValue::copy_of(&envelope.document, &[payload])))
+    }
+
+    fn set_payload(&mut self, document: &Document, element: NodeId) -> Result<(), String> {
+        set_payload(&mut self.0, document, element).map_err(words)
+    }
+
+    fn json(&mut self) -> Result<Option<String>, String> {
+        let payload = &mut self.0.payload;
+        if !payload.is_json() {
+            return Ok(None);
+        }
+        let reading = payload.reading();
+        if reading.coding == Coding::Identity
+            && reading.charset.is_none_or(|charset| charset.name() == "UTF-8")
+            && let Some(text) = payload.bytes().and_then(|bytes| std::str::from_utf8(bytes).ok())
+        {
+            return Ok(Some(text.to_owned()));
+        }
+        payload.json().map(|value| value.map(ToString::to_string)).map_err(|error| error.to_string())
+    }
+
+    fn set_json(&mut self, text: String, sound: bool) -> Result<(), String> {
+        let payload = &mut self.0.payload;
+        if sound && !text.is_empty() {
+            let reading =
+                Reading { kind: Kind::Json, charset: None, coding: Coding::Identity, ..payload.reading() };
+            payload.set_bytes(text, reading);
+        } else {
+            payload.set_json(&text).map_err(|error| error.to_string())?;
+        }
+        self.0.remove_axis2("NO_ENTITY_BODY");
+        Ok(())
+    }
+
+    fn envelope(&mut self) -> Result<XmlValue, String> {
+        let envelope = self.0.envelope().map_err(words)?;
+        Ok(XmlValue::copy_of(&envelope.document, &[envelope.root]))
+    }
+
+    fn set_envelope(&mut self, document: &Document, element: NodeId) -> Result<(), String> {
+        let mut own = Document::new();
+        own.copy_from(Document::ROOT, document, element);
+        self.0.payload.set_envelope(Envelope::of_document(own)?);
+        Ok(())
+    }
+
+    fn add_header(
+        &mut self,
+        must_understand: bool,
+        document: &Document,
+        element: NodeId,
+    ) -> Result<(), String> {
+        let envelope = self.0.envelope_mut().map_err(words)?;
+        let header = envelope.header_or_new();
+        let block = envelope.document.copy_from(header, document, element);
+        if must_understand {
+            let (value, uri) = match envelope.version {
+                SoapVersion::V11 => ("1", envelope.version.namespace()),
+                SoapVersion::V12 => ("true", envelope.version.namespace()),
+            };
+            envelope.document.set_attribute(block, "soapenv", uri, "mustUnderstand", value);
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, what: &str) -> Option<String> {
+        let addressing = &self.0.addressing;
+        match what {
+            "To" => self.0.to(),
+            "From" => addressing.from.clone(),
+            "ReplyTo" => addressing.reply_to.clone(),
+            "FaultTo" => addressing.fault_to.clone(),
+            "WSAAction" => addressing.action.clone(),
+            "SoapAction" => self.0.soap_action(),
+            "RelatesTo" => addressing.relates_to.clone(),
+            "MessageID" | "WSAMessageID" => Some(self.0.message_id()),
+            _ => None,
+        }
+    }
+
+    fn set_text(&mut self, what: &str, text: Option<String>) {
+        let addressing = &mut self.0.addressing;
+        match what {
+            "To" => addressing.to = text,
+            "From" => addressing.from = text,
+            "ReplyTo" => addressing.reply_to = text,
+            "FaultTo" => addressing.fault_to = text,
+            "WSAAction" => addressing.action = text,
+            "SoapAction" => self.0.soap_action = text,
+            "RelatesTo" => addressing.relates_to = text,
+            "MessageID" | "WSAMessageID" => addressing.message_id = text,
+            _ => {}
+        }
+    }
+
+    fn flag(&mut self, what: &str) -> bool {
+        match what {
+            "Response" => self.0.response,
+            "SOAP11" => match self.0.payload.built_envelope() {
+                Some(envelope) => envelope.version == SoapVersion::V11,
+                None => self.0.payload.reading().kind != Kind::Soap12,
+            },
+            _ => self.0.axis2(name_of_flag(what)).is_some_and(|value| value.is_true()),
+        }
+    }
+
+    fn set_flag(&mut self, what: &str, value: bool) {
+        match what {
+            "Response" => self.0.response = value,
+            _ => self.0.set_axis2(name_of_flag(what), Value::Boolean(value)),
+        }
+    }
+
+    fn entry(&mut self, key: &str) -> Option<Value> {
+        let plan = Arc::clone(self.0.plan());
+        plan.entry(key).map(|entry| entry.value)
+    }
+
+    fn log(&mut self, level: &str, text: &str) {
+        let message_id = self.0.message_id();
+        match level {
+            "trace" => tracing::trace!(target: "busbar::script", %message_id, "{text}"),
+            "debug" => tracing::debug!(target: "busbar::script", %message_id, "{text}"),
+            "warn" => tracing::warn!(target: "busbar::script", %message_id, "{text}"),
+            "error" => tracing::error!(target: "busbar::script", %message_id, "{text}"),
+            _ => tracing::info!(target: "busbar::script", %message_id, "{text}"),
+        }
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn std::any::Any> {
+        self
+    }
+}
+
+/// The axis2 property behind a flag.
+fn name_of_flag(what: &str) -> &'static str {
+    match what {
+        "DoingMTOM" => "enableMTOM",
+        "DoingSWA" => "enableSwA",
+        "DoingPOX" => "doingPOX",
+        "DoingGET" => "doingGET",
+        _ => "faultResponse",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flow::Need;
+    use flow::testing::{self, Ended, Tested};
+
+    const XML: &[(&str, &str)] = &[("Content-Type", "application/xml")];
+    const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
+    const SOAP: &[(&str, &str)] = &[("Content-Type", "text/xml"), ("SOAPAction", "urn:a")];
+
+    fn flow(text: &str) -> Tested {
+        testing::main(&crate::registry(testing::endpoints), text)
+    }
+
+    fn inline(script: &str) -> Tested {
+        flow(&format!("<script language='js'><![CDATA[{script}]]></script>"))
+    }
+
+    fn run(script: &str, headers: &[(&str, &str)], body: &str) -> Ended {
+        let flow = inline(script);
+        assert!(flow.found.is_empty(), "{script}: {:?}", flow.found);
+        let end = flow.run(headers, body);
+        assert_eq!(end.fault(), None, "{script}");
+        end
+    }
+
+    #[test]
+    fn payloads_are_read_and_replaced() {
+        for (script, headers, body, expected) in [
+            (
+                "var p = mc.getPayloadJSON(); p.total = p.a + p.b; mc.setPayloadJSON(p);",
+                JSON,
+                r#"{"a":1,"b":2.5}"#,
+                r#"{"a":1,"b":2.5,"total":3.5}"#,
+            ),
+            ("mc.setPayloadJSON(JSON.parse(mc.getPayloadText()).l);", JSON, r#"{"l":[1,10]}"#, "[1,10]"),
+            ("mc.setPayloadJSON({none: mc.getPayloadJSON()});", XML, "<a/>", r#"{"none":{}}"#),
+            ("mc.setPayloadJSON('text');", XML, "<a/>", r#""text""#),
+            ("mc.setJsonText(mc, '{\"a\": 1}');", XML, "<a/>", r#"{"a": 1}"#),
+            ("mc.setPayloadXML('<b>1</b>');", XML, "<a/>", "<b>1</b>"),
+            (
+                "mc.setPayloadXML(<b>{mc.getPayloadXML()..*::c.toString()}</b>);",
+                XML,
+                "<a xmlns='u'><c>x&amp;</c></a>",
+                "<b>x&amp;</b>",
+            ),
+            ("mc.setPayloadXML(<b/>);", XML, "", "<b/>"),
+            ("mc.setPayloadXML(mc.getPayloadXML().b);", JSON, r#"{"b":3}"#, "<b>3</b>"),
+        ] {
+            let mut end = run(script, headers, body);
+            assert_eq!(end.payload(), expected, "{script}");
+        }
+        let body = "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/'><s:Header><h/></s:Header><s:Body><a/></s:Body></s:Envelope>";
+        let mut end = run("mc.setPayloadXML(<b/>); mc.addHeader(true, <i/>);", SOAP, body);
+        let written = end.write(message::Format::Soap(message::SoapVersion::V11));
+        assert!(
+            written.contains("<h/><i ")
+                && written.contains("mustUnderstand=\"1\"")
+                && written.contains("<b/>"),
+            "{written}"
+        );
+        let mut end = run("mc.setEnvelope(mc.getEnvelopeXML());", SOAP, body);
+        assert!(end.write(message::Format::Soap(message::SoapVersion::V11)).contains("<h/>"));
+    }
+
+    #[test]
+    fn properties_and_facts_are_read_and_set() {
+        let script = "mc.setProperty('a', mc.getProperty('x') + 1);
+            mc.setProperty('messageType', 'application/json', 'axis2'); mc.setProperty('X-H', 'h', 'transport');
+            mc.setProperty('o', 'op', 'operation'); mc.setVariable('v', {k: [1]}); mc.removeProperty('gone');
+            mc.setTo('http://to'); mc.setReplyTo(mc.getTo()); mc.setSoapAction('urn:b'); mc.setResponse(true);
+            mc.setProperty('read', [mc.getProperty('X-H', 'transport'), mc.getProperty('o', 'operation'), mc.isSOAP11(), mc.isResponse(), mc.getReplyTo().getAddress()].join());
+            mc.setProperty('count', mc.getPropertyKeySet().length); mc.getServiceLog().info('said');
+            mc.setProperty('entry', String(mc.getEntry('e').b));";
+        let text = format!(
+            "<property name='x' value='1' type='INTEGER'/><property name='gone' value='1'/><script language='nashornJs'><![CDATA[{script}]]></script><!--top--><localEntry key='e'><a><b>in</b></a></localEntry>"
+        );
+        let flow = flow(&text);
+        let end = flow.run(SOAP, "<a/>");
+        assert_eq!(end.fault(), None);
+        assert_eq!(end.property("a").as_deref(), Some("2"));
+        assert_eq!(end.property("read").as_deref(), Some("h,op,true,true,http://to"));
+        assert_eq!(end.property("count").as_deref(), Some("3"));
+        assert_eq!(end.property("entry").as_deref(), Some("in"));
+        assert_eq!(end.context.headers.get("Content-Type"), Some("application/json"));
+        assert_eq!(end.context.addressing.to.as_deref(), Some("http://to"));
+        assert_eq!(end.context.soap_action.as_deref(), Some("urn:b"));
+        assert_eq!(end.context.variables.get("v").map(ToString::to_string).as_deref(), Some(r#"{"k":[1]}"#));
+        assert!(end.context.response);
+    }
+
+    #[test]
+    fn a_script_reads_no_more_than_it_names() {
+        for (script, need) in [
+            ("mc.setProperty('a', 1);", Need::Headers),
+            ("mc.setPayloadJSON({});", Need::Replaces),
+            ("mc.setPayloadXML(<a/>);", Need::Whole),
+            ("mc.getPayloadJSON();", Need::Whole),
+        ] {
+            assert_eq!(inline(script).needs(), [need], "{script}");
+        }
+    }
+
+    #[test]
+    fn false_ends_the_flow() {
+        for (script, goes_on) in [
+            ("false;", false),
+            ("true;", true),
+            ("mc.getProperty('none') == 'x'", false),
+            ("1", true),
+            ("", true),
+        ] {
+            let text = format!("<script language='js'>{script}</script><property name='after' value='1'/>");
+            assert_eq!(flow(&text).run(XML, "<a/>").property("after").is_some(), goes_on, "{script}");
+        }
+    }
+
+    #[test]
+    fn functions_of_entries_are_called() {
+        let entries = "<!--top--><localEntry key='k'><![CDATA[function mediate(mc) { mc.setProperty('r', 'm'); }
+            function other(mc, a, b) { mc.setProperty('r', twice(a) + typeof b); return false; }
+            function give(mc) { return {x: 1}; }]]></localEntry>
+            <localEntry key='w'><x><![CDATA[function mediate(mc) { mc.setProperty('r', 'wrapped'); }]]></x></localEntry>
+            <localEntry key='i'><![CDATA[function twice(x) { return 2 * x; }]]></localEntry>";
+        for (script, expected) in [
+            ("<script language='js' key='k'/>", Some("m")),
+            ("<script language='js' key='{concat(\"k\", \"\")}'/>", Some("m")),
+            ("<script language='rhinoJs' key='w'/>", Some("wrapped")),
+            (
+                "<script language='js' key='k' function='other'><include key='i'/><inputs><argument type='number' value='4'/><argument type='json' expression='&quot;[1]&quot;'/></inputs></script>",
+                Some("8object"),
+            ),
+            (
+                "<script language='js' key='k' function='give' target='variable' target-variable='v'/><property name='r' expression='json-eval($var:v.x)'/>",
+                Some("1"),
+            ),
+            (
+                "<script language='js' key='k' function='give' target='body'/><property name='r' expression='json-eval($.x)'/>",
+                Some("1"),
+            ),
+        ] {
+            let end = flow(&format!("{script}{entries}")).run(XML, "<a/>");
+            assert_eq!(end.fault(), None, "{script}");
+            assert_eq!(end.property("r").as_deref(), expected, "{script}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_run_is_said_when_it_loads() {
+        for (text, says) in [
+            ("<script language='groovy'>x</script>", "`groovy` is not executable here"),
+            ("<script language='rb'>x</script>", "`rb` is not executable here"),
+            ("<script>x</script>", "needs the attribute `language`"),
+            ("<script language='js'>var a = ;</script>", "SyntaxError"),
+            ("<script language='js'>return false;</script>", "return"),
+            ("<script language='js'>importPackage(Packages.x);</script>", "needs a Java virtual machine"),
+            ("<script language='js' function='f'>1</script>", "`function` has no meaning here"),
+            ("<script language='js' key='none'/>", "there is no script `none`"),
+            ("<script language='js'><include key='none'/>1</script>", "there is no script `none`"),
+            ("<script language='js'><include/>1</script>", "`include` needs a `key`"),
+            (
+                "<script language='js' key='bad'/><!--top--><localEntry key='bad'>function (</localEntry>",
+                "SyntaxError",
+            ),
+            ("<script language='js' key='k' target='variable'/>", "needs `target-variable`"),
+            (
+                "<script language='js' key='k'><inputs><argument/></inputs></script>",
+                "`argument` needs a value",
+            ),
+            (
+                "<script language='js' key='k'><inputs><argument type='number' value='x'/></inputs></script>",
+                "`x` is no number",
+            ),
+        ] {
+            assert!(flow(text).reports(says), "{text}: {:?}", flow(text).found);
+        }
+    }
+
+    #[test]
+    fn what_a_script_throws_runs_the_fault_sequence() {
+        let deep = "[".repeat(100_000);
+        for (script, headers, body, detail) in [
+            ("throw 'broken';", XML, "<a/>", "broken"),
+            ("var a;\na.b;", XML, "<a/>", "line 2"),
+            ("mc.getPayloadXML();", XML, "<a", "not well-formed"),
+            ("mc.getPayloadJSON();", JSON, "{", "SyntaxError"),
+            ("mc.getPayloadJSON();", JSON, deep.as_str(), "Error"),
+            ("mc.setJsonText(mc, '{');", XML, "<a/>", "not JSON"),
+            ("mc.setEnvelope(<a/>);", XML, "<a/>", "not a SOAP"),
+            ("mc.setProperty('a', 1, 'nowhere');", XML, "<a/>", "there is no scope `nowhere`"),
+            ("mc.setProperty('a', 1, 'registry');", XML, "<a/>", "read-only"),
+            ("mc.getPayloadXML().b.c.d = 1;", XML, "", "cannot be assigned"),
+        ] {
+            let end = inline(script).run(headers, body);
+            let fault = end.fault().unwrap_or_else(|| panic!("{script} gives no fault"));
+            assert_eq!(
+                fault,
+                "0: The script engine returned an error executing the inlined js script function mediate"
+            );
+            let found = end.property("ERROR_DETAIL").unwrap_or_default();
+            assert!(found.contains(detail), "{script}: {found}");
+        }
+        let missing = flow(
+            "<script language='js' key='k' function='g'/><!--top--><localEntry key='k'>function f() {}</localEntry>",
+        );
+        let fault = missing.run(XML, "<a/>").fault().unwrap_or_default();
+        assert_eq!(
+            fault,
+            "0: The script engine returned a NoSuchMethodException executing the external js script function g"
+        );
+        let absent =
+            flow("<script language='js' key='{\"none\"}'/>").run(XML, "<a/>").fault().unwrap_or_default();
+        assert!(absent.contains("Cannot find the script none"), "{absent}");
+    }
+}

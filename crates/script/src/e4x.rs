@@ -1,0 +1,427 @@
+//! What Rhino understands and a JavaScript engine of today does not: XML literals, `..`, `::`, `@` and `for each`.
+//! They are rewritten, line by line in place, into what the `XML` object of the prelude offers; what cannot be rewritten
+//! is refused with its place and with what to write instead.
+//!
+//! | written | becomes |
+//! |---|---|
+//! | `<a b={x}>{y}</a>` | a tagged template |
+//! | `x..a`, `x..*::a`, `x..@id` | `x["..a"]`, `x["..*::a"]`, `x["..@id"]` |
+//! | `x.*`, `x.*::a`, `x.@id`, `x.@*` | `x["*"]`, `x["*::a"]`, `x["@id"]`, `x["@*"]` |
+//! | `x.ns::a`, `x..ns::a` | `x[XML.qualified(ns, "a", "")]`, … |
+//! | `for each (var a in b)` | `for (var a of XML.each(b))` |
+
+use crate::Reads;
+use crate::tokens::{Kind, Piece, Token, markup_pieces, tokens};
+
+/// What is wrong with a script, and where in its text, in bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub at: usize,
+    pub message: String,
+    pub help: &'static str,
+}
+
+/// The script as the engine can read it; `None`: as it is.
+pub(crate) fn translate(text: &str) -> Result<Option<String>, Refused> {
+    let tokens = tokens(text);
+    refuse(text, &tokens)?;
+    let mut translation = Translation { text, tokens: &tokens, out: String::new(), done: 0, depth: 0 };
+    translation.run()?;
+    if translation.done == 0 {
+        return Ok(None);
+    }
+    translation.out.push_str(&text[translation.done..]);
+    Ok(Some(translation.out))
+}
+
+/// Whether the script may change what all scripts share, so that it needs a world of its own for each message.
+pub(crate) fn changes_the_world(text: &str) -> bool {
+    tokens(text).iter().any(|token| {
+        token.kind == Kind::Word
+            && matches!(
+                &text[token.at.clone()],
+                "prototype" | "__proto__" | "setPrototypeOf" | "getPrototypeOf"
+            )
+    })
+}
+
+/// What the script reads of the message.
+pub(crate) fn reads(text: &str) -> Reads {
+    let of = |token: &Token| match &text[token.at.clone()] {
+        "setPayloadJSON" | "setJsonText" => Reads::Replaces,
+        "getPayloadXML" | "setPayloadXML" | "getPayloadJSON" | "getJsonText" | "getPayloadText"
+        | "getEnvelope" | "getEnvelopeXML" | "setEnvelope" | "addHeader" => Reads::Payload,
+        _ => Reads::Headers,
+    };
+    tokens(text).iter().map(of).max().unwrap_or(Reads::Headers)
+}
+
+/// Whether the last statement is a call of a setter of `mc`, whose value is nobody's concern.
+pub(crate) fn ends_with_setter(text: &str) -> bool {
+    let tokens = tokens(text);
+    let word = |at: usize| tokens.get(at).map_or("", |token| &text[token.at.clone()]);
+    let mut end = tokens.len();
+    while end > 0 && word(end - 1) == ";" {
+        end -= 1;
+    }
+    if end == 0 || word(end - 1) != ")" {
+        return false;
+    }
+    let (mut at, mut depth) = (end, 0usize);
+    while at > 0 {
+        at -= 1;
+        match word(at) {
+            ")" | "]" | "}" => depth += 1,
+            "(" | "[" | "{" => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    // `mc . setX (`
+    let setter = at >= 3
+        && ["set", "add", "remove"].iter().any(|verb| word(at - 1).starts_with(verb))
+        && word(at - 2) == "."
+        && word(at - 3) == "mc";
+    if !setter {
+        return false;
+    }
+    let start = at - 3;
+    start == 0
+        || word(start - 1) == ";"
+        || (word(start - 1) == "}" && tokens[start].after_break)
+        || (tokens[start].after_break
+            && (word(start - 1) == ")" || tokens[start - 1].kind == Kind::Literal || word(start - 1) == "]"))
+}
+
+/// Java classes, and what of E4X there is no way to write otherwise.
+fn refuse(text: &str, tokens: &[Token]) -> Result<(), Refused> {
+    let word = |at: usize| tokens.get(at).map_or("", |token| &text[token.at.clone()]);
+    for (at, token) in tokens.iter().enumerate() {
+        let refused = |message: String, help| Err(Refused { at: token.at.start, message, help });
+        let member = at > 0 && matches!(word(at - 1), "." | "?.");
+        let name = word(at);
+        match name {
+            "importPackage" | "importClass" | "JavaImporter" if !member && word(at + 1) == "(" => {
+                return refused(format!("`{name}` needs a Java virtual machine"), NO_JAVA);
+            }
+            "Packages" | "java" | "javax" | "org" | "com" if !member && word(at + 1) == "." => {
+                let package = matches!(
+                    (name, word(at + 2)),
+                    ("Packages", _)
+                        | (
+                            "java",
+                            "lang"
+                                | "util"
+                                | "io"
+                                | "text"
+                                | "net"
+                                | "math"
+                                | "security"
+                                | "time"
+                                | "sql"
+                                | "nio"
+                        )
+                        | ("javax", _)
+                        | ("org", "apache" | "json" | "wso2" | "mozilla" | "w3c" | "xml")
+                        | ("com", "google" | "sun" | "fasterxml")
+                );
+                if package {
+                    return refused(
+                        format!("`{name}.{}` needs a Java virtual machine", word(at + 2)),
+                        NO_JAVA,
+                    );
+                }
+            }
+            "Java"
+                if !member
+                    && word(at + 1) == "."
+                    && matches!(word(at + 2), "type" | "from" | "to" | "extend") =>
+            {
+                return refused(format!("`Java.{}` needs a Java virtual machine", word(at + 2)), NO_JAVA);
+            }
+            "xml" if at > 0 && word(at - 1) == "default" && word(at + 1) == "namespace" => {
+                return refused(
+                    "`default xml namespace` is not executable here".into(),
+                    "write `x.*::name` for a name in any namespace, or `x.ns::name` with `var ns = new Namespace(\"uri\")`",
+                );
+            }
+            "(" if at > 0 && word(at - 1) == "." => {
+                return refused(
+                    "a filter `x.(…)` is not executable here".into(),
+                    "write a loop: `for each (var item in x) { if (item.@id == 3) … }`",
+                );
+            }
+            "+" | "+=" if tokens.get(at + 1).is_some_and(|next| next.kind == Kind::Markup) => {
+                return refused(
+                    format!("`{name}` cannot join XML here"),
+                    "write `x.appendChild(<a/>)`, or one literal with all its parts",
+                );
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+const NO_JAVA: &str = "classes of Java cannot be used here; JavaScript has Date, Math, RegExp, JSON and encodeURIComponent, \
+    and `mc.getServiceLog()` writes to the log";
+
+struct Translation<'a> {
+    text: &'a str,
+    tokens: &'a [Token],
+    out: String,
+    /// Up to here the text is in `out`.
+    done: usize,
+    depth: usize,
+}
+
+impl<'a> Translation<'a> {
+    fn word(&self, at: usize) -> &'a str {
+        self.tokens.get(at).map_or("", |token| &self.text[token.at.clone()])
+    }
+
+    fn run(&mut self) -> Result<(), Refused> {
+        let mut closing: Vec<usize> = Vec::new();
+        let mut at = 0;
+        while at < self.tokens.len() {
+            let token = &self.tokens[at];
+            if closing.last() == Some(&at) {
+                closing.pop();
+                self.copy_to(token.at.start);
+                self.out.push(')');
+            }
+            if token.kind == Kind::Markup {
+                self.markup(at)?;
+                at += 1;
+                continue;
+            }
+            match self.word(at) {
+                mark @ (".." | ".") if at > 0 => {
+                    if let Some(next) = self.member(at, mark)? {
+                        at = next;
+                        continue;
+                    }
+                }
+                "for" if self.word(at + 1) == "each" && self.word(at + 2) == "(" => {
+                    let (of, close) = self.loop_parts(at + 2).ok_or_else(|| Refused {
+                        at: token.at.start,
+                        message: "this `for each` has no `in`".into(),
+                        help: "write `for each (var x in list) { … }`",
+                    })?;
+                    self.replace(at + 1, "");
+                    self.copy_to(self.tokens[of].at.start);
+                    self.out.push_str("of XML.each(");
+                    self.done = self.tokens[of].at.end;
+                    closing.push(close);
+                    at = of + 1;
+                    continue;
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        Ok(())
+    }
+
+    /// The `in` and the closing bracket of a loop head, from its opening bracket.
+    fn loop_parts(&self, open: usize) -> Option<(usize, usize)> {
+        let (mut depth, mut of) = (0usize, None);
+        for at in open..self.tokens.len() {
+            match self.word(at) {
+                "(" | "[" | "{" => depth += 1,
+                ")" | "]" | "}" => {
+                    depth -= 1;
+                    if depth == 0 {
+                        return Some((of?, at));
+                    }
+                }
+                "in" if depth == 1 && of.is_none() => of = Some(at),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    fn copy_to(&mut self, end: usize) {
+        self.out.push_str(&self.text[self.done..end]);
+        self.done = end;
+    }
+
+    fn replace(&mut self, at: usize, by: &str) {
+        let token = self.tokens[at].at.clone();
+        self.copy_to(token.start);
+        self.out.push_str(by);
+        self.done = token.end;
+    }
+
+    /// A member that only E4X knows, from its dots on; answers the token behind it.
+    fn member(&mut self, dots: usize, mark: &str) -> Result<Option<usize>, Refused> {
+        let mut at = dots + 1;
+        let attribute = self.word(at) == "@";
+        if attribute {
+            at += 1;
+        }
+        let prefix = format!("{}{}", if mark == ".." { ".." } else { "" }, if attribute { "@" } else { "" });
+        if attribute && self.word(at) == "[" {
+            // x.@["name"]
+            self.copy_to(self.tokens[dots].at.start);
+            self.out.push_str("[\"@\" + ");
+            self.done = self.tokens[at].at.end;
+            return Ok(Some(at + 1));
+        }
+        let is_name = |at: usize| {
+            self.word(at) == "*" || self.tokens.get(at).is_some_and(|token| token.kind == Kind::Word)
+        };
+        let qualified = self.word(at + 1) == "::";
+        let special = mark == ".." || attribute || qualified || self.word(at) == "*";
+        if !special || !is_name(at) || (qualified && !is_name(at + 2)) {
+            if mark == ".." || attribute || qualified {
+                return Err(Refused {
+                    at: self.tokens[dots].at.start,
+                    message: format!("`{}{}` is not understood here", mark, self.word(dots + 1)),
+                    help: "write `x.name`, `x..name`, `x.*::name`, `x..*::name`, `x.@name` or `x.ns::name`",
+                });
+            }
+            return Ok(None);
+        }
+        let last = if qualified { at + 2 } else { at };
+        let key = match (qualified, self.word(at)) {
+            (true, "*") => format!("[\"{prefix}*::{}\"]", self.word(last)),
+            (true, namespace) => {
+                format!("[XML.qualified({namespace}, \"{}\", \"{prefix}\")]", self.word(last))
+            }
+            (false, name) => format!("[\"{prefix}{name}\"]"),
+        };
+        self.copy_to(self.tokens[dots].at.start);
+        self.out.push_str(&key);
+        self.done = self.tokens[last].at.end;
+        Ok(Some(last + 1))
+    }
+
+    /// An XML literal as a tagged template.
+    fn markup(&mut self, at: usize) -> Result<(), Refused> {
+        let token = self.tokens[at].at.clone();
+        let literal = &self.text[token.clone()];
+        let refused = |message: &str, help| Refused { at: token.start, message: message.to_owned(), help };
+        if self.depth > 32 {
+            return Err(refused("XML literals are nested too deep", "build the inner ones first"));
+        }
+        let Some((pieces, _)) = markup_pieces(literal, self.depth) else {
+            return Err(refused("this XML literal does not end", "every element needs its end tag"));
+        };
+        self.copy_to(token.start);
+        self.out.push_str("XML.literal`");
+        for piece in pieces {
+            match piece {
+                Piece::Text(range) => {
+                    for c in literal[range].chars() {
+                        if matches!(c, '`' | '\\' | '$') {
+                            self.out.push('\\');
+                        }
+                        self.out.push(c);
+                    }
+                }
+                Piece::Expression(range) => {
+                    let inner = &literal[range.clone()];
+                    let tokens = tokens(inner);
+                    let mut nested = Translation {
+                        text: inner,
+                        tokens: &tokens,
+                        out: String::new(),
+                        done: 0,
+                        depth: self.depth + 1,
+                    };
+                    nested
+                        .run()
+                        .map_err(|wrong| Refused { at: token.start + range.start + wrong.at, ..wrong })?;
+                    nested.copy_to(inner.len());
+                    self.out.push_str("${");
+                    self.out.push_str(&nested.out);
+                    self.out.push('}');
+                }
+            }
+        }
+        self.out.push('`');
+        self.done = token.end;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn e4x_becomes_javascript() {
+        for (text, expected) in [
+            ("mc.getPayloadXML()..*::symbol.toString()", "mc.getPayloadXML()[\"..*::symbol\"].toString()"),
+            ("x..a[0].@id = 3", "x[\"..a\"][0][\"@id\"] = 3"),
+            ("x.*::a.*", "x[\"*::a\"][\"*\"]"),
+            ("x.@['i' + n]", "x[\"@\" + 'i' + n]"),
+            (
+                "x.ns::a + x..ns::b.@ns::c",
+                "x[XML.qualified(ns, \"a\", \"\")] + x[XML.qualified(ns, \"b\", \"..\")][XML.qualified(ns, \"c\", \"@\")]",
+            ),
+            (
+                "f(<a b={c}>{d..e}\n<f g=\"`$\"/></a>)",
+                "f(XML.literal`<a b=${c}>${d[\"..e\"]}\n<f g=\"\\`\\$\"/></a>`)",
+            ),
+            ("v = <a>{ <b>{c}</b> }</a>;", "v = XML.literal`<a>${ XML.literal`<b>${c}</b>` }</a>`;"),
+            (
+                "for each (var i in x..item) { y += i; }",
+                "for  (var i of XML.each( x[\"..item\"])) { y += i; }",
+            ),
+        ] {
+            assert_eq!(translate(text).unwrap().as_deref(), Some(expected), "{text}");
+        }
+        for text in [
+            "a < b && c > d",
+            "var a = {'..': 1}; [...a]",
+            "x.y * 2 /* x..y */",
+            "1..toString()",
+            "a ? b::c : d",
+        ] {
+            let _ = translate(text);
+        }
+        for text in ["a < b && c > d", "x = [...a]; // x..y", "1..toString()", "org.total = java.x"] {
+            assert_eq!(translate(text), Ok(None), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused_with_its_place() {
+        for (text, at, part) in [
+            ("var a;\nimportPackage(Packages.x)", 7, "importPackage"),
+            ("var u = java.util.UUID.randomUUID()", 8, "java.util"),
+            ("x.y.(@id == 3)", 4, "filter"),
+            ("y += <a/>", 2, "join"),
+            ("default xml namespace = 'u';", 8, "default xml namespace"),
+            ("var t = Java.type('x')", 8, "Java.type"),
+            ("x..3", 1, "not understood"),
+        ] {
+            let refused = translate(text).unwrap_err();
+            assert!(refused.at == at && refused.message.contains(part), "{text}: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn a_setter_at_the_end_is_seen() {
+        for (text, is) in [
+            ("mc.setProperty('a', 1)", true),
+            ("var a = 1; mc.setPayloadJSON({a: f(1)});\n", true),
+            ("if (a) { b() }\nmc.setProperty('a', 1);", true),
+            ("a = 1\nmc.setProperty('a', 1);", true),
+            ("x == mc.setProperty('a', 1);", false),
+            ("a &&\nmc.setProperty('a', 1);", false),
+            ("if (a) { mc.setProperty('a', 1); }", false),
+            ("mc.getProperty('a')", false),
+            ("false", false),
+            ("", false),
+            (")", false),
+        ] {
+            assert_eq!(ends_with_setter(text), is, "{text}");
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! The engine: one JavaScript runtime per thread, and in it one world (global object and everything built in) that all
+//! scripts share and none can change.
+//!
+//! A script is compiled once per thread, as the body of a function: its variables live as long as one call. Names that
+//! it makes global without `var` are taken away behind it. A script that touches prototypes gets a world of its own for
+//! each message, which costs some hundred microseconds instead of some ten.
+
+use crate::host::{Host, functions, of_js, with_host};
+use crate::{Argument, Failure, Limits, Place, Script};
+use message::Value;
+use rquickjs::context::EvalOptions;
+use rquickjs::function::Args;
+use rquickjs::{
+    CatchResultExt, CaughtError, Context, Ctx, Function, Object, Persistent, Runtime, Value as Js,
+};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+const PRELUDE: &str = include_str!("prelude.js");
+
+/// The name of every script in the engine's own messages.
+const FILE: &str = "script";
+
+/// Most scripts that a thread keeps compiled; those of configurations that are gone make room.
+const MAX_COMPILED: usize = 256;
+
+/// What a script left.
+#[derive(Debug)]
+pub struct Returned {
+    /// The value is Boolean false: the flow stops here.
+    pub stop: bool,
+    /// The value: plain ones as they are, objects as JSON; `None` for null, undefined and functions.
+    pub value: Option<Value>,
+}
+
+thread_local! {
+    static ENGINE: RefCell<Option<Engine>> = const { RefCell::new(None) };
+}
+
+/// The fields are dropped in this order: what lives in the runtime before it.
+struct Engine {
+    shared: Option<World>,
+    deadline: Rc<Cell<Option<Instant>>>,
+    runtime: Runtime,
+}
+
+/// A global object with the prelude, and the functions compiled in it.
+struct World {
+    compiled: HashMap<u64, Persistent<Function<'static>>>,
+    tidy: Persistent<Function<'static>>,
+    mc: Persistent<Js<'static>>,
+    context: Context,
+}
+
+/// Runs a script on a message and hands the message back. It is lost only if the engine panics.
+///
+/// # Errors
+/// The script threw something, hit a limit, or has no such function.
+pub fn run(
+    script: &Script,
+    host: Box<dyn Host>,
+    arguments: &[Argument],
+    limits: &Limits,
+) -> (Option<Box<dyn Host>>, Result<Returned, Failure>) {
+    with_host(host, limits.xml.clone(), || {
+        ENGINE.with(|slot| {
+            let mut slot =
+                slot.try_borrow_mut().map_err(|_| Failure::new("a script cannot run inside of a script"))?;
+            if slot.is_none() {
+                *slot = Some(
+                    Engine::new()
+                        .map_err(|why| Failure::new(format!("the script engine cannot start: {why}")))?,
+                );
+            }
+            let engine = slot.as_mut().ok_or_else(|| Failure::new("the script engine is gone"))?;
+            let result = engine.run(script, arguments, limits);
+            if result.as_ref().is_err_and(|failure| failure.exhausted) {
+                // What a limit has cut off may have left anything behind.
+                *slot = None;
+            }
+            result
+        })
+    })
+}
+
+/// Checks that a text is a script.
+///
+/// # Errors
+/// What is wrong, and where.
+pub(crate) fn check(text: &str) -> Result<(), Failure> {
+    let limits = Limits::default();
+    let engine = Engine::new().map_err(|why| Failure::new(why.to_string()))?;
+    engine.set(&limits);
+    let context = Context::full(&engine.runtime).map_err(|why| Failure::new(why.to_string()))?;
+    context.with(|ctx| {
+        // All of it is parsed before the first line runs, and that line is ours.
+        let result = ctx.eval_with_options::<(), _>(format!("throw null;\n{text}"), sloppy());
+        match result.catch(&ctx) {
+            Err(CaughtError::Exception(exception)) => {
+                let mut failure = thrown(&CaughtError::Exception(exception));
+                if let Some(place) = &mut failure.place {
+                    place.line = place.line.saturating_sub(1).max(1);
+                }
+                Err(failure)
+            }
+            _ => Ok(()),
+        }
+    })
+}
+
+fn sloppy() -> EvalOptions {
+    let mut options = EvalOptions::default();
+    options.strict = false;
+    options.filename = Some(FILE.to_owned());
+    options
+}
+
+impl Engine {
+    fn new() -> rquickjs::Result<Engine> {
+        let runtime = Runtime::new()?;
+        let deadline = Rc::new(Cell::new(None));
+        let own = Rc::clone(&deadline);
+        let over = move || own.get().is_some_and(|deadline: Instant| Instant::now() > deadline);
+        runtime.set_interrupt_handler(Some(Box::new(over)));
+        Ok(Engine { shared: None, deadline, runtime })
+    }
+
+    fn set(&self, limits: &Limits) {
+        self.runtime.set_memory_limit(limits.memory);
+        self.runtime.set_max_stack_size(limits.stack);
+        self.deadline.set(Instant::now().checked_add(limits.time));
+    }
+
+    fn run(&mut self, script: &Script, arguments: &[Argument], limits: &Limits) -> Result<Returned, Failure> {
+        if script.shared && self.shared.is_none() {
+            // Making the world is not the script's time, nor its memory.
+            self.set(&Limits::default());
+            self.shared = Some(World::new(&self.runtime, true)?);
+        }
+        self.set(limits);
+        let mut own;
+        let world = match &mut self.shared {
+            Some(world) if script.shared => world,
+            _ => {
+                own = World::new(&self.runtime, false)?;
+                &mut own
+            }
+        };
+        let mut result = world.run(script, arguments);
+        // What it has put off belongs to its time too, and to no other message.
+        let is_late = || self.deadline.get().is_some_and(|deadline| Instant::now() > deadline);
+        while self.runtime.is_job_pending() {
+            // An exception that nobody waits for is nobody's.
+            let _ = self.runtime.execute_pending_job();
+            if is_late() {
+                result = Err(Failure::limit("interrupted".to_owned()));
+                break;
+            }
+        }
+        let late = self.deadline.get().is_some_and(|deadline| Instant::now() > deadline);
+        self.deadline.set(None);
+        if world.is_untidy() && script.shared {
+            self.shared = None;
+        }
+        result.map_err(|failure| match failure.message.as_str() {
+            _ if late && failure.message.contains("interrupted") => Failure::limit(format!(
+                "the script ran longer than {} (limits.script_time)",
+                in_words(limits.time)
+            )),
+            message if message.contains("out of memory") => Failure::limit(format!(
+                "the script needs more than {} bytes (limits.script_memory)",
+                limits.memory
+            )),
+            _ => failure,
+        })
+    }
+}
+
+fn in_words(time: Duration) -> String {
+    if time.as_millis() < 1000 {
+        format!("{} ms", time.as_millis())
+    } else {
+        format!("{} s", time.as_secs_f64())
+    }
+}
+
+impl World {
+    fn new(runtime: &Runtime, shared: bool) -> Result<World, Failure> {
+        let failed = |why: rquickjs::Error| Failure::new(format!("the script engine cannot start: {why}"));
+        let context = Context::full(runtime).map_err(failed)?;
+        let (tidy, mc) = context.with(|ctx| {
+            let make = || {
+                let mut options = sloppy();
+                options.filename = Some("prelude".to_owned());
+                let prelude: Function<'_> = ctx.eval_with_options(PRELUDE, options)?;
+                let tidy: Function<'_> = prelude.call((functions(&ctx)?, shared))?;
+                let mc: Js<'_> = ctx.globals().get("mc")?;
+                Ok((Persistent::save(&ctx, tidy), Persistent::save(&ctx, mc)))
+            };
+            make().catch(&ctx).map_err(|error| thrown(&error))
+        })?;
+        Ok(World { compiled: HashMap::new(), tidy, mc, context })
+    }
+
+    fn run(&mut self, script: &Script, arguments: &[Argument]) -> Result<Returned, Failure> {
+        let World { compiled, mc, context, .. } = self;
+        context.with(|ctx| {
+            let error = |error: CaughtError<'_>| {
+                let mut failure = thrown(&error);
+                if let Some(place) = &mut failure.place {
+                    *place = script.place_of(*place);
+                }
+                failure
+            };
+            let known = compiled.get(&script.id).cloned().and_then(|function| function.restore(&ctx).ok());
+            let function = match known {
+                Some(function) => function,
+                None => {
+                    let function: Function<'_> =
+                        ctx.eval_with_options(script.code.as_str(), sloppy()).catch(&ctx).map_err(error)?;
+                    // What a script could keep on it would be there for the next message.
+                    let freeze =
+                        || ctx.globals().get::<_, Object<'_>>("Object")?.get::<_, Function<'_>>("freeze");
+                    let frozen = freeze().and_then(|freeze| freeze.call::<_, ()>((function.clone(),)));
+                    frozen.catch(&ctx).map_err(error)?;
+                    if compiled.len() >= MAX_COMPILED {
+                        compiled.clear();
+                    }
+                    compiled.insert(script.id, Persistent::save(&ctx, function.clone()));
+                    function
+                }
+            };
+            let value: Js<'_> = match &script.evaluated {
+                Some(text) => function.call((text.as_str(),)),
+                None => function.call(()),
+            }
+            .catch(&ctx)
+            .map_err(error)?;
+            let value = match &script.function {
+                None => value,
+                Some(_) => {
+                    let Some(function) = value.as_function() else { return Err(Failure::no_function()) };
+                    let call = || {
+                        let mut given = Args::new(ctx.clone(), arguments.len() + 1);
+                        given.push_arg(mc.clone().restore(&ctx)?)?;
+                        for argument in arguments {
+                            push(&ctx, argument, &mut given)?;
+                        }
+                        function.call_arg(given)
+                    };
+                    call().catch(&ctx).map_err(error)?
+                }
+            };
+            Ok(Returned { stop: value.as_bool() == Some(false), value: returned(&ctx, value) })
+        })
+    }
+
+    /// Takes away what the script left in the global object; whether something stays.
+    fn is_untidy(&self) -> bool {
+        self.context.with(|ctx| {
+            let tidy = self.tidy.clone().restore(&ctx).and_then(|tidy| tidy.call::<_, bool>(()));
+            !tidy.catch(&ctx).unwrap_or(false)
+        })
+    }
+}
+
+fn push<'js>(ctx: &Ctx<'js>, argument: &Argument, given: &mut Args<'js>) -> rquickjs::Result<()> {
+    match argument {
+        Argument::Text(text) => given.push_arg(text.as_str()),
+        Argument::Number(number) => given.push_arg(*number),
+        Argument::Boolean(is) => given.push_arg(*is),
+        Argument::Json(text) => given.push_arg(ctx.json_parse(text.as_str())?),
+        Argument::Null => given.push_arg(Js::new_null(ctx.clone())),
+    }
+}
+
+fn returned<'js>(ctx: &Ctx<'js>, value: Js<'js>) -> Option<Value> {
+    if value.is_object() && !value.is_function() {
+        let text = ctx.json_stringify(value).catch(ctx).ok()??.to_string().ok()?;
+        return Some(Value::Json(std::sync::Arc::new(serde_json::from_str(&text).ok()?)));
+    }
+    of_js(&value)
+}
+
+/// An exception in words: `TypeError: x is not a function`, with its place.
+fn thrown(error: &CaughtError<'_>) -> Failure {
+    match error {
+        CaughtError::Exception(exception) => {
+            let name: String = exception.as_object().get("name").unwrap_or_default();
+            let message = exception.message().unwrap_or_default();
+            let stack = exception.stack().unwrap_or_default();
+            let message =
+                if name.is_empty() || name == "Error" { message } else { format!("{name}: {message}") };
+            Failure { place: place_in(&stack), ..Failure::new(message) }
+        }
+        CaughtError::Value(value) => Failure::new(
+            text_of(value).unwrap_or_else(|| "the script threw something that has no text".to_owned()),
+        ),
+        CaughtError::Error(error) => Failure::new(error.to_string()),
+    }
+}
+
+/// The text of a value that was thrown and is no error: JSON for objects.
+fn text_of(value: &Js<'_>) -> Option<String> {
+    let ctx = value.ctx();
+    if value.is_object() && !value.is_function() {
+        let json = ctx.json_stringify(value.clone()).catch(ctx).ok().flatten();
+        if let Some(text) = json.and_then(|text| text.to_string().ok()) {
+            return Some(text);
+        }
+    }
+    value.get::<rquickjs::Coerced<String>>().catch(ctx).ok().map(|text| text.0)
+}
+
+/// The innermost line of the script that a stack names: `…script:3:14…`, or `<input>:3:14` for what was evaluated.
+fn place_in(stack: &str) -> Option<Place> {
+    stack.lines().find_map(|line| {
+        let line = line.trim_end().trim_end_matches(')');
+        let mut parts = line.rsplitn(3, ':');
+        let column = parts.next()?.parse().ok()?;
+        let number = parts.next()?.parse().ok()?;
+        let file = parts.next()?;
+        let evaluated =
+            file.ends_with("<input>") || file.ends_with("<eval>") || file.ends_with("<evalScript>");
+        (evaluated || file.ends_with(FILE)).then_some(Place { source: 0, line: number, column, evaluated })
+    })
+}

@@ -1,0 +1,309 @@
+//! What a script can do with its message: the interface that the bus implements, and the functions through which the
+//! prelude reaches it.
+//!
+//! While a script runs, its message and trees lie in a slot of the thread; the functions find them there, so that they
+//! are made once per engine and not once per message.
+
+use crate::trees::{Given, List, Trees};
+use message::{Value, XmlValue};
+use rquickjs::function::Opt;
+use rquickjs::{Array, Ctx, Exception, Function, IntoJs, Object, Result, Value as Js};
+use std::cell::RefCell;
+use std::sync::Arc;
+
+/// The message of a script. An error is thrown in the script, as an `Error` with this text.
+pub trait Host {
+    /// A property; the scope as written in the script.
+    ///
+    /// # Errors
+    /// There is no such scope.
+    fn property(&mut self, scope: &str, name: &str) -> std::result::Result<Option<Value>, String>;
+
+    /// Sets a property, or removes it (`None`).
+    ///
+    /// # Errors
+    /// There is no such scope, or it cannot be written.
+    fn set_property(
+        &mut self,
+        scope: &str,
+        name: &str,
+        value: Option<Value>,
+    ) -> std::result::Result<(), String>;
+
+    /// The names of the properties (default scope) or variables (`variable`).
+    fn names(&mut self, scope: &str) -> Vec<String>;
+
+    /// The first element of the body; `None` if there is none.
+    ///
+    /// # Errors
+    /// The body is not what its type says.
+    fn payload(&mut self) -> std::result::Result<Option<XmlValue>, String>;
+
+    /// Replaces the payload by an element.
+    ///
+    /// # Errors
+    /// The body is not what its type says.
+    fn set_payload(
+        &mut self,
+        document: &xml::Document,
+        element: xml::NodeId,
+    ) -> std::result::Result<(), String>;
+
+    /// The text of a JSON payload; `None` if the payload is something else.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn json(&mut self) -> std::result::Result<Option<String>, String>;
+
+    /// Makes a JSON text the payload; empty: none. `sound`: the engine has written it, it is JSON.
+    ///
+    /// # Errors
+    /// It is not JSON.
+    fn set_json(&mut self, text: String, sound: bool) -> std::result::Result<(), String>;
+
+    /// The whole envelope.
+    ///
+    /// # Errors
+    /// The body is not what its type says.
+    fn envelope(&mut self) -> std::result::Result<XmlValue, String>;
+
+    /// Replaces the envelope.
+    ///
+    /// # Errors
+    /// It is none.
+    fn set_envelope(
+        &mut self,
+        document: &xml::Document,
+        element: xml::NodeId,
+    ) -> std::result::Result<(), String>;
+
+    /// Appends a header block.
+    ///
+    /// # Errors
+    /// The body is not what its type says.
+    fn add_header(
+        &mut self,
+        must_understand: bool,
+        document: &xml::Document,
+        element: xml::NodeId,
+    ) -> std::result::Result<(), String>;
+
+    /// A fact of the message that is a text: `To`, `From`, `ReplyTo`, `FaultTo`, `WSAAction`, `SoapAction`, `MessageID`,
+    /// `RelatesTo`.
+    fn text(&mut self, what: &str) -> Option<String>;
+
+    /// Sets one of the facts of [`Host::text`].
+    fn set_text(&mut self, what: &str, text: Option<String>);
+
+    /// A fact that is true or false: `Response`, `FaultResponse`, `DoingPOX`, `DoingGET`, `DoingMTOM`, `DoingSWA`, `SOAP11`.
+    fn flag(&mut self, what: &str) -> bool;
+
+    /// Sets one of the facts of [`Host::flag`].
+    fn set_flag(&mut self, what: &str, value: bool);
+
+    /// A local entry or registry resource.
+    fn entry(&mut self, key: &str) -> Option<Value>;
+
+    /// Writes a line to the log: `trace`, `debug`, `info`, `warn`, `error`.
+    fn log(&mut self, level: &str, text: &str);
+
+    /// Itself, for who handed it in to take the message out again.
+    fn into_any(self: Box<Self>) -> Box<dyn std::any::Any>;
+}
+
+/// What lies in the slot.
+struct Running {
+    host: Box<dyn Host>,
+    trees: Trees,
+}
+
+thread_local! {
+    static RUNNING: RefCell<Option<Running>> = const { RefCell::new(None) };
+}
+
+/// Lays the message into the slot for as long as `run` runs.
+pub(crate) fn with_host<T>(
+    host: Box<dyn Host>,
+    limits: xml::Limits,
+    run: impl FnOnce() -> T,
+) -> (Option<Box<dyn Host>>, T) {
+    RUNNING.with_borrow_mut(|slot| *slot = Some(Running { host, trees: Trees::new(limits) }));
+    let result = run();
+    let host = RUNNING.with_borrow_mut(Option::take).map(|running| running.host);
+    (host, result)
+}
+
+/// Does something with the message, turning an error into an exception.
+fn with<'js, T>(
+    ctx: &Ctx<'js>,
+    act: impl FnOnce(&mut dyn Host, &mut Trees) -> std::result::Result<T, String>,
+) -> Result<T> {
+    let result = RUNNING.with_borrow_mut(|slot| match slot {
+        Some(running) => act(running.host.as_mut(), &mut running.trees),
+        None => Err("there is no message here".to_owned()),
+    });
+    result.map_err(|why| Exception::throw_message(ctx, &why))
+}
+
+/// A value for the script: what is no plain value is an array of what it is (`xml`, `json`) and a list or text.
+fn to_js<'js>(ctx: &Ctx<'js>, value: Option<Value>) -> Result<Js<'js>> {
+    match value {
+        None => Ok(Js::new_null(ctx.clone())),
+        Some(Value::String(text)) => text.as_ref().into_js(ctx),
+        Some(Value::Integer(number)) => match i32::try_from(number) {
+            Ok(small) => small.into_js(ctx),
+            Err(_) => (number as f64).into_js(ctx),
+        },
+        Some(Value::Double(number)) => number.into_js(ctx),
+        Some(Value::Boolean(is)) => is.into_js(ctx),
+        Some(Value::Xml(value)) => list(ctx, |_, trees| trees.of_value(&value).map(Some)),
+        Some(Value::Json(value)) => {
+            let pair = Array::new(ctx.clone())?;
+            pair.set(0, "json")?;
+            pair.set(1, value.to_string())?;
+            Ok(pair.into_value())
+        }
+    }
+}
+
+fn list<'js>(
+    ctx: &Ctx<'js>,
+    find: impl FnOnce(&mut dyn Host, &mut Trees) -> std::result::Result<Option<List>, String>,
+) -> Result<Js<'js>> {
+    match with(ctx, find)? {
+        None => Ok(Js::new_null(ctx.clone())),
+        Some(list) => {
+            let pair = Array::new(ctx.clone())?;
+            pair.set(0, "xml")?;
+            pair.set(1, list)?;
+            Ok(pair.into_value())
+        }
+    }
+}
+
+/// A value of the script, as a property keeps it: whole numbers are integers. `None`: null, undefined.
+pub(crate) fn of_js(value: &Js<'_>) -> Option<Value> {
+    if let Some(is) = value.as_bool() {
+        return Some(Value::Boolean(is));
+    }
+    if let Some(number) = value.as_int() {
+        return Some(Value::Integer(number.into()));
+    }
+    if let Some(number) = value.as_float() {
+        let whole = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
+        return Some(if whole { Value::Integer(number as i64) } else { Value::Double(number) });
+    }
+    let text = value.as_string()?.to_string().ok()?;
+    Some(Value::from(text))
+}
+
+/// The kind (`text`, `xml`, `json`) and content that the prelude makes of a value which is no plain one.
+fn of_pair(trees: &Trees, kind: &str, content: &Js<'_>) -> std::result::Result<Option<Value>, String> {
+    match kind {
+        "xml" => {
+            let list = content.as_int().unwrap_or(-1) as List;
+            Ok(Some(trees.value(list).map_or(Value::from(""), |value| Value::Xml(Arc::new(value)))))
+        }
+        "json" => {
+            let text = content.as_string().and_then(|text| text.to_string().ok()).unwrap_or_default();
+            let value = serde_json::from_str(&text)
+                .map_err(|error| format!("the value has no JSON form: {error}"))?;
+            Ok(Some(Value::Json(Arc::new(value))))
+        }
+        _ => Ok(of_js(content)),
+    }
+}
+
+fn given<'a>(number: i32, text: &'a str) -> Given<'a> {
+    if number < 0 { Given::Text(text) } else { Given::List(number as List) }
+}
+
+/// The functions that the prelude is given.
+#[rustfmt::skip] // one line each
+pub(crate) fn functions<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
+    let object = Object::new(ctx.clone())?;
+    macro_rules! function {
+        ($name:literal, $function:expr) => {
+            object.set($name, Function::new(ctx.clone(), $function)?)?;
+        };
+    }
+    // Properties.
+    function!("get", |ctx: Ctx<'js>, scope: String, name: String| {
+        let value = with(&ctx, |host, _| host.property(&scope, &name))?;
+        to_js(&ctx, value)
+    });
+    function!("set", |ctx: Ctx<'js>, scope: String, name: String, kind: String, content: Js<'js>| {
+        with(&ctx, |host, trees| match of_pair(trees, &kind, &content)? {
+            Some(value) => host.set_property(&scope, &name, Some(value)),
+            None => Ok(()),
+        })
+    });
+    function!("remove", |ctx: Ctx<'js>, scope: String, name: String| {
+        with(&ctx, |host, _| host.set_property(&scope, &name, None))
+    });
+    function!("names", |ctx: Ctx<'js>, scope: String| with(&ctx, |host, _| Ok(host.names(&scope))));
+    // The message.
+    function!("payload", |ctx: Ctx<'js>| list(&ctx, |host, trees| {
+        match host.payload()? {
+            Some(value) => trees.of_value(&value).map(Some),
+            None => trees.empty().map(Some),
+        }
+    }));
+    function!("setPayload", |ctx: Ctx<'js>, list: List| with(&ctx, |host, trees| {
+        let (document, element) = trees.element(list).ok_or("the payload must be an XML element")?;
+        host.set_payload(document, element)
+    }));
+    function!("json", |ctx: Ctx<'js>| with(&ctx, |host, _| host.json()));
+    function!("setJson", |ctx: Ctx<'js>, text: String, sound: bool| with(&ctx, |host, _| host.set_json(text, sound)));
+    function!("envelope", |ctx: Ctx<'js>| list(&ctx, |host, trees| {
+        let envelope = host.envelope()?;
+        trees.of_value(&envelope).map(Some)
+    }));
+    function!("setEnvelope", |ctx: Ctx<'js>, list: List| with(&ctx, |host, trees| {
+        let (document, element) = trees.element(list).ok_or("the envelope must be an XML element")?;
+        host.set_envelope(document, element)
+    }));
+    function!("addHeader", |ctx: Ctx<'js>, must: bool, list: List| with(&ctx, |host, trees| {
+        let (document, element) = trees.element(list).ok_or("a header must be an XML element")?;
+        host.add_header(must, document, element)
+    }));
+    function!("text", |ctx: Ctx<'js>, what: String| with(&ctx, |host, _| Ok(host.text(&what))));
+    function!("setText", |ctx: Ctx<'js>, what: String, text: Opt<Option<String>>| with(&ctx, |host, _| {
+        host.set_text(&what, text.0.flatten());
+        Ok(())
+    }));
+    function!("flag", |ctx: Ctx<'js>, what: String| with(&ctx, |host, _| Ok(host.flag(&what))));
+    function!("setFlag", |ctx: Ctx<'js>, what: String, is: bool| with(&ctx, |host, _| {
+        host.set_flag(&what, is);
+        Ok(())
+    }));
+    function!("entry", |ctx: Ctx<'js>, key: String| {
+        let value = with(&ctx, |host, _| Ok(host.entry(&key)))?;
+        to_js(&ctx, value)
+    });
+    function!("log", |ctx: Ctx<'js>, level: String, text: String| with(&ctx, |host, _| {
+        host.log(&level, &text);
+        Ok(())
+    }));
+    // XML.
+    function!("xmlParse", |ctx: Ctx<'js>, text: String| with(&ctx, |_, trees| trees.parse(&text)));
+    function!("xmlEmpty", |ctx: Ctx<'js>| with(&ctx, |_, trees| trees.empty()));
+    function!("xmlGet", |ctx: Ctx<'js>, list: List, key: String| with(&ctx, |_, trees| trees.get(list, &key)));
+    function!("xmlStep", |ctx: Ctx<'js>, list: List, kind: String| with(&ctx, |_, trees| trees.step(list, &kind)));
+    function!("xmlCopy", |ctx: Ctx<'js>, list: List| with(&ctx, |_, trees| trees.copy(list)));
+    function!("xmlLength", |ctx: Ctx<'js>, list: List| with(&ctx, |_, trees| Ok(trees.length(list))));
+    function!("xmlText", |ctx: Ctx<'js>, list: List| with(&ctx, |_, trees| Ok(trees.text(list))));
+    function!("xmlString", |ctx: Ctx<'js>, list: List| with(&ctx, |_, trees| Ok(trees.string_value(list))));
+    function!("xmlMarkup", |ctx: Ctx<'js>, list: List| with(&ctx, |_, trees| Ok(trees.xml(list))));
+    function!("xmlSimple", |ctx: Ctx<'js>, list: List| with(&ctx, |_, trees| Ok(trees.is_simple(list))));
+    function!("xmlFact", |ctx: Ctx<'js>, list: List, what: String| with(&ctx, |_, trees| Ok(trees.fact(list, &what))));
+    function!("xmlSet", |ctx: Ctx<'js>, list: List, key: String, number: i32, text: String| with(&ctx, |_, trees| {
+        trees.set(list, &key, given(number, &text))
+    }));
+    function!("xmlInsert", |ctx: Ctx<'js>, list: List, how: String, number: i32, text: String| with(&ctx, |_, trees| {
+        trees.insert(list, &how, given(number, &text))
+    }));
+    function!("xmlDelete", |ctx: Ctx<'js>, list: List, key: String| with(&ctx, |_, trees| trees.delete(list, &key)));
+    function!("xmlRename", |ctx: Ctx<'js>, list: List, local: String| with(&ctx, |_, trees| trees.rename(list, &local)));
+    Ok(object)
+}

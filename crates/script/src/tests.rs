@@ -1,0 +1,444 @@
+//! Scripts on a message of wood.
+
+use crate::{Argument, Failure, Host, Limits, Returned, Script, run};
+use message::{Value, XmlValue};
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use xml::{Document, NodeId, ParseOptions};
+
+#[derive(Default)]
+struct Wood {
+    properties: BTreeMap<String, Value>,
+    payload: String,
+    json: Option<String>,
+    texts: BTreeMap<String, String>,
+    flags: BTreeMap<String, bool>,
+    log: Vec<String>,
+}
+
+struct Shared(Arc<Mutex<Wood>>);
+
+fn value_of(text: &str) -> Option<XmlValue> {
+    let document = Document::parse(text.as_bytes().to_vec(), &ParseOptions::default()).ok()?;
+    Some(XmlValue { nodes: vec![document.document_element()?], document: Arc::new(document) })
+}
+
+impl Host for Shared {
+    fn property(&mut self, scope: &str, name: &str) -> Result<Option<Value>, String> {
+        if scope == "nowhere" {
+            return Err("there is no scope `nowhere`".into());
+        }
+        Ok(self.0.lock().unwrap().properties.get(&format!("{scope}:{name}")).cloned())
+    }
+
+    fn set_property(&mut self, scope: &str, name: &str, value: Option<Value>) -> Result<(), String> {
+        let mut wood = self.0.lock().unwrap();
+        match value {
+            Some(value) => wood.properties.insert(format!("{scope}:{name}"), value),
+            None => wood.properties.remove(&format!("{scope}:{name}")),
+        };
+        Ok(())
+    }
+
+    fn names(&mut self, scope: &str) -> Vec<String> {
+        let wood = self.0.lock().unwrap();
+        wood.properties
+            .keys()
+            .filter_map(|key| key.strip_prefix(&format!("{scope}:")).map(str::to_owned))
+            .collect()
+    }
+
+    fn payload(&mut self) -> Result<Option<XmlValue>, String> {
+        Ok(value_of(&self.0.lock().unwrap().payload))
+    }
+
+    fn set_payload(&mut self, document: &Document, element: NodeId) -> Result<(), String> {
+        self.0.lock().unwrap().payload = xml::to_string(document, element);
+        Ok(())
+    }
+
+    fn json(&mut self) -> Result<Option<String>, String> {
+        Ok(self.0.lock().unwrap().json.clone())
+    }
+
+    fn set_json(&mut self, text: String, _: bool) -> Result<(), String> {
+        self.0.lock().unwrap().json = Some(text);
+        Ok(())
+    }
+
+    fn envelope(&mut self) -> Result<XmlValue, String> {
+        let payload = format!("<Envelope><Body>{}</Body></Envelope>", self.0.lock().unwrap().payload);
+        value_of(&payload).ok_or_else(|| "no payload".to_owned())
+    }
+
+    fn set_envelope(&mut self, document: &Document, element: NodeId) -> Result<(), String> {
+        self.set_payload(document, element)
+    }
+
+    fn add_header(&mut self, must: bool, document: &Document, element: NodeId) -> Result<(), String> {
+        let text = format!("{must} {}", xml::to_string(document, element));
+        self.0.lock().unwrap().texts.insert("header".into(), text);
+        Ok(())
+    }
+
+    fn text(&mut self, what: &str) -> Option<String> {
+        self.0.lock().unwrap().texts.get(what).cloned()
+    }
+
+    fn set_text(&mut self, what: &str, text: Option<String>) {
+        let mut wood = self.0.lock().unwrap();
+        match text {
+            Some(text) => wood.texts.insert(what.to_owned(), text),
+            None => wood.texts.remove(what),
+        };
+    }
+
+    fn flag(&mut self, what: &str) -> bool {
+        self.0.lock().unwrap().flags.get(what).copied().unwrap_or(false)
+    }
+
+    fn set_flag(&mut self, what: &str, value: bool) {
+        self.0.lock().unwrap().flags.insert(what.to_owned(), value);
+    }
+
+    fn entry(&mut self, key: &str) -> Option<Value> {
+        (key == "e").then(|| Value::from("entry"))
+    }
+
+    fn log(&mut self, level: &str, text: &str) {
+        self.0.lock().unwrap().log.push(format!("{level} {text}"));
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+fn on(wood: &Arc<Mutex<Wood>>, text: &str, limits: &Limits) -> Result<Returned, Failure> {
+    let script = Script::compile(&[text], None)?;
+    let (host, result) = run(&script, Box::new(Shared(Arc::clone(wood))), &[], limits);
+    assert!(host.is_some());
+    result
+}
+
+/// The property `r` after a script on `<a>…</a>`.
+fn result(text: &str) -> String {
+    let payload = "<a i='1'><b>x</b><b k='2'>y</b><n:c xmlns:n='u'>z</n:c><name>N</name></a>".to_owned();
+    let wood = Wood { payload, json: Some(r#"{"n":4,"l":[1,2.5]}"#.into()), ..Wood::default() };
+    let wood = Arc::new(Mutex::new(wood));
+    if let Err(failure) = on(&wood, text, &Limits::default()) {
+        return format!("{} {:?}", failure.message, failure.place.map(|place| (place.line, place.column)));
+    }
+    let wood = wood.lock().unwrap();
+    wood.properties.get("default:r").map_or_else(|| "nothing".to_owned(), |value| format!("{value:?}"))
+}
+
+#[test]
+fn values_keep_their_types() {
+    for (text, expected) in [
+        ("mc.setProperty('r', 5);", "Integer(5)"),
+        ("mc.setProperty('r', 10 / 2);", "Integer(5)"),
+        ("mc.setProperty('r', 5.5);", "Double(5.5)"),
+        ("mc.setProperty('r', 1e300);", "Double(1e300)"),
+        ("mc.setProperty('r', 'x');", "String(\"x\")"),
+        ("mc.setProperty('r', true);", "Boolean(true)"),
+        ("mc.setProperty('r', null);", "nothing"),
+        ("mc.setProperty('r', {a: [1]});", "Json(Object {\"a\": Array [Number(1)]})"),
+        ("mc.setProperty('r', 1); mc.removeProperty('r');", "nothing"),
+        ("mc.setProperty('r', mc.getProperty('none') === null);", "Boolean(true)"),
+        ("mc.setProperty('q', {a: 2}); mc.setProperty('r', mc.getProperty('q').a);", "Integer(2)"),
+        (
+            "mc.setVariable('v', 3); mc.setProperty('r', mc.getVariable('v') + mc.getVariableKeySet()[0]);",
+            "String(\"3v\")",
+        ),
+        ("mc.setProperty('r', mc.getPayloadJSON().n * 2);", "Integer(8)"),
+        (
+            "mc.setPayloadJSON({a: 10 / 2, b: 0.5}); mc.setProperty('r', mc.getJsonText());",
+            "String(\"{\\\"a\\\":5,\\\"b\\\":0.5}\")",
+        ),
+        ("mc.setPayloadJSON('x'); mc.setProperty('r', mc.getJsonText());", "String(\"\\\"x\\\"\")"),
+        (
+            "mc.setProperty('r', mc.getEntry('e').equals('entry') && 'abc'.contains('b') && !'a'.isEmpty());",
+            "Boolean(true)",
+        ),
+        (
+            "mc.setTo('http://x'); mc.setReplyTo(mc.getTo()); mc.setProperty('r', mc.getReplyTo().getAddress());",
+            "String(\"http://x\")",
+        ),
+        (
+            "mc.setResponse(true); mc.setProperty('r', mc.isResponse() && !mc.isFaultResponse());",
+            "Boolean(true)",
+        ),
+        (
+            "mc.setProperty('r', typeof Promise + typeof async function () {});",
+            "String(\"functionfunction\")",
+        ),
+    ] {
+        assert_eq!(result(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn xml_is_used_as_in_e4x() {
+    for (text, expected) in [
+        ("mc.getPayloadXML().b[1].toString()", "y"),
+        ("mc.getPayloadXML()..*::c.toString()", "z"),
+        ("mc.getPayloadXML().c.length()", "0"),
+        ("mc.getPayloadXML().b.length()", "2"),
+        ("mc.getPayloadXML().@i + mc.getPayloadXML().b[1].@k", "12"),
+        ("mc.getPayloadXML().name.toString() + mc.getPayloadXML().name.name()", "Nname"),
+        ("mc.getPayloadXML().b[0] == 'x'", "true"),
+        (
+            "(function () { var s = ''; for each (var b in mc.getPayloadXML().b) { s += b + ','; } return s; })()",
+            "x,y,",
+        ),
+        ("(function () { var s = ''; for (var i in mc.getPayloadXML().b) { s += i; } return s; })()", "01"),
+        ("var ns = new Namespace('u'); mc.getPayloadXML().ns::c.localName()", "c"),
+        ("mc.getPayloadXML().b", "<b>x</b>\n<b k=\"2\">y</b>"),
+        (
+            "var v = '<&'; <m:a xmlns:m='u' k={v}><b>{v}</b>{<c/>}</m:a>.toXMLString()",
+            "<m:a xmlns:m=\"u\" k=\"&lt;&amp;\"><b>&lt;&amp;</b><c/></m:a>",
+        ),
+        (
+            "var x = <a/>; x.b = 3; x.@c = 'd'; x.e.f = <g/>; x.appendChild(<h/>); delete x.b; x.toXMLString()",
+            "<a c=\"d\"><e><g/></e><h/></a>",
+        ),
+        ("new XML('<a><b>1</b></a>').b * 2", "2"),
+        ("JSON.stringify({x: mc.getPayloadXML().b[0]})", "{\"x\":\"x\"}"),
+        ("mc.getEnvelope().getBody().getFirstElement().getLocalName()", "a"),
+        ("mc.getPayloadXML().getElementsByTagName('n:c').item(0).getTextContent()", "z"),
+    ] {
+        let (before, last) = text.rsplit_once("; ").filter(|_| !text.starts_with('(')).unwrap_or(("", text));
+        let script = format!("{before};\nmc.setProperty('r', String({last}));");
+        assert_eq!(result(&script), format!("String({expected:?})"), "{text}");
+    }
+    let wood = Arc::new(Mutex::new(Wood {
+        payload: "<q xmlns='u'><symbol>IBM</symbol></q>".into(),
+        ..Wood::default()
+    }));
+    let text = "function transform(mc) {
+        var symbol = mc.getPayloadXML()..*::symbol.toString();
+        mc.setPayloadXML(
+            <m:getQuote xmlns:m=\"http://services.samples\">
+                <m:symbol>{symbol}</m:symbol>
+            </m:getQuote>);
+        mc.addHeader(true, <h/>);
+    }";
+    let script = Script::compile(&[text], Some("transform")).unwrap();
+    run(&script, Box::new(Shared(Arc::clone(&wood))), &[], &Limits::default()).1.unwrap();
+    let wood = wood.lock().unwrap();
+    assert!(wood.payload.contains("<m:symbol>IBM</m:symbol>"), "{}", wood.payload);
+    assert_eq!(wood.texts.get("header").map(String::as_str), Some("true <h/>"));
+}
+
+#[test]
+fn the_value_of_a_script_counts() {
+    let wood = Arc::new(Mutex::new(Wood::default()));
+    for (text, stop) in [
+        ("false;", true),
+        ("var a = 1; a == 2", true),
+        ("if (true) { false }", true),
+        ("true", false),
+        ("0", false),
+        ("", false),
+        ("null", false),
+        ("mc.setProperty('a', 1);", false),
+        ("mc.setProperty('a', 1); var b = 2;", false),
+        ("'false'", false),
+    ] {
+        assert_eq!(on(&wood, text, &Limits::default()).unwrap().stop, stop, "{text}");
+    }
+    let script = Script::compile(
+        &["function help(x) { return x + 1; }", "function f(mc, a, b) { return {a: help(a), b: b.c}; }"],
+        Some("f"),
+    )
+    .unwrap();
+    let arguments = [Argument::Number(2.0), Argument::Json("{\"c\":true}".into())];
+    let (_, result) = run(&script, Box::new(Shared(wood)), &arguments, &Limits::default());
+    assert_eq!(result.unwrap().value.unwrap().to_string(), "{\"a\":3,\"b\":true}");
+}
+
+#[test]
+fn failures_name_their_place() {
+    for (text, expected) in [
+        (
+            "var a = 1;\n  nothing.x;\nmc.setProperty('r', 1);",
+            "ReferenceError: nothing is not defined Some((2, 3))",
+        ),
+        ("a = nothing;\nmc.setProperty('r', 1);", "ReferenceError: nothing is not defined Some((1, 5))"),
+        ("\n\nthrow new Error('own');", "own Some((3, 11))"),
+        ("throw 'broken';", "broken None"),
+        ("throw {code: 3};", "{\"code\":3} None"),
+        ("mc.getProperty('a', 'nowhere');", "there is no scope `nowhere`"),
+        ("mc.nonsense();", "TypeError: `mc.nonsense` does not exist here"),
+        ("mc.setPayloadXML('<a>');", "it is not well-formed XML"),
+        ("mc.setPayloadXML(null);", "TypeError: there is no XML"),
+        ("mc.setPayloadXML(5);", "the payload must be an XML element"),
+        ("<a>{nothing}</a>.toString();", "ReferenceError"),
+        ("mc.x = 3;", "TypeError: `mc.x` cannot be set"),
+        ("mc.getSequence('a');", "TypeError: `mc.getSequence` is not available"),
+    ] {
+        let found = result(text);
+        assert!(found.starts_with(expected), "{text}: {found}");
+    }
+}
+
+#[test]
+fn what_is_no_script_is_refused_with_its_place() {
+    for (text, line, column, part) in [
+        ("var a = 1;\nvar b = ;\n", 2, 9, "SyntaxError"),
+        ("return false;", 1, 1, "return"),
+        ("if (a {", 1, 7, "SyntaxError"),
+        ("a();\n  importPackage(x);", 2, 3, "Java"),
+        ("var s = 'open", 1, 9, "SyntaxError"),
+        ("})(function () {", 1, 1, "SyntaxError"),
+        ("\nfoo(", 2, 5, "SyntaxError"),
+    ] {
+        let failure = Script::compile(&[text], None).unwrap_err();
+        let place = failure.place.unwrap();
+        assert!(failure.message.contains(part), "{text}: {failure:?}");
+        assert_eq!((place.line, place.column), (line, column), "{text}: {failure:?}");
+    }
+    assert!(Script::compile(&["function f() {}"], Some("a b")).is_err());
+    let missing = Script::compile(&["function f() {}"], Some("g")).unwrap();
+    let (_, result) = run(&missing, Box::new(Shared(Arc::default())), &[], &Limits::default());
+    assert!(result.unwrap_err().no_function);
+}
+
+#[test]
+fn nothing_leaks_to_the_next_message() {
+    // Each leaves something behind; the second script must not see it.
+    for (leave, look) in [
+        ("leak = 1;", "typeof leak"),
+        ("var leak = 1;", "typeof leak"),
+        ("this.leak = 1; globalThis.other = 2;", "typeof leak + typeof other"),
+        ("function leak() {}", "typeof leak"),
+        ("Object.defineProperty(globalThis, 'leak', {value: 1});", "typeof leak"),
+        ("var p = ['proto', 'type'].join(''); Array[p].leak = 1; Object[p].leak = 1;", "typeof [].leak"),
+        ("Array.prototype.leak = 1; String.prototype.leak = 2;", "typeof [].leak + typeof ''.leak"),
+        ("var o = {}; o['__pro' + 'to__'].leak = 1;", "typeof {}.leak"),
+        ("var o = {}; o.constructor['proto' + 'type'].leak = 1;", "typeof {}.leak"),
+        (
+            "JSON.leak = 1; Math.leak = 1; mc.getProperty.leak = 1;",
+            "typeof JSON.leak + typeof Math.leak + typeof mc.getProperty.leak",
+        ),
+        ("arguments.callee.leak = 1;", "typeof arguments.callee.leak"),
+        (
+            "JSON = null; Math = 3; undefined = 4;",
+            "(typeof JSON === 'object' && typeof Math === 'object') ? 'undefined' : 'leak'",
+        ),
+        ("Error.prepareStackTrace = function () { return 'leak'; };", "typeof Error.prepareStackTrace"),
+        ("Promise.resolve().then(function () { leak = 1; });", "typeof leak"),
+        ("x = <a/>; x.b = 1;", "typeof x"),
+    ] {
+        for _ in 0..2 {
+            // Some throw, in a world that cannot be changed.
+            let _ = on(&Arc::default(), leave, &Limits::default());
+            let wood = Arc::<Mutex<Wood>>::default();
+            let look = format!("var found = {look};\nmc.setProperty('r', found);");
+            on(&wood, &look, &Limits::default()).unwrap();
+            let found =
+                wood.lock().unwrap().properties.get("default:r").map(ToString::to_string).unwrap_or_default();
+            assert!(found.replace("undefined", "").is_empty(), "{leave}: {found}");
+        }
+    }
+}
+
+#[test]
+fn what_scripts_do_to_their_own_objects_works() {
+    for (text, expected) in [
+        (
+            "var o = {}; o.toString = function () { return 'own'; };\nmc.setProperty('r', '' + o);",
+            "String(\"own\")",
+        ),
+        (
+            "var n = {}; ['constructor', 'valueOf', 'a'].forEach(function (k) { n[k] = 1; });\nmc.setProperty('r', Object.keys(n).length);",
+            "Integer(3)",
+        ),
+        (
+            "var e = new Error('m'); e.name = 'Own'; e.message = 'n';\nmc.setProperty('r', '' + e);",
+            "String(\"Own: n\")",
+        ),
+        (
+            "function P() {} P.prototype.f = function () { return 4; };\nmc.setProperty('r', new P().f());",
+            "Integer(4)",
+        ),
+        (
+            "if (!String.prototype.own) { String.prototype.own = function () { return this + '!'; }; }\nmc.setProperty('r', 'a'.own());",
+            "String(\"a!\")",
+        ),
+        ("total = 0; for (i = 0; i < 3; i++) { total += i; }\nmc.setProperty('r', total);", "Integer(3)"),
+        ("function escape(s) { return 'own'; }\nmc.setProperty('r', escape('x'));", "String(\"own\")"),
+        ("class A { get x() { return 7; } }\nmc.setProperty('r', new A().x);", "Integer(7)"),
+        ("let {l: [a, b]} = mc.getPayloadJSON();\nmc.setProperty('r', `${a}-${b}`);", "String(\"1-2.5\")"),
+        (
+            "var d = new Date(0);\nmc.setProperty('r', d.toISOString());",
+            "String(\"1970-01-01T00:00:00.000Z\")",
+        ),
+        (
+            "var s = new Set([1, 1]); var m = new Map(); m.set('a', s.size);\nmc.setProperty('r', m.get('a'));",
+            "Integer(1)",
+        ),
+    ] {
+        assert_eq!(result(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn limits_hold_and_the_next_message_runs() {
+    let limits = |time| Limits { time, memory: 4 << 20, stack: 128 << 10, ..Limits::default() };
+    for (text, part) in [
+        ("while (true) {}", "limits.script_time"),
+        ("try { while (true) {} } catch (e) {} while (true) {}", "limits.script_time"),
+        (
+            "(function f() { Promise.resolve().then(f); })(); 1",
+            "limits.script_time",
+        ),
+        (
+            "var a = []; while (true) { a.push(new Array(1000).join('xxxxxxxx') + a.length); }",
+            "limits.script_memory",
+        ),
+        ("(function f() { f(); })()", "stack"),
+        ("JSON.parse(new Array(100001).join('['));", "Error"),
+    ] {
+        let time =
+            if part == "limits.script_time" { Duration::from_millis(50) } else { Duration::from_secs(60) };
+        let failure = on(&Arc::default(), text, &limits(time)).unwrap_err();
+        assert!(failure.message.contains(part), "{text}: {failure:?}");
+        on(&Arc::default(), "mc.setProperty('r', 1);", &limits(Duration::from_secs(60))).unwrap();
+    }
+}
+
+/// `cargo test -p busbar-script --profile quick -- --ignored --nocapture cost`
+#[test]
+#[ignore = "a measurement"]
+fn cost() {
+    let items: Vec<String> =
+        (0..20).map(|i| format!("{{\"name\":\"n{i}\",\"qty\":{i},\"price\":{i}.5}}")).collect();
+    let wood = Wood {
+        json: Some(format!("{{\"items\":[{}]}}", items.join(","))),
+        payload: "<a><b>x</b></a>".into(),
+        ..Wood::default()
+    };
+    let wood = Arc::new(Mutex::new(wood));
+    for (name, text) in [
+        ("nothing", "mc.setProperty('a', 1);"),
+        ("evaluated", "mc.setProperty('a', 1); var b = 2;"),
+        ("prototype", "String.prototype.x = 1; mc.setProperty('a', 1);"),
+        (
+            "json of 20 items",
+            "var p = mc.getPayloadJSON(), t = 0; for (var i = 0; i < p.items.length; i++) { t += p.items[i].qty * p.items[i].price; }\nmc.setProperty('a', JSON.stringify({t: t, p: p}));",
+        ),
+        ("xml", "mc.setPayloadXML(<a><b>{mc.getPayloadXML()..*::b.toString()}</b></a>);"),
+    ] {
+        let script = Script::compile(&[text], None).unwrap();
+        let limits = Limits::default();
+        let once = || run(&script, Box::new(Shared(Arc::clone(&wood))), &[], &limits).1.unwrap();
+        (0..50).for_each(|_| drop(once()));
+        let start = std::time::Instant::now();
+        (0..1000).for_each(|_| drop(once()));
+        println!("{name}: {:?} per call", start.elapsed() / 1000);
+    }
+}
