@@ -18,6 +18,7 @@ mod foreach;
 mod free_marker;
 mod header;
 mod iterate;
+mod json_transform;
 mod log;
 mod loopback;
 mod makefault;
@@ -65,6 +66,7 @@ const DEFINITIONS: &[&Definition] = &[
     &foreach::DEFINITION,
     &header::DEFINITION,
     &iterate::DEFINITION,
+    &json_transform::DEFINITION,
     &log::DEFINITION,
     &loopback::DEFINITION,
     &makefault::DEFINITION,

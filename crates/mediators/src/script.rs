@@ -13,8 +13,8 @@ use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, KeyValue,
     Mediator, Need, Values,
 };
+use message::coding::Coding;
 use message::media::Kind;
-use message::payload::Coding;
 use message::{Envelope, Reading, SoapVersion, Value, XmlValue};
 use script::{Argument, Failure, Host, Limits, Reads, Script};
 use std::collections::HashMap;
@@ -749,7 +749,7 @@ mod tests {
             mc.setTo('http://to'); mc.setReplyTo(mc.getTo()); mc.setSoapAction('urn:b'); mc.setResponse(true);
             mc.setProperty('read', [mc.getProperty('X-H', 'transport'), mc.getProperty('o', 'operation'), mc.isSOAP11(), mc.isResponse(), mc.getReplyTo().getAddress()].join());
             mc.setProperty('count', mc.getPropertyKeySet().length); mc.getServiceLog().info('said');
-            mc.setProperty('entry', String(mc.getEntry('e').b));";
+            mc.setProperty('entry', String(mc.getEntry('e').*::b));";
         let text = format!(
             "<property name='x' value='1' type='INTEGER'/><property name='gone' value='1'/><script language='nashornJs'><![CDATA[{script}]]></script><!--top--><localEntry key='e'><a><b>in</b></a></localEntry>"
         );

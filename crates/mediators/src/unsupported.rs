@@ -26,8 +26,10 @@ pub(crate) const UNSUPPORTED: &[(&str, &str)] = &[
         "rewrite",
         "it is not executable yet: set `To` with `header`, or the path with the property REST_URL_POSTFIX",
     ),
-    ("jsontransform", NOT_YET),
-    ("datamapper", "data mapper files are not executable here: their mapping is JavaScript, use it in `script` on `mc.getPayloadJSON()`, or write it as XSLT"),
+    (
+        "datamapper",
+        "data mapper files are not executable here: their mapping is JavaScript, use it in `script` on `mc.getPayloadJSON()`, or write it as XSLT",
+    ),
     ("smooks", "Smooks is a Java library: write the transformation as XSLT"),
     ("scatter-gather", "it is not executable yet: use `clone` and `aggregate`"),
     ("store", NOT_YET),

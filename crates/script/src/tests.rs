@@ -392,10 +392,7 @@ fn limits_hold_and_the_next_message_runs() {
     for (text, part) in [
         ("while (true) {}", "limits.script_time"),
         ("try { while (true) {} } catch (e) {} while (true) {}", "limits.script_time"),
-        (
-            "(function f() { Promise.resolve().then(f); })(); 1",
-            "limits.script_time",
-        ),
+        ("(function f() { Promise.resolve().then(f); })(); 1", "limits.script_time"),
         (
             "var a = []; while (true) { a.push(new Array(1000).join('xxxxxxxx') + a.length); }",
             "limits.script_memory",

@@ -1,0 +1,518 @@
+//! `jsontransform`: writes the payload as JSON with switches of its own, and gives its values the types of a schema.
+
+use config::Element;
+use fancy_regex::Regex;
+use flow::{
+    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, KeyValue, Mediator, Need,
+    Values,
+};
+use message::json::{Mapping, is_json_number};
+use serde_json::Value as Json;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+/// `<jsontransform [schema="KEY"]><property name="synapse.commons.json.…" value="…"/>*</jsontransform>`
+pub const DEFINITION: Definition = Definition {
+    name: "jsontransform",
+    summary: "Makes the payload JSON by switches of its own, or gives its values the types of a JSON Schema.",
+    attributes: &[Attribute::optional(
+        "schema",
+        Values::Key,
+        "the entry or registry resource with the schema",
+    )],
+    children: Children::Elements(&["property"]),
+    compile,
+};
+
+/// Deepest nesting that is walked, of values and of references in schemas.
+const MAX_DEPTH: usize = 128;
+/// Most schemas of dynamic keys that a mediator keeps.
+const MAX_KNOWN: usize = 64;
+
+struct JsonTransform {
+    /// `None`: the payload is read as it is anywhere.
+    mapping: Option<Mapping>,
+    types: Types,
+}
+
+enum Types {
+    None,
+    Fixed(Arc<str>, Arc<Schema>),
+    Keyed { key: KeyValue, known: Mutex<HashMap<Arc<str>, (Arc<[u8]>, Arc<Schema>)>> },
+}
+
+/// A schema: the types to give, and of its rules `required` and `enum`.
+struct Schema(Json);
+
+fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    let mut mapping = None;
+    for property in element.children_named("property") {
+        let (Some(name), Some(value)) = (property.attribute("name"), property.attribute("value")) else {
+            let place = property.start_tag();
+            compiler.error(
+                "missing-attribute",
+                "`property` needs `name` and `value`",
+                place,
+                "a switch of the JSON mapping",
+            );
+            return None;
+        };
+        let own: &mut Mapping = mapping.get_or_insert_with(|| (*compiler.services.limits.json).clone());
+        match switch(own, name.value.trim(), value.value.trim()) {
+            Ok(true) => {}
+            Ok(false) => compiler.warning(
+                "unknown-property",
+                format!("`{}` is no switch of the JSON mapping", name.value),
+                name.value_span,
+                "this has no effect",
+            ),
+            Err(why) => {
+                compiler.error("bad-value", why, value.value_span, "as a Java regular expression");
+                return None;
+            }
+        }
+    }
+    let types = match element.attribute("schema") {
+        None if mapping.is_none() => {
+            let place = element.start_tag();
+            compiler.error(
+                "missing-attribute",
+                "`jsontransform` does nothing",
+                place,
+                "expected `schema` or a `property`",
+            );
+            return None;
+        }
+        None => Types::None,
+        Some(attribute) => {
+            let key = compiler.key_value(element, "schema")?;
+            let name = key.literal().map(Arc::<str>::from);
+            match name.as_deref().and_then(|name| compiler.entry(name)) {
+                Some(entry) => match Schema::load(name.as_deref().unwrap_or_default(), &entry.bytes) {
+                    Ok(schema) => Types::Fixed(name.unwrap_or_default(), Arc::new(schema)),
+                    Err(why) => {
+                        compiler.error("bad-schema", why, attribute.value_span, "expected a JSON Schema");
+                        return None;
+                    }
+                },
+                None => {
+                    if let Some(name) = name {
+                        compiler.warning(
+                            "unknown-entry",
+                            format!("there is no schema `{name}`"),
+                            attribute.value_span,
+                            "messages that come here fault as long as it is missing",
+                        );
+                    }
+                    Types::Keyed { key, known: Mutex::default() }
+                }
+            }
+        }
+    };
+    Some(Box::new(JsonTransform { mapping, types }))
+}
+
+/// Sets a switch by its WSO2 name; `false`: there is none of this name.
+fn switch(mapping: &mut Mapping, name: &str, value: &str) -> Result<bool, String> {
+    let on = value.eq_ignore_ascii_case("true");
+    let regex = || Regex::new(value).map_err(|error| format!("`{value}` is no regular expression: {error}"));
+    let name = name.strip_prefix("synapse.commons.").unwrap_or(name);
+    match name {
+        "json.preserve.namespace" => mapping.preserve_namespace = on,
+        "json.buildValidNCNames" => mapping.valid_names = on,
+        "json.output.autoPrimitive" => mapping.auto_primitive = on,
+        "json.output.namespaceSepChar" => mapping.namespace_separator = value.chars().next().unwrap_or('_'),
+        "json.output.enableNSDeclarations" => mapping.namespace_declarations = on,
+        "json.output.disableAutoPrimitive.regex" => mapping.string_pattern = Some(regex()?),
+        "json.output.jsonoutAutoArray" => mapping.auto_array = on,
+        "json.output.jsonoutMultiplePI" => mapping.reads_multiple = on,
+        "json.output.xmloutMultiplePI" => mapping.writes_multiple = on,
+        "enableXmlNilReadWrite" => mapping.nil = on,
+        "enableXmlNullForEmptyElement" => mapping.empty_is_null = on,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+impl Schema {
+    fn load(name: &str, bytes: &[u8]) -> Result<Schema, String> {
+        let schema: Json = serde_json::from_slice(bytes)
+            .map_err(|error| format!("the schema `{name}` is not JSON: {error}"))?;
+        match schema {
+            Json::Object(_) => Ok(Schema(schema)),
+            _ => Err(format!("the schema `{name}` is no JSON object")),
+        }
+    }
+
+    /// The value with the types of the schema.
+    fn apply(&self, value: Json) -> Result<Json, String> {
+        self.typed(value, &self.0, "", 0)
+    }
+
+    /// Behind references inside of the schema.
+    fn target<'s>(&'s self, mut schema: &'s Json) -> &'s Json {
+        for _ in 0..MAX_DEPTH {
+            let pointer =
+                schema.get("$ref").and_then(Json::as_str).and_then(|reference| reference.strip_prefix('#'));
+            match pointer.and_then(|pointer| self.0.pointer(pointer)) {
+                Some(target) => schema = target,
+                None => break,
+            }
+        }
+        schema
+    }
+
+    fn typed(&self, value: Json, schema: &Json, place: &str, depth: usize) -> Result<Json, String> {
+        let schema = self.target(schema);
+        let typed = self.converted(value, schema, place, depth)?;
+        match schema.get("enum") {
+            Some(Json::Array(values)) if !values.contains(&typed) => {
+                Err(format!("{} is none of the values in the schema's enum: {}", name(place), short(&typed)))
+            }
+            _ => Ok(typed),
+        }
+    }
+
+    fn converted(&self, value: Json, schema: &Json, place: &str, depth: usize) -> Result<Json, String> {
+        if depth > MAX_DEPTH {
+            return Err(format!("{place} nests deeper than {MAX_DEPTH}"));
+        }
+        let kind = match schema.get("type") {
+            Some(Json::String(kind)) => kind.as_str(),
+            // One of several: the value's own where it is one of them, else the first that it can be.
+            Some(Json::Array(kinds)) => {
+                let kinds: Vec<&str> = kinds.iter().filter_map(Json::as_str).collect();
+                match kinds.iter().copied().find(|kind| is(&value, kind)) {
+                    Some(kind) => kind,
+                    None => {
+                        let fits = |kind: &&str| scalar(value.clone(), kind, place).is_ok();
+                        kinds.iter().copied().find(fits).unwrap_or(kinds.first().copied().unwrap_or(""))
+                    }
+                }
+            }
+            _ if schema.get("properties").is_some() && value.is_object() => "object",
+            _ => return Ok(value),
+        };
+        match kind {
+            "object" => {
+                let Json::Object(members) = value else {
+                    return Err(format!("{} is no JSON object: {}", name(place), short(&value)));
+                };
+                let required = schema
+                    .get("required")
+                    .and_then(Json::as_array)
+                    .into_iter()
+                    .flatten()
+                    .filter_map(Json::as_str);
+                if let Some(missing) = required.into_iter().find(|wanted| !members.contains_key(*wanted)) {
+                    return Err(format!("{} has no `{missing}`, which is required", name(place)));
+                }
+                let known = schema.get("properties").and_then(Json::as_object);
+                let others = schema.get("additionalProperties").filter(|others| others.is_object());
+                let mut typed = serde_json::Map::new();
+                for (key, member) in members {
+                    let place = format!("{place}/{key}");
+                    let member = match known.and_then(|known| known.get(&key)).or(others) {
+                        Some(schema) => self.typed(member, schema, &place, depth + 1)?,
+                        None => member,
+                    };
+                    typed.insert(key, member);
+                }
+                Ok(Json::Object(typed))
+            }
+            "array" => {
+                let items = match value {
+                    Json::Array(items) => items,
+                    one => vec![one],
+                };
+                let mut typed = Vec::with_capacity(items.len());
+                for (index, item) in items.into_iter().enumerate() {
+                    let place = format!("{place}/{index}");
+                    let schema = match schema.get("items") {
+                        Some(Json::Array(each)) => each.get(index),
+                        other => other,
+                    };
+                    typed.push(match schema {
+                        Some(schema) => self.typed(item, schema, &place, depth + 1)?,
+                        None => item,
+                    });
+                }
+                Ok(Json::Array(typed))
+            }
+            kind => scalar(value, kind, place),
+        }
+    }
+}
+
+fn is(value: &Json, kind: &str) -> bool {
+    match kind {
+        "string" => value.is_string(),
+        "number" => value.is_number(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => false,
+    }
+}
+
+/// A value as one of a type without parts.
+fn scalar(value: Json, kind: &str, place: &str) -> Result<Json, String> {
+    if is(&value, kind) {
+        return Ok(value);
+    }
+    let text = match &value {
+        Json::String(text) => text.trim().to_owned(),
+        other => other.to_string(),
+    };
+    let composed = value.is_object() || value.is_array();
+    match kind {
+        "string" if !composed && !value.is_null() => Ok(Json::String(text)),
+        "boolean" if value.is_string() && text.eq_ignore_ascii_case("true") => Ok(Json::Bool(true)),
+        "boolean" if value.is_string() && text.eq_ignore_ascii_case("false") => Ok(Json::Bool(false)),
+        "integer" if is_json_number(&text) && !text.contains(['.', 'e', 'E']) => parsed(&text, kind, place),
+        "number" if is_json_number(&text) => parsed(&text, kind, place),
+        "null" if matches!(text.as_str(), "" | "null") => Ok(Json::Null),
+        "string" | "boolean" | "integer" | "number" | "null" => {
+            Err(format!("{} cannot be converted to {kind}: {}", name(place), short(&value)))
+        }
+        _ => Ok(value),
+    }
+}
+
+/// A number with its digits as written.
+fn parsed(text: &str, kind: &str, place: &str) -> Result<Json, String> {
+    serde_json::from_str(text).map_err(|_| format!("{} cannot be converted to {kind}: {text}", name(place)))
+}
+
+fn name(place: &str) -> &str {
+    if place.is_empty() { "the payload" } else { place }
+}
+
+/// The beginning of a value, for messages.
+fn short(value: &Json) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(80) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+impl Mediator for JsonTransform {
+    fn need(&self) -> Need {
+        Need::Whole
+    }
+
+    fn reason(&self) -> String {
+        "rewrites the payload".into()
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        let mut value: Option<Json> = None;
+        if let Some(mapping) = &self.mapping {
+            let envelope = context.envelope()?;
+            let Some(payload) = envelope.payload() else { return Ok(Flow::Next) };
+            let text = mapping.from_xml(&envelope.document, payload);
+            match self.types {
+                Types::None => {
+                    context.payload.set_json(&text)?;
+                    return Ok(Flow::Next);
+                }
+                _ => {
+                    let parsed = serde_json::from_str(&text);
+                    value = Some(
+                        parsed
+                            .map_err(|error| Fault::new(format!("The payload has no JSON form: {error}")))?,
+                    );
+                }
+            }
+        }
+        let schema = self.schema(context)?;
+        let Some((key, schema)) = schema else { return Ok(Flow::Next) };
+        let limits = context.services().limits.clone();
+        let value = match value {
+            Some(value) => value,
+            None => context.payload.as_json(&limits)?,
+        };
+        let typed = schema.apply(value).map_err(|why| {
+            Fault::new(format!("The payload does not have the types of the schema {key}: {why}")).because(why)
+        })?;
+        context.payload.set_json_value(typed);
+        Ok(Flow::Next)
+    }
+}
+
+impl JsonTransform {
+    /// The schema for this message, with its key.
+    fn schema(&self, context: &mut Context) -> Result<Option<(Arc<str>, Arc<Schema>)>, Fault> {
+        let (key, known) = match &self.types {
+            Types::None => return Ok(None),
+            Types::Fixed(key, schema) => return Ok(Some((Arc::clone(key), Arc::clone(schema)))),
+            Types::Keyed { key, known } => (key.resolve(context)?.unwrap_or_default(), known),
+        };
+        let entry = context.plan().entry(key.trim());
+        let entry = entry
+            .ok_or_else(|| Fault::new(format!("Schema does not exist in the specified location : {key}")))?;
+        let mut known = known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some((bytes, schema)) = known.get(&key)
+            && *bytes == entry.bytes
+        {
+            return Ok(Some((key, Arc::clone(schema))));
+        }
+        let schema = Arc::new(Schema::load(&key, &entry.bytes).map_err(Fault::new)?);
+        if known.len() >= MAX_KNOWN {
+            known.clear();
+        }
+        known.insert(Arc::clone(&key), (entry.bytes, Arc::clone(&schema)));
+        Ok(Some((key, schema)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flow::testing::{self, Tested};
+
+    const XML: &[(&str, &str)] = &[("Content-Type", "application/xml")];
+    const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
+
+    fn flow(text: &str) -> Tested {
+        testing::main(&crate::registry(testing::endpoints), text)
+    }
+
+    fn with_schema(schema: &str) -> Tested {
+        flow(&format!(
+            "<jsontransform schema='s'/><!--top--><localEntry key='s'><![CDATA[{schema}]]></localEntry>"
+        ))
+    }
+
+    #[test]
+    fn switches_decide_how_xml_becomes_json() {
+        let body = "<r><a>1</a><b>true</b><c>1x</c><d/></r>";
+        for (name, value, expected) in [
+            ("output.autoPrimitive", "false", r#"{"r":{"a":"1","b":"true","c":"1x","d":null}}"#),
+            ("output.autoPrimitive", "true", r#"{"r":{"a":1,"b":true,"c":"1x","d":null}}"#),
+            (
+                "output.disableAutoPrimitive.regex",
+                "^[0-9]+$",
+                r#"{"r":{"a":"1","b":true,"c":"1x","d":null}}"#,
+            ),
+        ] {
+            let text = format!(
+                "<jsontransform><property name='synapse.commons.json.{name}' value='{value}'/></jsontransform>"
+            );
+            let flow = flow(&text);
+            assert!(flow.found.is_empty(), "{:?}", flow.found);
+            let mut end = flow.run(XML, body);
+            assert_eq!(end.payload(), expected, "{name}");
+        }
+        let text = "<jsontransform><property name='synapse.commons.json.output.autoPrimitive' value='false'/></jsontransform>";
+        assert_eq!(
+            flow(text).run(JSON, r#"{"a":1,"l":[true,"x"]}"#).payload(),
+            r#"{"a":"1","l":["true","x"]}"#
+        );
+    }
+
+    #[test]
+    fn a_schema_gives_values_their_types() {
+        for (schema, body, expected) in [
+            (
+                r#"{"type":"object","properties":{"a":{"type":"string"}}}"#,
+                r#"{"a":7,"b":7}"#,
+                r#"{"a":"7","b":7}"#,
+            ),
+            (r#"{"type":"object","properties":{"a":{"type":"string"}}}"#, r#"{"a":1.50}"#, r#"{"a":"1.50"}"#),
+            (r#"{"type":"object","properties":{"a":{"type":"integer"}}}"#, r#"{"a":" 5 "}"#, r#"{"a":5}"#),
+            (
+                r#"{"type":"object","properties":{"a":{"type":"number"}}}"#,
+                r#"{"a":"-2.50"}"#,
+                r#"{"a":-2.50}"#,
+            ),
+            (
+                r#"{"type":"object","properties":{"a":{"type":"boolean"}}}"#,
+                r#"{"a":"false"}"#,
+                r#"{"a":false}"#,
+            ),
+            (r#"{"type":"object","properties":{"a":{"type":"null"}}}"#, r#"{"a":""}"#, r#"{"a":null}"#),
+            (
+                r#"{"type":"object","properties":{"a":{"type":"array","items":{"type":"integer"}}}}"#,
+                r#"{"a":"1"}"#,
+                r#"{"a":[1]}"#,
+            ),
+            (
+                r#"{"type":"array","items":[{"type":"string"},{"type":"integer"}]}"#,
+                r#"[1,"2",3]"#,
+                r#"["1",2,3]"#,
+            ),
+            (
+                r##"{"definitions":{"n":{"type":"integer"}},"type":"object","properties":{"a":{"$ref":"#/definitions/n"}}}"##,
+                r#"{"a":"1"}"#,
+                r#"{"a":1}"#,
+            ),
+            (
+                r#"{"type":"object","properties":{"a":{"type":["integer","null"]}}}"#,
+                r#"{"a":""}"#,
+                r#"{"a":null}"#,
+            ),
+            (r#"{"type":"object","additionalProperties":{"type":"integer"}}"#, r#"{"z":"3"}"#, r#"{"z":3}"#),
+        ] {
+            let flow = with_schema(schema);
+            assert!(flow.found.is_empty(), "{:?}", flow.found);
+            let mut end = flow.run(JSON, body);
+            assert_eq!(end.fault(), None, "{schema}");
+            assert_eq!(end.payload(), expected, "{schema}");
+        }
+        let schema = r#"{"type":"object","properties":{"o":{"type":"object","properties":{"l":{"type":"array"},"id":{"type":"string"}}}}}"#;
+        let mut end = with_schema(schema).run(XML, "<o><id>007</id><l><s>1</s></l></o>");
+        assert_eq!(end.payload(), r#"{"o":{"id":"007","l":[{"s":1}]}}"#);
+    }
+
+    #[test]
+    fn values_that_do_not_fit_are_faults() {
+        let schema = r#"{"type":"object","required":["n"],"properties":{"n":{"type":"integer"},
+            "o":{"type":"object"},"b":{"type":"boolean"},"s":{"type":"string","enum":["x"]}}}"#;
+        for (body, part) in [
+            (r#"{"n":5.5}"#, "cannot be converted to integer: 5.5"),
+            (r#"{"n":"x"}"#, "cannot be converted to integer"),
+            (r#"{"n":5,"b":1}"#, "cannot be converted to boolean"),
+            (r#"{"n":5,"o":""}"#, "is no JSON object"),
+            (r#"{"n":5,"s":null}"#, "cannot be converted to string"),
+            (r#"{"n":5,"s":"y"}"#, "enum"),
+            ("{}", "required"),
+            ("[1]", "the payload is no JSON object"),
+            ("", "the payload is no JSON object"),
+        ] {
+            let fault = with_schema(schema).run(JSON, body).fault().unwrap_or_default();
+            assert!(fault.contains(part), "{body}: {fault}");
+        }
+        let deep = format!("{}{}", "[".repeat(120), "]".repeat(120));
+        let recursive = with_schema(r##"{"type":"array","items":{"$ref":"#"}}"##);
+        assert_eq!(recursive.run(JSON, &deep).fault(), None);
+        let malformed = with_schema("{}").run(JSON, "{").fault().unwrap_or_default();
+        assert!(malformed.contains("JSON"), "{malformed}");
+        assert!(with_schema(r##"{"$ref":"#"}"##).run(JSON, "1").fault().is_none());
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_said_when_it_loads() {
+        for (text, says) in [
+            ("<jsontransform/>", "does nothing"),
+            ("<jsontransform><property name='x'/></jsontransform>", "needs `name` and `value`"),
+            ("<jsontransform><property name='x' value='y'/></jsontransform>", "is no switch"),
+            ("<jsontransform schema='none'/>", "there is no schema `none`"),
+            ("<jsontransform schema='s'/><!--top--><localEntry key='s'>nothing</localEntry>", "is not JSON"),
+            (
+                "<jsontransform schema='s'/><!--top--><localEntry key='s'><![CDATA[[3]]]></localEntry>",
+                "is no JSON object",
+            ),
+            (
+                "<jsontransform><property name='synapse.commons.json.output.disableAutoPrimitive.regex' value='('/></jsontransform>",
+                "no regular expression",
+            ),
+        ] {
+            assert!(flow(text).reports(says), "{text}: {:?}", flow(text).found);
+        }
+        let missing = flow("<jsontransform schema='none'/>").run(JSON, "{}").fault().unwrap_or_default();
+        assert!(missing.contains("Schema does not exist"), "{missing}");
+    }
+}
