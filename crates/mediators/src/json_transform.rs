@@ -38,8 +38,14 @@ struct JsonTransform {
 enum Types {
     None,
     Fixed(Arc<str>, Arc<Schema>),
-    Keyed { key: KeyValue, known: Mutex<HashMap<Arc<str>, (Arc<[u8]>, Arc<Schema>)>> },
+    Keyed { key: KeyValue, known: Mutex<HashMap<Arc<str>, Known>> },
 }
+
+/// The text of a schema, and the schema.
+type Known = (Arc<[u8]>, Arc<Schema>);
+
+/// A schema and its key.
+type Found = (Arc<str>, Arc<Schema>);
 
 /// A schema: the types to give, and of its rules `required` and `enum`.
 struct Schema(Json);
@@ -345,7 +351,7 @@ impl Mediator for JsonTransform {
 
 impl JsonTransform {
     /// The schema for this message, with its key.
-    fn schema(&self, context: &mut Context) -> Result<Option<(Arc<str>, Arc<Schema>)>, Fault> {
+    fn schema(&self, context: &mut Context) -> Result<Option<Found>, Fault> {
         let (key, known) = match &self.types {
             Types::None => return Ok(None),
             Types::Fixed(key, schema) => return Ok(Some((Arc::clone(key), Arc::clone(schema)))),
