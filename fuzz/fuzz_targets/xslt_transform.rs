@@ -15,7 +15,7 @@ fuzz_target!(|data: &str| {
         if sheet.starts_with("<?xml") { sheet.to_owned() } else { format!("{HEAD}{sheet}</xsl:stylesheet>") };
     let Ok(doc) = Document::parse(text.to_owned(), &ParseOptions::default()) else { return };
     let Ok(sheet) = Stylesheet::compile(sheet.as_bytes(), &CompileOptions::default()) else { return };
-    let limits = RunLimits { depth: 1_000, steps: 20_000, output: 1 << 20, documents: 1_000 };
+    let limits = RunLimits { depth: 1_000, steps: 20_000, output: 1 << 20, documents: 1_000, ..RunLimits::default() };
     let run = RunOptions { limits: &limits, ..RunOptions::default() };
     let mut bytes = Vec::new();
     let direct = sheet.transform_to(&doc, Document::ROOT, &[], &run, &mut bytes);

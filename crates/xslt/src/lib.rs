@@ -27,19 +27,22 @@ mod output;
 mod pattern;
 pub mod resolver;
 mod run;
+mod stream;
 
 pub use compile::{CompileOptions, Processor};
 pub use error::XsltError;
 pub use output::{OutputMethod, OutputProperties};
 pub use resolver::{FileResolver, NoResolver, Resolver};
-pub use run::{RunLimits, RunOptions};
+pub use run::{RunLimits, RunOptions, StreamStats};
+pub use stream::{NotStreamable, Streaming, TemplateStreaming};
 
 use model::{Plan, SpaceRule};
 use names::{Name, Names};
 use run::{Engine, Method};
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::io::{Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use xml::{Document, NodeId, NodeKind, WriteOptions};
 use xpath::Value;
 
@@ -49,6 +52,7 @@ pub struct Stylesheet {
     plan: Plan,
     symbols: Names,
     pool: Vec<(Box<str>, Box<str>)>,
+    classified: OnceLock<stream::Classified>,
     xml: WriteOptions,
     html: WriteOptions,
     text: WriteOptions,
@@ -70,6 +74,7 @@ impl Stylesheet {
         compiled.plan.number = SHEETS.fetch_add(1, Ordering::Relaxed);
         let output = &compiled.plan.output;
         Ok(Stylesheet {
+            classified: OnceLock::new(),
             xml: write_options(output, OutputMethod::Xml),
             html: write_options(output, OutputMethod::Html),
             text: write_options(output, OutputMethod::Text),
@@ -108,13 +113,70 @@ impl Stylesheet {
         let input = stripped.as_ref().unwrap_or(input);
         let engine =
             Engine::new((&self.plan, &self.symbols, &self.pool), input, self.parameters(params), run);
-        let method = match self.plan.output.method {
+        engine.to_bytes(node, self.method(), out).map_err(|error| *error)
+    }
+
+    /// Which templates stream, and why others do not.
+    pub fn streaming(&self) -> Streaming {
+        let classified = self.classified();
+        let describe = |(template, why): (&model::Template, &Option<NotStreamable>)| {
+            let place = template.place;
+            let uri = self.plan.modules.get(place.module as usize).map_or("", String::as_str);
+            TemplateStreaming {
+                title: template.title.to_string(),
+                place: format!("{uri}:{}:{}", place.line, place.column),
+                buffers: why.clone(),
+            }
+        };
+        Streaming {
+            whole: classified.whole.clone(),
+            templates: self.plan.templates.iter().zip(&classified.templates).map(describe).collect(),
+        }
+    }
+
+    /// Transforms a document while it is read, and writes the result while it is made: in memory that depends on the
+    /// depth of the document and on what templates use as a whole, not on its size. The result is that of
+    /// [`Stylesheet::transform_to`].
+    ///
+    /// `limits` are those of the document. `insist`: rather an error than the whole document in memory. Errors:
+    /// those of a transformation, of the document, of reading and writing, and of a stylesheet that does not stream
+    /// ([`Stylesheet::streaming`]). Part of the result may have been written then.
+    pub fn transform_stream(
+        &self,
+        input: &mut (dyn Read + Send),
+        limits: &xml::Limits,
+        params: &[(&str, Value)],
+        run: &RunOptions<'_>,
+        insist: bool,
+        out: &mut (dyn Write + Send),
+    ) -> Result<StreamStats, XsltError> {
+        let classified = self.classified();
+        if let Some(why) = &classified.whole {
+            return Err(XsltError {
+                message: format!("the stylesheet does not stream: {}", why.reason),
+                uri: why.uri.clone(),
+                line: why.line,
+                column: why.column,
+            });
+        }
+        let empty = Document::new();
+        let engine =
+            Engine::new((&self.plan, &self.symbols, &self.pool), &empty, self.parameters(params), run);
+        let pump = run::Pump::new(input, limits, run.limits.window);
+        run::run_stream(&engine, classified, pump, insist, self.method(), out)
+    }
+
+    fn classified(&self) -> &stream::Classified {
+        self.classified.get_or_init(|| stream::classify(&self.plan))
+    }
+
+    fn method(&self) -> Method<'_> {
+        match self.plan.output.method {
             Some(OutputMethod::Xml) => Method::Fixed(&self.xml),
             Some(OutputMethod::Html) => Method::Fixed(&self.html),
             Some(OutputMethod::Text) => Method::Fixed(&self.text),
             None => Method::ByResult { xml: &self.xml, html: &self.html },
-        };
-        engine.to_bytes(node, method, out).map_err(|error| *error)
+        }
     }
 
     /// What `xsl:output` says.

@@ -331,6 +331,9 @@ pub(crate) enum Level {
 /// A template: rule, named, or both.
 #[derive(Debug)]
 pub(crate) struct Template {
+    /// `match="…"` or `name="…"`, to be shown; and where it stands.
+    pub title: Box<str>,
+    pub place: Place,
     pub body: Body,
     /// Name and slot of its parameters.
     pub parameters: Box<[(Name, usize)]>,

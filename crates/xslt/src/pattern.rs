@@ -230,7 +230,7 @@ impl Test {
 }
 
 /// Whether the truth of a predicate may depend on the position of its node.
-fn is_positional(tree: &ast::Expr) -> bool {
+pub(crate) fn is_positional(tree: &ast::Expr) -> bool {
     let boolean = match &tree.kind {
         ExprKind::Or(_)
         | ExprKind::And(_)

@@ -69,9 +69,6 @@ pub fn run(args: Args) -> ExitCode {
 
 fn transform(args: &Args) -> Result<(), Vec<String>> {
     let one = |message: String| vec![message];
-    if args.stream == Stream::Always {
-        return Err(one("streaming execution is not built yet".into()));
-    }
     if matches!(args.processor, Some(ProcessorArg::V2)) {
         return Err(one("XSLT 2.0 is not built yet".into()));
     }
@@ -105,21 +102,50 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
         .map_err(|errors| errors.iter().map(XsltError::to_string).collect::<Vec<_>>())?;
     let compiled = began.elapsed();
 
+    let streaming = stylesheet.streaming();
+    if args.stats {
+        report(&streaming);
+    }
     let began = Instant::now();
-    let (bytes, input_uri) = match &args.input {
-        Some(path) => {
-            let bytes = std::fs::read(path).map_err(|e| one(format!("{}: {e}", path.display())))?;
-            (bytes, absolute(path))
-        }
-        None => {
-            let mut bytes = Vec::new();
-            std::io::stdin()
-                .lock()
-                .read_to_end(&mut bytes)
-                .map_err(|e| one(format!("standard input: {e}")))?;
-            (bytes, String::new())
-        }
+    let input_uri = args.input.as_deref().map_or_else(String::new, absolute);
+    let mut input = Input::open(args.input.as_deref()).map_err(one)?;
+    let messages = |text: &str| eprintln!("{text}");
+    let run = RunOptions {
+        resolver: &resolver,
+        dtd: &dtd,
+        messages: Some(&messages),
+        input_uri: &input_uri,
+        ..RunOptions::default()
     };
+    let streams = match args.stream {
+        Stream::Never => false,
+        Stream::Always if args.dtd.is_some() => {
+            return Err(one(
+                "a document whose DTD is read does not stream: leave out --dtd or --stream always".into(),
+            ));
+        }
+        Stream::Always => true,
+        // What is small runs on a tree: then nothing is written if it fails.
+        Stream::Auto => args.dtd.is_none() && streaming.whole.is_none() && input.is_large().map_err(one)?,
+    };
+    if streams {
+        let insist = args.stream == Stream::Always;
+        let stats = stylesheet
+            .transform_stream(&mut input, &Limits::trusted(), &params, &run, insist, &mut std::io::stdout())
+            .map_err(|error| one(error.to_string()))?;
+        std::io::stdout().flush().map_err(|e| one(format!("standard output: {e}")))?;
+        if args.stats {
+            eprintln!(
+                "compiled in {compiled:?}, streamed {} bytes in {:?}, at most {} bytes held at once",
+                stats.read,
+                began.elapsed(),
+                stats.window
+            );
+        }
+        return Ok(());
+    }
+    let mut bytes = Vec::new();
+    input.read_to_end(&mut bytes).map_err(|e| one(format!("{}: {e}", input.name)))?;
     let size = bytes.len();
     let parse = ParseOptions {
         limits: Limits::trusted(),
@@ -128,22 +154,11 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
         strip_space: stylesheet.strip_space(),
         ..ParseOptions::default()
     };
-    let input = Document::parse(bytes, &parse).map_err(|error| {
-        let name = args.input.as_ref().map_or_else(|| "standard input".into(), |p| p.display().to_string());
-        one(format!("{name}:{error}"))
-    })?;
+    let input = Document::parse(bytes, &parse).map_err(|error| one(format!("{}:{error}", input.name)))?;
     let parsed = began.elapsed();
 
     let began = Instant::now();
-    let messages = |text: &str| eprintln!("{text}");
-    let run = RunOptions {
-        resolver: &resolver,
-        dtd: &dtd,
-        messages: Some(&messages),
-        stripped: true,
-        input_uri: &input_uri,
-        ..RunOptions::default()
-    };
+    let run = RunOptions { stripped: true, ..run };
     let mut out = Vec::new();
     stylesheet
         .transform_to(&input, Document::ROOT, &params, &run, &mut out)
@@ -158,6 +173,63 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
         );
     }
     Ok(())
+}
+
+/// Documents up to this size run on a tree unless streaming is asked for.
+const LARGE: usize = 4 << 20;
+
+/// The document to be read: what was looked at, and the rest.
+struct Input {
+    name: String,
+    begin: std::io::Cursor<Vec<u8>>,
+    rest: Box<dyn Read + Send>,
+}
+
+impl Input {
+    fn open(path: Option<&Path>) -> Result<Input, String> {
+        let (name, rest): (String, Box<dyn Read + Send>) = match path {
+            None => ("standard input".into(), Box::new(std::io::stdin())),
+            Some(path) => {
+                let file = std::fs::File::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
+                (path.display().to_string(), Box::new(file))
+            }
+        };
+        Ok(Input { name, begin: std::io::Cursor::default(), rest })
+    }
+
+    /// Whether there is more than [`LARGE`].
+    fn is_large(&mut self) -> Result<bool, String> {
+        let begin = self.begin.get_mut();
+        let taken = (&mut self.rest).take(LARGE as u64).read_to_end(begin);
+        taken.map_err(|e| format!("{}: {e}", self.name))?;
+        Ok(begin.len() == LARGE)
+    }
+}
+
+impl Read for Input {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        match self.begin.read(buffer)? {
+            0 => self.rest.read(buffer),
+            n => Ok(n),
+        }
+    }
+}
+
+/// Which templates stream, to standard error.
+fn report(streaming: &xslt::Streaming) {
+    match &streaming.whole {
+        None => eprintln!("streams: memory depends on depth, and on what templates need whole"),
+        Some(why) => eprintln!("does not stream: {why}"),
+    }
+    let width = streaming.templates.iter().map(|t| t.title.chars().count()).max().unwrap_or(0);
+    for template in &streaming.templates {
+        let outcome = match (&streaming.whole, &template.buffers) {
+            (_, Some(why)) => format!("needs its node whole: {why}"),
+            (Some(_), None) => "would stream".to_owned(),
+            (None, None) => "streams".to_owned(),
+        };
+        eprintln!("  {:width$}  {}  {outcome}", template.title, template.place);
+    }
 }
 
 fn absolute(path: &Path) -> String {

@@ -40,6 +40,8 @@ pub struct Serializer<'a> {
     out: &'a mut Vec<u8>,
     options: &'a WriteOptions,
     from: usize,
+    /// Something was taken away already ([`Serializer::settled`]).
+    taken: bool,
     output: Output,
     repertoire: Repertoire,
     frames: Vec<Frame>,
@@ -71,6 +73,7 @@ impl<'a> Serializer<'a> {
         };
         Serializer {
             from: out.len(),
+            taken: false,
             out,
             options,
             output,
@@ -91,6 +94,21 @@ impl<'a> Serializer<'a> {
     /// The number of open elements.
     pub fn depth(&self) -> usize {
         self.frames.len()
+    }
+
+    /// The bytes written so far, if they will not change any more: take them away and clear the vector. `None` where a start
+    /// tag is open, or where the encoding is applied at the end.
+    pub fn settled(&mut self) -> Option<&mut Vec<u8>> {
+        if self.in_tag || !matches!(self.output, Output::Utf8) || self.from > 0 {
+            return None;
+        }
+        self.taken |= !self.out.is_empty();
+        Some(self.out)
+    }
+
+    /// Whether it has written anything.
+    fn is_empty(&self) -> bool {
+        !self.taken && self.out.len() == self.from
     }
 
     fn start(&mut self) {
@@ -152,7 +170,7 @@ impl<'a> Serializer<'a> {
         let is_html = self.options.method == Method::Html && namespace.is_empty();
         let inline = is_html && html::is_inline(local);
         let (inherited_keep, mixed) = self.frames.last().map_or((false, false), |f| (f.keep, f.mixed));
-        if self.options.indent && !inherited_keep && !mixed && !inline && self.out.len() > self.from {
+        if self.options.indent && !inherited_keep && !mixed && !inline && !self.is_empty() {
             self.indent(self.frames.len());
         }
         if let Some(parent) = self.frames.last_mut() {
@@ -480,7 +498,7 @@ impl<'a> Serializer<'a> {
     }
 
     fn indent_misc(&mut self) {
-        if !self.options.indent || self.out.len() == self.from {
+        if !self.options.indent || self.is_empty() {
             return;
         }
         match self.frames.last_mut() {

@@ -384,7 +384,13 @@ impl Compiler<'_> {
         let pattern = self.pattern_attribute(node, "match", true);
         let template = self.plan.templates.len();
         let (parameters, body) = self.parameterised(node);
+        let title = match (doc.attribute(node, "", "match"), doc.attribute(node, "", "name")) {
+            (Some(pattern), _) => format!("match=\"{pattern}\""),
+            (None, name) => format!("name=\"{}\"", name.unwrap_or_default()),
+        };
         self.plan.templates.push(Template {
+            title: title.into(),
+            place: self.place(node),
             body,
             parameters,
             slots: self.slots,
@@ -411,6 +417,8 @@ impl Compiler<'_> {
         let template = self.plan.templates.len();
         let body = self.single(node);
         self.plan.templates.push(Template {
+            title: "match=\"/\"".into(),
+            place: self.place(node),
             body,
             parameters: Box::default(),
             slots: self.slots,

@@ -124,6 +124,11 @@ impl<'a> Docs<'a> {
         }
     }
 
+    /// The names of all expressions.
+    pub fn pool(&self) -> &'a [(Box<str>, Box<str>)] {
+        self.pool
+    }
+
     /// Adds a document. `None`: there are too many.
     pub fn add(&self, doc: Document, uri: Cow<'a, str>, fragment: bool) -> Option<DocId> {
         let index = self.len.fetch_add(1, Ordering::Relaxed);

@@ -78,6 +78,11 @@ impl<'o> Fast<'o> {
         }
     }
 
+    /// What was written, unless a start tag is open: it will not be looked at again.
+    pub fn settled(&mut self) -> Option<&mut Vec<u8>> {
+        (!self.in_tag).then_some(&mut *self.out)
+    }
+
     #[inline]
     fn close_tag(&mut self) {
         if self.in_tag {

@@ -11,6 +11,8 @@ mod nodes;
 mod number;
 mod out;
 mod sort;
+mod stream;
+mod window;
 
 use crate::error::XsltError;
 use crate::expr::{Expr, NameStep};
@@ -26,6 +28,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
+use stream::Action;
 use xml::{Builder, Document, NodeId, NodeKind, WriteOptions};
 use xpath::{Context, DocId, Expression, Node, NodeSet, Value, XPathError};
 
@@ -45,11 +48,13 @@ pub struct RunLimits {
     pub output: usize,
     /// Documents and result tree fragments of one transformation. Default 16 Mi.
     pub documents: usize,
+    /// Bytes of a document that are held at once when it is streamed. Default 128 KiB.
+    pub window: usize,
 }
 
 impl Default for RunLimits {
     fn default() -> Self {
-        RunLimits { depth: 60_000, steps: 1 << 40, output: 4 << 30, documents: 16 << 20 }
+        RunLimits { depth: 60_000, steps: 1 << 40, output: 4 << 30, documents: 16 << 20, window: 128 << 10 }
     }
 }
 
@@ -70,7 +75,8 @@ pub struct RunOptions<'a> {
     pub input_uri: &'a str,
 }
 
-static LIMITS: RunLimits = RunLimits { depth: 60_000, steps: 1 << 40, output: 4 << 30, documents: 16 << 20 };
+static LIMITS: RunLimits =
+    RunLimits { depth: 60_000, steps: 1 << 40, output: 4 << 30, documents: 16 << 20, window: 128 << 10 };
 static REFUSE: xml::Dtd = xml::Dtd::Refuse;
 
 impl Default for RunOptions<'_> {
@@ -103,6 +109,8 @@ pub(crate) struct Engine<'e> {
     steps: AtomicU64,
     /// The last place that a pattern counted, see `Engine::position`.
     place: Mutex<Option<CountedPlace>>,
+    /// On a document that has not arrived whole: where it stands.
+    opening: Option<stream::Opening<'e>>,
 }
 
 /// Step (its address), document and parent; the child; its place among those that the step takes.
@@ -121,6 +129,10 @@ pub(crate) struct Focus {
     /// At this depth a new stack begins (or the limit is reached).
     next: u32,
 }
+
+pub use stream::StreamStats;
+pub(crate) use stream::run as run_stream;
+pub(crate) use window::Pump;
 
 const NO_RULE: u32 = u32::MAX;
 
@@ -165,6 +177,7 @@ impl<'e> Engine<'e> {
             loaded: Mutex::default(),
             steps: AtomicU64::new(0),
             place: Mutex::default(),
+            opening: None,
         }
     }
 
@@ -179,10 +192,7 @@ impl<'e> Engine<'e> {
 
     /// Transforms into bytes. `method`: the options of xml and of html where the result decides.
     pub fn to_bytes(&self, node: NodeId, options: Method<'_>, bytes: &mut Vec<u8>) -> Res<()> {
-        let mut out = match options {
-            Method::Fixed(options) => Out::bytes(bytes, options),
-            Method::ByResult { xml, html } => Out::undecided(bytes, xml, html),
-        };
+        let mut out = Out::by(options, bytes);
         self.start(node, &mut out)?;
         out.finish();
         Ok(())
@@ -290,6 +300,10 @@ impl<'e> Engine<'e> {
     ) -> Res<()> {
         if focus.node.is_namespace() {
             return Ok(());
+        }
+        if self.is_open(focus.node) {
+            let action = Action::Apply { mode, arguments };
+            return self.consume(None, action, focus, &mut Frame::default(), out);
         }
         let focus = Focus { depth: focus.depth + 1, ..focus };
         if focus.depth >= focus.next {
@@ -507,6 +521,10 @@ impl<'e> Engine<'e> {
                     self.sort(&mut nodes, sorts, focus, frame)?;
                     return self.apply_nodes(&nodes, *mode, &arguments, focus, out);
                 };
+                if self.is_open(focus.node) && self.selects_step_by_step(place) {
+                    let action = Action::Apply { mode: *mode, arguments: &arguments };
+                    return self.consume(Some((select, place)), action, focus, frame, out);
+                }
                 if let Expr::XPath(xpath) = select
                     && xpath.all
                     && sorts.is_empty()
@@ -536,6 +554,11 @@ impl<'e> Engine<'e> {
             Op::CallTemplate { template, arguments } => {
                 let arguments = self.arguments(arguments, focus, frame)?;
                 self.run_template(*template, (focus.rule, focus.mode), &focus, &arguments, out)?;
+            }
+            Op::ForEach { select, body, .. }
+                if self.is_open(focus.node) && self.selects_step_by_step(place) =>
+            {
+                return self.consume(Some((select, place)), Action::Loop(body), focus, frame, out);
             }
             Op::ForEach { select, sorts, body } => {
                 let mut nodes = self.nodes(select, focus, frame, place)?;

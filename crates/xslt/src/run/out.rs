@@ -91,6 +91,31 @@ impl<'o> Out<'o> {
         Out::new(sink_of(out, options))
     }
 
+    /// Bytes as the options ask.
+    pub fn by(method: super::Method<'o>, out: &'o mut Vec<u8>) -> Out<'o> {
+        match method {
+            super::Method::Fixed(options) => Out::bytes(out, options),
+            super::Method::ByResult { xml, html } => Out::undecided(out, xml, html),
+        }
+    }
+
+    /// Hands over what has been written and will not change, if it is `enough`.
+    pub fn drain<E>(&mut self, enough: usize, take: &mut dyn FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        let settled = match &mut self.sink {
+            Sink::Fast(fast) => fast.settled(),
+            Sink::Bytes(serializer) => serializer.settled(),
+            _ => None,
+        };
+        match settled {
+            Some(bytes) if bytes.len() >= enough => {
+                take(bytes)?;
+                bytes.clear();
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The fast way, where the output takes it.
     #[inline]
     pub fn fast(&mut self) -> Option<&mut Fast<'o>> {

@@ -60,10 +60,160 @@ fn content(chance: &mut Chance, out: &mut String, depth: usize, budget: &mut usi
     }
 }
 
+/// A stylesheet of which a good part streams: it mostly looks downwards.
+#[allow(dead_code)] // each test uses what it needs
+pub fn streamable(chance: &mut Chance) -> String {
+    let mut out = String::from(
+        "<xsl:stylesheet version='1.0' xmlns:xsl='http://www.w3.org/1999/XSL/Transform' xmlns:p='urn:p' exclude-result-prefixes='p'>\n",
+    );
+    if chance.below(3) == 0 {
+        out.push_str(
+            chance.one(&["<xsl:strip-space elements='*'/>\n", "<xsl:strip-space elements='a r'/>\n"]),
+        );
+    }
+    if chance.below(2) == 0 {
+        out.push_str("<xsl:template match='/'><out>");
+        downwards(chance, &mut out, 0, 2);
+        out.push_str("</out></xsl:template>\n");
+    }
+    for _ in 0..chance.below(5) + 1 {
+        let mode = chance.below(2);
+        let pattern = chance.one(&[
+            "a",
+            "b",
+            "c",
+            "p:a",
+            "*",
+            "text()",
+            "@x",
+            "@*",
+            "a/b",
+            "r//c",
+            "*[@x]",
+            "a|b",
+            "comment()",
+            "node()",
+            "a[b]",
+            "r",
+            "r/*",
+            "*[../@x]",
+            "processing-instruction()",
+            "a[. = 7]",
+        ]);
+        write!(out, "<xsl:template match='{pattern}'{}>", ["", " mode='m1'"][mode])
+            .expect("a String takes it");
+        if chance.below(3) == 0 {
+            out.push_str("<xsl:param name='v' select='0'/><v><xsl:value-of select='$v'/></v>");
+        }
+        downwards(chance, &mut out, mode, 3);
+        out.push_str("</xsl:template>\n");
+    }
+    out.push_str("</xsl:stylesheet>\n");
+    out
+}
+
+/// Instructions that look at the node, its ancestors' names and attributes, and downwards.
+fn downwards(chance: &mut Chance, out: &mut String, mode: usize, depth: usize) {
+    const SELECT: [&str; 12] = [
+        "*",
+        "a",
+        "a/b",
+        "node()",
+        "@*|node()",
+        "a|b|text()",
+        "*[@x]",
+        "a[b]",
+        "b/c/a",
+        "p:a/*",
+        "r/*",
+        "*[@x = ../@x]/*",
+    ];
+    for _ in 0..chance.below(3) + 1 {
+        match chance.below(if depth == 0 { 6 } else { 12 }) {
+            0 | 1 => out.push_str("<xsl:apply-templates/>"),
+            2 => write!(
+                out,
+                "<w><xsl:value-of select=\"{}\"/></w>",
+                chance.one(&[
+                    "@x",
+                    "../@x",
+                    "name()",
+                    "position()",
+                    "name(..)",
+                    "count(ancestor::*)",
+                    "ancestor::*[@y][1]/@y",
+                    "'k'"
+                ])
+            )
+            .expect("a String takes it"),
+            3 => write!(
+                out,
+                "<u><xsl:value-of select=\"{}\"/></u>",
+                chance.one(&[
+                    "a",
+                    "count(*)",
+                    "normalize-space()",
+                    "string(.)",
+                    "sum(a/@x[number()=number()])",
+                    "b[last()]",
+                    "*/a"
+                ])
+            )
+            .expect("a String takes it"),
+            4 => out.push_str(chance.one(&[
+                "<xsl:copy-of select='@*'/>",
+                "<xsl:copy-of select='a'/>",
+                "text",
+                "<l k='{@x}'/>",
+            ])),
+            5 => write!(out, "<xsl:apply-templates select='{}'/>", chance.one(&SELECT))
+                .expect("a String takes it"),
+            6 => {
+                write!(out, "<xsl:for-each select='{}'>", chance.one(&SELECT)).expect("a String takes it");
+                downwards(chance, out, 1, depth - 1);
+                out.push_str("</xsl:for-each>");
+            }
+            7 => {
+                let test = chance.one(&["@x", "@y = 2", "self::a", "../@x", "position() = 1", "b", "not(*)"]);
+                write!(out, "<xsl:choose><xsl:when test='{test}'>").expect("a String takes it");
+                downwards(chance, out, mode, depth - 1);
+                out.push_str("</xsl:when><xsl:otherwise>");
+                downwards(chance, out, mode, depth - 1);
+                out.push_str("</xsl:otherwise></xsl:choose>");
+            }
+            8 => {
+                out.push_str("<xsl:copy><xsl:copy-of select='@*'/>");
+                downwards(chance, out, mode, depth - 1);
+                out.push_str("</xsl:copy>");
+            }
+            9 => {
+                write!(
+                    out,
+                    "<xsl:apply-templates mode='m1' select='{}'><xsl:with-param name='v' select='{}'/></xsl:apply-templates>",
+                    chance.one(&SELECT),
+                    chance.one(&["string(@x)", "position() + 1", "\"p\"", "@x", "count(*)"])
+                )
+                .expect("a String takes it");
+            }
+            10 => {
+                out.push_str("<xsl:element name='{local-name()}-x'>");
+                downwards(chance, out, mode, depth - 1);
+                out.push_str("</xsl:element>");
+            }
+            _ => {
+                out.push_str("<e>");
+                downwards(chance, out, mode, depth - 1);
+                out.push_str("</e>");
+            }
+        }
+    }
+}
+
 /// Modes of templates; the last one copies.
 const MODES: [&str; 3] = ["", "m1", "m2"];
 
 /// A stylesheet.
+#[allow(dead_code)]
 pub fn stylesheet(chance: &mut Chance) -> String {
     let mut out = String::from(
         "<xsl:stylesheet version='1.0' xmlns:xsl='http://www.w3.org/1999/XSL/Transform' xmlns:p='urn:p' exclude-result-prefixes='p'>\n",

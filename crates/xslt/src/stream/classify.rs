@@ -1,0 +1,419 @@
+//! Classification of a compiled stylesheet: see [`crate::stream`].
+
+use super::NotStreamable;
+use super::reach::{At, Downward, Use, downward, reach};
+use crate::expr::Expr;
+use crate::model::{Argument, Avt, AvtPart, Binding, Instruction, Op, Place, Plan, Sort};
+use crate::pattern::Anchor;
+use std::collections::HashMap;
+use xpath::{Type, Version};
+
+/// The outcome, as the run asks for it.
+#[derive(Debug)]
+pub(crate) struct Classified {
+    /// Why the whole document is needed.
+    pub whole: Option<NotStreamable>,
+    /// By template: why its node must have arrived whole.
+    pub templates: Vec<Option<NotStreamable>>,
+    /// How the selections of `xsl:apply-templates` and `xsl:for-each` are made on a node that has not arrived whole.
+    pub selections: HashMap<(u16, u32, u32), Selection>,
+    /// By mode and rule: its pattern looks into the node.
+    pub looking: Vec<Vec<bool>>,
+}
+
+/// A selection made window by window.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Selection {
+    /// It can only be made on nodes that have arrived whole.
+    pub predicates: bool,
+    /// The body of the loop runs on nodes that have not.
+    pub streams: bool,
+    /// How many levels it goes down.
+    pub steps: usize,
+}
+
+/// The key of a place.
+pub(crate) fn key(place: Place) -> (u16, u32, u32) {
+    (place.module, place.line, place.column)
+}
+
+/// Classifies a stylesheet.
+pub(crate) fn classify(plan: &Plan) -> Classified {
+    let mut c = Classifier {
+        plan,
+        whole: None,
+        templates: vec![Known::No; plan.templates.len()],
+        selections: HashMap::new(),
+        atomic: true,
+        size: None,
+    };
+    for global in &plan.globals {
+        let read = match &global.value {
+            Binding::Select(e) => c.expr(e, Use::Value, At::Focus, global.place).map(|_| 0),
+            Binding::Body(body) => c.body(body, At::Focus),
+            Binding::Empty => Ok(0),
+        };
+        if !matches!(read, Ok(0)) {
+            let why = "a global variable reads the document";
+            c.refuse(global.place, why.to_owned());
+        }
+    }
+    let mut looking = Vec::new();
+    for rules in &plan.modes {
+        let mut list = Vec::new();
+        for rule in &rules.rules {
+            let place = plan.templates[rule.template].place;
+            if !matches!(rule.alternative.anchor, Anchor::None | Anchor::Root) {
+                c.refuse(place, "a pattern looks nodes up in the whole document".into());
+            }
+            let mut looks = false;
+            for (at, step) in rule.alternative.steps.iter().enumerate() {
+                for predicate in &step.predicates {
+                    if predicate.positional {
+                        c.refuse(place, "a pattern counts siblings".into());
+                    }
+                    if c.expr(&predicate.expr, Use::Exists, At::Focus, place).is_err() {
+                        if at > 0 {
+                            c.refuse(place, "a pattern reads the content of an ancestor".into());
+                        }
+                        looks = true;
+                    }
+                }
+            }
+            list.push(looks);
+        }
+        looking.push(list);
+    }
+    for at in 0..plan.templates.len() {
+        let _ = c.template(at);
+    }
+    let templates = c.templates.iter().map(|known| match known {
+        Known::Yes(Err(why)) => Some(why.clone()),
+        _ => None,
+    });
+    Classified { templates: templates.collect(), whole: c.whole, selections: c.selections, looking }
+}
+
+/// How often the content of the node is asked for (0 or 1), or why it must have arrived whole.
+type Reads = Result<u8, NotStreamable>;
+
+#[derive(Clone)]
+enum Known {
+    No,
+    Busy,
+    Yes(Reads),
+}
+
+struct Classifier<'p> {
+    plan: &'p Plan,
+    whole: Option<NotStreamable>,
+    templates: Vec<Known>,
+    selections: HashMap<(u16, u32, u32), Selection>,
+    /// The variables of the template are strings, numbers and booleans.
+    atomic: bool,
+    /// Where the number of nodes of the selection at hand is asked for.
+    size: Option<NotStreamable>,
+}
+
+impl Classifier<'_> {
+    fn at(&self, place: Place, reason: String) -> NotStreamable {
+        let uri = self.plan.modules.get(place.module as usize).cloned().unwrap_or_default();
+        NotStreamable { reason, uri, line: place.line, column: place.column }
+    }
+
+    fn refuse(&mut self, place: Place, reason: String) {
+        if self.whole.is_none() {
+            self.whole = Some(self.at(place, reason));
+        }
+    }
+
+    fn template(&mut self, at: usize) -> Reads {
+        match &self.templates[at] {
+            Known::Yes(reads) => return reads.clone(),
+            Known::Busy => {
+                return Err(self.at(self.plan.templates[at].place, "it calls itself on the same node".into()));
+            }
+            Known::No => {}
+        }
+        self.templates[at] = Known::Busy;
+        let (atomic, size) = (std::mem::replace(&mut self.atomic, true), self.size.take());
+        let reads = self.body(&self.plan.templates[at].body, At::Focus);
+        self.atomic = atomic;
+        if let Some(why) = std::mem::replace(&mut self.size, size)
+            && self.whole.is_none()
+        {
+            self.whole = Some(why);
+        }
+        self.templates[at] = Known::Yes(reads.clone());
+        reads
+    }
+
+    fn body(&mut self, body: &[Instruction], base: At) -> Reads {
+        let mut sum = Ok(0);
+        for instruction in body {
+            let reads = self.instruction(instruction, base);
+            sum =
+                match (sum, reads) {
+                    (Err(why), _) => Err(why),
+                    (_, Err(why)) => Err(why),
+                    (Ok(a), Ok(b)) if a + b > 1 => Err(self
+                        .at(instruction.place, "the content of the node is read a second time here".into())),
+                    (Ok(a), Ok(b)) => Ok(a + b),
+                };
+        }
+        sum
+    }
+
+    /// A body whose result is put together first: it may not read content.
+    fn inner(&mut self, body: &[Instruction], base: At, place: Place) -> Reads {
+        match self.body(body, base)? {
+            0 => Ok(0),
+            _ => Err(self.at(place, "content of the node is put together into a value".into())),
+        }
+    }
+
+    fn instruction(&mut self, instruction: &Instruction, base: At) -> Reads {
+        let place = instruction.place;
+        match &instruction.op {
+            Op::Text { .. } | Op::EndLiteral { .. } => Ok(0),
+            Op::Leaf(leaf) => self.expr(&leaf.select, Use::Value, base, place).map(|_| 0),
+            Op::ValueOf { select, .. } => self.expr(select, Use::Value, base, place).map(|_| 0),
+            Op::ApplyTemplates { select, sorts, arguments, .. } => {
+                self.arguments(arguments, base)?;
+                self.select(select.as_ref(), sorts, base, place, true).map(|(reads, _)| reads)
+            }
+            Op::ForEach { select, sorts, body } => {
+                let (reads, nodes) = self.select(Some(select), sorts, base, place, false)?;
+                let outer = self.size.take();
+                let inside = self.body(body, nodes);
+                let size = std::mem::replace(&mut self.size, outer);
+                if reads == 0 {
+                    // On nodes that have arrived whole, attributes for one, the body may read what it likes.
+                    return Ok(0);
+                }
+                let streams = inside.is_ok();
+                if !self.atomic {
+                    return Err(self.at(place, "the loop goes on with variables that hold nodes".into()));
+                }
+                if let Some(selection) = self.selections.get_mut(&key(place)) {
+                    selection.streams = streams;
+                }
+                size.map_or(Ok(1), Err)
+            }
+            Op::ApplyImports { arguments } => {
+                self.arguments(arguments, base)?;
+                if base == At::Focus {
+                    return Err(self.at(place, "xsl:apply-imports goes on with the same node".into()));
+                }
+                Ok(0)
+            }
+            Op::CallTemplate { template, arguments } => {
+                self.arguments(arguments, base)?;
+                let reads = self.template(*template);
+                if base == At::Focus { reads } else { Ok(0) }
+            }
+            Op::If { test, body } => {
+                let test = self.expr(test, Use::Exists, base, place);
+                let reads = self.body(body, base);
+                test?;
+                reads
+            }
+            Op::Choose { when, otherwise } => {
+                let mut most = self.body(otherwise, base);
+                for (test, body) in when {
+                    let test = self.expr(test, Use::Exists, base, place);
+                    let reads = self.body(body, base);
+                    most = match (most, test, reads) {
+                        (Err(why), ..) | (_, Err(why), _) | (.., Err(why)) => Err(why),
+                        (Ok(a), _, Ok(b)) => Ok(a.max(b)),
+                    };
+                }
+                most
+            }
+            Op::Literal(literal) => {
+                let head = self.sets(&literal.sets, base, place);
+                let mut values = Ok(());
+                for attribute in &literal.attributes {
+                    values = values.and(self.avt(&attribute.value, base, place));
+                }
+                head?;
+                values.map(|()| 0)
+            }
+            Op::Element { name, namespace, sets, body, .. } => {
+                let name = self.avt(name, base, place);
+                let namespace = namespace.as_ref().map_or(Ok(()), |n| self.avt(n, base, place));
+                let head = self.sets(sets, base, place);
+                let reads = self.body(body, base);
+                name?;
+                namespace?;
+                head?;
+                reads
+            }
+            Op::Attribute { name, namespace, body, .. } => {
+                let name = self.avt(name, base, place);
+                let namespace = namespace.as_ref().map_or(Ok(()), |n| self.avt(n, base, place));
+                let reads = self.inner(body, base, place);
+                name?;
+                namespace?;
+                reads
+            }
+            Op::Comment { body } | Op::Message { body, .. } => self.inner(body, base, place),
+            Op::Pi { name, body } => {
+                let name = self.avt(name, base, place);
+                let reads = self.inner(body, base, place);
+                name?;
+                reads
+            }
+            Op::Copy { sets, body } => {
+                let head = self.sets(sets, base, place);
+                let reads = self.body(body, base);
+                head?;
+                reads
+            }
+            Op::CopyOf { select } => self.expr(select, Use::Value, base, place).map(|_| 0),
+            Op::Number(number) => match &number.value {
+                Some(value) => {
+                    let format = self.avt(&number.format, base, place);
+                    self.expr(value, Use::Value, base, place)?;
+                    format?;
+                    Ok(0)
+                }
+                None => {
+                    self.refuse(place, "xsl:number counts nodes that may be gone".into());
+                    Ok(0)
+                }
+            },
+            Op::Variable { value, .. } | Op::Param { value, .. } => {
+                self.atomic &= is_atomic(value);
+                self.binding(value, base, place)
+            }
+            Op::Unknown { fallback, .. } => fallback.as_ref().map_or(Ok(0), |body| self.body(body, base)),
+            Op::Result { value } => self.binding(value, base, place),
+        }
+    }
+
+    /// A selection: how often it asks for the content of the node, and where its nodes lie.
+    fn select(
+        &mut self,
+        select: Option<&Expr>,
+        sorts: &[Sort],
+        base: At,
+        place: Place,
+        templates: bool,
+    ) -> Result<(u8, At), NotStreamable> {
+        for sort in sorts {
+            if let Some(e) = &sort.select {
+                let _ = self.expr(e, Use::Value, At::Below, sort.place);
+            }
+            for avt in [&sort.order, &sort.data_type, &sort.case_order].into_iter().flatten() {
+                let _ = self.avt(avt, At::Below, sort.place);
+            }
+        }
+        if base == At::Focus {
+            let step_by_step = match select {
+                None => Some(Downward { predicates: false, steps: 1 }),
+                Some(Expr::XPath(xpath)) => downward(xpath.expression.source(), Version::V1),
+                Some(Expr::Deferred(_)) => None,
+            };
+            if let Some(Downward { predicates, steps }) = step_by_step {
+                if let Some(select) = select {
+                    // What the predicates reach.
+                    let _ = self.expr(select, Use::Exists, base, place);
+                }
+                if !sorts.is_empty() {
+                    return Err(self.at(place, "sorting needs all nodes".into()));
+                }
+                if predicates && !self.atomic {
+                    return Err(self.at(place, "predicates go on with variables that hold nodes".into()));
+                }
+                self.selections.insert(key(place), Selection { predicates, streams: templates, steps });
+                return Ok((1, At::Focus));
+            }
+        }
+        let Some(select) = select else { return Ok((0, At::Below)) };
+        let nodes = self.expr(select, Use::Exists, base, place)?;
+        match nodes {
+            At::Above => {
+                self.refuse(place, "it goes on with ancestors".into());
+                Ok((0, At::Below))
+            }
+            At::Focus => Err(self.at(place, "it goes on with the same node".into())),
+            nodes => Ok((0, nodes)),
+        }
+    }
+
+    fn sets(&mut self, sets: &[usize], base: At, place: Place) -> Result<(), NotStreamable> {
+        for set in sets {
+            for part in &self.plan.sets[*set].parts {
+                self.sets(&part.uses, base, place)?;
+                self.inner(&part.body, base, place)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Arguments of a template that may go on in another window: values, not nodes.
+    fn arguments(&mut self, arguments: &[Argument], base: At) -> Result<(), NotStreamable> {
+        let mut outcome = Ok(());
+        for argument in arguments {
+            let read = self.binding(&argument.value, base, argument.place).map(|_| ());
+            let atomic = if base == At::Focus && !is_atomic(&argument.value) {
+                Err(self.at(argument.place, "a parameter may be a node-set or a tree".into()))
+            } else {
+                Ok(())
+            };
+            outcome = outcome.and(read).and(atomic);
+        }
+        outcome
+    }
+
+    fn binding(&mut self, binding: &Binding, base: At, place: Place) -> Reads {
+        match binding {
+            Binding::Select(e) => self.expr(e, Use::Value, base, place).map(|_| 0),
+            Binding::Body(body) => self.inner(body, base, place),
+            Binding::Empty => Ok(0),
+        }
+    }
+
+    fn avt(&mut self, avt: &Avt, base: At, place: Place) -> Result<(), NotStreamable> {
+        let Avt::Parts(parts) = avt else { return Ok(()) };
+        let mut outcome = Ok(());
+        for part in parts {
+            if let AvtPart::Expr(e) = part {
+                outcome = outcome.and(self.expr(e, Use::Value, base, place).map(|_| ()));
+            }
+        }
+        outcome
+    }
+
+    /// An expression: where its nodes lie; or that it reads the content of the node.
+    fn expr(&mut self, expr: &Expr, using: Use, base: At, place: Place) -> Result<At, NotStreamable> {
+        let Expr::XPath(xpath) = expr else { return Ok(At::Elsewhere) };
+        let source = xpath.expression.source();
+        let (reach, at) = reach(source, Version::V1, using, base, !self.plan.functions.is_empty());
+        if let Some(why) = reach.leaves {
+            self.refuse(place, format!("{why} (in the expression \"{source}\")"));
+        }
+        if reach.size && self.size.is_none() {
+            let why = format!("the number of nodes is not known in advance (in the expression \"{source}\")");
+            self.size = Some(self.at(place, why));
+        }
+        if reach.content {
+            return Err(
+                self.at(place, format!("the content of the node is read (in the expression \"{source}\")"))
+            );
+        }
+        Ok(at)
+    }
+}
+
+/// Whether a value is surely a string, a number or a boolean.
+fn is_atomic(binding: &Binding) -> bool {
+    match binding {
+        Binding::Select(Expr::XPath(xpath)) => {
+            matches!(xpath.expression.returns(), Type::String | Type::Number | Type::Boolean)
+        }
+        Binding::Select(Expr::Deferred(_)) | Binding::Body(_) => false,
+        Binding::Empty => true,
+    }
+}
