@@ -27,7 +27,7 @@ mod tree;
 mod write;
 
 pub use builder::Builder;
-pub use chars::{is_char, is_name, is_name_char, is_name_start, is_ncname, is_space};
+pub use chars::{is_char, is_name, is_name_char, is_name_start, is_ncname, is_same, is_space};
 pub use encoding::{Decoded, decode};
 pub use error::{ErrorKind, Position, XmlError};
 pub use limits::Limits;

@@ -206,10 +206,16 @@ impl Names {
     }
 
     pub fn find_uri(&self, uri: &str) -> Option<UriId> {
+        if uri.is_empty() && !self.uris.is_empty() {
+            return Some(NO_URI);
+        }
         self.uri_table.find(hash(uri.as_bytes(), 0), |i| self.str(self.uris[i as usize]) == uri)
     }
 
     pub fn uri(&mut self, uri: &str) -> UriId {
+        if uri.is_empty() && !self.uris.is_empty() {
+            return NO_URI;
+        }
         let h = hash(uri.as_bytes(), 0);
         if let Some(id) = self.uri_table.find(h, |i| self.str(self.uris[i as usize]) == uri) {
             return id;
@@ -226,6 +232,9 @@ impl Names {
     }
 
     pub fn find_prefix(&self, prefix: &str) -> Option<PrefixId> {
+        if prefix.is_empty() && !self.prefixes.is_empty() {
+            return Some(NO_PREFIX);
+        }
         let found = self
             .prefix_table
             .find(hash(prefix.as_bytes(), 0), |i| self.str(self.prefixes[i as usize]) == prefix);

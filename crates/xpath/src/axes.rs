@@ -1,8 +1,8 @@
 //! Steps of a path: the thirteen axes, node tests and predicates, without building lists where that can be avoided.
 
-use crate::ast::Axis;
+use crate::ast::{Axis, BinaryOp};
 use crate::eval::{Each, Eval, Frame, Walk};
-use crate::plan::{Predicate, Step, Test};
+use crate::plan::{Core, Op, Predicate, Step, Test};
 use crate::value::Node;
 use xml::{Document, NameId, NodeId, NodeKind};
 
@@ -95,6 +95,16 @@ impl<'a> Eval<'a> {
                             Predicate::Position(wanted) => {
                                 exhausted |= *count >= *wanted;
                                 count == wanted
+                            }
+                            Predicate::Boolean(Op::Compare(op, both))
+                                if matches!(op, BinaryOp::Less | BinaryOp::LessOrEqual)
+                                    && matches!(&**both, (Op::Call(Core::Position, ..), Op::Number(_))) =>
+                            {
+                                // `[position() < n]`: once false, false for all that follow.
+                                let holds =
+                                    self.holds(predicate, Frame { node: n, position: *count, size: 0 })?;
+                                exhausted |= !holds;
+                                holds
                             }
                             _ => self.holds(predicate, Frame { node: n, position: *count, size: 0 })?,
                         };

@@ -734,8 +734,18 @@ impl<'a> Eval<'a> {
                 return Ok(compare_scalars(op, &left, &self.scalar(b, at)?));
             }
         }
-        // At least one side is known only now.
-        let (left, right) = (self.operand(a, at)?, self.operand(b, at)?);
+        // At least one side is known only now. Most often both are numbers.
+        if matches!(ta, Type::Any | Type::Number) && matches!(tb, Type::Any | Type::Number) {
+            let (left, right) = (self.value(a, at)?, self.value(b, at)?);
+            if let (Value::Number(left), Value::Number(right)) = (&left, &right) {
+                return Ok(relation(op, *left, *right));
+            }
+            return self.compare_operands(op, self.operand_of(left)?, self.operand_of(right)?);
+        }
+        self.compare_operands(op, self.operand(a, at)?, self.operand(b, at)?)
+    }
+
+    fn compare_operands(&self, op: BinaryOp, left: Operand<'a>, right: Operand<'a>) -> Result<bool, Fault> {
         match (left, right) {
             (Operand::Scalar(l), Operand::Scalar(r)) => Ok(compare_scalars(op, &l, &r)),
             (Operand::Nodes(l), Operand::Scalar(r)) => self.list_scalar(op, &l, &r),
@@ -766,7 +776,11 @@ impl<'a> Eval<'a> {
         if op.ty() != Type::Any {
             return Ok(Operand::Scalar(self.scalar(op, at)?));
         }
-        Ok(match self.value(op, at)? {
+        self.operand_of(self.value(op, at)?)
+    }
+
+    fn operand_of(&self, value: Value) -> Result<Operand<'a>, Fault> {
+        Ok(match value {
             Value::Boolean(b) => Operand::Scalar(Scalar::Boolean(b)),
             Value::Number(n) => Operand::Scalar(Scalar::Number(n)),
             Value::String(s) => Operand::Scalar(Scalar::String(Cow::Owned(s.to_string()))),

@@ -3,7 +3,7 @@
 use super::encode::{Output, Repertoire};
 use super::escape::{each_run, push_attribute, push_text};
 use super::{Method, WriteOptions, html};
-use crate::{XML_NS, XMLNS_NS};
+use crate::{XML_NS, XMLNS_NS, is_same};
 
 /// An open element.
 struct Frame {
@@ -205,14 +205,14 @@ impl<'a> Serializer<'a> {
         });
         self.in_tag = true;
         self.meta = is_html && self.options.include_content_type && local.eq_ignore_ascii_case("head");
-        if prefix != "xml" && self.lookup(prefix).unwrap_or("") != namespace {
+        if prefix != "xml" && !is_same(self.lookup(prefix).unwrap_or(""), namespace) {
             self.declare(prefix, namespace);
         }
     }
 
     /// What a prefix is bound to.
     fn lookup(&self, prefix: &str) -> Option<&str> {
-        self.scope.iter().rev().find(|b| self.string(b.prefix) == prefix).map(|b| self.string(b.uri))
+        self.scope.iter().rev().find(|b| is_same(self.string(b.prefix), prefix)).map(|b| self.string(b.uri))
     }
 
     #[inline]
@@ -222,7 +222,7 @@ impl<'a> Serializer<'a> {
 
     fn declared_here(&self, prefix: &str) -> bool {
         let from = self.frames.last().map_or(0, |f| f.scope as usize);
-        self.scope[from..].iter().any(|b| self.string(b.prefix) == prefix)
+        self.scope[from..].iter().any(|b| is_same(self.string(b.prefix), prefix))
     }
 
     /// Declares a namespace at the element just started. One already in force is not repeated; one that contradicts
@@ -231,7 +231,7 @@ impl<'a> Serializer<'a> {
         if !self.in_tag || prefix == "xml" || prefix == "xmlns" || uri == XMLNS_NS {
             return;
         }
-        if self.lookup(prefix).unwrap_or("") == uri || self.declared_here(prefix) {
+        if is_same(self.lookup(prefix).unwrap_or(""), uri) || self.declared_here(prefix) {
             return;
         }
         let own_prefix = self.frames.last().map_or(&[][..], |f| &self.names[f.names as usize..]);

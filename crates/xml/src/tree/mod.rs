@@ -178,6 +178,17 @@ impl Document {
         }
     }
 
+    /// A document that holds only this text (nothing where it is empty), of less than 4 GiB.
+    pub fn of_text(text: String) -> Document {
+        let mut doc = Document::new();
+        if let (Ok(length @ 1..), true) = (u32::try_from(text.len()), doc.side.is_empty()) {
+            doc.nodes[0].a = 1;
+            doc.nodes.push(Node { flags: SIDE, prev: 1, b: length, ..Node::new(NodeKind::Text, 0) });
+            doc.side = text;
+        }
+        doc
+    }
+
     /// Makes the document empty and keeps its memory for the next one. All ids of nodes and names are void.
     pub fn clear(&mut self) {
         self.nodes.clear();

@@ -4,6 +4,7 @@
 
 use crate::model::Literal;
 use xml::escape::{push_attribute, push_text};
+use xml::is_same;
 
 /// A namespace declaration in force, linked to the one before it. Its number stands for all of them.
 struct Scope {
@@ -95,7 +96,7 @@ impl<'o> Fast<'o> {
         let mut at = scope;
         while at != NONE {
             let scope = &self.scopes[at as usize];
-            if *scope.prefix == *prefix {
+            if is_same(&scope.prefix, prefix) {
                 return &scope.uri;
             }
             at = scope.parent;
@@ -107,8 +108,8 @@ impl<'o> Fast<'o> {
     fn with(&mut self, scope: u32, prefix: &str, uri: &str) -> u32 {
         let last = self.scopes[scope as usize].last;
         if let Some(known) = self.scopes.get(last as usize)
-            && *known.prefix == *prefix
-            && *known.uri == *uri
+            && is_same(&known.prefix, prefix)
+            && is_same(&known.uri, uri)
         {
             return last;
         }
@@ -185,7 +186,7 @@ impl<'o> Fast<'o> {
         let outer = self.scope;
         let start = self.declarations.len();
         for (prefix, uri) in literal.bindings.iter().flatten() {
-            if self.lookup_in(self.scope, prefix) != &**uri {
+            if !is_same(self.lookup_in(self.scope, prefix), uri) {
                 self.scope = self.with(self.scope, prefix, uri);
                 push_declaration(&mut self.declarations, prefix, uri);
             }
@@ -244,7 +245,7 @@ impl<'o> Fast<'o> {
         self.frames.push(Frame { name: name as u32, scope: self.scope });
         self.tag_scope = self.scope;
         self.in_tag = true;
-        if prefix != "xml" && self.lookup_in(self.scope, prefix) != namespace {
+        if prefix != "xml" && !is_same(self.lookup_in(self.scope, prefix), namespace) {
             self.declare(prefix, namespace);
         }
     }
@@ -273,7 +274,7 @@ impl<'o> Fast<'o> {
         let mut at = self.scope;
         while at != self.tag_scope && at != NONE {
             let scope = &self.scopes[at as usize];
-            if *scope.prefix == *prefix {
+            if is_same(&scope.prefix, prefix) {
                 return true;
             }
             at = scope.parent;
@@ -293,7 +294,9 @@ impl<'o> Fast<'o> {
         if !self.in_tag || prefix == "xml" || prefix == "xmlns" || (uri.is_empty() && !prefix.is_empty()) {
             return;
         }
-        if self.lookup_in(self.scope, prefix) == uri || self.declared_here(prefix) || self.own_prefix(prefix)
+        if is_same(self.lookup_in(self.scope, prefix), uri)
+            || self.declared_here(prefix)
+            || self.own_prefix(prefix)
         {
             return;
         }
@@ -338,7 +341,7 @@ impl<'o> Fast<'o> {
             if found_local == local
                 && found != "xmlns"
                 && name != "xmlns"
-                && (found == prefix
+                && (is_same(found, prefix)
                     || (!found.is_empty()
                         && !prefix.is_empty()
                         && self.lookup_in(self.scope, found) == namespace))

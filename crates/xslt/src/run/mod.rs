@@ -876,6 +876,10 @@ impl<'e> Engine<'e> {
             Binding::Select(expr) => self.value(expr, focus, frame, place),
             Binding::Empty => Ok(Value::from("")),
             Binding::Body(body) => {
+                if let [Instruction { op: Op::Text { .. } | Op::ValueOf { .. }, .. }] = &**body {
+                    let text = self.text_of(body, focus, frame)?.into_owned();
+                    return self.add_fragment(Document::of_text(text), place);
+                }
                 let mut doc = Document::new();
                 let mut out = Out::tree(Builder::new(&mut doc, Document::ROOT));
                 self.exec(body, focus, frame, &mut out)?;

@@ -210,7 +210,7 @@ impl<'o> Out<'o> {
         if !self.open {
             return;
         }
-        let known = self.tag.namespaces.iter().any(|(p, _)| self.tag.get(*p) == prefix);
+        let known = self.tag.namespaces.iter().any(|(p, _)| xml::is_same(self.tag.get(*p), prefix));
         if !known {
             let pair = (self.tag.add(prefix), self.tag.add(uri));
             self.tag.namespaces.push(pair);
@@ -231,7 +231,7 @@ impl<'o> Out<'o> {
         let known = tag
             .attributes
             .iter()
-            .position(|a| tag.get(a.local) == local && tag.get(a.namespace) == namespace);
+            .position(|a| tag.get(a.local) == local && xml::is_same(tag.get(a.namespace), namespace));
         let value = tag.add(value);
         match known {
             Some(at) => tag.attributes[at].value = value,
