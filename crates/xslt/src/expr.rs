@@ -31,6 +31,8 @@ pub(crate) struct XPath {
     pub names: Option<Box<[NameStep]>>,
     /// It is `@* | node()`.
     pub all: bool,
+    /// It is the local variable in this slot.
+    pub local: Option<u32>,
 }
 
 /// A step of a path of names, `a/b/@c`: found without the XPath engine.
@@ -228,7 +230,21 @@ impl Expr {
                     scope_of(scope.doc, scope.node).into_iter().map(|(p, u)| (p.into(), u.into())).collect()
                 });
                 let base = source.contains("document").then(|| uri.into());
-                Ok(Expr::XPath(Box::new(XPath { expression, scope, base, names: None, all: is_all(source) })))
+                let local = source
+                    .trim()
+                    .strip_prefix('$')
+                    .filter(|name| xml::is_ncname(name))
+                    .and_then(|name| library.variable("", None, name))
+                    .filter(|variable| variable.slot & GLOBAL == 0)
+                    .map(|variable| variable.slot);
+                Ok(Expr::XPath(Box::new(XPath {
+                    expression,
+                    scope,
+                    base,
+                    names: None,
+                    all: is_all(source),
+                    local,
+                })))
             }
             Err(error) => Err(explain(source, &error)),
         }

@@ -67,7 +67,8 @@ pub(crate) fn is_uri(attribute: &str) -> bool {
 }
 
 fn one_of(name: &str, names: &[&str]) -> bool {
-    names.iter().any(|n| n.eq_ignore_ascii_case(name))
+    let Some(first) = name.bytes().next().map(|byte| byte.to_ascii_lowercase()) else { return false };
+    names.iter().any(|n| n.as_bytes()[0] == first && n.eq_ignore_ascii_case(name))
 }
 
 /// Appends text, with the no-break space as `&nbsp;`.

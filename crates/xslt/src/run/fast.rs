@@ -62,13 +62,15 @@ pub(super) struct Leaf {
 
 impl<'o> Fast<'o> {
     pub fn new(out: &'o mut Vec<u8>) -> Fast<'o> {
+        let mut scopes = Vec::with_capacity(8);
+        scopes.push(Scope { parent: NONE, prefix: "".into(), uri: "".into(), last: NONE });
         Fast {
             out,
-            scopes: vec![Scope { parent: NONE, prefix: "".into(), uri: "".into(), last: NONE }],
+            scopes,
             scope: 0,
             cache: Vec::new(),
             declarations: Vec::new(),
-            outer: Vec::new(),
+            outer: Vec::with_capacity(16),
             frames: Vec::new(),
             names: Vec::new(),
             in_tag: false,
@@ -185,6 +187,7 @@ impl<'o> Fast<'o> {
     fn declare_literal(&mut self, literal: &Literal) {
         let outer = self.scope;
         let start = self.declarations.len();
+        self.declarations.reserve(if start == 0 { 256 } else { 0 });
         for (prefix, uri) in literal.bindings.iter().flatten() {
             if !is_same(self.lookup_in(self.scope, prefix), uri) {
                 self.scope = self.with(self.scope, prefix, uri);
@@ -194,7 +197,7 @@ impl<'o> Fast<'o> {
         self.out.extend_from_slice(&self.declarations[start..]);
         let number = literal.number as usize;
         if self.cache.len() <= number {
-            self.cache.resize(number + 1, Cached { outer: NONE, inner: 0, start: 0, end: 0 });
+            self.cache.resize((number + 1).max(32), Cached { outer: NONE, inner: 0, start: 0, end: 0 });
         }
         // What is made again and again in changing surroundings is not worth remembering for ever.
         if self.declarations.len() > 1 << 20 {

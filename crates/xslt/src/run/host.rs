@@ -434,8 +434,14 @@ impl<'h> ExprHost<'h, '_> {
         let Ok(expression) = xpath::Expression::compile(source, &options) else {
             return Ok(None);
         };
-        let xpath =
-            XPath { expression, scope: Some(scope), base: self.xpath.base.clone(), names: None, all: false };
+        let xpath = XPath {
+            expression,
+            scope: Some(scope),
+            base: self.xpath.base.clone(),
+            names: None,
+            all: false,
+            local: None,
+        };
         let (current, depth, next) = (self.current, self.depth + 1, self.next);
         let (node, position, size) = (cx.node, cx.position, cx.size);
         let run = || {

@@ -140,13 +140,13 @@ const NO_RULE: u32 = u32::MAX;
 #[derive(Default)]
 pub(crate) struct Frame {
     /// In `func:function` the last one is its result.
-    locals: SmallVec<[Value; 6]>,
+    locals: SmallVec<[Value; 8]>,
     /// Parameters that were passed: a bit by slot.
     passed: u64,
 }
 
 /// Names and values of `xsl:with-param`.
-type Arguments = SmallVec<[(Name, Value); 4]>;
+type Arguments = SmallVec<[(Name, Value); 8]>;
 
 /// Most parameters of a template.
 pub(crate) const MAX_PARAMETERS: usize = 64;
@@ -979,6 +979,12 @@ impl<'e> Engine<'e> {
     }
 
     fn value(&self, expr: &Expr, focus: Focus, frame: &Frame, place: Place) -> Res<Value> {
+        if let Expr::XPath(xpath) = expr
+            && let Some(slot) = xpath.local
+            && let Some(value) = frame.locals.get(slot as usize)
+        {
+            return Ok(value.clone());
+        }
         self.with(expr, focus, frame, place, |expression, cx| expression.evaluate(cx))
     }
 

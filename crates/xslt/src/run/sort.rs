@@ -27,7 +27,7 @@ impl Engine<'_> {
         let mut columns = Vec::new();
         for sort in sorts {
             let option = |avt| match avt {
-                &Some(ref avt) => self.avt(avt, focus, frame, sort.place),
+                Some(avt) => self.avt(avt, focus, frame, sort.place),
                 None => Ok(Cow::Borrowed("")),
             };
             let descending = option(&sort.order)? == "descending";
