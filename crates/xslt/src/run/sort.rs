@@ -30,9 +30,9 @@ impl Engine<'_> {
                 Some(avt) => self.avt(avt, focus, frame, sort.place),
                 None => Ok(Cow::Borrowed("")),
             };
-            let descending = option(&sort.order)? == "descending";
-            let upper_first = option(&sort.case_order)? == "upper-first";
-            let numeric = option(&sort.data_type)? == "number";
+            let descending = option(sort.order.as_ref())? == "descending";
+            let upper_first = option(sort.case_order.as_ref())? == "upper-first";
+            let numeric = option(sort.data_type.as_ref())? == "number";
             let size = nodes.len();
             let inner = |at: usize, node: &Node| Focus {
                 node: *node,
