@@ -14,7 +14,7 @@
   --json FILE          writes every figure
 
 All engines get the same bytes in memory and give bytes. Each is one process on the same core; they take turns, and what
-counts is the CPU time of the thread that works (Java: its compiler and garbage collector, other threads, are not counted). Before a
+counts is CPU time: ours of all threads, Java's without its compiler and garbage collector. Before a
 case is timed its results are compared (Canonical XML, text, or HTML as trees); an engine with another result has no figure.
 
 Needs gcc, libxslt1-dev, a JDK 17 or later, python3-lxml, for --instructions valgrind. Saxon and Xalan come from Maven Central into

@@ -484,7 +484,11 @@ impl Mediator for PayloadFactory {
                     arguments.push(argument.evaluate(context)?.model());
                 }
                 let text = templates.fill(arguments, context)?;
-                known = Arc::new(Template { parts: vec![Part::Literal(text)], sound: false, expressions: Vec::new() });
+                known = Arc::new(Template {
+                    parts: vec![Part::Literal(text)],
+                    sound: false,
+                    expressions: Vec::new(),
+                });
                 &known
             }
             Source::Keyed { key, known: cache, scope, span } => {

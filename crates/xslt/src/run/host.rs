@@ -554,7 +554,7 @@ impl Engine<'_> {
                 if !self.matches(&key.pattern, node, &super::matching::NO_FRAME)? {
                     continue;
                 }
-                let focus = Focus::new(node, depth, super::FIRST_SEGMENT.max(depth + 2));
+                let focus = Focus::new(node, depth, super::PATTERN_SEGMENT.max(depth + 2));
                 let mut add = |value: &str| {
                     let list = match index.get_mut(value) {
                         Some(list) => list,

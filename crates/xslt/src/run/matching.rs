@@ -245,5 +245,5 @@ fn siblings(node: Node, list: impl Iterator<Item = NodeId>) -> Vec<Node> {
 
 fn matching_focus(node: Node, position: usize, size: usize) -> Focus {
     // Patterns are matched on whatever stack there is: functions called from them begin a new one.
-    Focus { position: position as u32, size: size as u32, ..Focus::new(node, 0, super::FIRST_SEGMENT) }
+    Focus { position: position as u32, size: size as u32, ..Focus::new(node, 0, super::PATTERN_SEGMENT) }
 }

@@ -152,7 +152,10 @@ type Arguments = SmallVec<[(Name, Value); 8]>;
 pub(crate) const MAX_PARAMETERS: usize = 64;
 
 /// Nesting per thread: what surely fits into the stack of the thread that calls, and into one made for the rest.
-const FIRST_SEGMENT: u32 = 120;
+/// (Frames of builds for debugging are several times as large.)
+const FIRST_SEGMENT: u32 = if cfg!(debug_assertions) { PATTERN_SEGMENT } else { 400 };
+/// The same where a pattern calls a function, on whatever stack there is.
+const PATTERN_SEGMENT: u32 = 120;
 const SEGMENT: u32 = 12_000;
 const SEGMENT_STACK: usize = 96 << 20;
 
