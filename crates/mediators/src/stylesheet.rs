@@ -5,7 +5,11 @@ use config::Element;
 use flow::{Compiler, Context, Fault, KeyValue};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use xslt::{CompileOptions, Resolver, RunOptions, Stylesheet};
+use xslt::{CompileOptions, Processor, Resolver, RunOptions, Stylesheet};
+
+/// `<attribute name="…" value="1.0"/>`: the version of XSLT that a mediator's stylesheet is run by, `1.0` or `2.0`; by
+/// default that of the stylesheet.
+pub(crate) const PROCESSOR: &str = "http://busbar.dev/xslt/processor";
 
 /// Most stylesheets of dynamic keys that a mediator keeps compiled.
 const MAX_KNOWN: usize = 64;
@@ -15,6 +19,7 @@ pub(crate) struct Style {
     source: Source,
     /// `<resource location key>`: what `href`s of include, import and `document()` mean.
     resources: Vec<(String, String)>,
+    processor: Processor,
 }
 
 enum Source {
@@ -47,8 +52,13 @@ impl Resolver for Modules<'_> {
     }
 }
 
-fn compiled(key: &str, bytes: &[u8], resolver: &Modules<'_>) -> Result<Stylesheet, String> {
-    let options = CompileOptions { uri: key, resolver, ..CompileOptions::default() };
+fn compiled(
+    key: &str,
+    bytes: &[u8],
+    processor: Processor,
+    resolver: &Modules<'_>,
+) -> Result<Stylesheet, String> {
+    let options = CompileOptions { uri: key, resolver, processor, ..CompileOptions::default() };
     Stylesheet::compile(bytes, &options)
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
 }
@@ -70,8 +80,27 @@ impl Style {
                 ),
             }
         }
+        let mut processor = Processor::ByStylesheet;
+        for setting in element.children_named("attribute") {
+            if setting.attr("name") != Some(PROCESSOR) {
+                continue;
+            }
+            processor = match setting.attr("value") {
+                Some("1.0") => Processor::V1,
+                Some("2.0") => Processor::V2,
+                other => {
+                    let message = format!("`{}` is no version of XSLT", other.unwrap_or_default());
+                    compiler.error("bad-value", message, setting.start_tag(), "1.0 or 2.0");
+                    return None;
+                }
+            };
+        }
         let Some(name) = key.literal().map(Arc::<str>::from) else {
-            return Some(Style { source: Source::Keyed { key, known: Mutex::default() }, resources });
+            return Some(Style {
+                source: Source::Keyed { key, known: Mutex::default() },
+                resources,
+                processor,
+            });
         };
         let Some(entry) = compiler.entry(&name) else {
             compiler.warning(
@@ -80,12 +109,16 @@ impl Style {
                 place,
                 "messages that come here fault as long as it is missing",
             );
-            return Some(Style { source: Source::Keyed { key, known: Mutex::default() }, resources });
+            return Some(Style {
+                source: Source::Keyed { key, known: Mutex::default() },
+                resources,
+                processor,
+            });
         };
         let shared = &*compiler;
         let find = |key: &str| shared.entry(key).map(|entry| entry.bytes);
-        match compiled(&name, &entry.bytes, &Modules { resources: &resources, entry: &find }) {
-            Ok(sheet) => Some(Style { source: Source::Fixed(name, Arc::new(sheet)), resources }),
+        match compiled(&name, &entry.bytes, processor, &Modules { resources: &resources, entry: &find }) {
+            Ok(sheet) => Some(Style { source: Source::Fixed(name, Arc::new(sheet)), resources, processor }),
             Err(why) => {
                 let first = why.lines().next().unwrap_or("").to_owned();
                 let message = format!("the stylesheet `{name}` cannot be compiled: {first}");
@@ -113,7 +146,8 @@ impl Style {
         }
         let find = |key: &str| plan.entry(key).map(|entry| entry.bytes);
         let modules = Modules { resources: &self.resources, entry: &find };
-        let sheet = compiled(&key, &entry.bytes, &modules).map_err(|why| failed(&key, why))?;
+        let sheet =
+            compiled(&key, &entry.bytes, self.processor, &modules).map_err(|why| failed(&key, why))?;
         let sheet = Arc::new(sheet);
         let mut known = lock();
         if known.len() >= MAX_KNOWN {

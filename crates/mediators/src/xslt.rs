@@ -3,7 +3,7 @@
 //! The usual message, plain XML whose body nobody has looked into yet, goes straight from its bytes through the
 //! stylesheet to the bytes of the answer: no envelope is built around either.
 
-use crate::stylesheet::{Style, failed};
+use crate::stylesheet::{PROCESSOR, Style, failed};
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, Mediator, Need,
@@ -95,7 +95,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         parameters.push((name.to_owned(), given));
     }
     for setting in element.children_named("feature").chain(element.children_named("attribute")) {
-        if !setting.attr("name").is_some_and(|name| name.starts_with(OWN)) {
+        if !setting.attr("name").is_some_and(|name| name.starts_with(OWN) || name == PROCESSOR) {
             let message = format!("`{}` of a Java transformer has no meaning here", setting.local());
             compiler.warning("no-effect", message, setting.start_tag(), "this is ignored");
         }

@@ -80,17 +80,14 @@ impl<'a> Eval<'a> {
         }
         match self.cx.host.document(id) {
             Some(doc) => Ok(doc),
-            None if id == DocId::ATOMIC => Err(Box::new(
-                XPathError::new("a node is needed here, the context item is none", Span::default())
-                    .with_code("XPTY0020"),
-            )),
+            None if id == DocId::ATOMIC => Err(self.no_context_node()),
             None => Err(fault("a node belongs to a document that is not there any more", Span::default())),
         }
     }
 
     /// The root of the tree a node belongs to.
     fn root(&self, n: Node) -> Result<NodeId, Fault> {
-        if n.id == Document::ROOT {
+        if n.id == Document::ROOT && n.doc != DocId::ATOMIC {
             return Ok(n.id);
         }
         Ok(self.doc(n.doc)?.root_of(n.id))

@@ -41,6 +41,7 @@ pub use options::{
 pub use parser::{MAX_DEPTH, MAX_SOURCE, parse};
 pub use parser2::parse_sequence_type;
 pub use paths::node_path;
+pub use sequence::functions::is_function;
 pub use sequence::types::SeqType;
 pub use sequence::{MAX_ITEMS, MAX_TURNS};
 pub use stream::{Decision, Run, StreamAs, StreamContext, StreamPlan};

@@ -39,7 +39,7 @@ impl Node {
     /// Stands for an atomic value that whoever holds it has kept under that number. `None`: the number is too large.
     pub fn atomic(number: usize) -> Option<Node> {
         // The first number of a tree is its root.
-        Some(Node { doc: DocId::ATOMIC, id: NodeId::from_index(number + 1)?, namespace: 0 })
+        Some(Node { id: NodeId::from_index(number + 1)?, ..Node::ABSENT })
     }
 
     /// The number of an atomic value that this stands for (of one that is not there: the highest); `None`: it is a node.
@@ -90,11 +90,12 @@ impl Type {
 
 /// The result of an expression: a sequence of items. XPath 1.0 knows the cases listed; sequences of atomic values join
 /// them with XPath 2.0.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub enum Value {
     /// The empty sequence that is not a node-set: what an embedder answers for "there is no such property". Converts as
     /// the empty node-set does.
+    #[default]
     Empty,
     /// Nodes in document order without duplicates.
     NodeSet(NodeSet),

@@ -47,6 +47,7 @@ pub(crate) fn name_path(
     source: &str,
     scope: &ElementScope<'_>,
     names: &mut Names,
+    default: &str,
 ) -> Option<Box<[NameStep]>> {
     use xpath::ast::{Axis, ExprKind, NodeTest, Start};
     let tree = xpath::parse(source, Version::V1).ok()?;
@@ -65,8 +66,11 @@ pub(crate) fn name_path(
         if !(attribute && at + 1 == path.len() || step.axis == Axis::Child) || !step.predicates.is_empty() {
             return None;
         }
-        let namespace =
-            if name.prefix.is_empty() { "" } else { namespace_of(scope.doc, scope.node, &name.prefix)? };
+        let namespace = match name.prefix.as_str() {
+            "" if attribute => "",
+            "" => default,
+            prefix => namespace_of(scope.doc, scope.node, prefix)?,
+        };
         steps.push(NameStep { attribute, name: names.intern(namespace, &name.local) });
     }
     Some(steps.into())
@@ -87,8 +91,18 @@ fn is_all(source: &str) -> bool {
 }
 
 /// Functions that resolve prefixes when they run.
-const TAKES_NAMES: [&str; 7] =
-    ["key", "format-number", "system-property", "element-available", "function-available", "evaluate", "map"];
+const TAKES_NAMES: [&str; 8] = [
+    "key",
+    "format-number",
+    "system-property",
+    "element-available",
+    "function-available",
+    "type-available",
+    "evaluate",
+    "map",
+];
+/// Functions that need the URI of the module.
+const TAKES_BASE: [&str; 5] = ["document", "doc", "unparsed-text", "static-base-uri", "resolve-uri"];
 
 /// Slots of variables: global ones have this bit.
 pub(crate) const GLOBAL: u32 = 1 << 31;
@@ -149,6 +163,10 @@ pub(crate) struct Library<'a> {
     pub locals: &'a [(Name, usize)],
     pub globals: &'a HashMap<Name, usize>,
     pub functions: &'a HashMap<Name, u32>,
+    /// Those of XSLT 2.0.
+    pub later_functions: &'a HashMap<(Name, usize), u32>,
+    /// In a processor of XSLT 2.0.
+    pub later: bool,
     pub symbols: &'a Names,
     /// In patterns and keys variables are not allowed.
     pub variables: bool,
@@ -161,6 +179,15 @@ impl FunctionLibrary for Library<'_> {
         let namespace = uri.unwrap_or("");
         if namespace.is_empty() && local == "current" {
             return match (arity, self.current) {
+                // It may be an atomic value.
+                (0, true) if self.later => match functions::find("", "current", true) {
+                    Some((slot, _)) => Function::Extension(FunctionInfo {
+                        slot,
+                        returns: xpath::Type::Any,
+                        reads_document: true,
+                    }),
+                    None => Function::Current,
+                },
                 (0, true) => Function::Current,
                 (0, false) => Function::WrongArity("current() is not allowed in a pattern".into()),
                 _ => Function::WrongArity("current() takes no arguments".into()),
@@ -175,7 +202,16 @@ impl FunctionLibrary for Library<'_> {
                 reads_document: true,
             });
         }
-        match functions::find(namespace, local) {
+        if let Some(name) = self.symbols.find(namespace, local)
+            && let Some(slot) = self.later_functions.get(&(name, arity))
+        {
+            return Function::Extension(FunctionInfo {
+                slot: USER_FUNCTION + slot,
+                returns: xpath::Type::Any,
+                reads_document: true,
+            });
+        }
+        match functions::find(namespace, local, self.later) {
             // An error only when it is called (section 14.2): function-available() may stand before it.
             None if !namespace.is_empty() && self.current => Function::Extension(FunctionInfo {
                 slot: UNKNOWN_FUNCTION,
@@ -216,20 +252,29 @@ impl Expr {
         library: &Library<'_>,
         pool: &NamePool,
         uri: &str,
+        dialect: Dialect<'_>,
     ) -> Result<Expr, String> {
         let options = CompileOptions {
             namespaces: scope,
             library,
-            version: Version::V1,
+            version: dialect.version(),
             names: Some(pool),
-            ..CompileOptions::default()
+            default_element_namespace: dialect.namespace,
         };
-        match Expression::compile(source, &options) {
+        let compiled = Expression::compile(source, &options).or_else(|error| {
+            // An element of version 1.0 in a stylesheet of 2.0: expressions mean what they do in 1.0, where they are some.
+            if dialect.level != Level::Compatible {
+                return Err(error);
+            }
+            Expression::compile(source, &CompileOptions { version: Version::V2, ..options })
+                .map_err(|_| error)
+        });
+        match compiled {
             Ok(expression) => {
                 let scope = TAKES_NAMES.iter().any(|name| source.contains(name)).then(|| {
                     scope_of(scope.doc, scope.node).into_iter().map(|(p, u)| (p.into(), u.into())).collect()
                 });
-                let base = source.contains("document").then(|| uri.into());
+                let base = TAKES_BASE.iter().any(|name| source.contains(name)).then(|| uri.into());
                 let local = source
                     .trim()
                     .strip_prefix('$')
@@ -251,9 +296,35 @@ impl Expr {
     }
 }
 
+/// Which language expressions are in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dialect<'a> {
+    pub level: Level,
+    /// The namespace of unprefixed element names.
+    pub namespace: &'a str,
+}
+
+/// The version of expressions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Level {
+    /// XPath 1.0.
+    V1,
+    /// XPath 2.0.
+    V2,
+    /// XPath 2.0 with the meaning of 1.0: where the version in effect is 1.0 in a stylesheet of 2.0.
+    Compatible,
+}
+
+impl Dialect<'_> {
+    /// The version to try first.
+    pub fn version(self) -> Version {
+        if self.level == Level::V2 { Version::V2 } else { Version::V1 }
+    }
+}
+
 /// One line that shows an XPath error.
 pub(crate) fn explain(source: &str, error: &xpath::XPathError) -> String {
     let start = error.span.start.min(source.len());
     let column = source.get(..start).map_or(0, |s| s.chars().count()) + 1;
-    format!("{} (in the expression \"{source}\", character {column})", error.message)
+    format!("{} (in the expression \"{source}\", character {column})", error.sentence())
 }

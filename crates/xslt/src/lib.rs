@@ -1,4 +1,7 @@
-//! XSLT 1.0 with EXSLT: stylesheets compiled once, run on trees.
+//! XSLT 1.0 with EXSLT and 2.0: stylesheets compiled once, run on trees.
+//!
+//! A stylesheet whose version is 2.0 or later runs in a processor of 2.0 (without schemas), others in one of 1.0. What only
+//! 2.0 has is in [`later`] (the plan), `compile::later` and `run::later`; the rest is shared.
 //!
 //! [`Stylesheet::compile`] reads a stylesheet with all it includes and imports and turns it into a plan:
 //! names and variables are numbers, template rules are found by tables, expressions are compiled XPath.
@@ -20,6 +23,7 @@ mod error;
 mod expr;
 mod format_number;
 mod functions;
+mod later;
 mod model;
 mod names;
 mod numbering;

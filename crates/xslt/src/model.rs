@@ -13,6 +13,8 @@ use std::collections::HashMap;
 pub(crate) struct Plan {
     /// Different for every stylesheet of the process.
     pub number: u64,
+    /// It runs in a processor of XSLT 2.0.
+    pub later: bool,
     pub names: Names,
     /// URIs of the stylesheet's files; [`Place::module`] indexes it.
     pub modules: Vec<String>,
@@ -154,6 +156,8 @@ pub(crate) enum Op {
     Result {
         value: Binding,
     },
+    /// What XSLT 2.0 adds.
+    Later(Box<crate::later::Later>),
 }
 
 /// The in-scope namespaces of a stylesheet element: (prefix, URI), the default namespace with prefix "".
@@ -277,6 +281,8 @@ pub(crate) enum Avt {
 pub(crate) enum AvtPart {
     Text(Box<str>),
     Expr(Expr),
+    /// Of XSLT 2.0: all items, with blanks between.
+    Items(Expr),
 }
 
 /// The value of a variable, parameter or argument.
@@ -287,6 +293,12 @@ pub(crate) enum Binding {
     Body(Body),
     /// A result tree fragment that can only ever be text.
     Empty,
+    /// The items that a body makes.
+    Sequence(Body),
+    /// A value of a declared type.
+    As(Box<(Binding, xpath::SeqType)>),
+    /// There must be an argument: the error where there is none.
+    Required(Box<str>),
 }
 
 /// `xsl:with-param`.
@@ -294,6 +306,8 @@ pub(crate) enum Binding {
 pub(crate) struct Argument {
     pub name: Name,
     pub value: Binding,
+    /// For tunnel parameters, however far in.
+    pub tunnel: bool,
     pub place: Place,
 }
 
@@ -304,6 +318,10 @@ pub(crate) struct Sort {
     pub order: Option<Avt>,
     pub data_type: Option<Avt>,
     pub case_order: Option<Avt>,
+    /// Of XSLT 2.0: compared by the type of the values.
+    pub typed: bool,
+    /// With `lang`: as people order words.
+    pub words: bool,
     pub place: Place,
 }
 
@@ -393,13 +411,17 @@ pub(crate) enum SpaceTest {
     Name(String, String),
 }
 
-/// `func:function`.
+/// `func:function` or `xsl:function`.
 #[derive(Debug)]
 pub(crate) struct Function {
     pub name: Name,
     pub parameters: Box<[(Name, usize)]>,
     pub slots: usize,
     pub body: Body,
+    /// `xsl:function`: the result is what the body makes.
+    pub later: bool,
+    /// The declared type of the result.
+    pub returns: Option<xpath::SeqType>,
 }
 
 impl Plan {

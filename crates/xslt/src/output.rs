@@ -23,6 +23,8 @@ pub struct OutputProperties {
     pub indent: Option<bool>,
     /// `media-type`.
     pub media_type: Option<String>,
+    /// Characters and the text that is written for them as it is (`xsl:character-map`).
+    pub character_map: Vec<(char, String)>,
 }
 
 /// The output methods.

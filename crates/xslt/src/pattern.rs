@@ -3,6 +3,7 @@
 
 use crate::expr::{ElementScope, Expr, Library};
 use crate::names::{Name, Names};
+use std::sync::Arc;
 use xpath::NamePool;
 use xpath::ast::{self, Axis, BinaryOp, ExprKind, Start};
 
@@ -48,6 +49,8 @@ pub(crate) enum Anchor {
 pub(crate) enum Test {
     Name(Name),
     Namespace(Box<str>),
+    /// A local name in any namespace.
+    Local(Box<str>),
     AnyName,
     Node,
     Text,
@@ -71,13 +74,15 @@ pub(crate) struct PatternContext<'a> {
     pub names: &'a mut Names,
     /// Names of keys.
     pub symbols: &'a Names,
+    /// The version of the language, and the namespace of unprefixed element names.
+    pub dialect: crate::expr::Dialect<'a>,
 }
 
 impl Pattern {
     /// Compiles `source`. Errors: a sentence.
     pub fn compile(source: &str, cx: &mut PatternContext<'_>) -> Result<Pattern, String> {
-        let tree =
-            xpath::parse(source, xpath::Version::V1).map_err(|error| crate::expr::explain(source, &error))?;
+        let version = cx.dialect.version();
+        let tree = xpath::parse(source, version).map_err(|error| crate::expr::explain(source, &error))?;
         let alternatives = match &tree.kind {
             ExprKind::Union(list) if !source.trim_start().starts_with('(') => {
                 list.iter().map(|e| Alternative::compile(source, e, cx)).collect::<Result<_, _>>()?
@@ -103,6 +108,11 @@ impl Alternative {
             return Err(refuse());
         }
         let (start, path): (&Start, &[ast::Step]) = match &tree.kind {
+            // `document-node()`, of XPath 2.0.
+            ExprKind::Path(Start::Context, steps) if matches!(steps.as_slice(), [ast::Step { axis: Axis::Child, test: ast::NodeTest::Document(None), predicates, .. }] if predicates.is_empty()) =>
+            {
+                return Ok(Alternative { steps: Box::default(), anchor: Anchor::Root });
+            }
             ExprKind::Path(start, steps) => (start, steps),
             ExprKind::Call(..) => {
                 return Ok(Alternative {
@@ -137,12 +147,13 @@ impl Alternative {
             };
             let mut predicates = Vec::new();
             for predicate in &step.predicates {
-                let expr = Expr::compile(&source[predicate.span.range()], cx.scope, cx.library, cx.pool, "")?;
+                let text = &source[predicate.span.range()];
+                let expr = Expr::compile(text, cx.scope, cx.library, cx.pool, "", cx.dialect)?;
                 predicates.push(Predicate { expr, positional: is_positional(predicate) });
             }
             steps.push(Step {
                 attribute,
-                test: Test::compile(&step.test, cx)?,
+                test: Test::compile(&step.test, attribute, cx)?,
                 predicates: predicates.into(),
                 ancestor,
             });
@@ -160,7 +171,7 @@ impl Alternative {
         match (&*self.steps, &self.anchor) {
             ([step], Anchor::None) if step.predicates.is_empty() => match step.test {
                 Test::Name(_) | Test::Pi(Some(_)) => 0.0,
-                Test::Namespace(_) => -0.25,
+                Test::Namespace(_) | Test::Local(_) => -0.25,
                 _ => -0.5,
             },
             _ => 0.5,
@@ -208,7 +219,7 @@ impl Anchor {
 }
 
 impl Test {
-    fn compile(test: &ast::NodeTest, cx: &mut PatternContext<'_>) -> Result<Test, String> {
+    fn compile(test: &ast::NodeTest, attribute: bool, cx: &mut PatternContext<'_>) -> Result<Test, String> {
         let uri = |prefix: &str| {
             crate::expr::namespace_of(cx.scope.doc, cx.scope.node, prefix)
                 .ok_or_else(|| format!("the prefix \"{prefix}\" is not declared"))
@@ -221,10 +232,25 @@ impl Test {
             ast::NodeTest::AnyName => Test::AnyName,
             ast::NodeTest::AnyLocal(prefix) => Test::Namespace(uri(prefix)?.into()),
             ast::NodeTest::Name(name) => {
-                let namespace = if name.prefix.is_empty() { "" } else { uri(&name.prefix)? };
+                let namespace = match name.prefix.as_str() {
+                    "" if attribute => "",
+                    "" => cx.dialect.namespace,
+                    prefix => uri(prefix)?,
+                };
                 Test::Name(cx.names.intern(namespace, &name.local))
             }
-            _ => return Err("this node test is of XPath 2.0".into()),
+            ast::NodeTest::AnyNamespace(local) => Test::Local(local.as_str().into()),
+            ast::NodeTest::Element(None) if !attribute => Test::AnyName,
+            ast::NodeTest::Attribute(None) if attribute => Test::AnyName,
+            ast::NodeTest::Element(Some(name)) if !attribute => {
+                return Test::compile(&ast::NodeTest::Name(name.clone()), false, cx);
+            }
+            ast::NodeTest::Attribute(Some(name)) if attribute => {
+                return Test::compile(&ast::NodeTest::Name(name.clone()), true, cx);
+            }
+            ast::NodeTest::Element(_) | ast::NodeTest::Attribute(_) | ast::NodeTest::Document(_) => {
+                return Err("this node test matches nothing here".into());
+            }
         })
     }
 }
@@ -306,9 +332,10 @@ pub(crate) struct Rules {
 }
 
 /// One alternative of the pattern of a template rule.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Rule {
-    pub alternative: Alternative,
+    /// Shared by the rules of all its modes.
+    pub alternative: Arc<Alternative>,
     pub plain: bool,
     pub template: usize,
     pub precedence: u32,
@@ -346,7 +373,8 @@ impl Rules {
             Some(step) => step.attribute == attribute && fits(&step.test),
             None => keyed(r),
         };
-        let general = |test: &Test| matches!(test, Test::AnyName | Test::Node | Test::Namespace(_));
+        let general =
+            |test: &Test| matches!(test, Test::AnyName | Test::Node | Test::Namespace(_) | Test::Local(_));
         let mut lists = vec![
             collect(&|r| on(r, false, &general)),
             collect(&|r| on(r, true, &general)),

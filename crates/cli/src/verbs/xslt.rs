@@ -69,9 +69,6 @@ pub fn run(args: Args) -> ExitCode {
 
 fn transform(args: &Args) -> Result<(), Vec<String>> {
     let one = |message: String| vec![message];
-    if matches!(args.processor, Some(ProcessorArg::V2)) {
-        return Err(one("XSLT 2.0 is not built yet".into()));
-    }
     let dtd = match args.dtd {
         None => Dtd::Refuse,
         Some(DtdArg::Internal) => Dtd::Internal,
@@ -94,7 +91,8 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
         dtd: &dtd,
         processor: match args.processor {
             Some(ProcessorArg::V1) => Processor::V1,
-            _ => Processor::ByStylesheet,
+            Some(ProcessorArg::V2) => Processor::V2,
+            None => Processor::ByStylesheet,
         },
         ..CompileOptions::default()
     };

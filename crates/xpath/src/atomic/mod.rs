@@ -126,6 +126,16 @@ impl Atomic {
         }
     }
 
+    /// Whether two values are equal (`eq`); values of types that cannot be compared are not, nor is NaN.
+    pub fn equals(&self, other: &Atomic) -> bool {
+        crate::sequence::operators::equal(self, other)
+    }
+
+    /// The order of two values; `None`: their types have none in common, or one is NaN.
+    pub fn order(&self, other: &Atomic) -> Option<std::cmp::Ordering> {
+        crate::sequence::operators::order(self, other)
+    }
+
     /// The value as a double, as `number()` does: NaN where it is none.
     pub fn to_double(&self) -> f64 {
         match self {

@@ -74,6 +74,16 @@ impl<'a> Eval<'a> {
         kept.map(Item::Atomic).ok_or_else(|| failed("XPDY0002", "there is no context item here", span))
     }
 
+    /// The error where a node is needed and the context item is none, or there is no context item.
+    #[cold]
+    pub(crate) fn no_context_node(&self) -> Fault {
+        let atomic = self.later.get().is_some_and(|state| !state.atoms.borrow().is_empty());
+        match atomic {
+            true => failed("XPTY0020", "a node is needed here, the context item is none", Span::default()),
+            false => failed("XPDY0002", "there is no context item here", Span::default()),
+        }
+    }
+
     /// The atomic value that stands as context node; `None`: there is no context item.
     pub(crate) fn context_atom(&self, node: Node) -> Option<Atomic> {
         let number = node.as_atomic()?;

@@ -122,6 +122,14 @@ pub(crate) fn equal(a: &Atomic, b: &Atomic) -> bool {
     matches!(compare(a, b), Some(Compared::Order(Ordering::Equal) | Compared::Equality(true)))
 }
 
+/// The order of two values; `None`: there is none.
+pub(crate) fn order(a: &Atomic, b: &Atomic) -> Option<Ordering> {
+    match compare(a, b)? {
+        Compared::Order(order) => Some(order),
+        _ => None,
+    }
+}
+
 /// A value comparison.
 pub(crate) fn value_comparison(op: BinaryOp, a: &Atomic, b: &Atomic, span: Span) -> Result<bool, Fault> {
     let incomparable = || {

@@ -15,6 +15,7 @@ use xml::{NodeId, NodeKind};
 
 impl Compiler<'_> {
     pub(super) fn declare(&mut self) {
+        self.plan.later = self.is_later_stylesheet();
         let declarations = std::mem::take(&mut self.declarations);
         self.plan.modes.push(Rules::default());
         self.register(&declarations);
@@ -44,6 +45,7 @@ impl Compiler<'_> {
                 (XSLT, "key") => self.key(node),
                 (XSLT, "attribute-set") => self.attribute_set(node),
                 (EXSLT_FUNCTIONS, "function") => self.function(node),
+                (XSLT, "function") if self.later => self.later_function(node),
                 (XSLT, "stylesheet" | "transform") => {}
                 (XSLT, _) => {}
                 _ if node == declaration.module.root => self.simplified(node, order as u32),
@@ -53,6 +55,10 @@ impl Compiler<'_> {
         self.plan.globals = globals.into_iter().flatten().collect();
         self.check_cycles(&references, &declarations);
         self.check_sets();
+        self.resolve_character_maps();
+        for rule in std::mem::take(&mut self.all_modes) {
+            self.plan.modes.iter_mut().for_each(|mode| mode.rules.push(rule.clone()));
+        }
         let names = self.plan.names.len();
         for mode in &mut self.plan.modes {
             mode.build(names);
@@ -63,7 +69,7 @@ impl Compiler<'_> {
         self.module = declaration.module.clone();
         self.precedence = declaration.precedence;
         self.imports_from = declaration.imports_from;
-        self.forwards = self.is_forwards(declaration.node);
+        self.at_version_of(declaration.node);
         self.locals.clear();
         self.fragments.clear();
         self.slots = 0;
@@ -74,6 +80,7 @@ impl Compiler<'_> {
     /// The first pass: names, and everything that has no expressions in it.
     fn register(&mut self, declarations: &[Declaration]) {
         let mut templates = 0;
+        let mut function_precedence: HashMap<u32, u32> = HashMap::new();
         let mut precedence_of: HashMap<(&str, Name), u32> = HashMap::new();
         let mut space: Vec<(u32, i32, SpaceRule)> = Vec::new();
         let mut formats: HashMap<Name, (DecimalFormat, u32)> = HashMap::new();
@@ -143,9 +150,32 @@ impl Compiler<'_> {
                         if self.symbols.get(name).0.is_empty() {
                             self.error(node, "the name of a function needs a prefix".into());
                         }
-                        let next = self.functions.len() as u32;
+                        let next = (self.functions.len() + self.later_functions.len()) as u32;
                         self.functions.entry(name).or_insert(next);
                     }
+                }
+                (XSLT, "function") if self.later => {
+                    if let Some(name) = self.symbol_attribute(node, "name") {
+                        let arity = self.function_arity(node);
+                        if self.symbols.get(name).0.is_empty() {
+                            self.error(node, "XTSE0740: the name of a function needs a prefix".into());
+                        }
+                        let next = (self.functions.len() + self.later_functions.len()) as u32;
+                        let slot = *self.later_functions.entry((name, arity)).or_insert(next);
+                        if function_precedence.insert(slot, declaration.precedence)
+                            == Some(declaration.precedence)
+                        {
+                            let shown = self.symbols.show(name);
+                            self.error(
+                                node,
+                                format!("XTSE0770: there are two functions {shown} with {arity} parameters"),
+                            );
+                        }
+                    }
+                }
+                (XSLT, "character-map") if self.later => self.character_map(node),
+                (XSLT, "import-schema") if self.later => {
+                    self.error(node, "XTSE1650: xsl:import-schema: there are no schemas".into());
                 }
                 (XSLT, "import") => self.error(node, "xsl:import must come first".into()),
                 (XSLT, local)
@@ -243,6 +273,16 @@ impl Compiler<'_> {
             &[],
         );
         self.empty(node);
+        if let Some(maps) = self.attribute(node, "use-character-maps").filter(|_| self.later) {
+            for name in maps.split_ascii_whitespace() {
+                let name = self.symbol(node, name);
+                self.used_maps.extend(name);
+            }
+        }
+        if self.later && self.attribute(node, "name").is_some() {
+            // A named output is for xsl:result-document: only the principal result is written.
+            return;
+        }
         if let Some(method) = self.attribute(node, "method") {
             match method.trim() {
                 "xml" | "xhtml" => self.plan.output.method = Some(OutputMethod::Xml),
@@ -372,7 +412,9 @@ impl Compiler<'_> {
             }
             number
         });
+        let modes = if self.later { self.template_modes(node) } else { Some(Vec::new()) };
         let mode = match doc.attribute(node, "", "mode") {
+            _ if self.later => 0,
             // "#all" and lists of modes are of later versions: such a rule is in no mode of this one.
             Some(mode) if self.forwards && !super::is_qname(mode.trim()) => usize::MAX,
             Some(mode) => {
@@ -382,6 +424,7 @@ impl Compiler<'_> {
             None => 0,
         };
         let pattern = self.pattern_attribute(node, "match", true);
+        self.declared_type(node);
         let template = self.plan.templates.len();
         let (parameters, body) = self.parameterised(node);
         let title = match (doc.attribute(node, "", "match"), doc.attribute(node, "", "name")) {
@@ -401,11 +444,20 @@ impl Compiler<'_> {
             let rule = Rule {
                 plain: alternative.is_plain(),
                 priority: priority.unwrap_or_else(|| alternative.priority()),
-                alternative,
+                alternative: alternative.into(),
                 template,
                 precedence: self.precedence,
                 order,
             };
+            if self.later {
+                match &modes {
+                    None => self.all_modes.push(rule),
+                    Some(modes) => {
+                        modes.iter().for_each(|mode| self.plan.modes[*mode].rules.push(rule.clone()))
+                    }
+                }
+                continue;
+            }
             if let Some(mode) = self.plan.modes.get_mut(mode) {
                 mode.rules.push(rule);
             }
@@ -430,7 +482,7 @@ impl Compiler<'_> {
         self.plan.modes[0].rules.push(Rule {
             plain: true,
             priority: alternative.priority(),
-            alternative,
+            alternative: alternative.into(),
             template,
             precedence: self.precedence,
             order,
@@ -452,20 +504,43 @@ impl Compiler<'_> {
     fn global(&mut self, node: NodeId, is_parameter: bool) -> Option<Global> {
         self.attributes(node, &["name", "select"], &["name"]);
         let name = self.symbol_attribute(node, "name")?;
-        let value = self.binding(node);
+        let required = is_parameter && self.later && self.yes_no(node, "required").unwrap_or(false);
+        let value = match required {
+            false => self.binding(node),
+            true => {
+                let shown = self.symbols.show(name);
+                let value = Binding::Required(format!("XTDE0050: the parameter ${shown} is required").into());
+                match self.declared_type(node) {
+                    Some(ty) => Binding::As(Box::new((value, ty))),
+                    None => value,
+                }
+            }
+        };
         Some(Global { name, is_parameter, value, slots: self.slots, place: self.place(node) })
     }
 
     fn key(&mut self, node: NodeId) {
-        self.attributes(node, &["name", "match", "use"], &["name", "match", "use"]);
+        let body = self.later && doc_has_no(&self.module.doc, node, "use");
+        self.attributes(
+            node,
+            &["name", "match", "use"],
+            if body { &["name", "match"] } else { &["name", "match", "use"] },
+        );
+        if body {
+            self.error(node, "xsl:key with content is not supported: write use=\"…\"".into());
+            return;
+        }
+        self.check_collation(node);
         self.empty(node);
         let Some(name) = self.symbol_attribute(node, "name") else { return };
         let pattern = self.pattern_attribute(node, "match", true);
         let source = self.attribute(node, "use").unwrap_or_default();
         let module = self.module.clone();
         let scope = crate::expr::ElementScope { doc: &module.doc, node };
-        let library = crate::expr::Library { variables: false, ..self.library() };
-        let value = match Expr::compile(&source, &scope, &library, &self.pool, &module.uri) {
+        let library = crate::expr::Library { variables: self.later, ..self.library() };
+        let default = self.default_namespace(node);
+        let dialect = crate::expr::Dialect { level: self.language(), namespace: &default };
+        let value = match Expr::compile(&source, &scope, &library, &self.pool, &module.uri, dialect) {
             Ok(value) => value,
             Err(message) => {
                 self.error(node, message);
@@ -499,7 +574,12 @@ impl Compiler<'_> {
         let uses = self.uses(node, "");
         // Nothing but attributes: white space that is preserved here is no content.
         let body: Vec<_> = self.body(node).into_iter().collect();
-        let body = body.into_iter().filter(|i| matches!(i.op, Op::Attribute { .. })).collect();
+        let is_attribute = |op: &Op| match op {
+            Op::Attribute { .. } => true,
+            Op::Later(later) => matches!(**later, crate::later::Later::Attribute { .. }),
+            _ => false,
+        };
+        let body = body.into_iter().filter(|i| is_attribute(&i.op)).collect();
         let part = SetPart { uses, body, slots: self.slots, place: self.place(node) };
         self.plan.sets[set].parts.push(part);
     }
@@ -524,7 +604,7 @@ impl Compiler<'_> {
         self.in_function = true;
         let (parameters, body) = self.parameterised(node);
         self.in_function = false;
-        let function = Function { name, parameters, slots: self.slots, body };
+        let function = Function { name, parameters, slots: self.slots, body, later: false, returns: None };
         let slot = self.functions.get(&name).copied().unwrap_or(0);
         self.plan.functions.insert(slot, function);
     }
@@ -628,6 +708,9 @@ impl Compiler<'_> {
 
     /// The value of a variable, parameter or argument element.
     pub(super) fn binding(&mut self, node: NodeId) -> Binding {
+        if let Some(ty) = self.declared_type(node) {
+            return self.typed_binding(node, ty);
+        }
         let module = self.module.clone();
         let doc = &module.doc;
         let has_content = doc.children(node).any(|n| match doc.kind(n) {
@@ -646,4 +729,8 @@ impl Compiler<'_> {
         }
         Binding::Body(self.body(node))
     }
+}
+
+fn doc_has_no(doc: &xml::Document, node: NodeId, attribute: &str) -> bool {
+    doc.attribute(node, "", attribute).is_none()
 }

@@ -58,6 +58,11 @@ pub(crate) fn is_instruction(local: &str) -> bool {
         || matches!(local, "sort" | "when" | "otherwise" | "with-param")
 }
 
+/// The same for XSLT 2.0.
+pub(crate) fn is_available_later(local: &str) -> bool {
+    is_available(local) || super::later::INSTRUCTIONS.contains(&local)
+}
+
 /// For `element-available()`.
 pub(crate) fn is_available(local: &str) -> bool {
     INSTRUCTIONS.contains(&local)
@@ -92,7 +97,7 @@ impl Compiler<'_> {
     }
 
     /// The same without the child elements of XSLT named in `skip` (which were read apart).
-    fn body_except(&mut self, node: NodeId, skip: &[&str]) -> Body {
+    pub(super) fn body_except(&mut self, node: NodeId, skip: &[&str]) -> Body {
         let module = self.module.clone();
         let doc = &module.doc;
         let visible = self.locals.len();
@@ -144,6 +149,19 @@ impl Compiler<'_> {
                     }
                     self.attributes(child, &["name", "select"], &["name"]);
                     let Some(name) = self.symbol_attribute(child, "name") else { continue };
+                    if self.later {
+                        let slot = self.slots;
+                        let (ops, argument) = self.later_parameter(child, name);
+                        if argument {
+                            parameters.push((name, slot));
+                        }
+                        if slot >= crate::run::MAX_PARAMETERS {
+                            let most = crate::run::MAX_PARAMETERS;
+                            self.error(child, format!("more than {most} parameters"));
+                        }
+                        body.extend(ops);
+                        continue;
+                    }
                     let value = self.binding(child);
                     let slot = self.declare_local(child, name);
                     if slot >= crate::run::MAX_PARAMETERS {
@@ -166,6 +184,9 @@ impl Compiler<'_> {
 
     /// `select="$v"` where `$v` is a result tree fragment: that is no node-set (section 11.1).
     fn no_fragment(&mut self, node: NodeId) {
+        if self.plan.later {
+            return;
+        }
         let Some(select) = self.attribute(node, "select") else { return };
         let Some(name) = select.trim().strip_prefix('$').filter(|name| super::is_qname(name)) else { return };
         let Some(name) = self.symbol(node, name) else { return };
@@ -181,8 +202,11 @@ impl Compiler<'_> {
         }
     }
 
-    fn declare_local(&mut self, node: NodeId, name: Name) -> usize {
-        if self.locals[self.depth..].iter().any(|(known, _)| *known == name) && !self.forwards {
+    pub(super) fn declare_local(&mut self, node: NodeId, name: Name) -> usize {
+        if self.locals[self.depth..].iter().any(|(known, _)| *known == name)
+            && !self.forwards
+            && !self.plan.later
+        {
             let shown = self.symbols.show(name);
             self.error(node, format!("the variable ${shown} hides another one of this template"));
         }
@@ -215,14 +239,22 @@ impl Compiler<'_> {
         let doc = &module.doc;
         let place = self.place(node);
         let op = match doc.namespace(node) {
-            XSLT => self.instruction(node),
+            XSLT => {
+                let outer = (self.forwards, self.later);
+                if self.plan.later && super::later::own_version(doc, node).is_some() {
+                    self.at_version_of(node);
+                }
+                let op = self.instruction(node);
+                (self.forwards, self.later) = outer;
+                op
+            }
             EXSLT_FUNCTIONS if doc.local(node) == "result" && self.in_function => {
                 Some(Op::Result { value: self.binding(node) })
             }
             namespace => {
-                let forwards = self.forwards;
+                let outer = (self.forwards, self.later);
                 if doc.attribute(node, XSLT, "version").is_some() {
-                    self.forwards = self.is_forwards(node);
+                    self.at_version_of(node);
                 }
                 let op = if !namespace.is_empty()
                     && self.excluded(node, true).iter().any(|uri| uri == namespace)
@@ -232,7 +264,7 @@ impl Compiler<'_> {
                     self.literal(node, body);
                     None
                 };
-                self.forwards = forwards;
+                (self.forwards, self.later) = outer;
                 op
             }
         };
@@ -257,6 +289,11 @@ impl Compiler<'_> {
     fn instruction(&mut self, node: NodeId) -> Option<Op> {
         let module = self.module.clone();
         let doc = &module.doc;
+        if self.later
+            && let Some(op) = self.later_instruction(node)
+        {
+            return op;
+        }
         let op = match doc.local(node) {
             "text" => {
                 self.attributes(node, &["disable-output-escaping"], &[]);
@@ -293,6 +330,7 @@ impl Compiler<'_> {
                 self.no_fragment(node);
                 let select = self.expression_attribute(node, "select");
                 let mode = match self.attribute(node, "mode") {
+                    _ if self.later => self.applied_mode(node),
                     Some(mode) => self.mode(node, &mode),
                     None => 0,
                 };
@@ -300,7 +338,7 @@ impl Compiler<'_> {
             }
             "apply-imports" => {
                 self.attributes(node, &[], &[]);
-                self.only(node, if self.forwards { &["with-param"] } else { &[] });
+                self.only(node, if self.forwards || self.plan.later { &["with-param"] } else { &[] });
                 Op::ApplyImports { arguments: self.arguments(node) }
             }
             "call-template" => {
@@ -399,7 +437,7 @@ impl Compiler<'_> {
     }
 
     /// Checks that all children are among these XSLT elements.
-    fn only(&mut self, node: NodeId, allowed: &[&str]) {
+    pub(super) fn only(&mut self, node: NodeId, allowed: &[&str]) {
         let module = self.module.clone();
         let doc = &module.doc;
         for child in doc.children(node) {
@@ -417,7 +455,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn sorts_first(&mut self, node: NodeId) {
+    pub(super) fn sorts_first(&mut self, node: NodeId) {
         let module = self.module.clone();
         let doc = &module.doc;
         let (mut leading, mut misplaced) = (true, false);
@@ -436,13 +474,16 @@ impl Compiler<'_> {
         }
     }
 
-    fn sorts(&mut self, node: NodeId) -> Box<[Sort]> {
+    pub(super) fn sorts(&mut self, node: NodeId) -> Box<[Sort]> {
         let module = self.module.clone();
         let doc = &module.doc;
         let children: Vec<NodeId> = doc.children(node).filter(|n| doc.is_element(*n, XSLT, "sort")).collect();
         let mut sorts = Vec::new();
         for child in children {
             self.attributes(child, &["select", "lang", "data-type", "order", "case-order"], &[]);
+            if self.later {
+                self.check_collation(child);
+            }
             self.empty(child);
             let select = self.expression_attribute(child, "select");
             for (name, values) in
@@ -470,13 +511,16 @@ impl Compiler<'_> {
                 order: self.avt_attribute(child, "order"),
                 data_type: self.avt_attribute(child, "data-type"),
                 case_order: self.avt_attribute(child, "case-order"),
+                typed: self.later,
+                words: doc.attribute(child, "", "lang").is_some()
+                    || doc.attribute(child, "", "case-order").is_some(),
                 place: self.place(child),
             });
         }
         sorts.into()
     }
 
-    fn arguments(&mut self, node: NodeId) -> Box<[Argument]> {
+    pub(super) fn arguments(&mut self, node: NodeId) -> Box<[Argument]> {
         let module = self.module.clone();
         let doc = &module.doc;
         let children: Vec<NodeId> =
@@ -490,7 +534,8 @@ impl Compiler<'_> {
                 self.error(child, format!("the parameter \"{shown}\" is passed twice"));
             }
             let value = self.binding(child);
-            arguments.push(Argument { name, value, place: self.place(child) });
+            let tunnel = self.later && self.yes_no(child, "tunnel").unwrap_or(false);
+            arguments.push(Argument { name, value, tunnel, place: self.place(child) });
         }
         arguments.into()
     }
@@ -577,12 +622,12 @@ impl Compiler<'_> {
         }))
     }
 
-    fn scope(&self, node: NodeId) -> Scope {
+    pub(super) fn scope(&self, node: NodeId) -> Scope {
         scope_of(&self.module.doc, node).into_iter().map(|(p, u)| (p.into(), u.into())).collect()
     }
 
     /// A name without braces is checked at once.
-    fn check_fixed_name(&mut self, node: NodeId, name: &Avt, has_namespace: bool) {
+    pub(super) fn check_fixed_name(&mut self, node: NodeId, name: &Avt, has_namespace: bool) {
         let Avt::Fixed(name) = name else { return };
         if self.forwards {
             return;

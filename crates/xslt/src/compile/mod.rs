@@ -3,13 +3,14 @@
 
 mod declarations;
 mod instructions;
+pub(crate) mod later;
 mod scope;
 
-pub(crate) use instructions::is_available;
+pub(crate) use instructions::{is_available, is_available_later};
 pub(crate) use scope::is_qname;
 
 use crate::error::XsltError;
-use crate::expr::{ElementScope, Expr, Library};
+use crate::expr::{Dialect, ElementScope, Expr, Level, Library};
 use crate::model::{Place, Plan};
 use crate::names::{Name, Names};
 use crate::pattern::{Pattern, PatternContext};
@@ -31,8 +32,8 @@ pub struct CompileOptions<'a> {
     pub resolver: &'a dyn Resolver,
     /// What of a document type declaration in a stylesheet is read; nothing by default.
     pub dtd: &'a xml::Dtd,
-    /// `--processor`: 1.0 behaves as an XSLT 1.0 processor whatever the stylesheet's version. Later versions are
-    /// not built yet: such stylesheets run as forwards-compatible 1.0 either way.
+    /// `--processor`: 1.0 behaves as an XSLT 1.0 processor whatever the stylesheet's version; others run as
+    /// forwards-compatible 1.0 then.
     pub processor: Processor,
     /// Most modules (files) of one stylesheet. Default 1,000.
     pub max_modules: usize,
@@ -41,11 +42,13 @@ pub struct CompileOptions<'a> {
 /// The version of the language a processor behaves by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Processor {
-    /// By the stylesheet's version.
+    /// By the stylesheet's version: 2.0 if a module of it is of version 2.0 or later.
     #[default]
     ByStylesheet,
     /// XSLT 1.0.
     V1,
+    /// XSLT 2.0: stylesheets of version 1.0 run in its backwards-compatible mode.
+    V2,
 }
 
 static REFUSE: xml::Dtd = xml::Dtd::Refuse;
@@ -96,6 +99,14 @@ struct Compiler<'a> {
     named: HashMap<Name, usize>,
     sets: HashMap<Name, usize>,
     functions: HashMap<Name, u32>,
+    /// `xsl:function`s by name and number of arguments.
+    later_functions: later::LaterFunctions,
+    /// `xsl:character-map`s: the maps each uses, and what it says itself.
+    character_maps: HashMap<Name, later::CharacterMap>,
+    /// The maps that `xsl:output` names.
+    used_maps: Vec<Name>,
+    /// Template rules of `mode="#all"`.
+    all_modes: Vec<crate::pattern::Rule>,
     /// `xsl:namespace-alias`: stylesheet URI to (result URI, result prefix, precedence).
     aliases: HashMap<String, (String, String, u32)>,
     // Where the compiler is.
@@ -103,6 +114,8 @@ struct Compiler<'a> {
     precedence: u32,
     imports_from: u32,
     forwards: bool,
+    /// The version in effect is 2.0 or later, in a processor of 2.0.
+    later: bool,
     locals: Vec<(Name, usize)>,
     slots: usize,
     /// Slots and names of variables that are result tree fragments.
@@ -139,11 +152,16 @@ pub(crate) fn compile(source: &[u8], options: &CompileOptions<'_>) -> Result<Com
         named: HashMap::new(),
         sets: HashMap::new(),
         functions: HashMap::new(),
+        later_functions: HashMap::new(),
+        character_maps: HashMap::new(),
+        used_maps: Vec::new(),
+        all_modes: Vec::new(),
         aliases: HashMap::new(),
         module,
         precedence: 0,
         imports_from: 0,
         forwards: false,
+        later: false,
         locals: Vec::new(),
         slots: 0,
         fragments: Vec::new(),
@@ -215,7 +233,12 @@ impl Compiler<'_> {
             ..ParseOptions::trusted()
         };
         match Document::parse(source.to_vec(), &options) {
-            Ok(doc) => Some(doc),
+            Ok(mut doc) => {
+                if self.options.processor != Processor::V1 {
+                    self.use_when(&mut doc, uri);
+                }
+                Some(doc)
+            }
             Err(error) => {
                 self.errors.push(XsltError {
                     message: error.message,
@@ -418,9 +441,20 @@ impl Compiler<'_> {
             locals: &self.locals[self.depth..],
             globals: &self.globals,
             functions: &self.functions,
+            later_functions: &self.later_functions,
+            later: self.plan.later,
             symbols: &self.symbols,
             variables: true,
             current: true,
+        }
+    }
+
+    /// The language of expressions here.
+    fn language(&self) -> Level {
+        match (self.plan.later, self.later) {
+            (false, _) => Level::V1,
+            (true, true) => Level::V2,
+            (true, false) => Level::Compatible,
         }
     }
 
@@ -428,11 +462,13 @@ impl Compiler<'_> {
     fn expression(&mut self, node: NodeId, source: &str) -> Expr {
         let module = self.module.clone();
         let scope = ElementScope { doc: &module.doc, node };
-        let compiled = Expr::compile(source, &scope, &self.library(), &self.pool, &module.uri);
+        let default = self.default_namespace(node);
+        let dialect = Dialect { level: self.language(), namespace: &default };
+        let compiled = Expr::compile(source, &scope, &self.library(), &self.pool, &module.uri, dialect);
         match compiled {
             Ok(mut expr) => {
                 if let Expr::XPath(xpath) = &mut expr {
-                    xpath.names = crate::expr::name_path(source, &scope, &mut self.plan.names);
+                    xpath.names = crate::expr::name_path(source, &scope, &mut self.plan.names, &default);
                     self.plan.needs_size |= xpath.expression.needs().size || source.contains("evaluate");
                 }
                 expr
@@ -458,7 +494,11 @@ impl Compiler<'_> {
         let source = module.doc.attribute(node, "", name)?;
         let scope = ElementScope { doc: &module.doc, node };
         let mut names = std::mem::take(&mut self.plan.names);
-        let library = Library { variables: !definition, current: !definition, ..self.library() };
+        // XSLT 2.0 allows variables in all patterns.
+        let allowed = !definition || self.later;
+        let library = Library { variables: allowed, current: allowed, ..self.library() };
+        let default = self.default_namespace(node);
+        let dialect = Dialect { level: self.language(), namespace: &default };
         let compiled = Pattern::compile(
             source,
             &mut PatternContext {
@@ -467,6 +507,7 @@ impl Compiler<'_> {
                 pool: &self.pool,
                 names: &mut names,
                 symbols: &self.symbols,
+                dialect,
             },
         );
         self.plan.names = names;

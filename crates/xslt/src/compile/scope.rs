@@ -14,7 +14,10 @@ impl Compiler<'_> {
         for attribute in doc.attributes(node) {
             let (namespace, local) = (doc.namespace(attribute), doc.local(attribute));
             let wrong = match namespace {
-                "" => !allowed.contains(&local),
+                "" => {
+                    let later = self.plan.later && super::later::is_attribute(doc.local(node), local);
+                    !allowed.contains(&local) && !later
+                }
                 XSLT => true,
                 _ => false,
             };
@@ -59,6 +62,8 @@ impl Compiler<'_> {
         match value.trim() {
             "yes" => Some(true),
             "no" => Some(false),
+            "true" | "1" if self.later => Some(true),
+            "false" | "0" if self.later => Some(false),
             _ => {
                 if !self.forwards {
                     self.error(node, format!("{name}=\"{value}\" must be yes or no"));
@@ -139,7 +144,7 @@ impl Compiler<'_> {
                     let Some(list) = doc.attribute(element, own, name) else { continue };
                     for prefix in list.split_ascii_whitespace() {
                         let declared = if prefix == "#default" { "" } else { prefix };
-                        if prefix == "#all" && self.forwards {
+                        if prefix == "#all" && (self.forwards || self.plan.later) {
                             excluded.extend(scope_of(doc, element).into_iter().map(|(_, uri)| uri));
                             continue;
                         }
@@ -183,7 +188,8 @@ impl Compiler<'_> {
             if !text.is_empty() {
                 parts.push(AvtPart::Text(std::mem::take(&mut text).into()));
             }
-            parts.push(AvtPart::Expr(self.expression(node, &rest[..end])));
+            let expr = self.expression(node, &rest[..end]);
+            parts.push(if self.later { AvtPart::Items(expr) } else { AvtPart::Expr(expr) });
             rest = &rest[end + 1..];
         }
         text.push_str(rest);

@@ -1,6 +1,7 @@
 //! The functions beyond XPath's core library: those of XSLT (section 12) and of EXSLT.
 
 pub(crate) mod dates;
+pub(crate) mod pictures;
 pub(crate) mod strings;
 
 use xpath::Type;
@@ -69,6 +70,15 @@ pub(crate) enum Function {
     Date,
     Evaluate,
     Map,
+    // Of XSLT 2.0.
+    Current,
+    CurrentGroup,
+    CurrentGroupingKey,
+    RegexGroup,
+    UnparsedText,
+    UnparsedTextAvailable,
+    FormatMoment,
+    TypeAvailable,
 }
 
 use Function as F;
@@ -157,18 +167,36 @@ static TABLE: &[Builtin] = table! {
     EXSLT_DYNAMIC, "map", 2..2, NodeSet, F::Map;
 };
 
-/// The function of that name.
-pub(crate) fn find(namespace: &str, local: &str) -> Option<(u32, &'static Builtin)> {
-    TABLE
-        .iter()
-        .enumerate()
-        .find(|(_, f)| f.local == local && f.namespace == namespace)
-        .map(|(at, f)| (at as u32, f))
+/// What XSLT 2.0 has, before the functions of 1.0 with the same name.
+static LATER: &[Builtin] = table! {
+    "", "current", 0..0, Any, F::Current;
+    "", "current-group", 0..0, Any, F::CurrentGroup;
+    "", "current-grouping-key", 0..0, Any, F::CurrentGroupingKey;
+    "", "regex-group", 1..1, Text, F::RegexGroup;
+    "", "unparsed-text", 1..2, Any, F::UnparsedText;
+    "", "unparsed-text-available", 1..2, Boolean, F::UnparsedTextAvailable;
+    "", "format-date", 2..5, Any, F::FormatMoment;
+    "", "format-dateTime", 2..5, Any, F::FormatMoment;
+    "", "format-time", 2..5, Any, F::FormatMoment;
+    "", "type-available", 1..1, Boolean, F::TypeAvailable;
+    "", "key", 2..3, NodeSet, F::Key;
+    "", "function-available", 1..2, Boolean, F::FunctionAvailable;
+};
+
+/// The function of that name; `later`: in a processor of XSLT 2.0.
+pub(crate) fn find(namespace: &str, local: &str, later: bool) -> Option<(u32, &'static Builtin)> {
+    let found = |table: &'static [Builtin], from: usize| {
+        let at = table.iter().position(|f| f.local == local && f.namespace == namespace)?;
+        Some(((from + at) as u32, &table[at]))
+    };
+    let added = if later { found(LATER, TABLE.len()) } else { None };
+    added.or_else(|| found(TABLE, 0))
 }
 
 /// The function of that slot.
 pub(crate) fn get(slot: u32) -> Option<&'static Builtin> {
-    TABLE.get(slot as usize)
+    let slot = slot as usize;
+    TABLE.get(slot).or_else(|| LATER.get(slot - TABLE.len()))
 }
 
 /// The functions of XPath's core library, for `function-available()`.

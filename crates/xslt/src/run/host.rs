@@ -9,6 +9,7 @@ use crate::names::Name;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use xml::{Builder, Document, NodeKind, ParseOptions};
+use xpath::atomic::{Atomic, AtomicType, Kind, Moment, MomentKind};
 use xpath::{Context, DocId, ExtensionName, Host, Node, NodeSet, Type, Value};
 
 /// Nested evaluations of dynamic expressions per stack.
@@ -25,6 +26,8 @@ pub(super) struct ExprHost<'h, 'e> {
     pub xpath: &'h XPath,
     pub depth: u32,
     pub next: u32,
+    /// See [`Focus`].
+    pub dynamic: u32,
 }
 
 /// A host that knows documents only.
@@ -35,6 +38,10 @@ pub(super) struct DocHost<'h, 'e> {
 impl Host for DocHost<'_, '_> {
     fn document(&self, id: DocId) -> Option<&Document> {
         self.engine.docs.get(id)
+    }
+
+    fn now(&self) -> Option<Moment> {
+        Some(self.engine.now())
     }
 }
 
@@ -71,6 +78,22 @@ impl Host for ExprHost<'_, '_> {
     fn document(&self, id: DocId) -> Option<&Document> {
         self.engine.docs.get(id)
     }
+
+    fn load(&self, uri: &str) -> Result<Option<Node>, String> {
+        self.engine.load(uri, self.xpath.base.as_deref().unwrap_or(""))
+    }
+
+    fn document_uri(&self, id: DocId) -> Option<String> {
+        Some(self.engine.docs.uri(id).to_owned())
+    }
+
+    fn static_base_uri(&self) -> Option<String> {
+        self.xpath.base.as_deref().filter(|base| !base.is_empty()).map(str::to_owned)
+    }
+
+    fn now(&self) -> Option<Moment> {
+        Some(self.engine.now())
+    }
 }
 
 impl<'h> ExprHost<'h, '_> {
@@ -82,6 +105,9 @@ impl<'h> ExprHost<'h, '_> {
         if args.len() > function.parameters.len() {
             let name = self.engine.symbols.show(function.name);
             return Err(format!("{name}() takes at most {} arguments", function.parameters.len()));
+        }
+        if function.later {
+            return self.later_function(function, args);
         }
         let mut frame = Frame::default();
         // One more for the result.
@@ -105,6 +131,27 @@ impl<'h> ExprHost<'h, '_> {
             Some(Value::Empty) | None => Value::from(""),
             Some(value) => value,
         })
+    }
+
+    /// `xsl:function`: there is no context item in it; the result is what its body makes.
+    fn later_function(&self, function: &crate::model::Function, args: &[Value]) -> Result<Value, String> {
+        let engine = self.engine;
+        let mut frame = Frame::default();
+        frame.locals.resize(function.slots, Value::Empty);
+        for ((_, slot), value) in function.parameters.iter().zip(args) {
+            frame.locals[*slot] = value.clone();
+            frame.passed |= 1 << slot;
+        }
+        let focus = Focus::new(Node::ABSENT, self.depth, self.next);
+        let place = function.body.first().map_or_else(Place::default, |i| i.place);
+        engine.tick_alone().map_err(|error| error.to_string())?;
+        let value = engine.sequence_of(&function.body, focus, &mut frame, place, true).and_then(|value| {
+            match &function.returns {
+                Some(ty) => engine.converted(value, ty, "XTTE0780", place),
+                None => Ok(value),
+            }
+        });
+        value.map_err(|error| error.to_string())
     }
 
     fn builtin(
@@ -142,8 +189,45 @@ impl<'h> ExprHost<'h, '_> {
                 let Some(name) = name.filter(|name| engine.plan.keys.contains_key(name)) else {
                     return Err(format!("there is no key \"{}\"", text(0)?));
                 };
-                let index = engine.key_index(name, cx.node.doc, self.depth).map_err(|e| e.message.clone())?;
+                let within = match args.get(2).map(node_set) {
+                    None => None,
+                    Some(Some(nodes)) if nodes.len() == 1 => nodes.first(),
+                    Some(_) => {
+                        return Err("XPTY0004: the third argument of key() must be a single node".into());
+                    }
+                };
+                let doc = within.map_or(cx.node.doc, |node| node.doc);
+                if doc == DocId::ATOMIC {
+                    return Err("XTDE1270: key() needs a context node or a third argument".into());
+                }
+                let index = engine.key_index(name, doc, self.depth).map_err(|e| e.message.clone())?;
                 let get = |value: &str| index.get(value).map_or(&[][..], Vec::as_slice);
+                if let Some(top) = within {
+                    let mut found = Vec::new();
+                    for item in args.get(1).into_iter().flat_map(|values| values.items().collect::<Vec<_>>())
+                    {
+                        found.extend_from_slice(get(&engine.item_text(&item)));
+                    }
+                    let doc = engine.doc(doc);
+                    found.retain(|node: &Node| {
+                        let mut at = Some(node.id);
+                        while let Some(id) = at {
+                            if id == top.id {
+                                return true;
+                            }
+                            at = doc.parent(id);
+                        }
+                        false
+                    });
+                    return sorted(found);
+                }
+                if let Some(values @ Value::Sequence(_)) = args.get(1) {
+                    let mut found = Vec::new();
+                    for item in values.items() {
+                        found.extend_from_slice(get(&engine.item_text(&item)));
+                    }
+                    return sorted(found);
+                }
                 match args.get(1).and_then(node_set) {
                     Some(values) => {
                         let mut found = Vec::new();
@@ -212,12 +296,7 @@ impl<'h> ExprHost<'h, '_> {
                 let Some((namespace, local)) = self.resolve(&name) else {
                     return Err(format!("the prefix of \"{name}\" is not declared"));
                 };
-                match (namespace.as_str(), local.as_str()) {
-                    (crate::compile::XSLT, "version") => Value::Number(1.0),
-                    (crate::compile::XSLT, "vendor") => Value::from("Busbar"),
-                    (crate::compile::XSLT, "vendor-url") => Value::from("https://busbar.dev/"),
-                    _ => Value::from(""),
-                }
+                crate::compile::later::system_property(&namespace, &local, engine.plan.later)
             }
             Function::ElementAvailable => {
                 let name = text(0)?;
@@ -229,7 +308,11 @@ impl<'h> ExprHost<'h, '_> {
                         } else {
                             self.lookup("").unwrap_or_default().to_owned()
                         };
-                        (namespace == crate::compile::XSLT && crate::compile::is_available(&local))
+                        let available = match engine.plan.later {
+                            true => crate::compile::is_available_later,
+                            false => crate::compile::is_available,
+                        };
+                        (namespace == crate::compile::XSLT && available(&local))
                             || (namespace == functions::EXSLT_FUNCTIONS && local == "result")
                     }
                     None => false,
@@ -238,9 +321,10 @@ impl<'h> ExprHost<'h, '_> {
             }
             Function::FunctionAvailable => {
                 let available = self.resolve(&text(0)?).is_some_and(|(namespace, local)| {
-                    (namespace.is_empty()
-                        && (functions::CORE.contains(&local.as_str()) || local == "current"))
-                        || functions::find(&namespace, &local).is_some()
+                    engine.plan.later && crate::compile::later::function_available(&namespace, &local)
+                        || (namespace.is_empty()
+                            && (functions::CORE.contains(&local.as_str()) || local == "current"))
+                        || functions::find(&namespace, &local, engine.plan.later).is_some()
                         || engine.symbols.find(&namespace, &local).is_some_and(|name| {
                             engine.plan.functions.values().any(|function| function.name == name)
                         })
@@ -398,6 +482,73 @@ impl<'h> ExprHost<'h, '_> {
                     None => return Err(format!("date:{}() cannot take these arguments", builtin.local)),
                 }
             }
+            Function::Current => match engine.item(self.current) {
+                Some(item) => Value::from(item),
+                None => return Err("XTDE1360: there is no context item here".into()),
+            },
+            Function::CurrentGroup => engine.dynamic(self.dynamic).map_or(Value::Empty, |d| d.group.clone()),
+            Function::CurrentGroupingKey => {
+                engine.dynamic(self.dynamic).map_or(Value::Empty, |d| d.key.clone())
+            }
+            Function::RegexGroup => {
+                let number = number(0)?;
+                let dynamic = engine.dynamic(self.dynamic);
+                let found =
+                    dynamic.as_ref().and_then(|d| d.captures.get(number as usize)).filter(|_| number >= 0.0);
+                Value::from(found.map_or("", |text| text))
+            }
+            Function::UnparsedText | Function::UnparsedTextAvailable => {
+                if args.first().is_none_or(Value::is_empty) {
+                    return Ok(Value::Empty);
+                }
+                let encoding = if args.len() > 1 { Some(text(1)?) } else { None };
+                let found = engine.unparsed_text(
+                    &text(0)?,
+                    self.xpath.base.as_deref().unwrap_or(""),
+                    encoding.as_deref(),
+                );
+                match builtin.function {
+                    Function::UnparsedText => Value::from(found?),
+                    _ => Value::Boolean(found.is_ok()),
+                }
+            }
+            Function::FormatMoment => {
+                let kind = match builtin.local {
+                    "format-date" => MomentKind::Date,
+                    "format-time" => MomentKind::Time,
+                    _ => MomentKind::DateTime,
+                };
+                let Some(item) = args.first().and_then(|value| value.item(0)) else {
+                    return Ok(Value::Empty);
+                };
+                let atom = engine.atom(item);
+                let atom = match &atom {
+                    Atomic::Untyped(_) => {
+                        let ty = AtomicType::of(Kind::Moment(kind));
+                        atom.cast(ty).map_err(|e| format!("{}: {}", e.code, e.message))?
+                    }
+                    _ => atom,
+                };
+                match &atom {
+                    Atomic::Moment(moment) if moment.kind == kind => {
+                        Value::from(functions::pictures::format(moment, &text(1)?)?)
+                    }
+                    other => {
+                        let found = AtomicType::of(other.kind()).name;
+                        let wanted = AtomicType::of(Kind::Moment(kind)).name;
+                        return Err(format!(
+                            "XPTY0004: {}() takes an xs:{wanted}, this is an xs:{found}",
+                            builtin.local
+                        ));
+                    }
+                }
+            }
+            Function::TypeAvailable => {
+                let available = self.resolve(&text(0)?);
+                Value::Boolean(
+                    available.is_some_and(|(ns, local)| crate::compile::later::type_available(&ns, &local)),
+                )
+            }
             Function::Evaluate => self.evaluated(&text(0)?, cx)?.unwrap_or(Value::NodeSet(NodeSet::new())),
             Function::Map => self.map(&set(0)?, &text(1)?, cx)?,
         })
@@ -414,10 +565,13 @@ impl<'h> ExprHost<'h, '_> {
             engine.plan.globals.iter().enumerate().map(|(at, global)| (global.name, at)).collect();
         let user: HashMap<Name, u32> =
             engine.plan.functions.iter().map(|(slot, f)| (f.name, *slot)).collect();
+        let later = HashMap::new();
         let library = crate::expr::Library {
             locals: &locals,
             globals: &globals,
             functions: &user,
+            later_functions: &later,
+            later: engine.plan.later,
             symbols: engine.symbols,
             variables: true,
             current: true,
@@ -442,10 +596,10 @@ impl<'h> ExprHost<'h, '_> {
             all: false,
             local: None,
         };
-        let (current, depth, next) = (self.current, self.depth + 1, self.next);
+        let (current, depth, next, dynamic) = (self.current, self.depth + 1, self.next, self.dynamic);
         let (node, position, size) = (cx.node, cx.position, cx.size);
         let run = || {
-            let host = ExprHost { engine, locals: &[], current, xpath: &xpath, depth, next };
+            let host = ExprHost { engine, locals: &[], current, xpath: &xpath, depth, next, dynamic };
             let doc = engine.doc(node.doc);
             xpath
                 .expression
@@ -566,6 +720,10 @@ impl Engine<'_> {
                 };
                 match self.value(&key.value, focus, &Frame::default(), key.place)? {
                     Value::NodeSet(values) => values.iter().for_each(|value| add(&self.node_string(value))),
+                    value @ (Value::Sequence(_) | Value::Atomic(_)) => {
+                        value.items().for_each(|item| add(&self.item_text(&item)));
+                    }
+                    Value::Empty => {}
                     value => add(&self.string_of(&value, focus, key.place)?),
                 }
             }
@@ -611,6 +769,38 @@ impl Engine<'_> {
             }
         };
         Ok(node.map(|node| Node::in_document(id, node)))
+    }
+
+    /// The time of the transformation.
+    pub(super) fn now(&self) -> Moment {
+        *self.now.get_or_init(|| {
+            let since =
+                std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+            Moment::from_unix(since.as_secs() as i64, since.subsec_millis() * 1_000_000)
+        })
+    }
+
+    /// `unparsed-text()`: a file as text, by its encoding: a mark in it, the argument, UTF-8.
+    fn unparsed_text(&self, href: &str, base: &str, encoding: Option<&str>) -> Result<String, String> {
+        if href.contains('#') {
+            return Err(format!("XTDE1170: \"{href}\" has a fragment identifier"));
+        }
+        let uri = self.options.resolver.absolute(href, base);
+        let bytes = self.options.resolver.read(&uri).map_err(|e| format!("XTDE1170: {e}"))?;
+        let (label, skip) = match bytes.as_slice() {
+            [0xEF, 0xBB, 0xBF, ..] => ("UTF-8", 3),
+            [0xFE, 0xFF, ..] => ("UTF-16BE", 2),
+            [0xFF, 0xFE, ..] => ("UTF-16LE", 2),
+            _ => (encoding.unwrap_or("UTF-8"), 0),
+        };
+        let text =
+            xml::decode(bytes[skip..].to_vec(), Some(label)).map_err(|e| format!("XTDE1190: {uri}: {e}"))?;
+        let text = String::from_utf8(text.text.to_vec())
+            .map_err(|_| format!("XTDE1190: {uri} is not in {label}"))?;
+        if text.chars().any(|c| c < ' ' && !matches!(c, '\t' | '\n' | '\r')) {
+            return Err(format!("XTDE1190: {uri} holds characters that XML does not have"));
+        }
+        Ok(text.replace("\r\n", "\n"))
     }
 
     fn read(&self, uri: &str) -> Result<Option<DocId>, String> {

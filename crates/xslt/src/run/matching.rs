@@ -54,6 +54,22 @@ impl Engine<'_> {
         Ok(None)
     }
 
+    /// The best rule for a node after those of `template`: for `xsl:next-match`.
+    pub(super) fn next_rule(&self, rules: &Rules, node: Node, template: usize) -> Res<Option<usize>> {
+        let mut behind = false;
+        for at in rules.candidates(self.class(node)) {
+            let rule = &rules.rules[*at as usize];
+            if rule.template == template {
+                behind = true;
+            } else if behind
+                && (rule.plain || self.matches_alternative(&rule.alternative, node, &NO_FRAME)?)
+            {
+                return Ok(Some(rule.template));
+            }
+        }
+        Ok(None)
+    }
+
     /// Whether a node matches a pattern.
     pub(super) fn matches(&self, pattern: &Pattern, node: Node, frame: &Frame) -> Res<bool> {
         for alternative in &pattern.alternatives {
@@ -154,6 +170,7 @@ impl Engine<'_> {
                 let focus = matching_focus(sibling, at + 1, size);
                 let holds = match self.value(&predicate.expr, focus, frame, Default::default())? {
                     Value::Number(number) => number == (at + 1) as f64,
+                    Value::Atomic(atom) if atom.is_numeric() => atom.to_double() == (at + 1) as f64,
                     value => value.to_boolean(),
                 };
                 if holds {
@@ -185,6 +202,7 @@ impl Engine<'_> {
         let focus = matching_focus(node, position, size);
         Ok(match self.value(&predicate.expr, focus, frame, Default::default())? {
             Value::Number(number) => number == position as f64,
+            Value::Atomic(atom) if atom.is_numeric() => atom.to_double() == position as f64,
             value => value.to_boolean(),
         })
     }
@@ -226,6 +244,7 @@ impl Engine<'_> {
         match &step.test {
             Test::Name(name) => named && self.name(node) == *name,
             Test::Namespace(uri) => named && doc.namespace(node.id) == &**uri,
+            Test::Local(local) => named && doc.local(node.id) == &**local,
             Test::AnyName => named,
             // On the child axis: the root is no child.
             Test::Node => kind != NodeKind::Document && doc.parent(node.id).is_some(),

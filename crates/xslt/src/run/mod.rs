@@ -6,6 +6,7 @@
 mod docs;
 mod fast;
 mod host;
+mod later;
 mod matching;
 mod nodes;
 mod number;
@@ -22,6 +23,7 @@ use crate::resolver::Resolver;
 use docs::Docs;
 use host::ExprHost;
 use host::KeyIndex;
+use later::{Dynamic, NO_DYNAMIC};
 use out::Out;
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -30,6 +32,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use stream::Action;
 use xml::{Builder, Document, NodeId, NodeKind, WriteOptions};
+use xpath::atomic::{Atomic, Moment};
 use xpath::{Context, DocId, Expression, Node, NodeSet, Value, XPathError};
 
 /// The names of all expressions: namespace and local name.
@@ -111,6 +114,12 @@ pub(crate) struct Engine<'e> {
     place: Mutex<Option<CountedPlace>>,
     /// On a document that has not arrived whole: where it stands.
     opening: Option<stream::Opening<'e>>,
+    /// Context items that are no nodes, innermost last.
+    atoms: Mutex<Vec<Atomic>>,
+    /// What is seen from further in, innermost last.
+    dynamics: Mutex<Vec<Arc<Dynamic>>>,
+    /// The time of `current-dateTime()`.
+    now: OnceLock<Moment>,
 }
 
 /// Step (its address), document and parent; the child; its place among those that the step takes.
@@ -128,6 +137,8 @@ pub(crate) struct Focus {
     depth: u32,
     /// At this depth a new stack begins (or the limit is reached).
     next: u32,
+    /// Number of the [`Dynamic`] that holds here ([`NO_DYNAMIC`]: none).
+    dynamic: u32,
 }
 
 pub use stream::StreamStats;
@@ -181,13 +192,16 @@ impl<'e> Engine<'e> {
             steps: AtomicU64::new(0),
             place: Mutex::default(),
             opening: None,
+            atoms: Mutex::default(),
+            dynamics: Mutex::default(),
+            now: OnceLock::new(),
         }
     }
 
     /// Transforms into a tree.
     pub fn to_tree(&self, node: NodeId) -> Res<Document> {
         let mut doc = Document::new();
-        let mut out = Out::tree(Builder::new(&mut doc, Document::ROOT));
+        let mut out = Out::tree(Builder::new(&mut doc, Document::ROOT)).principal();
         self.start(node, &mut out)?;
         out.finish();
         Ok(doc)
@@ -195,9 +209,14 @@ impl<'e> Engine<'e> {
 
     /// Transforms into bytes. `method`: the options of xml and of html where the result decides.
     pub fn to_bytes(&self, node: NodeId, options: Method<'_>, bytes: &mut Vec<u8>) -> Res<()> {
-        let mut out = Out::by(options, bytes);
+        let map = self.plan.output.character_map.as_slice();
+        let start = bytes.len();
+        let mut out = Out::by(options, bytes, map).principal();
         self.start(node, &mut out)?;
         out.finish();
+        if !map.is_empty() {
+            out::unmap(bytes, start, map);
+        }
         Ok(())
     }
 
@@ -213,7 +232,7 @@ impl<'e> Engine<'e> {
         let rules = &self.plan.modes[mode];
         match self.find_rule(rules, focus.node, 0..u32::MAX)? {
             Some(template) => self.run_rule(template, mode, &focus, arguments, out),
-            None => self.built_in(focus, mode, out),
+            None => self.built_in(focus, mode, arguments, out),
         }
     }
 
@@ -267,6 +286,13 @@ impl<'e> Engine<'e> {
         Ok(())
     }
 
+    /// The same where nothing is written.
+    fn tick_alone(&self) -> Res<()> {
+        let steps = self.steps.load(Ordering::Relaxed) + 1;
+        self.steps.store(steps, Ordering::Relaxed);
+        if steps > self.options.limits.steps { Err(self.exhausted(steps)) } else { Ok(()) }
+    }
+
     #[cold]
     fn exhausted(&self, steps: u64) -> Box<XsltError> {
         let message = if steps > self.options.limits.steps {
@@ -278,14 +304,16 @@ impl<'e> Engine<'e> {
     }
 
     /// The built-in rules (section 5.8).
-    fn built_in(&self, focus: Focus, mode: usize, out: &mut Out<'_>) -> Res<()> {
+    /// Those of XSLT 2.0 pass parameters on.
+    fn built_in(&self, focus: Focus, mode: usize, arguments: &[(Name, Value)], out: &mut Out<'_>) -> Res<()> {
+        let arguments = if self.plan.later { arguments } else { &[] };
         let node = focus.node;
         let doc = self.doc(node.doc);
         if node.is_namespace() {
             return Ok(());
         }
         match doc.kind(node.id) {
-            NodeKind::Document | NodeKind::Element => self.apply_children(focus, mode, &[], out),
+            NodeKind::Document | NodeKind::Element => self.apply_children(focus, mode, arguments, out),
             NodeKind::Text | NodeKind::Attribute => {
                 out.text(doc.text(node.id), false);
                 Ok(())
@@ -459,7 +487,7 @@ impl<'e> Engine<'e> {
                 Op::ApplyTemplates { select: None, mode, sorts, arguments }
                     if sorts.is_empty() && arguments.is_empty() =>
                 {
-                    self.apply_children(*focus, *mode, &[], out)?;
+                    self.apply_children(*focus, mode_of(*mode, focus), &[], out)?;
                 }
                 _ => self.step(instruction, *focus, frame, out)?,
             }
@@ -510,35 +538,30 @@ impl<'e> Engine<'e> {
                 return self.exec_here(std::slice::from_ref(instruction), &focus, frame, out);
             }
             Op::ApplyTemplates { select, mode, sorts, arguments } => {
+                let mode = &mode_of(*mode, &focus);
+                if arguments.iter().any(|argument| argument.tunnel) {
+                    return self.with_arguments(arguments, focus, frame, |arguments, focus, frame| {
+                        self.apply_selected(
+                            select.as_ref(),
+                            *mode,
+                            sorts,
+                            arguments,
+                            focus,
+                            frame,
+                            place,
+                            out,
+                        )
+                    });
+                }
                 let arguments = self.arguments(arguments, focus, frame)?;
-                let Some(select) = select else {
-                    if sorts.is_empty() {
-                        return self.apply_children(focus, *mode, &arguments, out);
-                    }
-                    let doc = self.doc(focus.node.doc);
-                    let mut nodes: Vec<Node> = if focus.node.is_namespace() {
-                        Vec::new()
-                    } else {
-                        doc.children(focus.node.id).map(|n| Node::in_document(focus.node.doc, n)).collect()
-                    };
-                    self.sort(&mut nodes, sorts, focus, frame)?;
-                    return self.apply_nodes(&nodes, *mode, &arguments, focus, out);
-                };
-                if self.is_open(focus.node) && self.selects_step_by_step(place) {
+                if let Some(select) = select
+                    && self.is_open(focus.node)
+                    && self.selects_step_by_step(place)
+                {
                     let action = Action::Apply { mode: *mode, arguments: &arguments };
                     return self.consume(Some((select, place)), action, focus, frame, out);
                 }
-                if let Expr::XPath(xpath) = select
-                    && xpath.all
-                    && sorts.is_empty()
-                {
-                    return self.apply_all(focus, *mode, &arguments, out);
-                }
-                let mut nodes = self.nodes(select, focus, frame, place)?;
-                if !sorts.is_empty() {
-                    self.sort(&mut nodes, sorts, focus, frame)?;
-                }
-                self.apply_nodes(&nodes, *mode, &arguments, focus, out)?;
+                self.apply_selected(select.as_ref(), *mode, sorts, &arguments, focus, frame, place, out)?;
             }
             Op::ApplyImports { arguments } => {
                 if focus.rule == NO_RULE {
@@ -551,10 +574,15 @@ impl<'e> Engine<'e> {
                 let range = current.imports_from..current.precedence;
                 match self.find_rule(rules, focus.node, range)? {
                     Some(template) => self.run_rule(template, mode as usize, &focus, &arguments, out)?,
-                    None => self.built_in(focus, mode as usize, out)?,
+                    None => self.built_in(focus, mode as usize, &arguments, out)?,
                 }
             }
             Op::CallTemplate { template, arguments } => {
+                if arguments.iter().any(|argument| argument.tunnel) {
+                    return self.with_arguments(arguments, focus, frame, |arguments, focus, _| {
+                        self.run_template(*template, (focus.rule, focus.mode), &focus, arguments, out)
+                    });
+                }
                 let arguments = self.arguments(arguments, focus, frame)?;
                 self.run_template(*template, (focus.rule, focus.mode), &focus, &arguments, out)?;
             }
@@ -564,7 +592,12 @@ impl<'e> Engine<'e> {
                 return self.consume(Some((select, place)), Action::Loop(body), focus, frame, out);
             }
             Op::ForEach { select, sorts, body } => {
-                let mut nodes = self.nodes(select, focus, frame, place)?;
+                let mark = if self.plan.later { self.mark() } else { 0 };
+                let mut nodes = if self.plan.later {
+                    self.items(select, focus, frame, place)?
+                } else {
+                    self.nodes(select, focus, frame, place)?
+                };
                 if !sorts.is_empty() {
                     self.sort(&mut nodes, sorts, focus, frame)?;
                 }
@@ -574,6 +607,9 @@ impl<'e> Engine<'e> {
                     inner.position += 1;
                     self.tick(out)?;
                     self.exec(body, inner, frame, out)?;
+                }
+                if self.plan.later {
+                    self.release(mark);
                 }
             }
             Op::If { test, body } => {
@@ -608,7 +644,8 @@ impl<'e> Engine<'e> {
                 }
                 out.pi(&name, text.trim_start());
             }
-            Op::Copy { sets, body } => self.copy(sets, body, focus, frame, out)?,
+            Op::Copy { sets, body } => self.copy(sets, body, true, focus, frame, out)?,
+            Op::Later(later) => self.later(later, focus, frame, place, out)?,
             Op::CopyOf { select } => {
                 let value = self.value(select, focus, frame, place)?;
                 match &value {
@@ -617,6 +654,8 @@ impl<'e> Engine<'e> {
                             self.copy_deep(node, out);
                         }
                     }
+                    // Of an element of version 1.0 in a stylesheet of 2.0.
+                    value @ (Value::Sequence(_) | Value::Atomic(_)) => self.write_items(value, true, out),
                     value => {
                         let text = self.string_of(value, focus, place)?;
                         out.text(&text, false);
@@ -686,6 +725,50 @@ impl<'e> Engine<'e> {
             self.apply(inner, mode, arguments, out)?;
         }
         Ok(())
+    }
+
+    /// `xsl:apply-templates` with its arguments known.
+    #[allow(clippy::too_many_arguments)]
+    fn apply_selected(
+        &self,
+        select: Option<&Expr>,
+        mode: usize,
+        sorts: &[crate::model::Sort],
+        arguments: &[(Name, Value)],
+        focus: Focus,
+        frame: &mut Frame,
+        place: Place,
+        out: &mut Out<'_>,
+    ) -> Res<()> {
+        let Some(select) = select else {
+            if focus.node.doc == DocId::ATOMIC {
+                let message =
+                    "XTTE0510: xsl:apply-templates needs a node as context item, or a select attribute";
+                return Err(self.fail(place, message.into()));
+            }
+            if sorts.is_empty() {
+                return self.apply_children(focus, mode, arguments, out);
+            }
+            let doc = self.doc(focus.node.doc);
+            let mut nodes: Vec<Node> = if focus.node.is_namespace() {
+                Vec::new()
+            } else {
+                doc.children(focus.node.id).map(|n| Node::in_document(focus.node.doc, n)).collect()
+            };
+            self.sort(&mut nodes, sorts, focus, frame)?;
+            return self.apply_nodes(&nodes, mode, arguments, focus, out);
+        };
+        if let Expr::XPath(xpath) = select
+            && xpath.all
+            && sorts.is_empty()
+        {
+            return self.apply_all(focus, mode, arguments, out);
+        }
+        let mut nodes = self.nodes(select, focus, frame, place)?;
+        if !sorts.is_empty() {
+            self.sort(&mut nodes, sorts, focus, frame)?;
+        }
+        self.apply_nodes(&nodes, mode, arguments, focus, out)
     }
 
     fn apply_nodes(
@@ -797,6 +880,34 @@ impl<'e> Engine<'e> {
         Ok(())
     }
 
+    /// The expanded name that `xsl:attribute` computes: prefix, namespace, local name.
+    fn attribute_name(
+        &self,
+        name: &Avt,
+        namespace: Option<&Avt>,
+        scope: &Scope,
+        focus: Focus,
+        frame: &Frame,
+        place: Place,
+    ) -> Res<(String, String, String)> {
+        let name = self.avt(name, focus, frame, place)?;
+        let name = name.trim();
+        if !crate::compile::is_qname(name) || (name == "xmlns" && namespace.is_none()) {
+            return Err(self.fail(place, format!("\"{name}\" is not the name of an attribute")));
+        }
+        let (prefix, local) = name.split_once(':').unwrap_or(("", name));
+        let uri = match namespace {
+            Some(namespace) => self.avt(namespace, focus, frame, place)?,
+            None if prefix.is_empty() => Cow::Borrowed(""),
+            None => match lookup(scope, prefix) {
+                Some(uri) => Cow::Borrowed(uri),
+                None => return Err(self.fail(place, format!("the prefix \"{prefix}\" is not declared"))),
+            },
+        };
+        let prefix = if uri.is_empty() || prefix == "xmlns" { "" } else { prefix };
+        Ok((prefix.to_owned(), uri.into_owned(), local.to_owned()))
+    }
+
     #[allow(clippy::too_many_arguments)]
     fn attribute(
         &self,
@@ -878,6 +989,12 @@ impl<'e> Engine<'e> {
         match binding {
             Binding::Select(expr) => self.value(expr, focus, frame, place),
             Binding::Empty => Ok(Value::from("")),
+            Binding::Sequence(body) => self.sequence_of(body, focus, frame, place, false),
+            Binding::As(typed) => {
+                let value = self.binding(&typed.0, focus, frame, place)?;
+                self.converted(value, &typed.1, "XTTE0570", place)
+            }
+            Binding::Required(message) => Err(self.fail(place, message.to_string())),
             Binding::Body(body) => {
                 if let [Instruction { op: Op::Text { .. } | Op::ValueOf { .. }, .. }] = &**body {
                     let text = self.text_of(body, focus, frame)?.into_owned();
@@ -894,12 +1011,15 @@ impl<'e> Engine<'e> {
 
     /// The value of a global variable: asked for in the middle of an expression.
     fn global_binding(&self, binding: &Binding, focus: Focus, frame: &mut Frame, place: Place) -> Res<Value> {
-        let Binding::Body(body) = binding else { return self.binding(binding, focus, frame, place) };
-        let mut doc = Document::new();
-        let mut out = Out::tree(Builder::new(&mut doc, Document::ROOT));
-        self.exec_in_expression(body, focus, frame, &mut out)?;
-        out.finish();
-        self.add_fragment(doc, place)
+        match binding {
+            Binding::Body(body) => self.tree(body, focus, frame, place, true),
+            Binding::Sequence(body) => self.sequence_of(body, focus, frame, place, true),
+            Binding::As(typed) => {
+                let value = self.global_binding(&typed.0, focus, frame, place)?;
+                self.converted(value, &typed.1, "XTTE0570", place)
+            }
+            _ => self.binding(binding, focus, frame, place),
+        }
     }
 
     /// Keeps a result tree fragment; its value is its root.
@@ -923,7 +1043,15 @@ impl<'e> Engine<'e> {
         if global.is_parameter
             && let Some(value) = self.parameters.get(&global.name)
         {
-            return Ok(value.clone());
+            let Binding::As(typed) = &global.value else { return Ok(value.clone()) };
+            // What is given from outside is text that becomes whatever type is declared.
+            let value = match value {
+                Value::String(text) => Value::from(Atomic::Untyped(text.clone())),
+                value => value.clone(),
+            };
+            let value =
+                self.converted(value, &typed.1, "XTTE0590", global.place).map_err(|e| e.to_string())?;
+            return Ok(self.globals[at].get_or_init(|| value).clone());
         }
         if self.busy[at].swap(true, Ordering::Relaxed) {
             return Err(format!("the variable ${} needs its own value", self.symbols.show(global.name)));
@@ -936,6 +1064,12 @@ impl<'e> Engine<'e> {
         self.busy[at].store(false, Ordering::Relaxed);
         let value = value.map_err(|error| error.to_string())?;
         Ok(self.globals[at].get_or_init(|| value).clone())
+    }
+
+    /// The atomic value that stands as context node.
+    #[cold]
+    fn kept_atom(&self, node: Node) -> Option<Atomic> {
+        self.atoms.lock().ok()?.get(node.as_atomic()?).cloned()
     }
 
     fn doc(&self, id: DocId) -> &Document {
@@ -963,11 +1097,13 @@ impl<'e> Engine<'e> {
             xpath,
             depth: focus.depth,
             next: focus.next,
+            dynamic: focus.dynamic,
         };
+        let atom = if focus.node.doc == DocId::ATOMIC { self.kept_atom(focus.node) } else { None };
         let cx = Context {
             doc: self.doc(focus.node.doc),
             node: focus.node,
-            item: None,
+            item: atom.as_ref(),
             position: focus.position as usize,
             size: focus.size as usize,
             host: &host,
@@ -978,7 +1114,7 @@ impl<'e> Engine<'e> {
 
     #[cold]
     fn xpath_failed(&self, place: Place, expression: &Expression, error: &XPathError) -> Box<XsltError> {
-        self.fail(place, format!("{} (in the expression \"{}\")", error.message, expression.source()))
+        self.fail(place, format!("{} (in the expression \"{}\")", error.sentence(), expression.source()))
     }
 
     fn value(&self, expr: &Expr, focus: Focus, frame: &Frame, place: Place) -> Res<Value> {
@@ -1036,6 +1172,19 @@ impl<'e> Engine<'e> {
                 for part in parts {
                     match part {
                         AvtPart::Text(part) => text.push_str(part),
+                        AvtPart::Items(expr) => {
+                            if let Some(path) = self.name_path(expr, focus.node)
+                                && path.steps.last().is_none_or(|step| step.attribute)
+                                && path.steps.len() < 2
+                            {
+                                if let Some(node) = path.first() {
+                                    text.push_str(&path.doc.string_value(node));
+                                }
+                                continue;
+                            }
+                            let value = self.value(expr, focus, frame, place)?;
+                            text.push_str(&self.joined(&value, " "));
+                        }
                         AvtPart::Expr(expr) => self.with(expr, focus, frame, place, |expression, cx| {
                             text.push_str(&expression.evaluate_string(cx)?);
                             Ok(())
@@ -1152,7 +1301,7 @@ fn lookup<'s>(scope: &'s Scope, prefix: &str) -> Option<&'s str> {
 impl Focus {
     /// One node by itself.
     fn new(node: Node, depth: u32, next: u32) -> Focus {
-        Focus { node, position: 1, size: 1, rule: NO_RULE, mode: 0, depth, next }
+        Focus { node, position: 1, size: 1, rule: NO_RULE, mode: 0, depth, next, dynamic: NO_DYNAMIC }
     }
 }
 
@@ -1166,6 +1315,11 @@ fn on_new_stack<R: Send>(f: impl FnOnce() -> Res<R> + Send) -> Res<R> {
             Err(error) => Err(Box::new(XsltError::new(format!("no stack for a deep recursion: {error}")))),
         }
     })
+}
+
+/// The mode that an `xsl:apply-templates` asks for.
+fn mode_of(mode: usize, focus: &Focus) -> usize {
+    if mode == crate::later::CURRENT_MODE { focus.mode as usize } else { mode }
 }
 
 /// Used by the functions on node-sets.

@@ -20,10 +20,12 @@ pub(super) fn namespace_node(doc: &Document, node: Node) -> (String, String) {
 
 impl Engine<'_> {
     /// `xsl:copy` (section 7.5).
+    #[allow(clippy::too_many_arguments)]
     pub(super) fn copy(
         &self,
         sets: &[usize],
         body: &[Instruction],
+        namespaces: bool,
         focus: Focus,
         frame: &mut Frame,
         out: &mut Out<'_>,
@@ -38,11 +40,28 @@ impl Engine<'_> {
             return self.exec(body, focus, frame, out);
         }
         out.start_element(doc.prefix(node.id), doc.namespace(node.id), doc.local(node.id));
-        doc.each_in_scope_namespace(node.id, &mut |prefix, uri| out.namespace(prefix, uri));
+        if namespaces {
+            doc.each_in_scope_namespace(node.id, &mut |prefix, uri| out.namespace(prefix, uri));
+        }
         self.attribute_sets(sets, focus, out)?;
         self.exec(body, focus, frame, out)?;
         out.end_element();
         Ok(())
+    }
+
+    /// The same without the namespaces that no name in it needs (`copy-namespaces="no"`).
+    pub(super) fn copy_plain(&self, node: Node, out: &mut Out<'_>) {
+        let doc = self.doc(node.doc);
+        if node.is_namespace() || doc.kind(node.id) == NodeKind::Attribute {
+            return self.copy_deep(node, out);
+        }
+        if doc.kind(node.id) == NodeKind::Document {
+            for child in doc.children(node.id) {
+                copy_tree(doc, child, false, out);
+            }
+            return;
+        }
+        copy_tree(doc, node.id, false, out);
     }
 
     /// Copies a node with all that is in it.
@@ -56,7 +75,7 @@ impl Engine<'_> {
         match doc.kind(node.id) {
             NodeKind::Document => {
                 for child in doc.children(node.id) {
-                    copy_tree(doc, child, out);
+                    copy_tree(doc, child, true, out);
                 }
             }
             NodeKind::Attribute => {
@@ -67,19 +86,21 @@ impl Engine<'_> {
                     doc.text(node.id),
                 );
             }
-            _ => copy_tree(doc, node.id, out),
+            _ => copy_tree(doc, node.id, true, out),
         }
     }
 }
 
 /// Copies an element, text, comment or processing instruction, without recursion.
-fn copy_tree(doc: &Document, top: NodeId, out: &mut Out<'_>) {
+fn copy_tree(doc: &Document, top: NodeId, namespaces: bool, out: &mut Out<'_>) {
     let mut at = top;
     loop {
         match doc.kind(at) {
             NodeKind::Element => {
                 out.start_element(doc.prefix(at), doc.namespace(at), doc.local(at));
-                if at == top {
+                if !namespaces {
+                    // Those of the names come by themselves.
+                } else if at == top {
                     doc.each_in_scope_namespace(at, &mut |prefix, uri| out.namespace(prefix, uri));
                 } else {
                     for (prefix, uri) in doc.namespace_declarations(at) {

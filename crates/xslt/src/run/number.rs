@@ -37,6 +37,10 @@ impl Engine<'_> {
     }
 
     fn count(&self, number: &Number, node: Node, frame: &Frame) -> Res<Vec<usize>> {
+        if node.doc == xpath::DocId::ATOMIC {
+            let message = "XTTE0990: xsl:number needs a node as context item, or a value attribute";
+            return Err(self.fail(Place::default(), message.into()));
+        }
         // A namespace node is alone of its kind; what else counts is around it.
         if node.is_namespace() && number.count.is_none() {
             return Ok(vec![1]);

@@ -3,6 +3,7 @@
 
 use super::fast::Fast;
 use xml::{Builder, Serializer, WriteOptions};
+use xpath::Item;
 
 /// The receiver of result nodes.
 pub(super) struct Out<'o> {
@@ -12,6 +13,14 @@ pub(super) struct Out<'o> {
     tag: Tag,
     /// Bytes of text written, as a measure of the size of the result.
     pub written: usize,
+    /// Elements begun and ended, comments and instructions written, where that is not seen in bytes.
+    events: usize,
+    /// Where the last atomic value ended: another one there has a blank before it.
+    atomic_end: Option<(usize, usize, usize)>,
+    /// The result of the transformation itself.
+    principal: bool,
+    /// Characters to be replaced (`xsl:character-map`).
+    map: &'o [(char, String)],
 }
 
 enum Sink<'o> {
@@ -32,6 +41,22 @@ enum Sink<'o> {
         text: String,
         ignored: usize,
     },
+    /// The items of a sequence (XSLT 2.0): nodes at the top are built one by one.
+    Items {
+        builder: Builder<'o>,
+        depth: usize,
+        items: Vec<Pending>,
+    },
+}
+
+/// An item of a sequence being made.
+pub(super) enum Pending {
+    Item(Item),
+    /// The next node at the top of the document that was built.
+    Made,
+    Text(String),
+    /// Prefix, namespace, local name, value.
+    Attribute([String; 4]),
 }
 
 enum Early {
@@ -80,7 +105,16 @@ impl Tag {
 
 impl<'o> Out<'o> {
     fn new(sink: Sink<'o>) -> Out<'o> {
-        Out { sink, open: false, tag: Tag::default(), written: 0 }
+        Out {
+            sink,
+            open: false,
+            tag: Tag::default(),
+            written: 0,
+            events: 0,
+            atomic_end: None,
+            principal: false,
+            map: &[],
+        }
     }
 
     pub fn tree(builder: Builder<'o>) -> Out<'o> {
@@ -88,14 +122,15 @@ impl<'o> Out<'o> {
     }
 
     pub fn bytes(out: &'o mut Vec<u8>, options: &'o WriteOptions) -> Out<'o> {
-        Out::new(sink_of(out, options))
+        Out::new(sink_of(out, options, false))
     }
 
-    /// Bytes as the options ask.
-    pub fn by(method: super::Method<'o>, out: &'o mut Vec<u8>) -> Out<'o> {
+    /// Bytes as the options ask, characters of the map replaced: see [`unmap`].
+    pub fn by(method: super::Method<'o>, out: &'o mut Vec<u8>, map: &'o [(char, String)]) -> Out<'o> {
         match method {
-            super::Method::Fixed(options) => Out::bytes(out, options),
-            super::Method::ByResult { xml, html } => Out::undecided(out, xml, html),
+            super::Method::Fixed(options) if map.is_empty() => Out::bytes(out, options),
+            super::Method::Fixed(options) => Out { map, ..Out::new(sink_of(out, options, true)) },
+            super::Method::ByResult { xml, html } => Out::undecided(out, xml, html, map),
         }
     }
 
@@ -125,8 +160,67 @@ impl<'o> Out<'o> {
         }
     }
 
-    pub fn undecided(out: &'o mut Vec<u8>, xml: &'o WriteOptions, html: &'o WriteOptions) -> Out<'o> {
-        Out::new(Sink::Undecided { out: Some(out), xml, html, early: Vec::new() })
+    pub fn undecided(
+        out: &'o mut Vec<u8>,
+        xml: &'o WriteOptions,
+        html: &'o WriteOptions,
+        map: &'o [(char, String)],
+    ) -> Out<'o> {
+        Out { map, ..Out::new(Sink::Undecided { out: Some(out), xml, html, early: Vec::new() }) }
+    }
+
+    /// The same as the principal result.
+    pub fn principal(self) -> Out<'o> {
+        Out { principal: true, ..self }
+    }
+
+    /// Whether this is the result of the transformation itself.
+    pub fn is_principal(&self) -> bool {
+        self.principal
+    }
+
+    /// A sequence; `builder` builds at the root of an empty document.
+    pub fn items(builder: Builder<'o>) -> Out<'o> {
+        Out::new(Sink::Items { builder, depth: 0, items: Vec::new() })
+    }
+
+    /// What an [`Out::items`] collected.
+    pub fn finish_items(mut self) -> Vec<Pending> {
+        self.flush();
+        match self.sink {
+            Sink::Items { items, .. } => items,
+            _ => Vec::new(),
+        }
+    }
+
+    /// An item as it is, where items are collected. `false`: it must be written.
+    pub fn item(&mut self, item: &Item) -> bool {
+        match &mut self.sink {
+            // Within an element that is being made it is content like any other.
+            Sink::Items { depth: 0, items, .. } if !self.open => {
+                items.push(Pending::Item(item.clone()));
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// An atomic value as text: with a blank before it where another one ended (XSLT 2.0 section 5.7.1).
+    pub fn atomic(&mut self, text: &str) {
+        if !matches!(self.sink, Sink::Text { .. }) && self.atomic_end == Some(self.end()) {
+            self.text(" ", false);
+        }
+        self.text(text, false);
+        self.atomic_end = Some(self.end());
+    }
+
+    /// Different after anything was written.
+    fn end(&self) -> (usize, usize, usize) {
+        let bytes = match &self.sink {
+            Sink::Fast(fast) => fast.out.len(),
+            _ => 0,
+        };
+        (self.written, self.events, bytes)
     }
 
     pub fn text_only() -> Out<'o> {
@@ -172,7 +266,7 @@ impl<'o> Out<'o> {
         let Sink::Undecided { out, xml, html, early } = &mut self.sink else { return };
         let Some(out) = out.take() else { return };
         let early = std::mem::take(early);
-        self.sink = sink_of(out, if html_first { html } else { xml });
+        self.sink = sink_of(out, if html_first { html } else { xml }, !self.map.is_empty());
         for event in early {
             match event {
                 Early::Text(text, raw) => self.text(&text, raw),
@@ -192,6 +286,7 @@ impl<'o> Out<'o> {
             return fast.start_element(prefix, namespace, local);
         }
         self.flush();
+        self.events += 1;
         let tag = &mut self.tag;
         tag.chars.clear();
         tag.namespaces.clear();
@@ -224,9 +319,20 @@ impl<'o> Out<'o> {
             return fast.attribute(prefix, namespace, local, value);
         }
         if !self.open {
+            if let Sink::Items { depth: 0, items, .. } = &mut self.sink {
+                items.push(Pending::Attribute([prefix, namespace, local, value].map(str::to_owned)));
+                return true;
+            }
             return matches!(self.sink, Sink::Text { .. });
         }
         self.written += value.len();
+        let placed;
+        let value = if self.map.is_empty() {
+            value
+        } else {
+            placed = place_holders(value, self.map);
+            &placed
+        };
         let tag = &mut self.tag;
         let known = tag
             .attributes
@@ -256,8 +362,14 @@ impl<'o> Out<'o> {
         self.open = false;
         let tag = &self.tag;
         let (prefix, namespace, local) = (tag.get(tag.prefix), tag.get(tag.namespace), tag.get(tag.local));
+        if let Sink::Items { depth, items, .. } = &mut self.sink {
+            if *depth == 0 {
+                items.push(Pending::Made);
+            }
+            *depth += 1;
+        }
         match &mut self.sink {
-            Sink::Tree(builder) => {
+            Sink::Tree(builder) | Sink::Items { builder, .. } => {
                 builder.start_element(prefix, namespace, local);
                 for (prefix, uri) in &tag.namespaces {
                     builder.namespace(tag.get(*prefix), tag.get(*uri));
@@ -295,8 +407,13 @@ impl<'o> Out<'o> {
             return;
         }
         self.flush();
+        self.events += 1;
         match &mut self.sink {
             Sink::Tree(builder) => builder.end_element(),
+            Sink::Items { builder, depth, .. } => {
+                *depth = depth.saturating_sub(1);
+                builder.end_element();
+            }
             Sink::Bytes(serializer) => serializer.end_element(),
             Sink::Fast(fast) => fast.end_element(),
             _ => {}
@@ -338,8 +455,18 @@ impl<'o> Out<'o> {
         if self.open {
             self.flush();
         }
+        let placed;
+        let text = match self.sink {
+            Sink::Bytes(_) if !self.map.is_empty() && !raw => {
+                placed = place_holders(text, self.map);
+                &placed
+            }
+            _ => text,
+        };
         match &mut self.sink {
             Sink::Tree(builder) => builder.text(text),
+            Sink::Items { depth: 0, items, .. } => items.push(Pending::Text(text.to_owned())),
+            Sink::Items { builder, .. } => builder.text(text),
             Sink::Fast(fast) if raw => fast.raw_text(text),
             Sink::Fast(fast) => fast.text(text),
             Sink::Bytes(serializer) if raw => serializer.raw_text(text),
@@ -358,8 +485,12 @@ impl<'o> Out<'o> {
     pub fn comment(&mut self, text: &str) {
         self.flush();
         self.written += text.len();
+        self.events += 1;
+        if let Sink::Items { depth: 0, items, .. } = &mut self.sink {
+            items.push(Pending::Made);
+        }
         match &mut self.sink {
-            Sink::Tree(builder) => builder.comment(text),
+            Sink::Tree(builder) | Sink::Items { builder, .. } => builder.comment(text),
             Sink::Bytes(serializer) => serializer.comment(text),
             Sink::Fast(fast) => fast.comment(text),
             Sink::Undecided { early, .. } => early.push(Early::Comment(text.to_owned())),
@@ -370,8 +501,12 @@ impl<'o> Out<'o> {
     pub fn pi(&mut self, target: &str, data: &str) {
         self.flush();
         self.written += data.len();
+        self.events += 1;
+        if let Sink::Items { depth: 0, items, .. } = &mut self.sink {
+            items.push(Pending::Made);
+        }
         match &mut self.sink {
-            Sink::Tree(builder) => builder.pi(target, data),
+            Sink::Tree(builder) | Sink::Items { builder, .. } => builder.pi(target, data),
             Sink::Bytes(serializer) => serializer.pi(target, data),
             Sink::Fast(fast) => fast.pi(target, data),
             Sink::Undecided { early, .. } => early.push(Early::Pi(target.to_owned(), data.to_owned())),
@@ -380,10 +515,52 @@ impl<'o> Out<'o> {
     }
 }
 
+/// What stands for the character at `at` of a map until everything is written.
+fn place_holder(at: usize) -> Option<char> {
+    char::from_u32(0x0010_0000 + u32::try_from(at).ok().filter(|at| *at < 0xFFFE)?)
+}
+
+/// The text with what stands for mapped characters.
+fn place_holders(text: &str, map: &[(char, String)]) -> String {
+    let held = |c: char| map.iter().position(|(known, _)| *known == c).and_then(place_holder);
+    text.chars().map(|c| held(c).unwrap_or(c)).collect()
+}
+
+/// Puts the strings of a character map into what was written from `start` on.
+pub(super) fn unmap(bytes: &mut Vec<u8>, start: usize, map: &[(char, String)]) {
+    let mut forms: Vec<(Vec<u8>, &str)> = Vec::new();
+    for (at, (_, text)) in map.iter().enumerate() {
+        let Some(held) = place_holder(at) else { continue };
+        forms.push((held.to_string().into_bytes(), text));
+        // In encodings that do not have it.
+        forms.push((format!("&#{};", u32::from(held)).into_bytes(), text));
+        forms.push((format!("&#x{:X};", u32::from(held)).into_bytes(), text));
+    }
+    let written = bytes.split_off(start);
+    let mut rest = written.as_slice();
+    while let Some(first) = rest.first() {
+        let found = match first {
+            0xF4 | b'&' => forms.iter().find(|(form, _)| rest.starts_with(form)),
+            _ => None,
+        };
+        match found {
+            Some((form, text)) => {
+                bytes.extend_from_slice(text.as_bytes());
+                rest = &rest[form.len()..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = &rest[1..];
+            }
+        }
+    }
+}
+
 /// The way to write: the fast one, if the options ask for nothing else.
-fn sink_of<'o>(out: &'o mut Vec<u8>, options: &'o WriteOptions) -> Sink<'o> {
+fn sink_of<'o>(out: &'o mut Vec<u8>, options: &'o WriteOptions, mapped: bool) -> Sink<'o> {
     let utf8 = options.encoding.as_deref().is_none_or(|e| e.eq_ignore_ascii_case("utf-8"));
-    let plain = options.method == xml::Method::Xml
+    let plain = !mapped
+        && options.method == xml::Method::Xml
         && utf8
         && !options.indent
         && options.cdata_elements.is_empty()

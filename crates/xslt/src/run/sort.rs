@@ -1,15 +1,18 @@
 //! `xsl:sort` (XSLT 1.0 section 10).
 
+use super::later::TypedKey;
 use super::{Engine, Focus, Frame, Res};
-use crate::collation::Texts;
+use crate::collation::{CollationKey, Texts};
 use crate::model::Sort;
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use xpath::Node;
+use xpath::atomic::Atomic;
+use xpath::{Node, Value};
 
 enum Keys {
     Text(Texts),
     Number(Vec<f64>),
+    Typed(Vec<TypedKey>),
 }
 
 impl Engine<'_> {
@@ -24,15 +27,35 @@ impl Engine<'_> {
         if nodes.is_empty() {
             return Ok(());
         }
+        let order = self.sorted_order(nodes, sorts, focus, frame, None)?;
+        *nodes = order.into_iter().map(|at| nodes[at]).collect();
+        Ok(())
+    }
+
+    /// The order of `nodes` by the sort keys. `groups`: of groups, whose first items `nodes` are, the items and the key.
+    pub(super) fn sorted_order<'s>(
+        &self,
+        nodes: &[Node],
+        sorts: &'s [Sort],
+        focus: Focus,
+        frame: &mut Frame,
+        groups: Option<&dyn Fn(usize) -> (Value, Value)>,
+    ) -> Res<Vec<usize>> {
         let mut columns = Vec::new();
         for sort in sorts {
-            let option = |avt| match avt {
+            let option = |avt: &'s Option<crate::model::Avt>| match avt {
                 Some(avt) => self.avt(avt, focus, frame, sort.place),
                 None => Ok(Cow::Borrowed("")),
             };
-            let descending = option(sort.order.as_ref())? == "descending";
-            let upper_first = option(sort.case_order.as_ref())? == "upper-first";
-            let numeric = option(sort.data_type.as_ref())? == "number";
+            let descending = option(&sort.order)? == "descending";
+            let upper_first = option(&sort.case_order)? == "upper-first";
+            let data_type = option(&sort.data_type)?;
+            let numeric = data_type == "number";
+            if sort.typed && data_type.is_empty() {
+                let keys = self.typed_keys(nodes, sort, focus, frame, upper_first, groups)?;
+                columns.push((Keys::Typed(keys), descending));
+                continue;
+            }
             let size = nodes.len();
             let inner = |at: usize, node: &Node| Focus {
                 node: *node,
@@ -48,21 +71,18 @@ impl Engine<'_> {
             };
             for (at, node) in nodes.iter().enumerate() {
                 let focus = inner(at, node);
-                match &mut keys {
-                    Keys::Number(list) => list.push(match &sort.select {
-                        Some(select) => {
-                            self.with(select, focus, frame, sort.place, |e, cx| e.evaluate_number(cx))?
-                        }
-                        None => xpath::number::parse(&self.node_string(*node)),
-                    }),
-                    Keys::Text(list) => match &sort.select {
-                        Some(select) => self.with(select, focus, frame, sort.place, |e, cx| {
-                            list.push(&e.evaluate_string(cx)?);
-                            Ok(())
-                        })?,
-                        None => list.push(&self.node_string(*node)),
-                    },
+                if let Some(groups) = groups {
+                    let (group, key) = groups(at);
+                    let change = |dynamic: &mut super::later::Dynamic| {
+                        dynamic.group = group;
+                        dynamic.key = key;
+                    };
+                    self.with_dynamic(focus, change, |focus| {
+                        self.push_key(&mut keys, sort, *node, focus, frame)
+                    })?;
+                    continue;
                 }
+                self.push_key(&mut keys, sort, *node, focus, frame)?;
             }
             columns.push((keys, descending));
         }
@@ -72,11 +92,13 @@ impl Engine<'_> {
             }
         }
         let mut order: Vec<usize> = (0..nodes.len()).collect();
+        let mut incomparable = false;
         order.sort_by(|a, b| {
             for (keys, descending) in &columns {
                 let compared = match keys {
                     Keys::Text(list) => list.compare(*a, *b),
                     Keys::Number(list) => compare_numbers(list[*a], list[*b]),
+                    Keys::Typed(list) => list[*a].compare(&list[*b], &mut incomparable),
                 };
                 let compared = if *descending { compared.reverse() } else { compared };
                 if compared != Ordering::Equal {
@@ -85,8 +107,81 @@ impl Engine<'_> {
             }
             Ordering::Equal
         });
-        *nodes = order.into_iter().map(|at| nodes[at]).collect();
+        if incomparable {
+            let place = sorts.first().map_or_else(Default::default, |sort| sort.place);
+            return Err(
+                self.fail(place, "XTDE1030: the sort keys are of types that cannot be compared".into())
+            );
+        }
+        Ok(order)
+    }
+
+    /// Adds the key of one item.
+    fn push_key(&self, keys: &mut Keys, sort: &Sort, node: Node, focus: Focus, frame: &Frame) -> Res<()> {
+        match keys {
+            Keys::Number(list) => list.push(match &sort.select {
+                Some(select) => self.with(select, focus, frame, sort.place, |e, cx| e.evaluate_number(cx))?,
+                None => xpath::number::parse(&self.context_text(node)),
+            }),
+            Keys::Text(list) => match &sort.select {
+                Some(select) => self.with(select, focus, frame, sort.place, |e, cx| {
+                    list.push(&e.evaluate_string(cx)?);
+                    Ok(())
+                })?,
+                None => list.push(&self.context_text(node)),
+            },
+            Keys::Typed(_) => {}
+        }
         Ok(())
+    }
+
+    /// The text of what a focus has as context item.
+    fn context_text(&self, node: Node) -> String {
+        self.item(node).map_or_else(String::new, |item| self.item_text(&item))
+    }
+
+    /// Keys of XSLT 2.0: at most one atomic value each, untyped ones as strings.
+    fn typed_keys(
+        &self,
+        nodes: &[Node],
+        sort: &Sort,
+        focus: Focus,
+        frame: &Frame,
+        upper_first: bool,
+        groups: Option<&dyn Fn(usize) -> (Value, Value)>,
+    ) -> Res<Vec<TypedKey>> {
+        let size = nodes.len() as u32;
+        let mut keys = Vec::with_capacity(nodes.len());
+        for (at, node) in nodes.iter().enumerate() {
+            let inner = Focus { node: *node, position: at as u32 + 1, size, rule: super::NO_RULE, ..focus };
+            let value = match (&sort.select, groups) {
+                (None, _) => self.item(*node).map_or(Value::Empty, Value::from),
+                (Some(select), None) => self.value(select, inner, frame, sort.place)?,
+                (Some(select), Some(groups)) => {
+                    let (group, key) = groups(at);
+                    let change = |dynamic: &mut super::later::Dynamic| {
+                        dynamic.group = group;
+                        dynamic.key = key;
+                    };
+                    self.with_dynamic(inner, change, |inner| self.value(select, inner, frame, sort.place))?
+                }
+            };
+            keys.push(match (value.len(), value.item(0)) {
+                (0, _) | (_, None) => TypedKey::None,
+                (1, Some(item)) => match self.atom(item) {
+                    Atomic::Untyped(text) | Atomic::String(text) if sort.words => {
+                        TypedKey::Words(CollationKey::new(&text, upper_first))
+                    }
+                    Atomic::Untyped(text) => TypedKey::Value(Atomic::String(text)),
+                    atom => TypedKey::Value(atom),
+                },
+                (count, _) => {
+                    let message = format!("XTTE1020: a sort key must be a single item, these are {count}");
+                    return Err(self.fail(sort.place, message));
+                }
+            });
+        }
+        Ok(keys)
     }
 }
 

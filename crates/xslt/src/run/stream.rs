@@ -117,7 +117,7 @@ pub(crate) fn run<'s>(
     let mut window = window.unwrap_or_default();
     let root = Node::new(Document::ROOT);
     let mut bytes = Vec::new();
-    let mut out = Out::by(method, &mut bytes);
+    let mut out = Out::by(method, &mut bytes, &[]);
     let begin = |engine: &Engine<'_>, out: &mut Out<'_>| {
         let next = super::FIRST_SEGMENT.min(engine.depth_limit());
         engine.apply(Focus::new(root, 0, next), 0, &[], out).map_err(|error| *error)

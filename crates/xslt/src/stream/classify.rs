@@ -51,12 +51,16 @@ pub(crate) fn classify(plan: &Plan) -> Classified {
         let read = match &global.value {
             Binding::Select(e) => c.expr(e, Use::Value, At::Focus, global.place).map(|_| 0),
             Binding::Body(body) => c.body(body, At::Focus),
-            Binding::Empty => Ok(0),
+            // Of XSLT 2.0, refused below.
+            _ => Ok(0),
         };
         if !matches!(read, Ok(0)) {
             let why = "a global variable reads the document";
             c.refuse(global.place, why.to_owned());
         }
+    }
+    if plan.later {
+        c.refuse(Place::default(), "a stylesheet of XSLT 2.0 needs the tree".into());
     }
     let mut looking = Vec::new();
     for rules in &plan.modes {
@@ -289,6 +293,7 @@ impl Classifier<'_> {
             }
             Op::Unknown { fallback, .. } => fallback.as_ref().map_or(Ok(0), |body| self.body(body, base)),
             Op::Result { value } => self.binding(value, base, place),
+            Op::Later(_) => Err(self.at(place, "what only XSLT 2.0 has needs the tree".into())),
         }
     }
 
@@ -370,8 +375,9 @@ impl Classifier<'_> {
     fn binding(&mut self, binding: &Binding, base: At, place: Place) -> Reads {
         match binding {
             Binding::Select(e) => self.expr(e, Use::Value, base, place).map(|_| 0),
-            Binding::Body(body) => self.inner(body, base, place),
-            Binding::Empty => Ok(0),
+            Binding::Body(body) | Binding::Sequence(body) => self.inner(body, base, place),
+            Binding::As(typed) => self.binding(&typed.0, base, place),
+            Binding::Empty | Binding::Required(_) => Ok(0),
         }
     }
 
@@ -379,7 +385,7 @@ impl Classifier<'_> {
         let Avt::Parts(parts) = avt else { return Ok(()) };
         let mut outcome = Ok(());
         for part in parts {
-            if let AvtPart::Expr(e) = part {
+            if let AvtPart::Expr(e) | AvtPart::Items(e) = part {
                 outcome = outcome.and(self.expr(e, Use::Value, base, place).map(|_| ()));
             }
         }
@@ -413,7 +419,7 @@ fn is_atomic(binding: &Binding) -> bool {
         Binding::Select(Expr::XPath(xpath)) => {
             matches!(xpath.expression.returns(), Type::String | Type::Number | Type::Boolean)
         }
-        Binding::Select(Expr::Deferred(_)) | Binding::Body(_) => false,
         Binding::Empty => true,
+        _ => false,
     }
 }

@@ -65,6 +65,11 @@ pub(crate) fn find(name: &str) -> Option<&'static Entry> {
     TABLES.iter().flat_map(|table| table.iter()).find(|entry| entry.name == name)
 }
 
+/// Whether XPath 2.0 has a function of that name.
+pub fn is_function(name: &str) -> bool {
+    find(name).is_some()
+}
+
 /// The names of all.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     TABLES.iter().flat_map(|table| table.iter()).map(|entry| entry.name)

@@ -1,0 +1,671 @@
+//! Compiling what XSLT 2.0 has beyond 1.0: which version holds where, its instructions and attributes, functions, conditional
+//! inclusion.
+
+use super::{Compiler, XSLT};
+use crate::expr::ElementScope;
+use crate::later::{CURRENT_MODE, Content, ForEachGroup, Grouping, Later};
+use crate::model::{Avt, Binding, Body, Function, Instruction, Op};
+use crate::names::Name;
+use std::collections::HashMap;
+use xml::{Document, NodeId, NodeKind};
+use xpath::{Context, ExtensionName, FunctionInfo, FunctionLibrary, Host, SeqType, Value, Version};
+
+/// The instructions that only 2.0 has.
+pub(super) const INSTRUCTIONS: [&str; 8] = [
+    "analyze-string",
+    "document",
+    "for-each-group",
+    "namespace",
+    "next-match",
+    "perform-sort",
+    "result-document",
+    "sequence",
+];
+
+/// Attributes that any element of XSLT may have.
+const STANDARD: [&str; 7] = [
+    "version",
+    "exclude-result-prefixes",
+    "extension-element-prefixes",
+    "xpath-default-namespace",
+    "default-collation",
+    "use-when",
+    "xml:space",
+];
+
+/// Attributes that 2.0 adds to elements of 1.0.
+const MORE: [(&str, &[&str]); 21] = [
+    ("stylesheet", &["default-validation", "input-type-annotations", "default-mode"]),
+    ("transform", &["default-validation", "input-type-annotations", "default-mode"]),
+    ("template", &["as"]),
+    ("variable", &["as"]),
+    ("param", &["as", "required", "tunnel"]),
+    ("with-param", &["as", "tunnel"]),
+    ("value-of", &["separator"]),
+    ("attribute", &["select", "separator", "type", "validation"]),
+    ("comment", &["select"]),
+    ("processing-instruction", &["select"]),
+    ("copy", &["copy-namespaces", "inherit-namespaces", "type", "validation"]),
+    ("copy-of", &["copy-namespaces", "type", "validation"]),
+    ("element", &["inherit-namespaces", "type", "validation"]),
+    ("message", &["select"]),
+    ("number", &["select", "ordinal"]),
+    ("sort", &["collation", "stable"]),
+    ("key", &["collation"]),
+    ("for-each", &[]),
+    ("apply-templates", &[]),
+    (
+        "output",
+        &[
+            "name",
+            "byte-order-mark",
+            "escape-uri-attributes",
+            "include-content-type",
+            "normalization-form",
+            "undeclare-prefixes",
+            "use-character-maps",
+        ],
+    ),
+    ("decimal-format", &[]),
+];
+
+/// Whether 2.0 allows an attribute that 1.0 does not.
+pub(super) fn is_attribute(element: &str, attribute: &str) -> bool {
+    STANDARD.contains(&attribute)
+        || MORE.iter().any(|(name, more)| *name == element && more.contains(&attribute))
+}
+
+/// The version in effect at an element: the nearest `version` attribute.
+fn version_of(doc: &Document, node: NodeId) -> f64 {
+    let mut at = Some(node);
+    while let Some(element) = at {
+        if let Some(version) = own_version(doc, element) {
+            return version.trim().parse().unwrap_or(2.0);
+        }
+        at = doc.parent(element);
+    }
+    1.0
+}
+
+/// The `version` attribute of an element, where it has this meaning.
+pub(super) fn own_version(doc: &Document, element: NodeId) -> Option<&str> {
+    if doc.kind(element) != NodeKind::Element {
+        return None;
+    }
+    if doc.namespace(element) == XSLT {
+        if doc.local(element) == "output" { None } else { doc.attribute(element, "", "version") }
+    } else {
+        doc.attribute(element, XSLT, "version")
+    }
+}
+
+impl Compiler<'_> {
+    /// Whether some module is of version 2.0 or later: then all of the stylesheet runs in a processor of 2.0.
+    pub(super) fn is_later_stylesheet(&self) -> bool {
+        self.options.processor == super::Processor::V2
+            || self.options.processor != super::Processor::V1
+                && self.declarations.iter().any(|d| {
+                    let version = own_version(&d.module.doc, d.module.root);
+                    version.and_then(|v| v.trim().parse::<f64>().ok()).is_some_and(|v| v >= 2.0)
+                })
+    }
+
+    /// The version in effect at an element decides how expressions and errors are treated.
+    pub(super) fn at_version_of(&mut self, node: NodeId) {
+        if self.plan.later {
+            let version = version_of(&self.module.doc, node);
+            self.forwards = version > 2.0;
+            self.later = version >= 2.0;
+        } else {
+            self.forwards = self.is_forwards(node);
+        }
+    }
+
+    /// The namespace of unprefixed element names in expressions and patterns.
+    pub(super) fn default_namespace(&self, node: NodeId) -> String {
+        if !self.plan.later {
+            return String::new();
+        }
+        let doc = &self.module.doc;
+        let mut at = Some(node);
+        while let Some(element) = at {
+            let own = if doc.namespace(element) == XSLT { "" } else { XSLT };
+            if let Some(uri) = doc.attribute(element, own, "xpath-default-namespace") {
+                return uri.to_owned();
+            }
+            at = doc.parent(element);
+        }
+        String::new()
+    }
+
+    /// The sequence type in attribute `as`.
+    pub(super) fn declared_type(&mut self, node: NodeId) -> Option<SeqType> {
+        if !self.later {
+            return None;
+        }
+        let source = self.attribute(node, "as")?;
+        let default = self.default_namespace(node);
+        let module = self.module.clone();
+        let scope = ElementScope { doc: &module.doc, node };
+        let compiled = xpath::parse_sequence_type(&source)
+            .and_then(|ty| SeqType::compile(&ty, &source, &scope, &default));
+        match compiled {
+            Ok(ty) => Some(ty),
+            Err(error) => {
+                self.error(node, format!("{} (in as=\"{source}\")", error.sentence()));
+                None
+            }
+        }
+    }
+
+    /// The value of a variable or argument with a declared type.
+    pub(super) fn typed_binding(&mut self, node: NodeId, ty: SeqType) -> Binding {
+        let select = self.expression_attribute(node, "select");
+        let value = match select {
+            Some(select) => Binding::Select(select),
+            None => Binding::Sequence(self.body(node)),
+        };
+        Binding::As(Box::new((value, ty)))
+    }
+
+    fn flag(&mut self, node: NodeId, name: &str, default: bool) -> bool {
+        self.yes_no(node, name).unwrap_or(default)
+    }
+
+    /// The parameter at `node`: what it does when the template begins. `true`: it takes the slot of an argument.
+    pub(super) fn later_parameter(&mut self, node: NodeId, name: Name) -> (Vec<Instruction>, bool) {
+        let place = self.place(node);
+        let ty = self.declared_type(node);
+        let required = self.flag(node, "required", false);
+        let tunnel = self.flag(node, "tunnel", false);
+        let value = if required {
+            let shown = self.symbols.show(name);
+            Binding::Required(format!("XTDE0700: the parameter ${shown} is required").into())
+        } else {
+            self.binding(node)
+        };
+        let slot = self.declare_local(node, name);
+        let mut ops = Vec::new();
+        let op = if tunnel {
+            Op::Later(Box::new(Later::TunnelParam { slot, name, value }))
+        } else {
+            Op::Param { slot, value }
+        };
+        ops.push(Instruction { op, place });
+        if let Some(ty) = ty {
+            ops.push(Instruction { op: Op::Later(Box::new(Later::Convert { slot, ty })), place });
+        }
+        (ops, !tunnel)
+    }
+
+    fn content(&mut self, node: NodeId, skip: &[&str]) -> Content {
+        let select = self.expression_attribute(node, "select");
+        let body = if select.is_some() { Body::default() } else { self.body_except(node, skip) };
+        Content { select, body, separator: self.avt_attribute(node, "separator") }
+    }
+
+    fn no_schema(&mut self, node: NodeId) {
+        let strict = self.attribute(node, "validation").is_some_and(|v| matches!(v.trim(), "strict" | "lax"));
+        if strict || self.attribute(node, "type").is_some() {
+            self.error(node, "XTSE1660: there are no schemas: validation and type are not supported".into());
+        }
+    }
+
+    /// An instruction as 2.0 has it. `None`: it is the same as in 1.0.
+    pub(super) fn later_instruction(&mut self, node: NodeId) -> Option<Option<Op>> {
+        let module = self.module.clone();
+        let doc = &module.doc;
+        let later = |later: Later| Some(Some(Op::Later(Box::new(later))));
+        match doc.local(node) {
+            "sequence" => {
+                self.attributes(node, &["select"], &["select"]);
+                self.only(node, &[]);
+                match self.expression_attribute(node, "select") {
+                    Some(select) => later(Later::Sequence { select }),
+                    None => Some(None),
+                }
+            }
+            "value-of" => {
+                self.attributes(node, &["select", "disable-output-escaping"], &[]);
+                let raw = self.flag(node, "disable-output-escaping", false);
+                let content = self.content(node, &[]);
+                later(Later::Values { content, raw })
+            }
+            "attribute"
+                if doc.attribute(node, "", "select").is_some()
+                    || doc.attribute(node, "", "separator").is_some() =>
+            {
+                self.attributes(node, &["name", "namespace"], &["name"]);
+                self.no_schema(node);
+                let Some(name) = self.avt_attribute(node, "name") else { return Some(None) };
+                let namespace = self.avt_attribute(node, "namespace");
+                self.check_fixed_name(node, &name, namespace.is_some());
+                let scope = self.scope(node);
+                let content = self.content(node, &[]);
+                later(Later::Attribute { name, namespace, scope, content })
+            }
+            "attribute" | "element" => {
+                self.no_schema(node);
+                None
+            }
+            "comment" => {
+                self.attributes(node, &[], &[]);
+                let content = self.content(node, &[]);
+                later(Later::Comment { content })
+            }
+            "processing-instruction" => {
+                self.attributes(node, &["name"], &["name"]);
+                let Some(name) = self.avt_attribute(node, "name") else { return Some(None) };
+                let content = self.content(node, &[]);
+                later(Later::Pi { name, content })
+            }
+            "namespace" => {
+                self.attributes(node, &["name", "select"], &["name"]);
+                let Some(name) = self.avt_attribute(node, "name") else { return Some(None) };
+                let content = self.content(node, &[]);
+                later(Later::Namespace { name, content })
+            }
+            "copy-of" => {
+                self.attributes(node, &["select"], &["select"]);
+                self.no_schema(node);
+                self.empty(node);
+                let namespaces = self.flag(node, "copy-namespaces", true);
+                match self.expression_attribute(node, "select") {
+                    Some(select) => later(Later::CopyOf { select, namespaces }),
+                    None => Some(None),
+                }
+            }
+            "copy" => {
+                self.attributes(node, &["use-attribute-sets"], &[]);
+                self.no_schema(node);
+                let namespaces = self.flag(node, "copy-namespaces", true);
+                let sets = self.uses(node, "");
+                let body = self.body(node);
+                later(Later::Copy { sets, body, namespaces })
+            }
+            "for-each-group" => {
+                let attributes = [
+                    "select",
+                    "group-by",
+                    "group-adjacent",
+                    "group-starting-with",
+                    "group-ending-with",
+                    "collation",
+                ];
+                self.attributes(node, &attributes, &["select"]);
+                self.check_collation(node);
+                let Some(select) = self.expression_attribute(node, "select") else { return Some(None) };
+                let given: Vec<&str> = attributes[1..5]
+                    .iter()
+                    .copied()
+                    .filter(|name| doc.attribute(node, "", name).is_some())
+                    .collect();
+                let [by] = given.as_slice() else {
+                    self.error(node, "XTSE1080: xsl:for-each-group needs one of group-by, group-adjacent, group-starting-with and group-ending-with".into());
+                    return Some(None);
+                };
+                let by = match *by {
+                    "group-by" => self.expression_attribute(node, by).map(Grouping::By),
+                    "group-adjacent" => self.expression_attribute(node, by).map(Grouping::Adjacent),
+                    "group-starting-with" => {
+                        self.pattern_attribute(node, by, false).map(Grouping::StartingWith)
+                    }
+                    _ => self.pattern_attribute(node, by, false).map(Grouping::EndingWith),
+                };
+                let sorts = self.sorts(node);
+                self.sorts_first(node);
+                let body = self.body_except(node, &["sort"]);
+                match by {
+                    Some(by) => {
+                        later(Later::ForEachGroup(Box::new(ForEachGroup { select, by, sorts, body })))
+                    }
+                    None => Some(None),
+                }
+            }
+            "analyze-string" => {
+                self.attributes(node, &["select", "regex", "flags"], &["select", "regex"]);
+                self.only(node, &["matching-substring", "non-matching-substring"]);
+                let Some(select) = self.expression_attribute(node, "select") else { return Some(None) };
+                let Some(regex) = self.avt_attribute(node, "regex") else { return Some(None) };
+                let flags = self.avt_attribute(node, "flags");
+                if let (Avt::Fixed(pattern), true) = (&regex, matches!(&flags, None | Some(Avt::Fixed(_)))) {
+                    let flags = match &flags {
+                        Some(Avt::Fixed(flags)) => flags,
+                        _ => "",
+                    };
+                    if let Err(error) = xpath::regex::Regex::new(pattern, flags) {
+                        self.error(node, format!("XTDE1140: {}", error.message));
+                    }
+                }
+                let child = |name: &str| doc.children(node).find(|n| doc.is_element(*n, XSLT, name));
+                let (matching, other) = (child("matching-substring"), child("non-matching-substring"));
+                if matching.is_none() && other.is_none() {
+                    self.error(node, "XTSE1130: xsl:analyze-string needs an xsl:matching-substring or an xsl:non-matching-substring".into());
+                }
+                let matching = matching.map(|n| self.body(n)).unwrap_or_default();
+                let other = other.map(|n| self.body(n)).unwrap_or_default();
+                later(Later::Analyze { select, regex, flags, matching, other })
+            }
+            "perform-sort" => {
+                self.attributes(node, &["select"], &[]);
+                let select = self.expression_attribute(node, "select");
+                let sorts = self.sorts(node);
+                if sorts.is_empty() {
+                    self.error(node, "XTSE0010: xsl:perform-sort needs an xsl:sort".into());
+                }
+                self.sorts_first(node);
+                let body = self.body_except(node, &["sort"]);
+                later(Later::PerformSort { select, body, sorts })
+            }
+            "next-match" => {
+                self.attributes(node, &[], &[]);
+                self.only(node, &["with-param"]);
+                let arguments = self.arguments(node);
+                later(Later::NextMatch { arguments })
+            }
+            "document" => {
+                self.attributes(node, &["validation", "type"], &[]);
+                self.no_schema(node);
+                let body = self.body(node);
+                later(Later::Document { body })
+            }
+            "result-document" => {
+                self.attributes(
+                    node,
+                    &[
+                        "href",
+                        "format",
+                        "validation",
+                        "type",
+                        "method",
+                        "byte-order-mark",
+                        "cdata-section-elements",
+                        "doctype-public",
+                        "doctype-system",
+                        "encoding",
+                        "escape-uri-attributes",
+                        "include-content-type",
+                        "indent",
+                        "media-type",
+                        "normalization-form",
+                        "omit-xml-declaration",
+                        "standalone",
+                        "undeclare-prefixes",
+                        "use-character-maps",
+                        "output-version",
+                    ],
+                    &[],
+                );
+                self.no_schema(node);
+                let href = self.avt_attribute(node, "href");
+                if let Some(Avt::Fixed(href)) = &href
+                    && !href.is_empty()
+                {
+                    let message = format!(
+                        "XTDE1490: xsl:result-document href=\"{href}\": only the principal result is written (leave href away)"
+                    );
+                    self.error(node, message);
+                }
+                let body = self.body(node);
+                later(Later::ResultDocument { href, body })
+            }
+            "message" => {
+                self.attributes(node, &["terminate"], &[]);
+                let terminate = self.avt_attribute(node, "terminate").unwrap_or(Avt::Fixed("no".into()));
+                let select = self.expression_attribute(node, "select");
+                let content = Content { select, body: self.body(node), separator: None };
+                later(Later::Message { content, terminate })
+            }
+            "variable" => {
+                self.attributes(node, &["name", "select"], &["name"]);
+                let Some(name) = self.symbol_attribute(node, "name") else { return Some(None) };
+                let value = self.binding(node);
+                let slot = self.declare_local(node, name);
+                Some(Some(Op::Variable { slot, value }))
+            }
+            _ => None,
+        }
+    }
+
+    /// Only the codepoint collation is there.
+    pub(super) fn check_collation(&mut self, node: NodeId) {
+        let Some(uri) = self.attribute(node, "collation") else { return };
+        if !uri.contains('{') && uri != "http://www.w3.org/2005/xpath-functions/collation/codepoint" {
+            self.error(node, format!("XTDE1110: there is no collation \"{uri}\""));
+        }
+    }
+
+    /// The modes that a template rule is in; `None`: all.
+    pub(super) fn template_modes(&mut self, node: NodeId) -> Option<Vec<usize>> {
+        let Some(list) = self.attribute(node, "mode") else { return Some(vec![0]) };
+        let mut modes = Vec::new();
+        for mode in list.split_ascii_whitespace() {
+            match mode {
+                "#all" => return None,
+                "#default" => modes.push(0),
+                mode => modes.push(self.mode(node, mode)),
+            }
+        }
+        if modes.is_empty() {
+            self.error(node, "XTSE0550: the mode attribute is empty".into());
+        }
+        modes.dedup();
+        Some(modes)
+    }
+
+    /// The mode that `xsl:apply-templates` chooses.
+    pub(super) fn applied_mode(&mut self, node: NodeId) -> usize {
+        match self.attribute(node, "mode").as_deref().map(str::trim) {
+            None | Some("#default") => 0,
+            Some("#current") => CURRENT_MODE,
+            Some(mode) => {
+                let mode = mode.to_owned();
+                self.mode(node, &mode)
+            }
+        }
+    }
+
+    /// The number of arguments that an `xsl:function` takes.
+    pub(super) fn function_arity(&self, node: NodeId) -> usize {
+        let doc = &self.module.doc;
+        doc.children(node).filter(|n| doc.is_element(*n, XSLT, "param")).count()
+    }
+
+    /// `xsl:function`.
+    pub(super) fn later_function(&mut self, node: NodeId) {
+        self.attributes(node, &["name", "as", "override"], &["name"]);
+        let Some(name) = self.symbol_attribute(node, "name") else { return };
+        let returns = self.declared_type(node);
+        let arity = self.function_arity(node);
+        let (parameters, body) = self.parameterised(node);
+        let function = Function { name, parameters, slots: self.slots, body, later: true, returns };
+        if let Some(slot) = self.later_functions.get(&(name, arity)) {
+            self.plan.functions.insert(*slot, function);
+        }
+    }
+
+    /// `xsl:character-map`.
+    pub(super) fn character_map(&mut self, node: NodeId) {
+        self.attributes(node, &["name", "use-character-maps"], &["name"]);
+        self.only(node, &["output-character"]);
+        let Some(name) = self.symbol_attribute(node, "name") else { return };
+        let module = self.module.clone();
+        let doc = &module.doc;
+        let used = self.attribute(node, "use-character-maps").unwrap_or_default();
+        let uses = used.split_ascii_whitespace().filter_map(|used| self.symbol(node, used)).collect();
+        let mut entries = Vec::new();
+        for child in doc.children(node).filter(|n| doc.is_element(*n, XSLT, "output-character")) {
+            self.attributes(child, &["character", "string"], &["character", "string"]);
+            let character = self.attribute(child, "character").unwrap_or_default();
+            let mut chars = character.chars();
+            match (chars.next(), chars.next()) {
+                (Some(c), None) => entries.push((c, self.attribute(child, "string").unwrap_or_default())),
+                _ => self.error(child, format!("character=\"{character}\" must be one character")),
+            }
+        }
+        self.character_maps.insert(name, (uses, entries));
+    }
+
+    /// The characters that the maps named in `xsl:output` replace.
+    pub(super) fn resolve_character_maps(&mut self) {
+        let wanted = std::mem::take(&mut self.used_maps);
+        let mut resolved: Vec<(char, String)> = Vec::new();
+        let mut seen: Vec<Name> = Vec::new();
+        let mut open: Vec<Name> = wanted.into_iter().rev().collect();
+        while let Some(name) = open.pop() {
+            if seen.contains(&name) {
+                continue;
+            }
+            seen.push(name);
+            let Some((uses, entries)) = self.character_maps.get(&name) else {
+                let message = format!("XTSE1590: there is no character map \"{}\"", self.symbols.show(name));
+                let uri = self.plan.modules.first().cloned().unwrap_or_default();
+                self.errors.push(crate::XsltError { message, uri, line: 0, column: 0 });
+                return;
+            };
+            // What a map says itself counts more than what it uses.
+            open.extend(uses.iter().rev().copied());
+            for (c, text) in entries {
+                if !resolved.iter().any(|(known, _)| known == c) {
+                    resolved.push((*c, text.clone()));
+                }
+            }
+        }
+        self.plan.output.character_map = resolved;
+    }
+
+    /// Takes out the elements whose `use-when` is false, before anything else is read.
+    pub(super) fn use_when(&mut self, doc: &mut Document, uri: &str) {
+        let mut doomed = Vec::new();
+        for node in doc.descendants(Document::ROOT) {
+            if doc.kind(node) != NodeKind::Element {
+                continue;
+            }
+            let own = if doc.namespace(node) == XSLT { "" } else { XSLT };
+            let Some(source) = doc.attribute(node, own, "use-when") else { continue };
+            // What holds an element that is taken out is asked no more.
+            let mut above = doc.parent(node);
+            let mut gone = false;
+            while let Some(parent) = above {
+                gone |= doomed.contains(&parent);
+                above = doc.parent(parent);
+            }
+            if gone || version_of(doc, node) < 2.0 {
+                continue;
+            }
+            match static_value(source, doc, node) {
+                Ok(true) => {}
+                Ok(false) => doomed.push(node),
+                Err(message) => self.fail(uri, format!("use-when=\"{source}\": {message}")),
+            }
+        }
+        for node in doomed {
+            doc.detach(node);
+        }
+    }
+}
+
+/// The value of a `use-when` attribute.
+fn static_value(source: &str, doc: &Document, node: NodeId) -> Result<bool, String> {
+    let scope = ElementScope { doc, node };
+    let options = xpath::CompileOptions {
+        namespaces: &scope,
+        library: &Static,
+        version: Version::V2,
+        ..xpath::CompileOptions::default()
+    };
+    let expression = xpath::Expression::compile(source, &options).map_err(|e| e.sentence())?;
+    let names = Named { doc, node };
+    expression.evaluate_boolean(&Context::without_document(&names)).map_err(|e| e.sentence())
+}
+
+/// The functions that are known before anything runs.
+struct Static;
+
+const STATIC: [&str; 4] = ["system-property", "element-available", "function-available", "type-available"];
+
+impl FunctionLibrary for Static {
+    fn function(&self, _: &str, uri: Option<&str>, local: &str, _: usize) -> xpath::Function {
+        match STATIC.iter().position(|name| *name == local && uri.is_none()) {
+            Some(slot) => xpath::Function::Extension(FunctionInfo {
+                slot: slot as u32,
+                returns: xpath::Type::Any,
+                reads_document: false,
+            }),
+            None => xpath::Function::Unknown,
+        }
+    }
+}
+
+/// Answers for them with the prefixes of an element.
+struct Named<'d> {
+    doc: &'d Document,
+    node: NodeId,
+}
+
+impl Host for Named<'_> {
+    fn call_by_name(
+        &self,
+        name: &ExtensionName,
+        args: &[Value],
+        cx: &Context<'_>,
+    ) -> Result<Option<Value>, String> {
+        let text = match args.first() {
+            Some(value) => value.to_string_in(cx).map_err(|e| e.message)?.trim().to_owned(),
+            None => return Ok(None),
+        };
+        let (prefix, local) = text.split_once(':').unwrap_or(("", &text));
+        let namespace = crate::expr::namespace_of(self.doc, self.node, prefix).unwrap_or("");
+        Ok(Some(match &*name.local {
+            "system-property" => system_property(namespace, local, true),
+            "element-available" => Value::Boolean(namespace == XSLT && super::is_available_later(local)),
+            "type-available" => Value::Boolean(type_available(namespace, local)),
+            _ => {
+                let namespace = if prefix.is_empty() { "" } else { namespace };
+                Value::Boolean(function_available(namespace, local))
+            }
+        }))
+    }
+}
+
+/// `system-property()`; `later`: of a processor of XSLT 2.0.
+pub(crate) fn system_property(namespace: &str, local: &str, later: bool) -> Value {
+    if namespace != XSLT {
+        return Value::from("");
+    }
+    match (local, later) {
+        ("version", false) => Value::Number(1.0),
+        ("version", true) => Value::from("2.0"),
+        ("vendor", _) => Value::from("Busbar"),
+        ("vendor-url", _) => Value::from("https://busbar.dev/"),
+        ("product-name", true) => Value::from("Busbar"),
+        ("product-version", true) => Value::from(env!("CARGO_PKG_VERSION")),
+        ("is-schema-aware" | "supports-namespace-axis", true) => {
+            Value::from(if local == "is-schema-aware" { "no" } else { "yes" })
+        }
+        ("supports-serialization" | "supports-backwards-compatibility", true) => Value::from("yes"),
+        _ => Value::from(""),
+    }
+}
+
+/// `type-available()`.
+pub(crate) fn type_available(namespace: &str, local: &str) -> bool {
+    namespace == "http://www.w3.org/2001/XMLSchema" && xpath::atomic::AtomicType::find(local).is_some()
+}
+
+/// Whether a function of XPath 2.0 or XSLT 2.0 has that name.
+pub(crate) fn function_available(namespace: &str, local: &str) -> bool {
+    match namespace {
+        "" | "http://www.w3.org/2005/xpath-functions" => {
+            xpath::is_function(local) || crate::functions::find("", local, true).is_some()
+        }
+        "http://www.w3.org/2001/XMLSchema" => xpath::atomic::AtomicType::find(local).is_some(),
+        other => crate::functions::find(other, local, true).is_some(),
+    }
+}
+
+/// The maps that an `xsl:character-map` uses, and what it says itself.
+pub(crate) type CharacterMap = (Vec<Name>, Vec<(char, String)>);
+
+/// Functions of the stylesheet by name and number of arguments.
+pub(crate) type LaterFunctions = HashMap<(Name, usize), u32>;

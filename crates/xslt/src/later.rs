@@ -1,0 +1,75 @@
+//! What XSLT 2.0 has beyond 1.0: its instructions, and those of 1.0 that do more in it.
+
+use crate::expr::Expr;
+use crate::model::{Argument, Avt, Body, Scope, Sort};
+use crate::names::Name;
+use crate::pattern::Pattern;
+use xpath::SeqType;
+
+/// An instruction.
+#[derive(Debug)]
+pub(crate) enum Later {
+    /// `xsl:sequence`.
+    Sequence { select: Expr },
+    /// `xsl:value-of`, of several items with a separator between.
+    Values { content: Content, raw: bool },
+    /// `xsl:attribute` with `select` or `separator`.
+    Attribute { name: Avt, namespace: Option<Avt>, scope: Scope, content: Content },
+    /// `xsl:comment`.
+    Comment { content: Content },
+    /// `xsl:processing-instruction`.
+    Pi { name: Avt, content: Content },
+    /// `xsl:namespace`.
+    Namespace { name: Avt, content: Content },
+    /// `xsl:copy-of`.
+    CopyOf { select: Expr, namespaces: bool },
+    /// `xsl:copy`.
+    Copy { sets: Box<[usize]>, body: Body, namespaces: bool },
+    /// `xsl:for-each-group`.
+    ForEachGroup(Box<ForEachGroup>),
+    /// `xsl:analyze-string`.
+    Analyze { select: Expr, regex: Avt, flags: Option<Avt>, matching: Body, other: Body },
+    /// `xsl:perform-sort`.
+    PerformSort { select: Option<Expr>, body: Body, sorts: Box<[Sort]> },
+    /// `xsl:next-match`.
+    NextMatch { arguments: Box<[Argument]> },
+    /// `xsl:document`.
+    Document { body: Body },
+    /// `xsl:result-document` without `href`: the principal result.
+    ResultDocument { href: Option<Avt>, body: Body },
+    /// `xsl:message`.
+    Message { content: Content, terminate: Avt },
+    /// `xsl:param` with `tunnel="yes"`.
+    TunnelParam { slot: usize, name: Name, value: crate::model::Binding },
+    /// The conversion of a parameter that was passed.
+    Convert { slot: usize, ty: SeqType },
+}
+
+/// Content given by a `select` attribute or a body, and what stands between its items.
+#[derive(Debug)]
+pub(crate) struct Content {
+    pub select: Option<Expr>,
+    pub body: Body,
+    pub separator: Option<Avt>,
+}
+
+/// `xsl:for-each-group`.
+#[derive(Debug)]
+pub(crate) struct ForEachGroup {
+    pub select: Expr,
+    pub by: Grouping,
+    pub sorts: Box<[Sort]>,
+    pub body: Body,
+}
+
+/// How items are grouped.
+#[derive(Debug)]
+pub(crate) enum Grouping {
+    By(Expr),
+    Adjacent(Expr),
+    StartingWith(Pattern),
+    EndingWith(Pattern),
+}
+
+/// The mode of `mode="#current"`.
+pub(crate) const CURRENT_MODE: usize = usize::MAX;

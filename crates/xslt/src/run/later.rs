@@ -1,0 +1,694 @@
+//! The instructions of XSLT 2.0 and what they share: sequences, groups, temporary trees, tunnel parameters.
+//!
+//! A context item that is an atomic value is kept by the engine, and a [`Node`] that stands for it goes where nodes go:
+//! what loops, sorts and groups need not tell them apart.
+
+use super::out::{Out, Pending};
+use super::{Engine, Focus, Frame, NO_RULE, Res, host};
+use crate::collation::CollationKey;
+use crate::expr::Expr;
+use crate::later::{Content, ForEachGroup, Grouping, Later};
+use crate::model::{Argument, Instruction, Op, Place, Sort};
+use crate::names::Name;
+use std::cmp::Ordering;
+use std::sync::Arc;
+use xml::{Builder, Document, NodeId, NodeKind};
+use xpath::atomic::Atomic;
+use xpath::{Context, Item, Node, SeqType, Value};
+
+/// What instructions further in see of those around them: the current group, the groups of a regular expression, the
+/// tunnel parameters.
+#[derive(Clone, Default)]
+pub(super) struct Dynamic {
+    pub group: Value,
+    pub key: Value,
+    pub captures: Arc<[Box<str>]>,
+    pub tunnel: Arc<[(Name, Value)]>,
+}
+
+/// [`Focus::dynamic`] where there is none of this.
+pub(super) const NO_DYNAMIC: u32 = u32::MAX;
+
+impl<'e> Engine<'e> {
+    pub(super) fn later(
+        &self,
+        op: &Later,
+        focus: Focus,
+        frame: &mut Frame,
+        place: Place,
+        out: &mut Out<'_>,
+    ) -> Res<()> {
+        match op {
+            Later::Sequence { select } => {
+                let value = self.value(select, focus, frame, place)?;
+                self.write_items(&value, false, out);
+            }
+            Later::Values { content, raw } => {
+                let text = self.content(content, focus, frame, place)?;
+                out.text(&text, *raw);
+            }
+            Later::Attribute { name, namespace, scope, content } => {
+                let (prefix, uri, local) =
+                    self.attribute_name(name, namespace.as_ref(), scope, focus, frame, place)?;
+                let text = self.content(content, focus, frame, place)?;
+                out.attribute(&prefix, &uri, &local, &text);
+            }
+            Later::Comment { content } => {
+                let text = self.content(content, focus, frame, place)?;
+                out.comment(&text);
+            }
+            Later::Pi { name, content } => {
+                let name = self.avt(name, focus, frame, place)?;
+                let text = self.content(content, focus, frame, place)?;
+                if !xml::is_ncname(&name) || name.eq_ignore_ascii_case("xml") {
+                    let message =
+                        format!("XTDE0890: \"{name}\" cannot be the name of a processing instruction");
+                    return Err(self.fail(place, message));
+                }
+                out.pi(&name, text.trim_start());
+            }
+            Later::Namespace { name, content } => {
+                let prefix = self.avt(name, focus, frame, place)?;
+                let uri = self.content(content, focus, frame, place)?;
+                if !(prefix.is_empty() || xml::is_ncname(&prefix)) || prefix == "xmlns" {
+                    return Err(self.fail(place, format!("XTDE0920: \"{prefix}\" cannot be a prefix")));
+                }
+                if uri.is_empty() {
+                    return Err(self.fail(place, "XTDE0930: the namespace of xsl:namespace is empty".into()));
+                }
+                out.namespace(&prefix, &uri);
+            }
+            Later::CopyOf { select, namespaces } => {
+                let value = self.value(select, focus, frame, place)?;
+                self.copy_items(&value, *namespaces, out);
+            }
+            Later::Copy { sets, body, namespaces } => match self.item(focus.node) {
+                Some(Item::Atomic(atom)) => self.write_items(&Value::from(atom), false, out),
+                _ => self.copy(sets, body, *namespaces, focus, frame, out)?,
+            },
+            Later::ForEachGroup(group) => self.for_each_group(group, focus, frame, place, out)?,
+            Later::Analyze { select, regex, flags, matching, other } => {
+                let pattern = self.avt(regex, focus, frame, place)?;
+                let flags = match flags {
+                    Some(flags) => self.avt(flags, focus, frame, place)?,
+                    None => "".into(),
+                };
+                let text = self.string(select, focus, frame, place)?;
+                let failed = |e: xpath::regex::RegexError| {
+                    let code = match e.code {
+                        "FORX0001" => "XTDE1145",
+                        "FORX0002" => "XTDE1140",
+                        code => code,
+                    };
+                    self.fail(place, format!("{code}: {}", e.message))
+                };
+                let regex = xpath::regex::Regex::cached(&pattern, &flags).map_err(failed)?;
+                let parts = regex.analyze(&text).map_err(failed)?;
+                let mut inner = Focus { position: 0, size: parts.len() as u32, rule: NO_RULE, ..focus };
+                for part in parts {
+                    let mark = self.mark();
+                    inner.node = self.keep(Atomic::string(part.text));
+                    inner.position += 1;
+                    self.tick(out)?;
+                    match part.groups {
+                        Some(groups) => {
+                            let captures: Arc<[Box<str>]> = groups.into_iter().map(Box::from).collect();
+                            self.with_dynamic(
+                                inner,
+                                |dynamic| dynamic.captures = captures,
+                                |focus| self.exec(matching, focus, frame, out),
+                            )?;
+                        }
+                        None => self.exec(other, inner, frame, out)?,
+                    }
+                    self.release(mark);
+                }
+            }
+            Later::PerformSort { select, body, sorts } => {
+                let mark = self.mark();
+                let mut nodes = match select {
+                    Some(select) => self.items(select, focus, frame, place)?,
+                    None => {
+                        let value = self.sequence_of(body, focus, frame, place, false)?;
+                        self.kept(&value)
+                    }
+                };
+                self.sort(&mut nodes, sorts, focus, frame)?;
+                let value = self.value_of_kept(&nodes);
+                self.release(mark);
+                self.write_items(&value, false, out);
+            }
+            Later::NextMatch { arguments } => {
+                if focus.rule == NO_RULE {
+                    return Err(
+                        self.fail(place, "XTDE0560: xsl:next-match needs a current template rule".into())
+                    );
+                }
+                let mode = focus.mode as usize;
+                self.with_arguments(arguments, focus, frame, |arguments, focus, _| {
+                    match self.next_rule(&self.plan.modes[mode], focus.node, focus.rule as usize)? {
+                        Some(template) => self.run_rule(template, mode, &focus, arguments, out),
+                        None => self.built_in(focus, mode, arguments, out),
+                    }
+                })?;
+            }
+            Later::Document { body } => {
+                let value = self.tree(body, focus, frame, place, false)?;
+                self.write_items(&value, false, out);
+            }
+            Later::ResultDocument { href, body } => {
+                let href = match href {
+                    Some(href) => self.avt(href, focus, frame, place)?,
+                    None => "".into(),
+                };
+                if !href.is_empty() || !out.is_principal() {
+                    let message = format!(
+                        "XTDE1490: xsl:result-document href=\"{href}\": only the principal result is written (leave href away)"
+                    );
+                    return Err(self.fail(place, message));
+                }
+                self.exec(body, focus, frame, out)?;
+            }
+            Later::Message { content, terminate } => {
+                let text = match &content.select {
+                    Some(select) => {
+                        let value = self.value(select, focus, frame, place)?;
+                        let mut text = self.joined(&value, " ");
+                        text.push_str(&self.message(&content.body, focus, frame)?);
+                        text
+                    }
+                    None => self.message(&content.body, focus, frame)?,
+                };
+                if let Some(messages) = self.options.messages {
+                    messages(&text);
+                }
+                if matches!(self.avt(terminate, focus, frame, place)?.trim(), "yes" | "true" | "1") {
+                    let shown = text.trim();
+                    return Err(
+                        self.fail(place, format!("XTMM9000: xsl:message ended the transformation: {shown}"))
+                    );
+                }
+            }
+            Later::TunnelParam { slot, name, value } => {
+                let passed = self.dynamic(focus.dynamic).and_then(|dynamic| {
+                    dynamic.tunnel.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+                });
+                frame.locals[*slot] = match passed {
+                    Some(value) => value,
+                    None => self.binding(value, focus, frame, place)?,
+                };
+            }
+            Later::Convert { slot, ty } => {
+                let value = std::mem::replace(&mut frame.locals[*slot], Value::Empty);
+                frame.locals[*slot] = self.converted(value, ty, "XTTE0590", place)?;
+            }
+        }
+        Ok(())
+    }
+
+    // Items.
+
+    /// What a node of a focus stands for; `None`: there is no context item.
+    pub(super) fn item(&self, node: Node) -> Option<Item> {
+        match node.as_atomic() {
+            None => Some(Item::Node(node)),
+            Some(number) => self.atoms.lock().ok()?.get(number).cloned().map(Item::Atomic),
+        }
+    }
+
+    /// Keeps an atomic value; what stands for it until the mark set before is released.
+    pub(super) fn keep(&self, atom: Atomic) -> Node {
+        let Ok(mut atoms) = self.atoms.lock() else { return Node::ABSENT };
+        atoms.push(atom);
+        Node::atomic(atoms.len() - 1).unwrap_or(Node::ABSENT)
+    }
+
+    pub(super) fn mark(&self) -> usize {
+        self.atoms.lock().map_or(0, |atoms| atoms.len())
+    }
+
+    pub(super) fn release(&self, mark: usize) {
+        if let Ok(mut atoms) = self.atoms.lock() {
+            atoms.truncate(mark);
+        }
+    }
+
+    /// The items of a value, atomic ones kept.
+    fn kept(&self, value: &Value) -> Vec<Node> {
+        value
+            .items()
+            .map(|item| match item {
+                Item::Node(node) => node,
+                Item::Atomic(atom) => self.keep(atom),
+            })
+            .collect()
+    }
+
+    fn value_of_kept(&self, nodes: &[Node]) -> Value {
+        Value::from_items(nodes.iter().filter_map(|node| self.item(*node)).collect())
+    }
+
+    /// The items of an expression, atomic ones kept.
+    pub(super) fn items(&self, expr: &Expr, focus: Focus, frame: &Frame, place: Place) -> Res<Vec<Node>> {
+        let value = self.value(expr, focus, frame, place)?;
+        Ok(match &value {
+            Value::NodeSet(nodes) => nodes.as_slice().to_vec(),
+            value => self.kept(value),
+        })
+    }
+
+    /// The text of an item: string value or lexical form.
+    pub(super) fn item_text(&self, item: &Item) -> String {
+        match item {
+            Item::Node(node) => self.node_string(*node),
+            Item::Atomic(atom) => atom.to_text().into_owned(),
+        }
+    }
+
+    /// The typed value of an item.
+    pub(super) fn atom(&self, item: Item) -> Atomic {
+        match item {
+            Item::Atomic(atom) => atom,
+            Item::Node(node) => Atomic::Untyped(self.node_string(node).into()),
+        }
+    }
+
+    /// The items as text.
+    pub(super) fn joined(&self, value: &Value, separator: &str) -> String {
+        let mut text = String::new();
+        for (at, item) in value.items().enumerate() {
+            if at > 0 {
+                text.push_str(separator);
+            }
+            text.push_str(&self.item_text(&item));
+        }
+        text
+    }
+
+    /// Writes items: nodes as copies (where the result is a sequence, themselves), atomic values as text with blanks
+    /// between.
+    pub(super) fn write_items(&self, value: &Value, copy: bool, out: &mut Out<'_>) {
+        for item in value.items() {
+            if !copy && out.item(&item) {
+                continue;
+            }
+            match item {
+                Item::Node(node) => self.copy_deep(node, out),
+                Item::Atomic(atom) => out.atomic(&atom.to_text()),
+            }
+        }
+    }
+
+    fn copy_items(&self, value: &Value, namespaces: bool, out: &mut Out<'_>) {
+        if namespaces {
+            return self.write_items(value, true, out);
+        }
+        for item in value.items() {
+            match item {
+                Item::Node(node) => self.copy_plain(node, out),
+                Item::Atomic(atom) => {
+                    if !out.item(&Item::Atomic(atom.clone())) {
+                        out.atomic(&atom.to_text());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Simple content (section 5.7.2): of `select` with blanks between its items by default, of a body with nothing.
+    fn content(&self, content: &Content, focus: Focus, frame: &mut Frame, place: Place) -> Res<String> {
+        let separator = match &content.separator {
+            Some(separator) => Some(self.avt(separator, focus, frame, place)?),
+            None => None,
+        };
+        match (&content.select, separator) {
+            (Some(select), separator) => {
+                let value = self.value(select, focus, frame, place)?;
+                Ok(self.joined(&value, separator.as_deref().unwrap_or(" ")))
+            }
+            (None, None) => Ok(self.text_of(&content.body, focus, frame)?.into_owned()),
+            (None, Some(separator)) => {
+                let value = self.sequence_of(&content.body, focus, frame, place, false)?;
+                // Texts side by side are one.
+                let mut texts: Vec<String> = Vec::new();
+                let mut in_text = false;
+                for item in value.items() {
+                    let is_text = match &item {
+                        Item::Node(node) => self.doc(node.doc).kind(node.id) == NodeKind::Text,
+                        Item::Atomic(_) => false,
+                    };
+                    let text = self.item_text(&item);
+                    match texts.last_mut() {
+                        Some(last) if in_text && is_text => last.push_str(&text),
+                        _ => texts.push(text),
+                    }
+                    in_text = is_text;
+                }
+                Ok(texts.join(&separator))
+            }
+        }
+    }
+
+    /// The value of a body as a sequence: nodes by themselves, atomic values as they are.
+    pub(super) fn sequence_of(
+        &self,
+        body: &[Instruction],
+        focus: Focus,
+        frame: &mut Frame,
+        place: Place,
+        in_expression: bool,
+    ) -> Res<Value> {
+        match body {
+            [] => return Ok(Value::Empty),
+            [Instruction { op: Op::Later(later), place }] => {
+                if let Later::Sequence { select } = &**later {
+                    return self.value(select, focus, frame, *place);
+                }
+            }
+            _ => {}
+        }
+        let mut doc = Document::new();
+        let mut out = Out::items(Builder::new(&mut doc, Document::ROOT));
+        if in_expression {
+            self.exec_in_expression(body, focus, frame, &mut out)?;
+        } else {
+            self.exec(body, focus, frame, &mut out)?;
+        }
+        let pending = out.finish_items();
+        if pending.iter().all(|p| matches!(p, Pending::Item(_))) {
+            let items = pending.into_iter().filter_map(|p| match p {
+                Pending::Item(item) => Some(item),
+                _ => None,
+            });
+            return Ok(Value::from_items(items.collect()));
+        }
+        let mut made: Vec<NodeId> = doc.children(Document::ROOT).collect();
+        for node in &made {
+            // Each is a tree of its own.
+            doc.detach(*node);
+        }
+        made.reverse();
+        enum Found {
+            Item(Item),
+            Here(NodeId),
+        }
+        let mut found = Vec::with_capacity(pending.len());
+        for pending in pending {
+            match pending {
+                Pending::Item(item) => found.push(Found::Item(item)),
+                Pending::Made => found.extend(made.pop().map(Found::Here)),
+                Pending::Text(text) => {
+                    let fragment = doc.create_fragment();
+                    let node = doc.append_text(fragment, &text);
+                    doc.detach(node);
+                    found.push(Found::Here(node));
+                }
+                Pending::Attribute([prefix, namespace, local, value]) => {
+                    let holder = doc.create_element("", "", "attributes");
+                    doc.set_attribute(holder, &prefix, &namespace, &local, &value);
+                    found.extend(doc.attributes(holder).next().map(Found::Here));
+                }
+            }
+        }
+        let Value::NodeSet(root) = self.add_fragment(doc, place)? else { return Ok(Value::Empty) };
+        let Some(root) = root.first() else { return Ok(Value::Empty) };
+        let items = found.into_iter().map(|found| match found {
+            Found::Item(item) => item,
+            Found::Here(id) => Item::Node(Node::in_document(root.doc, id)),
+        });
+        Ok(Value::from_items(items.collect()))
+    }
+
+    /// A temporary tree: its root.
+    pub(super) fn tree(
+        &self,
+        body: &[Instruction],
+        focus: Focus,
+        frame: &mut Frame,
+        place: Place,
+        in_expression: bool,
+    ) -> Res<Value> {
+        let mut doc = Document::new();
+        let mut out = Out::tree(Builder::new(&mut doc, Document::ROOT));
+        if in_expression {
+            self.exec_in_expression(body, focus, frame, &mut out)?;
+        } else {
+            self.exec(body, focus, frame, &mut out)?;
+        }
+        out.finish();
+        self.add_fragment(doc, place)
+    }
+
+    /// A value as one of a declared type; `code`: of the error where it cannot be.
+    pub(super) fn converted(&self, value: Value, ty: &SeqType, code: &str, place: Place) -> Res<Value> {
+        let host = host::DocHost { engine: self };
+        let cx = Context::at(self.doc(xpath::DocId(0)), Node::new(Document::ROOT)).with_host(&host);
+        ty.convert(value, &cx).map_err(|error| {
+            let code = if error.code == "XPTY0004" { code } else { &error.code };
+            self.fail(place, format!("{code}: {}", error.message))
+        })
+    }
+
+    // What is seen from further in.
+
+    pub(super) fn dynamic(&self, number: u32) -> Option<Arc<Dynamic>> {
+        if number == NO_DYNAMIC {
+            return None;
+        }
+        self.dynamics.lock().ok()?.get(number as usize).cloned()
+    }
+
+    /// Runs `f` with something changed of what is seen further in.
+    pub(super) fn with_dynamic<R>(
+        &self,
+        focus: Focus,
+        change: impl FnOnce(&mut Dynamic),
+        f: impl FnOnce(Focus) -> Res<R>,
+    ) -> Res<R> {
+        let mut dynamic = self.dynamic(focus.dynamic).map_or_else(Dynamic::default, |d| (*d).clone());
+        change(&mut dynamic);
+        let failed = || self.fail(Place::default(), "the state of the transformation is lost".into());
+        let number = {
+            let mut dynamics = self.dynamics.lock().map_err(|_| failed())?;
+            dynamics.push(Arc::new(dynamic));
+            (dynamics.len() - 1) as u32
+        };
+        let result = f(Focus { dynamic: number, ..focus });
+        if let Ok(mut dynamics) = self.dynamics.lock() {
+            dynamics.truncate(number as usize);
+        }
+        result
+    }
+
+    /// Runs `f` with the arguments of a call: those for tunnel parameters are seen further in, the others are given.
+    pub(super) fn with_arguments<R>(
+        &self,
+        arguments: &[Argument],
+        focus: Focus,
+        frame: &mut Frame,
+        f: impl FnOnce(&[(Name, Value)], Focus, &mut Frame) -> Res<R>,
+    ) -> Res<R> {
+        let mut own = Vec::new();
+        let mut tunnel = Vec::new();
+        for argument in arguments {
+            let value = self.binding(&argument.value, focus, frame, argument.place)?;
+            if argument.tunnel { &mut tunnel } else { &mut own }.push((argument.name, value));
+        }
+        if tunnel.is_empty() {
+            return f(&own, focus, frame);
+        }
+        let change = |dynamic: &mut Dynamic| {
+            for (name, value) in dynamic.tunnel.iter() {
+                if !tunnel.iter().any(|(known, _)| known == name) {
+                    tunnel.push((*name, value.clone()));
+                }
+            }
+            dynamic.tunnel = tunnel.into();
+        };
+        self.with_dynamic(focus, change, |focus| f(&own, focus, frame))
+    }
+
+    // Groups.
+
+    fn for_each_group(
+        &self,
+        op: &ForEachGroup,
+        focus: Focus,
+        frame: &mut Frame,
+        place: Place,
+        out: &mut Out<'_>,
+    ) -> Res<()> {
+        let mark = self.mark();
+        let population = self.items(&op.select, focus, frame, place)?;
+        let size = population.len() as u32;
+        let mut groups: Vec<(Value, Vec<Node>)> = Vec::new();
+        let at =
+            |at: usize, node: Node| Focus { node, position: at as u32 + 1, size, rule: NO_RULE, ..focus };
+        match &op.by {
+            Grouping::By(key) => {
+                let mut known: std::collections::HashMap<Box<str>, Vec<usize>> =
+                    std::collections::HashMap::new();
+                for (index, node) in population.iter().enumerate() {
+                    self.tick(out)?;
+                    let value = self.value(key, at(index, *node), frame, place)?;
+                    let mut own: Vec<usize> = Vec::new();
+                    for item in value.items() {
+                        let atom = self.key_atom(item);
+                        let hash = bucket(&atom);
+                        let candidates = known.entry(hash).or_default();
+                        let same = |number: &&usize| {
+                            groups[**number].0.single_atomic().is_some_and(|key| same_key(&key, &atom))
+                        };
+                        let number = match candidates.iter().find(same) {
+                            Some(number) => *number,
+                            None => {
+                                groups.push((Value::from(atom), Vec::new()));
+                                candidates.push(groups.len() - 1);
+                                groups.len() - 1
+                            }
+                        };
+                        // With the same key twice it is in the group once.
+                        if !own.contains(&number) {
+                            own.push(number);
+                            groups[number].1.push(*node);
+                        }
+                    }
+                }
+            }
+            Grouping::Adjacent(key) => {
+                for (index, node) in population.iter().enumerate() {
+                    self.tick(out)?;
+                    let value = self.value(key, at(index, *node), frame, place)?;
+                    let (1, Some(item)) = (value.len(), value.item(0)) else {
+                        let message = format!(
+                            "XTTE1100: a key of group-adjacent must be one item, these are {}",
+                            value.len()
+                        );
+                        return Err(self.fail(place, message));
+                    };
+                    let atom = self.key_atom(item);
+                    match groups.last_mut() {
+                        Some((key, members))
+                            if key.single_atomic().is_some_and(|key| same_key(&key, &atom)) =>
+                        {
+                            members.push(*node);
+                        }
+                        _ => groups.push((Value::from(atom), vec![*node])),
+                    }
+                }
+            }
+            Grouping::StartingWith(pattern) | Grouping::EndingWith(pattern) => {
+                let ends = matches!(op.by, Grouping::EndingWith(_));
+                let mut begin = true;
+                for node in &population {
+                    if node.as_atomic().is_some() {
+                        return Err(
+                            self.fail(place, "XTTE1120: patterns group nodes, not atomic values".into())
+                        );
+                    }
+                    self.tick(out)?;
+                    let matches = self.matches(pattern, *node, frame)?;
+                    match groups.last_mut() {
+                        Some((_, members)) if !begin && (ends || !matches) => members.push(*node),
+                        _ => groups.push((Value::Empty, vec![*node])),
+                    }
+                    begin = ends && matches;
+                }
+            }
+        }
+        if !op.sorts.is_empty() {
+            self.sort_groups(&mut groups, &op.sorts, focus, frame)?;
+        }
+        let mut inner = Focus { position: 0, size: groups.len() as u32, rule: NO_RULE, ..focus };
+        for (key, members) in groups {
+            self.tick(out)?;
+            inner.node = members.first().copied().unwrap_or(Node::ABSENT);
+            inner.position += 1;
+            let group = self.value_of_kept(&members);
+            self.with_dynamic(
+                inner,
+                |dynamic| {
+                    dynamic.group = group;
+                    dynamic.key = key;
+                },
+                |focus| self.exec(&op.body, focus, frame, out),
+            )?;
+        }
+        self.release(mark);
+        Ok(())
+    }
+
+    /// A grouping key: untyped values count as strings.
+    fn key_atom(&self, item: Item) -> Atomic {
+        match self.atom(item) {
+            Atomic::Untyped(text) => Atomic::String(text),
+            atom => atom,
+        }
+    }
+
+    fn sort_groups(
+        &self,
+        groups: &mut Vec<(Value, Vec<Node>)>,
+        sorts: &[Sort],
+        focus: Focus,
+        frame: &mut Frame,
+    ) -> Res<()> {
+        let firsts: Vec<Node> =
+            groups.iter().map(|(_, members)| members.first().copied().unwrap_or(Node::ABSENT)).collect();
+        let seen = |at: usize| (self.value_of_kept(&groups[at].1), groups[at].0.clone());
+        let order = self.sorted_order(&firsts, sorts, focus, frame, Some(&seen))?;
+        let mut slots: Vec<Option<(Value, Vec<Node>)>> =
+            std::mem::take(groups).into_iter().map(Some).collect();
+        *groups = order.into_iter().filter_map(|at| slots[at].take()).collect();
+        Ok(())
+    }
+}
+
+/// Values that are equal have the same.
+fn bucket(atom: &Atomic) -> Box<str> {
+    match atom {
+        Atomic::Integer(_) | Atomic::Decimal(_) | Atomic::Float(_) | Atomic::Double(_) => {
+            xpath::number::format(atom.to_double()).into()
+        }
+        Atomic::Moment(_) | Atomic::Duration(_) | Atomic::Name(_) => "".into(),
+        other => other.to_text().into(),
+    }
+}
+
+/// Whether two grouping keys are the same: NaN is itself here.
+fn same_key(a: &Atomic, b: &Atomic) -> bool {
+    a.equals(b) || (a.is_numeric() && b.is_numeric() && a.to_double().is_nan() && b.to_double().is_nan())
+}
+
+/// A sort key of XSLT 2.0: compared by the type of its values; without one first.
+pub(super) enum TypedKey {
+    None,
+    /// With `lang`: as people order words.
+    Words(CollationKey),
+    Value(Atomic),
+}
+
+impl TypedKey {
+    /// The order of two keys; values that cannot be compared stay as they are, with a word about it.
+    pub fn compare(&self, other: &TypedKey, incomparable: &mut bool) -> Ordering {
+        match (self, other) {
+            (TypedKey::None, TypedKey::None) => Ordering::Equal,
+            (TypedKey::None, _) => Ordering::Less,
+            (_, TypedKey::None) => Ordering::Greater,
+            (TypedKey::Words(a), TypedKey::Words(b)) => a.cmp(b),
+            (TypedKey::Value(a), TypedKey::Value(b)) => a.order(b).unwrap_or_else(|| {
+                let nan = |a: &Atomic| a.is_numeric() && a.to_double().is_nan();
+                match (nan(a), nan(b)) {
+                    (true, true) => Ordering::Equal,
+                    (true, false) => Ordering::Less,
+                    (false, true) => Ordering::Greater,
+                    _ => {
+                        *incomparable = true;
+                        Ordering::Equal
+                    }
+                }
+            }),
+            _ => Ordering::Equal,
+        }
+    }
+}
