@@ -453,8 +453,26 @@ mod tests {
     }
 
     #[test]
+    fn the_version_can_be_chosen() {
+        let inside = "<x:output omit-xml-declaration='yes'/><x:template match='/'><r><x:value-of select=\"system-property('x:version')\"/></r></x:template>";
+        let chosen = |version: &str| {
+            format!(
+                "<xslt key='s'><attribute name='http://busbar.dev/xslt/processor' value='{version}'/></xslt>"
+            )
+        };
+        for (mediator, out) in [("<xslt key='s'/>", "1"), (&*chosen("1.0"), "1"), (&*chosen("2.0"), "2.0")] {
+            assert_eq!(run(mediator, inside, XML, "<a/>"), Ok(format!("<r>{out}</r>")), "{mediator}");
+        }
+    }
+
+    #[test]
     fn mistakes_are_found_when_the_configuration_loads() {
         for (mediator, inside, says) in [
+            (
+                "<xslt key='s'><attribute name='http://busbar.dev/xslt/processor' value='3.0'/></xslt>",
+                "",
+                "no version of XSLT",
+            ),
             ("<xslt key='s'/>", "<x:nonsense/>", "cannot be compiled"),
             ("<xslt key='s'/>", "<x:include href='gone'/>", "cannot be compiled"),
             ("<xslt key='gone'/>", "", "no stylesheet `gone`"),
