@@ -197,6 +197,7 @@ pub fn run(start: &Start) -> Result<(), String> {
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
     let admin = running.admin(start.addresses.admin.unwrap_or(parse(ADMIN)), &start.path)?;
     runtime.block_on(async {
+        let processors = tokio::spawn(flow::processor::run(Arc::clone(&running.bus)));
         let failed = |error: std::io::Error| format!("cannot listen for signals: {error}");
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
@@ -230,6 +231,7 @@ pub fn run(start: &Start) -> Result<(), String> {
             }
         }
         tracing::info!("draining");
+        processors.abort();
         tokio::select! {
             () = running.drain() => {}
             _ = terminate.recv() => tracing::warn!("ended at once by a second signal"),

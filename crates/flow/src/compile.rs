@@ -10,9 +10,10 @@ use crate::fault::Fault;
 use crate::mediator::{Children, ListId, Mediator, Registry, Values};
 use crate::pattern::Pattern;
 use crate::plan::{Entry, List, Plan, Planned, Template, TemplateParameter, Written};
+use crate::processor;
 use crate::services::Services;
 use crate::synapse::Text;
-use config::{ArtifactKind, Configuration, Element, FaultyArtifact, Key};
+use config::{ArtifactKind, Configuration, Element, FaultyArtifact, Key, StoreKind};
 use diagnostics::{Diagnostic, Diagnostics, SourceMap, Span};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -214,6 +215,17 @@ impl Compiler<'_> {
                 apis.push(made);
             }
         }
+        let mut processors = Vec::new();
+        for processor in configuration.message_processors.iter() {
+            let mark = self.diagnostics.len();
+            match processor::compile(processor, self) {
+                Some(made) if !self.diagnostics.has_errors_since(mark) => processors.push(Arc::new(made)),
+                _ => {
+                    let (kind, name) = (ArtifactKind::MessageProcessor, &processor.name.value);
+                    self.left_out(kind, name, processor.span, mark, faulty);
+                }
+            }
+        }
         self.not_executable(faulty);
         let main = self.sequences.get("main").copied();
         let main = main.unwrap_or_else(|| self.default_sequence("main"));
@@ -237,6 +249,8 @@ impl Compiler<'_> {
             endpoints: std::mem::take(&mut self.endpoints),
             implicit: self.implicit_endpoint(),
             entries: std::mem::take(&mut self.entries),
+            stores: self.stores(),
+            processors,
             proxy_names: proxies
                 .iter()
                 .enumerate()
@@ -263,15 +277,9 @@ impl Compiler<'_> {
         let mut found: Vec<(ArtifactKind, &str, &str, Span)> = Vec::new();
         let tasks = configuration.tasks.iter();
         found.extend(tasks.map(|a| (ArtifactKind::Task, "task", a.name.value.as_str(), a.span)));
-        let stores = configuration.message_stores.iter();
+        let stores = configuration.message_stores.iter().filter(|store| store.kind != StoreKind::Memory);
         found.extend(
             stores.map(|a| (ArtifactKind::MessageStore, "message store", a.name.value.as_str(), a.span)),
-        );
-        let processors = configuration.message_processors.iter();
-        found.extend(
-            processors.map(|a| {
-                (ArtifactKind::MessageProcessor, "message processor", a.name.value.as_str(), a.span)
-            }),
         );
         let inbound = configuration.inbound_endpoints.iter();
         found.extend(
@@ -303,6 +311,13 @@ impl Compiler<'_> {
             self.error("unsupported-artifact", message.clone(), span, "left out");
             faulty.push(FaultyArtifact { kind, name: Some(name.to_owned()), span, message });
         }
+    }
+
+    /// The message stores that can be used.
+    fn stores(&self) -> HashMap<String, Arc<dyn stores::Store>> {
+        let memory = self.configuration.message_stores.iter().filter(|store| store.kind == StoreKind::Memory);
+        let made = memory.map(|own| (own.name.value.clone(), self.services.stores.memory(&own.name.value)));
+        made.collect()
     }
 
     /// `<endpoint><default/></endpoint>`: what `send` without an endpoint uses.

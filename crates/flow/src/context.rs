@@ -8,6 +8,7 @@ use crate::services::Services;
 use diagnostics::Span;
 use message::{Envelope, Headers, Method, Payload, Properties, SoapVersion, Value};
 use smallvec::SmallVec;
+use std::any::Any;
 use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -157,8 +158,8 @@ pub struct Context {
     pub(crate) place: Option<Span>,
     pub(crate) progress: Progress,
     pub(crate) receiver: Option<tokio::sync::oneshot::Receiver<Box<Context>>>,
-    /// Let go when the message and all its copies are done.
-    pub(crate) held: Vec<Arc<dyn std::any::Any + Send + Sync>>,
+    /// What mediators left with the message ([`Context::attach`]), and what it keeps while it is on its way ([`Context::hold`]).
+    pub(crate) attached: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
 /// How far the exchange with the client got; decides what the client gets when a flow ends without an answer.
@@ -188,6 +189,8 @@ pub(crate) struct Progress {
     pub pox_fault: bool,
     /// How many mediators that run lists themselves (`foreach`) this message is inside of.
     pub nested: u8,
+    /// The flow ran to the end of its lists.
+    pub complete: bool,
 }
 
 static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -228,7 +231,7 @@ impl Context {
             place: None,
             progress: Progress::default(),
             receiver: None,
-            held: Vec::new(),
+            attached: Vec::new(),
         }
     }
 
@@ -443,13 +446,40 @@ impl Context {
             place: self.place,
             progress: Progress { branch: true, called: false, ..self.progress },
             receiver: None,
-            held: self.held.clone(),
+            attached: self.attached.clone(),
         }
     }
 
     /// Keeps something for as long as the message or a copy of it is on its way: a slot, a permit.
-    pub fn hold(&mut self, thing: Arc<dyn std::any::Any + Send + Sync>) {
-        self.held.push(thing);
+    pub fn hold(&mut self, thing: Arc<dyn Any + Send + Sync>) {
+        self.attached.push(thing);
+    }
+
+    /// Leaves something with the message for a mediator that comes later, in place of what was left of that type.
+    pub fn attach<T: Any + Send + Sync>(&mut self, own: Arc<T>) {
+        self.detach::<T>();
+        self.attached.push(own);
+    }
+
+    /// What was left with the message of that type; it is taken off.
+    pub fn detach<T: Any + Send + Sync>(&mut self) -> Option<Arc<T>> {
+        let at = self.attached.iter().position(|own| own.is::<T>())?;
+        self.attached.swap_remove(at).downcast().ok()
+    }
+
+    /// The headers and the payload are those of an answer now: what was set for the request no longer holds.
+    pub(crate) fn become_answer(&mut self, status: u16, reason: Option<Cow<'static, str>>) {
+        self.status = Some(status);
+        self.reason = reason;
+        self.axis2.clear();
+        self.axis2_removed.clear();
+        self.client.clear();
+        self.soap_action = None;
+        // The answer relates to the request; everything else about addressing is over.
+        self.addressing =
+            Addressing { relates_to: self.addressing.message_id.take(), ..Addressing::default() };
+        self.request_headers = false;
+        self.progress.answered = true;
     }
 
     /// The exchange with the client, if branches of its message run.
@@ -519,7 +549,32 @@ impl Context {
         shell.owner = self.owner;
         shell.exchange = self.exchange.clone();
         shell.progress = self.progress;
+        // Whoever drives this flow for the client still waits here for what others answer.
+        shell.receiver = self.receiver.take();
         std::mem::replace(self, shell)
+    }
+
+    /// Puts a message back where [`Context::take`] took one out.
+    pub fn put(&mut self, mut message: Context) {
+        message.receiver = self.receiver.take();
+        *self = message;
+    }
+
+    /// Takes over a message that answers the client, from a branch that this flow waited for.
+    pub fn answer_with(&mut self, mut answer: Context) {
+        answer.frames.clear();
+        answer.exchange = self.exchange.clone();
+        answer.progress.branch = self.progress.branch;
+        answer.progress.detached = self.progress.detached;
+        self.put(answer);
+    }
+
+    /// The flow failed as a branch of it did, whose fault handlers have run.
+    pub fn fail_as(&mut self, branch: &Context) {
+        let (own, other) = (&mut self.progress, &branch.progress);
+        own.failed = other.failed;
+        own.handled = other.handled;
+        own.sent |= other.sent;
     }
 
     /// The payload was made a fault in POX form: status 500 unless one is set.
@@ -547,8 +602,8 @@ impl Context {
         std::mem::swap(&mut self.functions, &mut other.functions);
         other.exchange = self.exchange.clone();
         other.progress = self.progress;
-        other.held.append(&mut self.held);
-        *self = other;
+        other.attached.append(&mut self.attached);
+        self.put(other);
     }
 
     /// Whether the client speaks REST.
@@ -572,6 +627,11 @@ fn host_name() -> &'static str {
         name.filter(|name| !name.is_empty()).unwrap_or_else(|| "localhost".to_owned())
     });
     &NAME
+}
+
+/// A message id that no other message has.
+pub(crate) fn next_id() -> String {
+    format!("urn:uuid:{}", unique(NUMBER.fetch_add(1, Ordering::Relaxed)))
 }
 
 /// A UUID-shaped id that is unique in this process and, by its start time and process id, beyond it.

@@ -193,12 +193,13 @@ pub struct Bus {
     plan: ArcSwap<Plan>,
     services: Arc<Services>,
     access: Option<Box<dyn AccessLog>>,
+    swapped: tokio::sync::Notify,
 }
 
 impl Bus {
     /// A bus that runs `plan`.
     pub fn new(plan: Plan, services: Arc<Services>, access: Option<Box<dyn AccessLog>>) -> Bus {
-        Bus { plan: ArcSwap::from_pointee(plan), services, access }
+        Bus { plan: ArcSwap::from_pointee(plan), services, access, swapped: tokio::sync::Notify::new() }
     }
 
     /// The plan in force.
@@ -214,6 +215,13 @@ impl Bus {
     /// Puts a new plan in force; messages in flight finish on the one they began with.
     pub fn swap(&self, plan: Plan) {
         self.plan.store(Arc::new(plan));
+        // Remembered for whoever asks next, if nobody waits.
+        self.swapped.notify_one();
+    }
+
+    /// Resolves when another plan has come into force. One waits at a time.
+    pub(crate) fn changed(&self) -> impl Future<Output = ()> + Send + '_ {
+        self.swapped.notified()
     }
 
     async fn answer(&self, request: Request, peer: &ConnectionInfo) -> Response {
@@ -489,6 +497,9 @@ async fn finish(context: &mut Context) -> Response {
             Ending::Nothing => {
                 let Some(receiver) = context.receiver.take() else { return unanswered(context, None) };
                 let exchange = context.exchange.take();
+                if let Some(exchange) = &exchange {
+                    exchange.ended();
+                }
                 match receiver.await {
                     Ok(answer) => {
                         *context = *answer;

@@ -34,6 +34,7 @@ pub(crate) async fn drive(context: &mut Context, first: Option<Flow>) -> Ending 
                 Ok(Some(flow)) => Ok(flow),
                 Ok(None) => {
                     context.place = None;
+                    context.progress.complete = true;
                     Ok(at_end(context))
                 }
                 Err(fault) => Err(fault),
@@ -194,6 +195,67 @@ async fn run_above(context: &mut Context, list: ListId, base: usize) -> Result<b
     }
 }
 
+/// How a copy ended that its mediator waits for.
+#[derive(Debug)]
+pub enum Branched {
+    /// It ran to the end of its list.
+    Whole(Context),
+    /// It ended early (`drop`): it brings nothing.
+    Nothing,
+    /// It failed, its fault handlers have run, and none of them answered.
+    Failed(Context),
+    /// It answered the client.
+    Answer(Context),
+}
+
+/// Runs a list on a copy of a message, for a mediator that goes on with what the copies bring (`foreach` with a
+/// collection, `scatter-gather`). Where the copy fails, its fault handlers run on it.
+///
+/// Boxed, so that such mediators can stand inside of each other.
+pub fn run_branch(
+    mut copy: Context,
+    list: ListId,
+) -> std::pin::Pin<Box<dyn Future<Output = Branched> + Send>> {
+    Box::pin(async move {
+        // What splits the copy has an exchange of its own: its branches end before this one does.
+        copy.exchange = None;
+        copy.frames.clear();
+        copy.progress.nested += 1;
+        // No target endpoint comes behind its list, and no fault but its own counts.
+        copy.progress.branch = true;
+        copy.progress.failed = None;
+        copy.progress.complete = false;
+        let first = if copy.progress.nested > NESTED {
+            let fault =
+                Fault::new(format!("loops are nested more than {NESTED} deep: does one call itself?"));
+            raise(&mut copy, fault).map(|_| Flow::Stop)
+        } else {
+            Some(Flow::Enter(list))
+        };
+        let ending = drive(&mut copy, first).await;
+        let exchange = copy.exchange.take();
+        if let Ending::Respond = ending {
+            if let Some(exchange) = exchange {
+                exchange.close();
+            }
+            return Branched::Answer(copy);
+        }
+        if copy.progress.failed.is_some() {
+            return Branched::Failed(copy);
+        }
+        if copy.progress.complete {
+            return Branched::Whole(copy);
+        }
+        if let (Some(receiver), Some(exchange)) = (copy.receiver.take(), exchange) {
+            exchange.ended();
+            if let Ok(answer) = receiver.await {
+                return Branched::Answer(*answer);
+            }
+        }
+        Branched::Nothing
+    })
+}
+
 /// Where a list that failed inside of [`run_list`] began: what a mediator that goes on after the failure restores.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
@@ -322,7 +384,7 @@ fn begin_response(context: &mut Context, receive: Option<ListId>) -> bool {
     list.is_some()
 }
 
-fn push_fault_handlers(context: &mut Context) {
+pub(crate) fn push_fault_handlers(context: &mut Context) {
     let plan = &context.plan;
     let own = match context.owner {
         Owner::Main => None,
@@ -391,6 +453,7 @@ async fn call(context: &mut Context, mut destination: Destination) -> Result<(),
         context.payload.buffer(&limits).await?;
         let mut copy = context.branch();
         copy.progress.detached = true;
+        copy.exchange = None;
         tokio::spawn(async move {
             if let Err(fault) = send(&mut copy, destination).await {
                 raise(&mut copy, fault);
@@ -443,6 +506,8 @@ async fn split(context: &mut Context, parts: Split) -> bool {
             let (exchange, receiver) = Exchange::new();
             context.receiver = Some(receiver);
             context.exchange = Some(Arc::clone(&exchange));
+            // This flow itself, which may go on and be the one that answers; it ends where it is driven.
+            exchange.started(1);
             exchange
         }
     };
@@ -482,8 +547,9 @@ pub(crate) fn drive_to_end(
     first: Option<Flow>,
 ) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
     Box::pin(async move {
+        let ending = drive(&mut context, first).await;
         let exchange = context.exchange.clone();
-        match drive(&mut context, first).await {
+        match ending {
             Ending::Respond => match &exchange {
                 Some(exchange) => exchange.answer(context),
                 None => tracing::debug!(message = %context.message_id(), "the client has its answer already"),

@@ -331,20 +331,7 @@ fn accept(context: &mut Context, response: transport::Response) {
     let rest = context.is_rest() && !context.progress.soap_endpoint;
     context.payload = Payload::arrived(response.body, &head.headers, rest);
     context.headers = head.headers;
-    context.status = Some(head.status);
-    context.reason = Some(head.reason);
-    context.axis2.clear();
-    context.axis2_removed.clear();
-    context.client.clear();
-    context.soap_action = None;
-    context.addressing = message_addressing(&context.addressing);
-    context.request_headers = false;
-    context.progress.answered = true;
-}
-
-/// The answer relates to the request; everything else about addressing is over.
-fn message_addressing(request: &crate::context::Addressing) -> crate::context::Addressing {
-    crate::context::Addressing { relates_to: request.message_id.clone(), ..Default::default() }
+    context.become_answer(head.status, Some(head.reason));
 }
 
 /// Makes method, headers and body of the request in the form that the endpoint wants.

@@ -15,16 +15,19 @@ mod engine;
 pub mod exchange;
 pub mod expression;
 pub mod fault;
+pub mod kept;
 pub mod library;
 pub mod mediator;
 pub mod metrics;
 pub mod pattern;
 pub mod plan;
+pub mod processor;
 mod report;
 pub mod resource;
 mod respond;
 mod routing;
 pub mod services;
+mod stored;
 pub mod streaming;
 pub mod synapse;
 #[doc(hidden)]
@@ -36,13 +39,14 @@ pub use crate::expression::{Expression, KeyValue, Wanted};
 pub use compile::{Compiler, SequenceRef, compile};
 pub use context::{Client, Context, Inbound};
 pub use dispatch::{Access, AccessLog, Bus};
-pub use engine::{Mark, resume, run_list};
+pub use engine::{Branched, Mark, resume, run_branch, run_list};
 pub use fault::{Code, Fault};
+pub use kept::Answer;
 pub use mediator::{
     Attribute, Branch, BranchTarget, Children, Compiled, Definition, Entry, Flow, ListId, Mediator, Need,
     Parameter, Registry, Split, Step, Values, Waiting,
 };
-pub use pattern::Pattern;
+pub use pattern::{Pattern, Search};
 pub use plan::Plan;
 pub use services::{Services, Settings};
 pub use synapse::Text;

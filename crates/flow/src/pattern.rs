@@ -46,6 +46,88 @@ impl Pattern {
     }
 }
 
+/// A regular expression of Java's dialect that looks for its match anywhere in a value.
+pub struct Search(fancy_regex::Regex);
+
+impl Search {
+    /// Compiles a pattern of Java's dialect.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn compile(source: &str) -> Result<Search, String> {
+        build(&translate(source)).map(Search)
+    }
+
+    /// Replaces each match, as Java's `replaceAll` does: `$1` and `${name}` stand for groups, a backslash takes the
+    /// next character as it is.
+    ///
+    /// # Errors
+    /// The replacement names a group that the pattern does not have, or the search takes too long.
+    pub fn replace_all(&self, value: &str, replacement: &str) -> Result<String, String> {
+        let mut out = String::with_capacity(value.len());
+        let mut end = 0;
+        for captures in self.0.captures_iter(value) {
+            let captures = captures.map_err(|error| error.to_string())?;
+            let Some(whole) = captures.get(0) else { continue };
+            out.push_str(&value[end..whole.start()]);
+            self.expand(replacement, &captures, &mut out)?;
+            end = whole.end();
+        }
+        out.push_str(&value[end..]);
+        Ok(out)
+    }
+
+    fn expand(
+        &self,
+        replacement: &str,
+        captures: &fancy_regex::Captures<'_, str>,
+        out: &mut String,
+    ) -> Result<(), String> {
+        let mut rest = replacement;
+        while let Some(at) = rest.find(['$', '\\']) {
+            out.push_str(&rest[..at]);
+            let special = rest.as_bytes()[at];
+            rest = &rest[at + 1..];
+            if special == b'\\' {
+                let next = rest.chars().next().ok_or("the replacement ends in a backslash")?;
+                out.push(next);
+                rest = &rest[next.len_utf8()..];
+                continue;
+            }
+            let found = if let Some(inner) = rest.strip_prefix('{') {
+                let (name, behind) = inner.split_once('}').ok_or("a `${` in the replacement has no `}`")?;
+                rest = behind;
+                let known = self.0.capture_names().flatten().any(|own| own == name);
+                if !known {
+                    return Err(format!("the pattern has no group named `{name}`"));
+                }
+                captures.name(name)
+            } else {
+                let groups = self.0.captures_len();
+                let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+                // As many digits as still name a group.
+                let number = |length: usize| rest[..length].parse::<usize>().ok().filter(|&n| n < groups);
+                let length = (1..=digits).rev().find(|&length| number(length).is_some());
+                let Some(length) = length else {
+                    return Err(format!("the pattern has no group `${}`", &rest[..digits.min(1)]));
+                };
+                let group = number(length).and_then(|number| captures.get(number));
+                rest = &rest[length..];
+                group
+            };
+            out.push_str(found.map_or("", |group| group.as_str()));
+        }
+        out.push_str(rest);
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Search {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Search({})", self.0.as_str())
+    }
+}
+
 fn build(pattern: &str) -> Result<fancy_regex::Regex, String> {
     fancy_regex::RegexBuilder::new(pattern)
         .backtrack_limit(BACKTRACK_LIMIT)
@@ -85,5 +167,33 @@ mod tests {
         assert_eq!(pattern.group("2024-01-02", 1), Some("2024"));
         assert_eq!(pattern.group("2024-01-02", 0), Some("2024-01-02"));
         assert_eq!(pattern.group("x", 1), None);
+    }
+
+    #[test]
+    fn matches_anywhere_are_replaced() {
+        for (pattern, value, replacement, out) in [
+            ("a", "banana", "o", Ok("bonono")),
+            ("/([a-z]+)/([0-9]+)", "/x/1/y/2", "/$2/$1", Ok("/1/x/2/y")),
+            ("(?<k>b)", "abc", "<${k}>", Ok("a<b>c")),
+            ("(b)", "abc", "$12", Ok("ab2c")),
+            ("b", "abc", "\\$1\\\\", Ok("a$1\\c")),
+            ("x*", "ab", "-", Ok("-a-b-")),
+            ("(x)|b", "b", "[$1]", Ok("[]")),
+            ("b", "abc", "$1", Err("no group `$1`")),
+            ("b", "abc", "$", Err("no group")),
+            ("b", "abc", "${k}", Err("no group named `k`")),
+            ("b", "abc", "${k", Err("has no `}`")),
+            ("b", "abc", "\\", Err("ends in a backslash")),
+            ("x", "abc", "$9", Ok("abc")),
+        ] {
+            let made = Search::compile(pattern).unwrap().replace_all(value, replacement);
+            match out {
+                Ok(text) => assert_eq!(made.as_deref(), Ok(text), "{pattern}"),
+                Err(why) => assert!(made.as_ref().is_err_and(|own| own.contains(why)), "{made:?}"),
+            }
+        }
+        assert!(Search::compile("(").is_err());
+        let endless = Search::compile(r"(a+)+\1b").unwrap().replace_all(&"a".repeat(64), "");
+        assert!(endless.is_err(), "{endless:?}");
     }
 }

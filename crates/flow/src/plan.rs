@@ -19,6 +19,8 @@ pub struct Plan {
     /// Sends to the message's `To`.
     pub(crate) implicit: Arc<dyn Endpoint>,
     pub(crate) entries: HashMap<String, Entry>,
+    pub(crate) stores: HashMap<String, Arc<dyn stores::Store>>,
+    pub(crate) processors: Vec<Arc<crate::processor::Processor>>,
     pub(crate) proxies: Vec<Proxy>,
     pub(crate) proxy_names: HashMap<String, usize, BuildHasherDefault<NameHasher>>,
     pub(crate) apis: Vec<Api>,
@@ -200,6 +202,11 @@ impl Plan {
         self.endpoints.get(name).cloned()
     }
 
+    /// A message store.
+    pub fn store(&self, name: &str) -> Option<Arc<dyn stores::Store>> {
+        self.stores.get(name).cloned()
+    }
+
     /// All named endpoints, by name.
     pub fn endpoints(&self) -> impl Iterator<Item = (&str, &Arc<dyn Endpoint>)> {
         self.endpoints.iter().map(|(name, endpoint)| (name.as_str(), endpoint))
@@ -256,6 +263,8 @@ impl Plan {
             + self.templates.len()
             + self.endpoints.len()
             + self.entries.len()
+            + self.stores.len()
+            + self.processors.len()
     }
 
     pub(crate) fn owner_name(&self, owner: Owner) -> &str {

@@ -18,6 +18,8 @@ pub struct Services {
     pub settings: Settings,
     /// Open aggregates.
     pub aggregates: Aggregates,
+    /// Message stores; what waits in them outlives a reload.
+    pub stores: stores::Stores,
     /// Counters and histograms.
     pub metrics: Metrics,
     /// TLS profiles for https endpoints.
@@ -141,6 +143,7 @@ impl Services {
             limits: PayloadLimits::default(),
             settings: Settings::default(),
             aggregates: Aggregates::default(),
+            stores: stores::Stores::default(),
             metrics: Metrics::default(),
             tls: TlsProfiles::default(),
             kept: Kept::default(),

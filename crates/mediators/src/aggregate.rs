@@ -181,7 +181,7 @@ impl Mediator for Aggregate {
             Added::Complete(mut parts) => {
                 // The completing message is the last one: the merged one goes on in its place.
                 let Some(last) = parts.pop() else { return Ok(Flow::Stop) };
-                *context = last;
+                context.put(last);
                 if parts.is_empty() {
                     core.merge(context, &mut [])?;
                 } else {
@@ -478,6 +478,41 @@ mod tests {
         assert_eq!(ask(&text("<completeCondition timeout='1'/>"), XML, body).body, "<i>yes</i>");
         let answer = ask(&text(""), XML, body);
         assert!(answer.body.is_empty(), "{answer:?}");
+    }
+
+    #[test]
+    fn the_original_may_be_a_part_too() {
+        // It goes on behind the split and comes to the same aggregate: first, last, or alone.
+        let count = "<payloadFactory media-type='text'><format>$1</format><args>\
+            <arg expression='count($body/*)'/></args></payloadFactory><respond/>";
+        let aggregate = |condition: &str| {
+            format!(
+                "<sequence name='meet'><aggregate><completeCondition>{condition}</completeCondition>\
+                 <onComplete expression='$body/*'>{count}</onComplete></aggregate></sequence>"
+            )
+        };
+        let own = "<property name='aggregateCorelation' expression=\"get-property('MessageID')\"/>";
+        for (split, condition, answer) in [
+            ("sequential='true'", "<messageCount min='3' max='3'/>", "3"),
+            ("", "<messageCount min='3' max='3'/>", "3"),
+            // It never completes: nobody is left who could bring a part.
+            ("sequential='true'", "<messageCount min='9' max='9'/>", ""),
+            ("", "<messageCount min='9' max='9'/>", ""),
+        ] {
+            let text = format!(
+                "{own}<iterate expression='//i' continueParent='true' {split}><target sequence='meet'/></iterate>\
+                 <sequence key='meet'/><!--top-->{}",
+                aggregate(condition)
+            );
+            assert_eq!(ask(&text, XML, "<a><i/><i/></a>").body, answer, "{split} {condition}");
+        }
+        // The original waits alone and a timer answers.
+        let text = format!(
+            "<iterate expression='//i' continueParent='true'><target><sequence><drop/></sequence></target></iterate>{own}\
+             <property name='messageSequence' value='0/3'/><aggregate><completeCondition timeout='1'/>\
+             <onComplete expression='$body/*'>{count}</onComplete></aggregate>"
+        );
+        assert_eq!(ask(&text, XML, "<a><i/></a>").body, "1");
     }
 
     #[test]

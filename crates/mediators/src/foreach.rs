@@ -1,4 +1,7 @@
-//! `foreach`: runs a sequence on each item of the payload, in place and one after the other.
+//! `foreach`: runs a sequence on each item of the payload, in place and one after the other; the second form, with
+//! a `collection`, has its own file.
+
+mod collection;
 
 use crate::target::is_true;
 use config::Element;
@@ -48,8 +51,26 @@ pub const DEFINITION: Definition = Definition {
             required: false,
             values: Values::Expression,
             default: "",
-            meaning: "the items, for the second form of foreach, which is not executable yet",
+            meaning: "the items of the second form, in which each item has a copy of the message",
         },
+        Attribute::optional("parallel-execution", Values::Boolean, "with `collection`: all items at once")
+            .or("true"),
+        Attribute::optional("update-original", Values::Boolean, "with `collection`: the results replace it")
+            .or("true"),
+        Attribute::optional(
+            "target-variable",
+            Values::Text,
+            "with `collection`: the variable for the results",
+        ),
+        Attribute::optional("result-content-type", Values::Text, "JSON or XML, with `target-variable`"),
+        Attribute::optional("result-enclosing-element", Values::Text, "the element around XML results"),
+        Attribute::optional("counter-variable", Values::Text, "counts from 0, one item after the other"),
+        Attribute::optional(
+            "continue-without-aggregation",
+            Values::Boolean,
+            "with `collection`: nobody waits",
+        )
+        .or("false"),
     ],
     children: Children::Elements(&["sequence"]),
     compile,
@@ -64,14 +85,8 @@ struct Foreach {
 }
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
-    if let Some(collection) = element.attribute("collection") {
-        compiler.error(
-            "unsupported-mediator",
-            "`foreach` with a collection is not executable yet",
-            collection.name_span,
-            "use `expression` with an XPath or json-eval(…)",
-        );
-        return None;
+    if element.attribute("collection").is_some() {
+        return collection::compile(element, compiler);
     }
     if element.attribute("expression").is_none() {
         let place = element.start_tag();

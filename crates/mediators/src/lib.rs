@@ -3,15 +3,22 @@
 //! A file holds the definition (from which come parser, lint and reference page), the parsing, what the mediator
 //! needs of the body, its execution and its tests. A new mediator is a new file and one line in [`registry`].
 
+mod address;
 mod aggregate;
+mod branches;
+mod builder;
+mod cache;
 mod call;
 mod call_template;
 mod callout;
 mod clone;
+mod condition;
+mod db;
 mod direction;
 mod drop;
 mod enqueue;
 mod enrich;
+mod event;
 mod fast_xslt;
 mod filter;
 mod foreach;
@@ -25,18 +32,23 @@ mod makefault;
 mod payload_factory;
 mod property;
 mod property_group;
+mod publish_event;
 mod respond;
+mod rewrite;
 mod router;
 mod sampler;
 mod script;
+mod scatter_gather;
 mod send;
 mod sequence;
+mod store;
 mod stylesheet;
 mod support;
 mod switch;
 mod target;
 mod throttle;
 mod throw_error;
+mod transaction;
 mod unsupported;
 mod validate;
 mod variable;
@@ -51,16 +63,22 @@ use flow::{Definition, Registry};
 #[rustfmt::skip] // one line each
 const DEFINITIONS: &[&Definition] = &[
     &aggregate::DEFINITION,
+    &builder::DEFINITION,
+    &cache::DEFINITION,
     &call::DEFINITION,
     &call_template::DEFINITION,
     &callout::DEFINITION,
     &clone::DEFINITION,
+    &db::LOOKUP,
+    &db::REPORT,
     &direction::IN,
     &direction::OUT,
     &direction::RULES,
     &drop::DEFINITION,
     &enqueue::DEFINITION,
     &enrich::DEFINITION,
+    &event::DEFINITION,
+    &event::PUBLISHER,
     &fast_xslt::DEFINITION,
     &filter::DEFINITION,
     &foreach::DEFINITION,
@@ -73,17 +91,23 @@ const DEFINITIONS: &[&Definition] = &[
     &payload_factory::DEFINITION,
     &property::DEFINITION,
     &property_group::DEFINITION,
+    &publish_event::BAM,
+    &publish_event::DEFINITION,
     &respond::DEFINITION,
+    &rewrite::DEFINITION,
     &router::CONDITIONAL,
     &router::ROUTER,
     &sampler::DEFINITION,
     &script::DEFINITION,
+    &scatter_gather::DEFINITION,
     &send::DEFINITION,
     &sequence::DEFINITION,
+    &store::DEFINITION,
     &switch::DEFINITION,
     &throttle::DEFINITION,
     &throw_error::DEFINITION,
     &validate::DEFINITION,
+    &transaction::DEFINITION,
     &variable::DEFINITION,
     &xslt::DEFINITION,
 ];

@@ -3,12 +3,12 @@
 //! A router compiles to a chain of lists: a route is a step that enters its target, the rest of the routes, or one
 //! after the other; behind the chain stands a step that ends the flow unless `continueAfter` is true.
 
+use crate::condition::{Condition, Source, needs};
 use crate::target::Target;
 use config::Element;
 use flow::endpoint::EndpointRef;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, ListId, Mediator,
-    Need, Pattern, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, ListId, Mediator, Need, Values,
 };
 use std::sync::Arc;
 
@@ -35,43 +35,11 @@ pub const ROUTER: Definition = Definition {
     compile: |element, compiler| compile(element, compiler, "route", "breakRouter", route),
 };
 
-/// What a route depends on.
-enum Condition {
-    And(Vec<Condition>),
-    Or(Vec<Condition>),
-    Not(Box<Condition>),
-    /// The whole value matches.
-    Match(Source, Pattern),
-    /// The value is this, whatever the case.
-    Equal(Source, String),
-    Truth(Expression),
-}
-
-/// Where a value comes from.
-enum Source {
-    Header(String),
-    Parameter(String),
-    /// A part of the To address.
-    Url(Part),
-    Property(String),
-    Expression(Expression),
-}
-
-#[derive(Clone, Copy)]
-enum Part {
-    Whole,
-    Protocol,
-    User,
-    Host,
-    Port,
-    Path,
-    Query,
-    Fragment,
-}
-
 /// One step: the target if the condition holds, else the rest.
 struct Route {
     condition: Condition,
+    /// The condition may ask for the address.
+    url: bool,
     /// The target alone, or followed by the rest where the route does not break.
     taken: ListId,
     rest: ListId,
@@ -110,7 +78,7 @@ fn compile(
             steps.push(Box::new(Enters(rest)));
         }
         let taken = compiler.list_of(own, name, format!("{child} taken"), steps);
-        let step = Box::new(Route { condition, taken, rest });
+        let step = Box::new(Route { condition, url: child == "conditionalRoute", taken, rest });
         rest = compiler.list_of(own, name, format!("{child} and what is behind it"), vec![step]);
     }
     let mut steps: Vec<Box<dyn Mediator>> = vec![Box::new(Enters(rest))];
@@ -140,188 +108,7 @@ fn conditional_route(element: &Element, compiler: &mut Compiler<'_>) -> Option<C
             "the target runs in place: nothing waits for it",
         );
     }
-    match element.child("condition").and_then(|condition| condition.elements().next()) {
-        Some(evaluator) => evaluator_of(evaluator, compiler),
-        None => needs(element, "condition", compiler),
-    }
-}
-
-fn evaluator_of(element: &Element, compiler: &mut Compiler<'_>) -> Option<Condition> {
-    let mut inside = |least: usize, most: usize| -> Option<Vec<Condition>> {
-        let count = element.elements().count();
-        if !(least..=most).contains(&count) {
-            let expected =
-                if most == 1 { "expected one condition" } else { "expected two conditions or more" };
-            compiler.error(
-                "bad-value",
-                format!("`{}` holds {count}", element.local()),
-                element.start_tag(),
-                expected,
-            );
-            return None;
-        }
-        element.elements().map(|child| evaluator_of(child, compiler)).collect()
-    };
-    match element.local() {
-        "and" => Some(Condition::And(inside(2, usize::MAX)?)),
-        "or" => Some(Condition::Or(inside(2, usize::MAX)?)),
-        "not" => Some(Condition::Not(Box::new(inside(1, 1)?.pop()?))),
-        "match" if element.attr("regex").is_none() => needs(element, "regex", compiler),
-        "match" => {
-            let pattern = compiler.pattern(element, "regex");
-            Some(Condition::Match(source_of(element, compiler)?, pattern?))
-        }
-        "equal" => match element.attr("value") {
-            Some(value) => Some(Condition::Equal(source_of(element, compiler)?, value.to_owned())),
-            None => needs(element, "value", compiler),
-        },
-        other => {
-            let message = format!("`{other}` is no condition");
-            compiler.error(
-                "unknown-element",
-                message,
-                element.name_span(),
-                "expected and, or, not, match or equal",
-            );
-            None
-        }
-    }
-}
-
-fn source_of(element: &Element, compiler: &mut Compiler<'_>) -> Option<Source> {
-    let source = element.attr("source").unwrap_or_default().to_owned();
-    let kind = element.attr("type").map_or("header", str::trim);
-    if source.is_empty() && kind != "url" {
-        return needs(element, "source", compiler);
-    }
-    Some(match kind {
-        "header" => Source::Header(source),
-        "param" => Source::Parameter(source),
-        "property" => Source::Property(source),
-        "soap" => Source::Expression(compiler.expression(element, "source")?),
-        "url" => Source::Url(match source.as_str() {
-            "" | "full" => Part::Whole,
-            "protocol" => Part::Protocol,
-            "user" => Part::User,
-            "host" => Part::Host,
-            "port" => Part::Port,
-            "path" => Part::Path,
-            "query" => Part::Query,
-            "ref" => Part::Fragment,
-            _ => return needs(element, "source", compiler),
-        }),
-        _ => return needs(element, "type", compiler),
-    })
-}
-
-fn needs<T>(element: &Element, what: &str, compiler: &mut Compiler<'_>) -> Option<T> {
-    let expected = match what {
-        "type" => "expected header, param, url, property or soap",
-        "source" if element.attr("type") == Some("url") => {
-            "expected protocol, user, host, port, path, query or ref, or nothing"
-        }
-        _ => "it is missing or wrong here",
-    };
-    let message = format!("`{}` needs a {what}", element.local());
-    compiler.error("missing-attribute", message, element.start_tag(), expected);
-    None
-}
-
-impl Source {
-    fn value(&self, context: &mut Context) -> Result<Option<String>, Fault> {
-        Ok(match self {
-            Source::Header(name) => context.headers.get_bytes(name).map(flow::library::header_text),
-            Source::Property(name) => context.properties.get(name).map(ToString::to_string),
-            Source::Expression(expression) => return expression.string(context),
-            Source::Parameter(name) => {
-                let to = context.to().unwrap_or_default();
-                let query =
-                    to.split('#').next().and_then(|to| to.split_once('?')).map_or("", |(_, query)| query);
-                message::form::pairs(query).into_iter().find(|(own, _)| own == name).map(|(_, value)| value)
-            }
-            Source::Url(part) => part.of(&context.to().unwrap_or_default()).map(str::to_owned),
-        })
-    }
-}
-
-impl Part {
-    /// This part of an address; `None` if it has none.
-    fn of(self, url: &str) -> Option<&str> {
-        let (rest, fragment) = match url.split_once('#') {
-            Some((rest, fragment)) => (rest, Some(fragment)),
-            None => (url, None),
-        };
-        let (rest, query) = match rest.split_once('?') {
-            Some((rest, query)) => (rest, Some(query)),
-            None => (rest, None),
-        };
-        let (protocol, authority, path) = match rest.split_once("://") {
-            Some((protocol, rest)) => {
-                let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-                (Some(protocol), Some(authority), path)
-            }
-            None => (None, None, rest),
-        };
-        let user = authority.and_then(|authority| authority.rsplit_once('@'));
-        let host_port = user.map(|(_, host)| host).or(authority);
-        // The colons of an IPv6 address are inside of its brackets.
-        let colon = host_port
-            .and_then(|own| own.rfind(':').filter(|&at| own.rfind(']').is_none_or(|bracket| bracket < at)));
-        match self {
-            Part::Whole => Some(url),
-            Part::Protocol => protocol,
-            Part::User => user.map(|(user, _)| user),
-            Part::Host => host_port.map(|own| &own[..colon.unwrap_or(own.len())]),
-            Part::Port => Some(&host_port?[colon? + 1..]),
-            Part::Path => Some(path),
-            Part::Query => query,
-            Part::Fragment => fragment,
-        }
-    }
-}
-
-impl Condition {
-    fn holds(&self, context: &mut Context) -> Result<bool, Fault> {
-        Ok(match self {
-            Condition::And(all) => {
-                for one in all {
-                    if !one.holds(context)? {
-                        return Ok(false);
-                    }
-                }
-                true
-            }
-            Condition::Or(all) => {
-                for one in all {
-                    if one.holds(context)? {
-                        return Ok(true);
-                    }
-                }
-                false
-            }
-            Condition::Not(one) => !one.holds(context)?,
-            Condition::Match(source, pattern) => {
-                source.value(context)?.is_some_and(|value| pattern.matches(&value))
-            }
-            Condition::Equal(source, wanted) => {
-                source.value(context)?.is_some_and(|value| value.to_lowercase() == wanted.to_lowercase())
-            }
-            Condition::Truth(expression) => expression.boolean(context)?,
-        })
-    }
-
-    fn need(&self) -> Need {
-        match self {
-            Condition::And(all) | Condition::Or(all) => {
-                all.iter().map(Condition::need).max().unwrap_or(Need::Nothing)
-            }
-            Condition::Not(one) => one.need(),
-            Condition::Truth(expression)
-            | Condition::Match(Source::Expression(expression), _)
-            | Condition::Equal(Source::Expression(expression), _) => expression.need(),
-            Condition::Match(..) | Condition::Equal(..) => Need::Headers,
-        }
-    }
+    Condition::compile(element, compiler)
 }
 
 impl Mediator for Route {
@@ -334,7 +121,8 @@ impl Mediator for Route {
     }
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
-        Ok(Flow::Enter(if self.condition.holds(context)? { self.taken } else { self.rest }))
+        let url = if self.url { context.to().unwrap_or_default() } else { String::new() };
+        Ok(Flow::Enter(if self.condition.holds(context, &url)? { self.taken } else { self.rest }))
     }
 }
 
@@ -382,7 +170,6 @@ impl Mediator for Ends {
 
 #[cfg(test)]
 mod tests {
-    use super::Part;
     use crate::registry;
     use flow::testing::{self, Ended};
 
@@ -485,23 +272,6 @@ mod tests {
             let text = format!("<conditionalRouter>{inside}</conditionalRouter>");
             let flow = testing::main(&registry(testing::endpoints), &text);
             assert!(flow.reports(wanted), "{flow:?}");
-        }
-    }
-
-    #[test]
-    fn addresses_have_parts() {
-        for (url, host, port, path) in [
-            ("http://h/x?q", Some("h"), None, "/x"),
-            ("http://[::1]:8080", Some("[::1]"), Some("8080"), ""),
-            ("http://[::1]/", Some("[::1]"), None, "/"),
-            ("/only?x=http://y", None, None, "/only"),
-            ("", None, None, ""),
-        ] {
-            assert_eq!(
-                (Part::Host.of(url), Part::Port.of(url), Part::Path.of(url)),
-                (host, port, Some(path)),
-                "{url}"
-            );
         }
     }
 }

@@ -1,9 +1,6 @@
 //! Mediators of the language that cannot be executed here (yet), with what to do about it.
 
 const JAVA: &str = "Java classes cannot run here: write the logic as script or as a service of its own";
-const ANALYTICS: &str =
-    "the analytics server it reports to is not part of this: use `log`, or the metrics of the admin address";
-const EVENTS: &str = "event brokers are not connected: send the message to the broker's HTTP endpoint";
 const NOT_YET: &str = "it is not executable yet: leave it out, or keep this artifact where it runs now";
 
 /// Element names, each with what to do.
@@ -15,33 +12,15 @@ pub(crate) const UNSUPPORTED: &[(&str, &str)] = &[
     ("bean", "Java beans cannot run here: write the logic as a service of its own"),
     ("ejb", "Enterprise beans cannot be called from here: put a service in front of them"),
     ("xquery", "XQuery is not executable here: write it as XSLT"),
-    ("cache", NOT_YET),
-    (
-        "transaction",
-        "there are no distributed transactions here: leave it out and make the backend's call idempotent",
-    ),
-    ("dblookup", NOT_YET),
-    ("dbreport", NOT_YET),
-    (
-        "rewrite",
-        "it is not executable yet: set `To` with `header`, or the path with the property REST_URL_POSTFIX",
-    ),
     (
         "datamapper",
         "data mapper files are not executable here: their mapping is JavaScript, use it in `script` on `mc.getPayloadJSON()`, or write it as XSLT",
     ),
     ("smooks", "Smooks is a Java library: write the transformation as XSLT"),
-    ("scatter-gather", "it is not executable yet: use `clone` and `aggregate`"),
-    ("store", NOT_YET),
-    ("event", EVENTS),
-    ("eventPublisher", EVENTS),
-    ("publishEvent", ANALYTICS),
-    ("bam", ANALYTICS),
     (
         "rule",
         "the rules engine is a Java library: write the rules as filter and switch, or as a service of its own",
     ),
-    ("builder", "leave it out: a body is read by the first mediator that needs it"),
     ("NTLM", "NTLM is not executable here: put a proxy that speaks it in front of the backend"),
     (
         "oauthService",

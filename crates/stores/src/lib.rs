@@ -1,1 +1,127 @@
 //! Message stores: where messages wait; the in-memory store.
+//!
+//! A [`Store`] is a queue: messages come out in the order in which they came in. One that is looked at stays until
+//! it is acknowledged, so that what takes it out may fail and try again. The trait waits where a store behind it
+//! would; [`Memory`] never does.
+
+mod memory;
+
+pub use memory::{Memory, MemoryLimits};
+
+use bytes::Bytes;
+use message::{Headers, Method, Properties, SoapVersion};
+use std::collections::HashMap;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A message as a store keeps it: all that another flow needs to go on with it.
+#[derive(Debug)]
+pub struct Message {
+    /// Unique among the messages of all stores.
+    pub id: String,
+    /// The method of the client's request.
+    pub method: Method,
+    /// Path and query of the client's request.
+    pub target: String,
+    /// What the client speaks: SOAP of a version, or plain bodies.
+    pub soap: Option<SoapVersion>,
+    /// Where the message goes.
+    pub to: Option<String>,
+    /// The WS-Addressing action.
+    pub action: Option<String>,
+    /// The SOAP action.
+    pub soap_action: Option<String>,
+    /// Transport headers.
+    pub headers: Headers,
+    /// The body, in the form that its Content-Type says.
+    pub body: Bytes,
+    /// Properties of default scope.
+    pub properties: Properties,
+    /// Properties that were set in axis2 scope.
+    pub axis2: Properties,
+}
+
+impl Message {
+    /// About how many bytes it takes.
+    pub fn size(&self) -> usize {
+        let headers: usize = self.headers.iter().map(|(name, value)| name.len() + value.len() + 16).sum();
+        let properties = self.properties.iter().chain(self.axis2.iter());
+        let properties: usize =
+            properties.map(|(name, value)| name.len() + value.to_string().len() + 64).sum();
+        std::mem::size_of::<Message>() + self.body.len() + self.target.len() + headers + properties
+    }
+}
+
+/// Why a store cannot do what is asked of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreError {
+    /// It holds as much as it may.
+    Full {
+        /// The bound, in words.
+        bound: String,
+    },
+    /// What is behind it cannot be reached.
+    Unreachable {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreError::Full { bound } => write!(out, "the store is full: it holds {bound}"),
+            StoreError::Unreachable { reason } => write!(out, "the store cannot be reached: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+/// What a store answers, perhaps later.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+
+/// A message store. See the crate.
+pub trait Store: Send + Sync {
+    /// Its name.
+    fn name(&self) -> &str;
+
+    /// Most messages that it holds; `None`: nobody here knows.
+    fn capacity(&self) -> Option<usize>;
+
+    /// How many messages wait in it.
+    fn size(&self) -> Answer<'_, usize>;
+
+    /// Puts a message behind all others. When this has succeeded the message is as safe as the store is.
+    fn store(&self, message: Message) -> Answer<'_, ()>;
+
+    /// The message that has waited longest. It stays in the store until it is acknowledged.
+    fn peek(&self) -> Answer<'_, Option<Arc<Message>>>;
+
+    /// Takes a message out for good; `false`: it was not there.
+    fn ack<'a>(&'a self, id: &'a str) -> Answer<'a, bool>;
+
+    /// Takes all messages out; answers how many there were.
+    fn clear(&self) -> Answer<'_, usize>;
+}
+
+/// The stores of a process, by name. They outlive a reload of the configuration, and what waits in them does too.
+#[derive(Default)]
+pub struct Stores(Mutex<HashMap<String, Arc<dyn Store>>>);
+
+impl Stores {
+    /// The in-memory store of a name, made when it is first asked for.
+    pub fn memory(&self, name: &str) -> Arc<dyn Store> {
+        let mut stores = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = || Arc::new(Memory::new(name, MemoryLimits::default())) as Arc<dyn Store>;
+        Arc::clone(stores.entry(name.to_owned()).or_insert_with(made))
+    }
+}
+
+impl fmt::Debug for Stores {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Stores")
+    }
+}

@@ -1,0 +1,206 @@
+//! The forwarding processor: sends each message to an endpoint until that succeeds.
+
+use super::{Work, milliseconds, number, sequence};
+use crate::compile::{Compiler, SequenceRef};
+use crate::context::Context;
+use crate::endpoint::{Destination, EndpointRef};
+use crate::exchange::send;
+use crate::mediator::ListId;
+use config::{Key, MessageProcessor};
+use message::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use stores::{Message, Store};
+
+pub(super) struct Forwarding {
+    /// `None`: the property `target.endpoint` of each message names it.
+    endpoint: Option<Arc<EndpointRef>>,
+    retry: Duration,
+    /// `None`: without end.
+    attempts: Option<u32>,
+    /// After the last attempt: drop the message and go on.
+    drop: bool,
+    /// After the last attempt: put the message there and go on.
+    failed: Option<Arc<dyn Store>>,
+    reply: Option<SequenceRef>,
+    fault: Option<SequenceRef>,
+    deactivate: Option<SequenceRef>,
+    /// Statuses that are no failures.
+    accepted: Vec<u16>,
+}
+
+/// How an attempt ended.
+enum Attempt {
+    Delivered,
+    /// With the message as the attempt left it.
+    Failed(Context, String),
+    /// It makes no sense to go on.
+    Impossible(String),
+}
+
+impl Forwarding {
+    pub(super) fn compile(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Forwarding> {
+        let named =
+            own.parameter("target.endpoint").map(|key| Key { value: key.trim().to_owned(), span: own.span });
+        let endpoint = own.target_endpoint.clone().or(named).map(|key| compiler.endpoint_key(&key));
+        // Both spellings are in use; WSO2 reads the first ones only.
+        let either = |first: &'static str, second: &'static str| {
+            if own.parameter(first).is_some() { first } else { second }
+        };
+        let attempts = number(own, either("max.delivery.attempts", "max.deliver.attempts"), 4, compiler)?;
+        let drop = own.parameter(either("max.delivery.drop", "max.deliver.drop"));
+        let failed = match own.parameter("message.processor.failMessagesStore").map(str::trim) {
+            None => None,
+            Some(name)
+                if compiler
+                    .configuration
+                    .message_stores
+                    .get(name)
+                    .is_some_and(|store| store.kind == config::StoreKind::Memory) =>
+            {
+                Some(compiler.services.stores.memory(name))
+            }
+            Some(name) => {
+                let message = format!("the failMessagesStore `{name}` cannot be used");
+                compiler.error("unknown-store", message, own.span, "no in-memory message store");
+                return None;
+            }
+        };
+        let accepted = own.parameter("non.retry.status.codes").unwrap_or_default();
+        Some(Forwarding {
+            endpoint,
+            retry: milliseconds(own, "client.retry.interval", 1000, compiler)?,
+            attempts: u32::try_from(attempts).ok().filter(|&most| most > 0),
+            drop: drop.is_some_and(|own| own.trim().eq_ignore_ascii_case("enabled")),
+            failed,
+            reply: sequence(own, "message.processor.reply.sequence", compiler),
+            fault: sequence(own, "message.processor.fault.sequence", compiler),
+            deactivate: sequence(own, "message.processor.deactivate.sequence", compiler),
+            accepted: accepted.split(',').filter_map(|own| own.trim().parse().ok()).collect(),
+        })
+    }
+
+    /// Sends the next message, as often as it takes.
+    pub(super) async fn next(&self, work: &Work) {
+        let Some(message) = work.peek().await else { return };
+        let mut attempts = 0;
+        loop {
+            let (context, why) = match self.attempt(&message, work).await {
+                Attempt::Delivered => return work.ack(&message).await,
+                Attempt::Impossible(why) => return work.deactivate(&why),
+                Attempt::Failed(context, why) => (context, why),
+            };
+            attempts += 1;
+            tracing::warn!(
+                processor = work.processor.name,
+                message_id = message.id,
+                place = work.place(),
+                "attempt {attempts} failed: {why}"
+            );
+            if self.attempts.is_some_and(|most| attempts >= most) {
+                return self.give_up(&message, context, work).await;
+            }
+            if work.pause(self.retry).await {
+                return;
+            }
+        }
+    }
+
+    async fn attempt(&self, message: &Message, work: &Work) -> Attempt {
+        let mut context = work.context(message);
+        let named = context.properties.get("target.endpoint").map(Value::to_string);
+        let reference = match (&self.endpoint, named) {
+            (Some(endpoint), _) => Arc::clone(endpoint),
+            (None, Some(name)) => match work.plan.endpoint(name.trim()) {
+                Some(endpoint) => Arc::new(EndpointRef::Known(endpoint)),
+                None => return Attempt::Impossible(format!("there is no endpoint `{}`", name.trim())),
+            },
+            (None, None) => {
+                return Attempt::Impossible(
+                    "neither the processor nor the message names an endpoint".to_owned(),
+                );
+            }
+        };
+        if let EndpointRef::Missing(name) = &*reference {
+            return Attempt::Impossible(format!("there is no endpoint `{name}`"));
+        }
+        let one_way = context.properties.get("OUT_ONLY").is_some_and(Value::is_true);
+        let destination = Destination { reference: Some(reference), ..Destination::implicit() };
+        if let Err(fault) = send(&mut context, destination).await {
+            let why = fault.to_string();
+            context.properties.set("blocking.sender.error", Value::Boolean(true));
+            if !one_way {
+                self.faulted(context.branch(), &fault.message, work).await;
+            }
+            return Attempt::Failed(context, why);
+        }
+        if let Err(fault) = context.receive_body().await {
+            return Attempt::Failed(context, fault.to_string());
+        }
+        let status = context.status.unwrap_or_default();
+        if !(200..300).contains(&status) && !self.accepted.contains(&status) {
+            let why = format!("the endpoint answered with status {status}");
+            if !one_way {
+                self.faulted(context.branch(), &why, work).await;
+            }
+            return Attempt::Failed(context, why);
+        }
+        if one_way {
+            return Attempt::Delivered;
+        }
+        let Some(reply) = &self.reply else {
+            let why = "an answer came, and there is no message.processor.reply.sequence (set OUT_ONLY where none is expected)";
+            return Attempt::Impossible(why.to_owned());
+        };
+        let list = match reply.resolve(&mut context) {
+            Ok(list) => list,
+            Err(fault) => return Attempt::Impossible(fault.to_string()),
+        };
+        // The sequence has the answer; what is left for a failure is the message as it was.
+        if work.through(context, list).await {
+            Attempt::Delivered
+        } else {
+            Attempt::Failed(work.context(message), "the reply sequence did not run to its end".to_owned())
+        }
+    }
+
+    /// Runs the fault sequence.
+    async fn faulted(&self, mut context: Context, why: &str, work: &Work) {
+        if context.properties.get("ERROR_MESSAGE").is_none() {
+            context.properties.set("ERROR_MESSAGE", Value::from(why));
+        }
+        if let Some(list) = self.fault.as_ref().and_then(|own| list_of(own, &mut context)) {
+            work.through(context, list).await;
+        }
+    }
+
+    /// The last attempt has failed.
+    async fn give_up(&self, message: &Message, mut context: Context, work: &Work) {
+        if let Some(store) = &self.failed {
+            let moved = match work.context(message).to_stored() {
+                Ok(copy) => store.store(copy).await.map_err(|error| error.to_string()),
+                Err(fault) => Err(fault.to_string()),
+            };
+            return match moved {
+                Ok(()) => work.ack(message).await,
+                Err(why) => work.deactivate(&why),
+            };
+        }
+        if self.drop {
+            tracing::error!(
+                processor = work.processor.name,
+                message_id = message.id,
+                "the message is dropped after its last attempt"
+            );
+            return work.ack(message).await;
+        }
+        work.deactivate("a message could not be delivered; it stays in the store");
+        if let Some(list) = self.deactivate.as_ref().and_then(|own| list_of(own, &mut context)) {
+            work.through(context, list).await;
+        }
+    }
+}
+
+fn list_of(sequence: &SequenceRef, context: &mut Context) -> Option<ListId> {
+    sequence.resolve(context).inspect_err(|fault| tracing::error!("{fault}")).ok()
+}

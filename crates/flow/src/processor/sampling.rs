@@ -1,0 +1,39 @@
+//! The sampling processor: runs a sequence with some messages at each interval.
+
+use super::{Work, number, sequence};
+use crate::compile::{Compiler, SequenceRef};
+use crate::engine::{drive_to_end, push_fault_handlers};
+use crate::mediator::Flow;
+use config::MessageProcessor;
+
+pub(super) struct Sampling {
+    sequence: SequenceRef,
+    /// How many messages at once.
+    concurrency: i64,
+}
+
+impl Sampling {
+    pub(super) fn compile(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Sampling> {
+        Some(Sampling {
+            sequence: sequence(own, "sequence", compiler)?,
+            concurrency: number(own, "concurrency", 1, compiler)?.max(1),
+        })
+    }
+
+    /// Hands the next messages to the sequence. They leave the store before it runs.
+    pub(super) async fn next(&self, work: &Work) {
+        for _ in 0..self.concurrency {
+            let Some(message) = work.peek().await else { return };
+            work.ack(&message).await;
+            let mut context = work.context(&message);
+            context.handlers.clear();
+            push_fault_handlers(&mut context);
+            match self.sequence.resolve(&mut context) {
+                Ok(list) => {
+                    tokio::spawn(drive_to_end(context, Some(Flow::Enter(list))));
+                }
+                Err(fault) => return work.deactivate(&fault.to_string()),
+            }
+        }
+    }
+}

@@ -1,0 +1,899 @@
+//! `cache`: answers that a backend gave are given again to the same question.
+//!
+//! One `cache` in the request path (the finder) looks for an answer; if there is none it leaves a note with the
+//! message, by which the `cache collector="true"` in the response path keeps the backend's answer. Each finder has
+//! answers of its own, and a bound on them; a reload begins with none.
+
+use config::{Element, Key};
+use flow::{
+    Answer, Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, ListId, Mediator,
+    Need, Pattern, SequenceRef, Step, Values,
+};
+use message::{Envelope, Kind, Value};
+use moka::policy::EvictionPolicy;
+use moka::sync::Cache;
+use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use xml::NodeKind;
+
+/// Most bytes that one finder keeps, whatever `maxSize` says.
+const HELD: u64 = 64 << 20;
+
+/// Most serialisations that one finder remembers of messages whose XML is in the cache.
+const SPELLINGS: u64 = 10_000;
+
+/// Longest `timeout`: a hundred years, in seconds.
+const FOREVER: u64 = 100 * 365 * 86_400;
+
+/// Statuses of answers that are no answer to the next one who asks: parts of one, and "you have it already".
+const NEVER: [u16; 2] = [206, 304];
+
+/// Headers that differ between equal questions.
+const NOT_ASKED: &[&str] =
+    &["date", "user-agent", "activityid", "connection", "keep-alive", "content-length", "transfer-encoding"];
+
+/// `<cache collector="false"><onCacheHit/>?<protocol/>?<implementation/>?</cache>`, `<cache collector="true"/>`
+pub const DEFINITION: Definition = Definition {
+    name: "cache",
+    summary: "Answers from the cache; with `collector`, keeps the backend's answer there.",
+    attributes: &[
+        Attribute::optional("collector", Values::Boolean, "keeps the answer, in the response path")
+            .or("false"),
+        Attribute::optional("timeout", Values::Integer, "how long an answer is kept, in seconds").or("5000"),
+        Attribute::optional(
+            "maxMessageSize",
+            Values::Integer,
+            "largest body that is kept, in bytes; -1: any",
+        )
+        .or("-1"),
+        Attribute::optional("id", Values::Text, "of no effect: each cache has its own answers"),
+        Attribute::optional("scope", Values::Text, "of no effect: each cache has its own answers"),
+        Attribute::optional("hashGenerator", Values::Text, "as the element in `protocol`"),
+    ],
+    children: Children::Elements(&["onCacheHit", "protocol", "implementation"]),
+    compile,
+};
+
+const PROTOCOL: &[&str] = &[
+    "methods",
+    "headersToIncludeInHash",
+    "headersToExcludeInHash",
+    "responseCodes",
+    "enableCacheControl",
+    "includeAgeHeader",
+    "hashGenerator",
+];
+const METHODS: &[&str] = &["POST", "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "CONNECT", "PATCH"];
+
+struct Finder {
+    core: Arc<Core>,
+    on_hit: Option<ListId>,
+}
+
+struct Collector;
+
+/// What finder and collector work with.
+struct Core {
+    /// `None`: all.
+    methods: Option<Vec<String>>,
+    asked: Asked,
+    /// `None`: all statuses.
+    codes: Option<Pattern>,
+    largest: Option<usize>,
+    /// Obey the `Cache-Control` of the answers.
+    control: bool,
+    age: bool,
+    answers: Cache<Digest, Arc<Kept>>,
+    /// The bytes of an XML message to the question that they spell.
+    spellings: Cache<Digest, Digest>,
+    secrets: [RandomState; 2],
+}
+
+/// What makes a question, besides the body.
+enum Asked {
+    /// Address, method, and these headers.
+    All(Considered),
+    /// The body alone.
+    Body,
+}
+
+/// Header names in lower case.
+enum Considered {
+    Only(Vec<String>),
+    AllBut(Vec<String>),
+    None,
+}
+
+type Digest = (u64, u64);
+
+struct Kept {
+    answer: Answer,
+    since: Instant,
+    /// How old it was when it came, in seconds.
+    age: u64,
+    control: Control,
+}
+
+/// What an answer says of its own keeping.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Control {
+    no_store: bool,
+    no_cache: bool,
+    max_age: Option<u64>,
+    etag: Option<String>,
+}
+
+/// The note that a finder leaves for the collector.
+struct Wanted {
+    core: Arc<Core>,
+    key: Digest,
+    spelling: Option<Digest>,
+    /// What the backend was asked to confirm.
+    stale: Option<Arc<Kept>>,
+}
+
+fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    if crate::target::is_true(element, "collector") {
+        return Some(Box::new(Collector));
+    }
+    let protocol = element.child("protocol");
+    if let Some(protocol) = protocol {
+        if let Some(kind) = protocol.attribute("type").filter(|kind| !kind.value.eq_ignore_ascii_case("http"))
+        {
+            let message = format!("there is no cache for `{}`", kind.value);
+            compiler.error("bad-value", message, kind.value_span, "expected HTTP");
+            return None;
+        }
+        for child in protocol.elements().filter(|child| !PROTOCOL.contains(&child.local())) {
+            let message = format!("`{}` cannot stand inside of `protocol`", child.local());
+            let known = format!("expected {}", PROTOCOL.join(", "));
+            compiler.warning("unknown-element", message, child.name_span(), known);
+        }
+    }
+    let setting = |name: &str| protocol.and_then(|protocol| protocol.child(name));
+    let text =
+        |name: &str| setting(name).map(|own| own.text().trim().to_owned()).filter(|own| !own.is_empty());
+    let flag = |name: &str| text(name).is_some_and(|own| own.eq_ignore_ascii_case("true"));
+    let mut wrong = |place: Option<&Element>, message: String, expected: &str| -> Compiled {
+        compiler.error("bad-value", message, place.unwrap_or(element).start_tag(), expected);
+        None
+    };
+    let methods = match text("methods").filter(|own| own != "*") {
+        None => None,
+        Some(own) => {
+            let all: Vec<_> = own.split(',').map(|one| one.trim().to_ascii_uppercase()).collect();
+            if all.iter().any(|one| one == "*") {
+                None
+            } else if let Some(bad) = all.iter().find(|one| !METHODS.contains(&one.as_str())) {
+                let message = format!("the cache knows no method `{bad}`");
+                return wrong(setting("methods"), message, &format!("expected {} or *", METHODS.join(", ")));
+            } else {
+                Some(all)
+            }
+        }
+    };
+    let generator = text("hashGenerator").or_else(|| element.attr("hashGenerator").map(str::to_owned));
+    let asked = match generator.as_deref().map(|own| own.rsplit('.').next().unwrap_or(own)) {
+        None | Some("HttpRequestHashGenerator" | "REQUESTHASHGenerator") => {
+            let names = |name: &str| {
+                text(name)
+                    .map(|own| own.split(',').map(|one| one.trim().to_ascii_lowercase()).collect::<Vec<_>>())
+            };
+            Asked::All(match (names("headersToIncludeInHash"), names("headersToExcludeInHash")) {
+                (Some(only), _) => Considered::Only(only),
+                (None, Some(but)) if but.iter().any(|one| one == "*") => Considered::None,
+                (None, but) => Considered::AllBut(but.unwrap_or_default()),
+            })
+        }
+        Some("DOMHASHGenerator") => Asked::Body,
+        Some(_) => {
+            let own = generator.unwrap_or_default();
+            let message = format!("the hash generator `{own}` is a Java class and cannot run here");
+            return wrong(
+                setting("hashGenerator"),
+                message,
+                "expected HttpRequestHashGenerator, REQUESTHASHGenerator or DOMHASHGenerator",
+            );
+        }
+    };
+    let number = |own: Option<&str>| own.map(|own| own.trim().parse::<i64>().unwrap_or(-1));
+    let timeout = match number(element.attr("timeout")) {
+        None => 5000,
+        Some(seconds) => match u64::try_from(seconds) {
+            Ok(seconds) => seconds.min(FOREVER),
+            Err(_) => {
+                return wrong(
+                    None,
+                    "the `timeout` of a cache cannot be negative".to_owned(),
+                    "expected seconds",
+                );
+            }
+        },
+    };
+    let most = match element.child("implementation") {
+        Some(own) => match number(own.attr("maxSize")) {
+            Some(0) => {
+                return wrong(
+                    Some(own),
+                    "a cache of size 0 keeps nothing".to_owned(),
+                    "expected a number of answers, or -1",
+                );
+            }
+            most => most.and_then(|most| u64::try_from(most).ok()),
+        },
+        None => None,
+    };
+    let codes = match text("responseCodes").zip(setting("responseCodes")) {
+        None => None,
+        Some((own, place)) => match Pattern::compile(&own) {
+            Ok(pattern) => Some(pattern),
+            Err(why) => return wrong(Some(place), format!("`{own}` is no valid regular expression"), &why),
+        },
+    };
+    let control = flag("enableCacheControl");
+    let age = flag("includeAgeHeader");
+    let core = Core {
+        methods,
+        asked,
+        codes,
+        largest: number(element.attr("maxMessageSize")).and_then(|most| usize::try_from(most).ok()),
+        control,
+        age,
+        answers: answers(Duration::from_secs(timeout), most),
+        spellings: Cache::new(SPELLINGS),
+        secrets: [RandomState::new(), RandomState::new()],
+    };
+    let on_hit = match element.child("onCacheHit") {
+        Some(own) => {
+            let then = match own.attribute("sequence").map(Key::of) {
+                Some(key) => compiler.sequence_key(&key),
+                None if own.elements().next().is_some() => {
+                    SequenceRef::Known(compiler.list(own, "onCacheHit"))
+                }
+                None => return Some(Box::new(Finder { core: Arc::new(core), on_hit: None })),
+            };
+            let steps: Vec<Box<dyn Mediator>> = vec![Box::new(Runs(then)), Box::new(Over)];
+            Some(compiler.list_of(element, DEFINITION.name, "cache hit", steps))
+        }
+        None => None,
+    };
+    Some(Box::new(Finder { core: Arc::new(core), on_hit }))
+}
+
+/// Answers for so long, so many of them and not more than [`HELD`] bytes; the one that nobody asked for longest goes.
+fn answers(timeout: Duration, most: Option<u64>) -> Cache<Digest, Arc<Kept>> {
+    // One answer takes at least its share, so that both bounds are one.
+    let share = HELD / most.unwrap_or(HELD).clamp(1, HELD);
+    Cache::builder()
+        .max_capacity(HELD)
+        .weigher(move |_, kept: &Arc<Kept>| {
+            u32::try_from((kept.answer.size() as u64).saturating_add(256).max(share)).unwrap_or(u32::MAX)
+        })
+        .time_to_live(timeout)
+        .eviction_policy(EvictionPolicy::lru())
+        .build()
+}
+
+impl Mediator for Finder {
+    fn need(&self) -> Need {
+        let bodyless = |method: &String| matches!(method.as_str(), "GET" | "HEAD" | "DELETE");
+        match &self.core.methods {
+            Some(methods) if methods.iter().all(bodyless) && matches!(self.core.asked, Asked::All(_)) => {
+                Need::Headers
+            }
+            _ => Need::Whole,
+        }
+    }
+
+    fn reason(&self) -> String {
+        "looks for the answer to this message".to_owned()
+    }
+
+    fn lists(&self) -> Vec<(String, ListId)> {
+        self.on_hit.map(|list| ("onCacheHit".to_owned(), list)).into_iter().collect()
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        if is_response(context) {
+            return Err(Fault::new("a cache that looks for answers stands in the request path"));
+        }
+        let core = &self.core;
+        context.detach::<Wanted>();
+        let method = context.axis2("HTTP_METHOD").map(|own| own.to_string()).unwrap_or_default();
+        if core.methods.as_ref().is_some_and(|methods| !methods.contains(&method)) {
+            return Ok(Flow::Next);
+        }
+        let (key, spelling) = core.question(&method, context);
+        let kept = core.answers.get(&key);
+        let stale = match kept {
+            Some(kept) if core.is_fresh(&kept) => {
+                kept.answer.give(context);
+                if core.age {
+                    let age = kept.age.saturating_add(kept.since.elapsed().as_secs());
+                    context.headers.set("Age", age.to_string());
+                }
+                return Ok(match self.on_hit {
+                    Some(list) => Flow::Enter(list),
+                    None => Flow::Respond,
+                });
+            }
+            Some(kept) => match &kept.control.etag {
+                Some(etag) => {
+                    context.headers.set("If-None-Match", etag.as_bytes());
+                    Some(kept)
+                }
+                None => None,
+            },
+            None => None,
+        };
+        context.attach(Arc::new(Wanted { core: Arc::clone(core), key, spelling, stale }));
+        Ok(Flow::Next)
+    }
+}
+
+impl Core {
+    /// The question that a message asks, and the spelling that it is found by next time.
+    fn question(&self, method: &str, context: &mut Context) -> (Digest, Option<Digest>) {
+        let mut mix = Mix([self.secrets[0].build_hasher(), self.secrets[1].build_hasher()]);
+        let bodyless = matches!(method, "GET" | "HEAD" | "DELETE");
+        if let Asked::All(considered) = &self.asked {
+            mix.field(method.as_bytes());
+            mix.field(context.to().unwrap_or_default().as_bytes());
+            considered.mix(context, &mut mix);
+            if bodyless {
+                return (mix.digest(), None);
+            }
+        }
+        let is_xml = !context.payload.is_json()
+            && (context.payload.is_changed()
+                || matches!(context.payload.reading().kind, Kind::Xml | Kind::Soap11 | Kind::Soap12));
+        let spelling = context.payload.bytes().map(|bytes| {
+            let mut spelling = mix.clone();
+            spelling.field(bytes);
+            spelling.digest()
+        });
+        match spelling {
+            Some(key) if !is_xml => return (key, None),
+            Some(spelling) => {
+                if let Some(key) = self.spellings.get(&spelling) {
+                    return (key, Some(spelling));
+                }
+            }
+            None => {}
+        }
+        // XML is the same question however it is written, and whatever the header blocks of its envelope say. What
+        // cannot be read is a question by its bytes.
+        match (context.envelope(), spelling) {
+            (Ok(envelope), _) => mix.body(envelope),
+            (Err(_), Some(spelling)) => return (spelling, None),
+            (Err(_), None) => {}
+        }
+        (mix.digest(), spelling)
+    }
+
+    /// Whether an answer may be given without asking the backend.
+    fn is_fresh(&self, kept: &Kept) -> bool {
+        let age = kept.age.saturating_add(kept.since.elapsed().as_secs());
+        !self.control || (!kept.control.no_cache && kept.control.max_age.is_none_or(|most| age < most))
+    }
+
+    fn keeps(&self, status: u16, control: &Control) -> bool {
+        !NEVER.contains(&status)
+            && self.codes.as_ref().is_none_or(|codes| codes.matches(&status.to_string()))
+            && !(self.control && control.no_store)
+    }
+}
+
+impl Considered {
+    fn mix(&self, context: &Context, mix: &mut Mix) {
+        let wanted = |name: &String| {
+            let name = name.as_str();
+            match self {
+                Considered::None => false,
+                Considered::Only(names) => names.iter().any(|own| own == name),
+                Considered::AllBut(names) => {
+                    !NOT_ASKED.contains(&name) && !names.iter().any(|own| own == name)
+                }
+            }
+        };
+        let headers = context.headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value));
+        let mut headers: Vec<_> = headers.filter(|(name, _)| wanted(name)).collect();
+        headers.sort();
+        for (name, value) in headers {
+            mix.field(name.as_bytes());
+            mix.field(value);
+        }
+        mix.field(b"");
+    }
+}
+
+/// Two hashes with secrets of their own: nobody finds two questions that look the same.
+#[derive(Clone)]
+struct Mix([DefaultHasher; 2]);
+
+impl Mix {
+    fn field(&mut self, bytes: &[u8]) {
+        for hasher in &mut self.0 {
+            hasher.write_usize(bytes.len());
+            hasher.write(bytes);
+        }
+    }
+
+    fn digest(&self) -> Digest {
+        (self.0[0].finish(), self.0[1].finish())
+    }
+
+    /// The content of the body: names, attributes and texts with their depth.
+    fn body(&mut self, envelope: &Envelope) {
+        let document = &envelope.document;
+        let mut above = vec![envelope.body];
+        for node in document.descendants(envelope.body) {
+            while above.len() > 1 && above.last().copied() != document.parent(node) {
+                above.pop();
+            }
+            let depth = above.len().to_le_bytes();
+            match document.kind(node) {
+                NodeKind::Element => {
+                    for part in
+                        [&depth[..], document.namespace(node).as_bytes(), document.local(node).as_bytes()]
+                    {
+                        self.field(part);
+                    }
+                    let attributes = document.attributes(node);
+                    let mut attributes: Vec<_> = attributes
+                        .map(|own| [document.namespace(own), document.local(own), document.text(own)])
+                        .collect();
+                    attributes.sort_unstable();
+                    for part in attributes.iter().flatten() {
+                        self.field(part.as_bytes());
+                    }
+                    above.push(node);
+                }
+                NodeKind::Text => {
+                    self.field(&depth);
+                    self.field(document.text(node).as_bytes());
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn is_response(context: &Context) -> bool {
+    context.response || context.properties.get("RESPONSE").is_some_and(Value::is_true)
+}
+
+impl Mediator for Collector {
+    fn need(&self) -> Need {
+        Need::Headers
+    }
+
+    fn reason(&self) -> String {
+        "receives the answer where it is to be kept".to_owned()
+    }
+
+    fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
+        if !is_response(context) {
+            return Step::Done(Err(Fault::new("a cache that collects answers stands in the response path")));
+        }
+        let Some(wanted) = context.detach::<Wanted>() else {
+            tracing::debug!(message = %context.message_id(), "no cache was asked for this answer");
+            return Step::Done(Ok(Flow::Next));
+        };
+        let status =
+            context.axis2("HTTP_SC").and_then(|own| u16::try_from(own.as_integer()?).ok()).unwrap_or(200);
+        if let Some(kept) = wanted.stale.as_ref().filter(|_| status == 304) {
+            wanted.confirmed(kept, context);
+            return Step::Done(Ok(Flow::Next));
+        }
+        let control = Control::of(context);
+        if !wanted.core.keeps(status, &control) {
+            return Step::Done(Ok(Flow::Next));
+        }
+        Step::Wait(Box::pin(async move {
+            if wanted.receives(context).await? {
+                wanted.keep(control, context)?;
+            }
+            Ok(Flow::Next)
+        }))
+    }
+}
+
+impl Wanted {
+    /// Receives the answer's body; `false`: it is too large to be kept, and goes on as it came.
+    async fn receives(&self, context: &mut Context) -> Result<bool, Fault> {
+        let mut limits = context.services().limits.clone();
+        limits.held = limits.held.min(HELD as usize).min(self.core.largest.unwrap_or(usize::MAX));
+        match context.payload.buffer(&limits).await {
+            Ok(()) => {}
+            Err(message::PayloadError::TooLarge { .. }) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        }
+        Ok(context.payload.bytes().is_none_or(|bytes| bytes.len() <= limits.held))
+    }
+
+    fn keep(&self, control: Control, context: &mut Context) -> Result<(), Fault> {
+        let age = context.headers.get("Age").and_then(|age| age.trim().parse().ok()).unwrap_or(0);
+        let answer = Answer::of(context)?;
+        if self.core.largest.is_some_and(|most| answer.body.len() > most) {
+            return Ok(());
+        }
+        let kept = Kept { answer, since: Instant::now(), age, control };
+        self.core.answers.insert(self.key, Arc::new(kept));
+        self.core.answers.run_pending_tasks();
+        if let Some(spelling) = self.spelling {
+            self.core.spellings.insert(spelling, self.key);
+        }
+        Ok(())
+    }
+
+    /// The backend says that what is kept still holds.
+    fn confirmed(&self, kept: &Arc<Kept>, context: &mut Context) {
+        kept.answer.give(context);
+        let answer = Answer::of(context);
+        if let Ok(answer) = answer {
+            let control = Control::of(context);
+            let again = Kept { answer, since: Instant::now(), age: 0, control };
+            self.core.answers.insert(self.key, Arc::new(again));
+        }
+    }
+}
+
+impl Control {
+    fn of(context: &Context) -> Control {
+        let etag =
+            context.headers.get("ETag").map(|etag| etag.trim().to_owned()).filter(|etag| !etag.is_empty());
+        let mut control = Control { etag, ..Control::default() };
+        for value in context.headers.get_all("Cache-Control") {
+            for directive in String::from_utf8_lossy(value).split(',') {
+                let (name, value) = directive.split_once('=').unwrap_or((directive, ""));
+                match name.trim().to_ascii_lowercase().as_str() {
+                    "no-store" => control.no_store = true,
+                    "no-cache" => control.no_cache = true,
+                    "max-age" => control.max_age = value.trim().trim_matches('"').parse().ok(),
+                    _ => {}
+                }
+            }
+        }
+        control
+    }
+}
+
+/// Runs what stands in `onCacheHit`.
+struct Runs(SequenceRef);
+
+impl Mediator for Runs {
+    fn need(&self) -> Need {
+        Need::Nothing
+    }
+
+    fn lists(&self) -> Vec<(String, ListId)> {
+        self.0.known().map(|list| (String::new(), list)).into_iter().collect()
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        Ok(Flow::Enter(self.0.resolve(context)?))
+    }
+}
+
+/// A hit ends the flow.
+struct Over;
+
+impl Mediator for Over {
+    fn need(&self) -> Need {
+        Need::Nothing
+    }
+
+    fn mediate(&self, _: &mut Context) -> Result<Flow, Fault> {
+        Ok(Flow::Stop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry;
+    use flow::testing::{self, Tested};
+
+    const XML: (&str, &str) = ("Content-Type", "application/xml");
+    const JSON: (&str, &str) = ("Content-Type", "application/json");
+
+    /// A proxy whose answers count: what comes from the cache repeats a number.
+    fn counting(cache: &str, answer: &str) -> Tested {
+        let text = format!(
+            r#"<definitions xmlns="{}"><proxy name="P"><target><inSequence>{cache}
+                 <property name="HTTP_SC" scope="axis2" action="remove"/><loopback/></inSequence>
+               <outSequence><header name="X-Id" scope="transport" expression="get-property('MessageID')"/>{answer}
+                 <cache collector="true"/><respond/></outSequence></target></proxy></definitions>"#,
+            config::SYNAPSE
+        );
+        let tested = testing::configuration(&registry(testing::endpoints), &text);
+        assert!(tested.found.is_empty(), "{:?}", tested.found);
+        tested
+    }
+
+    /// Whether the second question gets the answer of the first one.
+    fn hits(
+        tested: &Tested,
+        first: (&str, &str, &[(&str, &str)], &str),
+        second: (&str, &str, &[(&str, &str)], &str),
+    ) -> bool {
+        let ask = |(method, target, headers, body): (&str, &str, &[(&str, &str)], &str)| {
+            tested.ask(method, &format!("/services/P{target}"), headers, body)
+        };
+        let (first, second) = (ask(first), ask(second));
+        let id = |answer: &testing::Answer| answer.headers.get("X-Id").map(str::to_owned);
+        assert!(id(&first).is_some(), "{first:?}");
+        if id(&first) == id(&second) {
+            assert_eq!((first.status, &first.body), (second.status, &second.body));
+            return true;
+        }
+        false
+    }
+
+    #[test]
+    fn the_same_question_is_answered_from_the_cache() {
+        let xml: &[_] = &[XML];
+        let json: &[_] = &[JSON];
+        let soap = |id: &str, body: &str| {
+            format!(
+                "<e:Envelope xmlns:e='http://schemas.xmlsoap.org/soap/envelope/'><e:Header><id>{id}</id></e:Header><e:Body>{body}</e:Body></e:Envelope>"
+            )
+        };
+        let soap_headers: &[_] = &[("Content-Type", "text/xml"), ("SOAPAction", "urn:a")];
+        let (one, two) = (soap("1", "<q/>"), soap("2", "<q/>"));
+        let plain = "<cache collector='false'/>";
+        let protocol = |inside: &str| {
+            format!("<cache collector='false'><protocol type='HTTP'>{inside}</protocol></cache>")
+        };
+        for (cache, first, second, hit) in [
+            (plain.to_owned(), ("POST", "/a", json, "{}"), ("POST", "/a", json, "{}"), true),
+            (plain.to_owned(), ("POST", "/a", json, "{}"), ("POST", "/a", json, "{ }"), false),
+            (plain.to_owned(), ("POST", "/a", json, "{}"), ("POST", "/b", json, "{}"), false),
+            (plain.to_owned(), ("POST", "/a", json, ""), ("PUT", "/a", json, ""), false),
+            // XML is compared by what it says.
+            (
+                plain.to_owned(),
+                ("POST", "", xml, "<a x='1' y='2'><b/></a>"),
+                ("POST", "", xml, "<a y=\"2\" x=\"1\"><b></b></a>"),
+                true,
+            ),
+            (
+                plain.to_owned(),
+                ("POST", "", xml, "<a><b/><c/></a>"),
+                ("POST", "", xml, "<a><b><c/></b></a>"),
+                false,
+            ),
+            (plain.to_owned(), ("POST", "", xml, "<a>1</a>"), ("POST", "", xml, "<a>2</a>"), false),
+            (plain.to_owned(), ("POST", "", xml, "<a"), ("POST", "", xml, "<a"), true),
+            (
+                plain.to_owned(),
+                ("POST", "", soap_headers, one.as_str()),
+                ("POST", "", soap_headers, two.as_str()),
+                true,
+            ),
+            (
+                plain.to_owned(),
+                ("GET", "?q=1", &[], ""),
+                ("GET", "?q=1", &[("User-Agent", "x"), ("date", "y")], ""),
+                true,
+            ),
+            (plain.to_owned(), ("GET", "?q=1", &[], ""), ("GET", "?q=2", &[], ""), false),
+            (plain.to_owned(), ("GET", "", &[], ""), ("GET", "", &[("X-A", "1")], ""), false),
+            (
+                protocol("<headersToExcludeInHash>x-b, X-A</headersToExcludeInHash>"),
+                ("GET", "", &[], ""),
+                ("GET", "", &[("X-A", "1")], ""),
+                true,
+            ),
+            (
+                protocol("<headersToExcludeInHash>*</headersToExcludeInHash>"),
+                ("GET", "", &[], ""),
+                ("GET", "", &[("X-A", "1")], ""),
+                true,
+            ),
+            (
+                protocol("<headersToIncludeInHash>X-A</headersToIncludeInHash>"),
+                ("GET", "", &[], ""),
+                ("GET", "", &[("X-B", "1")], ""),
+                true,
+            ),
+            (
+                protocol("<headersToIncludeInHash>X-A</headersToIncludeInHash>"),
+                ("GET", "", &[], ""),
+                ("GET", "", &[("X-A", "1")], ""),
+                false,
+            ),
+            (
+                protocol("<methods>GET, post</methods>"),
+                ("POST", "", json, "1"),
+                ("POST", "", json, "1"),
+                true,
+            ),
+            (protocol("<methods>GET</methods>"), ("POST", "", json, "1"), ("POST", "", json, "1"), false),
+            (protocol("<methods>*</methods>"), ("PUT", "", json, "1"), ("PUT", "", json, "1"), true),
+            (
+                protocol("<responseCodes>2..</responseCodes>"),
+                ("GET", "", &[], ""),
+                ("GET", "", &[], ""),
+                true,
+            ),
+            (
+                protocol("<responseCodes>[345]..</responseCodes>"),
+                ("GET", "", &[], ""),
+                ("GET", "", &[], ""),
+                false,
+            ),
+            (
+                protocol(
+                    "<hashGenerator>org.wso2.carbon.mediator.cache.digest.DOMHASHGenerator</hashGenerator>",
+                ),
+                ("POST", "/a", json, "1"),
+                ("POST", "/b", json, "1"),
+                true,
+            ),
+            (
+                "<cache collector='false' maxMessageSize='1'/>".to_owned(),
+                ("POST", "", json, "11"),
+                ("POST", "", json, "11"),
+                false,
+            ),
+            (
+                "<cache collector='false' maxMessageSize='2'/>".to_owned(),
+                ("POST", "", json, "11"),
+                ("POST", "", json, "11"),
+                true,
+            ),
+            (
+                "<cache collector='false' timeout='0'/>".to_owned(),
+                ("GET", "", &[], ""),
+                ("GET", "", &[], ""),
+                false,
+            ),
+        ] {
+            assert_eq!(hits(&counting(&cache, ""), first, second), hit, "{cache} {first:?} {second:?}");
+        }
+    }
+
+    #[test]
+    fn answers_say_how_they_are_kept() {
+        let cache = |inside: &str| {
+            counting(
+                &format!("<cache collector='false'><protocol type='HTTP'>{inside}</protocol></cache>"),
+                "<property name='HTTP_SC' scope='axis2' expression='$trp:X-Status'/><header name='Cache-Control' scope='transport' expression='$trp:X-Control'/>",
+            )
+        };
+        let on =
+            "<enableCacheControl>true</enableCacheControl><headersToExcludeInHash>*</headersToExcludeInHash>";
+        for (inside, status, control, hit) in [
+            (on, "200", "max-age=60", true),
+            (on, "200", "no-store, max-age=60", false),
+            (on, "200", "No-Cache", false),
+            (on, "200", "max-age=0", false),
+            (on, "200", "max-age=x", true),
+            ("", "200", "no-store", true),
+            ("", "404", "", true),
+            ("", "304", "", false),
+            ("", "206", "", false),
+        ] {
+            let headers: &[_] = &[("X-Status", status), ("X-Control", control)];
+            let question = ("GET", "", headers, "");
+            assert_eq!(hits(&cache(inside), question, question), hit, "{inside} {status} {control}");
+        }
+    }
+
+    #[test]
+    fn a_stale_answer_is_confirmed_by_the_backend() {
+        // The backend answers once, then says that it has not changed.
+        let cache = "<cache collector='false'><protocol type='HTTP'><enableCacheControl>true</enableCacheControl>\
+            <includeAgeHeader>true</includeAgeHeader><headersToExcludeInHash>*</headersToExcludeInHash></protocol></cache>";
+        let answer = "<filter xpath=\"$trp:If-None-Match = 'v1'\"><then><payloadFactory media-type='json'><format>{}</format></payloadFactory>\
+            <property name='HTTP_SC' value='304' scope='axis2'/></then></filter>\
+            <header name='ETag' value='v1' scope='transport'/><header name='Cache-Control' value='no-cache' scope='transport'/>";
+        let tested = counting(cache, answer);
+        let ask = || tested.ask("POST", "/services/P", &[JSON], r#"{"a":1}"#);
+        let (first, second) = (ask(), ask());
+        assert_eq!((first.status, first.body.as_str()), (200, r#"{"a":1}"#));
+        assert_eq!((second.status, second.body.as_str()), (200, r#"{"a":1}"#));
+        assert_eq!(first.headers.get("X-Id"), second.headers.get("X-Id"));
+        assert_eq!(second.headers.get("ETag"), Some("v1"));
+    }
+
+    #[test]
+    fn a_hit_runs_its_sequence_and_may_say_its_age() {
+        for (hit, wanted) in [
+            (
+                "<onCacheHit><property name='X-Hit' value='1' scope='transport'/><respond/></onCacheHit>",
+                Some("1"),
+            ),
+            ("<onCacheHit sequence='hit'/>", Some("2")),
+            ("<onCacheHit/>", None),
+        ] {
+            let text = format!(
+                r#"<definitions xmlns="{}"><sequence name="hit"><property name="X-Hit" value="2" scope="transport"/><respond/></sequence>
+                   <proxy name="P"><target><inSequence><cache collector="false">{hit}<protocol type="HTTP"><includeAgeHeader>true</includeAgeHeader></protocol></cache><loopback/></inSequence>
+                   <outSequence><property name="Set-Cookie" value="s=1" scope="transport"/><cache collector="true"/><respond/></outSequence></target></proxy></definitions>"#,
+                config::SYNAPSE
+            );
+            let tested = testing::configuration(&registry(testing::endpoints), &text);
+            assert!(tested.found.is_empty(), "{:?}", tested.found);
+            let ask = || tested.ask("POST", "/services/P", &[JSON], " {\"a\" : 1}");
+            let (first, second) = (ask(), ask());
+            assert_eq!((first.headers.get("X-Hit"), second.headers.get("X-Hit")), (None, wanted));
+            assert!(first.headers.get("Age").is_none() && second.headers.get("Age").is_some());
+            // Byte by byte, with its type; a cookie is one client's own.
+            assert_eq!(second.body, " {\"a\" : 1}");
+            assert_eq!(second.headers.get("Content-Type"), Some("application/json"));
+            assert_eq!(
+                (first.headers.get("Set-Cookie"), second.headers.get("Set-Cookie")),
+                (Some("s=1"), None)
+            );
+        }
+    }
+
+    #[test]
+    fn a_cache_has_bounds_and_is_its_own() {
+        let cache = answers(Duration::from_secs(60), Some(3));
+        let tested = testing::main(&registry(testing::endpoints), "<respond/>");
+        let keep = |key: u64, size: usize| {
+            let answer = Answer::of(&mut tested.context(&[JSON], &"x".repeat(size))).unwrap();
+            cache.insert(
+                (key, 0),
+                Arc::new(Kept { answer, since: Instant::now(), age: 0, control: Control::default() }),
+            );
+            cache.run_pending_tasks();
+            cache.entry_count()
+        };
+        assert_eq!((1..=5).map(|key| keep(key, 10)).max(), Some(3));
+        keep(9, (HELD / 2) as usize);
+        assert!(keep(10, (HELD / 2) as usize) <= 1);
+        let text = "<filter xpath=\"$trp:X-F = '1'\"><then><cache/></then><else><cache/></else></filter>\
+            <property name='X-Id' scope='transport' expression=\"get-property('MessageID')\"/>\
+            <property name='RESPONSE' value='true'/><cache collector='true'/><respond/>";
+        let tested = testing::main(&registry(testing::endpoints), text);
+        let ask = |which: &str| {
+            tested.ask("GET", "/", &[("X-F", which)], "").headers.get("X-Id").map(str::to_owned)
+        };
+        let (one, other) = (ask("1"), ask("2"));
+        assert!(one.is_some() && one != other && ask("1") == one && ask("2") == other);
+    }
+
+    #[test]
+    fn the_wrong_path_is_a_fault_and_mistakes_are_found_when_the_configuration_loads() {
+        for (text, says) in [
+            ("<property name='RESPONSE' value='true'/><cache collector='false'/>", "request path"),
+            ("<cache collector='true'/>", "response path"),
+            ("<cache><onCacheHit sequence='{$ctx:none}'/></cache>", ""),
+        ] {
+            let tested = testing::main(&registry(testing::endpoints), text);
+            let fault = tested.run(&[JSON], "{}").fault().unwrap_or_default();
+            assert!(fault.contains(says), "{text}: {fault}");
+        }
+        for (text, says) in [
+            ("<cache collector='maybe'/>", "`collector` cannot be `maybe`"),
+            ("<cache timeout='-1'/>", "cannot be negative"),
+            ("<cache timeout='x'/>", "`timeout` cannot be `x`"),
+            ("<cache><implementation maxSize='0'/></cache>", "keeps nothing"),
+            ("<cache><protocol type='JMS'/></cache>", "no cache for `JMS`"),
+            (
+                "<cache><protocol type='HTTP'><methods>GET,FETCH</methods></protocol></cache>",
+                "no method `FETCH`",
+            ),
+            (
+                "<cache><protocol type='HTTP'><responseCodes>(</responseCodes></protocol></cache>",
+                "no valid regular",
+            ),
+            (
+                "<cache><protocol type='HTTP'><hashGenerator>a.B</hashGenerator></protocol></cache>",
+                "`a.B` is a Java class",
+            ),
+            ("<cache><protocol type='HTTP'><method>GET</method></protocol></cache>", "`method` cannot stand"),
+            ("<cache><onCacheHit sequence='none'/></cache>", "no sequence `none`"),
+            ("<cache><onCache/></cache>", "`onCache` cannot stand"),
+        ] {
+            let tested = testing::main(&registry(testing::endpoints), text);
+            assert!(tested.reports(says), "{text}: {:?}", tested.found);
+        }
+    }
+}

@@ -1,0 +1,722 @@
+//! `foreach` with a `collection`: a copy of the message for each item, all at once or one after the other; what
+//! they bring replaces the collection, or goes into a variable.
+
+use crate::branches::Branches;
+use crate::target::is_true;
+use config::Element;
+use flow::{Branched, Compiled, Compiler, Context, Expression, Fault, Flow, ListId, Mediator, Need, Step};
+use message::jsonpath::{Dialect, JsonPath};
+use message::{Envelope, Value, XmlValue};
+use std::sync::Arc;
+use xml::{Document, NodeId, NodeKind};
+
+struct Foreach {
+    collection: Collection,
+    body: ListId,
+    parallel: bool,
+    /// The flow goes on at once, and nobody waits for the items.
+    leave: bool,
+    counter: Option<Arc<str>>,
+    result: Output,
+    source: String,
+}
+
+/// Where the items are.
+enum Collection {
+    Payload(JsonPath),
+    Variable(Arc<str>, JsonPath),
+    /// Nodes of the payload.
+    Nodes(Expression),
+    NodesOf(Arc<str>, Expression),
+    /// Something that gives items, and that cannot be written back.
+    Value(Expression),
+}
+
+enum Output {
+    /// In place of the collection.
+    Original,
+    Json(Arc<str>),
+    /// The variable, and the name of the element around the items.
+    Xml(Arc<str>, String),
+}
+
+/// The items, and what they were taken from.
+enum Items {
+    Json(Vec<serde_json::Value>),
+    Xml(Arc<Document>, Vec<NodeId>),
+}
+
+/// What one item became.
+enum Made {
+    Json(serde_json::Value),
+    Xml(XmlValue),
+}
+
+/// Compiles `<foreach collection="…">`.
+pub(super) fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    let collection = collection_of(element, compiler)?;
+    let not = |name: &str| element.attr(name).is_some_and(|own| own.trim().eq_ignore_ascii_case("false"));
+    let parallel = !not("parallel-execution");
+    let place = element.start_tag();
+    let Some(inside) = element.child("sequence") else {
+        compiler.error(
+            "missing-element",
+            "`foreach` needs a `sequence` inside",
+            place,
+            "what is done with each item",
+        );
+        return None;
+    };
+    let counter = element.attribute("counter-variable");
+    if let Some(counter) = counter.filter(|_| parallel) {
+        let expected = "parallel-execution=\"false\" gives the items an order";
+        compiler.error(
+            "bad-value",
+            "a `counter-variable` counts only one item after the other",
+            counter.name_span,
+            expected,
+        );
+        return None;
+    }
+    let leave = is_true(element, "continue-without-aggregation");
+    let result = match leave || !not("update-original") {
+        true => Output::Original,
+        false => result_of(element, compiler)?,
+    };
+    if let (Collection::Value(_), Output::Original, false) = (&collection, &result, leave) {
+        let expected = "update-original=\"false\" puts the results into a variable";
+        compiler.error("bad-value", "nothing can be put back into this collection", place, expected);
+        return None;
+    }
+    Some(Box::new(Foreach {
+        collection,
+        body: compiler.list(inside, "sequence of foreach"),
+        parallel,
+        leave,
+        counter: counter.map(|own| Arc::from(own.value.trim())),
+        result,
+        source: element.attr("collection").unwrap_or_default().to_owned(),
+    }))
+}
+
+fn result_of(element: &Element, compiler: &mut Compiler<'_>) -> Option<Output> {
+    let place = element.start_tag();
+    let kind = element.attr("result-content-type").map(|own| own.trim().to_ascii_uppercase());
+    let Some(name) = element.attr("target-variable").map(str::trim).filter(|own| !own.is_empty()) else {
+        let message = "`foreach` with update-original=\"false\" needs a `target-variable`";
+        compiler.error("missing-attribute", message, place, "where the results go");
+        return None;
+    };
+    match (kind.as_deref(), element.attr("result-enclosing-element").map(str::trim)) {
+        (Some("JSON"), _) => Some(Output::Json(Arc::from(name))),
+        (Some("XML"), Some(around)) if xml::is_ncname(around) => {
+            Some(Output::Xml(Arc::from(name), around.to_owned()))
+        }
+        (Some("XML"), _) => {
+            let message = "`foreach` with an XML result needs a `result-enclosing-element`";
+            compiler.error("missing-attribute", message, place, "the name of the element around the results");
+            None
+        }
+        _ => {
+            let message = "`foreach` with update-original=\"false\" needs a `result-content-type`";
+            compiler.error("missing-attribute", message, place, "expected JSON or XML");
+            None
+        }
+    }
+}
+
+/// Where the items are, by how the collection is written: what is written back has to be found again.
+fn collection_of(element: &Element, compiler: &mut Compiler<'_>) -> Option<Collection> {
+    let attribute = element.attribute("collection")?;
+    let text = attribute.value.trim();
+    let inner = text.strip_prefix("${").and_then(|own| own.strip_suffix('}')).map(str::trim);
+    let Some(inner) = inner else {
+        let expression = compiler.expression(element, "collection")?;
+        return Some(match expression.json_path().filter(|path| path.is_definite()).cloned() {
+            Some(path) => Collection::Payload(path),
+            None if expression.xpath().is_some() => Collection::Nodes(expression),
+            None => Collection::Value(expression),
+        });
+    };
+    let path = |rest: &str| {
+        let starts = rest.is_empty() || rest.starts_with(['.', '[']);
+        let path = starts.then(|| JsonPath::compile(&format!("${rest}"), Dialect::Jayway).ok()).flatten();
+        path.filter(JsonPath::is_definite)
+    };
+    if let Some(path) = inner.strip_prefix("payload").or_else(|| inner.strip_prefix('$')).and_then(path) {
+        return Some(Collection::Payload(path));
+    }
+    if let Some((name, path)) = variable(inner).and_then(|(name, rest)| Some((name, path(rest)?))) {
+        return Some(Collection::Variable(Arc::from(name), path));
+    }
+    if let Some((xpath, name)) = xpath(inner) {
+        let expression = compiler.expression_text(xpath, attribute.value_span, element.scope())?;
+        return Some(match name {
+            None => Collection::Nodes(expression),
+            Some(name) => Collection::NodesOf(Arc::from(name), expression),
+        });
+    }
+    compiler.expression(element, "collection").map(Collection::Value)
+}
+
+/// The name in `vars.NAME…` or `vars["NAME"]…`, and what follows it.
+fn variable(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix("vars").or_else(|| text.strip_prefix("variables"))?;
+    if let Some(rest) = rest.strip_prefix('.') {
+        let end = rest.find(['.', '[']).unwrap_or(rest.len());
+        return Some(rest.split_at(end)).filter(|(name, _)| !name.is_empty());
+    }
+    let rest = rest.strip_prefix('[')?;
+    let (name, rest) = quoted(rest)?;
+    Some((name, rest.strip_prefix(']')?))
+}
+
+/// The arguments of `xpath('…')` or `xpath('…', 'variable')`.
+fn xpath(text: &str) -> Option<(&str, Option<&str>)> {
+    let (first, rest) = quoted(text.strip_prefix("xpath(")?)?;
+    if rest == ")" {
+        return Some((first, None));
+    }
+    let (name, rest) = quoted(rest.strip_prefix(',')?)?;
+    (rest == ")").then_some((first, Some(name)))
+}
+
+/// A text in quotes, and what follows it.
+fn quoted(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim_start();
+    let quote = text.chars().next().filter(|own| matches!(own, '\'' | '"'))?;
+    let (inside, rest) = text[1..].split_once(quote)?;
+    Some((inside, rest.trim()))
+}
+
+impl Mediator for Foreach {
+    fn need(&self) -> Need {
+        Need::Whole
+    }
+
+    fn reason(&self) -> String {
+        format!("`{}` gives the items", self.source)
+    }
+
+    fn lists(&self) -> Vec<(String, ListId)> {
+        vec![("sequence".to_owned(), self.body)]
+    }
+
+    fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
+        Step::Wait(Box::pin(self.each(context)))
+    }
+}
+
+impl Foreach {
+    async fn each(&self, context: &mut Context) -> Result<Flow, Fault> {
+        let items = self.items(context)?;
+        let count = match &items {
+            Items::Json(items) => items.len(),
+            Items::Xml(_, items) => items.len(),
+        };
+        if count == 0 {
+            return Ok(Flow::Next);
+        }
+        let template = context.branch_without_payload();
+        let copies = Copies { template, items, next: 0, counter: self.counter.clone(), list: self.body };
+        let mut branches = Branches::new(copies, self.parallel);
+        if self.leave {
+            tokio::spawn(async move { while let Ok(Some(_)) = branches.next().await {} });
+            return Ok(Flow::Next);
+        }
+        let mut made: Vec<Option<Made>> = std::iter::repeat_with(|| None).take(count).collect();
+        while let Some((index, ended)) = branches.next().await? {
+            match ended {
+                Branched::Whole(mut item) => made[index] = self.made(&mut item).await?,
+                Branched::Nothing => {}
+                Branched::Failed(item) => {
+                    branches.leave();
+                    context.fail_as(&item);
+                    return Ok(Flow::Stop);
+                }
+                Branched::Answer(item) => {
+                    branches.leave();
+                    context.answer_with(item);
+                    return Ok(Flow::Respond);
+                }
+            }
+        }
+        self.finish(made.into_iter().flatten().collect(), context)?;
+        Ok(Flow::Next)
+    }
+
+    fn items(&self, context: &mut Context) -> Result<Items, Fault> {
+        let wrong = || {
+            Fault::new(format!("Collection expression : {} did not resolve to a valid array", self.source))
+        };
+        let limits = context.services().limits.clone();
+        let array = |root: &serde_json::Value, path: &JsonPath| {
+            let found = path.select(root).nodes.into_iter().next();
+            match found.map(std::borrow::Cow::into_owned) {
+                Some(serde_json::Value::Array(items)) => Ok(Items::Json(items)),
+                _ => Err(wrong()),
+            }
+        };
+        match &self.collection {
+            Collection::Payload(path) => {
+                if context.payload.is_empty() {
+                    return Err(wrong());
+                }
+                array(&context.payload.as_json(&limits)?, path)
+            }
+            Collection::Variable(name, path) => match context.variables.get(name) {
+                Some(Value::Json(root)) => array(root, path),
+                Some(Value::Xml(nodes)) if path.is_root() => Ok(Items::Xml(
+                    Arc::clone(&nodes.document),
+                    elements(&nodes.document, nodes.nodes.clone()),
+                )),
+                Some(other) => {
+                    let root: serde_json::Value =
+                        serde_json::from_str(&other.to_string()).map_err(|_| wrong())?;
+                    array(&root, path)
+                }
+                None => Err(wrong()),
+            },
+            Collection::Nodes(expression) => {
+                let nodes = expression.nodes(context)?;
+                let document = context.envelope()?.document.clone();
+                let nodes = elements(&document, nodes);
+                Ok(Items::Xml(Arc::new(document), nodes))
+            }
+            Collection::NodesOf(name, expression) => match context.variables.get(name) {
+                Some(Value::Xml(tree)) => {
+                    let nodes = select(expression, &tree.document)?;
+                    Ok(Items::Xml(Arc::clone(&tree.document), nodes))
+                }
+                _ => Err(wrong()),
+            },
+            Collection::Value(expression) => {
+                if expression.is_json() {
+                    return match expression.json_values(context)? {
+                        Some(serde_json::Value::Array(items)) => Ok(Items::Json(items)),
+                        _ => Err(wrong()),
+                    };
+                }
+                match expression.value(context)? {
+                    Some(Value::Json(own)) => match &*own {
+                        serde_json::Value::Array(items) => Ok(Items::Json(items.clone())),
+                        _ => Err(wrong()),
+                    },
+                    Some(Value::Xml(nodes)) => Ok(Items::Xml(
+                        Arc::clone(&nodes.document),
+                        elements(&nodes.document, nodes.nodes.clone()),
+                    )),
+                    _ => Err(wrong()),
+                }
+            }
+        }
+    }
+
+    /// What an item became; an empty payload is nothing.
+    async fn made(&self, item: &mut Context) -> Result<Option<Made>, Fault> {
+        item.receive_body().await?;
+        let json = match (&self.result, &self.collection) {
+            (Output::Json(_), _) => true,
+            (Output::Xml(..), _) => false,
+            (Output::Original, Collection::Payload(_) | Collection::Value(_)) => true,
+            (Output::Original, Collection::Nodes(_) | Collection::NodesOf(..)) => false,
+            (Output::Original, Collection::Variable(name, _)) => {
+                !matches!(item.variables.get(name), Some(Value::Xml(_)))
+            }
+        };
+        if item.payload.is_empty() {
+            return Ok(None);
+        }
+        if json {
+            let limits = item.services().limits.clone();
+            return Ok(Some(Made::Json(item.payload.as_json(&limits)?)));
+        }
+        let envelope = item.envelope()?;
+        Ok(envelope.payload().map(|element| Made::Xml(XmlValue::copy_of(&envelope.document, &[element]))))
+    }
+
+    /// Puts what the items became where it belongs.
+    fn finish(&self, made: Vec<Made>, context: &mut Context) -> Result<(), Fault> {
+        match (&self.result, &self.collection) {
+            (Output::Json(name), _) => {
+                context.variables.set(Arc::clone(name), Value::Json(Arc::new(list(made))));
+            }
+            (Output::Xml(name, around), _) => {
+                let mut document = Document::new();
+                let root = document.append_element(Document::ROOT, "", "", around);
+                append(&mut document, root, &made);
+                let whole = XmlValue { document: Arc::new(document), nodes: vec![root] };
+                context.variables.set(Arc::clone(name), Value::Xml(Arc::new(whole)));
+            }
+            (Output::Original, Collection::Payload(path)) => {
+                let limits = context.services().limits.clone();
+                let root = context.payload.as_json(&limits)?;
+                context.payload.set_json_value(with(root, path, list(made)));
+            }
+            (Output::Original, Collection::Variable(name, path)) => {
+                let changed = match context.variables.get(name) {
+                    Some(Value::Xml(own)) => Value::Xml(Arc::new(replaced(own, &own.nodes, &made))),
+                    Some(Value::Json(root)) => {
+                        Value::Json(Arc::new(with((**root).clone(), path, list(made))))
+                    }
+                    Some(other) => {
+                        let root = serde_json::from_str(&other.to_string()).unwrap_or_default();
+                        Value::Json(Arc::new(with(root, path, list(made))))
+                    }
+                    None => return Ok(()),
+                };
+                context.variables.set(Arc::clone(name), changed);
+            }
+            (Output::Original, Collection::Nodes(expression)) => {
+                let nodes = expression.nodes(context)?;
+                let envelope = context.envelope_mut()?;
+                let nodes = elements(&envelope.document, nodes);
+                let parent = nodes.first().and_then(|&first| envelope.document.parent(first));
+                let Some(parent) = parent.filter(|&own| envelope.document.kind(own) == NodeKind::Element)
+                else {
+                    return Err(Fault::new("foreach cannot run on the SOAP envelope itself"));
+                };
+                for &node in &nodes {
+                    envelope.document.detach(node);
+                }
+                append(&mut envelope.document, parent, &made);
+            }
+            (Output::Original, Collection::NodesOf(name, expression)) => {
+                if let Some(Value::Xml(own)) = context.variables.get(name) {
+                    let nodes = select(expression, &own.document)?;
+                    let changed = replaced(own, &nodes, &made);
+                    context.variables.set(Arc::clone(name), Value::Xml(Arc::new(changed)));
+                }
+            }
+            (Output::Original, Collection::Value(_)) => {}
+        }
+        Ok(())
+    }
+}
+
+/// The copies for the items, made one by one.
+struct Copies {
+    template: Context,
+    items: Items,
+    next: usize,
+    counter: Option<Arc<str>>,
+    list: ListId,
+}
+
+impl Iterator for Copies {
+    type Item = (Context, ListId);
+
+    fn next(&mut self) -> Option<(Context, ListId)> {
+        let index = self.next;
+        self.next += 1;
+        let mut copy = match &mut self.items {
+            Items::Json(items) => {
+                let item = items.get_mut(index)?.take();
+                let mut copy = self.template.branch_without_payload();
+                copy.payload.set_json_value(item);
+                copy
+            }
+            Items::Xml(document, items) => {
+                let &node = items.get(index)?;
+                let mut copy = self.template.branch_without_payload();
+                let version = match copy.payload.reading().kind {
+                    message::Kind::Soap12 => message::SoapVersion::V12,
+                    _ => message::SoapVersion::V11,
+                };
+                let mut own = Envelope::empty(version);
+                own.document.copy_from(own.body, document, node);
+                copy.payload.set_envelope(own);
+                copy
+            }
+        };
+        if let Some(counter) = &self.counter {
+            copy.variables.set(Arc::clone(counter), Value::Integer(index as i64));
+        }
+        Some((copy, self.list))
+    }
+}
+
+fn elements(document: &Document, nodes: Vec<NodeId>) -> Vec<NodeId> {
+    nodes.into_iter().filter(|&node| document.kind(node) == NodeKind::Element).collect()
+}
+
+/// The elements that an XPath selects in the tree of a variable.
+fn select(expression: &Expression, document: &Document) -> Result<Vec<NodeId>, Fault> {
+    let Some(xpath) = expression.xpath() else { return Ok(Vec::new()) };
+    let found = xpath.evaluate(&xpath::Context::at(document, xpath::Node::new(Document::ROOT)));
+    let found = found.map_err(|error| {
+        Fault::new(format!(
+            "Evaluation of the expression {} resulted in an error: {}",
+            expression.source(),
+            error.message
+        ))
+    })?;
+    Ok(match found {
+        xpath::Value::NodeSet(nodes) => {
+            let nodes = nodes.iter().filter(|node| !node.is_namespace()).map(|node| node.id).collect();
+            elements(document, nodes)
+        }
+        _ => Vec::new(),
+    })
+}
+
+fn list(made: Vec<Made>) -> serde_json::Value {
+    let json = |made| match made {
+        Made::Json(value) => value,
+        Made::Xml(xml) => xml.to_xml().into(),
+    };
+    made.into_iter().map(json).collect()
+}
+
+fn with(mut root: serde_json::Value, path: &JsonPath, items: serde_json::Value) -> serde_json::Value {
+    if path.is_root() {
+        return items;
+    }
+    path.set(&mut root, &items);
+    root
+}
+
+fn append(document: &mut Document, parent: NodeId, made: &[Made]) -> Vec<NodeId> {
+    let mut added = Vec::with_capacity(made.len());
+    for one in made {
+        if let Made::Xml(xml) = one {
+            added.extend(xml.nodes.iter().map(|&node| document.copy_from(parent, &xml.document, node)));
+        }
+    }
+    added
+}
+
+/// A tree with some of its elements replaced: the new ones come last where the first of the old ones was.
+fn replaced(own: &XmlValue, old: &[NodeId], made: &[Made]) -> XmlValue {
+    let mut document = (*own.document).clone();
+    let parent = old.first().and_then(|&first| document.parent(first)).unwrap_or(Document::ROOT);
+    for &node in old {
+        document.detach(node);
+    }
+    let added = append(&mut document, parent, made);
+    let mut nodes: Vec<_> = own.nodes.iter().copied().filter(|node| !old.contains(node)).collect();
+    if parent == Document::ROOT {
+        nodes.extend(added);
+    }
+    XmlValue { document: Arc::new(document), nodes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flow::testing::{self, Ended};
+
+    const XML: (&str, &str) = ("Content-Type", "application/xml");
+    const JSON: (&str, &str) = ("Content-Type", "application/json");
+
+    /// Runs `foreach` with the attributes and mediators.
+    fn run(attributes: &str, inside: &str, header: (&str, &str), body: &str) -> Ended {
+        let text = format!(
+            "<variable name='v' type='JSON' value='{{\"l\":[1,2]}}'/><variable name='x' type='XML' value='&lt;r>&lt;i>1&lt;/i>&lt;k/>&lt;i>2&lt;/i>&lt;/r>'/>\
+             <foreach {attributes}><sequence>{inside}</sequence></foreach><property name='after' value='1'/>"
+        );
+        let tested = testing::main(&crate::registry(testing::endpoints), &text);
+        assert!(tested.found.is_empty(), "{attributes}: {:?}", tested.found);
+        tested.run(&[header], body)
+    }
+
+    const OBJECT: &str = "<payloadFactory media-type='json'><format>{\"v\":$1}</format><args><arg evaluator='json' expression='$'/></args></payloadFactory>";
+    const ELEMENT: &str = "<payloadFactory><format><o xmlns=''>$1</o></format><args><arg expression='string($body/*)'/></args></payloadFactory>";
+
+    #[test]
+    fn what_the_items_become_replaces_the_collection() {
+        for parallel in ["true", "false"] {
+            for (collection, inside, header, body, made) in [
+                ("${payload}", OBJECT, JSON, "[1,2]", r#"[{"v":1},{"v":2}]"#),
+                (
+                    "${$.a.b}",
+                    OBJECT,
+                    JSON,
+                    r#"{"a":{"b":[1,2],"c":3}}"#,
+                    r#"{"a":{"b":[{"v":1},{"v":2}],"c":3}}"#,
+                ),
+                (
+                    "${payload.a[0]['b c']}",
+                    OBJECT,
+                    JSON,
+                    r#"{"a":[{"b c":[1]}]}"#,
+                    r#"{"a":[{"b c":[{"v":1}]}]}"#,
+                ),
+                ("json-eval($.a)", OBJECT, JSON, r#"{"a":["x"]}"#, r#"{"a":[{"v":"x"}]}"#),
+                ("${payload.a}", OBJECT, JSON, r#"{"a":[]}"#, r#"{"a":[]}"#),
+                // What ends early brings nothing.
+                (
+                    "${payload}",
+                    "<filter xpath='//jsonValue = 2'><then><drop/></then></filter>",
+                    JSON,
+                    "[1,2,3]",
+                    "[1,3]",
+                ),
+                // As in WSO2 the new items come last.
+                (
+                    "${xpath('//i')}",
+                    ELEMENT,
+                    XML,
+                    "<a><x/><i>1</i><y/><i>2</i></a>",
+                    "<a><x/><y/><o>1</o><o>2</o></a>",
+                ),
+                ("//i[. > 1]", ELEMENT, XML, "<a><i>1</i><i>2</i></a>", "<a><i>1</i><o>2</o></a>"),
+                ("//none", ELEMENT, XML, "<a/>", "<a/>"),
+            ] {
+                let mut end = run(
+                    &format!("collection=\"{collection}\" parallel-execution='{parallel}'"),
+                    inside,
+                    header,
+                    body,
+                );
+                assert_eq!(end.fault(), None, "{collection}");
+                assert_eq!(end.payload(), made, "{collection}");
+                assert_eq!(end.property("after").as_deref(), Some("1"));
+            }
+        }
+    }
+
+    #[test]
+    fn variables_hold_collections_and_results() {
+        let json = "update-original='false' result-content-type='JSON' target-variable='out'";
+        let xml = "update-original='false' result-content-type='XML' target-variable='out' result-enclosing-element='all'";
+        for (attributes, inside, name, made) in [
+            ("collection='${vars.v.l}'".to_owned(), OBJECT, "v", r#"{"l":[{"v":1},{"v":2}]}"#),
+            ("collection='${vars[\"v\"].l}'".to_owned(), OBJECT, "v", r#"{"l":[{"v":1},{"v":2}]}"#),
+            ("collection=\"${xpath('//i', 'x')}\"".to_owned(), ELEMENT, "x", "<r><k/><o>1</o><o>2</o></r>"),
+            ("collection=\"${xpath('/r/i','x')}\"".to_owned(), ELEMENT, "x", "<r><k/><o>1</o><o>2</o></r>"),
+            ("collection='${vars.x}'".to_owned(), ELEMENT, "x", "<o>12</o>"),
+            (format!("collection='${{vars.v.l}}' {json}"), OBJECT, "out", r#"[{"v":1},{"v":2}]"#),
+            (format!("collection='${{vars.v.l}}' {json}"), ELEMENT, "out", r#"[{"o":1},{"o":2}]"#),
+            (format!("collection='${{vars.v.l}}' {xml}"), ELEMENT, "out", "<all><o>1</o><o>2</o></all>"),
+            (
+                format!("collection=\"${{xpath('//i','x')}}\" {xml}"),
+                "<property name='n' value='1'/>",
+                "out",
+                "<all><i>1</i><i>2</i></all>",
+            ),
+            (
+                format!("collection='json-eval($.l[*])' {json}"),
+                "<property name='n' value='1'/>",
+                "out",
+                "[7,8]",
+            ),
+        ] {
+            let mut end = run(&attributes, inside, JSON, r#"{"l":[7,8]}"#);
+            assert_eq!(end.fault(), None, "{attributes}");
+            let value = match end.context.variables.get(name) {
+                Some(Value::Xml(own)) => own.to_xml(),
+                other => other.map(ToString::to_string).unwrap_or_default(),
+            };
+            let value = value.replace(" xmlns:soapenv=\"http://schemas.xmlsoap.org/soap/envelope/\"", "");
+            assert_eq!(value, made, "{attributes}");
+            assert_eq!(end.payload(), r#"{"l":[7,8]}"#, "{attributes}");
+            assert_eq!(end.property("n"), None);
+        }
+    }
+
+    #[test]
+    fn items_are_counted_and_may_be_nested() {
+        let inside = "<payloadFactory media-type='json'><format>$1</format><args><arg expression='$var:n'/></args></payloadFactory>";
+        let mut end = run(
+            "collection='${payload}' parallel-execution='false' counter-variable='n'",
+            inside,
+            JSON,
+            "[5,5,5]",
+        );
+        assert_eq!((end.payload().as_str(), end.context.variables.get("n").is_none()), ("[0,1,2]", true));
+        let inside = format!("<foreach collection='${{payload.i}}'><sequence>{OBJECT}</sequence></foreach>");
+        let mut end = run("collection='${payload}'", &inside, JSON, r#"[{"i":[1]},{"i":[2,3]}]"#);
+        assert_eq!(end.payload(), r#"[{"i":[{"v":1}]},{"i":[{"v":2},{"v":3}]}]"#);
+        let text = "<sequence key='again'/><!--top--><sequence name='again'><foreach collection='${payload}'><sequence>\
+            <payloadFactory media-type='json'><format>[1]</format></payloadFactory><sequence key='again'/></sequence></foreach></sequence>";
+        let end = testing::main(&crate::registry(testing::endpoints), text).run(&[JSON], "[1]");
+        assert_eq!(end.how, "nothing");
+    }
+
+    #[test]
+    fn many_items_run_at_once_and_keep_their_order() {
+        let url = testing::backend("");
+        let inside = format!("<call><endpoint><address uri='{url}/x'/></endpoint></call>");
+        let body = format!("[{}]", (0..150).map(|n| n.to_string()).collect::<Vec<_>>().join(","));
+        let mut end = run("collection='${payload}'", &inside, JSON, &body);
+        assert_eq!(end.payload(), body);
+        let mut end =
+            run("collection='${payload}' continue-without-aggregation='true'", &inside, JSON, "[1]");
+        assert_eq!((end.payload().as_str(), end.property("after").as_deref()), ("[1]", Some("1")));
+    }
+
+    #[test]
+    fn an_item_that_fails_ends_the_flow_and_one_that_answers_is_the_answer() {
+        let ask = |inside: &str, beside: &str| {
+            let text = format!(
+                "<foreach collection='${{payload}}'><sequence>{inside}</sequence></foreach><respond/><!--top-->{beside}"
+            );
+            let tested = testing::main(&crate::registry(testing::endpoints), &text);
+            tested.ask("POST", "/", &[JSON], "[1,2]")
+        };
+        let fails = "<sequence key='{$ctx:none}'/>";
+        let fault = "<sequence name='fault'><payloadFactory media-type='json'><format>{\"fault\":$1}</format><args><arg evaluator='json' expression='$'/></args></payloadFactory><respond/></sequence>";
+        // The fault sequence sees the item.
+        let answer = ask(fails, fault);
+        assert!(matches!(answer.body.as_str(), r#"{"fault":1}"# | r#"{"fault":2}"#), "{answer:?}");
+        let answer = ask(fails, "<sequence name='fault'><drop/></sequence>");
+        assert_eq!((answer.status, answer.body.as_str()), (202, ""));
+        assert_eq!(ask(fails, "").status, 500);
+        let answer =
+            ask("<payloadFactory media-type='json'><format>\"me\"</format></payloadFactory><respond/>", "");
+        assert_eq!((answer.status, answer.body.as_str()), (200, "\"me\""));
+    }
+
+    #[test]
+    fn what_is_no_collection_is_a_fault() {
+        for (collection, header, body) in [
+            ("${payload.a}", JSON, r#"{"a":1}"#),
+            ("${payload.a}", JSON, "{}"),
+            ("${payload}", JSON, ""),
+            ("${vars.none}", JSON, "{}"),
+            ("${vars.v}", JSON, "{}"),
+            ("${xpath('//i','v')}", JSON, "{}"),
+        ] {
+            let fault = run(&format!("collection=\"{collection}\""), "<drop/>", header, body).fault();
+            assert!(
+                fault.as_ref().is_some_and(|own| own.contains("did not resolve to a valid array")),
+                "{collection}: {fault:?}"
+            );
+        }
+        for (collection, body, says) in
+            [("${payload.a}", "{\"a\":", "not JSON"), ("/*", "<a/>", "envelope itself")]
+        {
+            let header = if body.starts_with('{') { JSON } else { XML };
+            let fault =
+                run(&format!("collection='{collection}'"), "<property name='n' value='1'/>", header, body)
+                    .fault();
+            assert!(fault.as_ref().is_some_and(|own| own.contains(says)), "{fault:?}");
+        }
+    }
+
+    #[test]
+    fn mistakes_are_found_when_the_configuration_loads() {
+        for (attributes, inside, says) in [
+            ("collection='${payload}'", "", "needs a `sequence` inside"),
+            ("collection='${payload}' counter-variable='n'", "<sequence/>", "only one item after the other"),
+            ("collection='${payload}' update-original='false'", "<sequence/>", "needs a `target-variable`"),
+            (
+                "collection='${payload}' update-original='false' target-variable='t'",
+                "<sequence/>",
+                "needs a `result-content-type`",
+            ),
+            (
+                "collection='${payload}' update-original='false' target-variable='t' result-content-type='XML'",
+                "<sequence/>",
+                "needs a `result-enclosing-element`",
+            ),
+            ("collection='json-eval($.a[*])'", "<sequence/>", "nothing can be put back"),
+            ("collection='//['", "<sequence/>", "no valid expression"),
+        ] {
+            let text = format!("<foreach {attributes}>{inside}</foreach>");
+            let tested = testing::main(&crate::registry(testing::endpoints), &text);
+            assert!(tested.reports(says), "{text}: {:?}", tested.found);
+        }
+    }
+}

@@ -1,0 +1,553 @@
+//! `scatter-gather`: copies of the message through a sequence each; what they bring becomes one message.
+
+use crate::branches::Branches;
+use crate::xml_value;
+use config::Element;
+use flow::{
+    Attribute, Branched, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow,
+    KeyValue, ListId, Mediator, Need, Step, Values,
+};
+use message::{Envelope, SoapVersion, Value, XmlValue};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+use xml::{Document, NodeId, NodeKind};
+
+/// `<scatter-gather target="body|variable" result-content-type="JSON|XML"><aggregation …/><sequence/>+</scatter-gather>`
+pub const DEFINITION: Definition = Definition {
+    name: "scatter-gather",
+    summary: "Runs sequences on copies of the message and collects what they make of it.",
+    attributes: &[
+        Attribute::optional(
+            "parallel-execution",
+            Values::Boolean,
+            "all sequences at once, not one after the other",
+        )
+        .or("true"),
+        Attribute::required("target", Values::Text, "`body` or `variable`: where the result goes"),
+        Attribute::optional("target-variable", Values::Text, "the variable, with target=\"variable\""),
+        Attribute::required("result-content-type", Values::Text, "JSON (an array) or XML (elements in one)"),
+        Attribute::optional(
+            "result-enclosing-element",
+            Values::Text,
+            "the name of the element around XML results",
+        ),
+    ],
+    children: Children::Elements(&["aggregation", "sequence"]),
+    compile,
+};
+
+/// Attributes of `aggregation`.
+const AGGREGATION: &[&str] = &["expression", "condition", "timeout", "min-messages", "max-messages"];
+
+struct ScatterGather {
+    branches: Vec<ListId>,
+    parallel: bool,
+    /// What is taken of each.
+    expression: Expression,
+    /// Only those that it holds for are collected.
+    condition: Option<Expression>,
+    timeout: Option<Duration>,
+    /// So many are enough.
+    min: Option<KeyValue>,
+    max: Option<KeyValue>,
+    /// `None`: the body.
+    variable: Option<Arc<str>>,
+    /// The element around XML results; `None`: JSON.
+    around: Option<String>,
+}
+
+fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    let place = element.start_tag();
+    let mut needs = |message: &str, expected: &str| -> Compiled {
+        compiler.error("missing-attribute", message, place, expected);
+        None
+    };
+    let word = |name: &str| element.attr(name).map(|own| own.trim().to_ascii_lowercase()).unwrap_or_default();
+    let variable = match word("target").as_str() {
+        "body" => None,
+        "variable" => match element.attr("target-variable").map(str::trim).filter(|own| !own.is_empty()) {
+            Some(name) => Some(Arc::from(name)),
+            None => return needs("`scatter-gather` needs a `target-variable`", "its name"),
+        },
+        _ => return needs("the `target` of `scatter-gather` is wrong", "expected `body` or `variable`"),
+    };
+    let around = match word("result-content-type").as_str() {
+        "json" => None,
+        "xml" => match element.attr("result-enclosing-element").map(str::trim) {
+            Some(name) if xml::is_ncname(name) => Some(name.to_owned()),
+            _ => {
+                return needs(
+                    "`scatter-gather` needs a `result-enclosing-element`",
+                    "the name of the element around the results",
+                );
+            }
+        },
+        _ => {
+            return needs(
+                "the `result-content-type` of `scatter-gather` is wrong",
+                "expected `JSON` or `XML`",
+            );
+        }
+    };
+    let Some(aggregation) = element.child("aggregation").filter(|own| own.attribute("expression").is_some())
+    else {
+        return needs(
+            "`scatter-gather` needs an `aggregation` with an `expression`",
+            "what is taken of each sequence",
+        );
+    };
+    for attribute in aggregation.attributes() {
+        if !AGGREGATION.contains(&&*attribute.name.local) {
+            let message = format!("`aggregation` has no attribute `{}`", attribute.name.local);
+            compiler.warning("unknown-attribute", message, attribute.name_span, "this has no effect");
+        }
+    }
+    let timeout = match aggregation.attribute("timeout") {
+        None => None,
+        Some(attribute) => match attribute.value.trim().parse::<u64>() {
+            Ok(milliseconds) => Some(Duration::from_millis(milliseconds)).filter(|limit| !limit.is_zero()),
+            Err(_) => {
+                let message = format!("`{}` is no number of milliseconds", attribute.value);
+                compiler.error("bad-value", message, attribute.value_span, "expected whole milliseconds");
+                return None;
+            }
+        },
+    };
+    let expression = compiler.expression(aggregation, "expression")?;
+    let condition = match aggregation.attribute("condition") {
+        Some(_) => Some(compiler.expression(aggregation, "condition")?),
+        None => None,
+    };
+    let (min, max) =
+        (compiler.key_value(aggregation, "min-messages"), compiler.key_value(aggregation, "max-messages"));
+    for count in [&min, &max].into_iter().flatten().filter_map(KeyValue::literal) {
+        if count.trim().parse::<i64>().is_err() {
+            let message = format!("`{count}` is no number of messages");
+            compiler.error("bad-value", message, aggregation.start_tag(), "expected a number");
+            return None;
+        }
+    }
+    let sequences = element.children_named("sequence").enumerate();
+    let branches: Vec<_> = sequences
+        .map(|(index, inside)| compiler.list(inside, format!("sequence {} of scatter-gather", index + 1)))
+        .collect();
+    if branches.is_empty() {
+        compiler.error(
+            "missing-element",
+            "`scatter-gather` needs a `sequence`",
+            place,
+            "what the copies run through",
+        );
+        return None;
+    }
+    let parallel = word("parallel-execution") != "false";
+    Some(Box::new(ScatterGather {
+        branches,
+        parallel,
+        expression,
+        condition,
+        timeout,
+        min,
+        max,
+        variable,
+        around,
+    }))
+}
+
+/// What one sequence brought.
+enum Part {
+    Json(serde_json::Value),
+    Xml(XmlValue),
+}
+
+impl Mediator for ScatterGather {
+    fn need(&self) -> Need {
+        Need::Whole
+    }
+
+    fn reason(&self) -> String {
+        "copies the message".to_owned()
+    }
+
+    fn lists(&self) -> Vec<(String, ListId)> {
+        self.branches
+            .iter()
+            .enumerate()
+            .map(|(index, &list)| (format!("sequence {}", index + 1), list))
+            .collect()
+    }
+
+    fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
+        Step::Wait(Box::pin(self.gather(context)))
+    }
+}
+
+impl ScatterGather {
+    async fn gather(&self, context: &mut Context) -> Result<Flow, Fault> {
+        let mut count = |own: &Option<KeyValue>| -> Result<Option<usize>, Fault> {
+            let Some(own) = own else { return Ok(None) };
+            let text = own.resolve(context)?.unwrap_or_default();
+            let number: i64 = text
+                .trim()
+                .parse()
+                .map_err(|_| Fault::new(format!("`{}` is no number of messages to collect", text.trim())))?;
+            Ok(usize::try_from(number).ok().filter(|&number| number > 0))
+        };
+        let enough = count(&self.min)?.into_iter().chain(count(&self.max)?).min().unwrap_or(usize::MAX);
+        let copies: Vec<_> = self.branches.iter().map(|&list| (context.branch(), list)).collect();
+        let mut branches = Branches::new(copies.into_iter(), self.parallel);
+        let deadline = self.timeout.map(|limit| Instant::now() + limit);
+        let mut parts = Vec::new();
+        let (mut last, mut failed, mut late) = (None, None, false);
+        while parts.len() < enough {
+            let next = match deadline {
+                None => branches.next().await?,
+                Some(deadline) => match tokio::time::timeout_at(deadline, branches.next()).await {
+                    Ok(next) => next?,
+                    Err(_) => {
+                        late = true;
+                        None
+                    }
+                },
+            };
+            match next {
+                None => break,
+                Some((_, Branched::Whole(mut copy))) => {
+                    copy.receive_body().await?;
+                    if let Some(part) = self.part(&mut copy)? {
+                        parts.push(part);
+                        last = Some(copy);
+                    }
+                }
+                Some((_, Branched::Nothing)) => {}
+                Some((_, Branched::Failed(copy))) => failed = Some(copy),
+                Some((_, Branched::Answer(copy))) => {
+                    branches.leave();
+                    context.answer_with(copy);
+                    return Ok(Flow::Respond);
+                }
+            }
+        }
+        // Those that are late end by themselves; nobody asks what they bring.
+        branches.leave();
+        if parts.is_empty() {
+            if let Some(copy) = failed {
+                context.fail_as(&copy);
+                return Ok(Flow::Stop);
+            }
+            if let Some(limit) = self.timeout.filter(|_| late) {
+                let message =
+                    format!("no sequence of scatter-gather has ended within {} ms", limit.as_millis());
+                return Err(Fault { status: 504, ..Fault::new(message) });
+            }
+        }
+        self.finish(parts, last, context);
+        Ok(Flow::Next)
+    }
+
+    /// What a copy brings; `None`: the condition leaves it out.
+    fn part(&self, copy: &mut Context) -> Result<Option<Part>, Fault> {
+        if let Some(condition) = &self.condition
+            && !condition.boolean(copy)?
+        {
+            return Ok(None);
+        }
+        let source = self.expression.source();
+        let nothing =
+            || Fault::new(format!("Error evaluating expression: {source}")).because("it selects nothing");
+        if self.around.is_none() {
+            if self.expression.is_json() {
+                return Ok(Some(Part::Json(self.expression.json_values(copy)?.ok_or_else(nothing)?)));
+            }
+            let value = self.expression.value(copy)?.ok_or_else(nothing)?;
+            return Ok(Some(Part::Json(json(value))));
+        }
+        if self.expression.xpath().is_some() {
+            let nodes = self.expression.nodes(copy)?;
+            let document = &copy.envelope()?.document;
+            let nodes: Vec<NodeId> =
+                nodes.into_iter().filter(|&node| document.kind(node) == NodeKind::Element).collect();
+            if !nodes.is_empty() {
+                return Ok(Some(Part::Xml(XmlValue::copy_of(document, &nodes))));
+            }
+        }
+        match self.expression.value(copy)?.ok_or_else(nothing)? {
+            Value::Xml(nodes) => Ok(Some(Part::Xml((*nodes).clone()))),
+            Value::Json(value) => {
+                let mut envelope = Envelope::empty(SoapVersion::V11);
+                let root = message::json::to_xml(&value, &mut envelope.document, envelope.body);
+                Ok(Some(Part::Xml(XmlValue::copy_of(&envelope.document, &[root]))))
+            }
+            text => match xml_value::parse(&text.to_string()) {
+                Ok(Value::Xml(nodes)) => Ok(Some(Part::Xml((*nodes).clone()))),
+                Ok(_) => Err(nothing()),
+                Err(why) => {
+                    Err(Fault::new(format!("what {source} gives cannot be collected as XML")).because(why))
+                }
+            },
+        }
+    }
+
+    /// Makes one message of the parts, in the order in which they came.
+    fn finish(&self, parts: Vec<Part>, last: Option<Context>, context: &mut Context) {
+        let result = match &self.around {
+            None => Value::Json(Arc::new(parts.into_iter().map(Part::json).collect())),
+            Some(around) => {
+                let mut document = Document::new();
+                let root = document.append_element(Document::ROOT, "", "", around);
+                for part in &parts {
+                    if let Part::Xml(xml) = part {
+                        for &node in &xml.nodes {
+                            document.copy_from(root, &xml.document, node);
+                        }
+                    }
+                }
+                Value::Xml(Arc::new(XmlValue { document: Arc::new(document), nodes: vec![root] }))
+            }
+        };
+        if let Some(name) = &self.variable {
+            context.variables.set(Arc::clone(name), result);
+            return;
+        }
+        if let Some(last) = last {
+            context.continue_as(last);
+        }
+        context.remove_axis2("NO_ENTITY_BODY");
+        match result {
+            Value::Json(value) => {
+                context.payload.set_json_value((*value).clone());
+                context.set_axis2("messageType", Value::from("application/json"));
+            }
+            Value::Xml(xml) => {
+                let mut envelope = Envelope::empty(SoapVersion::V11);
+                for &node in &xml.nodes {
+                    envelope.document.copy_from(envelope.body, &xml.document, node);
+                }
+                context.payload.set_envelope(envelope);
+                context.set_axis2("messageType", Value::from("application/xml"));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Part {
+    fn json(self) -> serde_json::Value {
+        match self {
+            Part::Json(value) => value,
+            Part::Xml(xml) => xml.to_xml().into(),
+        }
+    }
+}
+
+/// A value as JSON: what is JSON stays so, XML gets its JSON form.
+fn json(value: Value) -> serde_json::Value {
+    match value {
+        Value::Json(own) => (*own).clone(),
+        Value::Integer(number) => number.into(),
+        Value::Double(number) => number.into(),
+        Value::Boolean(truth) => truth.into(),
+        Value::String(text) => (*text).into(),
+        Value::Xml(xml) => match xml.nodes.first() {
+            Some(&node) if xml.nodes.len() == 1 && xml.document.kind(node) == NodeKind::Element => {
+                let text = message::json::from_xml(&xml.document, node);
+                serde_json::from_str(&text).unwrap_or_else(|_| text.into())
+            }
+            _ => xml.string_value().into(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flow::testing::{self, Tested};
+
+    const JSON: (&str, &str) = ("Content-Type", "application/json");
+
+    fn compiled(attributes: &str, inside: &str) -> Tested {
+        let text = format!(
+            "<scatter-gather {attributes}>{inside}</scatter-gather><property name='after' value='1'/><respond/>"
+        );
+        let tested = testing::main(&crate::registry(testing::endpoints), &text);
+        assert!(tested.found.is_empty(), "{attributes} {inside}: {:?}", tested.found);
+        tested
+    }
+
+    /// A sequence that makes JSON.
+    fn makes(json: &str) -> String {
+        format!(
+            "<sequence><payloadFactory media-type='json'><format>{json}</format></payloadFactory></sequence>"
+        )
+    }
+
+    const BODY: &str = "target='body' result-content-type='JSON'";
+    const SEQUENCES: &str = "parallel-execution='false' target='Body' result-content-type='json'";
+
+    #[test]
+    fn what_the_sequences_bring_becomes_one_message() {
+        let pet = |name: &str| makes(&format!("{{\"pet\":\"{name}\"}}"));
+        let both = format!("{}{}", pet("a"), pet("b"));
+        let element =
+            "<sequence><payloadFactory><format><r xmlns=''><q>1</q></r></format></payloadFactory></sequence>";
+        let xml = "target='body' result-content-type='XML' result-enclosing-element='all' parallel-execution='false'";
+        for (attributes, aggregation, sequences, made) in [
+            (SEQUENCES, "expression='json-eval($.pet)'", both.clone(), r#"["a","b"]"#),
+            (SEQUENCES, "expression='json-eval($)'", both.clone(), r#"[{"pet":"a"},{"pet":"b"}]"#),
+            (SEQUENCES, "expression='string(//pet)'", both.clone(), r#"["a","b"]"#),
+            (SEQUENCES, "expression='json-eval($.pet)' condition=\"//pet = 'b'\"", both.clone(), r#"["b"]"#),
+            (SEQUENCES, "expression='json-eval($.pet)' condition='false()'", both.clone(), "[]"),
+            (SEQUENCES, "expression='json-eval($.pet)' min-messages='1'", both.clone(), r#"["a"]"#),
+            (
+                SEQUENCES,
+                "expression='json-eval($.pet)' max-messages='{json-eval($.n)}' min-messages='-1'",
+                both.clone(),
+                r#"["a"]"#,
+            ),
+            (
+                SEQUENCES,
+                "expression='json-eval($.pet)'",
+                format!("{}<sequence><drop/></sequence>", pet("a")),
+                r#"["a"]"#,
+            ),
+            (BODY, "expression='json-eval($.pet)'", pet("a"), r#"["a"]"#),
+            (xml, "expression='$body/*'", element.repeat(2), "<all><r><q>1</q></r><r><q>1</q></r></all>"),
+            // An element stays one, also if it holds nothing but text.
+            (xml, "expression='//q'", element.to_owned(), "<all><q>1</q></all>"),
+            (
+                xml,
+                "expression='json-eval($.pet)'",
+                makes(r#"{"pet":{"k":1}}"#),
+                "<all><jsonObject><k>1</k></jsonObject></all>",
+            ),
+            (xml, "expression=\"string('&lt;a/>')\"", element.to_owned(), "<all><a/></all>"),
+        ] {
+            let tested = compiled(attributes, &format!("<aggregation {aggregation}/>{sequences}"));
+            let answer = tested.ask("POST", "/", &[JSON], r#"{"n":1}"#);
+            let body =
+                answer.body.replace(" xmlns:soapenv=\"http://schemas.xmlsoap.org/soap/envelope/\"", "");
+            assert_eq!(body, made, "{aggregation} {sequences}");
+            let kind = if made.starts_with('<') { "application/xml" } else { "application/json" };
+            assert!(
+                answer.headers.get("Content-Type").is_some_and(|own| own.starts_with(kind)),
+                "{answer:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_variable_takes_the_result_and_the_message_stays() {
+        let sequence = "<sequence><property name='p' value='1'/><payloadFactory media-type='json'><format>{\"k\":2}</format></payloadFactory></sequence>";
+        for (attributes, made) in [
+            ("target='variable' target-variable='o' result-content-type='JSON'", r#"[{"k":2}]"#),
+            (
+                "target='variable' target-variable='o' result-content-type='XML' result-enclosing-element='all'",
+                "<all><jsonObject><k>2</k></jsonObject></all>",
+            ),
+        ] {
+            let mut end =
+                compiled(attributes, &format!("<aggregation expression='json-eval($)'/>{sequence}"))
+                    .run(&[JSON], "{}");
+            let value = match end.context.variables.get("o") {
+                Some(Value::Xml(own)) => own.to_xml(),
+                other => other.map(ToString::to_string).unwrap_or_default(),
+            };
+            assert_eq!(
+                value.replace(" xmlns:soapenv=\"http://schemas.xmlsoap.org/soap/envelope/\"", ""),
+                made
+            );
+            assert_eq!(
+                (end.payload().as_str(), end.property("p"), end.property("after").as_deref()),
+                ("{}", None, Some("1"))
+            );
+        }
+    }
+
+    #[test]
+    fn nobody_waits_for_the_slow_and_the_failing() {
+        let fails = "<sequence><sequence key='{$ctx:none}'/></sequence>";
+        let aggregation = "<aggregation expression='json-eval($.a)'/>";
+        // One that fails is left out; its fault sequence runs, and may answer.
+        let both = format!("{aggregation}{}{fails}", makes("{\"a\":1}"));
+        let answer = compiled(BODY, &both).ask("POST", "/", &[JSON], "{}");
+        assert_eq!(answer.body, "[1]");
+        let answer = compiled(BODY, &format!("{aggregation}{fails}{fails}")).ask("POST", "/", &[JSON], "{}");
+        assert_eq!(answer.status, 500);
+        let text = format!(
+            "<scatter-gather {BODY}>{both}</scatter-gather><respond/><!--top--><sequence name='fault'>\
+             <payloadFactory media-type='json'><format>\"fault\"</format></payloadFactory><respond/></sequence>"
+        );
+        let answer =
+            testing::main(&crate::registry(testing::endpoints), &text).ask("POST", "/", &[JSON], "{}");
+        assert_eq!(answer.body, "\"fault\"");
+        // A backend that never answers.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback can be bound");
+        let address = listener.local_addr().expect("it is bound");
+        let slow = format!(
+            "<sequence><call><endpoint><address uri='http://{address}/'/></endpoint></call></sequence>"
+        );
+        for (condition, made) in
+            [("timeout='50'", "[1]"), ("min-messages='1'", "[1]"), ("max-messages='1'", "[1]")]
+        {
+            let inside =
+                format!("<aggregation expression='json-eval($.a)' {condition}/>{slow}{}", makes("{\"a\":1}"));
+            assert_eq!(compiled(BODY, &inside).ask("POST", "/", &[JSON], "{}").body, made, "{condition}");
+        }
+        let answer = compiled(BODY, &format!("<aggregation expression='json-eval($)' timeout='50'/>{slow}"))
+            .ask("POST", "/", &[JSON], "{}");
+        assert_eq!(answer.status, 504, "{answer:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_collected_is_a_fault() {
+        let xml = "target='body' result-content-type='XML' result-enclosing-element='all'";
+        for (attributes, aggregation, says) in [
+            (BODY, "expression='json-eval($.none)'", "Error evaluating expression"),
+            (BODY, "expression='json-eval($)' min-messages='{json-eval($.none)}'", "no number of messages"),
+            (xml, "expression=\"string('a')\"", "cannot be collected as XML"),
+        ] {
+            let end = compiled(attributes, &format!("<aggregation {aggregation}/>{}", makes("{}")))
+                .run(&[JSON], "{}");
+            assert!(end.fault().is_some_and(|own| own.contains(says)), "{aggregation}: {:?}", end.fault());
+        }
+    }
+
+    #[test]
+    fn mistakes_are_found_when_the_configuration_loads() {
+        let one = "<aggregation expression='json-eval($)'/><sequence/>";
+        for (attributes, inside, says) in [
+            ("target='body'", one, "needs the attribute `result-content-type`"),
+            ("target='head' result-content-type='JSON'", one, "`target` of `scatter-gather` is wrong"),
+            ("target='variable' result-content-type='JSON'", one, "needs a `target-variable`"),
+            (
+                "target='body' result-content-type='CSV'",
+                one,
+                "`result-content-type` of `scatter-gather` is wrong",
+            ),
+            ("target='body' result-content-type='XML'", one, "needs a `result-enclosing-element`"),
+            (
+                "target='body' result-content-type='XML' result-enclosing-element='a b'",
+                one,
+                "needs a `result-enclosing-element`",
+            ),
+            (BODY, "<sequence/>", "needs an `aggregation`"),
+            (BODY, "<aggregation expression='json-eval($)'/>", "needs a `sequence`"),
+            (
+                BODY,
+                "<aggregation expression='json-eval($)' timeout='1s'/><sequence/>",
+                "no number of milliseconds",
+            ),
+            (
+                BODY,
+                "<aggregation expression='json-eval($)' min-messages='x'/><sequence/>",
+                "no number of messages",
+            ),
+            (BODY, "<aggregation expression='json-eval($)' min='1'/><sequence/>", "no attribute `min`"),
+        ] {
+            let text = format!("<scatter-gather {attributes}>{inside}</scatter-gather>");
+            let tested = testing::main(&crate::registry(testing::endpoints), &text);
+            assert!(tested.reports(says), "{text}: {:?}", tested.found);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! `store`: puts a copy of the message into a message store.
+
+use config::Element;
+use flow::{
+    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, KeyValue, ListId, Mediator,
+    Need, SequenceRef, Step, Values,
+};
+use message::Value;
+
+/// `<store messageStore="NAME" [sequence="SEQ"] [name="N"]/>`
+pub const DEFINITION: Definition = Definition {
+    name: "store",
+    summary: "Puts a copy of the message into a message store; the flow goes on.",
+    attributes: &[
+        Attribute::required("messageStore", Values::Key, "the store"),
+        Attribute::optional("sequence", Values::Key, "runs on the message before it is stored"),
+        Attribute::optional("name", Values::Text, "a name for people"),
+    ],
+    children: Children::None,
+    compile,
+};
+
+struct Store {
+    store: KeyValue,
+    sequence: Option<SequenceRef>,
+}
+
+fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    let store = compiler.key_value(element, "messageStore")?;
+    if let (Some(name), Some(attribute)) = (store.literal(), element.attribute("messageStore"))
+        && compiler.configuration.message_stores.get(name).is_none()
+    {
+        let names: Vec<_> = compiler.configuration.message_stores.names().map(str::to_owned).collect();
+        let message = format!("there is no message store `{name}`");
+        compiler.diagnostics.push(
+            diagnostics::Diagnostic::warning("unknown-store", message)
+                .at(attribute.value_span, "messages that come here fault")
+                .did_you_mean(name, names.iter().map(String::as_str)),
+        );
+    }
+    let sequence = match element.attribute("sequence") {
+        Some(_) => Some(compiler.sequence(element, "sequence")?),
+        None => None,
+    };
+    Some(Box::new(Store { store, sequence }))
+}
+
+impl Mediator for Store {
+    fn need(&self) -> Need {
+        Need::Whole
+    }
+
+    fn reason(&self) -> String {
+        "keeps a copy of the message".to_owned()
+    }
+
+    fn lists(&self) -> Vec<(String, ListId)> {
+        let list = self.sequence.as_ref().and_then(SequenceRef::known);
+        list.map(|list| ("sequence".to_owned(), list)).into_iter().collect()
+    }
+
+    fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
+        Step::Wait(Box::pin(async move {
+            if let Some(sequence) = &self.sequence {
+                let list = sequence.resolve(context)?;
+                // Whether it ends early makes no difference.
+                flow::run_list(context, list).await?;
+                context.receive_body().await?;
+            }
+            let name = self.store.resolve(context)?.unwrap_or_default();
+            let Some(store) = context.plan().store(name.trim()) else {
+                return Err(Fault::new(format!("Unknown message store {}", name.trim())));
+            };
+            let message = context.to_stored()?;
+            if let Err(error) = store.store(message).await {
+                context.properties.set("HTTP_SC", Value::from("500"));
+                let message = format!("Failed to store message in the message store {}", store.name());
+                return Err(Fault::new(message).because(error.to_string()));
+            }
+            Ok(Flow::Next)
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flow::Context;
+    use flow::testing::{self, Tested};
+    use std::sync::Arc;
+    use stores::Message;
+
+    const JSON: (&str, &str) = ("Content-Type", "application/json");
+
+    fn tested(mediators: &str) -> Tested {
+        let tested = testing::main(&crate::registry(testing::endpoints), mediators);
+        assert!(tested.found.is_empty(), "{:?}", tested.found);
+        tested
+    }
+
+    /// What waits in the store `s`.
+    fn waiting(tested: &Tested) -> Vec<Arc<Message>> {
+        let store = tested.bus.plan().store("s").expect("there is a store");
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime starts");
+        runtime.block_on(async {
+            let mut all = Vec::new();
+            while let Some(message) = store.peek().await.expect("memory can be reached") {
+                assert!(store.ack(&message.id).await.expect("memory can be reached"));
+                all.push(message);
+            }
+            all
+        })
+    }
+
+    fn empty() -> Message {
+        Message {
+            id: String::new(),
+            method: message::Method::Post,
+            target: String::new(),
+            soap: None,
+            to: None,
+            action: None,
+            soap_action: None,
+            headers: message::Headers::new(),
+            body: bytes::Bytes::new(),
+            properties: message::Properties::new(),
+            axis2: message::Properties::new(),
+        }
+    }
+
+    #[test]
+    fn a_copy_waits_in_order_and_the_flow_goes_on() {
+        let text = "<property name='p' value='1'/><property name='q' value='2' scope='axis2'/><store messageStore='s' sequence='on'/>\
+            <payloadFactory media-type='json'><format>{\"n\":2}</format></payloadFactory><store messageStore='{$ctx:name}'/><respond/>\
+            <!--top--><messageStore name='s'/><sequence name='on'><property name='name' value='s'/><drop/></sequence>";
+        let tested = tested(text);
+        let answer = tested.ask("POST", "/x?y=1", &[JSON, ("X-Own", "o")], r#"{ "n":1}"#);
+        assert_eq!((answer.status, answer.body.as_str()), (200, r#"{"n":2}"#));
+        let stored = waiting(&tested);
+        let bodies: Vec<_> =
+            stored.iter().map(|own| String::from_utf8_lossy(&own.body).into_owned()).collect();
+        assert_eq!(bodies, [r#"{ "n":1}"#, r#"{"n":2}"#]);
+        assert_ne!(stored[0].id, stored[1].id);
+        // And it comes out as it went in.
+        let plan = tested.bus.plan();
+        let mut out = Context::of_stored(plan, Arc::clone(tested.bus.services()), &stored[0]);
+        assert_eq!(out.properties.get("p").map(ToString::to_string).as_deref(), Some("1"));
+        assert_eq!(out.axis2("q").map(|own| own.to_string()).as_deref(), Some("2"));
+        assert_eq!((out.headers.get("X-Own"), out.inbound.target.as_str()), (Some("o"), "/x?y=1"));
+        assert_eq!(out.payload.json().unwrap().map(ToString::to_string).as_deref(), Some(r#"{"n":1}"#));
+    }
+
+    #[test]
+    fn nobody_has_to_answer_and_nothing_is_lost_by_a_reload() {
+        let tested = tested(
+            "<store messageStore='s'/><!--top--><messageStore name='s' class='org.apache.synapse.message.store.InMemoryMessageStore'/>",
+        );
+        for body in ["", "<a/>", "no xml"] {
+            let answer = tested.ask("POST", "/", &[("Content-Type", "application/xml")], body);
+            assert_eq!((answer.status, answer.body.as_str()), (202, ""), "{body}");
+        }
+        assert_eq!(waiting(&tested).len(), 3);
+        assert!(waiting(&tested).is_empty());
+    }
+
+    #[test]
+    fn what_cannot_be_stored_is_a_fault() {
+        let registry = crate::registry(testing::endpoints);
+        for (text, says) in [
+            ("<store messageStore='{$ctx:none}'/>", "Unknown message store"),
+            ("<store messageStore='none'/>", "Unknown message store none"),
+            (
+                "<store messageStore='s' sequence='{$ctx:none}'/><!--top--><messageStore name='s'/>",
+                "cannot be found",
+            ),
+            (
+                "<store messageStore='s'/><!--top--><messageStore name='s' class='a.JDBCMessageStore'/>",
+                "Unknown message store s",
+            ),
+        ] {
+            let fault = testing::main(&registry, text).run(&[JSON], "{}").fault();
+            assert!(fault.as_ref().is_some_and(|own| own.contains(says)), "{text}: {fault:?}");
+        }
+        let tested = tested("<store messageStore='s'/><!--top--><messageStore name='s'/>");
+        let store = tested.bus.plan().store("s").expect("there is a store");
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime starts");
+        let filled = runtime.block_on(async {
+            while store.store(empty()).await.is_ok() {}
+            store.size().await
+        });
+        assert_eq!(filled.ok(), store.capacity());
+        let end = tested.run(&[JSON], "{}");
+        assert_eq!(end.fault().as_deref(), Some("0: Failed to store message in the message store s"));
+        assert!(end.property("ERROR_DETAIL").is_some_and(|own| own.contains("the store is full")));
+        assert_eq!(end.property("HTTP_SC").as_deref(), Some("500"));
+        for (text, says) in [
+            ("<store/>", "needs the attribute `messageStore`"),
+            ("<store messageStore='t'/>", "no message store `t`"),
+        ] {
+            let tested = testing::main(&registry, text);
+            assert!(tested.reports(says), "{:?}", tested.found);
+        }
+    }
+}

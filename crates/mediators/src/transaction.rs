@@ -1,0 +1,41 @@
+//! `transaction`: distributed transactions. It is read and checked; nothing runs it yet.
+
+use config::Element;
+use flow::{Attribute, Children, Compiled, Compiler, Definition, Values};
+
+const ACTIONS: &[&str] = &["new", "use-existing-or-new", "fault-if-no-tx", "commit", "rollback"];
+
+/// `<transaction action="new|use-existing-or-new|fault-if-no-tx|commit|rollback"/>`
+pub const DEFINITION: Definition = Definition {
+    name: "transaction",
+    summary: "Begins or ends a transaction. It is checked, and not executable yet.",
+    attributes: &[Attribute::required("action", Values::OneOf(ACTIONS), "what to do")],
+    children: Children::None,
+    compile,
+};
+
+fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    compiler.error(
+        "unsupported-mediator",
+        "`transaction` is not executable here",
+        element.name_span(),
+        "there are no distributed transactions yet: leave it out and make the backend's call idempotent",
+    );
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use flow::testing;
+
+    #[test]
+    fn it_is_checked_and_reported() {
+        for (action, says) in
+            [("commit", "is not executable here"), ("suspend", "`action` cannot be `suspend`")]
+        {
+            let text = format!("<transaction action='{action}'/>");
+            let tested = testing::main(&crate::registry(testing::endpoints), &text);
+            assert!(tested.reports(says) && tested.found.len() == 1, "{:?}", tested.found);
+        }
+    }
+}
