@@ -1,10 +1,10 @@
 //! Answers that are kept: written to bytes once, so that they can be given again as often as somebody asks.
 
 use crate::context::Context;
-use crate::exchange::{current_form, explicit_form, set_content_type};
 use crate::fault::Fault;
+use crate::writing::{current_form, explicit_form, write};
 use bytes::Bytes;
-use message::{Body, Headers, Payload, Reading};
+use message::{Body, Format, Headers, Payload};
 
 /// Headers of an answer that are about one client or one connection.
 const NOT_KEPT: &[&str] =
@@ -20,7 +20,8 @@ pub struct Answer {
     /// The body, byte by byte.
     pub body: Bytes,
     reason: Option<String>,
-    reading: Reading,
+    /// It is read as plain XML, not as SOAP.
+    rest: bool,
     pox: bool,
 }
 
@@ -31,14 +32,14 @@ impl Answer {
     /// The payload was changed and cannot be written in its form.
     pub fn of(context: &mut Context) -> Result<Answer, Fault> {
         let status = context.axis2("HTTP_SC").and_then(|status| u16::try_from(status.as_integer()?).ok());
-        let (body, reading) = context.freeze()?;
+        let (body, rest) = context.freeze()?;
         let mut headers = context.headers.clone();
         for name in NOT_KEPT {
             headers.remove(name);
         }
         let reason = context.reason.clone();
         let pox = context.progress.pox_endpoint;
-        Ok(Answer { status: status.unwrap_or(200), headers, body, reason, reading, pox })
+        Ok(Answer { status: status.unwrap_or(200), headers, body, reason, rest, pox })
     }
 
     /// How many bytes it holds.
@@ -50,7 +51,7 @@ impl Answer {
     /// Makes the message this answer.
     pub fn give(&self, context: &mut Context) {
         context.headers = self.headers.clone();
-        context.payload = Payload::received(Body::Bytes(self.body.clone()), self.reading);
+        context.payload = Payload::arrived(Body::Bytes(self.body.clone()), &self.headers, self.rest);
         context.become_answer(self.status, self.reason.clone());
         context.response = true;
         context.addressing.to = None;
@@ -59,23 +60,18 @@ impl Answer {
 }
 
 impl Context {
-    /// The payload as bytes, in the form that its type asks for, and how they are read; Content-Type follows. The
-    /// body must have been received.
+    /// The payload as bytes, in the form that its type asks for, and whether `text/xml` is plain XML; Content-Type
+    /// follows. The body must have been received.
     ///
     /// # Errors
     /// The payload cannot be written in that form.
-    pub fn freeze(&mut self) -> Result<(Bytes, Reading), Fault> {
+    pub fn freeze(&mut self) -> Result<(Bytes, bool), Fault> {
         let form = explicit_form(self);
         if form.is_none() && !self.payload.is_changed() {
-            let bytes = self.payload.bytes().cloned().unwrap_or_default();
-            return Ok((bytes, self.payload.reading()));
+            return Ok((self.payload.bytes().cloned().unwrap_or_default(), self.payload.reading().rest));
         }
         let (format, content_type) = form.unwrap_or_else(|| current_form(self));
-        let limits = self.services.limits.clone();
-        let bytes = self.payload.write(format, &limits)?;
-        set_content_type(self, format, content_type.as_deref(), None);
-        let own = self.headers.get("Content-Type");
-        let rest = !matches!(format, message::Format::Soap(_));
-        Ok((bytes, Reading::of(own, None, rest)))
+        let bytes = write(self, format, content_type.as_deref(), None, None)?;
+        Ok((bytes, !matches!(format, Format::Soap(_))))
     }
 }
