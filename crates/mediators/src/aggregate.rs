@@ -492,19 +492,21 @@ mod tests {
             )
         };
         let own = "<property name='aggregateCorelation' expression=\"get-property('MessageID')\"/>";
-        for (split, condition, answer) in [
-            ("sequential='true'", "<messageCount min='3' max='3'/>", "3"),
-            ("", "<messageCount min='3' max='3'/>", "3"),
+        let drops = "<target><sequence><filter xpath=\"//i = 'no'\"><then><drop/></then><else><sequence key='meet'/></else></filter></sequence></target>";
+        for (split, count, body, answer) in [
+            ("sequential='true'", 2, "<a><i/><i>no</i></a>", "2"),
+            ("", 2, "<a><i/><i>no</i></a>", "2"),
             // It never completes: nobody is left who could bring a part.
-            ("sequential='true'", "<messageCount min='9' max='9'/>", ""),
-            ("", "<messageCount min='9' max='9'/>", ""),
+            ("sequential='true'", 3, "<a><i/><i>no</i><i>no</i></a>", ""),
+            ("", 3, "<a><i/><i>no</i><i>no</i></a>", ""),
         ] {
             let text = format!(
-                "{own}<iterate expression='//i' continueParent='true' {split}><target sequence='meet'/></iterate>\
+                "{own}<property name='messageSequence' value='0/{count}'/>\
+                 <iterate expression='//i' continueParent='true' {split}>{drops}</iterate>\
                  <sequence key='meet'/><!--top-->{}",
-                aggregate(condition)
+                aggregate("")
             );
-            assert_eq!(ask(&text, XML, "<a><i/><i/></a>").body, answer, "{split} {condition}");
+            assert_eq!(ask(&text, XML, body).body, answer, "{split} {body}");
         }
         // The original waits alone and a timer answers.
         let text = format!(

@@ -407,7 +407,6 @@ mod tests {
                 "`send` cannot stand inside",
             ),
             ("<foreach><sequence/></foreach>", "needs an `expression`"),
-            ("<foreach collection='${payload}'><sequence/></foreach>", "not executable yet"),
         ] {
             let tested = testing::main(&crate::registry(testing::endpoints), text);
             assert!(!tested.found.is_empty(), "{text}: {says}");

@@ -442,7 +442,7 @@ mod tests {
             },
         );
         match end.fault() {
-            Some(_) => Err(format!("{}", end.property("ERROR_MESSAGE").unwrap_or_default())),
+            Some(_) => Err(end.property("ERROR_MESSAGE").unwrap_or_default()),
             None => Ok(end.property("out").unwrap_or_default()),
         }
     }

@@ -263,6 +263,14 @@ impl ScatterGather {
             let value = self.expression.value(copy)?.ok_or_else(nothing)?;
             return Ok(Some(Part::Json(json(value))));
         }
+        let element = |value: &serde_json::Value| {
+            let mut envelope = Envelope::empty(SoapVersion::V11);
+            let root = message::json::to_xml(value, &mut envelope.document, envelope.body);
+            Some(Part::Xml(XmlValue::copy_of(&envelope.document, &[root])))
+        };
+        if self.expression.is_json() {
+            return Ok(element(&self.expression.json_values(copy)?.ok_or_else(nothing)?));
+        }
         if self.expression.xpath().is_some() {
             let nodes = self.expression.nodes(copy)?;
             let document = &copy.envelope()?.document;
@@ -274,11 +282,7 @@ impl ScatterGather {
         }
         match self.expression.value(copy)?.ok_or_else(nothing)? {
             Value::Xml(nodes) => Ok(Some(Part::Xml((*nodes).clone()))),
-            Value::Json(value) => {
-                let mut envelope = Envelope::empty(SoapVersion::V11);
-                let root = message::json::to_xml(&value, &mut envelope.document, envelope.body);
-                Ok(Some(Part::Xml(XmlValue::copy_of(&envelope.document, &[root]))))
-            }
+            Value::Json(value) => Ok(element(&value)),
             text => match xml_value::parse(&text.to_string()) {
                 Ok(Value::Xml(nodes)) => Ok(Some(Part::Xml((*nodes).clone()))),
                 Ok(_) => Err(nothing()),

@@ -200,4 +200,152 @@ mod tests {
             assert!(tested.reports(says), "{:?}", tested.found);
         }
     }
+
+    /// Lets a processor work on one stored message until so many wait in the stores `s` and `t`.
+    fn process(
+        class: &str,
+        parameters: &str,
+        endpoint: &str,
+        beside: &str,
+        wanted: (usize, usize),
+    ) -> Vec<String> {
+        let parameters: String = parameters
+            .split_whitespace()
+            .filter_map(|own| own.split_once('='))
+            .map(|(name, value)| format!("<parameter name='{name}'>{value}</parameter>"))
+            .collect();
+        let tested = tested(&format!(
+            "<property name='OUT_ONLY' expression='$trp:X-One-Way'/><store messageStore='s'/><!--top-->\
+             <messageStore name='s'/><messageStore name='t'/><endpoint name='e'><address uri='{endpoint}/'/></endpoint>\
+             <sequence name='keep'><store messageStore='t'/></sequence>{beside}\
+             <messageProcessor name='p' class='org.apache.synapse.{class}' messageStore='s' targetEndpoint='e'>\
+             <parameter name='interval'>1</parameter><parameter name='client.retry.interval'>1</parameter>{parameters}</messageProcessor>"
+        ));
+        let one_way = if beside.contains("one-way") { "true" } else { "false" };
+        assert_eq!(tested.ask("POST", "/", &[JSON, ("X-One-Way", one_way)], r#"{"n":1}"#).status, 202);
+        let bus = Arc::new(tested.bus);
+        let (s, t) = (bus.plan().store("s").expect("s"), bus.plan().store("t").expect("t"));
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
+        runtime.block_on(async {
+            let processors = tokio::spawn(flow::processor::run(Arc::clone(&bus)));
+            let reached = async {
+                while (s.size().await.expect("s"), t.size().await.expect("t")) != wanted {
+                    tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+                }
+            };
+            let limit = std::time::Duration::from_secs(30);
+            tokio::time::timeout(limit, reached).await.expect("the stores come to hold what is wanted");
+            processors.abort();
+            let mut bodies = Vec::new();
+            while let Some(message) = t.peek().await.expect("t") {
+                t.ack(&message.id).await.expect("t");
+                bodies.push(String::from_utf8_lossy(&message.body).into_owned());
+            }
+            bodies
+        })
+    }
+
+    #[test]
+    fn processors_empty_a_store() {
+        const FORWARD: &str = "message.processor.impl.forwarder.ScheduledMessageForwardingProcessor";
+        let echo = testing::backend("");
+        let refuses = testing::backend("HTTP/1.1 500 No\r\n\r\nno");
+        let reply = "message.processor.reply.sequence=keep";
+        let sample = "<sequence name='sample'><payloadFactory media-type='json'><format>\"seen\"</format></payloadFactory><store messageStore='t'/></sequence>";
+        let message = r#"{"n":1}"#;
+        for (class, parameters, endpoint, beside, wanted, bodies) in [
+            (
+                "message.processor.impl.sampler.SamplingProcessor",
+                "sequence=sample",
+                echo.as_str(),
+                sample,
+                (0, 1),
+                &["\"seen\""][..],
+            ),
+            (FORWARD, reply, &echo, "", (0, 1), &[message]),
+            (FORWARD, "", &echo, "<!--one-way-->", (0, 0), &[]),
+            // An answer that nobody takes: the message stays.
+            (FORWARD, "", &echo, "", (1, 0), &[]),
+            (
+                FORWARD,
+                "non.retry.status.codes=404,500 message.processor.reply.sequence=keep",
+                &refuses,
+                "",
+                (0, 1),
+                &["no"],
+            ),
+            (
+                FORWARD,
+                "max.delivery.attempts=2 max.delivery.drop=Enabled",
+                &refuses,
+                "<!--one-way-->",
+                (0, 0),
+                &[],
+            ),
+            (
+                FORWARD,
+                "max.delivery.attempts=2 message.processor.failMessagesStore=t",
+                &refuses,
+                "<!--one-way-->",
+                (0, 1),
+                &[message],
+            ),
+            (
+                FORWARD,
+                "max.delivery.attempts=2 message.processor.fault.sequence=keep message.processor.deactivate.sequence=keep",
+                &refuses,
+                "",
+                (1, 3),
+                &["no", "no", "no"],
+            ),
+            (
+                FORWARD,
+                "max.deliver.attempts=1 message.processor.deactivate.sequence=keep",
+                "http://127.0.0.1:1",
+                "",
+                (1, 1),
+                &[message],
+            ),
+        ] {
+            assert_eq!(process(class, parameters, endpoint, beside, wanted), bodies, "{parameters}");
+        }
+    }
+
+    #[test]
+    fn mistakes_in_processors_are_found_when_the_configuration_loads() {
+        for (class, inside, says) in [
+            ("a.SamplingProcessor", "", "needs the parameter `sequence`"),
+            (
+                "a.MessageForwardingProcessor",
+                "<parameter name='interval'>x</parameter>",
+                "`interval` cannot be `x`",
+            ),
+            (
+                "a.MessageForwardingProcessor",
+                "<parameter name='cronExpression'>* * *</parameter>",
+                "cronExpression",
+            ),
+            (
+                "a.MessageForwardingProcessor",
+                "<parameter name='message.processor.failMessagesStore'>no</parameter>",
+                "`no` cannot be used",
+            ),
+            (
+                "a.MessageForwardingProcessor",
+                "<parameter name='message.processor.reply.sequence'>no</parameter>",
+                "no sequence `no`",
+            ),
+            ("a.Other", "", "is not executable yet"),
+        ] {
+            let text = format!(
+                "<drop/><!--top--><messageStore name='s'/><messageProcessor name='p' class='{class}' messageStore='s'>{inside}</messageProcessor>"
+            );
+            let tested = testing::main(&crate::registry(testing::endpoints), &text);
+            assert!(tested.reports(says), "{inside}: {:?}", tested.found);
+        }
+        let text = "<drop/><!--top--><messageProcessor name='p' class='a.MessageForwardingProcessor' messageStore='s'/>";
+        let tested = testing::main(&crate::registry(testing::endpoints), text);
+        assert!(tested.reports("the store `s` of the processor cannot be used"), "{:?}", tested.found);
+    }
 }

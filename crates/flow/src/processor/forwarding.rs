@@ -33,7 +33,7 @@ pub(super) struct Forwarding {
 enum Attempt {
     Delivered,
     /// With the message as the attempt left it.
-    Failed(Context, String),
+    Failed(Box<Context>, String),
     /// It makes no sense to go on.
     Impossible(String),
 }
@@ -98,7 +98,7 @@ impl Forwarding {
                 "attempt {attempts} failed: {why}"
             );
             if self.attempts.is_some_and(|most| attempts >= most) {
-                return self.give_up(&message, context, work).await;
+                return self.give_up(&message, *context, work).await;
             }
             if work.pause(self.retry).await {
                 return;
@@ -132,10 +132,10 @@ impl Forwarding {
             if !one_way {
                 self.faulted(context.branch(), &fault.message, work).await;
             }
-            return Attempt::Failed(context, why);
+            return Attempt::Failed(Box::new(context), why);
         }
         if let Err(fault) = context.receive_body().await {
-            return Attempt::Failed(context, fault.to_string());
+            return Attempt::Failed(Box::new(context), fault.to_string());
         }
         let status = context.status.unwrap_or_default();
         if !(200..300).contains(&status) && !self.accepted.contains(&status) {
@@ -143,7 +143,7 @@ impl Forwarding {
             if !one_way {
                 self.faulted(context.branch(), &why, work).await;
             }
-            return Attempt::Failed(context, why);
+            return Attempt::Failed(Box::new(context), why);
         }
         if one_way {
             return Attempt::Delivered;
@@ -160,7 +160,10 @@ impl Forwarding {
         if work.through(context, list).await {
             Attempt::Delivered
         } else {
-            Attempt::Failed(work.context(message), "the reply sequence did not run to its end".to_owned())
+            Attempt::Failed(
+                Box::new(work.context(message)),
+                "the reply sequence did not run to its end".to_owned(),
+            )
         }
     }
 

@@ -40,7 +40,7 @@ pub struct Processor {
 }
 
 enum Kind {
-    Forwarding(Forwarding),
+    Forwarding(Box<Forwarding>),
     Sampling(Sampling),
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn compile(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Op
         return None;
     }
     let kind = match own.kind {
-        ProcessorKind::Forwarding => Kind::Forwarding(Forwarding::compile(own, compiler)?),
+        ProcessorKind::Forwarding => Kind::Forwarding(Box::new(Forwarding::compile(own, compiler)?)),
         ProcessorKind::Sampling => Kind::Sampling(Sampling::compile(own, compiler)?),
         ProcessorKind::Failover | ProcessorKind::Custom => {
             let message = format!("the message processor `{name}` is not executable yet");

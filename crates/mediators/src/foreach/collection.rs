@@ -542,7 +542,7 @@ mod tests {
                     r#"{"a":[{"b c":[1]}]}"#,
                     r#"{"a":[{"b c":[{"v":1}]}]}"#,
                 ),
-                ("json-eval($.a)", OBJECT, JSON, r#"{"a":["x"]}"#, r#"{"a":[{"v":"x"}]}"#),
+                ("json-eval($.a)", OBJECT, JSON, r#"{"a":[7]}"#, r#"{"a":[{"v":7}]}"#),
                 ("${payload.a}", OBJECT, JSON, r#"{"a":[]}"#, r#"{"a":[]}"#),
                 // What ends early brings nothing.
                 (
@@ -570,7 +570,9 @@ mod tests {
                     body,
                 );
                 assert_eq!(end.fault(), None, "{collection}");
-                assert_eq!(end.payload(), made, "{collection}");
+                let payload =
+                    end.payload().replace(" xmlns:soapenv=\"http://schemas.xmlsoap.org/soap/envelope/\"", "");
+                assert_eq!(payload, made, "{collection}");
                 assert_eq!(end.property("after").as_deref(), Some("1"));
             }
         }
