@@ -5,6 +5,7 @@ use crate::fault::Fault;
 use crate::writing::{current_form, explicit_form, write};
 use bytes::Bytes;
 use message::{Body, Format, Headers, Payload};
+use std::borrow::Cow;
 
 /// Headers of an answer that are about one client or one connection.
 const NOT_KEPT: &[&str] =
@@ -19,7 +20,7 @@ pub struct Answer {
     pub headers: Headers,
     /// The body, byte by byte.
     pub body: Bytes,
-    reason: Option<String>,
+    reason: Option<Cow<'static, str>>,
     /// It is read as plain XML, not as SOAP.
     rest: bool,
     pox: bool,

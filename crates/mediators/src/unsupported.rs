@@ -1,7 +1,6 @@
 //! Mediators of the language that cannot be executed here (yet), with what to do about it.
 
 const JAVA: &str = "Java classes cannot run here: write the logic as script or as a service of its own";
-const NOT_YET: &str = "it is not executable yet: leave it out, or keep this artifact where it runs now";
 
 /// Element names, each with what to do.
 pub(crate) const UNSUPPORTED: &[(&str, &str)] = &[
