@@ -304,6 +304,7 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     set(&mut client.idle, limits.idle_backend.map(|time| time.0));
     let mut services = Services::new(Client::new(client));
     set(&mut services.limits.held, limits.body.map(|size| size.0));
+    services.limits.json = Arc::new(crate::tunables::mapping(&settings.wso2)?);
     set(&mut services.limits.xml.depth, limits.xml_depth);
     set(&mut services.limits.xml.attributes, limits.xml_attributes);
     let engine = &mut services.settings;

@@ -482,6 +482,11 @@ impl Context {
         self.progress.answered = true;
     }
 
+    /// Whether steps follow behind the one that runs, in its list or one around it.
+    pub fn has_steps_ahead(&self) -> bool {
+        self.frames.iter().any(|frame| self.plan.list(frame.list).steps.len() > frame.next as usize)
+    }
+
     /// The exchange with the client, if branches of its message run.
     pub fn exchange(&self) -> Option<&Arc<Exchange>> {
         self.exchange.as_ref()

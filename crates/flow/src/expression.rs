@@ -245,7 +245,13 @@ impl Expression {
             let text = self.evaluate(own, context, |value| value.into_text().into_owned())?;
             return Ok(Some(text.unwrap_or_default()));
         }
-        Ok(self.value(context)?.map(|value| value.to_string()))
+        Ok(self.value(context)?.map(|value| match &value {
+            // Of several elements Apache Synapse takes the texts, WSO2 the elements.
+            Value::Xml(xml) if xml.nodes.len() > 1 && context.services.settings.synapse_dialect => {
+                xml.nodes.iter().map(|&node| xml.document.string_value(node)).collect()
+            }
+            value => value.to_string(),
+        }))
     }
 
     /// The truth of a condition: XPath `boolean()`; `json-eval` and `${…}` only if the text is `true`.

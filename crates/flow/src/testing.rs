@@ -36,8 +36,19 @@ pub struct Tested {
 
 /// Compiles a whole configuration, `<definitions>` and all.
 pub fn configuration(registry: &Registry, text: &str) -> Tested {
+    configuration_with(registry, text, |_| {})
+}
+
+/// As [`configuration`], with settings.
+pub fn configuration_with(
+    registry: &Registry,
+    text: &str,
+    prepare: impl FnOnce(&mut Services),
+) -> Tested {
     let mut loaded = config::load_text("test.xml", text, Path::new("."), &config::LoadOptions::default());
-    let services = Arc::new(Services::new(transport::Client::new(transport::ClientLimits::default())));
+    let mut services = Services::new(transport::Client::new(transport::ClientLimits::default()));
+    prepare(&mut services);
+    let services = Arc::new(services);
     let plan = compile(
         &loaded.configuration,
         loaded.sources,
@@ -52,14 +63,22 @@ pub fn configuration(registry: &Registry, text: &str) -> Tested {
 
 /// Compiles mediators as the main sequence. `<!--top-->` ends them: what follows stands beside the sequence.
 pub fn main(registry: &Registry, mediators: &str) -> Tested {
+    main_with(registry, mediators, |_| {})
+}
+
+/// As [`main`], with `dialect = "synapse"`.
+pub fn synapse(registry: &Registry, mediators: &str) -> Tested {
+    main_with(registry, mediators, |services| services.settings.synapse_dialect = true)
+}
+
+/// As [`main`], with settings.
+pub fn main_with(registry: &Registry, mediators: &str, prepare: impl FnOnce(&mut Services)) -> Tested {
     let (mediators, beside) = mediators.split_once("<!--top-->").unwrap_or((mediators, ""));
     let synapse = config::SYNAPSE;
-    configuration(
-        registry,
-        &format!(
-            r#"<definitions xmlns="{synapse}"><sequence name="main">{mediators}</sequence>{beside}</definitions>"#
-        ),
-    )
+    let text = format!(
+        r#"<definitions xmlns="{synapse}"><sequence name="main">{mediators}</sequence>{beside}</definitions>"#
+    );
+    configuration_with(registry, &text, prepare)
 }
 
 /// A context as its flow left it.

@@ -88,6 +88,11 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         },
     };
     let (source, target) = (place("source")?, place("target")?);
+    if compiler.services.settings.synapse_dialect && element.child("source").is_none() {
+        let message = "`callout` needs a source";
+        compiler.error("missing-element", message, element.start_tag(), "Apache Synapse has no default for it");
+        return None;
+    }
     let action = element.attr("action").map(str::to_owned);
     Some(Box::new(Callout { endpoint, action, source, target }))
 }
@@ -205,6 +210,14 @@ mod tests {
     use flow::testing;
 
     const XML: [(&str, &str); 1] = [("Content-Type", "application/xml")];
+
+    #[test]
+    fn without_a_source_it_sends_the_envelope_but_is_an_error_in_apache_synapse() {
+        let text = r#"<callout serviceURL="http://127.0.0.1:1/"><target key="t"/></callout>"#;
+        let registry = crate::registry(flow::testing::endpoints);
+        assert!(!flow::testing::main(&registry, text).reports("needs a source"));
+        assert!(flow::testing::synapse(&registry, text).reports("needs a source"));
+    }
 
     #[test]
     fn only_the_target_changes() {

@@ -190,8 +190,10 @@ impl Log {
             }
         }
         if self.detail == Detail::Full {
-            let text = full(context)?;
-            let label = if context.payload.is_json() { "Payload" } else { "Envelope" };
+            // Apache Synapse knows no payload but the envelope.
+            let json = context.payload.is_json() && !context.services().settings.synapse_dialect;
+            let text = full(context, json)?;
+            let label = if json { "Payload" } else { "Envelope" };
             add(&mut line, label, &text, ": ");
         }
         Ok(line.strip_prefix(separator).map(str::to_owned).unwrap_or(line))
@@ -199,13 +201,13 @@ impl Log {
 }
 
 /// The JSON text as it came, else the envelope.
-fn full(context: &mut Context) -> Result<String, Fault> {
-    if context.payload.is_json()
+fn full(context: &mut Context, json: bool) -> Result<String, Fault> {
+    if json
         && let Some(bytes) = context.payload.bytes()
     {
         return Ok(String::from_utf8_lossy(bytes).into_owned());
     }
-    if context.payload.is_json() {
+    if json {
         let limits = context.services().limits.clone();
         let bytes = context.payload.write(Format::Json, &limits)?;
         return Ok(String::from_utf8_lossy(&bytes).into_owned());

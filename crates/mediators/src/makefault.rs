@@ -36,6 +36,8 @@ enum Detail {
 struct MakeFault {
     /// `None`: plain XML.
     version: Option<SoapVersion>,
+    /// Apache Synapse without `version`: as the message is.
+    by_message: bool,
     response: bool,
     code: Text,
     reason: Text,
@@ -52,6 +54,15 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         "pox" => None,
         "soap12" => Some(SoapVersion::V12),
         _ => Some(SoapVersion::V11),
+    };
+    let by_message = compiler.services.settings.synapse_dialect && element.attr("version").is_none();
+    let version = match element.child("code").and_then(|code| Some((code, code.attr("value")?))) {
+        // The code tells which version it was written for.
+        Some((code, value)) if by_message => {
+            let uri = value.trim().split_once(':').and_then(|(prefix, _)| code.lookup_prefix(prefix));
+            uri.and_then(SoapVersion::of_namespace).or(version)
+        }
+        _ => version,
     };
     let code = match (text(element, "code", compiler)?, version) {
         (None, Some(_)) => return missing(element, "code", compiler),
@@ -90,7 +101,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     };
     let response = element.attr("response").map(str::trim) != Some("false");
     let (node, role) = (plain("node"), plain("role"));
-    Some(Box::new(MakeFault { version, response, code, reason, node, role, detail }))
+    Some(Box::new(MakeFault { version, by_message, response, code, reason, node, role, detail }))
 }
 
 /// `value` or `expression` of a child. The outer `None` follows a recorded error.
@@ -197,10 +208,23 @@ impl Mediator for MakeFault {
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
         let message_id = context.message_id();
-        match self.version {
+        let version = match self.by_message {
+            true if context.is_rest() => None,
+            true => context.envelope().ok().map(|envelope| envelope.version).or(self.version),
+            false => self.version,
+        };
+        match version {
             None => self.exception(context)?,
             Some(version) => {
                 let code = self.code.of(context)?;
+                let code = code.trim().rsplit([':', '}']).next().unwrap_or("");
+                let code = match (version, code) {
+                    (SoapVersion::V12, "Client") if self.by_message => "Sender",
+                    (SoapVersion::V12, "Server") if self.by_message => "Receiver",
+                    (SoapVersion::V11, "Sender") if self.by_message => "Client",
+                    (SoapVersion::V11, "Receiver") if self.by_message => "Server",
+                    (_, code) => code,
+                };
                 let reason = self.reason.of(context)?;
                 let detail = self.detail(version, context)?;
                 let mut envelope = Envelope::empty(version);
@@ -215,7 +239,7 @@ impl Mediator for MakeFault {
                 }
                 envelope.append_fault(
                     &message::envelope::Fault {
-                        code: code.trim().rsplit([':', '}']).next().unwrap_or(""),
+                        code,
                         reason: &reason,
                         role: &self.role,
                         node: &self.node,
@@ -251,6 +275,23 @@ mod tests {
         format!(
             r#"<s:Envelope {S11}><s:Header><h xmlns="u">1</h></s:Header><s:Body><a><d>1</d></a></s:Body></s:Envelope>"#
         )
+    }
+
+    #[test]
+    fn without_a_version_it_is_soap_1_1_but_in_apache_synapse_as_the_message() {
+        let element = format!(r#"<makefault><code {S11} value="s:Server"/><reason value="down"/></makefault>"#);
+        let soap12 = format!(r#"<s:Envelope {S12}><s:Body><a/></s:Body></s:Envelope>"#);
+        let registry = registry(testing::endpoints);
+        for (headers, body, wso2, synapse) in [
+            (&SOAP[..], soap_body(), "<faultcode>", "<faultcode>"),
+            (&[("Content-Type", "application/soap+xml")][..], soap12, "<faultcode>", "Receiver</"),
+            (&[("Content-Type", "application/xml")][..], "<a/>".into(), "<faultcode>", "<Exception>down<"),
+        ] {
+            let mut end = testing::main(&registry, &element).run(headers, &body);
+            assert!(end.payload().contains(wso2), "{}", end.payload());
+            let mut end = testing::synapse(&registry, &element).run(headers, &body);
+            assert!(end.payload().contains(synapse), "{}", end.payload());
+        }
     }
 
     #[test]

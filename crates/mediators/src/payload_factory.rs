@@ -578,6 +578,8 @@ impl PayloadFactory {
     ) -> Result<(), Fault> {
         let mut out = String::new();
         let mut sound = template.sound;
+        // Apache Synapse puts arguments in as they are.
+        let unescaped = context.services().settings.synapse_dialect;
         for part in &template.parts {
             let (filling, in_text) = match part {
                 Part::Literal(text) => {
@@ -592,6 +594,10 @@ impl PayloadFactory {
                 // There is no XML in an attribute value.
                 Filling::Json(value) if !in_text => {
                     sound &= push_xml(&value.to_string(), false, &mut out);
+                }
+                Filling::Text(text) if unescaped => {
+                    sound = false;
+                    out.push_str(text);
                 }
                 Filling::Text(text) => sound &= push_xml(text, *in_text, &mut out),
                 Filling::Markup(text) => {
@@ -816,6 +822,29 @@ mod tests {
         match end.fault() {
             Some(fault) => Err(fault),
             None => Ok(if media == "text" { end.write(message::Format::Text) } else { end.payload() }),
+        }
+    }
+
+    #[test]
+    fn texts_are_escaped_but_not_in_apache_synapse() {
+        let text = r#"<property name="p" value="a &lt; b"/><property name="x" value="&lt;c/>"/>
+            <payloadFactory><format><r xmlns="">$1</r></format><args><arg expression="$ctx:ARG"/></args></payloadFactory>"#;
+        let registry = crate::registry(flow::testing::endpoints);
+        for (name, synapse, wanted) in [
+            ("p", false, Some("<r>a &lt; b</r>")),
+            ("p", true, None),
+            ("x", true, Some("<r><c/></r>")),
+        ] {
+            let text = text.replace("ARG", name);
+            let flow = match synapse {
+                true => flow::testing::synapse(&registry, &text),
+                false => flow::testing::main(&registry, &text),
+            };
+            let mut end = flow.run(&[("Content-Type", "application/xml")], "<a/>");
+            match wanted {
+                Some(wanted) => assert_eq!(end.payload(), wanted, "{name}"),
+                None => assert!(end.fault().is_some(), "{name}"),
+            }
         }
     }
 
