@@ -119,6 +119,47 @@ fn every_setting_is_described() {
     }
 }
 
+/// Properties that WSO2's documents name: each is honoured, or the page says why not.
+const PROPERTIES: &str = "OUT_ONLY RESPONSE RECEIVING_SEQUENCE PRESERVE_WS_ADDRESSING preserveProcessedHeaders \
+    FORCE_ERROR_ON_SOAP_FAULT RETRY_ON_SOAPFAULT STOP_TARGET_EXECUTION_ON_FAILURE SKIP_MAIN_SEQUENCE RESPONSE_WRITTEN \
+    ClientApiNonBlocking NonBlockingTransport TRANSPORT_OUT_DESCRIPTION disableAddressingForOutMessages \
+    enforceWSAddressing LB_COOKIE_HEADER ENDPOINT_PREFIX SEND_TIMEOUT proxy.name SERVER_IP SERVER_HOST SERVICE_PREFIX \
+    TransportInURL TRANSPORT_IN_NAME IN_TRANSPORT REMOTE_ADDR REMOTE_HOST CLIENT_REMOTE_PORT ssl.client.auth.cert \
+    BLOCKING_SENDER_PRESERVE_REQ_HEADERS NON_ERROR_HTTP_STATUS_CODES ERROR_HTTP_STATUS_CODES blocking.sender.error \
+    transport.http.statusCode FORCE_COLLECT_PAYLOAD HTTP_SC HTTP_SC_DESC ORIGINAL_STATUS_CODE HTTP_REASON_PHRASE \
+    FAULTS_AS_HTTP_200 FORCE_SC_ACCEPTED IGNORE_SC_ACCEPTED SC_ACCEPTED HTTP_202_RECEIVED NO_ENTITY_BODY HTTP_METHOD \
+    REST_URL_POSTFIX FULL_URI POST_TO_URI REQUEST_HOST_HEADER DISABLE_CHUNKING FORCE_HTTP_1.0 FORCE_HTTP_CONTENT_LENGTH \
+    COPY_CONTENT_LENGTH_FROM_INCOMING ORGINAL_CONTEN_LENGTH NO_KEEPALIVE FORCE_POST_PUT_NOBODY EXCESS_TRANSPORT_HEADERS \
+    TRANSPORT_HEADERS setCharacterEncoding CHARACTER_SET_ENCODING messageType ContentType NoDefaultContentType enableMTOM \
+    enableSwA WRITE_XML_DECLARATION HTTP_ETAG PROXY_PROFILE_TARGET_HOST FORCE_SOAP_FAULT FORCE_CONNECTION_CLOSE \
+    HTTP_REQUEST_METHOD REQUEST_ACCEPTS_GZIP MESSAGE_SIZE_VALIDATION_SUM message.builder.invoked relay_early_build \
+    RAW_PAYLOAD JSON_STRING preserve.json.stream QUOTE_STRING_IN_PAYLOAD_FACTORY_JSON transform.xslt.result.disableBuild \
+    DISABLE_SMOOKS_RESULT_PAYLOAD PRESERVE_SPACES PRESERVE_ENVELOPE IsClientDoingREST IsClientDoingSOAP11 \
+    synapse.RelatesToForPox ATTACHMENTS ANALYTICS_METADATA DROP_MESSAGE_DUE_TO_SIZE_LIMIT_EXCEEDED SET_ROLLBACK_ONLY \
+    SET_REQUEUE_ON_ROLLBACK ACKNOWLEDGE distributedTx REST_API_CONTEXT SYNAPSE_REST_API REST_FULL_REQUEST_PATH \
+    REST_SUB_REQUEST_PATH RESOURCE_PATH REST_METHOD OPENAPI_VALIDATED ERROR_CODE ERROR_MESSAGE ERROR_DETAIL \
+    ERROR_EXCEPTION SENDING_FAULT BASE_ERROR_CODE PROTOCOL_STATE_ON_FAILURE HTTP_SOCKET_TIMEOUT SET_ROOT_CONTENT_TYPE";
+
+#[test]
+fn every_property_is_described() {
+    let page = std::fs::read_to_string(root().join("docs/properties.md")).expect("the page can be read");
+    let mut names: Vec<String> = PROPERTIES.split_whitespace().map(str::to_owned).collect();
+    // And those that the engine asks for by name.
+    for file in ["exchange", "respond", "writing", "engine", "addressing"] {
+        let path = root().join(format!("crates/flow/src/{file}.rs"));
+        let source = std::fs::read_to_string(path).expect("the source can be read");
+        for call in ["axis2_is_true(\"", "axis2.get(\"", "asked(context, \"", "time(context, \""] {
+            names.extend(
+                source.split(call).skip(1).filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())),
+            );
+        }
+    }
+    assert!(names.len() > 120, "the calls are found");
+    for name in names {
+        assert!(page.contains(&format!("`{name}`")), "docs/properties.md says nothing of {name}");
+    }
+}
+
 #[test]
 fn commands_are_known() {
     for block in blocks("console") {

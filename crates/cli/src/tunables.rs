@@ -1,7 +1,7 @@
 //! Tunables under the names that WSO2 documents: honoured, or said once why they are not needed here.
 
 use flow::Settings;
-use message::json::Mapping;
+use message::json::{Mapping, Regex};
 use std::time::Duration;
 
 /// Puts a value where it belongs.
@@ -61,8 +61,8 @@ fn flag(field: &mut bool, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn regex(text: &str) -> Result<fancy_regex::Regex, String> {
-    fancy_regex::Regex::new(text).map_err(|error| format!("it is no regular expression: {error}"))
+fn regex(text: &str) -> Result<Regex, String> {
+    Regex::new(text).map_err(|error| format!("it is no regular expression: {error}"))
 }
 
 /// The switches of the JSON mapping.
@@ -175,7 +175,10 @@ mod tests {
         );
         let own = mapping(&switches).unwrap();
         assert!(!own.auto_primitive && own.namespace_separator == ':' && own.empty_is_null);
-        assert_eq!(own.string_mark.map(|(pattern, with)| (pattern.as_str().to_owned(), with)), Some(("@@".into(), "-".into())));
+        assert_eq!(
+            own.string_mark.map(|(pattern, with)| (pattern.as_str().to_owned(), with)),
+            Some(("@@".into(), "-".into()))
+        );
         assert!(report(&switches).is_empty());
         for bad in [
             "'synapse.commons.json.output.autoPrimitive' = 'maybe'",

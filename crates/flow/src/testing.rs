@@ -40,11 +40,7 @@ pub fn configuration(registry: &Registry, text: &str) -> Tested {
 }
 
 /// As [`configuration`], with settings.
-pub fn configuration_with(
-    registry: &Registry,
-    text: &str,
-    prepare: impl FnOnce(&mut Services),
-) -> Tested {
+pub fn configuration_with(registry: &Registry, text: &str, prepare: impl FnOnce(&mut Services)) -> Tested {
     let mut loaded = config::load_text("test.xml", text, Path::new("."), &config::LoadOptions::default());
     let mut services = Services::new(transport::Client::new(transport::ClientLimits::default()));
     prepare(&mut services);
@@ -156,13 +152,25 @@ impl Tested {
 
     /// Sends a request to the bus, as a listener would.
     pub fn ask(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let (status, headers, bytes) = self.ask_bytes(method, target, headers, body.as_bytes());
+        Answer { status, headers, body: String::from_utf8_lossy(&bytes).into_owned() }
+    }
+
+    /// As [`Tested::ask`], for bodies that are no text.
+    pub fn ask_bytes(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> (u16, Headers, Vec<u8>) {
         let head = RequestHead {
             method: Method::new(method),
             target: target.to_owned(),
             version: Version::Http11,
             headers: fields(headers),
         };
-        let request = Request { head, body: Body::Bytes(body.to_owned().into()) };
+        let request = Request { head, body: Body::from(body.to_vec()) };
         let peer = ConnectionInfo { id: 1, peer: NOBODY, local: NOBODY, worker: 0, tls: None };
         let limits = self.bus.services().limits.clone();
         block_on(async {
@@ -170,8 +178,7 @@ impl Tested {
             let mut payload = Payload::received(response.body, Reading::XML);
             payload.buffer(&limits).await.expect("the body of the answer arrives");
             let bytes = payload.bytes().map(|bytes| bytes.to_vec()).unwrap_or_default();
-            let body = String::from_utf8_lossy(&bytes).into_owned();
-            Answer { status: response.head.status, headers: response.head.headers, body }
+            (response.head.status, response.head.headers, bytes)
         })
     }
 

@@ -90,7 +90,12 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let (source, target) = (place("source")?, place("target")?);
     if compiler.services.settings.synapse_dialect && element.child("source").is_none() {
         let message = "`callout` needs a source";
-        compiler.error("missing-element", message, element.start_tag(), "Apache Synapse has no default for it");
+        compiler.error(
+            "missing-element",
+            message,
+            element.start_tag(),
+            "Apache Synapse has no default for it",
+        );
         return None;
     }
     let action = element.attr("action").map(str::to_owned);

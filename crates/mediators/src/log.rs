@@ -202,9 +202,7 @@ impl Log {
 
 /// The JSON text as it came, else the envelope.
 fn full(context: &mut Context, json: bool) -> Result<String, Fault> {
-    if json
-        && let Some(bytes) = context.payload.bytes()
-    {
+    if json && let Some(bytes) = context.payload.bytes() {
         return Ok(String::from_utf8_lossy(bytes).into_owned());
     }
     if json {

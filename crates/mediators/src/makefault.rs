@@ -238,12 +238,7 @@ impl Mediator for MakeFault {
                     }
                 }
                 envelope.append_fault(
-                    &message::envelope::Fault {
-                        code,
-                        reason: &reason,
-                        role: &self.role,
-                        node: &self.node,
-                    },
+                    &message::envelope::Fault { code, reason: &reason, role: &self.role, node: &self.node },
                     detail.as_ref().map(|holder| (holder, holder.body)),
                 );
                 context.payload.set_envelope(envelope);
@@ -279,7 +274,8 @@ mod tests {
 
     #[test]
     fn without_a_version_it_is_soap_1_1_but_in_apache_synapse_as_the_message() {
-        let element = format!(r#"<makefault><code {S11} value="s:Server"/><reason value="down"/></makefault>"#);
+        let element =
+            format!(r#"<makefault><code {S11} value="s:Server"/><reason value="down"/></makefault>"#);
         let soap12 = format!(r#"<s:Envelope {S12}><s:Body><a/></s:Body></s:Envelope>"#);
         let registry = registry(testing::endpoints);
         for (headers, body, wso2, synapse) in [

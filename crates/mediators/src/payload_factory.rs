@@ -830,11 +830,9 @@ mod tests {
         let text = r#"<property name="p" value="a &lt; b"/><property name="x" value="&lt;c/>"/>
             <payloadFactory><format><r xmlns="">$1</r></format><args><arg expression="$ctx:ARG"/></args></payloadFactory>"#;
         let registry = crate::registry(flow::testing::endpoints);
-        for (name, synapse, wanted) in [
-            ("p", false, Some("<r>a &lt; b</r>")),
-            ("p", true, None),
-            ("x", true, Some("<r><c/></r>")),
-        ] {
+        for (name, synapse, wanted) in
+            [("p", false, Some("<r>a &lt; b</r>")), ("p", true, None), ("x", true, Some("<r><c/></r>"))]
+        {
             let text = text.replace("ARG", name);
             let flow = match synapse {
                 true => flow::testing::synapse(&registry, &text),

@@ -3,8 +3,8 @@
 use config::Element;
 use flow::endpoint::{Destination, EndpointRef};
 use flow::{
-    Attribute, Branch, BranchTarget, Children, Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need,
-    SequenceRef, Split, Step, Values,
+    Attribute, Branch, BranchTarget, Children, Compiled, Compiler, Context, Definition, Fault, Flow,
+    Mediator, Need, SequenceRef, Split, Step, Values,
 };
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@
 //! elements (`jsonElement` where they have no name), `"@a"` attributes, `"$"` text. To JSON: namespaces are
 //! dropped, adjacent repeated siblings become arrays, texts that look like JSON literals become literals.
 
-use fancy_regex::Regex;
+pub use fancy_regex::Regex;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt::Write;
