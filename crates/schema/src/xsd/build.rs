@@ -303,7 +303,7 @@ impl Builder {
             role: Role::None,
         };
         let Some((how, inner)) = self.children(place).into_iter().next() else {
-            self.schema.types[id].body = Body::Simple(fallback);
+            self.schema.types[id].body = Body::Simple(Box::new(fallback));
             return;
         };
         let one = |b: &mut Builder, attribute: &str| {
@@ -362,7 +362,7 @@ impl Builder {
         let ty = &mut self.schema.types[id];
         ty.base = base;
         ty.derivation = derivation;
-        ty.body = Body::Simple(simple);
+        ty.body = Body::Simple(Box::new(simple));
     }
 
     fn has_list(&self, ty: TypeId, depth: usize) -> bool {
@@ -899,7 +899,7 @@ impl Builder {
     fn anonymous_restriction(&mut self, derive: Place, base: TypeId) -> TypeId {
         let simple = self.restrict_simple(derive, base);
         let id = self.schema.types.len();
-        let body = Body::Simple(simple);
+        let body = Body::Simple(Box::new(simple));
         let (name, is_final, place) = (None, Ways::NONE, Some(derive));
         self.schema.types.push(Type { name, base, derivation: Ways::RESTRICTION, is_final, place, body });
         id

@@ -114,7 +114,7 @@ pub fn install(schema: &mut Components, anywhere: Place) {
     };
     add(schema, "anyType", ANY_TYPE, Ways::RESTRICTION, Body::Complex(any));
     let atomic = |primitive, facets| {
-        Body::Simple(Simple { variety: Variety::Atomic(primitive), facets, role: Role::None })
+        Body::Simple(Box::new(Simple { variety: Variety::Atomic(primitive), facets, role: Role::None }))
     };
     let free = Facets::new(WhiteSpace::Preserve, false);
     add(schema, "anySimpleType", ANY_TYPE, Ways::RESTRICTION, atomic(Primitive::Any, free.clone()));
@@ -142,7 +142,7 @@ pub fn install(schema: &mut Components, anywhere: Place) {
         let facet = |text: Option<&str>| text.and_then(bound).map(|value| Facet { value, fixed: false });
         facets.min_inclusive = facet(min).or(facets.min_inclusive.take());
         facets.max_inclusive = facet(max).or(facets.max_inclusive.take());
-        add(schema, name, base, Ways::RESTRICTION, Body::Simple(simple));
+        add(schema, name, base, Ways::RESTRICTION, Body::Simple(Box::new(simple)));
     }
     for (name, item) in [("NMTOKENS", "NMTOKEN"), ("IDREFS", "IDREF"), ("ENTITIES", "ENTITY")] {
         let item_name = Name { ns: XS, local: schema.names.intern(item) };
@@ -150,7 +150,7 @@ pub fn install(schema: &mut Components, anywhere: Place) {
         let mut facets = Facets::new(WhiteSpace::Collapse, true);
         facets.min_length = Some(Facet { value: 1, fixed: false });
         let list = Simple { variety: Variety::List(item), facets, role: Role::None };
-        add(schema, name, ANY_SIMPLE, Ways::LIST, Body::Simple(list));
+        add(schema, name, ANY_SIMPLE, Ways::LIST, Body::Simple(Box::new(list)));
     }
 }
 

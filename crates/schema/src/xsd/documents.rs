@@ -5,6 +5,7 @@ use super::model::{Place, Ways};
 use super::names::{NONE, Name, Names, Sym, XML, XS_NS};
 use super::syntax;
 use crate::{Resolver, Source, Violation};
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use xml::{Document, NodeId, NodeKind, ParseOptions};
@@ -311,11 +312,15 @@ impl Documents {
                     let Some(kind) = Kind::of(local) else { continue };
                     let component = tree.attribute(node, "", "name").unwrap_or("").trim();
                     let name = Name { ns: target, local: names.intern(component) };
-                    if self.globals.contains_key(&(kind, name)) {
-                        let message = format!("the {} `{}` is declared twice", kind.text(), names.show(name));
-                        self.problem(place, "sch-props-correct.2", message);
-                    } else {
-                        self.globals.insert((kind, name), place);
+                    match self.globals.entry((kind, name)) {
+                        Entry::Vacant(free) => {
+                            free.insert(place);
+                        }
+                        Entry::Occupied(_) => {
+                            let message =
+                                format!("the {} `{}` is declared twice", kind.text(), names.show(name));
+                            self.problem(place, "sch-props-correct.2", message);
+                        }
                     }
                 }
             }

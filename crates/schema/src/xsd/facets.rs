@@ -148,11 +148,14 @@ fn bound_value(b: &Builder, simple: &Simple, text: &str) -> Option<Value> {
     (of(&simple.facets.min_exclusive) || of(&simple.facets.max_exclusive)).then_some(value)
 }
 
+/// A facet, if it is given.
+type Given<'f, T> = &'f Option<Facet<T>>;
+
 /// What is wrong with facets next to each other and to those of the base.
 fn conflicts(new: &Facets, old: &Facets, set: &[&str]) -> Vec<String> {
     let mut wrong = Vec::new();
     // Counts: (name, new, old, how the new one must be to the old one).
-    let counts: [(&str, &Option<Facet<u64>>, &Option<Facet<u64>>, &[Ordering]); 5] = [
+    let counts: [(&str, Given<'_, u64>, Given<'_, u64>, &[Ordering]); 5] = [
         ("length", &new.length, &old.length, &[Equal]),
         ("minLength", &new.min_length, &old.min_length, &[Greater, Equal]),
         ("maxLength", &new.max_length, &old.max_length, &[Less, Equal]),
@@ -188,7 +191,7 @@ fn conflicts(new: &Facets, old: &Facets, set: &[&str]) -> Vec<String> {
         }
     }
     // New bounds against those of the base: (new, old, how new must be).
-    let against: [(&str, &Option<Facet<Value>>, &Option<Facet<Value>>, &[Ordering]); 16] = [
+    let against: [(&str, Given<'_, Value>, Given<'_, Value>, &[Ordering]); 16] = [
         ("minInclusive", &new.min_inclusive, &old.min_inclusive, &[Greater, Equal]),
         ("minInclusive", &new.min_inclusive, &old.min_exclusive, &[Greater]),
         ("minInclusive", &new.min_inclusive, &old.max_inclusive, &[Less, Equal]),
@@ -213,7 +216,7 @@ fn conflicts(new: &Facets, old: &Facets, set: &[&str]) -> Vec<String> {
             wrong.push(format!("`{name}` is outside of what the base allows"));
         }
     }
-    let ordered: [(&str, &str, &Option<Facet<Value>>, &Option<Facet<Value>>, &[Ordering]); 4] = [
+    let ordered: [(&str, &str, Given<'_, Value>, Given<'_, Value>, &[Ordering]); 4] = [
         ("minInclusive", "maxInclusive", &new.min_inclusive, &new.max_inclusive, &[Less, Equal]),
         ("minInclusive", "maxExclusive", &new.min_inclusive, &new.max_exclusive, &[Less]),
         ("minExclusive", "maxInclusive", &new.min_exclusive, &new.max_inclusive, &[Less]),

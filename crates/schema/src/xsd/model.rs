@@ -76,7 +76,7 @@ pub struct Type {
 pub enum Body {
     /// Not built yet.
     Pending,
-    Simple(Simple),
+    Simple(Box<Simple>),
     Complex(Complex),
 }
 

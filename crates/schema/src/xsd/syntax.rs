@@ -404,10 +404,11 @@ impl<'a> Checker<'a> {
                 }
                 self.occurs(node);
             }
-            "restriction" if tree.parent(node).is_some_and(|p| tree.local(p) == "simpleType") => {
-                if has("base") == letters.contains('s') {
-                    conflict("src-simple-type.2", "a restriction needs either `base` or a type inside");
-                }
+            "restriction"
+                if tree.parent(node).is_some_and(|p| tree.local(p) == "simpleType")
+                    && has("base") == letters.contains('s') =>
+            {
+                conflict("src-simple-type.2", "a restriction needs either `base` or a type inside");
             }
             "list" if has("itemType") == letters.contains('s') => {
                 conflict("src-simple-type.3", "a list needs either `itemType` or a type inside");
