@@ -50,7 +50,7 @@ type Known = (Vec<Arc<[u8]>>, Arc<Schemas>);
 
 /// Compiled schemas.
 enum Schemas {
-    Xml(XmlSchema),
+    Xml(Box<XmlSchema>),
     Json(JsonSchema),
 }
 
@@ -193,7 +193,7 @@ fn load(mut sources: Vec<Source>, resolver: &dyn Resolver) -> Result<Schemas, Fa
         }
         last => {
             sources.extend(last);
-            XmlSchema::load(sources, resolver).map(Schemas::Xml).map_err(wrong)
+            XmlSchema::load(sources, resolver).map(|schema| Schemas::Xml(Box::new(schema))).map_err(wrong)
         }
     }
 }

@@ -55,7 +55,7 @@ fn read(path: &Path) -> Source {
     Source { name: path.display().to_string(), bytes: std::fs::read(path).expect("a file of the suite") }
 }
 
-fn strings<'v>(value: &'v Value) -> impl Iterator<Item = &'v str> {
+fn strings(value: &Value) -> impl Iterator<Item = &str> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod generate;
+#[allow(dead_code)] // no ledger: all must agree
 #[path = "../../xml/tests/ledger/mod.rs"]
 mod ledger;
 

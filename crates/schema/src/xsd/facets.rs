@@ -148,14 +148,14 @@ fn bound_value(b: &Builder, simple: &Simple, text: &str) -> Option<Value> {
     (of(&simple.facets.min_exclusive) || of(&simple.facets.max_exclusive)).then_some(value)
 }
 
-/// A facet, if it is given.
-type Given<'f, T> = &'f Option<Facet<T>>;
+/// A facet's name, two facets that may be given, and how the one must be to the other.
+type Comparison<'f, T> = (&'f str, &'f Option<Facet<T>>, &'f Option<Facet<T>>, &'f [Ordering]);
 
 /// What is wrong with facets next to each other and to those of the base.
 fn conflicts(new: &Facets, old: &Facets, set: &[&str]) -> Vec<String> {
     let mut wrong = Vec::new();
     // Counts: (name, new, old, how the new one must be to the old one).
-    let counts: [(&str, Given<'_, u64>, Given<'_, u64>, &[Ordering]); 5] = [
+    let counts: [Comparison<'_, u64>; 5] = [
         ("length", &new.length, &old.length, &[Equal]),
         ("minLength", &new.min_length, &old.min_length, &[Greater, Equal]),
         ("maxLength", &new.max_length, &old.max_length, &[Less, Equal]),
@@ -191,7 +191,7 @@ fn conflicts(new: &Facets, old: &Facets, set: &[&str]) -> Vec<String> {
         }
     }
     // New bounds against those of the base: (new, old, how new must be).
-    let against: [(&str, Given<'_, Value>, Given<'_, Value>, &[Ordering]); 16] = [
+    let against: [Comparison<'_, Value>; 16] = [
         ("minInclusive", &new.min_inclusive, &old.min_inclusive, &[Greater, Equal]),
         ("minInclusive", &new.min_inclusive, &old.min_exclusive, &[Greater]),
         ("minInclusive", &new.min_inclusive, &old.max_inclusive, &[Less, Equal]),
@@ -216,13 +216,13 @@ fn conflicts(new: &Facets, old: &Facets, set: &[&str]) -> Vec<String> {
             wrong.push(format!("`{name}` is outside of what the base allows"));
         }
     }
-    let ordered: [(&str, &str, Given<'_, Value>, Given<'_, Value>, &[Ordering]); 4] = [
-        ("minInclusive", "maxInclusive", &new.min_inclusive, &new.max_inclusive, &[Less, Equal]),
-        ("minInclusive", "maxExclusive", &new.min_inclusive, &new.max_exclusive, &[Less]),
-        ("minExclusive", "maxInclusive", &new.min_exclusive, &new.max_inclusive, &[Less]),
-        ("minExclusive", "maxExclusive", &new.min_exclusive, &new.max_exclusive, &[Less, Equal]),
+    let ordered: [(&str, Comparison<'_, Value>); 4] = [
+        ("minInclusive", ("maxInclusive", &new.min_inclusive, &new.max_inclusive, &[Less, Equal])),
+        ("minInclusive", ("maxExclusive", &new.min_inclusive, &new.max_exclusive, &[Less])),
+        ("minExclusive", ("maxInclusive", &new.min_exclusive, &new.max_inclusive, &[Less])),
+        ("minExclusive", ("maxExclusive", &new.min_exclusive, &new.max_exclusive, &[Less, Equal])),
     ];
-    for (low_name, high_name, low, high, allowed) in ordered {
+    for (low_name, (high_name, low, high, allowed)) in ordered {
         if let (Some(low), Some(high)) = (low, high)
             && !low.value.compare(&high.value).is_some_and(|order| allowed.contains(&order))
         {

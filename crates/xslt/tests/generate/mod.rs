@@ -130,7 +130,8 @@ fn downwards(chance: &mut Chance, out: &mut String, mode: usize, depth: usize) {
     ];
     for _ in 0..chance.below(3) + 1 {
         match chance.below(if depth == 0 { 6 } else { 12 }) {
-            0 | 1 => out.push_str("<xsl:apply-templates/>"),
+            0 => out.push_str("<xsl:apply-templates/>"),
+            1 => out.push_str(["<xsl:apply-templates/>", "<xsl:apply-templates mode='m1'/>"][mode]),
             2 => write!(
                 out,
                 "<w><xsl:value-of select=\"{}\"/></w>",
