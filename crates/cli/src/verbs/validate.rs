@@ -68,7 +68,7 @@ pub fn run(args: Args) -> ExitCode {
 }
 
 enum Schema {
-    Xml(XmlSchema),
+    Xml(Box<XmlSchema>),
     Json(JsonSchema),
 }
 
@@ -113,7 +113,7 @@ fn load(args: &Args) -> Result<Schema, String> {
     };
     let is_json = |source: &Source| !looks_like_xml(&source.bytes);
     match sources.iter().filter(|s| is_json(s)).count() {
-        0 => XmlSchema::load(sources, &Files).map(Schema::Xml).map_err(together),
+        0 => XmlSchema::load(sources, &Files).map(|schema| Schema::Xml(Box::new(schema))).map_err(together),
         1 if sources.len() == 1 => {
             let source = sources.remove(0);
             JsonSchema::load(source, args.draft.draft(), &Files).map(Schema::Json).map_err(together)
