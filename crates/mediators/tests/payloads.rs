@@ -353,7 +353,8 @@ fn endpoints_optimise_plain_messages() {
 
 /// `name=value` of the WS-Addressing headers.
 fn addressing(body: &[u8]) -> Vec<String> {
-    let document = xml::Document::parse(body.to_vec(), &xml::ParseOptions::default()).expect("what was written is XML");
+    let document =
+        xml::Document::parse(body.to_vec(), &xml::ParseOptions::default()).expect("what was written is XML");
     let envelope = message::Envelope::of_document(document).expect("and an envelope");
     let Some(header) = envelope.header else { return Vec::new() };
     let document = &envelope.document;
