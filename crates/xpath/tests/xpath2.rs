@@ -658,3 +658,43 @@ fn errors_have_places() {
         assert_eq!(&source[error.span.clone()], part, "{error}");
     }
 }
+
+/// Expressions with parts taken out, doubled and exchanged: an error or a value, never a crash.
+#[test]
+fn broken_expressions_do_not_panic() {
+    let table = include_str!("xpath2.rs");
+    let sources: Vec<&str> = table
+        .lines()
+        .filter_map(|line| line.trim().rsplit_once(" => ").map(|(source, _)| source.trim()))
+        .filter(|source| !source.contains(" to 1"))
+        .collect();
+    let mut state = 12345u64;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below.max(1)
+    };
+    for source in &sources {
+        for _ in 0..12 {
+            let mut chars: Vec<char> = source.chars().collect();
+            for _ in 0..=random(2) {
+                let at = random(chars.len());
+                match random(4) {
+                    0 if !chars.is_empty() => {
+                        chars.remove(at);
+                    }
+                    1 if !chars.is_empty() => chars.insert(at, chars[at]),
+                    2 => {
+                        let other = sources[random(sources.len())];
+                        let from = random(other.chars().count());
+                        chars.splice(at..at, other.chars().skip(from).take(6));
+                    }
+                    _ if !chars.is_empty() => {
+                        chars[at] = ['(', ')', '/', '[', ']', '*', ',', '.', '$', '@'][random(10)]
+                    }
+                    _ => {}
+                }
+            }
+            evaluate(&chars.into_iter().collect::<String>());
+        }
+    }
+}
