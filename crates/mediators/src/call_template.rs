@@ -219,6 +219,28 @@ mod tests {
     }
 
     #[test]
+    fn synapse_expressions_and_json_paths_are_evaluated_now_or_when_they_are_read() {
+        for (value, wanted) in [
+            ("{${payload.a}}", "7/7"),
+            ("{json-eval($.a)}", "7/7"),
+            ("{{${payload.a + props.synapse.x}}}", "8/9"),
+            ("{{json-eval($.a)}}", "7/7"),
+            ("{{${params.functionParams.p}}}", "/"),
+            ("${payload.a}", "${payload.a}/${payload.a}"),
+        ] {
+            let text = format!(
+                r#"<property name="x" value="1"/><call-template target="S"><with-param name="p" value="{value}"/></call-template>
+                   <!--top--><template name="S"><parameter name="p"/><sequence><property name="one" expression="$func:p"/>
+                   <property name="x" value="2"/><property name="two" expression="${{params.functionParams.p}}"/></sequence></template>"#
+            );
+            let flow = testing::main(&registry(testing::endpoints), &text);
+            let end = flow.run(&[("Content-Type", "application/json")], r#"{"a":7}"#);
+            let seen = |name| end.property(name).unwrap_or_default();
+            assert_eq!(format!("{}/{}", seen("one"), seen("two")), wanted, "{value} {:?}", end.fault());
+        }
+    }
+
+    #[test]
     fn missing_templates_and_mandatory_parameters_fault() {
         for (call, wanted) in [
             (r#"<call-template target="none"/>"#, "0: Sequence template none cannot be found"),

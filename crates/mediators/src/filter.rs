@@ -228,6 +228,42 @@ mod tests {
     }
 
     #[test]
+    fn a_synapse_expression_is_true_only_if_it_is_true_and_reads_what_it_names() {
+        use flow::Need;
+        let body = r#"{"n":11,"t":"true","yes":true}"#;
+        for (condition, found, need) in [
+            ("${payload.n &gt; 10}", true, Need::Whole),
+            ("${(payload.n &gt; 10) and payload.yes}", true, Need::Whole),
+            ("${payload.t}", true, Need::Whole),
+            ("${payload.n}", false, Need::Whole),
+            ("${payload.none}", false, Need::Whole),
+            ("${payload.none == null}", false, Need::Whole),
+            ("${headers.routing == 'a'}", true, Need::Headers),
+            ("${exists(vars.none)}", false, Need::Headers),
+            ("${xpath('//n') == '11'}", true, Need::Whole),
+            ("${xpath('$trp:routing') == 'a'}", true, Need::Headers),
+            ("${1 == 1}", true, Need::Nothing),
+        ] {
+            let text = format!(
+                r#"<filter xpath="{condition}"><then><property name="found" value="yes"/></then></filter>"#
+            );
+            let flow = testing::main(&registry(testing::endpoints), &text);
+            assert_eq!(flow.needs(), [need], "{condition}");
+            let end = flow.run(&[("Content-Type", "application/json"), ("routing", "a")], body);
+            assert_eq!(end.property("found").is_some(), found, "{condition} {:?}", end.fault());
+        }
+        for (condition, faults) in [("${payload.n == 1}", true), ("${headers.routing == 'a'}", false)] {
+            let text = format!(r#"<filter xpath="{condition}"><then/></filter>"#);
+            let flow = testing::main(&registry(testing::endpoints), &text);
+            for broken in ["{\"n\": 1", "{", "nonsense"] {
+                let end = flow.run(&[("Content-Type", "application/json")], broken);
+                assert_eq!(end.fault().is_some(), faults, "{condition} on {broken}");
+            }
+            assert_eq!(flow.run(&[("Content-Type", "application/json")], "").fault(), None);
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_reported_or_faults() {
         let flow = testing::main(&registry(testing::endpoints), r#"<filter source="//a"><send/></filter>"#);
         assert!(flow.reports("`filter` needs a condition"), "{flow:?}");
