@@ -4,7 +4,7 @@ use super::{Answer, Call, Entry, Looks, row};
 use crate::atomic::Atomic;
 use crate::sequence::operators;
 use crate::value::{Item, Type, Value};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 #[rustfmt::skip]
@@ -52,22 +52,20 @@ pub(super) const TABLE: &[Entry] = &[
 /// Keeps one of the values that are equal (NaN equals itself here).
 pub(crate) fn distinct(atoms: Vec<Atomic>) -> Vec<Atomic> {
     let mut texts: HashSet<Arc<str>> = HashSet::new();
-    let mut integers: HashSet<i64> = HashSet::new();
-    let mut others: Vec<Atomic> = Vec::new();
+    // By something that equal values have in common.
+    let mut others: HashMap<i128, Vec<Atomic>> = HashMap::new();
+    let nan = |a: &Atomic| a.is_numeric() && a.to_double().is_nan();
     let mut kept = Vec::new();
     for atom in atoms {
-        let new = match (&atom, atom.as_text()) {
-            (_, Some(text)) => texts.insert(text.clone()),
-            (Atomic::Integer(n), _) if others.is_empty() => integers.insert(*n),
-            _ => {
-                // A number of another type equals integers too.
-                others.extend(integers.drain().map(Atomic::Integer));
-                let nan = |a: &Atomic| a.is_numeric() && a.to_double().is_nan();
-                let known = others.iter().any(|o| operators::equal(o, &atom) || (nan(o) && nan(&atom)));
-                if !known {
-                    others.push(atom.clone());
+        let new = match atom.as_text() {
+            Some(text) => texts.insert(text.clone()),
+            None => {
+                let known = others.entry(bucket(&atom)).or_default();
+                let new = !known.iter().any(|o| operators::equal(o, &atom) || (nan(o) && nan(&atom)));
+                if new {
+                    known.push(atom.clone());
                 }
-                !known
+                new
             }
         };
         if new {
@@ -75,6 +73,20 @@ pub(crate) fn distinct(atoms: Vec<Atomic>) -> Vec<Atomic> {
         }
     }
     kept
+}
+
+/// The same for values that are equal.
+fn bucket(atom: &Atomic) -> i128 {
+    match atom {
+        Atomic::Moment(m) => m.utc_nanos(operators::IMPLICIT_ZONE),
+        Atomic::Duration(d) => d.nanos ^ i128::from(d.months),
+        _ if atom.is_numeric() => {
+            // A float equals the doubles that round to it.
+            let number = atom.to_double() as f32;
+            if number == 0.0 || number.is_nan() { 0 } else { i128::from(number.to_bits()) }
+        }
+        _ => -1,
+    }
 }
 
 fn distinct_values(c: &Call<'_, '_>) -> Answer {
