@@ -113,6 +113,8 @@ pub fn load(sources: Vec<Source>, resolver: &dyn Resolver, names: &mut Names) ->
     let mut documents = Documents::default();
     let mut pending = Vec::new();
     for source in sources {
+        // By the name that a reference back to it leads to.
+        let source = Source { name: crate::tidy(&source.name), ..source };
         documents.add(source, None, names, &mut pending);
     }
     while let Some(reference) = pending.pop() {
