@@ -193,6 +193,8 @@ fn scalar_text(value: &Value) -> String {
 impl Mapping {
     fn element_name(&self, name: &str) -> String {
         let name = match name.chars().next() {
+            // No element is without a name.
+            None => "_".to_owned(),
             Some(first) if first.is_ascii_digit() => format!("{DIGIT_PREFIX}{name}"),
             Some('$') if name.len() > 1 => format!("{DOLLAR_PREFIX}{}", &name[1..]),
             _ => name.to_owned(),
@@ -683,6 +685,20 @@ mod tests {
         ] {
             let document = Document::parse(xml.as_bytes().to_vec(), &xml::ParseOptions::default()).unwrap();
             assert_eq!(mapping.from_xml(&document, document.document_element().unwrap()), json, "{xml}");
+        }
+    }
+
+    /// Found by fuzzing: what is built can be written and read again.
+    #[test]
+    fn a_member_without_a_name_is_an_element_with_one() {
+        for (json, xml) in [
+            (r#"{"":{}}"#, "<jsonObject><_/></jsonObject>"),
+            (r#"{"a":{"":[1,2]}}"#, "<jsonObject><a><_>1</_><_>2</_></a></jsonObject>"),
+        ] {
+            let mut document = Document::new();
+            let value = serde_json::from_str(json).unwrap();
+            let element = to_xml(&value, &mut document, Document::ROOT);
+            assert_eq!(xml::to_string(&document, element), xml);
         }
     }
 
