@@ -136,7 +136,7 @@ fn content(mapping: &Mapping, value: &Value, document: &mut Document, element: N
         Value::Null => {}
         Value::String(text) => {
             if !text.is_empty() {
-                document.append_text(element, text);
+                document.append_text(element, &sayable(text));
             }
         }
         Value::Bool(_) | Value::Number(_) => {
@@ -182,9 +182,17 @@ fn nested(mapping: &Mapping, item: &Value, document: &mut Document, element: Nod
     content(mapping, item, document, element, depth);
 }
 
+/// A text as XML can have it: the characters that it has no way to write, not even by reference, are replaced.
+fn sayable(text: &str) -> Cow<'_, str> {
+    if text.chars().all(xml::is_char) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.chars().map(|c| if xml::is_char(c) { c } else { char::REPLACEMENT_CHARACTER }).collect())
+}
+
 fn scalar_text(value: &Value) -> String {
     match value {
-        Value::String(text) => text.clone(),
+        Value::String(text) => sayable(text).into_owned(),
         Value::Null => String::new(),
         other => other.to_string(),
     }
@@ -690,8 +698,9 @@ mod tests {
 
     /// Found by fuzzing: what is built can be written and read again.
     #[test]
-    fn a_member_without_a_name_is_an_element_with_one() {
+    fn what_xml_cannot_say_is_replaced() {
         for (json, xml) in [
+            (r#"{"a":"x\by\n"}"#, "<jsonObject><a>x\u{FFFD}y\n</a></jsonObject>"),
             (r#"{"":{}}"#, "<jsonObject><_/></jsonObject>"),
             (r#"{"a":{"":[1,2]}}"#, "<jsonObject><a><_>1</_><_>2</_></a></jsonObject>"),
         ] {
