@@ -8,10 +8,10 @@ is pinned to core 0; the backend (`busbar backend`, echo) and the client share c
 round, so that what else the machine does hits all of them; the smallest figure of the rounds counts, and only ratios within
 one run mean anything. Every answer of wrk is checked for its status, and one answer of each scenario for its bytes.
 """
-import argparse, http.client, os, pathlib, re, shutil, signal, subprocess, sys, tempfile, time
+import argparse, pathlib, shutil, signal, subprocess, tempfile, time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+from common import ROOT, TARGET, Machines, cost, exact, need, resident, script, wait_for
+
 PORTS = dict(backend=29700, bus=29701, nginx=29702, haproxy=29703)
 
 CONFIG = """<definitions xmlns="http://ws.apache.org/ns/synapse">
@@ -47,73 +47,6 @@ listen front
   server backend 127.0.0.1:{backend}
 """
 
-LUA = """local f = io.open("{body}", "rb"); wrk.body = f:read("*a"); f:close(); wrk.method = "POST"
-wrk.headers["Content-Type"] = "text/xml"; wrk.headers["SOAPAction"] = '"urn:buyStocks"'; wrk.headers["X-Route"] = "echo"
-"""
-
-
-def ticks(pid):
-    """User and system time of a process in clock ticks."""
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return int(fields[11]) + int(fields[12])
-
-
-def resident(pid):
-    return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1]) / 1024
-
-
-class Machines:
-    """The processes of one run."""
-
-    def __init__(self, work):
-        self.work, self.running = work, []
-
-    def start(self, core, *command):
-        log = open(self.work / f"log.{len(self.running)}", "w")
-        process = subprocess.Popen(["taskset", "-c", str(core), *map(str, command)], stdout=log, stderr=log)
-        self.running.append(process)
-        return process
-
-    def stop(self):
-        for process in self.running:
-            process.terminate()
-        for process in self.running:
-            try:
-                process.wait(5)
-            except subprocess.TimeoutExpired:
-                process.kill()
-
-
-def wait_for(port):
-    for _ in range(200):
-        try:
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=1)
-            connection.connect()
-            return
-        except OSError:
-            time.sleep(0.02)
-    sys.exit(f"nothing listens on port {port}")
-
-
-def exact(port, path, body):
-    """One request whose answer has to be the very bytes that were sent."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-    headers = {"Content-Type": "text/xml", "SOAPAction": '"urn:buyStocks"', "X-Route": "echo"}
-    connection.request("POST", path, body, headers)
-    answer = connection.getresponse()
-    if answer.status != 200 or answer.read() != body:
-        sys.exit(f"port {port} {path}: the answer is not the request")
-
-
-def load(port, path, lua, seconds, connections=32):
-    out = subprocess.run(
-        ["taskset", "-c", "1", "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "-s", str(lua), f"http://127.0.0.1:{port}{path}"],
-        capture_output=True, text=True, check=True).stdout
-    if "Non-2xx" in out or "Socket errors" in out:
-        sys.exit(out)
-    return int(re.search(r"(\d+) requests in", out)[1])
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=4)
@@ -121,9 +54,7 @@ def main():
     parser.add_argument("--sizes", default="1k,10k,100k")
     parser.add_argument("--busbar", default=str(TARGET / "release" / "busbar"))
     options = parser.parse_args()
-    for tool in ("nginx", "haproxy", "wrk", "taskset"):
-        if not shutil.which(tool):
-            sys.exit(f"{tool} is missing: apt-get install nginx haproxy wrk")
+    need("nginx", "haproxy", "wrk")
     work = pathlib.Path(tempfile.mkdtemp())
     messages = work / "messages"
     subprocess.run([options.busbar, "bench", "messages", "--dir", messages], check=True, stdout=subprocess.DEVNULL)
@@ -147,21 +78,16 @@ def main():
         print("| message | server | CPU µs/request | requests/s | direct / this |\n|---|---|---:|---:|---:|")
         for size in options.sizes.split(","):
             body = (messages / f"order-{size}.xml").read_bytes()
-            lua = work / "post.lua"
-            lua.write_text(LUA.format(body=messages / f"order-{size}.xml"))
+            lua = script(work, "post", messages / f"order-{size}.xml")
             best = {}
             for _ in range(options.rounds):
                 for name, process, port, path in runs:
                     exact(PORTS[port], path, body)
-                    before, start = ticks(process.pid), time.monotonic()
-                    count = load(PORTS[port], path, lua, options.seconds)
-                    took = time.monotonic() - start
-                    cost = (ticks(process.pid) - before) * 1e6 / os.sysconf("SC_CLK_TCK") / count
-                    best.setdefault(name, []).append((cost, count / took))
-            direct = min(cost for cost, _ in best["busbar direct"])
+                    best.setdefault(name, []).append(cost(process, PORTS[port], path, lua, options.seconds))
+            direct = min(figure for figure, _ in best["busbar direct"])
             for name, figures in best.items():
-                cost, rate = min(figures)[0], max(rate for _, rate in figures)
-                print(f"| {size} | {name} | {cost:.1f} | {rate:,.0f} | {direct / cost:.2f} |", flush=True)
+                figure, rate = min(figures)[0], max(rate for _, rate in figures)
+                print(f"| {size} | {name} | {figure:.1f} | {rate:,.0f} | {direct / figure:.2f} |", flush=True)
         print(f"\nresident memory of the bus: {idle:.0f} MB idle, {resident(bus.pid):.0f} MB after the load")
     finally:
         machines.stop()
