@@ -50,8 +50,8 @@ pub struct Mapping {
     pub nil: bool,
     /// `synapse.commons.enableXmlNullForEmptyElement`: an empty element is null, else `""`. Default true.
     pub empty_is_null: bool,
-    /// `synapse.commons.json.buildValidNCNames`: characters that cannot stand in element names are escaped. Default
-    /// false: such names are kept, and cannot be written as XML.
+    /// `synapse.commons.json.buildValidNCNames`: characters that cannot stand in names of elements and attributes are
+    /// escaped. Default true: WSO2's false keeps such names, and what is written from them is no XML.
     pub valid_names: bool,
     /// `PRESERVE_SPACES` of the message: a text of white space that is all of an element is kept. Default false.
     pub preserve_spaces: bool,
@@ -71,7 +71,7 @@ impl Default for Mapping {
             writes_multiple: false,
             nil: false,
             empty_is_null: true,
-            valid_names: false,
+            valid_names: true,
             preserve_spaces: false,
         }
     }
@@ -154,7 +154,7 @@ fn content(mapping: &Mapping, value: &Value, document: &mut Document, element: N
                     && !member.is_object()
                     && !member.is_array()
                 {
-                    document.set_attribute(element, "", "", attribute, &scalar_text(member));
+                    mapping.set_attribute(document, element, attribute, &scalar_text(member));
                 } else if name == "$" && !member.is_object() && !member.is_array() {
                     document.append_text(element, &scalar_text(member));
                 } else if let Value::Array(items) = member {
@@ -209,13 +209,23 @@ impl Mapping {
         };
         if self.valid_names { valid_name(&name) } else { name }
     }
+
+    fn set_attribute(&self, document: &mut Document, element: NodeId, name: &str, value: &str) {
+        // As a declaration, which an `@xmlns` is once it is written, these values would be refused.
+        let reserved = name == "xmlns" && [xml::XML_NS, xml::XMLNS_NS].contains(&value);
+        let name = match self.valid_names {
+            true if reserved => "_JsonReader_120_mlns",
+            true => &valid_name(name),
+            false => name,
+        };
+        document.set_attribute(element, "", "", name, value);
+    }
 }
 
-/// A name in which every character that no element name can have is `_JsonReader_CODE_`.
+/// A name in which every character that no element name can have (a colon as well) is `_JsonReader_CODE_`.
 pub fn valid_name(name: &str) -> String {
-    let stands = |at: usize, c: char| {
-        c.is_alphabetic() || c == '_' || (at > 0 && (c.is_numeric() || matches!(c, '-' | '.' | '\u{B7}')))
-    };
+    let stands =
+        |at: usize, c: char| c != ':' && if at == 0 { xml::is_name_start(c) } else { xml::is_name_char(c) };
     let mut out = String::with_capacity(name.len());
     for (at, character) in name.char_indices() {
         if stands(at, character) {
@@ -374,7 +384,7 @@ impl<'a> Writer<'a> {
         }
         for attribute in document.attributes(element) {
             comma(&mut self.out);
-            let local = document.local(attribute);
+            let local = member_name(document.local(attribute));
             let name = match self.prefix(attribute) {
                 Some(prefix) => format!("@{prefix}{}{local}", self.mapping.namespace_separator),
                 None => format!("@{local}"),
@@ -703,6 +713,14 @@ mod tests {
             (r#"{"a":"x\by\n"}"#, "<jsonObject><a>x\u{FFFD}y\n</a></jsonObject>"),
             (r#"{"":{}}"#, "<jsonObject><_/></jsonObject>"),
             (r#"{"a":{"":[1,2]}}"#, "<jsonObject><a><_>1</_><_>2</_></a></jsonObject>"),
+            (
+                r#"{"a b":1,"@c:d":"e","²":2}"#,
+                r#"<jsonObject c_JsonReader_58_d="e"><a_JsonReader_32_b>1</a_JsonReader_32_b><_JsonReader_178_>2</_JsonReader_178_></jsonObject>"#,
+            ),
+            (
+                r#"{"@xmlns":"http://www.w3.org/2000/xmlns/"}"#,
+                r#"<jsonObject _JsonReader_120_mlns="http://www.w3.org/2000/xmlns/"/>"#,
+            ),
         ] {
             let mut document = Document::new();
             let value = serde_json::from_str(json).unwrap();
@@ -713,9 +731,9 @@ mod tests {
 
     #[test]
     fn what_the_switches_write_comes_back() {
-        let mapping = Mapping { writes_multiple: true, nil: true, valid_names: true, ..Mapping::default() };
+        let mapping = Mapping { writes_multiple: true, nil: true, ..Mapping::default() };
         for json in [
-            r#"{"a":[1],"b":[],"c":[[]],"d":null,"e f":{"@y":"z","$x":1},"1/2":[{"é":"","-":2}]}"#,
+            r#"{"a":[1],"b":[],"c":[[]],"d":null,"e f":{"@y z":"z","$x":1},"1/2":[{"é":"","-":2}]}"#,
             r#"{"a":[1,2,null],"b":[]}"#,
         ] {
             let mut document = Document::new();
