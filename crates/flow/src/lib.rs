@@ -19,6 +19,7 @@ pub mod kept;
 pub mod library;
 pub mod mediator;
 pub mod metrics;
+mod page;
 pub mod pattern;
 pub mod plan;
 pub mod processor;
@@ -46,6 +47,7 @@ pub use mediator::{
     Attribute, Branch, BranchTarget, Children, Compiled, Definition, Entry, Flow, ListId, Mediator, Need,
     Parameter, Registry, Split, Step, Values, Waiting,
 };
+pub use page::{Family, Inside, Page};
 pub use pattern::{Pattern, Search};
 pub use plan::Plan;
 pub use services::{Services, Settings};

@@ -4,6 +4,7 @@ use crate::compile::Compiler;
 use crate::context::Context;
 use crate::endpoint::{Destination, EndpointRef};
 use crate::fault::Fault;
+use crate::page::Page;
 use config::Element;
 use std::future::Future;
 use std::pin::Pin;
@@ -178,6 +179,8 @@ pub struct Definition {
     pub attributes: &'static [Attribute],
     /// What may stand inside.
     pub children: Children,
+    /// What its reference page says beyond that.
+    pub page: Page,
     /// Makes the mediator.
     pub compile: fn(&Element, &mut Compiler<'_>) -> Compiled,
 }

@@ -6,7 +6,7 @@ use config::Element;
 use flow::aggregation::{Added, Key};
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, KeyValue, ListId,
-    Mediator, Need, SequenceRef,
+    Mediator, Need, Page, SequenceRef,
 };
 use message::Value;
 use std::sync::Arc;
@@ -23,6 +23,7 @@ pub const DEFINITION: Definition = Definition {
         ..ID
     }],
     children: Children::Elements(&["correlateOn", "completeCondition", "onComplete"]),
+    page: Page::UNWRITTEN,
     compile,
 };
 

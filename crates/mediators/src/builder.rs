@@ -2,7 +2,7 @@
 
 use config::Element;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need, Page, Values,
 };
 
 /// `<builder><messageBuilder contentType="…" class="…"/>*</builder>`
@@ -14,6 +14,7 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("formatterClass", Values::Text, "of no effect"),
     ],
     children: Children::Elements(&["messageBuilder"]),
+    page: Page::UNWRITTEN,
     compile,
 };
 

@@ -7,7 +7,7 @@
 use config::{Element, Key};
 use flow::{
     Answer, Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, ListId, Mediator,
-    Need, Pattern, SequenceRef, Step, Values,
+    Need, Page, Pattern, SequenceRef, Step, Values,
 };
 use message::{Envelope, Kind, Value};
 use moka::policy::EvictionPolicy;
@@ -52,6 +52,7 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("hashGenerator", Values::Text, "as the element in `protocol`"),
     ],
     children: Children::Elements(&["onCacheHit", "protocol", "implementation"]),
+    page: Page::UNWRITTEN,
     compile,
 };
 

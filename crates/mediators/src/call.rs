@@ -6,7 +6,7 @@ use config::Element;
 use flow::endpoint::{CallTarget, Destination, EndpointRef, Saved};
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, KeyValue,
-    Mediator, Need, Values,
+    Mediator, Need, Page, Values,
 };
 use message::{Envelope, Kind, MediaType, Reading, SoapVersion, Value, XmlValue};
 use std::sync::Arc;
@@ -27,6 +27,7 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("repository", Values::Text, "of no effect here"),
     ],
     children: Children::Elements(&["source", "target", "endpoint"]),
+    page: Page::UNWRITTEN,
     compile,
 };
 

@@ -5,7 +5,7 @@ use diagnostics::Span;
 use flow::mediator::Parameters;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Entry, Expression, Fault, Flow, ListId,
-    Mediator, Need, Parameter, Values,
+    Mediator, Need, Page, Parameter, Values,
 };
 use message::{Value, XmlValue};
 use std::sync::Arc;
@@ -19,6 +19,7 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("onError", Values::Text, "the fault handler while the template runs"),
     ],
     children: Children::Elements(&["with-param"]),
+    page: Page::UNWRITTEN,
     compile,
 };
 

@@ -5,7 +5,7 @@ use flow::endpoint::{Destination, EndpointRef};
 use flow::fault::code;
 use flow::{
     Attribute, Children, Code, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, Mediator,
-    Need, Step, Values,
+    Need, Page, Step, Values,
 };
 use message::{Envelope, Value, XmlValue};
 use std::sync::Arc;
@@ -23,6 +23,7 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("passHeaders", Values::Boolean, "of no effect here"),
     ],
     children: Children::Elements(&["configuration", "endpoint", "source", "target", "enableSec"]),
+    page: Page::UNWRITTEN,
     compile,
 };
 

@@ -5,7 +5,7 @@ use config::Element;
 use flow::endpoint::EndpointRef;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, KeyValue, ListId, Mediator,
-    Need, Split, Values,
+    Need, Page, Split, Values,
 };
 use message::Value;
 use std::sync::Arc;
@@ -30,6 +30,7 @@ pub const DEFINITION: Definition = Definition {
         },
     ],
     children: Children::Elements(&["target"]),
+    page: Page::UNWRITTEN,
     compile,
 };
 

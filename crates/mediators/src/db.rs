@@ -1,7 +1,7 @@
 //! `dblookup` and `dbreport`: SQL statements. They are read and checked; nothing runs them yet.
 
 use config::Element;
-use flow::{Attribute, Children, Compiled, Compiler, Definition, Values};
+use flow::{Attribute, Children, Compiled, Compiler, Definition, Page, Values};
 
 const TRANSACTION: Attribute =
     Attribute::optional("useTransaction", Values::Boolean, "take part in a transaction").or("false");
@@ -12,6 +12,7 @@ pub const LOOKUP: Definition = Definition {
     summary: "Reads a row of a database into properties. It is checked, and not executable yet.",
     attributes: &[TRANSACTION],
     children: Children::Elements(&["connection", "statement"]),
+    page: Page::UNWRITTEN,
     compile: |element, compiler| compile(element, compiler, true),
 };
 
@@ -21,6 +22,7 @@ pub const REPORT: Definition = Definition {
     summary: "Writes to a database. It is checked, and not executable yet.",
     attributes: &[TRANSACTION],
     children: Children::Elements(&["connection", "statement"]),
+    page: Page::UNWRITTEN,
     compile: |element, compiler| compile(element, compiler, false),
 };
 

@@ -1,7 +1,7 @@
 //! `in` and `out`: mediators for requests, and for responses; and `rules`, for both.
 
 use config::Element;
-use flow::{Children, Compiled, Compiler, Context, Definition, Fault, Flow, ListId, Mediator, Need};
+use flow::{Children, Compiled, Compiler, Context, Definition, Fault, Flow, ListId, Mediator, Need, Page};
 
 /// `<in>mediator*</in>`
 pub const IN: Definition = Definition {
@@ -9,6 +9,7 @@ pub const IN: Definition = Definition {
     summary: "Runs the mediators inside on requests only.",
     attributes: &[],
     children: Children::Mediators,
+    page: Page::UNWRITTEN,
     compile: |element, compiler| compile(element, compiler, Some(false)),
 };
 
@@ -18,6 +19,7 @@ pub const OUT: Definition = Definition {
     summary: "Runs the mediators inside on responses only.",
     attributes: &[],
     children: Children::Mediators,
+    page: Page::UNWRITTEN,
     compile: |element, compiler| compile(element, compiler, Some(true)),
 };
 
@@ -27,6 +29,7 @@ pub const RULES: Definition = Definition {
     summary: "Runs the mediators inside.",
     attributes: &[],
     children: Children::Mediators,
+    page: Page::UNWRITTEN,
     compile: |element, compiler| compile(element, compiler, None),
 };
 

@@ -1,7 +1,7 @@
 //! `drop`: ends the flow without an answer.
 
 use config::Element;
-use flow::{Children, Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need};
+use flow::{Children, Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need, Page};
 
 /// `<drop/>`
 pub const DEFINITION: Definition = Definition {
@@ -9,6 +9,7 @@ pub const DEFINITION: Definition = Definition {
     summary: "Ends the flow here; a client whose request was not answered gets 202.",
     attributes: &[],
     children: Children::None,
+    page: Page::UNWRITTEN,
     compile,
 };
 

@@ -2,7 +2,7 @@
 
 use config::Element;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, ListId, Mediator, Need,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, ListId, Mediator, Need, Page,
     SequenceRef, Values,
 };
 
@@ -16,6 +16,7 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("priority", Values::Integer, "of no effect here").or("0"),
     ],
     children: Children::None,
+    page: Page::UNWRITTEN,
     compile,
 };
 

@@ -5,6 +5,7 @@
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, Mediator, Need,
+    Page,
 };
 use message::jsonpath::{Dialect, JsonPath};
 use message::{Envelope, Value, XmlValue};
@@ -18,6 +19,7 @@ pub const DEFINITION: Definition = Definition {
     summary: "Copies or moves a part of the message, a property or inline content to another place.",
     attributes: NO_ATTRIBUTES,
     children: Children::Elements(&["source", "target"]),
+    page: Page::UNWRITTEN,
     compile,
 };
 

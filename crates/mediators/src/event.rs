@@ -3,7 +3,7 @@
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, KeyValue,
-    Mediator, Need, Values,
+    Mediator, Need, Page, Values,
 };
 use xml::NodeKind;
 
@@ -20,6 +20,7 @@ pub const DEFINITION: Definition = Definition {
         ),
     ],
     children: Children::None,
+    page: Page::UNWRITTEN,
     compile: |element, compiler| {
         let topic = compiler.key_value(element, "topic")?;
         let expression = match element.attribute("expression") {
@@ -36,6 +37,7 @@ pub const PUBLISHER: Definition = Definition {
     summary: "Writes the first element of the body to the log, as an event of a source.",
     attributes: &[Attribute::required("eventSourceName", Values::Text, "the event source")],
     children: Children::None,
+    page: Page::UNWRITTEN,
     compile: publisher,
 };
 

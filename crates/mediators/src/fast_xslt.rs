@@ -4,7 +4,7 @@ use crate::stylesheet::{Style, failed};
 use crate::xslt::{parsed, place};
 use config::Element;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need, Page, Values,
 };
 use message::Coding;
 use xml::Document;
@@ -21,6 +21,7 @@ pub const DEFINITION: Definition = Definition {
         meaning: "the entry or registry resource that is the stylesheet, or an expression in braces",
     }],
     children: Children::Elements(&["resource"]),
+    page: Page::UNWRITTEN,
     compile,
 };
 

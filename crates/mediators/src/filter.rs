@@ -4,7 +4,7 @@ use config::Element;
 use flow::streaming::{Early, decide};
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, ListId, Mediator,
-    Need, Pattern, SequenceRef, Step, Values, Wanted,
+    Need, Page, Pattern, SequenceRef, Step, Values, Wanted,
 };
 
 /// `<filter xpath="EXPR">` or `<filter source="EXPR" regex="PATTERN">`, with `then` and `else`, or the mediators of
@@ -36,6 +36,7 @@ pub const DEFINITION: Definition = Definition {
         },
     ],
     children: Children::Elements(&["then", "else", "#mediators"]),
+    page: Page::UNWRITTEN,
     compile,
 };
 

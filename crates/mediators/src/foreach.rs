@@ -7,7 +7,7 @@ use crate::target::is_true;
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, ListId, Mark,
-    Mediator, Need, SequenceRef, Step, Values,
+    Mediator, Need, Page, SequenceRef, Step, Values,
 };
 use message::{Envelope, Value, XmlValue};
 use std::sync::Arc;
@@ -73,6 +73,7 @@ pub const DEFINITION: Definition = Definition {
         .or("false"),
     ],
     children: Children::Elements(&["sequence"]),
+    page: Page::UNWRITTEN,
     compile,
 };
 

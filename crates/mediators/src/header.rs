@@ -5,7 +5,7 @@ use config::Element;
 use diagnostics::Span;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, Mediator, Need,
-    Values,
+    Page, Values,
 };
 use message::{Value, XmlValue};
 use std::sync::Arc;
@@ -28,6 +28,7 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("type", Values::OneOf(&["STRING", "OM"]), "OM: the value is XML and goes inside"),
     ],
     children: Children::Elements(&["*"]),
+    page: Page::UNWRITTEN,
     compile,
 };
 

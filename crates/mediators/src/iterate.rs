@@ -5,7 +5,7 @@ use config::Element;
 use flow::endpoint::EndpointRef;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, ListId, Mediator,
-    Need, Split, Values,
+    Need, Page, Split, Values,
 };
 use message::{Envelope, Value};
 use std::sync::Arc;
@@ -42,6 +42,7 @@ pub const DEFINITION: Definition = Definition {
         SEQUENTIAL,
     ],
     children: Children::Elements(&["target"]),
+    page: Page::UNWRITTEN,
     compile,
 };
 

@@ -4,7 +4,7 @@ use config::Element;
 use fancy_regex::Regex;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, KeyValue, Mediator, Need,
-    Values,
+    Page, Values,
 };
 use message::json::{Mapping, is_json_number};
 use serde_json::Value as Json;
@@ -21,6 +21,7 @@ pub const DEFINITION: Definition = Definition {
         "the entry or registry resource with the schema",
     )],
     children: Children::Elements(&["property"]),
+    page: Page::UNWRITTEN,
     compile,
 };
 

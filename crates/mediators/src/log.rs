@@ -3,7 +3,7 @@
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, Mediator, Need,
-    Text, Values,
+    Page, Text, Values,
 };
 use message::Format;
 use tracing::Level;
@@ -26,6 +26,7 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("logMessageID", Values::Boolean, "begins with the message id").or("false"),
     ],
     children: Children::Elements(&["message", "property"]),
+    page: Page::UNWRITTEN,
     compile,
 };
 

@@ -1,7 +1,7 @@
 //! `loopback`: makes the request the response and runs the out sequence on it.
 
 use config::Element;
-use flow::{Children, Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need};
+use flow::{Children, Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need, Page};
 
 /// `<loopback/>`
 pub const DEFINITION: Definition = Definition {
@@ -9,6 +9,7 @@ pub const DEFINITION: Definition = Definition {
     summary: "Moves a request to the out sequence as if it were the response; a response ends here.",
     attributes: &[],
     children: Children::None,
+    page: Page::UNWRITTEN,
     compile,
 };
 

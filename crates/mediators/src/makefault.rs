@@ -4,7 +4,7 @@ use crate::xml_value;
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, Mediator, Need,
-    Values,
+    Page, Values,
 };
 use message::{Envelope, SoapVersion, Value, XmlValue};
 use std::sync::Arc;
@@ -18,6 +18,7 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("response", Values::Boolean, "the message becomes a response").or("true"),
     ],
     children: Children::Elements(&["code", "reason", "node", "role", "detail"]),
+    page: Page::UNWRITTEN,
     compile,
 };
 

@@ -10,7 +10,7 @@ use config::Element;
 use diagnostics::Span;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, KeyValue,
-    Mediator, Need, Values,
+    Mediator, Need, Page, Values,
 };
 use message::media::Kind;
 use message::{Envelope, Reading, SoapVersion, Value, XmlValue};
@@ -48,6 +48,7 @@ pub const DEFINITION: Definition = Definition {
         },
     ],
     children: Children::Elements(&["format", "args"]),
+    page: Page::UNWRITTEN,
     compile,
 };
 

@@ -6,7 +6,7 @@ use diagnostics::Span;
 use flow::library::{PROPERTY_SCOPES, Scope, set_system};
 use flow::{
     Attribute, Children, Compiler, Context, Definition, Expression, Fault, Flow, KeyValue, Mediator, Need,
-    Pattern, Values,
+    Page, Pattern, Values,
 };
 use message::Value;
 use std::sync::Arc;
@@ -30,6 +30,7 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("group", Values::Integer, "the group of `pattern` that is the value").or("0"),
     ],
     children: Children::Elements(&["*"]),
+    page: Page::UNWRITTEN,
     compile: |element, compiler| {
         Property::compile(element, compiler).map(|property| Box::new(property) as Box<dyn Mediator>)
     },

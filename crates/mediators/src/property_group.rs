@@ -2,7 +2,7 @@
 
 use crate::property::Property;
 use config::Element;
-use flow::{Children, Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need};
+use flow::{Children, Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need, Page};
 
 /// `<propertyGroup><property …/>+</propertyGroup>`
 pub const DEFINITION: Definition = Definition {
@@ -10,6 +10,7 @@ pub const DEFINITION: Definition = Definition {
     summary: "Sets or removes several properties in order.",
     attributes: &[],
     children: Children::Elements(&["property"]),
+    page: Page::UNWRITTEN,
     compile,
 };
 

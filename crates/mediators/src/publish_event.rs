@@ -3,7 +3,7 @@
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, Mediator, Need,
-    Values,
+    Page, Values,
 };
 
 /// `<publishEvent><eventSink/><streamName/><streamVersion/><attributes>…</attributes></publishEvent>`
@@ -15,6 +15,7 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("timeout", Values::Integer, "of no effect here"),
     ],
     children: Children::Elements(&["eventSink", "streamName", "streamVersion", "attributes"]),
+    page: Page::UNWRITTEN,
     compile,
 };
 
@@ -24,6 +25,7 @@ pub const BAM: Definition = Definition {
     summary: "Writes to the log that the message was here, as an event of a stream.",
     attributes: &[],
     children: Children::Elements(&["serverProfile"]),
+    page: Page::UNWRITTEN,
     compile: bam,
 };
 

@@ -1,7 +1,7 @@
 //! `respond`: answers the client with the message as it is.
 
 use config::Element;
-use flow::{Children, Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need};
+use flow::{Children, Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need, Page};
 
 /// `<respond/>`
 pub const DEFINITION: Definition = Definition {
@@ -9,6 +9,7 @@ pub const DEFINITION: Definition = Definition {
     summary: "Answers the client with the message and ends the flow.",
     attributes: &[],
     children: Children::None,
+    page: Page::UNWRITTEN,
     compile,
 };
 

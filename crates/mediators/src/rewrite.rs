@@ -8,7 +8,7 @@ use crate::condition::Condition;
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, Mediator, Need,
-    Search, Values,
+    Page, Search, Values,
 };
 use message::Value;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
@@ -23,6 +23,7 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("outProperty", Values::Text, "the property for the result; absent: To"),
     ],
     children: Children::Elements(&["rewriterule"]),
+    page: Page::UNWRITTEN,
     compile,
 };
 

@@ -8,7 +8,8 @@ use crate::target::Target;
 use config::Element;
 use flow::endpoint::EndpointRef;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, ListId, Mediator, Need, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, ListId, Mediator, Need, Page,
+    Values,
 };
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ pub const CONDITIONAL: Definition = Definition {
     summary: "Runs the target of the first route whose condition holds; the flow ends behind it.",
     attributes: &[CONTINUE_AFTER],
     children: Children::Elements(&["conditionalRoute"]),
+    page: Page::UNWRITTEN,
     compile: |element, compiler| {
         compile(element, compiler, "conditionalRoute", "breakRoute", conditional_route)
     },
@@ -32,6 +34,7 @@ pub const ROUTER: Definition = Definition {
     summary: "Runs the target of the first route whose expression is true or matches; the flow ends behind it.",
     attributes: &[CONTINUE_AFTER],
     children: Children::Elements(&["route"]),
+    page: Page::UNWRITTEN,
     compile: |element, compiler| compile(element, compiler, "route", "breakRouter", route),
 };
 

@@ -3,8 +3,8 @@
 use crate::target::Target;
 use config::Element;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, ListId, Mediator, Need, Split,
-    Step, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, ListId, Mediator, Need, Page,
+    Split, Step, Values,
 };
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -19,6 +19,7 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("unitTime", Values::Integer, "the span, in milliseconds").or("1000"),
     ],
     children: Children::Elements(&["messageQueue", "target"]),
+    page: Page::UNWRITTEN,
     compile,
 };
 

@@ -5,7 +5,7 @@ use crate::xml_value;
 use config::Element;
 use flow::{
     Attribute, Branched, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow,
-    KeyValue, ListId, Mediator, Need, Step, Values,
+    KeyValue, ListId, Mediator, Need, Page, Step, Values,
 };
 use message::{Envelope, SoapVersion, Value, XmlValue};
 use std::sync::Arc;
@@ -34,6 +34,7 @@ pub const DEFINITION: Definition = Definition {
         ),
     ],
     children: Children::Elements(&["aggregation", "sequence"]),
+    page: Page::UNWRITTEN,
     compile,
 };
 

@@ -11,7 +11,7 @@ use diagnostics::{Diagnostic, Span};
 use flow::library::Scope;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, KeyValue,
-    Mediator, Need, Values,
+    Mediator, Need, Page, Values,
 };
 use message::coding::Coding;
 use message::media::Kind;
@@ -46,6 +46,7 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("target-variable", Values::Text, "the variable that gets it"),
     ],
     children: Children::Elements(&["include", "inputs"]),
+    page: Page::UNWRITTEN,
     compile,
 };
 

@@ -4,7 +4,7 @@ use config::Element;
 use flow::endpoint::{Destination, EndpointRef};
 use flow::{
     Attribute, Branch, BranchTarget, Children, Compiled, Compiler, Context, Definition, Fault, Flow,
-    Mediator, Need, SequenceRef, Split, Step, Values,
+    Mediator, Need, Page, SequenceRef, Split, Step, Values,
 };
 use std::sync::Arc;
 
@@ -29,6 +29,7 @@ pub const DEFINITION: Definition = Definition {
         },
     ],
     children: Children::Elements(&["endpoint"]),
+    page: Page::UNWRITTEN,
     compile,
 };
 

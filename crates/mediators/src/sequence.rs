@@ -2,7 +2,7 @@
 
 use config::Element;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, ListId, Mediator, Need,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, ListId, Mediator, Need, Page,
     SequenceRef, Values,
 };
 
@@ -20,6 +20,7 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("name", Values::Text, "a name, for people; of no effect here"),
     ],
     children: Children::Mediators,
+    page: Page::UNWRITTEN,
     compile,
 };
 

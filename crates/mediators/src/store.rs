@@ -3,7 +3,7 @@
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, KeyValue, ListId, Mediator,
-    Need, SequenceRef, Step, Values,
+    Need, Page, SequenceRef, Step, Values,
 };
 use message::Value;
 
@@ -17,6 +17,7 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("name", Values::Text, "a name for people"),
     ],
     children: Children::None,
+    page: Page::UNWRITTEN,
     compile,
 };
 

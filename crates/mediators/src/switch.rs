@@ -4,7 +4,7 @@ use config::Element;
 use flow::streaming::{Early, decide, decide_now};
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, ListId, Mediator,
-    Need, Pattern, Step, Values, Wanted,
+    Need, Page, Pattern, Step, Values, Wanted,
 };
 
 /// `<switch source="EXPR"><case regex="PATTERN">…</case>+<default>…</default>?</switch>`
@@ -13,6 +13,7 @@ pub const DEFINITION: Definition = Definition {
     summary: "Runs the first case whose pattern matches the whole value, else `default`.",
     attributes: &[Attribute::required("source", Values::Expression, "gives the value")],
     children: Children::Elements(&["case", "default"]),
+    page: Page::UNWRITTEN,
     compile,
 };
 

@@ -7,7 +7,7 @@ mod policy;
 
 use config::Element;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, ListId, Mediator, Need,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, ListId, Mediator, Need, Page,
     SequenceRef, Values,
 };
 use policy::{Access, Limit, Policy};
@@ -26,6 +26,7 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("onReject", Values::Key, "the sequence for rejected messages"),
     ],
     children: Children::Elements(&["policy", "onAccept", "onReject"]),
+    page: Page::UNWRITTEN,
     compile,
 };
 

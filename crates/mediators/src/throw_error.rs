@@ -3,7 +3,7 @@
 use config::Element;
 use flow::{
     Attribute, Children, Code, Compiled, Compiler, Context, Definition, Fault, Flow, KeyValue, Mediator,
-    Need, Values,
+    Need, Page, Values,
 };
 use message::Value;
 
@@ -17,6 +17,7 @@ pub const DEFINITION: Definition = Definition {
             .or("Error occurred in the mediation flow"),
     ],
     children: Children::None,
+    page: Page::UNWRITTEN,
     compile,
 };
 

@@ -1,7 +1,7 @@
 //! `transaction`: distributed transactions. It is read and checked; nothing runs it yet.
 
 use config::Element;
-use flow::{Attribute, Children, Compiled, Compiler, Definition, Values};
+use flow::{Attribute, Children, Compiled, Compiler, Definition, Page, Values};
 
 const ACTIONS: &[&str] = &["new", "use-existing-or-new", "fault-if-no-tx", "commit", "rollback"];
 
@@ -11,6 +11,7 @@ pub const DEFINITION: Definition = Definition {
     summary: "Begins or ends a transaction. It is checked, and not executable yet.",
     attributes: &[Attribute::required("action", Values::OneOf(ACTIONS), "what to do")],
     children: Children::None,
+    page: Page::UNWRITTEN,
     compile,
 };
 

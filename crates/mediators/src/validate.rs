@@ -3,7 +3,7 @@
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, KeyValue, ListId,
-    Mediator, Need, Values,
+    Mediator, Need, Page, Values,
 };
 use message::Value;
 use schema::{Draft, JsonSchema, Resolver, Source, Violation, XmlSchema};
@@ -28,6 +28,7 @@ pub const DEFINITION: Definition = Definition {
             .or("false"),
     ],
     children: Children::Elements(&["schema", "feature", "property", "resource", "on-fail"]),
+    page: Page::UNWRITTEN,
     compile,
 };
 

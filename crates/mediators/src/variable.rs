@@ -5,7 +5,7 @@ use config::Element;
 use diagnostics::Span;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, Mediator, Need,
-    Values,
+    Page, Values,
 };
 use message::Value;
 use std::sync::Arc;
@@ -22,6 +22,7 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("expression", Values::Expression, "gives the value"),
     ],
     children: Children::None,
+    page: Page::UNWRITTEN,
     compile,
 };
 

@@ -7,7 +7,7 @@ use crate::stylesheet::{PROCESSOR, Style, failed};
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, Mediator, Need,
-    Values,
+    Page, Values,
 };
 use message::media::Kind;
 use message::{Envelope, Reading, Value, XmlValue};
@@ -50,6 +50,7 @@ pub const DEFINITION: Definition = Definition {
         },
     ],
     children: Children::Elements(&["property", "feature", "attribute", "resource"]),
+    page: Page::UNWRITTEN,
     compile,
 };
 
