@@ -53,11 +53,20 @@ impl Case {
 
     /// Runs it against a process of its own, in a working copy that is removed again.
     pub fn run(&self, program: &Program) -> Outcome {
+        self.run_then(program, &mut |_| Ok(()))
+    }
+
+    /// As [`Case::run`], and then something more against the same process.
+    pub fn run_then(
+        &self,
+        program: &Program,
+        then: &mut dyn FnMut(&mut Run<'_>) -> Result<(), Failure>,
+    ) -> Outcome {
         let begin = Instant::now();
         let mut log = String::new();
         let failure = match WorkingCopy::new() {
             Ok(work) => {
-                let failure = self.run_in(program, &work.0).err();
+                let failure = self.run_in(program, &work.0, then).err();
                 let ends = ["bus.out", "bus.err"].map(|f| std::fs::read(work.0.join(f)).unwrap_or_default());
                 for bytes in ends {
                     log.push_str(&String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(3000)..]));
@@ -69,7 +78,12 @@ impl Case {
         Outcome { failure, log, elapsed: begin.elapsed() }
     }
 
-    fn run_in(&self, program: &Program, work: &Path) -> Result<(), Failure> {
+    fn run_in(
+        &self,
+        program: &Program,
+        work: &Path,
+        then: &mut dyn FnMut(&mut Run<'_>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         let mut ports = HashMap::new();
         for name in self.spec.backends.iter().map(|b| b.name.as_str()).chain(["esb", "admin"]) {
             ports.insert(name.to_owned(), free_port()?);
@@ -100,6 +114,7 @@ impl Case {
         std::thread::sleep(Duration::from_millis(self.spec.settle_ms));
         let mut run = Run { vars: &vars, esb, backends };
         let walked = self.spec.steps.iter().enumerate().try_for_each(|(n, step)| run.step(step, n + 1));
+        let walked = walked.and_then(|()| then(&mut run));
         let alive = bus.as_mut().map_or(Ok(()), Bus::alive);
         if let Some(mut bus) = bus {
             let _ = bus.end();
@@ -117,14 +132,15 @@ impl Case {
 }
 
 /// The case while it runs.
-struct Run<'a> {
+pub struct Run<'a> {
     vars: &'a Vars,
     esb: u16,
     backends: HashMap<String, Backend>,
 }
 
 impl Run<'_> {
-    fn step(&mut self, step: &Step, number: usize) -> Result<(), Failure> {
+    /// Does a step and checks what is expected of it.
+    pub fn step(&mut self, step: &Step, number: usize) -> Result<(), Failure> {
         let what = format!("step {number}");
         if let Some(ms) = step.wait_ms {
             std::thread::sleep(Duration::from_millis(ms));
@@ -217,8 +233,21 @@ impl Run<'_> {
         let body = self.vars.content(&request.content())?;
         let method = request.method.as_deref().unwrap_or(if body.is_empty() { "GET" } else { "POST" });
         let target = self.vars.fill(request.path.as_deref().unwrap_or("/"));
-        let mut headers: Vec<(String, String)> =
-            request.headers.iter().map(|(n, v)| (n.clone(), self.vars.fill_value(v))).collect();
+        let headers = request.headers.iter().map(|(n, v)| (n.clone(), self.vars.fill_value(v))).collect();
+        let timeout = request.timeout_ms.map_or(ANSWER, Duration::from_millis);
+        self.exchange(method, &target, headers, body, request.chunk_size, timeout)
+    }
+
+    /// Sends a request and reads its one answer.
+    pub fn exchange(
+        &self,
+        method: &str,
+        target: &str,
+        mut headers: Vec<(String, String)>,
+        body: Vec<u8>,
+        chunk_size: Option<usize>,
+        timeout: Duration,
+    ) -> Result<Message, Failure> {
         let get = |headers: &[(String, String)], name: &str| {
             headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.to_ascii_lowercase())
         };
@@ -231,7 +260,7 @@ impl Run<'_> {
         let mut data = Vec::new();
         if !body.is_empty() || matches!(method, "POST" | "PUT" | "PATCH") {
             if get(&headers, "Transfer-Encoding").is_some_and(|v| v.contains("chunked")) {
-                for chunk in body.chunks(request.chunk_size.unwrap_or(64).max(1)) {
+                for chunk in body.chunks(chunk_size.unwrap_or(64).max(1)) {
                     data.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
                     data.extend_from_slice(chunk);
                     data.extend_from_slice(b"\r\n");
@@ -247,7 +276,6 @@ impl Run<'_> {
         let mut bytes = head(&format!("{method} {target} HTTP/1.1"), &headers);
         bytes.append(&mut data);
 
-        let timeout = request.timeout_ms.map_or(ANSWER, Duration::from_millis);
         let stream =
             TcpStream::connect(("127.0.0.1", self.esb)).map_err(|e| failure!("connection failed: {e}"))?;
         let begin = Instant::now();

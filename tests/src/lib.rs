@@ -7,6 +7,7 @@
 //! * [`spec`] is the format; [`expect`] decides whether a message is as expected.
 //! * [`wire`] is an HTTP/1.1 client and server side of its own. It shares no code with the transport that it tests, and it
 //!   accepts only exact framing.
+//! * [`hostile`] sends what no client should send through a case and compares the outcomes with a table.
 //! * [`backend`] has the stubs, [`bus`] starts and ends the process, [`case`] walks through the steps.
 
 pub mod backend;
@@ -14,6 +15,7 @@ pub mod bus;
 pub mod case;
 pub mod compare;
 pub mod expect;
+pub mod hostile;
 pub mod ledger;
 pub mod quotes;
 pub mod spec;

@@ -7,15 +7,13 @@
 //! * `toml` is a `busbar.toml`;
 //! * `console` has commands behind `$ `; those of `busbar` have known verbs and options.
 //!
-//! `docs/mediators.md` is written from the definitions of the mediators: `BUSBAR_DOCS=write cargo test -p busbar docs`.
+//! `reference.rs` beside this writes the pages of the mediators.
 
 use crate::Cli;
 use crate::settings::Settings;
 use clap::Parser;
 use config::{LoadOptions, load_text};
-use flow::{Children, Definition, Values};
 use serde::Deserialize;
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// A fenced block of a page.
@@ -27,15 +25,15 @@ struct Block {
     text: String,
 }
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The pages: in the root, in `docs/`, and those beside examples.
+/// The pages: in the root, in `docs/` and below, and those beside examples.
 fn pages() -> Vec<PathBuf> {
     let mut pages = Vec::new();
-    for folder in [root(), root().join("docs"), root().join("examples/round")] {
-        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+    for folder in ["", "docs", "docs/mediators", "examples/round"] {
+        let Ok(entries) = std::fs::read_dir(root().join(folder)) else { continue };
         let files = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
         pages.extend(files.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
     }
@@ -70,13 +68,25 @@ fn blocks(wanted: &str) -> Vec<Block> {
     blocks
 }
 
-/// What is wrong with a configuration.
-fn errors(text: &str) -> Vec<String> {
+/// A configuration compiled, and what was found.
+pub(crate) fn compiled(text: &str) -> (flow::Plan, diagnostics::Diagnostics) {
     let loaded = load_text("docs.xml", text, &root(), &LoadOptions::default());
     let mut found = loaded.diagnostics;
     let services = flow::Services::new(transport::Client::new(transport::ClientLimits::default()));
     let registry = mediators::registry(endpoints::endpoint);
-    flow::compile(&loaded.configuration, loaded.sources, loaded.faulty, &registry, &services, &mut found);
+    let plan =
+        flow::compile(&loaded.configuration, loaded.sources, loaded.faulty, &registry, &services, &mut found);
+    (plan, found)
+}
+
+/// A piece of a sequence as a configuration.
+pub(crate) fn fragment(text: &str) -> String {
+    format!("<sequence xmlns=\"http://ws.apache.org/ns/synapse\" name=\"docs\">{text}</sequence>")
+}
+
+/// What is wrong with a configuration.
+fn errors(text: &str) -> Vec<String> {
+    let (_, found) = compiled(text);
     let errors = found.iter().filter(|found| found.severity == diagnostics::Severity::Error);
     errors.map(|error| format!("{}: {}", error.rule, error.message)).collect()
 }
@@ -85,10 +95,7 @@ fn errors(text: &str) -> Vec<String> {
 fn configurations_load() {
     for block in blocks("xml") {
         let text = match block.kind.as_str() {
-            "xml fragment" => {
-                let open = "<sequence xmlns=\"http://ws.apache.org/ns/synapse\" name=\"docs\">";
-                format!("{open}{}</sequence>", block.text)
-            }
+            "xml fragment" => fragment(&block.text),
             _ => block.text,
         };
         let errors = errors(&text);
@@ -223,93 +230,5 @@ fn links_lead_somewhere() {
             let folder = page.parent().expect("a page is in a folder");
             assert!(folder.join(path).exists(), "{}: {target} leads nowhere", page.display());
         }
-    }
-}
-
-#[test]
-fn the_reference_of_mediators_is_up_to_date() {
-    let path = root().join("docs/mediators.md");
-    let wanted = reference();
-    if std::env::var("BUSBAR_DOCS").is_ok_and(|value| value == "write") {
-        std::fs::write(&path, &wanted).expect("docs/mediators.md can be written");
-    }
-    let stale = std::fs::read_to_string(&path).ok().as_ref() != Some(&wanted);
-    if stale {
-        let hint = "docs/mediators.md is stale: BUSBAR_DOCS=write cargo test -p busbar docs";
-        assert!(std::env::var("CI").as_deref() != Ok("true"), "{hint}");
-        println!("{hint}");
-    }
-}
-
-/// The reference page of all mediators.
-fn reference() -> String {
-    let registry = mediators::registry(endpoints::endpoint);
-    let mut definitions = registry.definitions;
-    definitions.sort_by_key(|definition| definition.name.to_lowercase());
-    let mut page = String::from(
-        "# Mediators\n\nWritten from the definitions in `crates/mediators`; do not edit. Every mediator also takes \
-         `description`, `trace`, `statistics` and `traceFilter`.\n\n",
-    );
-    for definition in &definitions {
-        let anchor = definition.name.to_lowercase();
-        page += &format!("* [`{}`](#{anchor}): {}\n", definition.name, definition.summary);
-    }
-    for definition in &definitions {
-        describe(definition, &mut page);
-    }
-    page += "\n## Not executable\n\n| element | instead |\n|---|---|\n";
-    let executable = |name: &str| definitions.iter().any(|definition| definition.name == name);
-    for (name, why) in registry.unsupported.iter().filter(|(name, _)| !executable(name)) {
-        page += &format!("| `{name}` | {why} |\n");
-    }
-    page
-}
-
-fn describe(definition: &Definition, page: &mut String) {
-    let cell = |text: &str| text.replace('|', "\\|");
-    let _ = write!(page, "\n## {}\n\n{}\n", definition.name, definition.summary);
-    let inside: Vec<String> = match definition.children {
-        Children::None => Vec::new(),
-        Children::Mediators => vec!["mediators".to_owned()],
-        Children::Elements(names) => names
-            .iter()
-            .map(|name| match *name {
-                "*" => "any element".to_owned(),
-                "#mediators" => "mediators".to_owned(),
-                name => format!("`{name}`"),
-            })
-            .collect(),
-    };
-    if !inside.is_empty() {
-        let _ = write!(page, "\nInside: {}.\n", inside.join(", "));
-    }
-    if definition.attributes.is_empty() {
-        return;
-    }
-    page.push_str("\n| attribute | values | default | meaning |\n|---|---|---|---|\n");
-    for attribute in definition.attributes {
-        let values = match attribute.values {
-            Values::Text => "text".to_owned(),
-            Values::Boolean => "`true`, `false`".to_owned(),
-            Values::Integer => "whole number".to_owned(),
-            Values::OneOf(words) => {
-                words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
-            }
-            Values::Expression => "expression".to_owned(),
-            Values::Key => "key, or `{expression}`".to_owned(),
-            Values::Regex => "regular expression".to_owned(),
-        };
-        let default = match (attribute.required, attribute.default) {
-            (true, _) => "required".to_owned(),
-            (false, "") => String::new(),
-            (false, default) => format!("`{}`", cell(default)),
-        };
-        let _ = writeln!(
-            page,
-            "| `{}` | {} | {default} | {} |",
-            attribute.name,
-            cell(&values),
-            cell(attribute.meaning)
-        );
     }
 }

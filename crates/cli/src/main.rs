@@ -11,6 +11,8 @@ mod excerpt;
 mod explanation;
 mod fetch;
 mod load;
+#[cfg(test)]
+mod reference;
 mod round;
 mod settings;
 mod tunables;

@@ -154,6 +154,9 @@ impl Running<'_> {
                 None => return Ok(Some(Early::Tree)),
             },
         };
+        if complete && bytes.is_empty() {
+            return Ok(Some(Early::Tree)); // no body is no broken body
+        }
         let Some(tokenizer) = self.tokenizer.as_mut() else { return Ok(Some(Early::Tree)) };
         let place = self.expression.span();
         let malformed = |error: xml::XmlError| {

@@ -5,8 +5,8 @@ use crate::target::{Correlation, ID};
 use config::Element;
 use flow::aggregation::{Added, Key};
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, KeyValue, ListId,
-    Mediator, Need, Page, SequenceRef,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
+    KeyValue, ListId, Mediator, Need, Page, SequenceRef, Values,
 };
 use message::Value;
 use std::sync::Arc;
@@ -23,8 +23,78 @@ pub const DEFINITION: Definition = Definition {
         ..ID
     }],
     children: Children::Elements(&["correlateOn", "completeCondition", "onComplete"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Splitting,
+    semantics: "It stands where the parts of a split message arrive: at the end of the target of an `iterate` or `clone`, or in the out sequence that their
+answers come to. Parts of one split find each other by a property that the splitting mediator sets; where both have an `id`, it has to
+be the same. A message that comes from no split goes on behind `aggregate` as it is. With `correlateOn` all messages for which the expression
+selects something are parts of one aggregate, and those for which it is false pass.
+
+An aggregate is complete when as many parts have arrived as the split made, or `max` or `min` of them, or when the `timeout` is over and at
+least one is there. A part that does not complete it ends here; nothing behind `aggregate` runs for it. When no part can come any more
+(the others failed or were dropped), the client is answered with those that are there.
+
+The message that goes on is the first part, with its headers and properties, and in its body what `expression` selects of each part, in the
+order of their arrival; without `expression` the first element of each body. `enclosingElementProperty` names a property with an element: a
+copy of it is put around them. With `json-eval` the values become an array, or with `aggregateElementType=\"child\"` one object. Then
+`onComplete` runs, and the flow ends with it.",
+    inside: &[
+        Inside::new(
+            "correlateOn?",
+            "relates messages that come from no split",
+            &[Attribute::required("expression", Values::Expression, "selects something of each message that belongs together")],
+        ),
+        Inside::new(
+            "completeCondition?",
+            "when it is complete; absent: with all parts",
+            &[Attribute::optional("timeout", Values::Integer, "seconds from the first part; 0: none").or("0")],
+        ),
+        Inside::new(
+            "completeCondition/messageCount?",
+            "how many parts complete it",
+            &[
+                Attribute::optional("min", Values::Key, "so many are enough; not above 0: all").or("-1"),
+                Attribute::optional("max", Values::Key, "so many are enough; not above 0: all").or("-1"),
+            ],
+        ),
+        Inside::new(
+            "onComplete",
+            "what happens with the one message",
+            &[
+                Attribute::optional("expression", Values::Expression, "what is taken of each part"),
+                Attribute::optional("sequence", Values::Key, "a sequence instead of the mediators inside"),
+                Attribute::optional("enclosingElementProperty", Values::Text, "the property with the element around the parts"),
+                Attribute::optional(
+                    "aggregateElementType",
+                    Values::OneOf(&["root", "child"]),
+                    "JSON: an array of the values, or one object of their members",
+                )
+                .or("root"),
+            ],
+        )
+        .with("mediator*"),
+    ],
+    needs: &[(Need::Whole, "always")],
+    refused: &[
+        ("<aggregate><correlateOn/><onComplete><respond/></onComplete></aggregate>", "`correlateOn` needs an expression"),
+        (
+            "<aggregate><completeCondition timeout=\"soon\"/><onComplete><respond/></onComplete></aggregate>",
+            "`soon` is no number of seconds",
+        ),
+        ("<aggregate><onComplete/></aggregate>", "nothing happens with what `aggregate` makes"),
+    ],
+    faults: &[
+        (
+            "0",
+            "a part has nothing that `expression` selects, `min` or `max` is no number, the enclosing property holds no element, \
+             or `onComplete` names a sequence that does not exist",
+        ),
+        ("601000", "a part is not what its content type says"),
+    ],
 };
 
 /// Attributes of the elements inside.

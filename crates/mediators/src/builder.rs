@@ -2,7 +2,8 @@
 
 use config::Element;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need, Page, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside, Mediator,
+    Need, Page, Values,
 };
 
 /// `<builder><messageBuilder contentType="…" class="…"/>*</builder>`
@@ -14,8 +15,30 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("formatterClass", Values::Text, "of no effect"),
     ],
     children: Children::Elements(&["messageBuilder"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Core,
+    semantics: "In WSO2 it reads the body with Java classes, at this place of the flow. Here a body is read by the first mediator that needs it, in the
+way that its content type asks for, so `builder` does nothing. It is taken so that a configuration that has it runs; where it
+names classes, loading warns.",
+    inside: &[Inside::new(
+        "messageBuilder*",
+        "of no effect",
+        &[
+            Attribute::optional("contentType", Values::Text, "of no effect"),
+            Attribute::optional("class", Values::Text, "of no effect"),
+            Attribute::optional("formatterClass", Values::Text, "of no effect"),
+        ],
+    )],
+    needs: &[(Need::Nothing, "always")],
+    refused: &[
+        ("<builder class=\"a.B\"/>", "`builder` names Java classes"),
+        ("<builder><drop/></builder>", "`drop` cannot stand inside of `builder`"),
+    ],
+    faults: &[],
 };
 
 struct Nothing;

@@ -6,8 +6,8 @@
 
 use config::{Element, Key};
 use flow::{
-    Answer, Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, ListId, Mediator,
-    Need, Page, Pattern, SequenceRef, Step, Values,
+    Answer, Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside,
+    ListId, Mediator, Need, Page, Pattern, SequenceRef, Step, Values,
 };
 use message::{Envelope, Kind, Value};
 use moka::policy::EvictionPolicy;
@@ -52,8 +52,76 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("hashGenerator", Values::Text, "as the element in `protocol`"),
     ],
     children: Children::Elements(&["onCacheHit", "protocol", "implementation"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Quality,
+    semantics: "One `cache` in the request path looks for an answer, and a `cache collector=\"true\"` in the response path keeps what the backend
+says. They find each other through the message; all settings stand at the first.
+
+The question is the method, the address, the headers and the body: JSON and text byte by byte, XML by its content, however it is
+written. `Date`, `User-Agent` and the headers of the connection do not count; `headersToIncludeInHash` names the only headers
+that do, `headersToExcludeInHash` more that do not (`*`: all). With `DOMHASHGenerator` only the body counts.
+
+A hit makes the message the answer, with its status and headers, runs `onCacheHit` and ends the flow; without `onCacheHit` the client gets
+the answer at once. Otherwise the message goes on. The collector keeps an answer for `timeout` seconds if its status matches
+`responseCodes` (default: any but 206 and 304), the method is one of `methods` and its body is not larger than `maxMessageSize`. All caches
+together have bounds: 64 MB for each, the answer that nobody asked for longest goes first. They begin empty when the configuration is
+loaded anew.
+
+With `enableCacheControl` an answer with `no-store` is not kept; one with `no-cache`, or older than its `max-age`, is asked for again with
+`If-None-Match` if it has an ETag, and a 304 is answered from the cache. `includeAgeHeader` adds `Age`.",
+    inside: &[
+        Inside::new(
+            "onCacheHit?",
+            "runs on a hit",
+            &[Attribute::optional("sequence", Values::Key, "a sequence instead of the mediators inside")],
+        )
+        .with("mediator*"),
+        Inside::new(
+            "protocol?",
+            "what makes a question",
+            &[Attribute::optional("type", Values::OneOf(&["HTTP"]), "the only one").or("HTTP")],
+        ),
+        Inside::new("protocol/methods?", "methods that are looked for, with commas; `*`: all", &[]).with("GET,POST"),
+        Inside::new("protocol/headersToIncludeInHash?", "the headers that count", &[]).with("names"),
+        Inside::new("protocol/headersToExcludeInHash?", "headers that do not count; `*`: none does", &[]).with("names"),
+        Inside::new("protocol/responseCodes?", "a regular expression for the statuses that are kept", &[]).with("regex"),
+        Inside::new("protocol/enableCacheControl?", "obey the `Cache-Control` of the answers", &[]).with("true|false"),
+        Inside::new("protocol/includeAgeHeader?", "add `Age` to answers from the cache", &[]).with("true|false"),
+        Inside::new("protocol/hashGenerator?", "HttpRequestHashGenerator, REQUESTHASHGenerator or DOMHASHGenerator", &[])
+            .with("name"),
+        Inside::new(
+            "implementation?",
+            "how much is kept",
+            &[
+                Attribute::optional("maxSize", Values::Integer, "so many answers; -1: any number"),
+                Attribute::optional("type", Values::Text, "of no effect: memory"),
+            ],
+        ),
+    ],
+    needs: &[
+        (Need::Headers, "only methods without a body are looked for, and for the collector"),
+        (Need::Whole, "otherwise"),
+    ],
+    refused: &[
+        ("<cache collector=\"perhaps\"/>", "`collector` cannot be `perhaps`"),
+        ("<cache timeout=\"-1\"/>", "the `timeout` of a cache cannot be negative"),
+        ("<cache><protocol type=\"JMS\"/></cache>", "there is no cache for `JMS`"),
+        ("<cache><protocol><methods>FETCH</methods></protocol></cache>", "the cache knows no method `FETCH`"),
+        (
+            "<cache><protocol><hashGenerator>com.example.Own</hashGenerator></protocol></cache>",
+            "is a Java class and cannot run here",
+        ),
+        ("<cache><implementation maxSize=\"0\"/></cache>", "a cache of size 0 keeps nothing"),
+    ],
+    faults: &[(
+        "0",
+        "it looks for answers in the response path, it collects in the request path, `onCacheHit` names a sequence that does not \
+         exist, or the body is larger than a flow may hold",
+    )],
 };
 
 const PROTOCOL: &[&str] = &[

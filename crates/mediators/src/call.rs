@@ -5,8 +5,8 @@ use crate::xml_value;
 use config::Element;
 use flow::endpoint::{CallTarget, Destination, EndpointRef, Saved};
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, KeyValue,
-    Mediator, Need, Page, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
+    KeyValue, Mediator, Need, Page, Values,
 };
 use message::{Envelope, Kind, MediaType, Reading, SoapVersion, Value, XmlValue};
 use std::sync::Arc;
@@ -27,8 +27,61 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("repository", Values::Text, "of no effect here"),
     ],
     children: Children::Elements(&["source", "target", "endpoint"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Core,
+    semantics: "The message goes to the endpoint, and the flow goes on behind `call` with the answer in its place: the answer's body, headers and status.
+Properties of default scope and variables stay. Without `endpoint` it goes to the To address of the message. Nothing waits in the meantime
+but the message itself.
+
+`source` says what is sent instead of the body: `custom` an expression, `property` a property of default scope, `inline` an element or a
+text. `contentType` is the type it is sent under. `target` says where the answer goes: into a `property` or a `variable` (a map of payload,
+headers and `attributes.statusCode`); body and headers of the message are then those from before.
+
+An answer with status 4xx or 5xx is no error: read `HTTP_SC` in axis2 scope. With `blocking=\"true\"` 302, 401, 403, 404 and 503 are
+faults with that number as ERROR_CODE, and the headers of the request stay.
+A SOAP fault is an error only with the property `FORCE_ERROR_ON_SOAP_FAULT`. With `OUT_ONLY` a copy is sent and nobody waits for its answer.",
+    inside: &[
+        Inside::new(
+            "source?",
+            "what is sent; absent: the body",
+            &[
+                Attribute::optional("type", Values::OneOf(&["body", "custom", "property", "inline"]), "what stands inside")
+                    .or("custom"),
+                Attribute::optional("contentType", Values::Text, "the type it is sent under; absent: that of the message"),
+            ],
+        )
+        .with("expression, name, text or element"),
+        Inside::new(
+            "target?",
+            "where the answer goes; absent: into the body",
+            &[Attribute::optional("type", Values::OneOf(&["body", "property", "variable"]), "what stands inside").or("body")],
+        )
+        .with("name"),
+        Inside::new("endpoint?", "where it is sent", &[Attribute::optional("key", Values::Key, "a named endpoint")])
+            .with("…"),
+    ],
+    needs: &[
+        (Need::Headers, "the body is sent as it comes, and the answer takes its place"),
+        (Need::Whole, "there is a `source`, or a `target` other than the body"),
+    ],
+    refused: &[
+        ("<call blocking=\"yes\"/>", "`blocking` cannot be `yes`"),
+        ("<call><source type=\"property\"/></call>", "this `source` names nothing"),
+        ("<call><source>//a[</source></call>", "no valid expression"),
+        ("<call><target type=\"variable\"/></call>", "this `target` names nothing"),
+    ],
+    faults: &[
+        ("0", "the `source` gives nothing, or cannot be sent under its content type, or the name of the target is null"),
+        (
+            "101503",
+            "the endpoint cannot be reached; 101504 if it does not answer in time, 101505 and other codes of \
+             [faults](../mediation.md) for what else goes wrong there",
+        ),
+    ],
 };
 
 enum Source {

@@ -4,8 +4,8 @@ use config::{Element, Key};
 use diagnostics::Span;
 use flow::mediator::Parameters;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Entry, Expression, Fault, Flow, ListId,
-    Mediator, Need, Page, Parameter, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Entry, Expression, Family, Fault, Flow,
+    Inside, ListId, Mediator, Need, Page, Parameter, Values,
 };
 use message::{Value, XmlValue};
 use std::sync::Arc;
@@ -19,8 +19,43 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("onError", Values::Text, "the fault handler while the template runs"),
     ],
     children: Children::Elements(&["with-param"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Core,
+    semantics: "The sequence of the template runs in place, with the parameters it declares; in it they are read as `$func:name`,
+`get-property('func', 'name')` or `${params.functionParams.name}`. A `value` is a text, or an expression in braces that is evaluated here, once;
+of several nodes the first one is passed. In two pairs of braces it is evaluated in the template, each time it is read. What the
+template does not declare is not passed.
+
+A parameter that is not given has its `defaultValue`, and is not there without one. If it is mandatory, the call fails, even
+with a default. What ends the template's sequence ends the flow.",
+    inside: &[Inside::new(
+        "with-param*",
+        "a parameter",
+        &[
+            Attribute::required("name", Values::Text, "as the template declares it"),
+            Attribute::required("value", Values::Key, "a text, or an expression in braces; in two pairs: evaluated by the template"),
+        ],
+    )],
+    needs: &[
+        (Need::Nothing, "all parameters are texts"),
+        (Need::Headers, "a parameter reads properties or headers"),
+        (Need::Whole, "a parameter reads the body"),
+    ],
+    refused: &[
+        ("<call-template/>", "`call-template` needs the attribute `target`"),
+        ("<call-template target=\"none\"/>", "there is no template `none`"),
+        ("<call-template target=\"t\"><with-param name=\"p\"/></call-template>", "`with-param` needs name and value"),
+        ("<call-template target=\"t\"><with-param name=\"p\" value=\"{//a[}\"/></call-template>", "no valid expression"),
+    ],
+    faults: &[
+        ("0", "there is no such template, or the body is larger than a flow may hold"),
+        ("500101", "a mandatory parameter is not given"),
+        ("601000", "a parameter reads the body, and it is not what its content type says"),
+    ],
 };
 
 enum Argument {

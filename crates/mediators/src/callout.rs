@@ -4,8 +4,8 @@ use config::{Element, Key};
 use flow::endpoint::{Destination, EndpointRef};
 use flow::fault::code;
 use flow::{
-    Attribute, Children, Code, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, Mediator,
-    Need, Page, Step, Values,
+    Attribute, Children, Code, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow,
+    Inside, Mediator, Need, Page, Step, Values,
 };
 use message::{Envelope, Value, XmlValue};
 use std::sync::Arc;
@@ -23,8 +23,64 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("passHeaders", Values::Boolean, "of no effect here"),
     ],
     children: Children::Elements(&["configuration", "endpoint", "source", "target", "enableSec"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Core,
+    semantics: "The older way to call a service: a copy of the message is sent, and only the `target` changes. The address is one of `serviceURL`,
+`endpointKey` and `endpoint`, in this order.
+
+`source` says what is sent: an element that an XPath selects (the first one), or that a property holds, or, if there is no source, the whole
+message with its SOAP headers. A JSON body is sent as it is, whatever the source says. `target` says where the first element of the answer's
+body goes: in the place of the element that an XPath selects, or into a property; without `target` the answer's message takes the place of this
+one. With the property `OUT_ONLY` nothing is expected back.
+
+A failure to send and a SOAP fault in the answer are errors; a status is not.",
+    inside: &[
+        Inside::new(
+            "configuration?",
+            "of no effect here",
+            &[
+                Attribute::optional("axis2xml", Values::Text, "of no effect here"),
+                Attribute::optional("repository", Values::Text, "of no effect here"),
+            ],
+        ),
+        Inside::new("endpoint?", "where it is sent", &[Attribute::optional("key", Values::Key, "a named endpoint")])
+            .with("…"),
+        Inside::new(
+            "source?",
+            "what is sent; absent: the whole message",
+            &[
+                Attribute::optional("xpath", Values::Expression, "the element"),
+                Attribute::optional("key", Values::Text, "the property with the element"),
+                Attribute::optional("type", Values::OneOf(&["envelope"]), "the whole message"),
+            ],
+        ),
+        Inside::new(
+            "target?",
+            "where the answer goes; absent: it takes the place of the message",
+            &[
+                Attribute::optional("xpath", Values::Expression, "the element that it replaces"),
+                Attribute::optional("key", Values::Text, "the property that holds it"),
+            ],
+        ),
+        Inside::new("enableSec?", "WS-Security: not executable here", &[]),
+    ],
+    needs: &[(Need::Whole, "always")],
+    refused: &[
+        ("<callout serviceURL=\"http://localhost/\"><enableSec/></callout>", "`callout` with WS-Security is not executable here"),
+        ("<callout serviceURL=\"http://localhost/\"><target/></callout>", "this `target` names nothing"),
+        ("<callout serviceURL=\"http://localhost/\"><source xpath=\"//a[\"/></callout>", "no valid expression"),
+        ("<callout passHeaders=\"yes\"/>", "`passHeaders` cannot be `yes`"),
+    ],
+    faults: &[
+        ("0", "the source is no element, the target is no element of the message, or the body is larger than a flow may hold"),
+        ("401000", "the service answered with a SOAP fault or not in time, or its answer is empty"),
+        ("401002", "the service cannot be reached"),
+        ("601000", "the source reads the body, and it is not what its content type says"),
+    ],
 };
 
 /// A place in the message: for the source it is read, for the target it is replaced.

@@ -1,11 +1,13 @@
 //! `clone`: copies of the message, each through its target.
 
-use crate::target::{CONTINUE_PARENT, Correlation, ID, SEQUENTIAL, Target, is_true};
+use crate::target::{
+    CONTINUE_PARENT, Correlation, ID, SEQUENTIAL, TARGET, TARGET_ENDPOINT, TARGET_SEQUENCE, Target, is_true,
+};
 use config::Element;
 use flow::endpoint::EndpointRef;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, KeyValue, ListId, Mediator,
-    Need, Page, Split, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, KeyValue, ListId,
+    Mediator, Need, Page, Split, Values,
 };
 use message::Value;
 use std::sync::Arc;
@@ -30,8 +32,37 @@ pub const DEFINITION: Definition = Definition {
         },
     ],
     children: Children::Elements(&["target"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Splitting,
+    semantics: "Each target gets a copy of the message, with a message id of its own and copies of its properties and variables, so that what one does the
+others do not see. All targets run at the same time, or with `sequential=\"true\"` one after the other. The message itself ends here
+unless `continueParent` is true. An `aggregate` with the same `id` collects the copies.
+
+With `iterations` there is one target, and so many copies go through it; the property `CLONED_ITERATION_INDEX` counts them from 1. 0 makes no
+copies; more than 100,000 is an error.
+
+A target runs, of these, the first that it has: the sequence inside, the sequence it names, the endpoint inside, the endpoint it names. An
+endpoint's answer goes to the out sequence. A copy that fails runs the fault sequence for itself; the others go on.",
+    inside: &[
+        TARGET,
+        TARGET_SEQUENCE,
+        TARGET_ENDPOINT,
+    ],
+    needs: &[(Need::Whole, "always: each copy needs a body of its own")],
+    refused: &[
+        ("<clone/>", "`clone` needs a `target`"),
+        ("<clone iterations=\"2\"><target/><target/></clone>", "`iterations` goes with exactly one `target`"),
+        ("<clone iterations=\"some\"><target/></clone>", "`some` is no number of copies"),
+    ],
+    faults: &[(
+        "0",
+        "a target names a sequence that does not exist, `iterations` gives no number or more than 100,000, or the body is larger \
+         than a flow may hold",
+    )],
 };
 
 struct Clone {

@@ -1,7 +1,7 @@
 //! `dblookup` and `dbreport`: SQL statements. They are read and checked; nothing runs them yet.
 
 use config::Element;
-use flow::{Attribute, Children, Compiled, Compiler, Definition, Page, Values};
+use flow::{Attribute, Children, Compiled, Compiler, Definition, Family, Inside, Page, Values};
 
 const TRANSACTION: Attribute =
     Attribute::optional("useTransaction", Values::Boolean, "take part in a transaction").or("false");
@@ -12,8 +12,47 @@ pub const LOOKUP: Definition = Definition {
     summary: "Reads a row of a database into properties. It is checked, and not executable yet.",
     attributes: &[TRANSACTION],
     children: Children::Elements(&["connection", "statement"]),
-    page: Page::UNWRITTEN,
+    page: LOOKUP_PAGE,
     compile: |element, compiler| compile(element, compiler, true),
+};
+
+const LOOKUP_PAGE: Page = Page {
+    family: Family::Extension,
+    semantics: "In WSO2 it runs a statement for each message and puts columns of the first row into properties. Databases are not connected to Busbar
+yet: a configuration that has it is read and checked, and an error says where it stands; the artifact around it is left out, the others
+serve. Put a service in front of the database and reach it with [call](call.md).",
+    inside: &[
+        Inside::new("connection", "the database", &[]),
+        Inside::new("connection/pool", "a data source by `dsName`, or `driver` and `url` with `user` and `password`", &[]).with("elements"),
+        Inside::new("statement+", "a statement", &[]),
+        Inside::new("statement/sql", "its text, with question marks for parameters", &[]).with("text"),
+        Inside::new(
+            "statement/parameter*",
+            "a parameter, in order",
+            &[
+                Attribute::optional("value", Values::Text, "a text"),
+                Attribute::optional("expression", Values::Expression, "or an expression"),
+                Attribute::required("type", Values::OneOf(TYPES), "its type in JDBC"),
+            ],
+        ),
+        Inside::new(
+            "statement/result*",
+            "a property of a column of the first row",
+            &[
+                Attribute::required("name", Values::Text, "the property"),
+                Attribute::required("column", Values::Text, "the column: name or number"),
+            ],
+        ),
+    ],
+    needs: &[],
+    refused: &[
+        ("<dblookup><statement><sql>a</sql></statement></dblookup>", "`dblookup` needs a `connection` with a `pool`"),
+        (
+            "<dblookup><connection><pool><dsName>d</dsName></pool></connection><statement><sql>a</sql></statement></dblookup>",
+            "`dblookup` is not executable here",
+        ),
+    ],
+    faults: &[],
 };
 
 /// `<dbreport><connection><pool>…</pool></connection><statement>…</statement>+</dbreport>`
@@ -22,8 +61,39 @@ pub const REPORT: Definition = Definition {
     summary: "Writes to a database. It is checked, and not executable yet.",
     attributes: &[TRANSACTION],
     children: Children::Elements(&["connection", "statement"]),
-    page: Page::UNWRITTEN,
+    page: REPORT_PAGE,
     compile: |element, compiler| compile(element, compiler, false),
+};
+
+const REPORT_PAGE: Page = Page {
+    family: Family::Extension,
+    semantics: "In WSO2 it runs its statements for each message, to write what happened into tables. Databases are not connected to Busbar
+yet: a configuration that has it is read and checked, and an error says where it stands; the artifact around it is left out, the others
+serve. Put a service in front of the database and reach it with [call](call.md).",
+    inside: &[
+        Inside::new("connection", "the database", &[]),
+        Inside::new("connection/pool", "a data source by `dsName`, or `driver` and `url` with `user` and `password`", &[]).with("elements"),
+        Inside::new("statement+", "a statement", &[]),
+        Inside::new("statement/sql", "its text, with question marks for parameters", &[]).with("text"),
+        Inside::new(
+            "statement/parameter*",
+            "a parameter, in order",
+            &[
+                Attribute::optional("value", Values::Text, "a text"),
+                Attribute::optional("expression", Values::Expression, "or an expression"),
+                Attribute::required("type", Values::OneOf(TYPES), "its type in JDBC"),
+            ],
+        ),
+    ],
+    needs: &[],
+    refused: &[
+        ("<dbreport><statement><sql>a</sql></statement></dbreport>", "`dbreport` needs a `connection` with a `pool`"),
+        (
+            "<dbreport><connection><pool><dsName>d</dsName></pool></connection><statement><sql>a</sql></statement></dbreport>",
+            "`dbreport` is not executable here",
+        ),
+    ],
+    faults: &[],
 };
 
 /// Elements of `pool`.

@@ -1,7 +1,7 @@
 //! `drop`: ends the flow without an answer.
 
 use config::Element;
-use flow::{Children, Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need, Page};
+use flow::{Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Mediator, Need, Page};
 
 /// `<drop/>`
 pub const DEFINITION: Definition = Definition {
@@ -9,8 +9,21 @@ pub const DEFINITION: Definition = Definition {
     summary: "Ends the flow here; a client whose request was not answered gets 202.",
     attributes: &[],
     children: Children::None,
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Core,
+    semantics: "The message ends here: nothing behind `drop` runs, in this sequence and in those around it. This is no error, so no fault
+sequence runs.
+
+In the request path the client is answered 202 without a body, unless it was answered before. In the response path the
+backend's answer is thrown away, and the client gets 202 as well.",
+    inside: &[],
+    needs: &[(Need::Nothing, "always")],
+    refused: &[("<drop><respond/></drop>", "`respond` cannot stand inside of `drop`")],
+    faults: &[],
 };
 
 struct Drop;

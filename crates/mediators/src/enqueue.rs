@@ -2,8 +2,8 @@
 
 use config::Element;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, ListId, Mediator, Need, Page,
-    SequenceRef, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, ListId, Mediator,
+    Need, Page, SequenceRef, Values,
 };
 
 /// `<enqueue executor="E" sequence="S" [priority="N"]/>`
@@ -16,8 +16,26 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("priority", Values::Integer, "of no effect here").or("0"),
     ],
     children: Children::None,
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Core,
+    semantics: "In WSO2 it hands the message to the threads of a priority executor, and the flow ends. Here messages hold no thread while they wait, so
+there is nothing to queue for: the sequence runs in place, at once, whatever `executor` and `priority` say, and what ends it ends the
+flow. Mediators behind `enqueue` run after the sequence.",
+    inside: &[],
+    needs: &[
+        (Need::Nothing, "the sequence is named"),
+        (Need::Headers, "an expression on properties or headers names it"),
+        (Need::Whole, "an expression on the body names it"),
+    ],
+    refused: &[
+        ("<enqueue executor=\"e\"/>", "`enqueue` needs the attribute `sequence`"),
+        ("<enqueue executor=\"e\" sequence=\"s\" priority=\"high\"/>", "`priority` cannot be `high`"),
+    ],
+    faults: &[("0", "there is no such sequence")],
 };
 
 struct Enqueue(SequenceRef);

@@ -4,8 +4,8 @@
 
 use config::Element;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, Mediator, Need,
-    Page,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
+    Mediator, Need, Page, Values,
 };
 use message::jsonpath::{Dialect, JsonPath};
 use message::{Envelope, Value, XmlValue};
@@ -19,8 +19,82 @@ pub const DEFINITION: Definition = Definition {
     summary: "Copies or moves a part of the message, a property or inline content to another place.",
     attributes: NO_ATTRIBUTES,
     children: Children::Elements(&["source", "target"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Transformation,
+    semantics: "`source` says what is taken, `target` and its `action` where it goes.
+
+Sources: `custom` what an expression selects (elements, texts and strings; attributes need `string(@a)`); `body` the first element of the
+body, or the JSON; `envelope` all of it; `property` what a property of default scope holds; `inline` an element or a text, in which
+`{expressions}` are filled in, or the entry `key`. With `clone=\"false\"` the source is moved, not copied.
+
+Targets: `custom` the first node that an expression selects, `body`, `envelope`, `property`, and for JSON `key`, the name of a
+member. Actions: `replace` puts the source in the place of the target; `child` into it, at its end; `sibling` behind it; `remove` takes the
+JSONPaths of the source, with commas between them, out of the payload. A text that replaces an element is its text then; one that
+replaces the body, and is a JSON object or array, is the payload. A text property is a text, never XML.
+
+If the payload is JSON, and no expression is an XPath and no content XML, the JSON is edited: a path that does not exist is an error, no member
+is made by `replace`; `child` appends to an array and merges into an object. Otherwise the XML view is edited, and a JSON payload is written back as
+JSON. The content type stays. A source that gives nothing is logged, and a custom target stays as it is.",
+    inside: &[
+        Inside::new(
+            "source",
+            "what is taken",
+            &[
+                Attribute::optional(
+                    "type",
+                    Values::OneOf(&["custom", "envelope", "body", "property", "inline"]),
+                    "what it is",
+                )
+                .or("custom"),
+                Attribute::optional("xpath", Values::Expression, "for `custom`: the expression"),
+                Attribute::optional("property", Values::Text, "for `property`: its name"),
+                Attribute::optional("key", Values::Text, "for `inline`: an entry instead of what is inside"),
+                Attribute::optional("clone", Values::Boolean, "false: it is moved").or("true"),
+            ],
+        )
+        .with("element or text"),
+        Inside::new(
+            "target",
+            "where it goes",
+            &[
+                Attribute::optional(
+                    "type",
+                    Values::OneOf(&["custom", "envelope", "body", "property", "key"]),
+                    "what it is",
+                )
+                .or("custom"),
+                Attribute::optional("xpath", Values::Expression, "for `custom` and `key`: the expression"),
+                Attribute::optional("property", Values::Text, "for `property`: its name"),
+                Attribute::optional(
+                    "action",
+                    Values::OneOf(&["replace", "child", "sibling", "remove"]),
+                    "how it goes there",
+                )
+                .or("replace"),
+            ],
+        ),
+    ],
+    needs: &[(Need::Whole, "always")],
+    refused: &[
+        ("<enrich><source type=\"body\"/></enrich>", "`enrich` needs `source` and `target`"),
+        ("<enrich><source xpath=\"//a[\"/><target type=\"body\"/></enrich>", "no valid expression"),
+        ("<enrich><source type=\"body\"/><target type=\"envelope\"/></enrich>", "`enrich` cannot do this"),
+        ("<enrich><source type=\"property\"/><target type=\"body\"/></enrich>", "needs the attribute `property`"),
+        ("<enrich><source type=\"inline\"/><target type=\"body\"/></enrich>", "inline content is missing"),
+        ("<enrich><source type=\"body\"/><target xpath=\"//a\" action=\"swap\"/></enrich>", "`swap` is no action"),
+    ],
+    faults: &[
+        (
+            "0",
+            "a custom target selects nothing, a JSONPath finds nothing, the new envelope is none, or the body is larger than a flow \
+             may hold",
+        ),
+        ("601000", "the body is not what its content type says"),
+    ],
 };
 
 const NO_ATTRIBUTES: &[Attribute] = &[];

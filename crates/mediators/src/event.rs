@@ -2,7 +2,7 @@
 
 use config::Element;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, KeyValue,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, KeyValue,
     Mediator, Need, Page, Values,
 };
 use xml::NodeKind;
@@ -20,7 +20,7 @@ pub const DEFINITION: Definition = Definition {
         ),
     ],
     children: Children::None,
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile: |element, compiler| {
         let topic = compiler.key_value(element, "topic")?;
         let expression = match element.attribute("expression") {
@@ -31,14 +31,45 @@ pub const DEFINITION: Definition = Definition {
     },
 };
 
+const PAGE: Page = Page {
+    family: Family::Extension,
+    semantics: "No event broker is connected: the element is written to the log as a line under the name `busbar::event`, with the topic and the
+id of the message, and the flow goes on. The message stays as it is.
+
+The element is the first one of the body, or the first node that `expression` selects.",
+    inside: &[],
+    needs: &[(Need::Whole, "always")],
+    refused: &[
+        ("<event/>", "`event` needs the attribute `topic`"),
+        ("<event topic=\"t\" expression=\"//a[\"/>", "no valid expression"),
+    ],
+    faults: &[
+        ("0", "the topic is empty, there is no element to publish, or the body is larger than a flow may hold"),
+        ("601000", "the body is not what its content type says"),
+    ],
+};
+
 /// `<eventPublisher eventSourceName="N"/>`
 pub const PUBLISHER: Definition = Definition {
     name: "eventPublisher",
     summary: "Writes the first element of the body to the log, as an event of a source.",
     attributes: &[Attribute::required("eventSourceName", Values::Text, "the event source")],
     children: Children::None,
-    page: Page::UNWRITTEN,
+    page: PUBLISHER_PAGE,
     compile: publisher,
+};
+
+const PUBLISHER_PAGE: Page = Page {
+    family: Family::Extension,
+    semantics: "No event broker is connected: the first element of the body is written to the log as a line under the name `busbar::event`, with
+the event source and the id of the message, and the flow goes on. The message stays as it is.",
+    inside: &[],
+    needs: &[(Need::Whole, "always")],
+    refused: &[("<eventPublisher/>", "`eventPublisher` needs the attribute `eventSourceName`")],
+    faults: &[
+        ("0", "there is no element to publish, or the body is larger than a flow may hold"),
+        ("601000", "the body is not what its content type says"),
+    ],
 };
 
 struct Event {

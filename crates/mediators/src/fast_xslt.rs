@@ -4,7 +4,8 @@ use crate::stylesheet::{Style, failed};
 use crate::xslt::{parsed, place};
 use config::Element;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need, Page, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside, Mediator,
+    Need, Page, Values,
 };
 use message::Coding;
 use xml::Document;
@@ -21,8 +22,37 @@ pub const DEFINITION: Definition = Definition {
         meaning: "the entry or registry resource that is the stylesheet, or an expression in braces",
     }],
     children: Children::Elements(&["resource"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Transformation,
+    semantics: "The stylesheet runs on the body as it was received, envelope and all, whatever its content type says, and the result takes its place
+byte by byte; the content type stays. It takes no properties, no source and no target: that is [xslt](xslt.md). A body that a step
+before has read or changed is transformed as that stands: its first element, and the result takes the place of that.
+
+Stylesheets are compiled when the configuration loads; those of a key that an expression gives when they are first used.
+Include, import and `document()` find a `resource` by its location, or an entry or registry resource by its key, and nothing else.",
+    inside: &[Inside::new(
+        "resource*",
+        "what an `href` in the stylesheet means",
+        &[
+            Attribute::required("location", Values::Text, "as the stylesheet has it"),
+            Attribute::required("key", Values::Text, "the entry or registry resource"),
+        ],
+    )],
+    needs: &[(Need::Whole, "always")],
+    refused: &[
+        ("<fastXSLT/>", "`fastXSLT` needs the attribute `key`"),
+        ("<fastXSLT key=\"none\"/>", "there is no stylesheet `none`"),
+        ("<fastXSLT key=\"none\"><resource location=\"a\"/></fastXSLT>", "`resource` needs `location` and `key`"),
+    ],
+    faults: &[(
+        "0",
+        "\"Error while transforming the Stream\": the body is empty, no XML, or larger than a flow may hold, there is no such stylesheet, \
+         or it fails; ERROR_DETAIL says what",
+    )],
 };
 
 struct FastXslt(Style);

@@ -3,8 +3,8 @@
 use config::Element;
 use flow::streaming::{Early, decide};
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, ListId, Mediator,
-    Need, Page, Pattern, SequenceRef, Step, Values, Wanted,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
+    ListId, Mediator, Need, Page, Pattern, SequenceRef, Step, Values, Wanted,
 };
 
 /// `<filter xpath="EXPR">` or `<filter source="EXPR" regex="PATTERN">`, with `then` and `else`, or the mediators of
@@ -36,8 +36,52 @@ pub const DEFINITION: Definition = Definition {
         },
     ],
     children: Children::Elements(&["then", "else", "#mediators"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Routing,
+    semantics: "With `xpath` the condition holds if the value is true: a node-set that is not empty, a number other than 0, a text that is not
+empty. A `${…}` expression has to be the boolean `true`. With `source` and `regex` it holds if the regular expression matches
+the whole text of the value; a value that is not there matches nothing.
+
+`then` runs if it holds, `else` if not; what is missing lets the message pass. Both are mediators, or a `sequence` by name.
+Without `then` the mediators inside of `filter` are the `then`. What ends a branch (`drop`, `respond`, `send`) ends the flow;
+otherwise it goes on behind `filter`.
+
+A condition that can be decided on the arriving body is: the rest is relayed unread, and a body that is broken behind that place
+is not noticed here.",
+    inside: &[
+        Inside::new(
+            "then?",
+            "runs if the condition holds",
+            &[Attribute::optional("sequence", Values::Key, "a sequence instead of the mediators inside")],
+        )
+        .with("mediator*"),
+        Inside::new(
+            "else?",
+            "runs if it does not hold; needs a `then`",
+            &[Attribute::optional("sequence", Values::Key, "a sequence instead of the mediators inside")],
+        )
+        .with("mediator*"),
+    ],
+    needs: &[
+        (Need::Nothing, "the condition is a constant"),
+        (Need::Headers, "the condition looks at properties and headers"),
+        (Need::Prefix, "an XPath on the body that can be decided while it arrives (`busbar explain` tells)"),
+        (Need::Whole, "any other condition on the body"),
+    ],
+    refused: &[
+        ("<filter><drop/></filter>", "`filter` needs a condition"),
+        ("<filter xpath=\"//a[\"><drop/></filter>", "no valid expression"),
+        ("<filter xpath=\"//a\"><else><drop/></else></filter>", "`else` without `then`"),
+        ("<filter source=\"//a\" regex=\"(\"><drop/></filter>", "no valid regular expression"),
+    ],
+    faults: &[
+        ("0", "a branch names a sequence that does not exist, or the body is larger than a flow may hold"),
+        ("601000", "the condition reads the body, and it is not what its content type says"),
+    ],
 };
 
 enum Condition {

@@ -6,8 +6,8 @@ mod collection;
 use crate::target::is_true;
 use config::Element;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, ListId, Mark,
-    Mediator, Need, Page, SequenceRef, Step, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
+    ListId, Mark, Mediator, Need, Page, SequenceRef, Step, Values,
 };
 use message::{Envelope, Value, XmlValue};
 use std::sync::Arc;
@@ -73,8 +73,51 @@ pub const DEFINITION: Definition = Definition {
         .or("false"),
     ],
     children: Children::Elements(&["sequence"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Splitting,
+    semantics: "There are two forms.
+
+With `expression` the sequence runs on the message itself, once for each element it selects, one after the other: the body is that
+item alone, without SOAP headers, and properties that one run sets are there in the next. What the sequence leaves as the first element of
+the body is put back, all at the end of the parent of the first item. With `json-eval` the items are those of an array, which has to be
+one. `FOREACH_COUNTER` counts the runs from 0, and `FOREACH_ORIGINAL_MESSAGE` holds the message from before; an `id` comes
+before both names with an underscore. If the sequence ends early (`drop`), no further items run and those behind are lost. `send`, `call` and
+`callout` cannot stand inside. Where the expression selects nothing, nothing happens.
+
+With `collection` each item runs on a copy of the message, all at once or, with `parallel-execution=\"false\"`, one after the other; `call`
+may stand inside. Properties and variables of a run are gone after it. The bodies that the runs leave, in the order of the items, replace the
+collection in the payload or the variable, or with `update-original=\"false\"` go into `target-variable`. An item that fails or is dropped
+brings nothing. With `continue-without-aggregation` the flow goes on at once.",
+    inside: &[Inside::new("sequence?", "what is done with each item", &[]).with("mediator*")],
+    needs: &[(Need::Whole, "always")],
+    refused: &[
+        ("<foreach><sequence/></foreach>", "`foreach` needs an `expression`"),
+        ("<foreach expression=\"//a\"/>", "`foreach` needs one sequence, inside or by name"),
+        ("<foreach expression=\"//a[\"><sequence/></foreach>", "no valid expression"),
+        ("<foreach expression=\"//a\"><sequence><send/></sequence></foreach>", "`send` cannot stand inside of `foreach`"),
+        ("<foreach collection=\"${payload.a}\"/>", "`foreach` needs a `sequence` inside"),
+        (
+            "<foreach collection=\"${payload.a}\" update-original=\"false\"><sequence/></foreach>",
+            "needs a `target-variable`",
+        ),
+        (
+            "<foreach collection=\"${payload.a}\" counter-variable=\"i\"><sequence/></foreach>",
+            "counts only one item after the other",
+        ),
+    ],
+    faults: &[
+        (
+            "0",
+            "the expression selects no array, the collection is none, a named sequence does not exist, or the body is larger than a \
+             flow may hold",
+        ),
+        ("601000", "the body is not what its content type says"),
+        ("SOLD_OUT", "and any other code: that of an item that failed, unless `continueLoopOnFailure` is true (first form)"),
+    ],
 };
 
 struct Foreach {

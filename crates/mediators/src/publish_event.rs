@@ -2,8 +2,8 @@
 
 use config::Element;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, Mediator, Need,
-    Page, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
+    Mediator, Need, Page, Values,
 };
 
 /// `<publishEvent><eventSink/><streamName/><streamVersion/><attributes>…</attributes></publishEvent>`
@@ -25,8 +25,35 @@ pub const BAM: Definition = Definition {
     summary: "Writes to the log that the message was here, as an event of a stream.",
     attributes: &[],
     children: Children::Elements(&["serverProfile"]),
-    page: Page::UNWRITTEN,
+    page: BAM_PAGE,
     compile: bam,
+};
+
+const BAM_PAGE: Page = Page {
+    family: Family::Extension,
+    semantics: "No analytics server is connected: a line under the name `busbar::event` with the server profile, the stream and the id of the message
+goes to the log, and the flow goes on. The message is not read.",
+    inside: &[
+        Inside::new(
+            "serverProfile",
+            "whom WSO2 would tell",
+            &[Attribute::required("name", Values::Text, "stands in the log line")],
+        ),
+        Inside::new(
+            "serverProfile/streamConfig",
+            "the stream",
+            &[
+                Attribute::required("name", Values::Text, "stands in the log line"),
+                Attribute::required("version", Values::Text, "stands in the log line"),
+            ],
+        ),
+    ],
+    needs: &[(Need::Nothing, "always")],
+    refused: &[
+        ("<bam/>", "`bam` needs a `serverProfile` with a name"),
+        ("<bam><serverProfile name=\"p\"/></bam>", "`serverProfile` needs a `streamConfig` with name and version"),
+    ],
+    faults: &[],
 };
 
 const GROUPS: &[&str] = &["meta", "correlation", "payload", "arbitrary"];

@@ -4,12 +4,12 @@
 //! after the other; behind the chain stands a step that ends the flow unless `continueAfter` is true.
 
 use crate::condition::{Condition, Source, needs};
-use crate::target::Target;
+use crate::target::{TARGET, TARGET_ENDPOINT, TARGET_SEQUENCE, Target};
 use config::Element;
 use flow::endpoint::EndpointRef;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, ListId, Mediator, Need, Page,
-    Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside, ListId,
+    Mediator, Need, Page, Values,
 };
 use std::sync::Arc;
 
@@ -22,10 +22,85 @@ pub const CONDITIONAL: Definition = Definition {
     summary: "Runs the target of the first route whose condition holds; the flow ends behind it.",
     attributes: &[CONTINUE_AFTER],
     children: Children::Elements(&["conditionalRoute"]),
-    page: Page::UNWRITTEN,
+    page: CONDITIONAL_PAGE,
     compile: |element, compiler| {
         compile(element, compiler, "conditionalRoute", "breakRoute", conditional_route)
     },
+};
+
+/// What the source of a condition is.
+const TYPES: &[&str] = &["header", "param", "url", "property", "soap"];
+
+const CONDITIONAL_PAGE: Page = Page {
+    family: Family::Routing,
+    semantics: "The routes are tried in order. The first whose condition holds runs its target; with `breakRoute=\"false\"` the next ones are tried as
+well. Then the flow ends, even if no route fits, unless `continueAfter` is true.
+
+A condition is one of `and` and `or` (two conditions or more), `not` (one), `match` and `equal`. These two have a `type` that says what
+`source` is: the name of a transport `header` (the default), of a parameter of the query (`param`), of a property of default scope
+(`property`), a part of the To address (`url`: protocol, user, host, port, path, query, ref; absent: all of it), or an XPath (`soap`). `match`
+holds if `regex` matches all of it, `equal` if it is `value` in any case. What is not there neither matches nor equals.
+
+A target runs, of these, the first that it has: the sequence inside, the sequence it names, the endpoint inside, the endpoint it names.",
+    inside: &[
+        Inside::new(
+            "conditionalRoute*",
+            "a route",
+            &[
+                Attribute::optional("breakRoute", Values::Boolean, "no further routes are tried").or("true"),
+                Attribute::optional("asynchronous", Values::Boolean, "of no effect here: nothing waits for it").or("false"),
+            ],
+        ),
+        Inside::new("conditionalRoute/condition", "when it is taken: one of these", &[]),
+        Inside::new("conditionalRoute/condition/and?", "all conditions inside hold", &[]).with("two conditions or more"),
+        Inside::new("conditionalRoute/condition/or?", "one condition inside holds", &[]).with("two conditions or more"),
+        Inside::new("conditionalRoute/condition/not?", "the condition inside does not hold", &[]).with("one condition"),
+        Inside::new(
+            "conditionalRoute/condition/match?",
+            "the whole value matches",
+            &[
+                Attribute::optional("type", Values::OneOf(TYPES), "what `source` is").or("header"),
+                Attribute::optional("source", Values::Text, "the name, the part or the XPath"),
+                Attribute::required("regex", Values::Regex, "a regular expression of Java's dialect"),
+            ],
+        ),
+        Inside::new(
+            "conditionalRoute/condition/equal?",
+            "the value is this, in any case",
+            &[
+                Attribute::optional("type", Values::OneOf(TYPES), "what `source` is").or("header"),
+                Attribute::optional("source", Values::Text, "the name, the part or the XPath"),
+                Attribute::required("value", Values::Text, "the text"),
+            ],
+        ),
+        Inside {
+            path: "conditionalRoute/target",
+            meaning: "where the message goes",
+            ..TARGET
+        },
+        Inside { path: "conditionalRoute/target/sequence?", ..TARGET_SEQUENCE },
+        Inside { path: "conditionalRoute/target/endpoint?", ..TARGET_ENDPOINT },
+    ],
+    needs: &[
+        (Need::Nothing, "there is no route"),
+        (Need::Headers, "conditions look at headers, properties and the address"),
+        (Need::Whole, "a condition is an XPath (`soap`) on the body: the body is read when that route is tried"),
+    ],
+    refused: &[
+        ("<conditionalRouter><conditionalRoute><target/></conditionalRoute></conditionalRouter>", "`conditionalRoute` needs"),
+        (
+            "<conditionalRouter><conditionalRoute><condition><match source=\"a\" regex=\"b\"/></condition></conditionalRoute></conditionalRouter>",
+            "`conditionalRoute` needs a target",
+        ),
+        (
+            "<conditionalRouter><conditionalRoute><condition><and><match source=\"a\" regex=\"b\"/></and></condition><target/></conditionalRoute></conditionalRouter>",
+            "`and` holds 1",
+        ),
+    ],
+    faults: &[
+        ("0", "a target names a sequence that does not exist, or the body is larger than a flow may hold"),
+        ("601000", "a condition reads the body, and it is not what its content type says"),
+    ],
 };
 
 /// `<router><route expression="EXPR" [match="PATTERN"]><target …/></route>+</router>`

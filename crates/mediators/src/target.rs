@@ -170,3 +170,23 @@ pub(crate) const SEQUENTIAL: flow::Attribute = flow::Attribute {
 pub(crate) fn is_true(element: &Element, name: &str) -> bool {
     element.attr(name).is_some_and(|value| value.trim().eq_ignore_ascii_case("true"))
 }
+
+/// `<target>` on a reference page.
+pub(crate) const TARGET: flow::Inside = flow::Inside::new(
+    "target+",
+    "where a copy goes",
+    &[
+        flow::Attribute::optional("sequence", flow::Values::Key, "the sequence it goes through"),
+        flow::Attribute::optional("endpoint", flow::Values::Key, "the endpoint it goes to"),
+        flow::Attribute::optional("to", flow::Values::Text, "its To address"),
+        flow::Attribute::optional("soapAction", flow::Values::Text, "its SOAP action"),
+    ],
+);
+
+/// See [`TARGET`].
+pub(crate) const TARGET_SEQUENCE: flow::Inside =
+    flow::Inside::new("target/sequence?", "the sequence, in place", &[]).with("mediator*");
+
+/// See [`TARGET`].
+pub(crate) const TARGET_ENDPOINT: flow::Inside =
+    flow::Inside::new("target/endpoint?", "the endpoint, in place", &[]).with("…");
