@@ -1,25 +1,27 @@
 #!/usr/bin/env python3
 """What each mediator costs in a flow, beside the direct proxy.
 
-    cargo build --release && bench/mediators.py [--seconds 1] [--rounds 4] [--only Property,Filter] [--write docs/performance.md]
+    cargo build --release && bench/mediators.py [--seconds 1] [--rounds 3] [--only Property,Filter] [--write docs/performance.md]
     cargo build --profile quick -p busbar && bench/mediators.py --instructions [--top 20] [--only …] [--write …]
 
 The flows are the proxies of bench/mediators.xml. They take turns on one worker, which is pinned to core 0; the backend (`busbar
 backend`) and wrk with 32 connections share core 1. CPU is user plus system time of the bus per request, the smallest of the
-rounds counts, and only the ratio to the direct proxy of the same run means anything. One answer of each flow is checked for its
+rounds is shown, and only the ratio to the direct proxy means anything: that is the median of the rounds, each beside the direct proxy
+measured just before and behind. One answer of each flow is checked for its
 content, all for their status. The log goes to a file.
 
 --instructions counts instructions in user space per request under callgrind, which no other load disturbs; --top lists the
 functions of each flow. --markdown prints what --write puts into the document, between its markers. Needs wrk (and valgrind).
 """
-import argparse, json, pathlib, re, subprocess, sys, tempfile
+import argparse, json, pathlib, re, statistics, subprocess, sys, tempfile
 
 from common import HEADERS, ROOT, TARGET, Counted, Machines, ask, cost, free_port, need, script, table, wait_for, write
 
 ROW = re.compile(r"<!-- (\w+) \| (.+?) \| (\w+) \| (.+?) -->\s*<proxy name=\"(\w+)\"")
 GROUPS = dict(direct="One call", headers="Reading headers and properties", body="Reading the body",
-              payload="A new or changed payload", calls="Other calls", own="Without a backend")
+              payload="A new or changed payload", script="Scripts", calls="Other calls", own="Without a backend")
 BUDGET = 1.05  # of the group `headers`
+BLOCK = 6  # rows between two measurements of the direct proxy
 
 
 class Flow:
@@ -28,7 +30,7 @@ class Flow:
     def __init__(self, group, label, message, answer, name):
         self.group, self.label, self.message, self.answer, self.name = group, label, message, answer, name
         self.path = f"/services/{name}"
-        self.figures = []
+        self.figures, self.ratios = [], []
 
     def check(self, port, message):
         # twice: the second answer of a cache is the one that counts
@@ -81,13 +83,23 @@ def report(rows, heads, cells):
 
 
 def timed(options, rows, sent, bus, port):
+    def measure(flow):
+        return cost(bus, port, flow.path, sent[flow.message].lua, options.seconds)[0]
+
+    direct, *others = rows
+    direct.ratio, direct.figures = 1.0, [measure(direct)]
     for _ in range(options.rounds):
-        for flow in rows:
-            message = sent[flow.message]
-            flow.figures.append(cost(bus, port, flow.path, message.lua, options.seconds)[0])
-    direct = min(rows[0].figures)
-    for flow in rows:
-        flow.ratio = min(flow.figures) / direct
+        for start in range(0, len(others), BLOCK):
+            block = others[start:start + BLOCK]
+            figures = [measure(flow) for flow in block]
+            direct.figures.append(measure(direct))
+            # What else goes on changes slowly: a row is compared with the direct proxy just before and behind it.
+            beside = sum(direct.figures[-2:]) / 2
+            for flow, figure in zip(block, figures):
+                flow.figures.append(figure)
+                flow.ratios.append(figure / beside)
+    for flow in others:
+        flow.ratio = statistics.median(flow.ratios)
     return report(rows, ["CPU µs:", "x direct:"], lambda flow: (f"{min(flow.figures):.1f}", f"{flow.ratio:.2f}"))
 
 
@@ -107,7 +119,7 @@ def counted(options, rows, sent, bus, port):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="", help="parts of names, with commas")
     parser.add_argument("--instructions", action="store_true")
     parser.add_argument("--top", type=int, default=0)
