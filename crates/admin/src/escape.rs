@@ -23,7 +23,10 @@ pub(crate) fn ascii(text: &str, out: &mut String) {
 
 /// Appends `text` with control and direction-changing characters escaped; all other characters stay.
 pub(crate) fn controls(text: &str, out: &mut String) {
-    for letter in text.chars() {
+    let plain = text.bytes().position(|byte| !matches!(byte, b' '..=b'~')).unwrap_or(text.len());
+    let (plain, rest) = text.split_at(plain);
+    out.push_str(plain);
+    for letter in rest.chars() {
         match letter {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),

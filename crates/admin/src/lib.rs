@@ -9,6 +9,7 @@
 
 pub mod access;
 mod artifacts;
+mod collector;
 mod escape;
 mod exposition;
 mod listener;

@@ -2,15 +2,16 @@
 //!
 //! A failed message is one event of target `busbar::fault`; what the log mediator says has target `busbar::log`.
 
+use crate::collector::Collector;
 use crate::output::Sink;
-use crate::time::Utc;
+use crate::time::{self, Utc};
 use crate::{Output, escape};
 use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 use tracing::field::{Field, Visit};
-use tracing::{Event, Level, Subscriber};
+use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
@@ -41,10 +42,10 @@ impl std::str::FromStr for Format {
     }
 }
 
-/// The log while it is written.
-#[derive(Clone)]
+/// The log while it is written. What can wait (INFO and below) does so for at most 10 ms; warnings and errors are
+/// written at once, with all before them, and everything is once this is dropped.
 pub struct Logging {
-    sink: Shared,
+    collector: Arc<Collector>,
 }
 
 /// Starts the log of this process.
@@ -66,11 +67,11 @@ pub fn init(level: &str, format: Format, to: &Output) -> Result<Logging, String>
         Output::Stdout => io::stdout().is_terminal(),
         Output::File(_) => false,
     } && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let sink = Shared(Arc::new(Mutex::new(sink)));
+    let collector = Collector::start(sink);
     let lines = Lines { format, colour, clock: SystemTime::now };
     // An error means that logging was started already.
-    let _ = subscriber(lines, sink.clone(), filter).try_init();
-    Ok(Logging { sink })
+    let _ = subscriber(lines, Shared(Arc::clone(&collector)), filter).try_init();
+    Ok(Logging { collector })
 }
 
 fn subscriber<W>(lines: Lines, writer: W, filter: EnvFilter) -> impl Subscriber + Send + Sync + 'static
@@ -91,17 +92,28 @@ impl Logging {
     /// # Errors
     /// The file cannot be opened.
     pub fn reopen(&self) -> io::Result<()> {
-        self.sink.0.lock().unwrap_or_else(PoisonError::into_inner).reopen()
+        self.collector.reopen()
     }
 }
 
-/// The open log. Losing a line is no reason to fail.
-#[derive(Clone)]
-struct Shared(Arc<Mutex<Sink>>);
+impl Drop for Logging {
+    fn drop(&mut self) {
+        self.collector.close();
+    }
+}
 
-impl io::Write for Shared {
+/// The collector as the layer wants it.
+struct Shared(Arc<Collector>);
+
+/// For one event.
+struct Lent<'a> {
+    collector: &'a Collector,
+    urgent: bool,
+}
+
+impl io::Write for Lent<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let _ = self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes);
+        self.collector.write(bytes, self.urgent);
         Ok(bytes.len())
     }
 
@@ -111,10 +123,14 @@ impl io::Write for Shared {
 }
 
 impl<'a> MakeWriter<'a> for Shared {
-    type Writer = Shared;
+    type Writer = Lent<'a>;
 
-    fn make_writer(&'a self) -> Shared {
-        self.clone()
+    fn make_writer(&'a self) -> Lent<'a> {
+        Lent { collector: &self.0, urgent: true }
+    }
+
+    fn make_writer_for(&'a self, event: &Metadata<'_>) -> Lent<'a> {
+        Lent { collector: &self.0, urgent: *event.level() <= Level::WARN }
     }
 }
 
@@ -145,11 +161,11 @@ where
 
 impl Lines {
     fn text(&self, event: &Event<'_>, mut facts: Facts, line: &mut String) -> fmt::Result {
-        Utc::of((self.clock)()).rfc3339(line)?;
+        time::stamp((self.clock)(), line);
         let level = *event.metadata().level();
         match self.colour {
             true => write!(line, " \x1b[{}m{level:>5}\x1b[0m ", colour(level))?,
-            false => write!(line, " {level:>5} ")?,
+            false => line.push_str(padded(level)),
         }
         line.push_str(event.metadata().target());
         if !facts.message.is_empty() {
@@ -199,6 +215,17 @@ fn rank(name: &str) -> usize {
     at(&FIRST).or_else(|| at(&LAST).map(|at| at + FIRST.len() + 1)).unwrap_or(FIRST.len())
 }
 
+/// ` {level:>5} `
+fn padded(level: Level) -> &'static str {
+    match level {
+        Level::ERROR => " ERROR ",
+        Level::WARN => "  WARN ",
+        Level::INFO => "  INFO ",
+        Level::DEBUG => " DEBUG ",
+        Level::TRACE => " TRACE ",
+    }
+}
+
 fn colour(level: Level) -> u8 {
     match level {
         Level::ERROR => 31,
@@ -224,13 +251,16 @@ impl Facts {
 
 impl Visit for Facts {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        let text = format!("{value:?}");
-        self.record_str(field, &text);
+        if field.name() == "message" {
+            let _ = write!(self.message, "{value:?}"); // a String takes everything
+        } else {
+            self.add(field, format!("{value:?}"));
+        }
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
         if field.name() == "message" {
-            self.message = value.to_owned();
+            self.message.push_str(value);
         } else {
             self.add(field, value);
         }
@@ -268,6 +298,7 @@ impl Visit for Facts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Mutex;
     use std::time::{Duration, UNIX_EPOCH};
 
     #[derive(Clone, Default)]

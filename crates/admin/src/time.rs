@@ -1,5 +1,6 @@
 //! Points in time as log lines have them, in UTC.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -48,6 +49,29 @@ impl Utc {
     }
 }
 
+/// Appends what [`Utc::rfc3339`] writes; all lines of a second share the work on what is the same in them.
+pub(crate) fn stamp(time: SystemTime, out: &mut String) {
+    thread_local! {
+        /// A second since 1970, and how it is written, up to the point.
+        static LAST: RefCell<(u64, String)> = const { RefCell::new((u64::MAX, String::new())) };
+    }
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    LAST.with_borrow_mut(|(second, text)| {
+        if *second != since.as_secs() {
+            text.clear();
+            let _ = Utc::of(time).rfc3339(text); // a String takes everything
+            text.truncate(text.len() - "000Z".len());
+            *second = since.as_secs();
+        }
+        out.push_str(text);
+    });
+    let millis = since.subsec_millis();
+    for digit in [millis / 100, millis / 10 % 10, millis % 10] {
+        out.push(char::from(b'0' + digit as u8));
+    }
+    out.push('Z');
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,6 +89,9 @@ mod tests {
             utc.rfc3339(&mut a).expect("a String takes everything");
             utc.common(&mut b).expect("a String takes everything");
             assert_eq!((a.as_str(), b.as_str()), (rfc3339, common));
+            a.clear();
+            stamp(UNIX_EPOCH + Duration::from_millis(millis), &mut a);
+            assert_eq!(a, rfc3339);
         }
     }
 }

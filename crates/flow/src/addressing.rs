@@ -141,14 +141,14 @@ pub(crate) fn write(context: &mut Context, outgoing: &Outgoing) -> Result<(), Fa
     if preserve && outgoing.addressing.is_none() {
         return Ok(());
     }
-    let own = context.addressing.clone();
-    let action = own.action.clone().or_else(|| context.soap_action()).unwrap_or_default();
-    let id = format!("urn:uuid:{}", crate::context::unique(context.number));
     let services = std::sync::Arc::clone(&context.services);
     let there = blocks(context.payload.envelope(&services.limits)?);
     if there.is_empty() && outgoing.addressing.is_none() {
         return Ok(());
     }
+    let own = context.addressing.clone();
+    let action = own.action.clone().or_else(|| context.soap_action()).unwrap_or_default();
+    let id = crate::context::unique(context.number);
     let envelope = context.envelope_mut()?;
     // What the sender said of itself is not what the bus says of itself.
     let mut said = Vec::new();

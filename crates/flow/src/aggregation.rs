@@ -1,7 +1,7 @@
 //! Open aggregates: parts of a split message that wait for each other.
 
 use crate::context::Context;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Mutex;
 use tokio::sync::oneshot;
 
@@ -31,12 +31,17 @@ pub struct Aggregates {
 struct Table {
     aggregates: HashMap<Key, Aggregate>,
     /// Keys that completed and may still see late parts; bounded.
-    completed: std::collections::VecDeque<Key>,
+    completed: HashSet<Key>,
+    /// The same, in the order in which they completed.
+    oldest: VecDeque<Key>,
     serial: u64,
 }
 
 /// Completed aggregates that are remembered, so that a late part is dropped instead of opening a new one.
 const REMEMBERED: usize = 4096;
+
+/// Parts for which room is made at once.
+const MANY: usize = 64;
 
 /// What [`Aggregates::add`] did.
 pub enum Added {
@@ -63,24 +68,24 @@ impl Aggregates {
         complete: impl FnOnce(usize, Option<usize>) -> bool,
     ) -> Added {
         let mut table = self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if !table.aggregates.contains_key(&key) && expected.is_some() && table.completed.contains(&key) {
+        let parts = if let Some(aggregate) = table.aggregates.get_mut(&key) {
+            aggregate.parts.push(part);
+            if !complete(aggregate.parts.len(), aggregate.expected) {
+                return Added::Waiting { opened: false, serial: aggregate.serial };
+            }
+            table.aggregates.remove(&key).map(|aggregate| aggregate.parts).unwrap_or_default()
+        } else if expected.is_some() && table.completed.contains(&key) {
             return Added::Late(Box::new(part));
-        }
-        table.serial += 1;
-        let serial = table.serial;
-        let aggregate = table.aggregates.entry(key.clone()).or_insert(Aggregate {
-            parts: Vec::new(),
-            serial,
-            expected,
-            open: None,
-        });
-        let opened = aggregate.parts.is_empty();
-        let serial = aggregate.serial;
-        aggregate.parts.push(part);
-        if !complete(aggregate.parts.len(), aggregate.expected) {
-            return Added::Waiting { opened, serial };
-        }
-        let parts = table.aggregates.remove(&key).map(|aggregate| aggregate.parts).unwrap_or_default();
+        } else if complete(1, expected) {
+            vec![part]
+        } else {
+            table.serial += 1;
+            let serial = table.serial;
+            let mut parts = Vec::with_capacity(expected.unwrap_or(1).min(MANY));
+            parts.push(part);
+            table.aggregates.insert(key, Aggregate { parts, serial, expected, open: None });
+            return Added::Waiting { opened: true, serial };
+        };
         table.remember(key);
         Added::Complete(parts)
     }
@@ -118,9 +123,13 @@ impl Aggregates {
 
 impl Table {
     fn remember(&mut self, key: Key) {
-        if self.completed.len() >= REMEMBERED {
-            self.completed.pop_front();
+        if self.oldest.len() >= REMEMBERED
+            && let Some(forgotten) = self.oldest.pop_front()
+        {
+            self.completed.remove(&forgotten);
         }
-        self.completed.push_back(key);
+        if self.completed.insert(key.clone()) {
+            self.oldest.push_back(key);
+        }
     }
 }

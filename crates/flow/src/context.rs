@@ -249,7 +249,7 @@ impl Context {
     pub fn message_id(&self) -> String {
         match &self.addressing.message_id {
             Some(id) => id.clone(),
-            None => format!("urn:uuid:{}", unique(self.number)),
+            None => unique(self.number),
         }
     }
 
@@ -636,23 +636,27 @@ fn host_name() -> &'static str {
 
 /// A message id that no other message has.
 pub(crate) fn next_id() -> String {
-    format!("urn:uuid:{}", unique(NUMBER.fetch_add(1, Ordering::Relaxed)))
+    unique(NUMBER.fetch_add(1, Ordering::Relaxed))
 }
 
-/// A UUID-shaped id that is unique in this process and, by its start time and process id, beyond it.
+/// `urn:uuid:` and a UUID-shaped id that is unique in this process and, by its start time and process id, beyond it.
 pub(crate) fn unique(number: u64) -> String {
     use std::sync::LazyLock;
-    static START: LazyLock<u64> = LazyLock::new(|| {
+    static FRONT: LazyLock<String> = LazyLock::new(|| {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        (since.as_nanos() as u64).rotate_left(20) ^ u64::from(std::process::id())
+        let start = (since.as_nanos() as u64).rotate_left(20) ^ u64::from(std::process::id());
+        format!(
+            "urn:uuid:{:08x}-{:04x}-4{:03x}-{:04x}-",
+            (start >> 32) as u32,
+            (start >> 16) as u16,
+            (start >> 4) as u16 & 0xfff,
+            0x8000 | (start as u16 & 0x3fff),
+        )
     });
-    let start = *START;
-    format!(
-        "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
-        (start >> 32) as u32,
-        (start >> 16) as u16,
-        (start >> 4) as u16 & 0xfff,
-        0x8000 | (start as u16 & 0x3fff),
-        number & 0xffff_ffff_ffff
-    )
+    let mut id = String::with_capacity(FRONT.len() + 12);
+    id.push_str(&FRONT);
+    for digit in (0..12).rev() {
+        id.push(char::from(b"0123456789abcdef"[(number >> (4 * digit)) as usize & 15]));
+    }
+    id
 }

@@ -4,6 +4,7 @@
 //! never read it, streamable ones read as little of it as decides them.
 
 use crate::context::Context;
+use crate::direct::Direct;
 use crate::fault::Fault;
 use crate::library::{Library, SynapseHost};
 use crate::mediator::Need;
@@ -38,6 +39,8 @@ enum Kind {
 
 struct XPath {
     expression: xpath::Expression,
+    /// It is no more than a property.
+    direct: Option<Direct>,
     /// Ends in `node()`: a single result is serialised (WSO2).
     node_test: bool,
     reads_body: bool,
@@ -125,7 +128,8 @@ impl Expression {
                 let reads_body = expression.needs().document;
                 let need = if reads_body { Need::Whole } else { Need::Headers };
                 let node_test = trimmed.ends_with("node()");
-                (Kind::XPath(Box::new(XPath { expression, node_test, reads_body })), need)
+                let direct = Direct::of(trimmed);
+                (Kind::XPath(Box::new(XPath { expression, direct, node_test, reads_body })), need)
             };
         Ok(Expression { source: Arc::from(trimmed), span, kind, need })
     }
@@ -266,6 +270,9 @@ impl Expression {
             }
             Kind::Broken(why) => Ok(self.nothing(context, why).is_some()),
             Kind::XPath(xpath) => {
+                if let Some(truth) = xpath.direct.as_ref().and_then(|own| own.boolean(context)) {
+                    return Ok(truth);
+                }
                 self.on_tree(xpath, context, |expression, cx| expression.evaluate_boolean(cx))
             }
         }
@@ -286,10 +293,15 @@ impl Expression {
                 Ok(Some(value.unwrap_or(Value::from(""))))
             }
             Kind::Broken(why) => Ok(Some(self.nothing(context, why).unwrap_or(Value::from("")))),
-            Kind::XPath(xpath) => self.on_tree(xpath, context, |expression, cx| {
-                let value = expression.evaluate(cx)?;
-                Ok(to_message_value(value, cx, xpath.node_test))
-            }),
+            Kind::XPath(xpath) => {
+                if let Some(value) = xpath.direct.as_ref().and_then(|own| own.value(context)) {
+                    return Ok(value);
+                }
+                self.on_tree(xpath, context, |expression, cx| {
+                    let value = expression.evaluate(cx)?;
+                    Ok(to_message_value(value, cx, xpath.node_test))
+                })
+            }
         }
     }
 

@@ -9,6 +9,7 @@ pub mod aggregation;
 pub mod clock;
 pub mod compile;
 pub mod context;
+mod direct;
 pub mod dispatch;
 pub mod endpoint;
 mod engine;

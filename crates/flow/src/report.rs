@@ -31,7 +31,7 @@ pub(crate) fn cut(cut: &Cut<'_>) {
     let backend = cut.backend.as_ref().map(ToString::to_string).unwrap_or_default();
     tracing::error!(
         target: "busbar::fault",
-        message_id = %format_args!("urn:uuid:{}", crate::context::unique(cut.about)),
+        message_id = crate::context::unique(cut.about),
         peer = backend,
         client = %cut.client.peer,
         code,

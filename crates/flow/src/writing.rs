@@ -209,6 +209,6 @@ fn write_action(context: &mut Context, format: Format) {
         _ => context.soap_action.clone(),
     };
     if let Some(action) = action {
-        context.headers.set("SOAPAction", format!("\"{action}\""));
+        context.headers.set("SOAPAction", ["\"", &action, "\""].concat());
     }
 }

@@ -133,9 +133,10 @@ impl Log {
 
     fn line(&self, context: &mut Context) -> Result<String, Fault> {
         let mut line = String::new();
-        let separator = self.separator.as_str();
-        let add = |line: &mut String, label: &str, value: &str, between: &str| {
+        let mut separator = "";
+        let mut add = |line: &mut String, label: &str, value: &str, between: &str| {
             line.push_str(separator);
+            separator = &self.separator;
             line.push_str(label);
             line.push_str(between);
             line.push_str(value);
@@ -197,7 +198,7 @@ impl Log {
             let label = if json { "Payload" } else { "Envelope" };
             add(&mut line, label, &text, ": ");
         }
-        Ok(line.strip_prefix(separator).map(str::to_owned).unwrap_or(line))
+        Ok(line)
     }
 }
 
@@ -249,11 +250,11 @@ impl Mediator for Log {
         }
         let line = self.line(context)?;
         match self.category {
-            Level::TRACE => tracing::trace!(target: "busbar::log", "{line}"),
-            Level::DEBUG => tracing::debug!(target: "busbar::log", "{line}"),
-            Level::INFO => tracing::info!(target: "busbar::log", "{line}"),
-            Level::WARN => tracing::warn!(target: "busbar::log", "{line}"),
-            _ => tracing::error!(target: "busbar::log", "{line}"),
+            Level::TRACE => tracing::trace!(target: "busbar::log", message = line.as_str()),
+            Level::DEBUG => tracing::debug!(target: "busbar::log", message = line.as_str()),
+            Level::INFO => tracing::info!(target: "busbar::log", message = line.as_str()),
+            Level::WARN => tracing::warn!(target: "busbar::log", message = line.as_str()),
+            _ => tracing::error!(target: "busbar::log", message = line.as_str()),
         }
         Ok(Flow::Next)
     }
@@ -264,7 +265,6 @@ mod tests {
     use super::*;
     use crate::registry;
     use flow::testing;
-    use std::fmt::Write;
     use std::sync::{Arc, Mutex};
 
     /// Takes down `LEVEL message` of the events of `busbar::log`.
@@ -287,9 +287,11 @@ mod tests {
         fn event(&self, event: &tracing::Event<'_>) {
             struct Message(String);
             impl tracing::field::Visit for Message {
-                fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+                fn record_debug(&mut self, _: &tracing::field::Field, _: &dyn std::fmt::Debug) {}
+
+                fn record_str(&mut self, field: &tracing::field::Field, value: &str) {
                     if field.name() == "message" {
-                        let _ = write!(self.0, "{value:?}");
+                        self.0.push_str(value);
                     }
                 }
             }

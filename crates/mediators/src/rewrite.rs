@@ -321,7 +321,9 @@ struct Url {
 impl Url {
     fn parse(text: &str) -> Result<Url, Fault> {
         let malformed = |why: &str| Fault::new(format!("Malformed input URI: {text}")).because(why);
-        let illegal = |c: char| c.is_ascii_control() || " \"<>\\^`{|}".contains(c);
+        let illegal = |c: char| {
+            c.is_ascii_control() || matches!(c, ' ' | '"' | '<' | '>' | '\\' | '^' | '`' | '{' | '|' | '}')
+        };
         if let Some(bad) = text.chars().find(|&c| illegal(c)) {
             return Err(malformed(&format!("`{bad}` cannot stand in an address")));
         }

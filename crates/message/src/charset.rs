@@ -40,6 +40,10 @@ impl Charset {
 
     /// The encoding with this label, if it is known.
     pub fn for_label(label: &str) -> Option<Charset> {
+        // Nearly all of them.
+        if label.eq_ignore_ascii_case("utf-8") {
+            return Some(Charset::UTF8);
+        }
         let label = label.trim().trim_matches(['"', '\'']);
         let is = |names: &[&str]| names.iter().any(|name| label.eq_ignore_ascii_case(name));
         // The web reads the first two as windows-1252 and the third as little endian; headers mean what they say.

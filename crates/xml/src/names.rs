@@ -163,6 +163,15 @@ impl Names {
         }
     }
 
+    /// About what it holds in memory.
+    pub fn bytes(&self) -> usize {
+        self.chars.capacity()
+            + self.qnames.capacity() * (size_of::<QName>() + 4 * size_of::<(u32, u32)>())
+            + self.names.capacity() * (size_of::<Entry>() + 4 * size_of::<(u32, u32)>())
+            + (self.uris.capacity() + self.prefixes.capacity())
+                * (size_of::<Span>() + 4 * size_of::<(u32, u32)>())
+    }
+
     #[inline]
     fn str(&self, span: Span) -> &str {
         &self.chars[span.start as usize..(span.start + span.len) as usize]
@@ -182,6 +191,20 @@ impl Names {
     #[inline]
     pub fn local_of(&self, name: u32) -> &str {
         self.str(self.names[name as usize].local)
+    }
+
+    /// As [`Names::local_of`], for a writer of bytes.
+    #[inline]
+    pub fn local_bytes(&self, name: u32) -> &[u8] {
+        let span = self.names[name as usize].local;
+        &self.chars.as_bytes()[span.start as usize..(span.start + span.len) as usize]
+    }
+
+    /// As [`Names::prefix_str`], for a writer of bytes.
+    #[inline]
+    pub fn prefix_bytes(&self, prefix: PrefixId) -> &[u8] {
+        let Some(span) = self.prefixes.get(prefix as usize) else { return b"" };
+        &self.chars.as_bytes()[span.start as usize..(span.start + span.len) as usize]
     }
 
     #[inline]
@@ -511,6 +534,7 @@ impl Bindings {
     /// Only `xml` and (to nothing) the default namespace.
     pub fn reset(&mut self) {
         self.bound.clear();
+        self.bound.reserve(16);
         self.bound.extend([NO_URI, XML_URI, XMLNS_URI]);
         self.undo.clear();
     }

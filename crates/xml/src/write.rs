@@ -19,9 +19,18 @@ pub fn write(doc: &Document, node: NodeId, options: &WriteOptions, out: &mut Vec
         // Only the declaration: the serializer writes it first of all.
         Serializer::new(out, options).finish();
     }
-    let mut tree = TreeWriter { doc, out, bindings: Bindings::default(), marks: Vec::new(), generated: 0 };
+    let mut tree = TreeWriter {
+        doc,
+        out,
+        bindings: Bindings::default(),
+        marks: Vec::new(),
+        open: Vec::with_capacity(16),
+        generated: 0,
+    };
     tree.bindings.reset();
-    tree.out.reserve(if node == Document::ROOT { doc.source.len() } else { 256 });
+    // A guess, not to grow many times: a tag takes some 16 bytes.
+    let guess = (16 * doc.nodes.len()).clamp(256, 4096);
+    tree.out.reserve(if node == Document::ROOT { doc.source.len().max(guess) } else { guess });
     tree.write(node, options.inherited_namespaces);
 }
 
@@ -40,6 +49,8 @@ struct TreeWriter<'a> {
     bindings: Bindings,
     /// Elements that declare something, and where their bindings begin.
     marks: Vec<(NodeId, u32)>,
+    /// Where the names of the open elements stand in the output.
+    open: Vec<(usize, usize)>,
     generated: u32,
 }
 
@@ -57,6 +68,7 @@ impl TreeWriter<'_> {
                         continue;
                     }
                     self.out.extend_from_slice(b"/>");
+                    self.open.pop();
                     self.unbind(n);
                 }
                 NodeKind::Text => push_text(self.out, doc.value(doc.node(n))),
@@ -82,7 +94,9 @@ impl TreeWriter<'_> {
                 n = parent;
                 if doc.kind(n) == NodeKind::Element {
                     self.out.extend_from_slice(b"</");
-                    self.name(n);
+                    if let Some((start, end)) = self.open.pop() {
+                        self.out.extend_from_within(start..end);
+                    }
                     self.out.push(b'>');
                     self.unbind(n);
                 }
@@ -105,10 +119,10 @@ impl TreeWriter<'_> {
         let names = &self.doc.names;
         let node = self.doc.node(n);
         if node.prefix != NO_PREFIX && names.uri_id_of(node.name) != NO_URI {
-            self.out.extend_from_slice(names.prefix_str(node.prefix).as_bytes());
+            self.out.extend_from_slice(names.prefix_bytes(node.prefix));
             self.out.push(b':');
         }
-        self.out.extend_from_slice(names.local_of(node.name).as_bytes());
+        self.out.extend_from_slice(names.local_bytes(node.name));
     }
 
     #[inline]
@@ -117,7 +131,9 @@ impl TreeWriter<'_> {
         let uri = self.doc.names.uri_id_of(node.name);
         let prefix = if uri == NO_URI { NO_PREFIX } else { node.prefix };
         self.out.push(b'<');
+        let start = self.out.len();
         self.name(n);
+        self.open.push((start, self.out.len()));
         let mark = self.bindings.mark();
         if node.ns != 0 || inherited {
             self.declarations(n, prefix, uri, inherited);

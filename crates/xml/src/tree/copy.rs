@@ -2,6 +2,7 @@
 
 use super::{DETACHED, Document, NIL, Node, NodeId, NodeKind, SIDE};
 use crate::names::{NO_URI, PrefixId, UriId};
+use std::cell::Cell;
 
 /// Numbers of names, URIs and prefixes of one document in another, filled as they occur.
 #[derive(Default)]
@@ -11,10 +12,32 @@ struct Map {
     prefixes: Vec<u32>,
 }
 
+thread_local! {
+    /// The tables of the last copy, for their memory.
+    static LAST: Cell<Map> = const { Cell::new(Map { names: Vec::new(), uris: Vec::new(), prefixes: Vec::new() }) };
+}
+
+/// Numbers that the kept tables have room for.
+const KEPT: usize = 4096;
+
+impl Map {
+    fn take() -> Map {
+        LAST.try_with(Cell::take).unwrap_or_default()
+    }
+
+    fn keep(mut self) {
+        for table in [&mut self.names, &mut self.uris, &mut self.prefixes] {
+            table.clear();
+            table.shrink_to(KEPT);
+        }
+        let _ = LAST.try_with(|last| last.set(self));
+    }
+}
+
 fn mapped(table: &mut Vec<u32>, i: u32, make: impl FnOnce() -> u32) -> u32 {
     let i = i as usize;
     if i >= table.len() {
-        table.resize(i + 1, u32::MAX);
+        table.resize((i + 1).next_power_of_two().max(32), u32::MAX);
     }
     if table[i] == u32::MAX {
         table[i] = make();
@@ -65,7 +88,7 @@ impl Document {
         {
             return parent;
         }
-        let mut map = Map::default();
+        let mut map = Map::take();
         let top = self.copy_node(parent, other, node, &mut map);
         self.copy_scope(top, other, node, &mut map, skip);
         // The way down and up again, without recursion.
@@ -89,6 +112,7 @@ impl Document {
             }
             to = self.copy_node(to, other, from, &mut map);
         }
+        map.keep();
         top
     }
 

@@ -14,8 +14,9 @@ pub(super) struct Arena {
     pub ns: Vec<NsDecl>,
 }
 
-/// Documents kept, and the bytes of all their nodes and texts. Bounds what an idle thread holds.
-const DOCUMENTS: usize = 16;
+/// Documents kept (as many as the branches of some messages have), and the bytes of all their nodes, texts and names.
+/// Bounds what an idle thread holds.
+const DOCUMENTS: usize = 256;
 const BYTES: usize = 4 << 20;
 
 #[derive(Default)]
@@ -33,6 +34,7 @@ impl Arena {
         self.nodes.capacity() * size_of::<Node>()
             + self.side.capacity()
             + self.ns.capacity() * size_of::<NsDecl>()
+            + self.names.bytes()
     }
 
     /// The arena of a new document: only its document node.
