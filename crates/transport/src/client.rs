@@ -16,7 +16,7 @@ use crate::http1::Length;
 use crate::http1::parse::{self, HeadLimits, ResponseFacts};
 use crate::http1::write::{self, Delimiter, Kind};
 use crate::io::{split_plain, split_tls};
-use crate::pool::Pools;
+use crate::pool::{Pools, Shard};
 use crate::relay::{Outgoing, RelayError, Upload};
 use crate::{ClientLimits, ClientStats, Framing, Response, SendError, SendErrorKind, SendOptions, Target};
 
@@ -61,15 +61,15 @@ impl Client {
         request: OutRequest<'_>,
         options: &SendOptions,
     ) -> Result<Response, SendError> {
-        let shard = self.pools.shard();
-        shard.counters.requests.bump();
         let fail = |kind, nothing_processed, body_intact| {
-            shard.counters.failed.add(1);
+            self.pools.with_shard(|shard| shard.counters.failed.add(1));
             Err(SendError { kind, target: target.clone(), nothing_processed, body_intact })
         };
-
-        let pooled =
-            if options.keep_alive { poll_fn(|cx| Poll::Ready(shard.take(target, cx))).await } else { None };
+        let take = |shard: &Shard, cx: &mut Context<'_>| {
+            shard.counters.requests.bump();
+            if options.keep_alive { shard.take(target, cx) } else { None }
+        };
+        let pooled = poll_fn(|cx| Poll::Ready(self.pools.with_shard(|shard| take(shard, cx)))).await;
         let mut reused = pooled.is_some();
         let mut incoming = match pooled {
             Some(incoming) => incoming,
@@ -130,7 +130,7 @@ impl Client {
             let unanswered = reused && failure.unanswered;
             if unanswered && method.is_idempotent() && outgoing.can_repeat() {
                 drop(incoming);
-                shard.counters.retried.add(1);
+                self.pools.with_shard(|shard| shard.counters.retried.add(1));
                 reused = false;
                 incoming = match self.connect(target, options).await {
                     Ok(incoming) => incoming,

@@ -6,12 +6,13 @@
 
 use std::any::Any;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use message::{Body, BodyError, BodyStream, RequestHead, ResponseHead};
+use tokio::task::coop;
 
 use crate::Target;
 use crate::buffer::Buffer;
@@ -32,6 +33,8 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Conn {
     pub(crate) writer: Mutex<Writer>,
     home: Mutex<Home>,
+    /// Somebody came home: to be looked at before the lock is taken, which mostly finds nothing.
+    here: AtomicBool,
     /// The client of a server connection went away.
     gone: AtomicBool,
     /// The connection is to end now.
@@ -52,6 +55,7 @@ impl Conn {
         Arc::new(Conn {
             writer: Mutex::new(Writer::new(half)),
             home: Mutex::new(Home::Away),
+            here: AtomicBool::new(false),
             gone: AtomicBool::new(false),
             cut: AtomicBool::new(false),
             task: Mutex::new(None),
@@ -86,9 +90,15 @@ impl Conn {
 
     /// The receiving half, if the body it travelled with is done with.
     pub(crate) fn take_home(&self) -> Option<Box<Incoming>> {
+        if !self.here.load(Acquire) {
+            return None;
+        }
         let mut home = lock(&self.home);
         match std::mem::replace(&mut *home, Home::Away) {
-            Home::Here(incoming) => Some(incoming),
+            Home::Here(incoming) => {
+                self.here.store(false, Relaxed);
+                Some(incoming)
+            }
             other => {
                 *home = other;
                 None
@@ -105,6 +115,7 @@ impl Conn {
         let mut home = lock(&self.home);
         if !matches!(*home, Home::Closed) {
             *home = Home::Here(incoming);
+            self.here.store(true, Release);
             drop(home);
             // In its own turn the task looks for it before it waits.
             if !clock::is_turn_of(self) {
@@ -145,6 +156,9 @@ pub(crate) struct Incoming {
     ended: bool,
     /// The last read filled the buffer: there is more where it came from.
     filled: bool,
+    /// On the server side: whom tokio will wake when something arrives, unless it has been read since.
+    watcher: Option<Waker>,
+    watched: bool,
     /// A client may keep sending nothing and still wait.
     half_close: bool,
     /// On the client side: the connection can serve another request.
@@ -175,6 +189,8 @@ impl Incoming {
             owes_continue: false,
             ended: false,
             filled: false,
+            watcher: None,
+            watched: false,
             half_close,
             reusable: false,
             upload: None,
@@ -399,12 +415,18 @@ impl Incoming {
         };
         self.buffer.prefer(large);
         if !self.buffer.has_storage() && !self.half.may_read() {
-            ready!(self.half.poll_ready(cx))?;
+            ready!(self.poll_ready(cx))?;
         }
+        self.watched = false;
+        // A peer that sends as fast as this reads must leave the other connections their turns.
+        let turn = if self.filled { Some(ready!(coop::poll_proceed(cx))) } else { None };
         let room = self.buffer.room(self.buffer_size, large);
         let size = room.len();
         match self.half.poll_read(cx, room) {
             Poll::Ready(Ok(n)) => {
+                if let Some(turn) = turn {
+                    turn.made_progress();
+                }
                 self.filled = n == size;
                 self.buffer.received(n);
                 self.ended = n == 0;
@@ -419,6 +441,24 @@ impl Incoming {
                 Poll::Pending
             }
         }
+    }
+
+    /// Waits until there is something to receive.
+    ///
+    /// A client is watched behind its request, while it is answered and before its next request, by the same task: tokio is
+    /// asked only once. What it was asked holds until there is something to read.
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let known = self.watcher.as_ref().is_some_and(|known| known.will_wake(cx.waker()));
+        if known && self.watched {
+            return Poll::Pending;
+        }
+        let ready = self.half.poll_ready(cx);
+        // A task whose budget is used up is polled again at once, and tokio was not asked.
+        self.watched = ready.is_pending() && self.conn.client.is_none() && coop::has_budget_remaining();
+        if self.watched && !known {
+            self.watcher = Some(cx.waker().clone());
+        }
+        ready
     }
 
     /// Decodes what is there.

@@ -6,12 +6,10 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
-
-use tokio::task::JoinHandle;
 
 use crate::clock;
 use crate::connection::{Incoming, lock};
@@ -31,7 +29,8 @@ pub(crate) struct Shard {
     thread: u64,
     limits: ClientLimits,
     idle: Mutex<HashMap<Target, Vec<Idle>, BuildHasherDefault<Hashed>>>,
-    sweeper: Mutex<Option<JoinHandle<()>>>,
+    /// A [`sweep`] runs.
+    swept: AtomicBool,
     pub(crate) counters: ClientCounters,
 }
 
@@ -67,6 +66,21 @@ impl Pools {
         Arc::new(Pools { id: NEXT.fetch_add(1, Relaxed), limits, shards: Mutex::default() })
     }
 
+    /// Does something with the shard of this thread, without taking a share in it.
+    pub(crate) fn with_shard<T>(&self, work: impl FnOnce(&Shard) -> T) -> T {
+        let mut work = Some(work);
+        let done = MINE.try_with(|mine| {
+            let mine = mine.borrow();
+            let (_, shard) = mine.iter().find(|(id, _)| *id == self.id)?;
+            work.take().map(|work| work(shard))
+        });
+        match (done, work) {
+            (Ok(Some(done)), _) => done,
+            (_, Some(work)) => work(&self.shard()),
+            (_, None) => unreachable!("work is only taken to be done"),
+        }
+    }
+
     /// The shard of this thread.
     pub(crate) fn shard(&self) -> Arc<Shard> {
         let known = MINE.try_with(|mine| {
@@ -79,7 +93,7 @@ impl Pools {
             thread: this_thread(),
             limits: self.limits.clone(),
             idle: Mutex::default(),
-            sweeper: Mutex::default(),
+            swept: AtomicBool::new(false),
             counters: ClientCounters::default(),
         });
         lock(&self.shards).push(shard.clone());
@@ -94,6 +108,9 @@ impl Pools {
     pub(crate) fn stats(&self) -> ClientStats {
         let mut sum = ClientStats::default();
         for shard in lock(&self.shards).iter() {
+            // Counted when somebody asks, since every message would change it twice.
+            let idle: usize = lock(&shard.idle).values().map(Vec::len).sum();
+            shard.counters.idle.set(idle as u64);
             shard.counters.add_to(&mut sum);
         }
         // A shard counts all open connections as active.
@@ -120,7 +137,6 @@ impl Shard {
         let mut pools = lock(&self.idle);
         let pool = pools.get_mut(target)?;
         while let Some(Idle { mut incoming, .. }) = pool.pop() {
-            self.counters.idle.sub(1);
             if !incoming.is_stale(cx) {
                 self.counters.reused.bump();
                 return Some(incoming);
@@ -138,7 +154,6 @@ impl Shard {
         };
         if pool.len() < self.limits.idle_connections {
             pool.push(idle);
-            self.counters.idle.add(1);
         }
         drop(pools);
         self.ensure_sweeper();
@@ -152,27 +167,37 @@ impl Shard {
             evicted.extend(pool.extract_if(.., |idle| !keep(idle, &mut cx)));
             !pool.is_empty()
         });
-        drop(pools);
         // Closed outside the lock.
-        self.counters.idle.sub(evicted.len() as u64);
+        drop(pools);
     }
 
     /// Starts the sweep on the runtime of this thread, again if that runtime was replaced.
     fn ensure_sweeper(self: &Arc<Shard>) {
-        let mut sweeper = lock(&self.sweeper);
-        if sweeper.as_ref().is_some_and(|task| !task.is_finished()) {
+        if self.swept.load(Relaxed) {
             return;
         }
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            *sweeper = Some(runtime.spawn(sweep(Arc::downgrade(self))));
+            self.swept.store(true, Relaxed);
+            runtime.spawn(sweep(Sweeping(Arc::downgrade(self))));
         }
     }
 }
 
-async fn sweep(shard: Weak<Shard>) {
+/// Says that the sweep has ended, also when its runtime ends.
+struct Sweeping(Weak<Shard>);
+
+impl Drop for Sweeping {
+    fn drop(&mut self) {
+        if let Some(shard) = self.0.upgrade() {
+            shard.swept.store(false, Relaxed);
+        }
+    }
+}
+
+async fn sweep(sweeping: Sweeping) {
     loop {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let Some(shard) = shard.upgrade() else { return };
+        let Some(shard) = sweeping.0.upgrade() else { return };
         let now = Instant::now();
         let longest = shard.limits.idle;
         shard.evict(|idle, cx| now.duration_since(idle.since) < longest && !idle.incoming.is_stale(cx));

@@ -20,6 +20,10 @@ impl Counter {
         self.0.fetch_sub(n, Relaxed);
     }
 
+    pub(crate) fn set(&self, n: u64) {
+        self.0.store(n, Relaxed);
+    }
+
     pub(crate) fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }

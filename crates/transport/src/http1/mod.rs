@@ -1,6 +1,7 @@
 //! HTTP/1.1 on the wire (RFC 9112): heads in, heads out, chunks.
 
 pub(crate) mod chunked;
+mod lanes;
 pub(crate) mod parse;
 pub(crate) mod write;
 

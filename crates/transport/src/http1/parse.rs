@@ -11,6 +11,7 @@ use message::{
 };
 
 use super::Length;
+use super::lanes::Lanes;
 
 /// The number of fields that fit; the settings can only be lower.
 pub(crate) const MOST_FIELDS: usize = 256;
@@ -95,7 +96,10 @@ type Read<'a> = (usize, Method, &'a str, Version, Facts<'a>);
 
 fn read_request<'a>(wire: &'a [u8], limits: HeadLimits, headers: &mut Headers) -> Result<Read<'a>, Stop> {
     let line = empty_lines(wire)?;
-    let method_end = line + token(&wire[line..]);
+    let method_end = match &wire[line..] {
+        [b'P', b'O', b'S', b'T', b' ', ..] => line + 4,
+        other => line + token(other),
+    };
     match wire.get(method_end) {
         Some(b' ') if method_end > line => {}
         None => return Err(Stop::Partial),
@@ -124,7 +128,7 @@ fn read_request<'a>(wire: &'a [u8], limits: HeadLimits, headers: &mut Headers) -
     if target_end - target_at > limits.target {
         return Err(Stop::Refused(refuse(414, "the request target is too long")));
     }
-    let text = |part: &'a [u8]| std::str::from_utf8(part).map_err(|_| bad("invalid request line"));
+    let text = |part: &'a [u8]| utf8(part).ok_or(bad("invalid request line"));
     let method = match &wire[line..method_end] {
         b"POST" => Method::Post,
         b"GET" => Method::Get,
@@ -182,7 +186,8 @@ fn read_response(
     let reason = match &wire[reason_at..reason_end] {
         [] => "",
         // What is not ASCII means nothing to anybody (RFC 9112, 4: clients ignore it).
-        [b' ', reason @ ..] if reason.is_ascii() => std::str::from_utf8(reason).unwrap_or_default(),
+        b" OK" => "OK",
+        [b' ', reason @ ..] if reason.is_ascii() => utf8(reason).unwrap_or_default(),
         [b' ', ..] => "",
         _ => return Err(bad("invalid status line")),
     };
@@ -246,57 +251,60 @@ fn token(text: &[u8]) -> usize {
 
 /// Number of bytes up to white space or a control byte.
 pub(crate) fn visible(text: &[u8]) -> usize {
-    until::<0x21>(text, 0)
+    let mut at = 0;
+    while let Some(lanes) = Lanes::at(text, at) {
+        let found = lanes.below(b' ' + 1) | lanes.equal(0x7F);
+        if found != 0 {
+            return at + found.trailing_zeros() as usize;
+        }
+        at += Lanes::COUNT;
+    }
+    while text.get(at).is_some_and(|&b| b > b' ' && b != 0x7F) {
+        at += 1;
+    }
+    at
 }
 
 /// Number of bytes up to a control byte other than a tab.
 #[inline]
 fn text(text: &[u8]) -> usize {
     let mut at = 0;
-    loop {
-        at = until::<0x20>(text, at);
-        match text.get(at) {
-            Some(b'\t') => at += 1,
-            _ => return at,
-        }
-    }
-}
-
-const ONES: u64 = u64::from_ne_bytes([1; 8]);
-const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
-
-/// Where the first byte from `at` on is that is below `LEAST` or 0x7F; the end if there is none.
-#[inline]
-fn until<const LEAST: u64>(text: &[u8], mut at: usize) -> usize {
-    // Eight bytes at a time: one below LEAST borrows, 0x7F becomes 0 and borrows; what has its high bit set does not
-    // count. A borrow runs over into the bytes behind it, so only the first one found is one.
-    while let Some(eight) = text.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
-        let word = u64::from_le_bytes(*eight);
-        let delete = word ^ (ONES * 0x7F);
-        let found = (word.wrapping_sub(ONES * LEAST) | delete.wrapping_sub(ONES)) & !word & HIGH;
+    while let Some(lanes) = Lanes::at(text, at) {
+        let found = lanes.below(b' ') & !lanes.equal(b'\t') | lanes.equal(0x7F);
         if found != 0 {
-            return at + found.trailing_zeros() as usize / 8;
+            return at + found.trailing_zeros() as usize;
         }
-        at += 8;
+        at += Lanes::COUNT;
     }
-    while text.get(at).is_some_and(|&b| u64::from(b) >= LEAST && b != 0x7F) {
+    while text.get(at).is_some_and(|&b| (b >= b' ' && b != 0x7F) || b == b'\t') {
         at += 1;
     }
     at
+}
+
+/// As text, if it is UTF-8. Most is ASCII, which is seen sixteen bytes at a time, where the general check of short texts goes
+/// byte by byte.
+#[inline]
+fn utf8(bytes: &[u8]) -> Option<&str> {
+    if bytes.is_ascii() {
+        // SAFETY: ASCII is UTF-8.
+        #[allow(unsafe_code)]
+        return Some(unsafe { std::str::from_utf8_unchecked(bytes) });
+    }
+    std::str::from_utf8(bytes).ok()
 }
 
 /// Number of bytes of a field name and what it is, if a colon follows it; `None`: it is none, or goes on.
 #[inline]
 fn field_name(text: &[u8]) -> Option<(usize, Known)> {
     let mut at = 0;
-    while let Some(eight) = text.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
-        let colon = u64::from_le_bytes(*eight) ^ (ONES * b':' as u64);
-        let found = colon.wrapping_sub(ONES) & !colon & HIGH;
+    while let Some(lanes) = Lanes::at(text, at) {
+        let found = lanes.equal(b':');
         if found == 0 {
-            at += 8;
+            at += Lanes::COUNT;
             continue;
         }
-        at += found.trailing_zeros() as usize / 8;
+        at += found.trailing_zeros() as usize;
         let name = &text[..at];
         let known = Known::of(name);
         // A known name consists of what names consist of.
@@ -324,6 +332,7 @@ fn read_fields<'a>(
     headers: &mut Headers,
     seen: &mut Facts<'a>,
 ) -> Result<usize, Stop> {
+    let mut left = most.min(MOST_FIELDS);
     loop {
         match &wire[at..] {
             [b'\r', b'\n', ..] => return Ok(at + 2),
@@ -331,9 +340,7 @@ fn read_fields<'a>(
             [b'\r' | b'\n', ..] => return Err(bad(BARE)),
             _ => {}
         }
-        if headers.len() == most.min(MOST_FIELDS) {
-            return Err(Stop::Refused(refuse(431, "too many header fields")));
-        }
+        left = left.checked_sub(1).ok_or(Stop::Refused(refuse(431, "too many header fields")))?;
         let (name_len, known) = match field_name(&wire[at..]) {
             Some(found) => found,
             // Something is wrong, or hardly anything is there: byte by byte.
@@ -481,10 +488,11 @@ fn once<T>(slot: &mut Option<T>, value: T, twice: &'static str) -> Result<(), St
 }
 
 fn decimal(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() || digits.len() > 18 || !digits.iter().all(u8::is_ascii_digit) {
+    if digits.is_empty() || digits.len() > 18 {
         return None;
     }
-    Some(digits.iter().fold(0, |n, d| n * 10 + u64::from(d - b'0')))
+    let digit = |d: u8| d.is_ascii_digit().then(|| u64::from(d - b'0'));
+    digits.iter().try_fold(0, |n, &d| Some(n * 10 + digit(d)?))
 }
 
 /// The origin form of a request target and the authority an absolute form names.
