@@ -178,5 +178,6 @@ fn details(plan: &Plan, written: &Written, facts: &mut Map<String, Value>) {
 }
 
 fn counts(counters: &Counters) -> (u64, u64) {
-    (counters.requests.load(Relaxed), counters.errors.load(Relaxed))
+    let totals = counters.totals();
+    (totals.requests, totals.errors)
 }

@@ -80,17 +80,17 @@ fn counted(out: &mut Exposition, all: &[Counted<'_>], names: [&'static str; 3], 
     let bounds = BUCKETS.map(|micros| micros as f64 / 1e6);
     out.family(names[0], Kind::Counter, help[0]);
     for one in all {
-        out.sample(&one.labels, one.counters.requests.load(Relaxed));
+        out.sample(&one.labels, one.counters.totals().requests);
     }
     out.family(names[1], Kind::Counter, help[1]);
     for one in all {
-        out.sample(&one.labels, one.counters.errors.load(Relaxed));
+        out.sample(&one.labels, one.counters.totals().errors);
     }
     out.family(names[2], Kind::Histogram, help[2]);
     for one in all {
-        let buckets = one.counters.buckets.each_ref().map(|bucket| bucket.load(Relaxed));
-        let sum = one.counters.microseconds.load(Relaxed) as f64 / 1e6;
-        out.histogram(&one.labels, &bounds, &buckets, sum);
+        let totals = one.counters.totals();
+        let sum = totals.microseconds as f64 / 1e6;
+        out.histogram(&one.labels, &bounds, &totals.buckets, sum);
     }
 }
 

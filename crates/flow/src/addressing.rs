@@ -16,19 +16,39 @@ use xml::NodeId;
 /// What both WS-Addressing namespaces contain.
 static MARK: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("08/addressing"));
 
-/// The end of the start tag of a SOAP body, and what a header has in its own.
-static BODY: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(":Body>"));
-static HEADER: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("Header"));
-
 /// How far into the message the namespace is looked for.
 const WINDOW: usize = 4096;
 
-/// Whether the body begins, and nothing before it may be a header or a comment: most messages are told by a look at
-/// their first line.
+/// Whether the body is the first child of the envelope, with no comment before it: most messages are told by a look at their
+/// first two tags.
 fn goes_without_header(window: &[u8]) -> bool {
-    let Some(body) = BODY.find(window) else { return false };
-    let front = &window[..body];
-    HEADER.find(front).is_none() && memchr::memchr(b'!', front).is_none()
+    let mut rest = window;
+    loop {
+        let [b'<', tag @ ..] = rest.trim_ascii_start() else { return false };
+        let Some(end) = memchr::memchr(b'>', tag) else { return false };
+        rest = &tag[end + 1..];
+        let tag = &tag[..end];
+        if let [b'?', .., b'?'] = tag {
+            continue;
+        }
+        let name = &tag[..memchr::memchr3(b' ', b'\n', b'\t', tag).unwrap_or(end)];
+        if !name.ends_with(b":Envelope") || !is_whole(tag) {
+            return name.ends_with(b":Body");
+        }
+    }
+}
+
+/// Whether a tag that was cut off at a `>` ends there, and not within the value of an attribute.
+fn is_whole(tag: &[u8]) -> bool {
+    if memchr::memchr(b'\'', tag).is_some() {
+        return false;
+    }
+    match tag {
+        // Only a quote that opens stands behind these.
+        [.., b'=' | b' ' | b'\t' | b'\r' | b'\n', b'"'] => false,
+        [.., b'"'] => true,
+        _ => memchr::memchr(b'"', tag).is_none(),
+    }
 }
 
 /// Fills [`Context::addressing`] from the message's headers.
@@ -194,4 +214,28 @@ pub(crate) fn write(context: &mut Context, outgoing: &Outgoing) -> Result<(), Fa
         document.append_text(element, &value);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::goes_without_header;
+
+    #[test]
+    fn the_first_tags_tell_that_there_is_no_header() {
+        for (message, without) in [
+            ("<s:Envelope xmlns:s=\"u\"><s:Body>", true),
+            ("<?xml version=\"1.0\"?>\n<s:Envelope xmlns:s=\"u\">\n  <s:Body wsu:Id=\"b\">", true),
+            ("<s:Envelope xmlns:s=\"u\"><s:Header/><s:Body>", false),
+            ("<s:Envelope xmlns:s=\"u\"><!-- <s:Header> --><s:Body>", false),
+            ("<s:Envelope a=\"><s:Body>\"><s:Header>", false),
+            ("<s:Envelope a='><s:Body>'><s:Header>", false),
+            ("<!DOCTYPE x><s:Envelope><s:Body>", false),
+            ("<s:Envelope xmlns:s=\"u\"><s:Body", false),
+            ("<s:Envelope", false),
+            ("{\"a\": 1}", false),
+            ("", false),
+        ] {
+            assert_eq!(goes_without_header(message.as_bytes()), without, "{message}");
+        }
+    }
 }

@@ -10,6 +10,7 @@ use message::{Envelope, Headers, Method, Payload, Properties, SoapVersion, Value
 use smallvec::SmallVec;
 use std::any::Any;
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -193,7 +194,22 @@ pub(crate) struct Progress {
     pub complete: bool,
 }
 
-static NUMBER: AtomicU64 = AtomicU64::new(0);
+/// A number that no other message has. Threads draw blocks of them, so that they rarely meet.
+fn next_number() -> u64 {
+    const BLOCK: u64 = 1024;
+    static NEXT_BLOCK: AtomicU64 = AtomicU64::new(0);
+    thread_local! {
+        static NEXT: Cell<u64> = const { Cell::new(0) };
+    }
+    NEXT.with(|next| {
+        let mut number = next.get();
+        if number % BLOCK == 0 {
+            number = NEXT_BLOCK.fetch_add(BLOCK, Ordering::Relaxed) + 1;
+        }
+        next.set(number + 1);
+        number
+    })
+}
 
 impl Context {
     /// A context for a request. The dispatcher sets where it goes.
@@ -227,7 +243,7 @@ impl Context {
             handlers: SmallVec::new(),
             functions: Vec::new(),
             exchange: None,
-            number: NUMBER.fetch_add(1, Ordering::Relaxed),
+            number: next_number(),
             place: None,
             progress: Progress::default(),
             receiver: None,
@@ -322,6 +338,7 @@ impl Context {
     }
 
     /// Whether a property of axis2 scope is true, as string or as Boolean.
+    #[inline]
     pub fn axis2_is_true(&self, name: &str) -> bool {
         // Nothing computed is ever asked this way but NO_ENTITY_BODY, which callers read themselves.
         self.axis2.get(name).is_some_and(Value::is_true)
@@ -442,7 +459,7 @@ impl Context {
             handlers: self.handlers.clone(),
             functions: self.functions.clone(),
             exchange: self.exchange.clone(),
-            number: NUMBER.fetch_add(1, Ordering::Relaxed),
+            number: next_number(),
             place: self.place,
             progress: Progress { branch: true, called: false, ..self.progress },
             receiver: None,
@@ -636,7 +653,7 @@ fn host_name() -> &'static str {
 
 /// A message id that no other message has.
 pub(crate) fn next_id() -> String {
-    unique(NUMBER.fetch_add(1, Ordering::Relaxed))
+    unique(next_number())
 }
 
 /// `urn:uuid:` and a UUID-shaped id that is unique in this process and, by its start time and process id, beyond it.

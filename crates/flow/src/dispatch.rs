@@ -246,20 +246,22 @@ impl Bus {
         };
         let route = route(&plan, &self.services, &inbound);
         let (response, inbound, name) = match route {
-            Route::Answer(response) => (response, Arc::new(inbound), String::new()),
+            Route::Answer(response) => (response, Some(Arc::new(inbound)), String::new()),
             Route::Flow { owner, service_length } => {
                 inbound.service_length = service_length;
                 let payload = Payload::arrived(body, &head.headers, inbound.client == Client::Rest);
                 let inbound = Arc::new(inbound);
+                // The log may need it when the message has become another one.
+                let logged = self.access.as_ref().map(|_| Arc::clone(&inbound));
                 let mut context = Context::new(
                     Arc::clone(&plan),
                     Arc::clone(&self.services),
-                    Arc::clone(&inbound),
+                    inbound,
                     head.headers,
                     payload,
                 );
                 context.owner = owner;
-                let response = serve(&mut context).await;
+                let response = serve(&mut context, &plan).await;
                 let counters = match owner {
                     Owner::Main => None,
                     Owner::Proxy(index) => Some(&plan.proxies[index].counters),
@@ -270,10 +272,10 @@ impl Bus {
                 }
                 let name =
                     if self.access.is_some() { plan.owner_name(owner).to_owned() } else { String::new() };
-                (response, inbound, name)
+                (response, logged, name)
             }
         };
-        if let Some(access) = &self.access {
+        if let (Some(access), Some(inbound)) = (&self.access, inbound) {
             let length = match &response.body {
                 Body::Empty => Some(0),
                 Body::Bytes(bytes) => Some(bytes.len() as u64),
@@ -402,10 +404,9 @@ fn proxy_route(plan: &Plan, inbound: &Inbound, index: usize, service_length: usi
 }
 
 /// Runs the flow of a request to its answer.
-async fn serve(context: &mut Context) -> Response {
+async fn serve(context: &mut Context, plan: &Plan) -> Response {
     match context.owner {
         Owner::Proxy(index) => {
-            let plan = Arc::clone(&context.plan);
             let proxy = &plan.proxies[index];
             if let Client::Soap(version) = context.inbound.client {
                 match proxy.wsdl.accepts(context).await {
@@ -427,7 +428,7 @@ async fn serve(context: &mut Context) -> Response {
             start(context, proxy.in_sequence.as_ref());
         }
         _ => {
-            if let Some(answer) = dispatch_api(context).await {
+            if let Some(answer) = dispatch_api(context, plan).await {
                 return answer;
             }
         }
@@ -448,13 +449,12 @@ fn start(context: &mut Context, list: Option<&SequenceRef>) {
 }
 
 /// Chooses API and resource; without one, `main` runs. `Some`: answered already.
-async fn dispatch_api(context: &mut Context) -> Option<Response> {
-    let plan = Arc::clone(&context.plan);
+async fn dispatch_api(context: &mut Context, plan: &Plan) -> Option<Response> {
     if plan.apis.is_empty() {
         begin_request(context, Some(plan.main));
         return None;
     }
-    match routing::dispatch(&plan, context) {
+    match routing::dispatch(plan, context) {
         routing::Dispatched::Main => {
             context.owner = Owner::Main;
             begin_request(context, Some(plan.main));

@@ -94,6 +94,9 @@ pub(crate) async fn drive(context: &mut Context, first: Option<Flow>) -> Ending 
 
 /// Runs steps up to the next one that asks for something. `None`: only `base` frames are left.
 async fn step(context: &mut Context, budget: &mut u64, base: usize) -> Result<Option<Flow>, Fault> {
+    if context.frames.len() <= base {
+        return Ok(None);
+    }
     let mut plan = Arc::clone(&context.plan);
     loop {
         // A message that a mediator put in the place of this one may have begun with another plan.

@@ -3,7 +3,7 @@
 use crate::addressing;
 use crate::context::{Client, Context};
 use crate::endpoint::{
-    Attempt, Choice, Destination, Endpoint, EndpointFormat, Leaf, Outgoing, TimeoutAction,
+    Attempt, Choice, Destination, Endpoint, EndpointFormat, EndpointRef, Leaf, Outgoing, TimeoutAction,
 };
 use crate::engine::Sent;
 use crate::fault::{Fault, code};
@@ -106,10 +106,16 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 /// Sends the message. On success the context holds the answer.
 pub(crate) async fn send(context: &mut Context, destination: Destination) -> Result<Sent, Fault> {
-    let endpoint = match (&destination.endpoint, &destination.reference) {
-        (Some(endpoint), _) => Arc::clone(endpoint),
-        (None, Some(reference)) => reference.resolve(context)?,
-        (None, None) => Arc::clone(&context.plan.implicit),
+    let found;
+    let endpoint: &dyn Endpoint = match (&destination.endpoint, destination.reference.as_deref()) {
+        (Some(endpoint), _) | (None, Some(EndpointRef::Known(endpoint))) => &**endpoint,
+        (None, reference) => {
+            found = match reference {
+                Some(reference) => reference.resolve(context)?,
+                None => Arc::clone(&context.plan.implicit),
+            };
+            &*found
+        }
     };
     if endpoint.resends() {
         let limits = context.services.limits.clone();

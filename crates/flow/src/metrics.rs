@@ -1,8 +1,10 @@
-//! Counters per service and endpoint, cheap enough for the hot path: plain atomics, read by the admin address.
+//! Counters per service and endpoint, cheap enough for the hot path: each worker has its own, and the admin address adds
+//! them up.
 
+use std::cell::Cell;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, RwLock};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock, RwLock};
 use std::time::Duration;
 
 /// Upper bounds of the latency histogram, in microseconds; the last bucket has none.
@@ -11,31 +13,92 @@ pub const BUCKETS: [u64; 16] = [
     2_500_000, 10_000_000, 60_000_000,
 ];
 
+/// So many threads count for themselves; those beyond share one more place.
+const OWNERS: usize = 64;
+
 /// The counters of one service or endpoint.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Counters {
+    /// Made when a thread first counts.
+    places: [OnceLock<Box<Place>>; OWNERS + 1],
+}
+
+/// What one thread counted. Aligned, so that no two threads write to the same cache line.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Place {
+    errors: AtomicU64,
+    microseconds: AtomicU64,
+    buckets: [AtomicU64; BUCKETS.len() + 1],
+}
+
+/// What all threads counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
     /// Messages.
-    pub requests: AtomicU64,
+    pub requests: u64,
     /// Messages that ended in a fault, or with a status of 500 and above.
-    pub errors: AtomicU64,
+    pub errors: u64,
     /// Sum of latencies in microseconds.
-    pub microseconds: AtomicU64,
+    pub microseconds: u64,
     /// Latency histogram, one more than [`BUCKETS`].
-    pub buckets: [AtomicU64; BUCKETS.len() + 1],
+    pub buckets: [u64; BUCKETS.len() + 1],
+}
+
+impl Default for Counters {
+    fn default() -> Counters {
+        Counters { places: [const { OnceLock::new() }; OWNERS + 1] }
+    }
 }
 
 impl Counters {
     /// Counts one message.
     pub fn record(&self, latency: Duration, error: bool) {
-        let micros = latency.as_micros() as u64;
-        self.requests.fetch_add(1, Ordering::Relaxed);
-        self.microseconds.fetch_add(micros, Ordering::Relaxed);
+        let micros = latency.as_secs() * 1_000_000 + u64::from(latency.subsec_micros());
+        let own = place_of_thread();
+        let place = self.places[own].get_or_init(Box::default);
+        let add = |counter: &AtomicU64, n: u64| match own < OWNERS {
+            // Nobody else writes here: no locked operation.
+            true => counter.store(counter.load(Relaxed).wrapping_add(n), Relaxed),
+            false => _ = counter.fetch_add(n, Relaxed),
+        };
+        add(&place.microseconds, micros);
         if error {
-            self.errors.fetch_add(1, Ordering::Relaxed);
+            add(&place.errors, 1);
         }
-        let bucket = BUCKETS.partition_point(|&bound| bound < micros);
-        self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
+        // Most answers take less than the first bounds.
+        let bucket = BUCKETS.iter().position(|&bound| micros <= bound).unwrap_or(BUCKETS.len());
+        add(&place.buckets[bucket], 1);
     }
+
+    /// The sums over all threads, of which some may be counting.
+    pub fn totals(&self) -> Totals {
+        let mut sum = Totals::default();
+        for place in self.places.iter().filter_map(OnceLock::get) {
+            sum.errors += place.errors.load(Relaxed);
+            sum.microseconds += place.microseconds.load(Relaxed);
+            for (sum, bucket) in sum.buckets.iter_mut().zip(&place.buckets) {
+                *sum += bucket.load(Relaxed);
+            }
+        }
+        sum.requests = sum.buckets.iter().sum();
+        sum
+    }
+}
+
+/// Where this thread counts: its own place below [`OWNERS`], or that one.
+fn place_of_thread() -> usize {
+    const NONE: usize = usize::MAX;
+    static LAST: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static OWN: Cell<usize> = const { Cell::new(NONE) };
+    }
+    OWN.with(|own| {
+        if own.get() == NONE {
+            own.set(LAST.fetch_add(1, Relaxed).min(OWNERS));
+        }
+        own.get()
+    })
 }
 
 /// All counters of a process; they survive reloads.
@@ -75,9 +138,22 @@ mod tests {
         counters.record(Duration::from_micros(100), false);
         counters.record(Duration::from_micros(101), true);
         counters.record(Duration::from_secs(100), true);
-        let value = |index: usize| counters.buckets[index].load(Ordering::Relaxed);
-        assert_eq!((value(0), value(1), value(BUCKETS.len())), (1, 1, 1));
-        assert_eq!(counters.errors.load(Ordering::Relaxed), 2);
+        let totals = counters.totals();
+        assert_eq!((totals.buckets[0], totals.buckets[1], totals.buckets[BUCKETS.len()]), (1, 1, 1));
+        assert_eq!((totals.requests, totals.errors, totals.microseconds), (3, 2, 100_000_201));
         assert_eq!(metrics.all().len(), 1);
+    }
+
+    #[test]
+    fn what_many_threads_count_adds_up() {
+        let counters = Counters::default();
+        std::thread::scope(|scope| {
+            for _ in 0..OWNERS + 10 {
+                scope.spawn(|| (0..100).for_each(|_| counters.record(Duration::from_micros(1), true)));
+            }
+        });
+        let all = 100 * (OWNERS as u64 + 10);
+        let totals = counters.totals();
+        assert_eq!((totals.requests, totals.errors, totals.microseconds), (all, all, all));
     }
 }

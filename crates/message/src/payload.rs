@@ -36,6 +36,11 @@ pub struct Reading {
 impl Reading {
     /// The reading that header values ask for. `rest` as in [`Reading::rest`].
     pub fn of(content_type: Option<&str>, content_encoding: Option<&str>, rest: bool) -> Reading {
+        Reading::of_bytes(content_type.map(str::as_bytes), content_encoding, rest)
+    }
+
+    /// As [`Reading::of`], of the header as it arrived.
+    pub fn of_bytes(content_type: Option<&[u8]>, content_encoding: Option<&str>, rest: bool) -> Reading {
         let (kind, charset) = match content_type {
             Some(content_type) => kind_and_charset(content_type),
             None => (Kind::Binary, None),
@@ -49,15 +54,15 @@ impl Reading {
 
 /// What a Content-Type says. The answer to the last one is kept by the thread: most messages have the type of the one
 /// before.
-fn kind_and_charset(content_type: &str) -> (Kind, Option<&'static Encoding>) {
+fn kind_and_charset(content_type: &[u8]) -> (Kind, Option<&'static Encoding>) {
     const LONGEST: usize = 64;
-    type Last = (String, Kind, Option<&'static Encoding>);
+    type Last = (Vec<u8>, Kind, Option<&'static Encoding>);
     thread_local! {
-        static LAST: RefCell<Last> = const { RefCell::new((String::new(), Kind::Unknown, None)) };
+        static LAST: RefCell<Last> = const { RefCell::new((Vec::new(), Kind::Unknown, None)) };
     }
-    let parsed = || {
-        let media = MediaType::parse(content_type);
-        (media.kind(), media.charset().and_then(for_reading))
+    let parsed = || match std::str::from_utf8(content_type).map(MediaType::parse) {
+        Ok(media) => (media.kind(), media.charset().and_then(for_reading)),
+        Err(_) => (Kind::Binary, None),
     };
     if content_type.len() > LONGEST {
         return parsed();
@@ -68,7 +73,7 @@ fn kind_and_charset(content_type: &str) -> (Kind, Option<&'static Encoding>) {
         if last.0 != content_type {
             let (kind, charset) = parsed();
             last.0.clear();
-            last.0.push_str(content_type);
+            last.0.extend_from_slice(content_type);
             (last.1, last.2) = (kind, charset);
         }
         (last.1, last.2)
@@ -190,11 +195,12 @@ impl Payload {
 
     /// A body as it arrived, to be read as the headers beside it say. `rest` as in [`Reading::rest`].
     pub fn arrived(body: Body, headers: &Headers, rest: bool) -> Payload {
-        let content_type = headers.get_known(Known::ContentType);
-        let reading = Reading::of(content_type, headers.get_known(Known::ContentEncoding), rest);
+        let content_type = headers.get_known_bytes(Known::ContentType);
+        let reading = Reading::of_bytes(content_type, headers.get_known(Known::ContentEncoding), rest);
         let mut payload = Payload::received(body, reading);
         if matches!(reading.kind, Kind::Related | Kind::FormData) {
-            payload.attachments = content_type.map(|own| Box::new(Attachments::new(own)));
+            let own = headers.get_known(Known::ContentType);
+            payload.attachments = own.map(|own| Box::new(Attachments::new(own)));
         }
         payload
     }

@@ -247,14 +247,9 @@ fn head(
         Version::Http10 => b" HTTP/1.0\r\n",
         _ => b" HTTP/1.1\r\n",
     });
-    match host {
-        Some(host) => write::field(out, b"Host", host.as_bytes())?,
-        None if !target.is_sound() => write::field(out, b"Host", target.authority().as_bytes())?,
-        None => {
-            out.extend_from_slice(b"Host: ");
-            out.extend_from_slice(target.authority().as_bytes());
-            out.extend_from_slice(b"\r\n");
-        }
+    match (host, target.host_line()) {
+        (None, Some(line)) => out.extend_from_slice(line.as_bytes()),
+        (host, _) => write::field(out, b"Host", host.unwrap_or(target.authority()).as_bytes())?,
     }
     write::fields(out, headers, Kind::Request)?;
     write::delimiter(out, delimiter);

@@ -35,8 +35,8 @@ struct Inner {
     port: u16,
     /// Value of the Host field: the port only where it is not the scheme's own.
     authority: String,
-    /// The authority cannot break out of the line of a field.
-    sound: bool,
+    /// `Host: authority CR LF`, unless that could break out of its line.
+    host_line: Option<String>,
     tls: Option<ClientTls>,
     /// Of all that is compared, made once because a pool is looked up per request.
     hash: u64,
@@ -61,7 +61,8 @@ impl Target {
         let authority = if port == scheme.default_port() { name } else { format!("{name}:{port}") };
         let hash = HASHER.hash_one((scheme, &authority, tls.as_ref().map(ClientTls::id)));
         let sound = authority.bytes().all(|b| b.is_ascii_graphic());
-        Target(Arc::new(Inner { scheme, host, port, authority, sound, tls, hash }))
+        let host_line = sound.then(|| format!("Host: {authority}\r\n"));
+        Target(Arc::new(Inner { scheme, host, port, authority, host_line, tls, hash }))
     }
 
     /// Scheme of the target.
@@ -84,9 +85,9 @@ impl Target {
         &self.0.authority
     }
 
-    /// Whether the authority can be written as it is.
-    pub(crate) fn is_sound(&self) -> bool {
-        self.0.sound
+    /// The Host field; `None` if the authority has to be checked.
+    pub(crate) fn host_line(&self) -> Option<&str> {
+        self.0.host_line.as_deref()
     }
 
     /// The TLS profile of an https target.

@@ -270,11 +270,16 @@ pub(crate) fn visible(text: &[u8]) -> usize {
 fn text(text: &[u8]) -> usize {
     let mut at = 0;
     while let Some(lanes) = Lanes::at(text, at) {
-        let found = lanes.below(b' ') & !lanes.equal(b'\t') | lanes.equal(0x7F);
-        if found != 0 {
-            return at + found.trailing_zeros() as usize;
+        let found = lanes.below(b' ') | lanes.equal(0x7F);
+        if found == 0 {
+            at += Lanes::COUNT;
+            continue;
         }
-        at += Lanes::COUNT;
+        at += found.trailing_zeros() as usize;
+        if text.get(at) != Some(&b'\t') {
+            return at;
+        }
+        at += 1;
     }
     while text.get(at).is_some_and(|&b| (b >= b' ' && b != 0x7F) || b == b'\t') {
         at += 1;
@@ -340,7 +345,7 @@ fn read_fields<'a>(
             [b'\r' | b'\n', ..] => return Err(bad(BARE)),
             _ => {}
         }
-        left = left.checked_sub(1).ok_or(Stop::Refused(refuse(431, "too many header fields")))?;
+        left = left.checked_sub(1).ok_or_else(|| Stop::Refused(refuse(431, "too many header fields")))?;
         let (name_len, known) = match field_name(&wire[at..]) {
             Some(found) => found,
             // Something is wrong, or hardly anything is there: byte by byte.
@@ -357,8 +362,8 @@ fn read_fields<'a>(
         while matches!(wire.get(value_at), Some(b' ' | b'\t')) {
             value_at += 1;
         }
-        let line_end = value_at + text(&wire[value_at..]);
-        match &wire[line_end..] {
+        let line_end = value_at + text(wire.get(value_at..).unwrap_or_default());
+        match wire.get(line_end..).unwrap_or_default() {
             [b'\r', b'\n', ..] => {}
             [] | [b'\r'] => return Err(Stop::Partial),
             [b'\n', ..] => return Err(bad(BARE)),
@@ -442,7 +447,7 @@ impl<'a> Facts<'a> {
         match name {
             Known::Host => once(&mut self.host, value, "more than one Host"),
             Known::ContentLength => {
-                let length = decimal(value).ok_or(bad("invalid Content-Length"))?;
+                let length = decimal(value).ok_or_else(|| bad("invalid Content-Length"))?;
                 once(&mut self.length, length, "more than one Content-Length")
             }
             Known::Connection => {

@@ -75,9 +75,13 @@ pub(crate) fn delimiter(out: &mut Vec<u8>, delimiter: Delimiter) {
         Delimiter::None | Delimiter::Close => {}
         Delimiter::Chunked => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
         Delimiter::Length(n) => {
-            out.extend_from_slice(b"Content-Length: ");
-            decimal(out, n);
-            out.extend_from_slice(b"\r\n");
+            // From its end, so that the line is one copy.
+            const NAME: &[u8; 16] = b"Content-Length: ";
+            let mut line = [0; NAME.len() + 22];
+            line[NAME.len() + 20..].copy_from_slice(b"\r\n");
+            let at = digits(&mut line[..NAME.len() + 20], n) - NAME.len();
+            line[at..at + NAME.len()].copy_from_slice(NAME);
+            out.extend_from_slice(&line[at..]);
         }
     }
 }
@@ -96,15 +100,21 @@ fn is_nominated(headers: &Headers, name: &[u8]) -> bool {
         .any(|token| token.trim_ascii().eq_ignore_ascii_case(name))
 }
 
-pub(crate) fn decimal(out: &mut Vec<u8>, mut n: u64) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
+pub(crate) fn decimal(out: &mut Vec<u8>, n: u64) {
+    let mut text = [0; 20];
+    let at = digits(&mut text, n);
+    out.extend_from_slice(&text[at..]);
+}
+
+/// Writes a number up to the end of `text`, which has room for it; where it begins.
+fn digits(text: &mut [u8], mut n: u64) -> usize {
+    let mut at = text.len();
     loop {
         at -= 1;
-        digits[at] = b'0' + (n % 10) as u8;
+        text[at] = b'0' + (n % 10) as u8;
         n /= 10;
         if n == 0 {
-            return out.extend_from_slice(&digits[at..]);
+            return at;
         }
     }
 }
