@@ -36,6 +36,15 @@ fuzz_target!(|data: &[u8]| {
     let Some((cut, rest)) = data.split_first() else { return };
     let whole = events(std::iter::once(rest));
     assert_eq!(events(rest.chunks(usize::from(*cut).max(1))), whole);
+    // Passing over everything finds what is wrong, too.
+    let mut tokenizer = Tokenizer::default();
+    let mut skimmed = true;
+    for piece in rest.chunks(usize::from(*cut).max(1)) {
+        tokenizer.feed(piece);
+        skimmed = skimmed && tokenizer.skim(&xml::Interest::NOTHING).is_ok();
+    }
+    tokenizer.finish();
+    assert_eq!(skimmed && tokenizer.skim(&xml::Interest::NOTHING).is_ok(), whole.is_some());
     let tree = Document::parse(rest.to_vec(), &ParseOptions::default());
     // The tree's parser also knows encodings other than UTF-8.
     if std::str::from_utf8(rest).is_ok() && !rest.contains(&b'?') {

@@ -61,29 +61,17 @@ pub fn decide_now(
 }
 
 thread_local! {
-    /// A tokenizer at rest, with the number of bytes it has read: making one costs more than running it over a small
-    /// message. It remembers the names it has seen, so it does not live for ever.
-    static AT_REST: std::cell::Cell<Option<(Box<xml::Tokenizer>, usize)>> = const { std::cell::Cell::new(None) };
+    /// A tokenizer at rest: making one costs more than running it over a small message, and it knows the names that
+    /// messages have.
+    static AT_REST: std::cell::Cell<Option<Box<xml::Tokenizer>>> = const { std::cell::Cell::new(None) };
 }
-
-/// A tokenizer is given up after this many bytes.
-const LIFE: usize = 1 << 20;
-
-/// The tokenizer gets what has arrived in pieces, this one first and then larger ones: what lies behind the place of
-/// the decision is neither copied nor checked.
-const FIRST_PIECE: usize = 512;
-/// The largest of them.
-const LARGEST_PIECE: usize = 64 << 10;
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         if let Some(mut tokenizer) = self.tokenizer.take() {
-            let spent = self.spent + self.fed;
-            if spent < LIFE {
-                tokenizer.reset();
-                // A thread that is ending keeps nothing.
-                let _ = AT_REST.try_with(|at_rest| at_rest.set(Some((tokenizer, spent))));
-            }
+            tokenizer.recycle();
+            // A thread that is ending keeps nothing.
+            let _ = AT_REST.try_with(|at_rest| at_rest.set(Some(tokenizer)));
         }
     }
 }
@@ -94,8 +82,6 @@ struct Running<'e> {
     run: xpath::Run<'e>,
     /// Taken only when this ends.
     tokenizer: Option<Box<xml::Tokenizer>>,
-    /// What the tokenizer read before.
-    spent: usize,
     /// The body has no envelope of its own; one was made up around it.
     wrapped: bool,
     /// The document element has been seen.
@@ -133,12 +119,12 @@ fn begin<'e>(
         run.start_element(soap, "Envelope", &());
         run.start_element(soap, "Body", &());
     }
-    let (tokenizer, spent) = AT_REST
+    let tokenizer = AT_REST
         .try_with(std::cell::Cell::take)
         .ok()
         .flatten()
-        .unwrap_or_else(|| (Box::new(xml::Tokenizer::new(context.services.limits.xml.clone())), 0));
-    Ok(Some(Running { expression, run, tokenizer: Some(tokenizer), spent, wrapped, rooted: wrapped, fed: 0 }))
+        .unwrap_or_else(|| Box::new(xml::Tokenizer::new(context.services.limits.xml.clone())));
+    Ok(Some(Running { expression, run, tokenizer: Some(tokenizer), wrapped, rooted: wrapped, fed: 0 }))
 }
 
 impl Running<'_> {
@@ -165,47 +151,22 @@ impl Running<'_> {
         if let Some(early) = settled(&self.run) {
             return Ok(Some(early));
         }
-        let mut finished = false;
-        let mut more = |tokenizer: &mut xml::Tokenizer, fed: &mut usize| {
-            let left = bytes.get(*fed..).unwrap_or_default();
-            let piece = left.len().min((*fed).clamp(FIRST_PIECE, LARGEST_PIECE));
-            if piece > 0 {
-                tokenizer.feed(&left[..piece]);
-                *fed += piece;
-                return true;
+        let left = bytes.get(self.fed..).unwrap_or_default();
+        self.fed += self.run.read(tokenizer, left).map_err(malformed)?;
+        if complete && !self.run.is_decided() {
+            tokenizer.finish();
+            self.run.drain(tokenizer).map_err(malformed)?;
+        }
+        if !self.rooted {
+            // The document element is seen whatever the expression asks for.
+            let Some(root) = tokenizer.document_element() else { return Ok(None) };
+            if !is_envelope(&root) {
+                return Ok(Some(Early::Tree)); // not SOAP: the tree says so with its position
             }
-            if complete && !finished {
-                tokenizer.finish();
-                finished = true;
-                return true;
-            }
-            false
-        };
-        more(tokenizer, &mut self.fed);
-        loop {
-            let Some(event) = tokenizer.next().map_err(malformed)? else {
-                if more(tokenizer, &mut self.fed) {
-                    continue;
-                }
-                break;
-            };
-            match event {
-                Event::StartElement { name, attributes, .. } => {
-                    if !std::mem::replace(&mut self.rooted, true) && !is_envelope(&name) {
-                        return Ok(Some(Early::Tree)); // not SOAP: the tree says so with its position
-                    }
-                    self.run.start_element(name.namespace(), name.local(), &Tag(attributes));
-                }
-                Event::EndElement { .. } => self.run.end_element(),
-                Event::Text(text) => self.run.text(text),
-                Event::Comment(text) => self.run.comment(text),
-                Event::ProcessingInstruction { target, data } => {
-                    self.run.processing_instruction(target, data)
-                }
-            }
-            if let Some(early) = settled(&self.run) {
-                return Ok(Some(early));
-            }
+            self.rooted = true;
+        }
+        if let Some(early) = settled(&self.run) {
+            return Ok(Some(early));
         }
         if !complete {
             return Ok(None);
@@ -300,17 +261,4 @@ pub fn text(value: &xpath::Value) -> String {
 
 fn is_envelope(name: &xml::Name<'_>) -> bool {
     name.local() == "Envelope" && SoapVersion::of_namespace(name.namespace()).is_some()
-}
-
-/// The attributes of a start tag, as the streaming run reads them.
-struct Tag<'a>(xml::Attributes<'a>);
-
-impl xpath::stream::Attributes for Tag<'_> {
-    fn each(&self, take: &mut dyn FnMut(&str, &str, &str) -> bool) {
-        for attribute in self.0 {
-            if !take(attribute.name.namespace(), attribute.name.local(), attribute.value) {
-                return;
-            }
-        }
-    }
 }

@@ -3,7 +3,8 @@
 
 use crate::Limits;
 use crate::chars::{NAME_BYTE, is_char, is_space};
-use crate::error::{ErrorKind, Res, end, fault, limit, syntax};
+use crate::error::{ErrorKind, Fault, Res, end, fault, limit, syntax};
+use crate::names::Names;
 use crate::scan::value_end;
 
 /// An attribute as written: offsets into the input.
@@ -15,7 +16,7 @@ pub(crate) struct RawAttribute {
     pub value_end: u32,
     /// The value stands for itself: no reference, no tab or line end.
     pub plain: bool,
-    /// Filled in by name resolution.
+    /// The name, interned.
     pub qname: u32,
 }
 
@@ -78,11 +79,12 @@ pub(crate) fn byte(input: &[u8], at: usize, what: &'static str) -> Res<u8> {
 /// What a start tag that does not end is called.
 pub(crate) const START_TAG: &str = "a start tag";
 
-/// What is behind the name of a start tag. Fills `attributes`.
+/// What is behind the name of the start tag of an `element`. Fills `attributes`.
 #[inline(always)]
 pub(crate) fn rest_of_start_tag(
     input: &[u8],
-    name_end: usize,
+    (element, name_end): (u32, usize),
+    names: &mut Names,
     limits: &Limits,
     attributes: &mut Vec<RawAttribute>,
 ) -> Res<StartTag> {
@@ -111,7 +113,8 @@ pub(crate) fn rest_of_start_tag(
             return limit("attributes", limits.attributes, p);
         }
         let attr = p;
-        let attr_end = name(input, p, limits, WHAT)?;
+        let before = attributes.last().map(|a| a.qname);
+        let (qname, attr_end) = names.attribute_behind(element, before, input, p, limits)?;
         p = spaces(input, attr_end);
         if byte(input, p, WHAT)? != b'=' {
             return syntax("expected `=` after the name of an attribute", p);
@@ -145,7 +148,7 @@ pub(crate) fn rest_of_start_tag(
             value: value as u32,
             value_end: p as u32,
             plain,
-            qname: 0,
+            qname,
         });
         p += 1;
     }
@@ -360,7 +363,8 @@ pub(crate) fn attribute_value(
         p = e;
         match input[..to].get(p) {
             None => break,
-            Some(b'&') => match reference(&input[..to], p, limits)? {
+            // The value is there whole: what its reference lacks will not come.
+            Some(b'&') => match reference(&input[..to], p, limits).map_err(cut_reference)? {
                 (Reference::Char(c), e) => {
                     out.push(c);
                     p = e;
@@ -379,6 +383,15 @@ pub(crate) fn attribute_value(
         }
     }
     Ok(())
+}
+
+#[cold]
+fn cut_reference(mut fault: Box<Fault>) -> Box<Fault> {
+    if fault.kind == ErrorKind::UnexpectedEnd {
+        fault.kind = ErrorKind::Syntax;
+        fault.message = "expected `;` at the end of a reference (a bare `&` is written `&amp;`)".into();
+    }
+    fault
 }
 
 /// Appends `raw` with every line end (`\r\n`, `\r`) as `\n` (XML 1.0, 2.11).

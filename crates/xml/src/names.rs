@@ -1,7 +1,7 @@
 //! Names, interned: an expanded name is one integer, a repeated tag costs one hash look-up.
 
 use crate::Limits;
-use crate::chars::{NAME_BYTE, is_name_char, is_name_start};
+use crate::chars::{NAME_BYTE, is_name_char, is_name_start, is_same};
 use crate::error::{ErrorKind, Res, fault, limit};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
@@ -58,8 +58,13 @@ pub(crate) struct QName {
     name: u32,
     /// The name in no namespace, for attributes without prefix.
     plain: u32,
-    /// The start tag, or attribute, that came behind this one last: likely to come again.
+    /// The start tag (behind an attribute: the attribute) that came behind this one last: likely to come again.
     follows: u32,
+    /// The first attribute that a start tag with this name had last.
+    attribute: u32,
+    /// Of `xmlns` and `xmlns:…`: the prefix that is declared, and what it was bound to last.
+    declares: PrefixId,
+    bound: UriId,
     /// The first and the last eight bytes as written (zeros where there are fewer).
     head: u64,
     tail: u64,
@@ -222,6 +227,13 @@ impl Names {
         self.prefixes.get(prefix as usize).map_or("", |span| self.str(*span))
     }
 
+    /// Is a table, with a number of its own.
+    pub fn ready(&mut self) {
+        if self.table == 0 {
+            self.fill();
+        }
+    }
+
     /// Before a name is added: has what every table has.
     #[cold]
     fn fill(&mut self) {
@@ -358,6 +370,7 @@ impl Names {
             }
         };
         let prefix_id = self.prefix(prefix);
+        let declares = if prefix == "xmlns" { self.prefix(local) } else { NO_PREFIX };
         let raw_span = self.add(raw);
         let local_len = local.len() as u32;
         let local = Span { start: raw_span.start + raw_span.len - local_len, len: local_len };
@@ -369,6 +382,9 @@ impl Names {
             name: NOT_YET,
             plain: NOT_YET,
             follows: NOT_YET,
+            attribute: NOT_YET,
+            declares,
+            bound: NOT_YET,
             head: word(raw.as_bytes(), 0),
             tail: raw.len().checked_sub(8).map_or(0, |at| word(raw.as_bytes(), at)),
         });
@@ -434,6 +450,35 @@ impl Names {
         Ok((qname, end))
     }
 
+    /// The name of the attribute at `at` and its end, the same way. `before`: the attribute before it, or `None` and
+    /// the name of the element.
+    #[inline(always)]
+    pub fn attribute_behind(
+        &mut self,
+        element: u32,
+        before: Option<u32>,
+        input: &[u8],
+        at: usize,
+        limits: &Limits,
+    ) -> Res<(u32, usize)> {
+        let guess = match before {
+            Some(before) => self.qnames[before as usize].follows,
+            None => self.qnames[element as usize].attribute,
+        };
+        if let Some(end) = self.ends(guess, input, at)
+            && end - at <= limits.name_length
+        {
+            return Ok((guess, end));
+        }
+        let end = crate::lex::name(input, at, limits, crate::lex::START_TAG)?;
+        let qname = self.qname(crate::lex::text(&input[at..end]), at)?;
+        match before {
+            Some(before) => self.qnames[before as usize].follows = qname,
+            None => self.qnames[element as usize].attribute = qname,
+        }
+        Ok((qname, end))
+    }
+
     #[inline]
     pub fn prefix_of(&self, qname: u32) -> PrefixId {
         self.qnames[qname as usize].prefix
@@ -441,10 +486,6 @@ impl Names {
 
     pub fn raw_of(&self, qname: u32) -> &str {
         self.str(self.qnames[qname as usize].raw)
-    }
-
-    pub fn qlocal_of(&self, qname: u32) -> &str {
-        self.str(self.qnames[qname as usize].local)
     }
 
     /// The expanded name of `qname` with its prefix bound to `uri`.
@@ -482,19 +523,15 @@ impl Names {
         at: usize,
     ) -> Res<(PrefixId, UriId)> {
         let bad = |message: &'static str| fault(ErrorKind::Namespace, message, at);
-        let prefix = if qname == XMLNS_QNAME {
-            NO_PREFIX
-        } else {
-            let local = self.qlocal_of(qname);
-            match self.find_prefix(local) {
-                Some(prefix) => prefix,
-                None => {
-                    let local = local.to_owned();
-                    self.prefix(&local)
-                }
+        let QName { declares: prefix, bound, .. } = self.qnames[qname as usize];
+        let uri = match self.uris.get(bound as usize) {
+            Some(last) if is_same(self.str(*last), value) => bound,
+            _ => {
+                let uri = self.uri(value);
+                self.qnames[qname as usize].bound = uri;
+                uri
             }
         };
-        let uri = self.uri(value);
         if prefix == XMLNS_PREFIX {
             return bad("the prefix `xmlns` must not be declared");
         }

@@ -320,7 +320,8 @@ impl<'a> Parser<'a> {
         let names = &mut self.doc.names;
         let (qname, name_end) = names.qname_behind(self.last_tag, input, at, self.limits, lex::START_TAG)?;
         self.last_tag = qname;
-        let tag = lex::rest_of_start_tag(input, name_end, self.limits, &mut self.s.attributes)?;
+        let tag =
+            lex::rest_of_start_tag(input, (qname, name_end), names, self.limits, &mut self.s.attributes)?;
         self.flush(at - 1)?;
         if self.s.stack.len() > self.limits.depth {
             return limit("depth", self.limits.depth, at);
@@ -432,8 +433,7 @@ impl<'a> Parser<'a> {
         for i in 0..self.s.attributes.len() {
             let a = self.s.attributes[i];
             let at = a.name as usize;
-            let qname = self.doc.names.qname(lex::text(&input[at..a.name_end as usize]), at)?;
-            self.s.attributes[i].qname = qname;
+            let qname = a.qname;
             let declared = self.doc.names.prefix_of(qname);
             if qname != XMLNS_QNAME && declared != XMLNS_PREFIX {
                 continue;

@@ -26,6 +26,16 @@ fn control(x: u64) -> u64 {
 #[inline(always)]
 pub(crate) fn text_end(input: &[u8], from: usize) -> usize {
     let mut at = from;
+    // Most texts of messages are shorter than one of these blocks.
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    for _ in 0..2 {
+        let Some(block) = input.get(at..).and_then(<[u8]>::first_chunk::<16>) else { break };
+        let hit = text_ends(block);
+        if hit != 0 {
+            return at + hit.trailing_zeros() as usize;
+        }
+        at += 16;
+    }
     for _ in 0..4 {
         let Some(chunk) = input.get(at..).and_then(<[u8]>::first_chunk) else {
             return tail(input, at, |b| b == b'<' || b == b'&' || b == b'\r');
@@ -38,6 +48,25 @@ pub(crate) fn text_end(input: &[u8], from: usize) -> usize {
         at += 8;
     }
     memchr::memchr3(b'<', b'&', b'\r', &input[at..]).map_or(input.len(), |i| at + i)
+}
+
+/// Bit by bit, which of the bytes are `<`, `&` or a carriage return. (A third of the instructions of the portable way,
+/// which is a tenth of what tokenizing costs.)
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+#[inline(always)]
+fn text_ends(block: &[u8; 16]) -> u32 {
+    use std::arch::x86_64::{
+        _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8,
+    };
+    // SAFETY: the sixteen bytes are there, the load need not be aligned, and the build has the instructions.
+    #[allow(unsafe_code)]
+    unsafe {
+        let x = _mm_loadu_si128(block.as_ptr().cast());
+        let hits = _mm_cmpeq_epi8(x, _mm_set1_epi8(b'<' as i8));
+        let hits = _mm_or_si128(hits, _mm_cmpeq_epi8(x, _mm_set1_epi8(b'&' as i8)));
+        let hits = _mm_or_si128(hits, _mm_cmpeq_epi8(x, _mm_set1_epi8(b'\r' as i8)));
+        _mm_movemask_epi8(hits) as u32
+    }
 }
 
 /// The first `quote`, `<`, `&`, tab, line feed or carriage return at or after `from`, else the length.
@@ -97,7 +126,10 @@ pub(crate) struct Survey {
 
 /// Checks that `bytes` are UTF-8 and hold only characters that XML allows.
 pub(crate) fn survey(bytes: &[u8]) -> Res<Survey> {
-    if let Some((at, what)) = first_bad(bytes) {
+    let glance = glance(bytes);
+    if !glance.plain
+        && let Some((at, what)) = first_bad(bytes)
+    {
         return match what {
             Bad::Utf8 => fault(ErrorKind::Encoding, "the bytes are not UTF-8", at),
             Bad::Cut => fault(ErrorKind::Encoding, "the document ends inside a character", at),
@@ -106,7 +138,39 @@ pub(crate) fn survey(bytes: &[u8]) -> Res<Survey> {
             }
         };
     }
-    Ok(Survey { cdata_end: memchr::memmem::find(bytes, b"]]>").is_some() })
+    Ok(Survey { cdata_end: glance.brackets && memchr::memmem::find(bytes, b"]]>").is_some() })
+}
+
+/// What one quick look at bytes says.
+#[derive(Copy, Clone, Debug, Default)]
+pub(crate) struct Glance {
+    /// All of them are ASCII and allowed.
+    pub plain: bool,
+    /// `]` occurs.
+    pub brackets: bool,
+}
+
+/// Written so that the compiler makes vector code of it.
+pub(crate) fn glance(bytes: &[u8]) -> Glance {
+    #[inline(always)]
+    fn block(bytes: &[u8]) -> (u8, u8) {
+        let (mut odd, mut bracket) = (0u8, 0u8);
+        for &b in bytes {
+            // Above ASCII, or a control character other than tab and line ends.
+            odd |= (b & 0x80)
+                | u8::from(b < 0x20) & u8::from(b != b'\t') & u8::from(b != b'\n') & u8::from(b != b'\r');
+            bracket |= u8::from(b == b']');
+        }
+        (odd, bracket)
+    }
+    let (blocks, rest) = bytes.as_chunks::<64>();
+    let (mut odd, mut bracket) = block(rest);
+    for bytes in blocks {
+        let (o, b) = block(bytes);
+        odd |= o;
+        bracket |= b;
+    }
+    Glance { plain: odd == 0, brackets: bracket != 0 }
 }
 
 pub(crate) enum Bad {

@@ -2,6 +2,10 @@
 //!
 //! A token is cut only when it is there whole, except text, which is given as far as it has come. What a token costs
 //! does not depend on how its bytes arrive: searches for its end go on where they stopped.
+//!
+//! There are two ways through content. [`Tokenizer::fast`] reads what messages are made of, tags and plain text that
+//! are there whole, in one loop that stops only at what the reader wants to see. Everything else, errors included, is
+//! left to [`Tokenizer::step`], which reads one token.
 
 use crate::encoding::{self, Charset, Decoder};
 use crate::error::{ErrorKind, Fault, Position, Res, XmlError, end, fault, limit, syntax};
@@ -9,7 +13,7 @@ use crate::lex::{self, RawAttribute, Reference};
 use crate::names::{
     Bindings, NO_URI, NameId, Names, PrefixId, Seen, UNBOUND, XMLNS_PREFIX, XMLNS_QNAME, XMLNS_URI,
 };
-use crate::scan::{Bad, first_bad, text_end};
+use crate::scan::{Bad, first_bad, glance, text_end};
 use crate::{Limits, is_space};
 
 /// A name of an event.
@@ -164,6 +168,83 @@ enum Token {
     Pi { target: Piece, data: Piece },
 }
 
+/// What [`Tokenizer::skim`] stops at. All that is passed over is checked as if it had been given.
+///
+/// ```
+/// # use busbar_xml::{Tokenizer, Event, Interest};
+/// let mut tokenizer = Tokenizer::default();
+/// tokenizer.feed(b"<a><b>x</b><c/></a>");
+/// let mut classes = vec![0; 64];
+/// let c = tokenizer.intern("", "c");
+/// classes[c.index()] = 8;
+/// let interest = Interest { classes: &classes, anywhere: 8, children: 0, level: usize::MAX };
+/// assert!(matches!(tokenizer.skim(&interest), Ok(true)));
+/// assert!(matches!(tokenizer.event(), Event::StartElement { name, .. } if name.local() == "c"));
+/// ```
+#[derive(Copy, Clone, Debug)]
+pub struct Interest<'a> {
+    /// What elements mean to the reader: a set of bits for each name, by [`NameId::index`]. Names that are not in it may
+    /// mean anything: they have all bits.
+    pub classes: &'a [u32],
+    /// The classes that are wanted wherever they are.
+    pub anywhere: u32,
+    /// The classes that are wanted in the element at depth `level`.
+    pub children: u32,
+    /// The number of open elements while nothing but that element's children is there. Its end is stopped at.
+    pub level: usize,
+}
+
+impl Interest<'_> {
+    /// Nothing: what is left is only checked.
+    pub const NOTHING: Interest<'static> =
+        Interest { classes: &[], anywhere: 0, children: 0, level: usize::MAX };
+    /// The class of text.
+    pub const TEXT: u32 = 1;
+    /// The class of comments.
+    pub const COMMENT: u32 = 2;
+    /// The class of processing instructions.
+    pub const INSTRUCTION: u32 = 4;
+}
+
+/// What a reader wants to see. `depth`: the number of elements around it.
+trait Wants {
+    fn start(&self, name: u32, depth: usize) -> bool;
+    fn class(&self, class: u32, depth: usize) -> bool;
+    fn end(&self, depth: usize) -> bool;
+}
+
+struct Everything;
+
+impl Wants for Everything {
+    #[inline(always)]
+    fn start(&self, _: u32, _: usize) -> bool {
+        true
+    }
+    #[inline(always)]
+    fn class(&self, _: u32, _: usize) -> bool {
+        true
+    }
+    #[inline(always)]
+    fn end(&self, _: usize) -> bool {
+        true
+    }
+}
+
+impl Wants for Interest<'_> {
+    #[inline(always)]
+    fn start(&self, name: u32, depth: usize) -> bool {
+        self.class(self.classes.get(name as usize).copied().unwrap_or(u32::MAX), depth)
+    }
+    #[inline(always)]
+    fn class(&self, class: u32, depth: usize) -> bool {
+        class & self.anywhere != 0 || depth == self.level && class & self.children != 0
+    }
+    #[inline(always)]
+    fn end(&self, depth: usize) -> bool {
+        depth + 1 == self.level
+    }
+}
+
 #[derive(Copy, Clone)]
 struct Open {
     qname: u32,
@@ -179,6 +260,7 @@ enum State {
     Prolog,
     Content,
     Epilog,
+    Failed,
 }
 
 /// How bytes become text.
@@ -234,6 +316,8 @@ pub struct Tokenizer {
     last_tag: u32,
     stack: Vec<Open>,
     scratch: String,
+    /// The document element.
+    root: Option<Open>,
     /// The last start tag was an empty element: its end comes next.
     empty: Option<Open>,
     /// Bindings to undo before the next token.
@@ -245,8 +329,14 @@ pub struct Tokenizer {
     text_length: usize,
     /// What the last step read. Kept here: returning it through the layers would copy it at each.
     current: Token,
+    /// The text of the last step goes on with the text node of the one before.
+    continued: bool,
     /// `]` occurs in what was fed: `]]>` must be looked for.
     brackets: bool,
+    /// The buffer is ASCII, as far as it is checked.
+    ascii: bool,
+    /// The document is larger than its limit.
+    over: bool,
 }
 
 impl Default for Tokenizer {
@@ -260,6 +350,8 @@ impl Tokenizer {
     pub fn new(limits: Limits) -> Tokenizer {
         let mut bindings = Bindings::default();
         bindings.reset();
+        let mut names = Names::default();
+        names.ready();
         Tokenizer {
             limits,
             charset: None,
@@ -275,7 +367,7 @@ impl Tokenizer {
             line: 1,
             column: 1,
             state: State::Start,
-            names: Names::default(),
+            names,
             bindings,
             seen: Seen::default(),
             raw_attributes: Vec::new(),
@@ -284,13 +376,17 @@ impl Tokenizer {
             last_tag: XMLNS_QNAME,
             stack: Vec::new(),
             scratch: String::new(),
+            root: None,
             empty: None,
             undo: None,
             searched: 0,
             quote: 0,
             text_length: 0,
             current: Token::Text(Piece { from: 0, to: 0, side: false }),
+            continued: false,
             brackets: false,
+            ascii: true,
+            over: false,
         }
     }
 
@@ -316,12 +412,35 @@ impl Tokenizer {
         self.last_tag = XMLNS_QNAME;
         self.stack.clear();
         self.scratch.clear();
+        self.root = None;
         self.empty = None;
         self.undo = None;
         self.searched = 0;
         self.quote = 0;
         self.text_length = 0;
         self.brackets = false;
+        self.ascii = true;
+        self.over = false;
+    }
+
+    /// Starts over as [`Tokenizer::reset`] does, but gives up memory and names that have become much: ids of names
+    /// are good for as long as [`Tokenizer::names`] says the same.
+    pub fn recycle(&mut self) {
+        self.reset();
+        if self.buffer.capacity() > LARGEST_KEPT {
+            self.buffer = Vec::new();
+        }
+        if self.scratch.capacity() > LARGEST_KEPT {
+            self.scratch = String::new();
+        }
+        self.names.trim();
+        self.names.ready();
+    }
+
+    /// The number of the table that ids of names are from: different for each tokenizer, and new where one has
+    /// forgotten its names.
+    pub fn names(&self) -> u64 {
+        self.names.table()
     }
 
     /// Names the encoding the caller knows from outside (the `charset` of a content type). Call it before feeding.
@@ -345,6 +464,12 @@ impl Tokenizer {
         self.locate(self.at)
     }
 
+    /// The name of the document element, once its start tag has been read.
+    pub fn document_element(&self) -> Option<Name<'_>> {
+        let open = self.root?;
+        Some(Name { names: &self.names, id: open.name, prefix: open.prefix })
+    }
+
     /// Whether the root element has ended.
     pub fn is_root_closed(&self) -> bool {
         self.state == State::Epilog && self.empty.is_none()
@@ -366,6 +491,11 @@ impl Tokenizer {
                 if result.is_err() {
                     self.set_bad(ErrorKind::Encoding, format!("the bytes are not {name}"));
                 }
+            }
+            // Most documents start with a tag.
+            Source::Undetected if self.raw.is_empty() && self.charset.is_none() && starts_plainly(bytes) => {
+                self.source = Source::Utf8;
+                self.buffer.extend_from_slice(bytes);
             }
             Source::Undetected => {
                 self.raw.extend_from_slice(bytes);
@@ -423,12 +553,13 @@ impl Tokenizer {
     /// Checks the bytes that are new.
     fn check(&mut self) {
         let new = &self.buffer[self.usable..];
-        self.brackets |= memchr::memchr(b']', new).is_some();
-        let Some((at, what)) = first_bad(new) else {
-            self.usable = self.buffer.len();
-            return;
-        };
-        self.usable += at;
+        let glance = glance(new);
+        self.brackets |= glance.brackets;
+        self.ascii &= glance.plain;
+        let bad = if glance.plain { None } else { first_bad(new) };
+        self.usable = bad.as_ref().map_or(self.buffer.len(), |(at, _)| self.usable + at);
+        self.over = self.offset + self.usable > self.limits.total;
+        let Some((_, what)) = bad else { return };
         match what {
             Bad::Cut if !self.finished => {}
             Bad::Cut => self.set_bad(ErrorKind::Encoding, "the document ends inside a character".into()),
@@ -449,10 +580,14 @@ impl Tokenizer {
         self.buffer.drain(..self.at);
         self.usable -= self.at;
         self.at = 0;
+        self.ascii |= self.buffer.is_empty();
     }
 
     fn locate(&self, at: usize) -> Position {
-        let p = Position::of(&self.buffer, at);
+        let p = match self.ascii && memchr::memchr(b'\n', &self.buffer[..at]).is_none() {
+            true => Position { line: 1, column: at as u32 + 1, offset: at },
+            false => Position::of(&self.buffer, at),
+        };
         let column = if p.line == 1 { self.column + p.column - 1 } else { p.column };
         Position { line: self.line + p.line - 1, column, offset: self.offset + at }
     }
@@ -463,24 +598,27 @@ impl Tokenizer {
     /// What is not well-formed or exceeds a limit; once failed, always failed.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<Event<'_>>, XmlError> {
-        if let Some(e) = &self.failed {
-            return Err(e.clone());
-        }
-        match self.token() {
-            Ok(true) => Ok(Some(self.event(self.current))),
+        match self.read(&Everything) {
+            Ok(true) => Ok(Some(self.event())),
             Ok(false) => Ok(None),
-            Err(fault) => {
-                let position = self.locate(fault.at);
-                let error = XmlError { kind: fault.kind, message: fault.message.into_owned(), position };
-                self.failed = Some(error.clone());
-                Err(error)
-            }
+            Err(error) => Err(error),
         }
     }
 
-    fn event(&self, token: Token) -> Event<'_> {
+    /// Goes on to the next event that is wanted; `false` when more bytes are needed, or after [`Tokenizer::finish`] at the
+    /// end of the document. [`Tokenizer::event`] is the event then.
+    ///
+    /// # Errors
+    /// Those of [`Tokenizer::next`], whatever is wanted.
+    pub fn skim(&mut self, interest: &Interest<'_>) -> Result<bool, XmlError> {
+        self.read(interest)
+    }
+
+    /// The event that [`Tokenizer::next`] gave or [`Tokenizer::skim`] stopped at last. (Before the first one: no text.)
+    #[inline]
+    pub fn event(&self) -> Event<'_> {
         let name = |id, prefix| Name { names: &self.names, id, prefix };
-        match token {
+        match self.current {
             Token::Start { name: id, prefix, empty } => Event::StartElement {
                 name: name(id, prefix),
                 attributes: Attributes { of: self, next: 0 },
@@ -504,17 +642,173 @@ impl Tokenizer {
         }
     }
 
-    /// Reads the next token into `current`; `false` where the input ends but may go on, and at the end.
+    /// Whether the text of the last event goes on with that of the text event before: nothing but pieces of a text node
+    /// lies between them.
+    pub fn continues_text(&self) -> bool {
+        self.continued
+    }
+
+    /// Reads up to the next token that is wanted; `false` where the input ends but may go on, and at the end.
     #[inline(always)]
+    fn read(&mut self, wants: &impl Wants) -> Result<bool, XmlError> {
+        loop {
+            if let Some(mark) = self.undo.take() {
+                self.bindings.rewind(mark);
+            }
+            if let Some(open) = self.empty.take() {
+                self.undo = Some(open.mark);
+                self.current = Token::End { name: open.name, prefix: open.prefix };
+                if wants.end(self.stack.len()) {
+                    return Ok(true);
+                }
+                continue;
+            }
+            if self.state == State::Content && self.searched == 0 && !self.over && self.fast(wants) {
+                return Ok(true);
+            }
+            if !self.slow()? {
+                return Ok(false);
+            }
+            let depth = self.stack.len();
+            let wanted = match self.current {
+                Token::Start { name, empty, .. } => wants.start(name, depth - usize::from(!empty)),
+                Token::End { .. } => wants.end(depth),
+                Token::Text(_) => wants.class(Interest::TEXT, depth),
+                Token::Comment(_) => wants.class(Interest::COMMENT, depth),
+                Token::Pi { .. } => wants.class(Interest::INSTRUCTION, depth),
+            };
+            if wanted {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Reads tags and plain text as long as they are there whole. `true`: stopped at a token that is wanted. `false`: what
+    /// is next is something else, or wrong, and [`Tokenizer::step`] has to look.
+    #[inline(always)]
+    fn fast(&mut self, wants: &impl Wants) -> bool {
+        let mut p = self.at;
+        loop {
+            let input = &self.buffer[..self.usable];
+            match input.get(p) {
+                None => break,
+                Some(b'<') => {}
+                Some(_) => {
+                    let e = text_end(input, p);
+                    let length = self.text_length + (e - p);
+                    if input.get(e) != Some(&b'<')
+                        || length > self.limits.text_length
+                        || self.brackets && memchr::memmem::find(&input[p..e], b"]]>").is_some()
+                    {
+                        break;
+                    }
+                    self.continued = self.text_length > 0;
+                    self.text_length = length;
+                    if wants.class(Interest::TEXT, self.stack.len()) {
+                        self.current = Token::Text(Piece { from: p, to: e, side: false });
+                        self.at = e;
+                        return true;
+                    }
+                    p = e;
+                }
+            }
+            let depth = self.stack.len();
+            match input.get(p + 1) {
+                Some(b'/') => {
+                    let Some(&open) = self.stack.last() else { break };
+                    let Some(close) = self.names.ends(open.qname, input, p + 2) else { break };
+                    if input.get(close) != Some(&b'>') {
+                        break;
+                    }
+                    p = close + 1;
+                    self.stack.pop();
+                    self.text_length = 0;
+                    if depth == 1 {
+                        self.state = State::Epilog;
+                    }
+                    if wants.end(depth - 1) {
+                        self.undo = Some(open.mark);
+                        self.current = Token::End { name: open.name, prefix: open.prefix };
+                        self.at = p;
+                        return true;
+                    }
+                    self.bindings.rewind(open.mark);
+                    if depth == 1 {
+                        break;
+                    }
+                    continue;
+                }
+                None | Some(b'!' | b'?') => break,
+                Some(_) => {}
+            }
+            let behind = self.names.qname_behind(self.last_tag, input, p + 1, &self.limits, lex::START_TAG);
+            let Ok((qname, e)) = behind else { break };
+            if input.get(e) != Some(&b'>') {
+                self.scratch.clear();
+                self.at = p;
+                let Ok(true) = self.tag(qname, e) else { break };
+                let Token::Start { name, .. } = self.current else { break };
+                if wants.start(name, depth) {
+                    return true;
+                }
+                if let Some(open) = self.empty.take() {
+                    self.bindings.rewind(open.mark);
+                }
+                p = self.at;
+                continue;
+            }
+            let prefix = self.names.prefix_of(qname);
+            let uri = self.bindings.get(prefix);
+            if uri == UNBOUND || prefix == XMLNS_PREFIX || depth >= self.limits.depth {
+                break;
+            }
+            let name = self.names.expand(qname, uri);
+            let open = Open { qname, name, prefix, mark: self.bindings.mark() };
+            self.last_tag = qname;
+            self.text_length = 0;
+            p = e + 1;
+            if wants.start(name, depth) {
+                self.stack.push(open);
+                self.resolved.clear();
+                self.tag_mark = open.mark;
+                self.current = Token::Start { name, prefix, empty: false };
+                self.at = p;
+                return true;
+            }
+            // What most elements of messages are: one piece of text and the end tag.
+            if !wants.class(Interest::TEXT, depth + 1) && !wants.end(depth) && !self.brackets {
+                let to = text_end(input, p);
+                if input.get(to..to + 2) == Some(b"</")
+                    && let Some(close) = self.names.ends(qname, input, to + 2)
+                    && input.get(close) == Some(&b'>')
+                    && to - p <= self.limits.text_length
+                {
+                    p = close + 1;
+                    continue;
+                }
+            }
+            self.stack.push(open);
+        }
+        self.at = p;
+        false
+    }
+
+    /// As [`Tokenizer::token`], with the error located and kept.
+    fn slow(&mut self) -> Result<bool, XmlError> {
+        if let Some(e) = &self.failed {
+            return Err(e.clone());
+        }
+        self.token().map_err(|fault| {
+            let position = self.locate(fault.at);
+            let error = XmlError { kind: fault.kind, message: fault.message.into_owned(), position };
+            self.state = State::Failed;
+            self.failed = Some(error.clone());
+            error
+        })
+    }
+
+    /// Reads the next token into `current`; `false` where the input ends but may go on, and at the end.
     fn token(&mut self) -> Res<bool> {
-        if let Some(mark) = self.undo.take() {
-            self.bindings.rewind(mark);
-        }
-        if let Some(open) = self.empty.take() {
-            self.undo = Some(open.mark);
-            self.current = Token::End { name: open.name, prefix: open.prefix };
-            return Ok(true);
-        }
         self.scratch.clear();
         match self.step() {
             Ok(token) => {
@@ -540,9 +834,8 @@ impl Tokenizer {
         }
     }
 
-    #[inline(always)]
     fn step(&mut self) -> Res<bool> {
-        if self.offset + self.usable > self.limits.total {
+        if self.over {
             return limit("total", self.limits.total, self.at);
         }
         loop {
@@ -597,6 +890,7 @@ impl Tokenizer {
                         _ => self.start_tag(),
                     };
                 }
+                State::Failed => return end("an element", p),
                 State::Content => {
                     let Some(&b) = input.get(p) else { return end("an element", p) };
                     if b != b'<' {
@@ -689,6 +983,7 @@ impl Tokenizer {
         if piece.from == piece.to {
             return end("text", p);
         }
+        self.continued = self.text_length > 0;
         self.text_length += p - start;
         if self.text_length > self.limits.text_length {
             return limit("text_length", self.limits.text_length, start);
@@ -702,6 +997,7 @@ impl Tokenizer {
     fn cdata(&mut self) -> Res<bool> {
         let from = self.at + 9;
         let to = self.find(from, b"]]>", "a CDATA section")?;
+        self.continued = self.text_length > 0;
         self.text_length += to - from;
         if self.text_length > self.limits.text_length {
             return limit("text_length", self.limits.text_length, from);
@@ -811,22 +1107,24 @@ impl Tokenizer {
         }
         let input = &self.buffer[..self.usable];
         let at = self.at + 1;
+        let done = self
+            .names
+            .qname_behind(self.last_tag, input, at, &self.limits, lex::START_TAG)
+            .and_then(|(qname, e)| self.tag(qname, e));
+        if let Err(f) = &done
+            && f.kind == ErrorKind::UnexpectedEnd
+        {
+            self.find_tag_end();
+        }
+        done
+    }
+
+    /// The start tag at `at`, whose name is `qname` and ends at `e`.
+    fn tag(&mut self, qname: u32, e: usize) -> Res<bool> {
+        let input = &self.buffer[..self.usable];
+        let at = self.at + 1;
         let names = &mut self.names;
-        let tag = names.qname_behind(self.last_tag, input, at, &self.limits, lex::START_TAG).and_then(
-            |(qname, e)| {
-                lex::rest_of_start_tag(input, e, &self.limits, &mut self.raw_attributes)
-                    .map(|tag| (qname, tag))
-            },
-        );
-        let (qname, tag) = match tag {
-            Ok(tag) => tag,
-            Err(f) => {
-                if f.kind == ErrorKind::UnexpectedEnd {
-                    self.find_tag_end();
-                }
-                return Err(f);
-            }
-        };
+        let tag = lex::rest_of_start_tag(input, (qname, e), names, &self.limits, &mut self.raw_attributes)?;
         if self.stack.len() >= self.limits.depth {
             return limit("depth", self.limits.depth, at);
         }
@@ -834,12 +1132,14 @@ impl Tokenizer {
         let mark = self.bindings.mark();
         self.resolved.clear();
         let mut declares = false;
-        for a in &mut self.raw_attributes {
-            let at = a.name as usize;
-            a.qname = names.qname(lex::text(&input[at..a.name_end as usize]), at)?;
+        for a in &self.raw_attributes {
             declares |= a.qname == XMLNS_QNAME || names.prefix_of(a.qname) == XMLNS_PREFIX;
         }
-        self.seen.next_element();
+        // One attribute is no other's double.
+        let several = self.raw_attributes.len() > 1;
+        if several {
+            self.seen.next_element();
+        }
         if declares {
             self.declarations()?;
         }
@@ -864,7 +1164,7 @@ impl Tokenizer {
                     uri => self.names.expand(a.qname, uri),
                 }
             };
-            if !self.seen.first(name) {
+            if several && !self.seen.first(name) {
                 let raw = self.names.raw_of(a.qname);
                 return syntax(format!("the attribute `{raw}` is there twice"), at);
             }
@@ -878,6 +1178,9 @@ impl Tokenizer {
             self.resolved.push(Resolved { name, prefix, value });
         }
         let open = Open { qname, name, prefix, mark };
+        if self.stack.is_empty() {
+            self.root = Some(open);
+        }
         self.tag_mark = mark;
         self.at = tag.end;
         self.text_length = 0;
@@ -903,7 +1206,7 @@ impl Tokenizer {
                 continue;
             }
             let name = self.names.expand(a.qname, XMLNS_URI);
-            if !self.seen.first(name) {
+            if self.raw_attributes.len() > 1 && !self.seen.first(name) {
                 let raw = self.names.raw_of(a.qname);
                 return syntax(format!("the attribute `{raw}` is there twice"), at);
             }
@@ -955,6 +1258,14 @@ impl Tokenizer {
         let uri = self.bindings.get(self.names.find_prefix(prefix)?);
         (uri != UNBOUND && uri != NO_URI).then(|| self.names.uri_str(uri))
     }
+}
+
+/// Buffers that [`Tokenizer::recycle`] keeps have at most so many bytes.
+const LARGEST_KEPT: usize = 128 << 10;
+
+/// Starts with a tag in UTF-8: no byte order mark, no declaration.
+fn starts_plainly(bytes: &[u8]) -> bool {
+    bytes.len() >= 4 && bytes[0] == b'<' && bytes[1] != b'?' && bytes[1] != 0
 }
 
 fn cut_at_end(finished: bool, bad: bool) -> bool {

@@ -1,8 +1,20 @@
 //! Where two ways must agree: tree and tokenizer, one piece and any split, what is parsed and what is written.
 
 use busbar_xml as xml;
-use busbar_xml::{Document, Event, NodeId, NodeKind, ParseOptions, Tokenizer, XmlError};
+use busbar_xml::{Document, Event, Interest, NodeId, NodeKind, ParseOptions, Tokenizer, XmlError};
 use proptest::prelude::*;
+
+/// Whether a document is well-formed, passing over all of it.
+fn skim(pieces: &[&[u8]]) -> Result<(), XmlError> {
+    let mut tokenizer = Tokenizer::default();
+    for piece in pieces {
+        tokenizer.feed(piece);
+        assert!(!tokenizer.skim(&Interest::NOTHING)?);
+    }
+    tokenizer.finish();
+    assert!(!tokenizer.skim(&Interest::NOTHING)?);
+    Ok(())
+}
 
 /// A document as lines, with text put together.
 fn events(pieces: &[&[u8]]) -> Result<Vec<String>, XmlError> {
@@ -136,6 +148,10 @@ proptest! {
         cuts.sort_unstable();
         let pieces: Vec<&[u8]> = cuts.windows(2).map(|w| &bytes[w[0]..w[1]]).collect();
         prop_assert_eq!(&events(&pieces), &whole);
+        let found = whole.as_ref().map(|_| ()).map_err(Clone::clone);
+        prop_assert_eq!(&skim(&[bytes]), &found);
+        prop_assert_eq!(&skim(&pieces), &found);
+        prop_assert_eq!(&skim(&single), &found);
         match (Document::parse(text.clone(), &ParseOptions::default()), whole) {
             (Ok(doc), Ok(lines)) => prop_assert_eq!(tree(&doc), lines),
             (Err(_), Err(_)) => {}

@@ -110,15 +110,8 @@ fn main() {
         let stream = e.streaming_as(StreamAs::Boolean, StreamContext::Document).ok().map(|plan| {
             time(|| {
                 tokenizer.reset();
-                tokenizer.feed(message.as_bytes());
-                tokenizer.finish();
                 let mut run = plan.start(&()).expect("starts");
-                while !run.is_decided() {
-                    match tokenizer.next().expect("well-formed") {
-                        Some(event) => run.event(&event),
-                        None => break,
-                    }
-                }
+                run.read(&mut tokenizer, message.as_bytes()).expect("well-formed");
                 black_box(run.decision() != Decision::Undecided);
             })
         });

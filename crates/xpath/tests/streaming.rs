@@ -116,6 +116,12 @@ fn decides_early() {
         let tree = e.evaluate_boolean(&Context::root(&doc).with_host(&Bench)).unwrap();
         assert_eq!(tree, expected, "{src} on the tree");
         assert_eq!(run.finish().unwrap(), Value::Boolean(expected), "{src} at the end");
+        // However the bytes are cut, what is asked in between, and with the stacks of the runs before.
+        for piece in [1, 3, 1000] {
+            let mut run = plan.start(&Bench).unwrap();
+            events::read(&doc, piece, &mut run);
+            assert_eq!(run.finish().unwrap(), Value::Boolean(expected), "{src} in pieces of {piece}");
+        }
     }
 }
 
@@ -141,6 +147,10 @@ fn finds_each_node_once() {
             e.streaming_as(StreamAs::String, StreamContext::Document).unwrap().start(&Bench).unwrap();
         events::feed(&doc, 1, &mut run);
         assert_eq!(run.finish().unwrap(), Value::from(expected), "{src}");
+        let mut run =
+            e.streaming_as(StreamAs::String, StreamContext::Document).unwrap().start(&Bench).unwrap();
+        events::read(&doc, 1, &mut run);
+        assert_eq!(run.finish().unwrap(), Value::from(expected), "{src} as bytes");
     }
 }
 
@@ -369,13 +379,18 @@ fn check(doc_bytes: &[u8], expr_bytes: &[u8], piece: usize) {
             StreamAs::Boolean => Value::Boolean(e.evaluate_boolean(&cx).unwrap()),
             StreamAs::String => Value::string(e.evaluate_string(&cx).unwrap()),
         };
-        let mut run = plan.start(&Bench).unwrap();
-        events::feed(&doc, piece, &mut run);
-        let streamed = run.finish().unwrap();
-        assert!(
-            same(&streamed, &tree),
-            "{src}\non {source}\nas {wanted:?} {context:?}: stream {streamed:?}, tree {tree:?}"
-        );
+        for bytes in [None, Some(piece), Some(17), Some(usize::MAX)] {
+            let mut run = plan.start(&Bench).unwrap();
+            match bytes {
+                None => drop(events::feed(&doc, piece, &mut run)),
+                Some(piece) => events::read(&doc, piece, &mut run),
+            }
+            let streamed = run.finish().unwrap();
+            assert!(
+                same(&streamed, &tree),
+                "{src}\non {source}\nas {wanted:?} {context:?}: stream {streamed:?}, tree {tree:?} ({bytes:?})"
+            );
+        }
     }
 }
 

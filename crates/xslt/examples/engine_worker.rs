@@ -157,21 +157,16 @@ impl Worker {
                 let mut run = plan.start(&()).map_err(|e| e.to_string())?;
                 self.tokenizer.reset();
                 // As a connection delivers it.
-                let mut pieces = self.bytes.chunks(16 << 10);
-                'read: loop {
-                    match pieces.next() {
-                        Some(piece) => self.tokenizer.feed(piece),
-                        None => self.tokenizer.finish(),
-                    }
-                    while let Some(event) = self.tokenizer.next().map_err(|e| e.to_string())? {
-                        run.event(&event);
-                        if run.is_decided() {
-                            break 'read;
-                        }
-                    }
-                    if pieces.len() == 0 && run.is_decided() {
+                for piece in self.bytes.chunks(16 << 10) {
+                    run.read(&mut self.tokenizer, piece).map_err(|e| e.to_string())?;
+                    if run.is_decided() {
                         break;
                     }
+                }
+                if !run.is_decided() {
+                    self.tokenizer.finish();
+                    run.drain(&mut self.tokenizer).map_err(|e| e.to_string())?;
+                    run.finish().map_err(|e| e.to_string())?;
                 }
                 black_box(run.decision());
             }

@@ -184,18 +184,23 @@ fn stream(args: &Args, plan: &StreamPlan) -> Result<Value, String> {
     let mut input = open(args)?;
     let mut tokenizer = xml::Tokenizer::new(limits());
     let mut buffer = vec![0; 1 << 16];
-    let mut ended = false;
-    while !(args.stream == Stream::Always && run.is_decided()) {
-        match tokenizer.next().map_err(|e| format!("error: {}: {e}", name(args)))? {
-            Some(event) => run.event(&event),
-            None if ended => break,
-            None => match input.read(&mut buffer).map_err(|e| format!("error: {}: {e}", name(args)))? {
-                0 => {
-                    tokenizer.finish();
-                    ended = true;
-                }
-                n => tokenizer.feed(&buffer[..n]),
-            },
+    let wrong = |e: xml::XmlError| format!("error: {}: {e}", name(args));
+    loop {
+        let n = input.read(&mut buffer).map_err(|e| format!("error: {}: {e}", name(args)))?;
+        let needed = run.read(&mut tokenizer, &buffer[..n]).map_err(wrong)?;
+        if n == 0 {
+            tokenizer.finish();
+            run.drain(&mut tokenizer).map_err(wrong)?;
+        }
+        if run.is_decided() {
+            if args.stream == Stream::Always {
+                break;
+            }
+            tokenizer.feed(&buffer[needed..n]);
+            tokenizer.skim(&xml::Interest::NOTHING).map_err(wrong)?;
+        }
+        if n == 0 {
+            break;
         }
     }
     run.finish().map_err(|e| e.render(&args.expression))

@@ -236,7 +236,7 @@ impl Lower<'_> {
     /// The path from the document node or the item of a predicate to its own context node.
     fn context_path(&self, scope: &Scope) -> Vec<StreamStep> {
         if scope.is_top() && self.context == StreamContext::RootElement {
-            vec![StreamStep { kind: StepKind::Child, test: ItemTest::Any, predicates: Vec::new() }]
+            vec![StreamStep::new(StepKind::Child, ItemTest::Any, Vec::new())]
         } else {
             Vec::new()
         }
@@ -270,11 +270,7 @@ impl Lower<'_> {
             match predicate {
                 Predicate::Position(n) => {
                     certain(&steps, p.span, "a position among all nodes of a path")?;
-                    steps.push(StreamStep {
-                        kind: StepKind::Nth(*n),
-                        test: ItemTest::Node,
-                        predicates: Vec::new(),
-                    });
+                    steps.push(StreamStep::new(StepKind::Nth(*n), ItemTest::Node, Vec::new()));
                 }
                 Predicate::Last => {
                     return Err(not(p.span, "last() needs to know how many nodes follow"));
@@ -289,18 +285,11 @@ impl Lower<'_> {
                             "a predicate that reads the value of nodes that are not elements",
                         ));
                     }
-                    steps.push(StreamStep {
-                        kind: StepKind::SelfItem,
-                        test: ItemTest::Node,
-                        predicates: vec![predicate],
-                    });
+                    steps.push(StreamStep::new(StepKind::SelfItem, ItemTest::Node, vec![predicate]));
                 }
                 Predicate::Never => {
-                    steps.push(StreamStep {
-                        kind: StepKind::SelfItem,
-                        test: ItemTest::Node,
-                        predicates: vec![StreamPredicate::Never],
-                    });
+                    let never = vec![StreamPredicate::Never];
+                    steps.push(StreamStep::new(StepKind::SelfItem, ItemTest::Node, never));
                 }
                 _ => return Err(not(p.span, "a computed position among all nodes of a path")),
             }
@@ -352,7 +341,7 @@ impl Lower<'_> {
             predicates.push(lowered);
         }
         let step_span = step.span;
-        let step = StreamStep { kind, test, predicates };
+        let step = StreamStep::new(kind, test, predicates);
         if step.predicates.iter().any(|p| matches!(p, StreamPredicate::Content(_))) && !finds_elements(&step)
         {
             return Err(not(step_span, "a predicate that reads the value of nodes that are not elements"));

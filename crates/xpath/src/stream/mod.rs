@@ -19,9 +19,13 @@
 //! assert_eq!(run.decision(), Decision::True);
 //! ```
 //!
+//! [`Run::read`] does all this for bytes as they arrive, and far faster: the tokenizer passes over what none of the run's
+//! states waits for without telling it.
+//!
 //! Memory is bounded by the depth of the document, the size of the expression and the text being compared; the latter
 //! two by limits whose excess is [`Decision::Failed`].
 
+mod class;
 mod known;
 mod lower;
 mod run;
@@ -37,6 +41,8 @@ use crate::plan::{Core, Op};
 use crate::value::Value;
 use known::Known;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use xml::Interest;
 
 /// What is asked of the expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -105,6 +111,10 @@ impl<const N: usize> Attributes for [(&str, &str, &str); N] {
 /// A streamable expression, compiled.
 #[derive(Debug)]
 pub struct StreamPlan {
+    /// Different for each plan: what is kept between runs knows by it whose it is.
+    id: u64,
+    /// What names of elements are tested for, with the bit of each test.
+    tests: Vec<(ItemTest, u32)>,
     program: Arc<Program>,
     /// The whole expression first, then predicates.
     scopes: Vec<ScopePlan>,
@@ -118,8 +128,11 @@ impl StreamPlan {
         wanted: StreamAs,
         context: StreamContext,
     ) -> Result<StreamPlan, NotStreamable> {
-        let (scopes, constants) = lower::lower(program, wanted, context)?;
-        Ok(StreamPlan { program: program.clone(), scopes, constants })
+        let (mut scopes, constants) = lower::lower(program, wanted, context)?;
+        let steps = scopes.iter_mut().flat_map(|s| &mut s.leaves).flat_map(|l| &mut l.path);
+        let tests = class::number(steps);
+        let id = PLANS.fetch_add(1, Ordering::Relaxed);
+        Ok(StreamPlan { id, tests, program: program.clone(), scopes, constants })
     }
 
     /// Begins an evaluation. Variables and functions are asked of the host now, once.
@@ -134,6 +147,8 @@ impl StreamPlan {
         Ok(Run::new(self, constants, known))
     }
 }
+
+static PLANS: AtomicU64 = AtomicU64::new(1);
 
 /// An expression with a context item of its own: the whole, or a predicate of a step.
 #[derive(Debug)]
@@ -189,6 +204,9 @@ struct StreamStep {
     kind: StepKind,
     test: ItemTest,
     predicates: Vec<StreamPredicate>,
+    /// The classes of nodes that may pass the test (see [`class`]); all that are in them do if `exact`.
+    mask: u32,
+    exact: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -233,6 +251,7 @@ enum Item<'i> {
         ns: &'i str,
         local: &'i str,
         attributes: &'i dyn Attributes,
+        class: u32,
     },
     Attribute {
         ns: &'i str,
@@ -243,6 +262,25 @@ enum Item<'i> {
     Text,
     Comment(&'i str),
     Instruction(&'i str, &'i str),
+}
+
+impl StreamStep {
+    fn new(kind: StepKind, test: ItemTest, predicates: Vec<StreamPredicate>) -> StreamStep {
+        StreamStep { kind, test, predicates, mask: 0, exact: false }
+    }
+
+    /// Whether an item passes the test.
+    #[inline]
+    fn meets(&self, item: &Item<'_>) -> bool {
+        let class = match item {
+            Item::Element { class, .. } => *class,
+            Item::Text => Interest::TEXT,
+            Item::Comment(_) => Interest::COMMENT,
+            Item::Instruction(..) => Interest::INSTRUCTION,
+            Item::Document | Item::Attribute { .. } => return self.test.matches(item),
+        };
+        class & self.mask != 0 && (self.exact || self.test.matches(item))
+    }
 }
 
 impl ItemTest {

@@ -5,24 +5,37 @@
 //! the predicates turn out true. A *collector* gathers the string-value of a found node. All of them lie on stacks and
 //! go when the element ends at which they were made.
 //!
+//! What is waited for is known at any time as a set of classes of nodes (see [`super::class`]): those of the cursors among
+//! the children of the innermost frame, and those of the cursors below and of text for collectors. No other event can change
+//! anything, so [`Run::read`] has the tokenizer pass over them. An element at which nothing was made has no frame.
+//!
 //! A leaf counts the cursors, collectors and pending candidates that can still change it. When there are none, it is final:
 //! this is how "no" is known early.
 
 mod decide;
+mod state;
 
+use super::class::UNKNOWN;
 use super::known::Known;
-use super::{Attributes, Decision, Item, Leaf, LeafKind, StepKind, StreamPlan, StreamPredicate, StreamStep};
+use super::{Attributes, Decision, Item, LeafKind, StepKind, StreamPlan, StreamPredicate, StreamStep};
 use crate::ast::BinaryOp;
 use crate::error::XPathError;
 use crate::number;
 use crate::value::Value;
 use decide::item_name;
+use state::State;
 use std::collections::VecDeque;
+use xml::{Interest, Tokenizer, XmlError};
 
 /// Most text held at once for values being compared.
 const MAX_TEXT: usize = 16 << 20;
 /// Most cursors, collectors and candidates at once.
 const MAX_ACTIVE: usize = 1 << 16;
+
+/// Bytes given to the tokenizer at once: first so many, then twice as many each time, up to so many. What lies behind
+/// the place of the decision is neither copied nor checked, and the largest piece stays in the processor's cache.
+const FIRST_PIECE: usize = 512;
+const LARGEST_PIECE: usize = 16 << 10;
 
 /// No candidate: found nodes count at once.
 const NONE: u32 = u32::MAX;
@@ -35,23 +48,17 @@ pub struct Run<'p> {
     values: Vec<Value>,
     known: Vec<Known>,
     decision: Decision,
-
-    frames: Vec<Frame>,
-    /// Cursors among the children of open elements; those of the innermost one are at the end.
-    children: Vec<Cursor>,
-    /// Cursors anywhere below open elements.
-    below: Vec<Cursor>,
-    counters: Vec<usize>,
-    scopes: Vec<ScopeState>,
-    leaves: Vec<LeafState<'p>>,
-    candidates: Vec<Candidate>,
-    collectors: Vec<Collector>,
-    /// Text of all buffering collectors, each from its own start.
-    text: String,
+    s: State,
     buffering: usize,
 
-    /// Elements open inside an element that no cursor cares about.
-    skipped: usize,
+    /// Open elements.
+    depth: usize,
+    /// Classes waited for among the children of the innermost frame's element, and anywhere.
+    wanted_children: u32,
+    wanted_anywhere: u32,
+    /// Open elements when [`Run::read`] began, and the size of its next piece.
+    outside: usize,
+    piece: usize,
     in_text: bool,
     /// The current node: its number in the stream, attributes counted below it.
     item: u64,
@@ -62,6 +69,8 @@ pub struct Run<'p> {
 /// Where the stacks stood when an element (first: the document) began.
 #[derive(Debug, Clone, Copy, Default)]
 struct Frame {
+    /// Open elements, its own included.
+    depth: usize,
     children: usize,
     below: usize,
     counters: usize,
@@ -77,6 +86,8 @@ struct Cursor {
     step: u32,
     /// Where the positions of its predicates are counted.
     counters: u32,
+    /// The classes of nodes that its step may find.
+    mask: u32,
     dead: bool,
 }
 
@@ -91,9 +102,10 @@ struct ScopeState {
 }
 
 #[derive(Debug)]
-struct LeafState<'p> {
+struct LeafState {
     scope: u32,
-    plan: &'p Leaf,
+    /// Where its plan is: the number of the scope's plan, and that in it.
+    plan: (u32, u32),
     /// Cursors, collectors and pending candidates.
     refs: usize,
     value: Option<Known>,
@@ -142,6 +154,12 @@ enum Gather {
     Buffer(usize),
 }
 
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        std::mem::take(&mut self.s).keep();
+    }
+}
+
 impl<'p> Run<'p> {
     pub(super) fn new(plan: &'p StreamPlan, values: Vec<Value>, known: Vec<Known>) -> Run<'p> {
         let mut run = Run {
@@ -149,26 +167,101 @@ impl<'p> Run<'p> {
             values,
             known,
             decision: Decision::Undecided,
-            // Room for the usual message, so that none of them grows on its way.
-            frames: Vec::with_capacity(8),
-            children: Vec::with_capacity(8),
-            below: Vec::with_capacity(4),
-            counters: Vec::with_capacity(8),
-            scopes: Vec::with_capacity(1),
-            leaves: Vec::with_capacity(plan.scopes.first().map_or(0, |scope| scope.leaves.len())),
-            candidates: Vec::new(),
-            collectors: Vec::new(),
-            text: String::new(),
+            s: State::take(plan.id),
             buffering: 0,
-            skipped: 0,
+            depth: 0,
+            wanted_children: 0,
+            wanted_anywhere: 0,
+            outside: 0,
+            piece: 0,
             in_text: false,
             item: 0,
             dirty: false,
         };
-        run.frames.push(Frame::default());
+        run.s.frames.push(Frame::default());
         run.open_scope(0, 1, NONE, &Item::Document);
         run.settle();
+        run.look_out();
         run
+    }
+
+    /// Reads the next bytes of a document until they decide, and returns how many were needed. The rest of them may be
+    /// given later, or never. When all are, say [`Tokenizer::finish`], [`Run::drain`] and [`Run::finish`].
+    ///
+    /// # Errors
+    /// What is not well-formed, or exceeds a limit, up to the decision.
+    pub fn read(&mut self, tokenizer: &mut Tokenizer, bytes: &[u8]) -> Result<usize, XmlError> {
+        let mut given = 0;
+        loop {
+            self.drain(tokenizer)?;
+            if self.is_decided() || given == bytes.len() {
+                return Ok(given);
+            }
+            self.piece = (self.piece * 2).clamp(FIRST_PIECE, LARGEST_PIECE);
+            let piece = &bytes[given..bytes.len().min(given + self.piece)];
+            tokenizer.feed(piece);
+            given += piece.len();
+        }
+    }
+
+    /// Takes the events that the tokenizer has, until they decide.
+    ///
+    /// # Errors
+    /// As [`Run::read`].
+    pub fn drain(&mut self, tokenizer: &mut Tokenizer) -> Result<(), XmlError> {
+        if self.piece == 0 {
+            self.outside = self.depth - tokenizer.depth().min(self.depth);
+            self.piece = 1;
+        }
+        self.s.know(tokenizer.names());
+        while !self.is_decided() {
+            let there = if self.s.collectors.last().is_some_and(|c| c.text_node) {
+                // The end of the text node is whatever comes next.
+                tokenizer.next()?.is_some()
+            } else {
+                let frame = self.s.frames.last().map_or(0, |frame| frame.depth);
+                tokenizer.skim(&Interest {
+                    classes: &self.s.classes,
+                    anywhere: self.wanted_anywhere,
+                    children: self.wanted_children,
+                    level: frame.checked_sub(self.outside).unwrap_or(usize::MAX),
+                })?
+            };
+            let open = self.outside + tokenizer.depth();
+            if !there {
+                self.depth = open;
+                return Ok(());
+            }
+            match tokenizer.event() {
+                xml::Event::StartElement { name, attributes, empty } => {
+                    self.depth = open - usize::from(!empty);
+                    let (ns, local) = (name.namespace(), name.local());
+                    let class = match self.s.classes.get(name.id().index()) {
+                        Some(class) if *class != UNKNOWN => *class,
+                        _ => self.s.learn(name.id().index(), self.plan.class(ns, local)),
+                    };
+                    self.start(Item::Element { ns, local, attributes: &attributes, class }, class);
+                }
+                xml::Event::EndElement { .. } => {
+                    self.depth = open + 1;
+                    self.end_element();
+                }
+                xml::Event::Text(text) => {
+                    self.depth = open;
+                    self.in_text &= tokenizer.continues_text();
+                    self.text(text);
+                }
+                xml::Event::Comment(value) => {
+                    self.depth = open;
+                    self.comment(value);
+                }
+                xml::Event::ProcessingInstruction { target, data } => {
+                    self.depth = open;
+                    self.processing_instruction(target, data);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// How far the answer is known.
@@ -186,12 +279,7 @@ impl<'p> Run<'p> {
     pub fn event(&mut self, event: &xml::Event<'_>) {
         match event {
             xml::Event::StartElement { name, attributes, .. } => {
-                // What is inside an element nobody waits for costs a count.
-                if self.skipped > 0 {
-                    self.skipped += 1;
-                } else {
-                    self.start_element(name.namespace(), name.local(), attributes);
-                }
+                self.start_element(name.namespace(), name.local(), attributes);
             }
             xml::Event::EndElement { .. } => self.end_element(),
             xml::Event::Text(text) => self.text(text),
@@ -205,27 +293,46 @@ impl<'p> Run<'p> {
         if self.is_decided() {
             return;
         }
-        if self.skipped > 0 {
-            self.skipped += 1;
-            return;
-        }
+        let class = self.plan.class(ns, local);
+        self.start(Item::Element { ns, local, attributes, class }, class);
+    }
+
+    /// Whether nodes of a class are waited for here.
+    #[inline]
+    fn wants(&self, class: u32) -> bool {
+        class & self.wanted_anywhere != 0
+            || class & self.wanted_children != 0
+                && self.s.frames.last().is_some_and(|frame| frame.depth == self.depth)
+    }
+
+    fn start(&mut self, item: Item<'_>, class: u32) {
         self.end_text_node();
+        let wanted = self.wants(class);
+        self.depth += 1;
+        if !wanted {
+            // A text node may have ended.
+            if self.dirty {
+                self.settle();
+            }
+            return self.look_out();
+        }
         self.next_item();
-        let Some(outer) = self.frames.last().copied() else { return };
+        let Some(outer) = self.s.frames.last().copied() else { return };
+        let is_child = outer.depth + 1 == self.depth;
         let mine = Frame {
-            children: self.children.len(),
-            below: self.below.len(),
-            counters: self.counters.len(),
-            scopes: self.scopes.len(),
-            leaves: self.leaves.len(),
-            candidates: self.candidates.len(),
+            depth: self.depth,
+            children: self.s.children.len(),
+            below: self.s.below.len(),
+            counters: self.s.counters.len(),
+            scopes: self.s.scopes.len(),
+            leaves: self.s.leaves.len(),
+            candidates: self.s.candidates.len(),
         };
-        let at_root = self.frames.len() == 1;
-        self.frames.push(mine);
-        let item = Item::Element { ns, local, attributes };
-        for i in outer.children..mine.children {
+        let at_root = self.s.frames.len() == 1;
+        self.s.frames.push(mine);
+        for i in if is_child { outer.children..mine.children } else { 0..0 } {
             self.try_cursor(false, i, &item);
-            if at_root && self.only_finds_elements(self.children[i]) {
+            if at_root && self.only_finds_elements(self.s.children[i]) {
                 // There is one document element.
                 self.kill_cursor(false, i);
             }
@@ -235,35 +342,67 @@ impl<'p> Run<'p> {
         }
         self.check_limits();
         self.settle();
-        // Does anything inside matter?
-        if self.children.len() == mine.children
-            && self.below.is_empty()
-            && self.collectors.is_empty()
-            && self.scopes.len() == mine.scopes
-            && self.candidates.len() == mine.candidates
+        self.fold();
+        self.look_out();
+    }
+
+    /// Gives up the innermost frame if nothing was made at its element, or nothing is left of it. The document's and the
+    /// document element's stay: what may come behind them is another matter.
+    fn fold(&mut self) {
+        let at = self.s.frames.len();
+        let Some(frame) = self.s.frames.last() else { return };
+        if at > 2
+            && self.s.children[frame.children..].iter().all(|c| c.dead)
+            && self.s.below[frame.below..].iter().all(|c| c.dead)
+            && self.s.scopes.len() == frame.scopes
+            && self.s.candidates.len() == frame.candidates
+            && self.s.leaves.len() == frame.leaves
+            && self.s.collectors.last().is_none_or(|c| c.depth < at)
         {
-            self.frames.pop();
-            self.counters.truncate(mine.counters);
-            self.skipped = 1;
+            let frame = *frame;
+            self.s.children.truncate(frame.children);
+            self.s.below.truncate(frame.below);
+            self.s.counters.truncate(frame.counters);
+            self.s.frames.pop();
         }
+    }
+
+    /// Finds out what is waited for now.
+    fn look_out(&mut self) {
+        let masks = |cursors: &[Cursor]| cursors.iter().filter(|c| !c.dead).fold(0, |all, c| all | c.mask);
+        self.wanted_anywhere = masks(&self.s.below);
+        if self.s.collectors.iter().any(|c| !c.dead) {
+            self.wanted_anywhere |= Interest::TEXT;
+        }
+        self.wanted_children = match &self.s.frames[..] {
+            // The document element ends the waiting for others.
+            [_] => UNKNOWN,
+            [.., frame] => masks(&self.s.children[frame.children..]),
+            [] => 0,
+        };
     }
 
     /// A piece of text; consecutive pieces are one text node.
     pub fn text(&mut self, text: &str) {
-        if self.is_decided() || self.skipped > 0 || text.is_empty() {
+        if self.is_decided() || text.is_empty() {
             return;
         }
         // White space around the document element is no text node.
-        if self.frames.len() == 1 {
+        if self.depth == 0 {
             return;
         }
         if !self.in_text {
+            self.end_text_node();
             self.in_text = true;
+            if !self.wants(Interest::TEXT) {
+                return;
+            }
             self.next_item();
             self.offer(&Item::Text);
         }
-        for i in 0..self.collectors.len() {
-            let Collector { dead, leaf, candidate, kind: Gather::Match(met), .. } = self.collectors[i] else {
+        for i in 0..self.s.collectors.len() {
+            let Collector { dead, leaf, candidate, kind: Gather::Match(met), .. } = self.s.collectors[i]
+            else {
                 continue;
             };
             if dead {
@@ -271,43 +410,52 @@ impl<'p> Run<'p> {
             }
             let (op, wanted) = self.compared_string(leaf);
             if wanted.as_bytes()[met..].starts_with(text.as_bytes()) {
-                self.collectors[i].kind = Gather::Match(met + text.len());
+                self.s.collectors[i].kind = Gather::Match(met + text.len());
             } else {
-                self.collectors[i].dead = true;
+                self.s.collectors[i].dead = true;
                 self.release(leaf);
                 if op == BinaryOp::NotEqual {
                     self.hit(leaf, candidate);
                 }
             }
         }
+        // Those at the end that nobody needs are gone.
+        while self.s.collectors.last().is_some_and(|c| c.dead && matches!(c.kind, Gather::Match(_))) {
+            self.s.collectors.pop();
+        }
         if self.buffering > 0 {
-            if self.text.len() + text.len() > MAX_TEXT {
+            if self.s.text.len() + text.len() > MAX_TEXT {
                 self.fail(format!("more than {MAX_TEXT} bytes of text are being compared"));
                 return;
             }
-            self.text.push_str(text);
+            self.s.text.push_str(text);
         }
         self.settle();
+        self.fold();
+        self.look_out();
     }
 
     /// A comment.
     pub fn comment(&mut self, value: &str) {
-        if !self.is_decided() && self.skipped == 0 {
-            self.end_text_node();
-            self.next_item();
-            self.offer(&Item::Comment(value));
-            self.settle();
-        }
+        self.leaf_item(&Item::Comment(value), Interest::COMMENT);
     }
 
     /// A processing instruction.
     pub fn processing_instruction(&mut self, target: &str, value: &str) {
-        if !self.is_decided() && self.skipped == 0 {
-            self.end_text_node();
+        self.leaf_item(&Item::Instruction(target, value), Interest::INSTRUCTION);
+    }
+
+    fn leaf_item(&mut self, item: &Item<'_>, class: u32) {
+        if self.is_decided() {
+            return;
+        }
+        self.end_text_node();
+        if self.wants(class) {
             self.next_item();
-            self.offer(&Item::Instruction(target, value));
+            self.offer(item);
             self.settle();
         }
+        self.look_out();
     }
 
     /// The end tag of the innermost open element.
@@ -315,28 +463,27 @@ impl<'p> Run<'p> {
         if self.is_decided() {
             return;
         }
-        if self.skipped > 0 {
-            self.skipped -= 1;
-            return;
-        }
-        if self.frames.len() > 1 {
+        self.end_text_node();
+        let ends = self.s.frames.last().is_some_and(|frame| frame.depth == self.depth);
+        self.depth = self.depth.saturating_sub(1);
+        if self.s.frames.len() > 1 && ends {
             self.end_frame();
         }
-        if self.frames.len() == 1 && !self.is_decided() {
+        if self.s.frames.len() == 1 && !self.is_decided() {
             // Behind the document element only comments and processing instructions can come.
-            for i in 0..self.below.len() {
-                if self.only_finds_elements(self.below[i]) {
+            for i in 0..self.s.below.len() {
+                if self.only_finds_elements(self.s.below[i]) {
                     self.kill_cursor(true, i);
                 }
             }
-            self.settle();
         }
+        self.settle();
+        self.look_out();
     }
 
     /// The end of the document: now everything is known.
     pub fn finish(&mut self) -> Result<Value, XPathError> {
-        self.skipped = 0;
-        while !self.is_decided() && !self.frames.is_empty() {
+        while !self.is_decided() && !self.s.frames.is_empty() {
             self.end_frame();
         }
         match &self.decision {
@@ -357,17 +504,18 @@ impl<'p> Run<'p> {
 
     /// A node without children of its own against all cursors that may find it.
     fn offer(&mut self, item: &Item<'_>) {
-        let Some(frame) = self.frames.last().copied() else { return };
-        for i in frame.children..self.children.len() {
+        let Some(frame) = self.s.frames.last().copied() else { return };
+        let end = if frame.depth == self.depth { self.s.children.len() } else { 0 };
+        for i in frame.children..end {
             self.try_cursor(false, i, item);
         }
-        for i in 0..self.below.len() {
+        for i in 0..self.s.below.len() {
             self.try_cursor(true, i, item);
         }
     }
 
     fn cursor(&mut self, below: bool, i: usize) -> &mut Cursor {
-        if below { &mut self.below[i] } else { &mut self.children[i] }
+        if below { &mut self.s.below[i] } else { &mut self.s.children[i] }
     }
 
     fn try_cursor(&mut self, below: bool, i: usize, item: &Item<'_>) {
@@ -376,7 +524,7 @@ impl<'p> Run<'p> {
             return;
         }
         let step = &self.leaf_plan(c.leaf).path[c.step as usize];
-        if !step.test.matches(item) {
+        if !step.meets(item) {
             return;
         }
         let (content, exhausted) = self.passes(step, c.counters as usize, item);
@@ -399,8 +547,8 @@ impl<'p> Run<'p> {
         let mut exhausted = false;
         let mut position = 1;
         for (k, predicate) in step.predicates.iter().enumerate() {
-            self.counters[counters + k] += 1;
-            position = self.counters[counters + k];
+            self.s.counters[counters + k] += 1;
+            position = self.s.counters[counters + k];
             let holds = match predicate {
                 StreamPredicate::Position(n) => {
                     exhausted |= position >= *n;
@@ -448,15 +596,15 @@ impl<'p> Run<'p> {
         let count = scopes.clone().count();
         let mut candidate = candidate;
         if count > 0 {
-            self.candidates.push(Candidate {
+            self.s.candidates.push(Candidate {
                 leaf,
                 parent: candidate,
                 undecided: count,
                 hit: false,
                 dead: false,
             });
-            candidate = self.candidates.len() as u32 - 1;
-            self.leaves[leaf as usize].refs += 1;
+            candidate = self.s.candidates.len() as u32 - 1;
+            self.s.leaves[leaf as usize].refs += 1;
             for scope in scopes {
                 self.open_scope(scope, position, candidate, item);
             }
@@ -497,8 +645,8 @@ impl<'p> Run<'p> {
             StepKind::Attribute => {
                 let Item::Element { attributes, .. } = item else { return };
                 let element = self.item;
-                let counters = self.counters.len();
-                self.counters.resize(counters + plan.predicates.len(), 0);
+                let counters = self.s.counters.len();
+                self.s.counters.resize(counters + plan.predicates.len(), 0);
                 attributes.each(&mut |ns, local, value| {
                     self.item += 1;
                     let item = Item::Attribute { ns, local, value };
@@ -510,11 +658,11 @@ impl<'p> Run<'p> {
                     true
                 });
                 self.item = element;
-                self.counters.truncate(counters);
+                self.s.counters.truncate(counters);
             }
             StepKind::Nth(wanted) => {
                 let item_id = self.item;
-                let nth = &mut self.leaves[leaf as usize].nth;
+                let nth = &mut self.s.leaves[leaf as usize].nth;
                 let i = match nth.iter().position(|n| n.0 == step) {
                     Some(i) => i,
                     None => {
@@ -537,13 +685,13 @@ impl<'p> Run<'p> {
     }
 
     fn try_self(&mut self, leaf: u32, candidate: u32, step: u32, plan: &'p StreamStep, item: &Item<'_>) {
-        if !plan.test.matches(item) {
+        if !plan.meets(item) {
             return;
         }
-        let counters = self.counters.len();
-        self.counters.resize(counters + plan.predicates.len(), 0);
+        let counters = self.s.counters.len();
+        self.s.counters.resize(counters + plan.predicates.len(), 0);
         let (passed, _) = self.passes(plan, counters, item);
-        self.counters.truncate(counters);
+        self.s.counters.truncate(counters);
         if let Some((pending, position)) = passed {
             self.proceed(leaf, candidate, step + 1, pending, position, item);
         }
@@ -558,9 +706,9 @@ impl<'p> Run<'p> {
         step: u32,
         plan: &StreamStep,
     ) -> Option<usize> {
-        let frame = self.frames.last().copied().unwrap_or_default();
+        let frame = self.s.frames.last().copied().unwrap_or_default();
         let (list, frame_start) =
-            if below { (&mut self.below, frame.below) } else { (&mut self.children, frame.children) };
+            if below { (&mut self.s.below, frame.below) } else { (&mut self.s.children, frame.children) };
         // Anywhere below an outer element includes below this one, unless positions are counted from each.
         let from = if below && plan.predicates.is_empty() { 0 } else { frame_start };
         let same = |c: &Cursor| c.leaf == leaf && c.candidate == candidate && c.step == step && !c.dead;
@@ -568,11 +716,11 @@ impl<'p> Run<'p> {
             // It meets this element, too, or has met it.
             return None;
         }
-        let counters = self.counters.len() as u32;
-        list.push(Cursor { leaf, candidate, step, counters, dead: false });
+        let counters = self.s.counters.len() as u32;
+        list.push(Cursor { leaf, candidate, step, counters, mask: plan.mask, dead: false });
         let added = list.len() - 1;
-        self.counters.resize(counters as usize + plan.predicates.len(), 0);
-        self.leaves[leaf as usize].refs += 1;
+        self.s.counters.resize(counters as usize + plan.predicates.len(), 0);
+        self.s.leaves[leaf as usize].refs += 1;
         Some(added)
     }
 
@@ -581,7 +729,7 @@ impl<'p> Run<'p> {
     /// A node is in the result of the whole path of a leaf.
     fn deliver(&mut self, leaf: u32, candidate: u32, item: &Item<'_>) {
         let plan = self.leaf_plan(leaf);
-        let state = &mut self.leaves[leaf as usize];
+        let state = &mut self.s.leaves[leaf as usize];
         match &plan.kind {
             LeafKind::Exists => return self.hit(leaf, candidate),
             LeafKind::Compare(_, other) => {
@@ -627,13 +775,13 @@ impl<'p> Run<'p> {
                     Gather::Match(0)
                 } else {
                     self.buffering += 1;
-                    Gather::Buffer(self.text.len())
+                    Gather::Buffer(self.s.text.len())
                 };
-                self.leaves[leaf as usize].refs += 1;
-                self.collectors.push(Collector {
+                self.s.leaves[leaf as usize].refs += 1;
+                self.s.collectors.push(Collector {
                     leaf,
                     candidate,
-                    depth: self.frames.len(),
+                    depth: self.s.frames.len(),
                     text_node: matches!(item, Item::Text),
                     dead: false,
                     summand: self.last_summand(leaf),
@@ -644,7 +792,7 @@ impl<'p> Run<'p> {
     }
 
     fn last_summand(&self, leaf: u32) -> u64 {
-        let leaf = &self.leaves[leaf as usize];
+        let leaf = &self.s.leaves[leaf as usize];
         (leaf.summed + leaf.summands.len() as u64).wrapping_sub(1)
     }
 
@@ -658,7 +806,7 @@ impl<'p> Run<'p> {
             }
             LeafKind::Sum => {
                 // Added in the order in which the nodes began, as the tree adds them.
-                let state = &mut self.leaves[leaf as usize];
+                let state = &mut self.s.leaves[leaf as usize];
                 let index = summand.wrapping_sub(state.summed) as usize;
                 if let Some(slot) = state.summands.get_mut(index) {
                     *slot = Some(number::parse(value));
@@ -674,7 +822,7 @@ impl<'p> Run<'p> {
     }
 
     fn set(&mut self, leaf: u32, value: Known) {
-        self.leaves[leaf as usize].value = Some(value);
+        self.s.leaves[leaf as usize].value = Some(value);
         self.dirty = true;
     }
 
@@ -682,7 +830,7 @@ impl<'p> Run<'p> {
     fn hit(&mut self, leaf: u32, candidate: u32) {
         let mut candidate = candidate;
         while candidate != NONE {
-            let c = &mut self.candidates[candidate as usize];
+            let c = &mut self.s.candidates[candidate as usize];
             if c.dead {
                 return;
             }
@@ -694,7 +842,7 @@ impl<'p> Run<'p> {
             self.drop_candidate(candidate);
             candidate = parent;
         }
-        if self.leaves[leaf as usize].value.is_none() {
+        if self.s.leaves[leaf as usize].value.is_none() {
             self.set(leaf, self.existence(leaf, true));
         }
     }
@@ -714,14 +862,14 @@ impl<'p> Run<'p> {
     fn final_value(&self, leaf: u32) -> Known {
         match self.leaf_plan(leaf).kind {
             LeafKind::Exists | LeafKind::Compare(..) => self.existence(leaf, false),
-            LeafKind::Count | LeafKind::Sum => Known::Number(self.leaves[leaf as usize].sum),
+            LeafKind::Count | LeafKind::Sum => Known::Number(self.s.leaves[leaf as usize].sum),
             LeafKind::First | LeafKind::FirstName(_) => Known::String("".into()),
         }
     }
 
     /// A predicate of a candidate is decided.
     fn resolve(&mut self, candidate: u32, holds: bool) {
-        let c = &mut self.candidates[candidate as usize];
+        let c = &mut self.s.candidates[candidate as usize];
         if c.dead {
             return;
         }
@@ -742,16 +890,16 @@ impl<'p> Run<'p> {
     /// Forgets a candidate and everything that works for it.
     fn drop_candidate(&mut self, candidate: u32) {
         let first = candidate as usize;
-        self.candidates[first].dead = true;
-        if self.candidates[first].undecided > 0 {
-            self.release(self.candidates[first].leaf);
+        self.s.candidates[first].dead = true;
+        if self.s.candidates[first].undecided > 0 {
+            self.release(self.s.candidates[first].leaf);
         }
         // Candidates lie behind those they depend on.
-        for i in first + 1..self.candidates.len() {
-            let c = &self.candidates[i];
-            if !c.dead && c.parent != NONE && self.candidates[c.parent as usize].dead {
+        for i in first + 1..self.s.candidates.len() {
+            let c = &self.s.candidates[i];
+            if !c.dead && c.parent != NONE && self.s.candidates[c.parent as usize].dead {
                 let (leaf, pending) = (c.leaf, c.undecided > 0);
-                self.candidates[i].dead = true;
+                self.s.candidates[i].dead = true;
                 if pending {
                     self.release(leaf);
                 }
@@ -759,26 +907,26 @@ impl<'p> Run<'p> {
         }
         let gone = |candidates: &[Candidate], c: u32| c != NONE && candidates[c as usize].dead;
         for below in [false, true] {
-            let count = if below { self.below.len() } else { self.children.len() };
+            let count = if below { self.s.below.len() } else { self.s.children.len() };
             for i in 0..count {
                 let c = *self.cursor(below, i);
-                if !c.dead && gone(&self.candidates, c.candidate) {
+                if !c.dead && gone(&self.s.candidates, c.candidate) {
                     self.kill_cursor(below, i);
                 }
             }
         }
-        for i in 0..self.collectors.len() {
-            let c = &self.collectors[i];
-            if !c.dead && gone(&self.candidates, c.candidate) {
+        for i in 0..self.s.collectors.len() {
+            let c = &self.s.collectors[i];
+            if !c.dead && gone(&self.s.candidates, c.candidate) {
                 let leaf = c.leaf;
-                self.collectors[i].dead = true;
+                self.s.collectors[i].dead = true;
                 self.release(leaf);
             }
         }
     }
 
     fn release(&mut self, leaf: u32) {
-        let leaf = &mut self.leaves[leaf as usize];
+        let leaf = &mut self.s.leaves[leaf as usize];
         leaf.refs = leaf.refs.saturating_sub(1);
         self.dirty |= leaf.refs == 0;
     }
@@ -794,7 +942,7 @@ impl<'p> Run<'p> {
 
     fn kill_cursors_before(&mut self, leaf: u32, step: u32) {
         for below in [false, true] {
-            let count = if below { self.below.len() } else { self.children.len() };
+            let count = if below { self.s.below.len() } else { self.s.children.len() };
             for i in 0..count {
                 let c = self.cursor(below, i);
                 if c.leaf == leaf && c.step < step {
@@ -811,14 +959,14 @@ impl<'p> Run<'p> {
             return;
         }
         self.in_text = false;
-        while self.collectors.last().is_some_and(|c| c.text_node) {
+        while self.s.collectors.last().is_some_and(|c| c.text_node) {
             self.close_collector();
         }
     }
 
     /// Takes the innermost collector and judges what it has.
     fn close_collector(&mut self) {
-        let Some(c) = self.collectors.pop() else { return };
+        let Some(c) = self.s.collectors.pop() else { return };
         match c.kind {
             Gather::Match(met) => {
                 if !c.dead {
@@ -830,13 +978,13 @@ impl<'p> Run<'p> {
             }
             Gather::Buffer(start) => {
                 self.buffering -= 1;
-                let text = std::mem::take(&mut self.text);
+                let text = std::mem::take(&mut self.s.text);
                 if !c.dead {
                     self.found(c.leaf, c.candidate, c.summand, &text[start..]);
                 }
-                self.text = text;
+                self.s.text = text;
                 if self.buffering == 0 {
-                    self.text.clear();
+                    self.s.text.clear();
                 }
             }
         }
@@ -848,34 +996,35 @@ impl<'p> Run<'p> {
     /// The end of the innermost element, or of the document.
     fn end_frame(&mut self) {
         self.end_text_node();
-        let Some(frame) = self.frames.last().copied() else { return };
-        let depth = self.frames.len();
-        while self.collectors.last().is_some_and(|c| c.depth == depth) {
+        let Some(frame) = self.s.frames.last().copied() else { return };
+        let depth = self.s.frames.len();
+        while self.s.collectors.last().is_some_and(|c| c.depth == depth) {
             self.close_collector();
         }
-        for i in frame.children..self.children.len() {
+        for i in frame.children..self.s.children.len() {
             self.kill_cursor(false, i);
         }
-        for i in frame.below..self.below.len() {
+        for i in frame.below..self.s.below.len() {
             self.kill_cursor(true, i);
         }
-        self.children.truncate(frame.children);
-        self.below.truncate(frame.below);
-        self.dirty |= self.scopes.len() > frame.scopes;
+        self.s.children.truncate(frame.children);
+        self.s.below.truncate(frame.below);
+        self.dirty |= self.s.scopes.len() > frame.scopes;
         self.settle();
         if self.is_decided() {
             return;
         }
-        self.scopes.truncate(frame.scopes);
-        self.leaves.truncate(frame.leaves);
-        self.candidates.truncate(frame.candidates);
-        self.counters.truncate(frame.counters);
-        self.frames.pop();
+        self.s.scopes.truncate(frame.scopes);
+        self.s.leaves.truncate(frame.leaves);
+        self.s.candidates.truncate(frame.candidates);
+        self.s.counters.truncate(frame.counters);
+        self.s.frames.pop();
     }
 
     fn check_limits(&mut self) {
-        let active = self.children.len() + self.below.len() + self.collectors.len() + self.scopes.len();
-        let summands = self.leaves.iter().map(|l| l.summands.len()).sum::<usize>();
+        let active =
+            self.s.children.len() + self.s.below.len() + self.s.collectors.len() + self.s.scopes.len();
+        let summands = self.s.leaves.iter().map(|l| l.summands.len()).sum::<usize>();
         if active + summands > MAX_ACTIVE {
             self.fail("the document is nested too deeply for this expression".to_string());
         }

@@ -1,4 +1,4 @@
-//! A document as a stream of events.
+//! A document as a stream of events, and as a stream of bytes.
 
 use busbar_xpath::stream::Attributes;
 use busbar_xpath::{Decision, Run};
@@ -15,6 +15,21 @@ impl Attributes for TreeAttributes<'_> {
             }
         }
     }
+}
+
+/// Feeds the bytes of `doc` in pieces through a tokenizer, until the run has decided.
+pub fn read(doc: &Document, piece: usize, run: &mut Run<'_>) {
+    let text = xml::to_string(doc, Document::ROOT);
+    let mut tokenizer = xml::Tokenizer::new(xml::Limits::trusted());
+    run.drain(&mut tokenizer).expect("nothing is wrong with nothing");
+    for piece in text.as_bytes().chunks(piece) {
+        if run.is_decided() {
+            return;
+        }
+        run.read(&mut tokenizer, piece).expect("well-formed");
+    }
+    tokenizer.finish();
+    run.drain(&mut tokenizer).expect("well-formed");
 }
 
 /// Feeds the events of `doc`, texts in pieces of `piece` characters, until the run has decided. Returns the number of

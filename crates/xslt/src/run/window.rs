@@ -3,7 +3,7 @@
 use crate::error::XsltError;
 use crate::model::Plan;
 use std::io::Read;
-use xml::{Builder, Document, Event, NodeId, NodeKind, Tokenizer};
+use xml::{Builder, Document, Event, Interest, NodeId, NodeKind, Tokenizer};
 
 /// Bytes asked of the reader at once.
 const PIECE: usize = 64 << 10;
@@ -139,14 +139,17 @@ impl<'r> Pump<'r> {
     /// Passes over what is left of the element at depth `level`.
     pub(super) fn skip(&mut self, level: usize) -> Result<(), XsltError> {
         self.text.clear();
+        let end = match level {
+            0 => Interest::NOTHING,
+            _ => Interest { level, ..Interest::NOTHING },
+        };
         while !self.has_ended(level) {
-            match self.tokenizer.next() {
+            match self.tokenizer.skim(&end) {
                 Err(error) => return Err(wrong(&error)),
-                Ok(None) => self.more()?,
-                Ok(Some(Event::StartElement { .. })) => self.depth += 1,
-                Ok(Some(Event::EndElement { .. })) => self.depth -= 1,
-                Ok(Some(_)) => {}
+                Ok(false) => self.more()?,
+                Ok(true) => {}
             }
+            self.depth = self.tokenizer.depth();
         }
         Ok(())
     }

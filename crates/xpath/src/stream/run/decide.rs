@@ -13,15 +13,14 @@ use std::sync::Arc;
 
 impl<'p> Run<'p> {
     pub(super) fn open_scope(&mut self, plan: usize, position: usize, candidate: u32, item: &Item<'_>) {
-        let scope = self.scopes.len() as u32;
-        let first_leaf = self.leaves.len();
-        self.scopes.push(ScopeState { plan, first_leaf, position, candidate, decided: false });
-        let leaves = &self.plan.scopes[plan].leaves;
-        let count = leaves.len();
-        for plan in leaves {
-            self.leaves.push(LeafState {
+        let scope = self.s.scopes.len() as u32;
+        let first_leaf = self.s.leaves.len();
+        self.s.scopes.push(ScopeState { plan, first_leaf, position, candidate, decided: false });
+        let count = self.plan.scopes[plan].leaves.len();
+        for index in 0..count {
+            self.s.leaves.push(LeafState {
                 scope,
-                plan,
+                plan: (plan as u32, index as u32),
                 refs: 0,
                 value: None,
                 sum: 0.0,
@@ -42,22 +41,22 @@ impl<'p> Run<'p> {
     pub(super) fn settle(&mut self) {
         while self.dirty && !self.is_decided() {
             self.dirty = false;
-            for s in (0..self.scopes.len()).rev() {
-                let ScopeState { plan, first_leaf, position, candidate, decided } = self.scopes[s];
+            for s in (0..self.s.scopes.len()).rev() {
+                let ScopeState { plan, first_leaf, position, candidate, decided } = self.s.scopes[s];
                 if decided {
                     continue;
                 }
                 let plan = &self.plan.scopes[plan];
                 for leaf in first_leaf..first_leaf + plan.leaves.len() {
-                    if self.leaves[leaf].refs == 0 && self.leaves[leaf].value.is_none() {
-                        self.leaves[leaf].value = Some(self.final_value(leaf as u32));
+                    if self.s.leaves[leaf].refs == 0 && self.s.leaves[leaf].value.is_none() {
+                        self.s.leaves[leaf].value = Some(self.final_value(leaf as u32));
                     }
                 }
                 let Some(value) = self.eval(&plan.op, position, plan, &Source::Leaves(first_leaf)) else {
                     continue;
                 };
                 if candidate != NONE {
-                    self.scopes[s].decided = true;
+                    self.s.scopes[s].decided = true;
                     self.resolve(candidate, value.boolean());
                     continue;
                 }
@@ -91,7 +90,7 @@ impl<'p> Run<'p> {
                 other => Known::Boolean(other.boolean()),
             },
             StreamOp::Leaf(i) => match from {
-                Source::Leaves(first) => self.leaves[first + i].value.clone()?,
+                Source::Leaves(first) => self.s.leaves[first + i].value.clone()?,
                 Source::Item(item) => self.immediate_leaf(&scope.leaves[*i], item),
             },
             StreamOp::Or(items) | StreamOp::And(items) => {
@@ -151,7 +150,7 @@ impl<'p> Run<'p> {
         {
             return None;
         }
-        let (so_far, limit) = (self.leaves[first + i].sum, other.number());
+        let (so_far, limit) = (self.s.leaves[first + i].sum, other.number());
         match relation_op {
             BinaryOp::Greater | BinaryOp::GreaterOrEqual => {
                 relation(relation_op, so_far, limit).then_some(true)
@@ -172,13 +171,13 @@ impl<'p> Run<'p> {
     }
 
     fn immediate_leaf(&mut self, leaf: &'p Leaf, item: &Item<'_>) -> Known {
-        let base = self.counters.len();
+        let base = self.s.counters.len();
         let mut steps = leaf.path.iter().peekable();
         let mut here = true;
         while let Some(step) = steps.next_if(|s| s.kind == StepKind::SelfItem) {
-            self.counters.resize(base + step.predicates.len(), 0);
-            here = here && step.test.matches(item) && self.passes(step, base, item).0.is_some();
-            self.counters.truncate(base);
+            self.s.counters.resize(base + step.predicates.len(), 0);
+            here = here && step.meets(item) && self.passes(step, base, item).0.is_some();
+            self.s.counters.truncate(base);
         }
         let mut sum = 0.0;
         let mut first: Option<Known> = None;
@@ -206,7 +205,7 @@ impl<'p> Run<'p> {
         match (here, steps.next(), item) {
             (true, None, _) => see(self, item),
             (true, Some(step), Item::Element { attributes, .. }) => {
-                self.counters.resize(base + step.predicates.len(), 0);
+                self.s.counters.resize(base + step.predicates.len(), 0);
                 attributes.each(&mut |ns, local, value| {
                     let item = Item::Attribute { ns, local, value };
                     if step.test.matches(&item) && self.passes(step, base, &item).0.is_some() {
@@ -214,7 +213,7 @@ impl<'p> Run<'p> {
                     }
                     true
                 });
-                self.counters.truncate(base);
+                self.s.counters.truncate(base);
             }
             _ => {}
         }
@@ -233,7 +232,8 @@ impl<'p> Run<'p> {
 
     #[inline]
     pub(super) fn leaf_plan(&self, leaf: u32) -> &'p Leaf {
-        self.leaves[leaf as usize].plan
+        let (scope, index) = self.s.leaves[leaf as usize].plan;
+        &self.plan.scopes[scope as usize].leaves[index as usize]
     }
 
     /// The value a leaf compares with: it is a constant by construction.
@@ -246,21 +246,21 @@ impl<'p> Run<'p> {
     }
 
     /// Operator and string of a leaf whose collectors match without a buffer.
-    pub(super) fn compared_string(&self, leaf: u32) -> (BinaryOp, Arc<str>) {
+    pub(super) fn compared_string(&self, leaf: u32) -> (BinaryOp, &str) {
         if let LeafKind::Compare(op, other) = &self.leaf_plan(leaf).kind
             && let Known::String(s) = self.constant(other)
         {
-            return (*op, s.clone());
+            return (*op, s);
         }
-        (BinaryOp::Equal, "".into())
+        (BinaryOp::Equal, "")
     }
 
     /// Nothing found for this leaf or candidate matters any more.
     pub(super) fn is_settled(&self, leaf: u32, candidate: u32) -> bool {
-        let state = &self.leaves[leaf as usize];
+        let state = &self.s.leaves[leaf as usize];
         state.value.is_some()
-            || self.scopes[state.scope as usize].decided
-            || candidate != NONE && self.candidates[candidate as usize].dead
+            || self.s.scopes[state.scope as usize].decided
+            || candidate != NONE && self.s.candidates[candidate as usize].dead
     }
 
     /// Only an element can bring this cursor further.

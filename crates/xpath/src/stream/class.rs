@@ -1,0 +1,60 @@
+//! Classes of nodes: which node tests of a plan a node passes, as a set of bits. The class of an element follows from
+//! its name, so it is found out once for each name.
+
+use super::{ItemTest, StepKind, StreamPlan, StreamStep};
+use xml::Interest;
+
+/// Any element.
+const ELEMENT: u32 = 8;
+/// The first bit of a test of names; each has its own.
+const FIRST: u32 = 16;
+/// What tests share for which no bit is left.
+const SHARED: u32 = 1 << 30;
+/// Of a name that was not met before. (No class has all bits.)
+pub(super) const UNKNOWN: u32 = u32::MAX;
+
+/// Gives the steps their masks. Returns the tests of names with their bits.
+pub(super) fn number<'s>(steps: impl Iterator<Item = &'s mut StreamStep>) -> Vec<(ItemTest, u32)> {
+    let mut tests: Vec<(ItemTest, u32)> = Vec::new();
+    for step in steps {
+        (step.mask, step.exact) = match &step.test {
+            _ if step.kind == StepKind::Attribute => (0, false),
+            ItemTest::Node => (Interest::TEXT | Interest::COMMENT | Interest::INSTRUCTION | ELEMENT, true),
+            ItemTest::Text => (Interest::TEXT, true),
+            ItemTest::Comment => (Interest::COMMENT, true),
+            ItemTest::Instruction(target) => (Interest::INSTRUCTION, target.is_none()),
+            ItemTest::Any => (ELEMENT, true),
+            test => {
+                let bit = match tests.iter().find(|(known, _)| known == test) {
+                    Some((_, bit)) => *bit,
+                    None => {
+                        let bit = FIRST.checked_shl(tests.len() as u32).unwrap_or(SHARED);
+                        let bit = if bit == 0 { SHARED } else { bit.min(SHARED) };
+                        tests.push((test.clone(), bit));
+                        bit
+                    }
+                };
+                (bit, bit != SHARED)
+            }
+        };
+    }
+    tests
+}
+
+impl StreamPlan {
+    /// The class of elements with this name.
+    pub(super) fn class(&self, ns: &str, local: &str) -> u32 {
+        let mut class = ELEMENT;
+        for (test, bit) in &self.tests {
+            let passes = match test {
+                ItemTest::Name(uri, name) => xml::is_same(name, local) && xml::is_same(uri, ns),
+                ItemTest::Namespace(uri) => xml::is_same(uri, ns),
+                _ => false,
+            };
+            if passes {
+                class |= bit;
+            }
+        }
+        class
+    }
+}
