@@ -70,6 +70,22 @@ pub(crate) struct QName {
     tail: u64,
 }
 
+/// A start tag that was guessed right.
+#[derive(Copy, Clone)]
+pub(crate) struct Guess<'n> {
+    pub qname: u32,
+    pub q: &'n QName,
+    pub end: usize,
+}
+
+impl QName {
+    /// What it meant last.
+    #[inline(always)]
+    pub fn name(&self) -> u32 {
+        self.name
+    }
+}
+
 #[derive(Copy, Clone, Debug)]
 struct Entry {
     uri: UriId,
@@ -396,7 +412,25 @@ impl Names {
     /// The end of the name at `at`, if it is `qname`.
     #[inline(always)]
     pub fn ends(&self, qname: u32, input: &[u8], at: usize) -> Option<usize> {
+        self.end_of(self.qnames.get(qname as usize)?, input, at)
+    }
+
+    /// The start tag whose name is at `at`, if it is the one that came behind `before` last and its prefix is bound as it
+    /// was then: its number, its expanded name, and where its name ends.
+    #[inline(always)]
+    pub fn guess(&self, before: u32, bindings: &Bindings, input: &[u8], at: usize) -> Option<Guess<'_>> {
+        let qname = self.qnames.get(before as usize)?.follows;
         let q = self.qnames.get(qname as usize)?;
+        let end = self.end_of(q, input, at)?;
+        (q.uri == bindings.get(q.prefix) && q.uri != UNBOUND && q.prefix != XMLNS_PREFIX).then_some(Guess {
+            qname,
+            q,
+            end,
+        })
+    }
+
+    #[inline(always)]
+    pub fn end_of(&self, q: &QName, input: &[u8], at: usize) -> Option<usize> {
         let len = q.raw.len as usize;
         let head = u64::from_le_bytes(*input.get(at..)?.first_chunk()?);
         let end = at + len;

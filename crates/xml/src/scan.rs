@@ -69,10 +69,37 @@ fn text_ends(block: &[u8; 16]) -> u32 {
     }
 }
 
+/// The same for `quote`, `<`, `&` and control characters.
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+#[inline(always)]
+fn value_ends(block: &[u8; 16], quote: u8) -> u32 {
+    use std::arch::x86_64::{
+        _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8,
+    };
+    // SAFETY: as in `text_ends`.
+    #[allow(unsafe_code)]
+    unsafe {
+        let x = _mm_loadu_si128(block.as_ptr().cast());
+        let hits = _mm_cmpeq_epi8(x, _mm_set1_epi8(quote as i8));
+        let hits = _mm_or_si128(hits, _mm_cmpeq_epi8(x, _mm_set1_epi8(b'<' as i8)));
+        let hits = _mm_or_si128(hits, _mm_cmpeq_epi8(x, _mm_set1_epi8(b'&' as i8)));
+        let controls = _mm_cmpeq_epi8(_mm_min_epu8(x, _mm_set1_epi8(0x1F)), x);
+        _mm_movemask_epi8(_mm_or_si128(hits, controls)) as u32
+    }
+}
+
 /// The first `quote`, `<`, `&`, tab, line feed or carriage return at or after `from`, else the length.
 #[inline(always)]
 pub(crate) fn value_end(input: &[u8], from: usize, quote: u8) -> usize {
     let mut at = from;
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    while let Some(block) = input.get(at..).and_then(<[u8]>::first_chunk::<16>) {
+        let hit = value_ends(block, quote);
+        if hit != 0 {
+            return at + hit.trailing_zeros() as usize;
+        }
+        at += 16;
+    }
     while let Some(chunk) = input.get(at..).and_then(<[u8]>::first_chunk) {
         let x = u64::from_le_bytes(*chunk);
         let hit = is(x, quote) | is(x, b'<') | is(x, b'&') | control(x);

@@ -11,7 +11,7 @@ use crate::encoding::{self, Charset, Decoder};
 use crate::error::{ErrorKind, Fault, Position, Res, XmlError, end, fault, limit, syntax};
 use crate::lex::{self, RawAttribute, Reference};
 use crate::names::{
-    Bindings, NO_URI, NameId, Names, PrefixId, Seen, UNBOUND, XMLNS_PREFIX, XMLNS_QNAME, XMLNS_URI,
+    Bindings, Guess, NO_URI, NameId, Names, PrefixId, Seen, UNBOUND, XMLNS_PREFIX, XMLNS_QNAME, XMLNS_URI,
 };
 use crate::scan::{Bad, first_bad, glance, text_end};
 use crate::{Limits, is_space};
@@ -177,11 +177,11 @@ enum Token {
 /// let mut classes = vec![0; 64];
 /// let c = tokenizer.intern("", "c");
 /// classes[c.index()] = 8;
-/// let interest = Interest { classes: &classes, anywhere: 8, children: 0, level: usize::MAX };
+/// let interest = Interest { classes: &classes, anywhere: 8, ..Interest::NOTHING };
 /// assert!(matches!(tokenizer.skim(&interest), Ok(true)));
 /// assert!(matches!(tokenizer.event(), Event::StartElement { name, .. } if name.local() == "c"));
 /// ```
-#[derive(Copy, Clone, Debug)]
+#[derive(Copy, Clone)]
 pub struct Interest<'a> {
     /// What elements mean to the reader: a set of bits for each name, by [`NameId::index`]. Names that are not in it may
     /// mean anything: they have all bits.
@@ -192,12 +192,23 @@ pub struct Interest<'a> {
     pub children: u32,
     /// The number of open elements while nothing but that element's children is there. Its end is stopped at.
     pub level: usize,
+    /// The classes of elements that are asked about before they are stopped at, if all they hold is one piece of text.
+    pub leaves: u32,
+    /// What is asked: whether an element of this class with this text is wanted. Without, all are.
+    pub leaf: Option<&'a dyn Fn(u32, &str) -> bool>,
+}
+
+impl std::fmt::Debug for Interest<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Interest { anywhere, children, level, leaves, .. } = self;
+        write!(f, "Interest({anywhere:#x}, {children:#x} at {level}, asks {leaves:#x})")
+    }
 }
 
 impl Interest<'_> {
     /// Nothing: what is left is only checked.
     pub const NOTHING: Interest<'static> =
-        Interest { classes: &[], anywhere: 0, children: 0, level: usize::MAX };
+        Interest { classes: &[], anywhere: 0, children: 0, level: usize::MAX, leaves: 0, leaf: None };
     /// The class of text.
     pub const TEXT: u32 = 1;
     /// The class of comments.
@@ -208,8 +219,13 @@ impl Interest<'_> {
 
 /// What a reader wants to see. `depth`: the number of elements around it.
 trait Wants {
-    fn start(&self, name: u32, depth: usize) -> bool;
+    /// The class of a name.
+    fn class_of(&self, name: u32) -> u32;
     fn class(&self, class: u32, depth: usize) -> bool;
+    /// Whether [`Wants::leaf`] decides about elements of this class that are wanted.
+    fn asks(&self, class: u32, depth: usize) -> bool;
+    /// Whether an element of this class with nothing but this text is wanted.
+    fn leaf(&self, class: u32, text: &str) -> bool;
     fn end(&self, depth: usize) -> bool;
 }
 
@@ -217,11 +233,19 @@ struct Everything;
 
 impl Wants for Everything {
     #[inline(always)]
-    fn start(&self, _: u32, _: usize) -> bool {
-        true
+    fn class_of(&self, _: u32) -> u32 {
+        0
     }
     #[inline(always)]
     fn class(&self, _: u32, _: usize) -> bool {
+        true
+    }
+    #[inline(always)]
+    fn asks(&self, _: u32, _: usize) -> bool {
+        false
+    }
+    #[inline(always)]
+    fn leaf(&self, _: u32, _: &str) -> bool {
         true
     }
     #[inline(always)]
@@ -232,8 +256,17 @@ impl Wants for Everything {
 
 impl Wants for Interest<'_> {
     #[inline(always)]
-    fn start(&self, name: u32, depth: usize) -> bool {
-        self.class(self.classes.get(name as usize).copied().unwrap_or(u32::MAX), depth)
+    fn class_of(&self, name: u32) -> u32 {
+        self.classes.get(name as usize).copied().unwrap_or(u32::MAX)
+    }
+    #[inline(always)]
+    fn asks(&self, class: u32, depth: usize) -> bool {
+        let wanted = self.anywhere | if depth == self.level { self.children } else { 0 };
+        class & wanted & !self.leaves == 0
+    }
+    #[inline(always)]
+    fn leaf(&self, class: u32, text: &str) -> bool {
+        self.leaf.is_none_or(|leaf| leaf(class, text))
     }
     #[inline(always)]
     fn class(&self, class: u32, depth: usize) -> bool {
@@ -251,6 +284,8 @@ struct Open {
     name: u32,
     prefix: PrefixId,
     mark: u32,
+    /// Different for each that was on the stack.
+    serial: u32,
 }
 
 /// Where in a document we are.
@@ -315,6 +350,7 @@ pub struct Tokenizer {
     /// The last start tag, as a qualified name.
     last_tag: u32,
     stack: Vec<Open>,
+    serial: u32,
     scratch: String,
     /// The document element.
     root: Option<Open>,
@@ -375,6 +411,7 @@ impl Tokenizer {
             tag_mark: 0,
             last_tag: XMLNS_QNAME,
             stack: Vec::new(),
+            serial: 0,
             scratch: String::new(),
             root: None,
             empty: None,
@@ -411,6 +448,7 @@ impl Tokenizer {
         self.tag_mark = 0;
         self.last_tag = XMLNS_QNAME;
         self.stack.clear();
+        self.serial = 0;
         self.scratch.clear();
         self.root = None;
         self.empty = None;
@@ -462,6 +500,16 @@ impl Tokenizer {
     /// Where the next token starts.
     pub fn position(&self) -> Position {
         self.locate(self.at)
+    }
+
+    /// A number for the element around the last event, 0 for the document: different for each element in which there is
+    /// something.
+    pub fn surrounding(&self) -> u32 {
+        let around = match self.current {
+            Token::Start { empty: false, .. } => self.stack.len().checked_sub(2).map(|i| &self.stack[i]),
+            _ => self.stack.last(),
+        };
+        around.map_or(0, |open| open.serial)
     }
 
     /// The name of the document element, once its start tag has been read.
@@ -671,7 +719,9 @@ impl Tokenizer {
             }
             let depth = self.stack.len();
             let wanted = match self.current {
-                Token::Start { name, empty, .. } => wants.start(name, depth - usize::from(!empty)),
+                Token::Start { name, empty, .. } => {
+                    wants.class(wants.class_of(name), depth - usize::from(!empty))
+                }
                 Token::End { .. } => wants.end(depth),
                 Token::Text(_) => wants.class(Interest::TEXT, depth),
                 Token::Comment(_) => wants.class(Interest::COMMENT, depth),
@@ -741,56 +791,87 @@ impl Tokenizer {
                 None | Some(b'!' | b'?') => break,
                 Some(_) => {}
             }
-            let behind = self.names.qname_behind(self.last_tag, input, p + 1, &self.limits, lex::START_TAG);
-            let Ok((qname, e)) = behind else { break };
-            if input.get(e) != Some(&b'>') {
-                self.scratch.clear();
-                self.at = p;
-                let Ok(true) = self.tag(qname, e) else { break };
-                let Token::Start { name, .. } = self.current else { break };
-                if wants.start(name, depth) {
-                    return true;
+            let guess = self.names.guess(self.last_tag, &self.bindings, input, p + 1);
+            let Some(Guess { qname, q, end }) = guess else {
+                // Not the tag that came here last.
+                match self.other(wants, p) {
+                    Some(at) => {
+                        p = at;
+                        continue;
+                    }
+                    None => return self.at != p,
                 }
-                if let Some(open) = self.empty.take() {
-                    self.bindings.rewind(open.mark);
+            };
+            if input.get(end) != Some(&b'>') || depth >= self.limits.depth {
+                match self.other(wants, p) {
+                    Some(at) => {
+                        p = at;
+                        continue;
+                    }
+                    None => return self.at != p,
                 }
-                p = self.at;
-                continue;
             }
-            let prefix = self.names.prefix_of(qname);
-            let uri = self.bindings.get(prefix);
-            if uri == UNBOUND || prefix == XMLNS_PREFIX || depth >= self.limits.depth {
-                break;
-            }
-            let name = self.names.expand(qname, uri);
-            let open = Open { qname, name, prefix, mark: self.bindings.mark() };
-            self.last_tag = qname;
-            self.text_length = 0;
-            p = e + 1;
-            if wants.start(name, depth) {
-                self.stack.push(open);
-                self.resolved.clear();
-                self.tag_mark = open.mark;
-                self.current = Token::Start { name, prefix, empty: false };
-                self.at = p;
-                return true;
-            }
+            let name = q.name();
+            let open =
+                Open { qname, name, prefix: q.prefix, mark: self.bindings.mark(), serial: self.serial + 1 };
+            let class = wants.class_of(name);
+            let wanted = wants.class(class, depth);
             // What most elements of messages are: one piece of text and the end tag.
-            if !wants.class(Interest::TEXT, depth + 1) && !wants.end(depth) && !self.brackets {
-                let to = text_end(input, p);
+            if (!wanted || wants.asks(class, depth))
+                && !wants.class(Interest::TEXT, depth + 1)
+                && !self.brackets
+            {
+                let from = end + 1;
+                let to = text_end(input, from);
                 if input.get(to..to + 2) == Some(b"</")
-                    && let Some(close) = self.names.ends(qname, input, to + 2)
+                    && let Some(close) = self.names.end_of(q, input, to + 2)
                     && input.get(close) == Some(&b'>')
-                    && to - p <= self.limits.text_length
+                    && to - from <= self.limits.text_length
+                    && (!wanted || !wants.leaf(class, lex::text(&input[from..to])))
                 {
+                    self.last_tag = qname;
+                    self.text_length = 0;
                     p = close + 1;
                     continue;
                 }
             }
+            self.last_tag = qname;
+            self.text_length = 0;
+            p = end + 1;
+            self.serial += 1;
             self.stack.push(open);
+            if wanted {
+                self.resolved.clear();
+                self.tag_mark = open.mark;
+                self.current = Token::Start { name, prefix: open.prefix, empty: false };
+                self.at = p;
+                return true;
+            }
         }
         self.at = p;
         false
+    }
+
+    /// A start tag at `p` that is not plain, or was not guessed. Where to go on; or `None`: behind it, if it is wanted, or
+    /// at its beginning, if [`Tokenizer::step`] has to look.
+    fn other(&mut self, wants: &impl Wants, p: usize) -> Option<usize> {
+        let depth = self.stack.len();
+        self.scratch.clear();
+        self.at = p;
+        let input = &self.buffer[..self.usable];
+        let tag = self
+            .names
+            .qname_behind(self.last_tag, input, p + 1, &self.limits, lex::START_TAG)
+            .and_then(|(qname, e)| self.tag(qname, e));
+        let Ok(true) = tag else { return None };
+        let Token::Start { name, .. } = self.current else { return None };
+        if wants.class(wants.class_of(name), depth) {
+            return None;
+        }
+        if let Some(open) = self.empty.take() {
+            self.bindings.rewind(open.mark);
+        }
+        Some(self.at)
     }
 
     /// As [`Tokenizer::token`], with the error located and kept.
@@ -1177,7 +1258,8 @@ impl Tokenizer {
             };
             self.resolved.push(Resolved { name, prefix, value });
         }
-        let open = Open { qname, name, prefix, mark };
+        self.serial += 1;
+        let open = Open { qname, name, prefix, mark, serial: self.serial };
         if self.stack.is_empty() {
             self.root = Some(open);
         }

@@ -295,7 +295,14 @@ impl Lower<'_> {
             }
         }
         for step in &p.steps {
-            let step = self.step(step, steps.last())?;
+            let mut step = self.step(step, steps.last())?;
+            let anywhere = |s: &StreamStep| {
+                s.kind == StepKind::DescendantOrSelf && s.test == ItemTest::Node && s.predicates.is_empty()
+            };
+            if step.kind == StepKind::Child && steps.last().is_some_and(anywhere) {
+                steps.pop();
+                step.kind = StepKind::ChildBelow;
+            }
             steps.push(step);
         }
         Ok(steps)

@@ -214,6 +214,8 @@ enum StepKind {
     Child,
     Descendant,
     DescendantOrSelf,
+    /// `descendant-or-self::node()/child::…`: anywhere below, positions counted among the children of each parent.
+    ChildBelow,
     SelfItem,
     Attribute,
     /// `(path)[n]`: the n-th of all nodes that the path so far finds.

@@ -34,8 +34,11 @@ const MAX_ACTIVE: usize = 1 << 16;
 
 /// Bytes given to the tokenizer at once: first so many, then twice as many each time, up to so many. What lies behind
 /// the place of the decision is neither copied nor checked, and the largest piece stays in the processor's cache.
-const FIRST_PIECE: usize = 512;
+const FIRST_PIECE: usize = 256;
 const LARGEST_PIECE: usize = 16 << 10;
+
+/// Added to the numbers that a tokenizer gives elements.
+const READ: u64 = 1 << 32;
 
 /// No candidate: found nodes count at once.
 const NONE: u32 = u32::MAX;
@@ -56,10 +59,16 @@ pub struct Run<'p> {
     /// Classes waited for among the children of the innermost frame's element, and anywhere.
     wanted_children: u32,
     wanted_anywhere: u32,
+    /// Those that only elements with certain text pass, see [`Run::finds`].
+    wanted_leaves: u32,
     /// Open elements when [`Run::read`] began, and the size of its next piece.
     outside: usize,
     piece: usize,
     in_text: bool,
+    /// Depth and number of the element around the current node.
+    around: (usize, u64),
+    /// Elements numbered so far, of those given one by one.
+    numbered: u64,
     /// The current node: its number in the stream, attributes counted below it.
     item: u64,
     /// Something has changed that may decide a scope.
@@ -88,7 +97,21 @@ struct Cursor {
     counters: u32,
     /// The classes of nodes that its step may find.
     mask: u32,
+    /// It is the last step, and does nothing but compare what it finds.
+    compares: bool,
     dead: bool,
+}
+
+/// The children of one parent, for a cursor that counts among them.
+#[derive(Debug)]
+struct Family {
+    /// Of the parent.
+    depth: usize,
+    parent: u64,
+    /// The cursor, by what it works for.
+    task: (u32, u32, u32),
+    /// The first of its counts.
+    counts: usize,
 }
 
 #[derive(Debug)]
@@ -172,9 +195,12 @@ impl<'p> Run<'p> {
             depth: 0,
             wanted_children: 0,
             wanted_anywhere: 0,
+            wanted_leaves: 0,
             outside: 0,
             piece: 0,
             in_text: false,
+            around: (0, 0),
+            numbered: 0,
             item: 0,
             dirty: false,
         };
@@ -225,9 +251,12 @@ impl<'p> Run<'p> {
                     anywhere: self.wanted_anywhere,
                     children: self.wanted_children,
                     level: frame.checked_sub(self.outside).unwrap_or(usize::MAX),
+                    leaves: self.wanted_leaves,
+                    leaf: Some(&|class, text| self.finds(class, text)),
                 })?
             };
             let open = self.outside + tokenizer.depth();
+            let around = READ + u64::from(tokenizer.surrounding());
             if !there {
                 self.depth = open;
                 return Ok(());
@@ -235,6 +264,7 @@ impl<'p> Run<'p> {
             match tokenizer.event() {
                 xml::Event::StartElement { name, attributes, empty } => {
                     self.depth = open - usize::from(!empty);
+                    self.around = (self.depth, around);
                     let (ns, local) = (name.namespace(), name.local());
                     let class = match self.s.classes.get(name.id().index()) {
                         Some(class) if *class != UNKNOWN => *class,
@@ -244,20 +274,23 @@ impl<'p> Run<'p> {
                 }
                 xml::Event::EndElement { .. } => {
                     self.depth = open + 1;
-                    self.end_element();
+                    self.end();
                 }
                 xml::Event::Text(text) => {
                     self.depth = open;
+                    self.around = (open, around);
                     self.in_text &= tokenizer.continues_text();
-                    self.text(text);
+                    self.piece_of_text(text);
                 }
                 xml::Event::Comment(value) => {
                     self.depth = open;
-                    self.comment(value);
+                    self.around = (open, around);
+                    self.leaf_item(&Item::Comment(value), Interest::COMMENT);
                 }
                 xml::Event::ProcessingInstruction { target, data } => {
                     self.depth = open;
-                    self.processing_instruction(target, data);
+                    self.around = (open, around);
+                    self.leaf_item(&Item::Instruction(target, data), Interest::INSTRUCTION);
                 }
             }
         }
@@ -294,7 +327,15 @@ impl<'p> Run<'p> {
             return;
         }
         let class = self.plan.class(ns, local);
+        self.come_around();
+        self.numbered += 1;
+        self.s.open.push(self.numbered);
         self.start(Item::Element { ns, local, attributes, class }, class);
+    }
+
+    /// An event that is given by itself: what is around it.
+    fn come_around(&mut self) {
+        self.around = (self.depth, self.s.open.last().copied().unwrap_or(0));
     }
 
     /// Whether nodes of a class are waited for here.
@@ -369,21 +410,52 @@ impl<'p> Run<'p> {
 
     /// Finds out what is waited for now.
     fn look_out(&mut self) {
-        let masks = |cursors: &[Cursor]| cursors.iter().filter(|c| !c.dead).fold(0, |all, c| all | c.mask);
+        let mut others = 0;
+        let mut masks = |cursors: &[Cursor]| {
+            let mut all = 0;
+            for c in cursors.iter().filter(|c| !c.dead) {
+                all |= c.mask;
+                others |= if c.compares { 0 } else { c.mask };
+            }
+            all
+        };
         self.wanted_anywhere = masks(&self.s.below);
-        if self.s.collectors.iter().any(|c| !c.dead) {
-            self.wanted_anywhere |= Interest::TEXT;
-        }
         self.wanted_children = match &self.s.frames[..] {
             // The document element ends the waiting for others.
             [_] => UNKNOWN,
             [.., frame] => masks(&self.s.children[frame.children..]),
             [] => 0,
         };
+        self.wanted_leaves = if self.s.frames.len() > 1 { !others } else { 0 };
+        if self.s.collectors.iter().any(|c| !c.dead) {
+            self.wanted_anywhere |= Interest::TEXT;
+        }
+    }
+
+    /// Whether an element of a class in `wanted_leaves` with just this text is found. (If not, nothing comes of it: all who
+    /// wait for it compare it, and what does not compare is as if it were not there.)
+    fn finds(&self, class: u32, text: &str) -> bool {
+        let children = self.s.frames.last().map_or(0, |frame| frame.children);
+        self.s.below.iter().chain(&self.s.children[children..]).any(|c| {
+            !c.dead
+                && c.mask & class != 0
+                && match &self.leaf_plan(c.leaf).kind {
+                    LeafKind::Compare(op, other) => match (op, self.constant(other)) {
+                        (BinaryOp::Equal, Known::String(wanted)) => **wanted == *text,
+                        (op, other) => other.compare_node(*op, text),
+                    },
+                    _ => true,
+                }
+        })
     }
 
     /// A piece of text; consecutive pieces are one text node.
     pub fn text(&mut self, text: &str) {
+        self.come_around();
+        self.piece_of_text(text);
+    }
+
+    fn piece_of_text(&mut self, text: &str) {
         if self.is_decided() || text.is_empty() {
             return;
         }
@@ -437,11 +509,13 @@ impl<'p> Run<'p> {
 
     /// A comment.
     pub fn comment(&mut self, value: &str) {
+        self.come_around();
         self.leaf_item(&Item::Comment(value), Interest::COMMENT);
     }
 
     /// A processing instruction.
     pub fn processing_instruction(&mut self, target: &str, value: &str) {
+        self.come_around();
         self.leaf_item(&Item::Instruction(target, value), Interest::INSTRUCTION);
     }
 
@@ -460,6 +534,11 @@ impl<'p> Run<'p> {
 
     /// The end tag of the innermost open element.
     pub fn end_element(&mut self) {
+        self.s.open.pop();
+        self.end();
+    }
+
+    fn end(&mut self) {
         if self.is_decided() {
             return;
         }
@@ -527,7 +606,10 @@ impl<'p> Run<'p> {
         if !step.meets(item) {
             return;
         }
-        let (content, exhausted) = self.passes(step, c.counters as usize, item);
+        let (content, exhausted) = match step.kind {
+            StepKind::ChildBelow if !step.predicates.is_empty() => (self.passes_among(step, &c, item), false),
+            _ => self.passes(step, c.counters as usize, item),
+        };
         if exhausted {
             self.kill_cursor(below, i);
         }
@@ -579,6 +661,41 @@ impl<'p> Run<'p> {
         (Some((&[], position)), exhausted)
     }
 
+    /// The same for a step that counts among the children of each parent.
+    fn passes_among(
+        &mut self,
+        step: &'p StreamStep,
+        c: &Cursor,
+        item: &Item<'_>,
+    ) -> Option<(&'p [StreamPredicate], usize)> {
+        let (depth, parent) = self.around;
+        let task = (c.leaf, c.candidate, c.step);
+        // Those that have ended. (A family further out may have ended, too: it goes when its place is taken.)
+        while let Some(last) = self.s.families.last()
+            && (last.depth > depth || last.depth == depth && last.parent != parent)
+        {
+            self.s.counts.truncate(last.counts);
+            self.s.families.pop();
+        }
+        let here = self.s.families.iter().rev().take_while(|f| f.depth == depth).find(|f| f.task == task);
+        let counts = match here {
+            Some(family) => family.counts,
+            None => {
+                let counts = self.s.counts.len();
+                self.s.families.push(Family { depth, parent, task, counts });
+                self.s.counts.resize(counts + step.predicates.len(), 0);
+                counts
+            }
+        };
+        let range = counts..counts + step.predicates.len();
+        let at = self.s.counters.len();
+        self.s.counters.extend_from_slice(&self.s.counts[range.clone()]);
+        let (passed, _) = self.passes(step, at, item);
+        self.s.counts[range.clone()].copy_from_slice(&self.s.counters[at..at + range.len()]);
+        self.s.counters.truncate(at);
+        passed
+    }
+
     /// A node has passed a step, up to the predicates in `pending`.
     fn proceed(
         &mut self,
@@ -627,7 +744,7 @@ impl<'p> Run<'p> {
                     self.add_cursor(false, leaf, candidate, step, plan);
                 }
             }
-            StepKind::Descendant => {
+            StepKind::Descendant | StepKind::ChildBelow => {
                 if is_parent {
                     self.add_cursor(true, leaf, candidate, step, plan);
                 }
@@ -710,18 +827,31 @@ impl<'p> Run<'p> {
         let (list, frame_start) =
             if below { (&mut self.s.below, frame.below) } else { (&mut self.s.children, frame.children) };
         // Anywhere below an outer element includes below this one, unless positions are counted from each.
-        let from = if below && plan.predicates.is_empty() { 0 } else { frame_start };
+        let wide = below && (plan.predicates.is_empty() || plan.kind == StepKind::ChildBelow);
+        let from = if wide { 0 } else { frame_start };
         let same = |c: &Cursor| c.leaf == leaf && c.candidate == candidate && c.step == step && !c.dead;
         if list[from..].iter().any(same) {
             // It meets this element, too, or has met it.
             return None;
         }
         let counters = self.s.counters.len() as u32;
-        list.push(Cursor { leaf, candidate, step, counters, mask: plan.mask, dead: false });
+        list.push(Cursor { leaf, candidate, step, counters, mask: plan.mask, compares: false, dead: false });
         let added = list.len() - 1;
+        let compares = plan.predicates.is_empty() && plan.exact && self.only_compares(leaf, step);
+        self.cursor(below, added).compares = compares;
         self.s.counters.resize(counters as usize + plan.predicates.len(), 0);
         self.s.leaves[leaf as usize].refs += 1;
         Some(added)
+    }
+
+    /// Whether a step is the last of its path and what it finds is compared with a value.
+    fn only_compares(&self, leaf: u32, step: u32) -> bool {
+        let plan = self.leaf_plan(leaf);
+        step as usize + 1 == plan.path.len()
+            && match &plan.kind {
+                LeafKind::Compare(_, other) => !matches!(self.constant(other), Known::Boolean(_)),
+                _ => false,
+            }
     }
 
     // ---- what has been found ----

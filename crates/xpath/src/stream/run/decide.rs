@@ -266,8 +266,12 @@ impl<'p> Run<'p> {
     /// Only an element can bring this cursor further.
     pub(super) fn only_finds_elements(&self, c: Cursor) -> bool {
         let path = &self.leaf_plan(c.leaf).path;
-        let needs_parent =
-            |s: &StreamStep| matches!(s.kind, StepKind::Child | StepKind::Descendant | StepKind::Attribute);
+        let needs_parent = |s: &StreamStep| {
+            matches!(
+                s.kind,
+                StepKind::Child | StepKind::ChildBelow | StepKind::Descendant | StepKind::Attribute
+            )
+        };
         matches!(path[c.step as usize].test, ItemTest::Any | ItemTest::Namespace(_) | ItemTest::Name(..))
             || path.get(c.step as usize + 1).is_some_and(needs_parent)
     }

@@ -1,6 +1,6 @@
 //! The stacks of a run. They outlive it: the next one on the thread finds room in them, and what names mean to its plan.
 
-use super::{Candidate, Collector, Cursor, Frame, LeafState, ScopeState};
+use super::{Candidate, Collector, Cursor, Family, Frame, LeafState, ScopeState};
 use crate::stream::class::UNKNOWN;
 use std::cell::RefCell;
 
@@ -24,6 +24,11 @@ pub(super) struct State {
     pub leaves: Vec<LeafState>,
     pub candidates: Vec<Candidate>,
     pub collectors: Vec<Collector>,
+    /// Parents among whose children positions are counted, each inside those before it (or those have ended), and the counts.
+    pub families: Vec<Family>,
+    pub counts: Vec<usize>,
+    /// Of events that are given one by one: the numbers of the open elements.
+    pub open: Vec<u64>,
     /// Text of all buffering collectors, each from its own start.
     pub text: String,
     /// The class of each name of the tokenizer's table `names` for the plan.
@@ -58,6 +63,9 @@ impl State {
         self.leaves.clear();
         self.candidates.clear();
         self.collectors.clear();
+        self.families.clear();
+        self.counts.clear();
+        self.open.clear();
         self.text.clear();
         if self.text.capacity() > LARGEST_TEXT {
             self.text = String::new();
