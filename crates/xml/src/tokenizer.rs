@@ -195,8 +195,11 @@ pub struct Interest<'a> {
     /// The classes of elements that are asked about before they are stopped at, if all they hold is one piece of text.
     pub leaves: u32,
     /// What is asked: whether an element of this class with this text is wanted. Without, all are.
-    pub leaf: Option<&'a dyn Fn(u32, &str) -> bool>,
+    pub leaf: Option<AskLeaf<'a>>,
 }
+
+/// See [`Interest::leaf`].
+pub type AskLeaf<'a> = &'a dyn Fn(u32, &str) -> bool;
 
 impl std::fmt::Debug for Interest<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

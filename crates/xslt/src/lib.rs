@@ -120,6 +120,11 @@ impl Stylesheet {
         engine.to_bytes(node, self.method(), out).map_err(|error| *error)
     }
 
+    /// Whether [`Stylesheet::transform_stream`] runs it.
+    pub fn streams(&self) -> bool {
+        self.classified().whole.is_none()
+    }
+
     /// Which templates stream, and why others do not.
     pub fn streaming(&self) -> Streaming {
         let classified = self.classified();
