@@ -1,13 +1,14 @@
-//! `fastXSLT`: a stylesheet on the body as it was received, the result in its place.
+//! `fastXSLT`: a stylesheet on the body as it was received, the result in its place. Where the stylesheet looks only
+//! downwards, a large body is transformed while it arrives, and the result leaves while it is made.
 
 use crate::stylesheet::{Style, failed};
 use crate::xslt::{parsed, place};
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside, Mediator,
-    Need, Page, Values,
+    Need, Page, Step, Values,
 };
-use message::Coding;
+use message::{Body, Coding};
 use xml::Document;
 
 /// `<fastXSLT key="KEY"/>`
@@ -32,6 +33,11 @@ const PAGE: Page = Page {
 byte by byte; the content type stays. It takes no properties, no source and no target: that is [xslt](xslt.md). A body that a step
 before has read or changed is transformed as that stands: its first element, and the result takes the place of that.
 
+A stylesheet streams if it looks only downwards ([which ones](../tools.md)). Then a body of more than 256 KB that no step has read goes through
+it piece by piece: the result leaves while the body arrives, memory does not grow with it, and neither does it count as held. What fails
+before the first bytes of the result (some 32 KB of it, or all) runs the fault sequence, with the body gone. What fails later breaks the connection
+that the result goes to: it never looks whole. At most 64 bodies are on such a way at a time, others are received first.
+
 Stylesheets are compiled when the configuration loads; those of a key that an expression gives when they are first used.
 Include, import and `document()` find a `resource` by its location, or an entry or registry resource by its key, and nothing else.",
     inside: &[Inside::new(
@@ -42,7 +48,13 @@ Include, import and `document()` find a `resource` by its location, or an entry 
             Attribute::required("key", Values::Text, "the entry or registry resource"),
         ],
     )],
-    needs: &[(Need::Whole, "always")],
+    needs: &[
+        (
+            Need::Prefix,
+            "where the stylesheet streams: a body of more than 256 KB is transformed while it arrives, a smaller one is received first",
+        ),
+        (Need::Whole, "where it does not stream, or an expression gives the key"),
+    ],
     refused: &[
         ("<fastXSLT/>", "`fastXSLT` needs the attribute `key`"),
         ("<fastXSLT key=\"none\"/>", "there is no stylesheet `none`"),
@@ -63,17 +75,37 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
 
 impl Mediator for FastXslt {
     fn need(&self) -> Need {
-        Need::Whole
+        if self.0.streaming().is_some() { Need::Prefix } else { Need::Whole }
     }
 
     fn reason(&self) -> String {
-        "the whole body is received and transformed as a tree: stylesheets do not run on the arriving body yet".into()
+        match self.0.streaming().is_some() {
+            true => "the stylesheet runs while a large body arrives; a small one is received first".into(),
+            false => {
+                "the whole body is received and transformed as a tree: the stylesheet does not stream".into()
+            }
+        }
+    }
+
+    fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
+        if self.0.streaming().is_none() || !context.payload.is_unread() {
+            return Step::Done(self.mediate(context));
+        }
+        Step::Wait(Box::pin(async move {
+            let result = self.0.transformed(context, Vec::new(), false, while_transforming).await?;
+            let Some(result) = result else {
+                context.receive_body().await?;
+                return self.mediate(context);
+            };
+            context.payload.put_back(Body::Stream(Box::new(result)));
+            Ok(Flow::Next)
+        }))
     }
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
         let FastXslt(style) = self;
         let (key, sheet) = style.find(context)?;
-        let error = |fault: Fault| Fault { message: "Error while transforming the Stream".into(), ..fault };
+        let error = while_transforming;
         let reading = context.payload.reading();
         let plain = reading.coding == Coding::Identity
             && reading.charset.is_none_or(|charset| charset.name() == "UTF-8");
@@ -101,6 +133,11 @@ impl Mediator for FastXslt {
         place(&key, node, result.map_err(error)?.document, context).map_err(error)?;
         Ok(Flow::Next)
     }
+}
+
+/// As WSO2 words it.
+fn while_transforming(fault: Fault) -> Fault {
+    Fault { message: "Error while transforming the Stream".into(), ..fault }
 }
 
 #[cfg(test)]

@@ -49,6 +49,7 @@ mod target;
 mod throttle;
 mod throw_error;
 mod transaction;
+mod transforming;
 mod unsupported;
 mod validate;
 mod variable;

@@ -1,9 +1,13 @@
 //! Stylesheets of `xslt` and `fastXSLT`: found by key, compiled when the configuration loads or, for keys that an
 //! expression gives, when they are first used.
 
+use crate::transforming::{LARGE, Transformed};
 use config::Element;
 use flow::{Compiler, Context, Fault, KeyValue};
+use message::{BodyError, BodyStream, Coding, PayloadError};
 use std::collections::HashMap;
+use std::future::poll_fn;
+use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
 use xslt::{CompileOptions, Processor, Resolver, RunOptions, Stylesheet};
 
@@ -18,7 +22,7 @@ const MAX_KNOWN: usize = 64;
 pub(crate) struct Style {
     source: Source,
     /// `<resource location key>`: what `href`s of include, import and `document()` mean.
-    resources: Vec<(String, String)>,
+    resources: Arc<[(String, String)]>,
     processor: Processor,
 }
 
@@ -95,6 +99,7 @@ impl Style {
                 }
             };
         }
+        let resources: Arc<[(String, String)]> = resources.into();
         let Some(name) = key.literal().map(Arc::<str>::from) else {
             return Some(Style {
                 source: Source::Keyed { key, known: Mutex::default() },
@@ -155,6 +160,78 @@ impl Style {
         }
         known.insert(Arc::clone(&key), (entry.bytes, Arc::clone(&sheet)));
         Ok((key, sheet))
+    }
+
+    /// The stylesheet, if bodies may be transformed while they arrive: it is known, and looks only downwards.
+    pub(crate) fn streaming(&self) -> Option<&Stylesheet> {
+        match &self.source {
+            Source::Fixed(_, sheet) if sheet.streams() => Some(sheet),
+            _ => None,
+        }
+    }
+
+    /// The result of the stylesheet on the body that is still arriving, arriving as well; its first bytes are there. `None`:
+    /// it is to be received whole, by now some of it or all, because it is not large, in another encoding than UTF-8, or
+    /// too many are on their way. `element`: the result must be one element, neither a SOAP envelope nor a fault. `word` words
+    /// what goes wrong in the stylesheet.
+    ///
+    /// # Errors
+    /// What goes wrong before the first bytes of the result are there. (Later, the result breaks off.)
+    pub(crate) async fn transformed(
+        &self,
+        context: &mut Context,
+        parameters: Vec<(String, xpath::Value)>,
+        element: bool,
+        word: fn(Fault) -> Fault,
+    ) -> Result<Option<Transformed>, Fault> {
+        let Source::Fixed(key, sheet) = &self.source else { return Ok(None) };
+        let reading = context.payload.reading();
+        let plain = reading.coding == Coding::Identity
+            && reading.charset.is_none_or(|charset| charset.name() == "UTF-8");
+        if !plain || !sheet.streams() || !context.payload.is_unread() {
+            return Ok(None);
+        }
+        let Some(stream) = context.payload.stream_mut() else { return Ok(None) };
+        while stream.exact_len().is_none() && stream.buffered().len() <= LARGE {
+            let more = poll_fn(|cx| stream.poll_more(cx)).await;
+            if !more.map_err(|error| Fault::from(PayloadError::Receiving(error)))? {
+                break;
+            }
+        }
+        if stream.exact_len().unwrap_or(stream.buffered().len() as u64) <= LARGE as u64 {
+            return Ok(None);
+        }
+        let body = context.payload.take_body();
+        let limits = context.services().limits.clone();
+        let (key, sheet, plan) = (Arc::clone(key), Arc::clone(sheet), Arc::clone(context.plan()));
+        let resources = Arc::clone(&self.resources);
+        let name = Arc::clone(&key);
+        let run = move |input: &mut (dyn Read + Send), out: &mut (dyn Write + Send)| {
+            let find = |key: &str| plan.entry(key).map(|entry| entry.bytes);
+            let modules = Modules { resources: &resources, entry: &find };
+            let say = |text: &str| tracing::info!(stylesheet = &*name, "xsl:message: {text}");
+            let options = RunOptions { resolver: &modules, messages: Some(&say), ..RunOptions::default() };
+            let parameters: Vec<(&str, xpath::Value)> =
+                parameters.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+            sheet
+                .transform_stream(input, &limits.xml, &parameters, &options, false, out)
+                .map(|_| ())
+                .map_err(|error| error.to_string())
+        };
+        let held = context.services().limits.held;
+        let mut result = match Transformed::start(body, element, held, run) {
+            Ok(result) => result,
+            Err(body) => {
+                context.payload.put_back(body);
+                return Ok(None);
+            }
+        };
+        match poll_fn(|cx| result.poll_more(cx)).await {
+            Ok(_) => Ok(Some(result)),
+            Err(error) if result.input_failed => Err(Fault::from(PayloadError::Receiving(error))),
+            Err(BodyError::Io(error)) => Err(word(failed(&key, error.to_string()))),
+            Err(error) => Err(word(failed(&key, error.to_string()))),
+        }
     }
 
     /// Runs `transform` with options that find documents where the stylesheet's modules are found.

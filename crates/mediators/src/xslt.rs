@@ -1,16 +1,17 @@
 //! `xslt`: replaces the payload, or the element that an expression selects, by what a stylesheet makes of it.
 //!
 //! The usual message, plain XML whose body nobody has looked into yet, goes straight from its bytes through the
-//! stylesheet to the bytes of the answer: no envelope is built around either.
+//! stylesheet to the bytes of the answer: no envelope is built around either. If it is large and the stylesheet looks
+//! only downwards, the result leaves while the message arrives.
 
 use crate::stylesheet::{PROCESSOR, Style, failed};
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, Mediator, Need,
-    Page, Values,
+    Page, Step, Values,
 };
 use message::media::Kind;
-use message::{Envelope, Reading, Value, XmlValue};
+use message::{Body, Envelope, Reading, Value, XmlValue};
 use std::sync::Arc;
 use xml::{Document, NodeId, NodeKind, ParseOptions};
 use xslt::{OutputMethod, Stylesheet};
@@ -59,6 +60,8 @@ struct Xslt {
     source: Option<Expression>,
     target: Option<Arc<str>>,
     parameters: Vec<(String, Given)>,
+    /// Plain XML may be transformed while it arrives.
+    streams: bool,
 }
 
 /// The value of a stylesheet parameter.
@@ -107,32 +110,52 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     };
     let style = Style::compile(element, compiler)?;
     let target = element.attr("target").map(Arc::from);
-    Some(Box::new(Xslt { style, source, target, parameters }))
+    let unread = |(_, given): &(String, Given)| match given {
+        Given::Literal(_) => true,
+        Given::Expression(expression) => expression.need() < Need::Prefix,
+    };
+    let streams = source.is_none()
+        && target.is_none()
+        && style.streaming().is_some_and(direct)
+        && parameters.iter().all(unread);
+    Some(Box::new(Xslt { style, source, target, parameters, streams }))
 }
 
 impl Mediator for Xslt {
     fn need(&self) -> Need {
-        Need::Whole
+        if self.streams { Need::Prefix } else { Need::Whole }
     }
 
     fn reason(&self) -> String {
-        "transforms the payload".into()
+        match self.streams {
+            true => "transforms the payload: plain XML of more than 256 KB while it arrives, else received first".into(),
+            false => "transforms the payload".into(),
+        }
+    }
+
+    fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
+        if !self.streams || !context.payload.is_unread() {
+            return Step::Done(self.mediate(context));
+        }
+        Step::Wait(Box::pin(async move {
+            if is_plain(context.payload.reading()) {
+                let parameters = self.parameters(context)?;
+                let parameters =
+                    parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+                if let Some(result) = self.style.transformed(context, parameters, true, |fault| fault).await?
+                {
+                    context.payload.put_back(Body::Stream(Box::new(result)));
+                    return Ok(Flow::Next);
+                }
+            }
+            context.receive_body().await?;
+            self.mediate(context)
+        }))
     }
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
         let (key, sheet) = self.style.find(context)?;
-        let mut parameters: Vec<(&str, xpath::Value)> = Vec::with_capacity(self.parameters.len());
-        for (name, given) in &self.parameters {
-            let value = match given {
-                Given::Literal(text) => xpath::Value::from(text.as_str()),
-                Given::Expression(expression) => match expression.string(context)? {
-                    Some(text) => xpath::Value::from(text),
-                    // null: the default of the stylesheet holds.
-                    None => continue,
-                },
-            };
-            parameters.push((name, value));
-        }
+        let parameters = self.parameters(context)?;
         let run = Run { style: &self.style, key: &key, sheet: &sheet, parameters: &parameters };
         if self.source.is_none()
             && self.target.is_none()
@@ -173,6 +196,30 @@ impl Mediator for Xslt {
         }
         Ok(Flow::Next)
     }
+}
+
+impl Xslt {
+    /// The parameters of the stylesheet for this message.
+    fn parameters(&self, context: &mut Context) -> Result<Vec<(&str, xpath::Value)>, Fault> {
+        let mut parameters = Vec::with_capacity(self.parameters.len());
+        for (name, given) in &self.parameters {
+            let value = match given {
+                Given::Literal(text) => xpath::Value::from(text.as_str()),
+                Given::Expression(expression) => match expression.string(context)? {
+                    Some(text) => xpath::Value::from(text),
+                    // null: the default of the stylesheet holds.
+                    None => continue,
+                },
+            };
+            parameters.push((name.as_str(), value));
+        }
+        Ok(parameters)
+    }
+}
+
+/// Whether a body is a plain XML document, without an envelope.
+fn is_plain(reading: Reading) -> bool {
+    reading.kind == Kind::Xml || reading.kind == Kind::Soap11 && reading.rest
 }
 
 /// One transformation.
