@@ -451,6 +451,13 @@ impl<'e> Engine<'e> {
 
     // What is seen from further in.
 
+    /// Knows what holds in another engine, by the same numbers.
+    pub(super) fn take_dynamics(&mut self, from: &Engine<'_>) {
+        if let (Ok(own), Ok(other)) = (self.dynamics.get_mut(), from.dynamics.lock()) {
+            own.clone_from(&other);
+        }
+    }
+
     pub(super) fn dynamic(&self, number: u32) -> Option<Arc<Dynamic>> {
         if number == NO_DYNAMIC {
             return None;

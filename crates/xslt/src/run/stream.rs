@@ -158,13 +158,16 @@ impl<'e> Engine<'e> {
     where
         'e: 'n,
     {
-        let engine = Engine::new(
+        let mut engine = Engine::new(
             (self.plan, self.symbols, self.docs.pool()),
             doc,
             self.parameters.clone(),
             self.options,
         );
         engine.steps.store(self.steps.load(Ordering::Relaxed), Ordering::Relaxed);
+        if self.plan.later {
+            engine.take_dynamics(self);
+        }
         engine
     }
 

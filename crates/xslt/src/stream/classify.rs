@@ -3,6 +3,7 @@
 use super::NotStreamable;
 use super::reach::{At, Downward, Use, downward, reach};
 use crate::expr::Expr;
+use crate::later::{Content, Grouping, Later};
 use crate::model::{Argument, Avt, AvtPart, Binding, Instruction, Op, Place, Plan, Sort};
 use crate::pattern::Anchor;
 use std::collections::HashMap;
@@ -50,17 +51,12 @@ pub(crate) fn classify(plan: &Plan) -> Classified {
     for global in &plan.globals {
         let read = match &global.value {
             Binding::Select(e) => c.expr(e, Use::Value, At::Focus, global.place).map(|_| 0),
-            Binding::Body(body) => c.body(body, At::Focus),
-            // Of XSLT 2.0, refused below.
-            _ => Ok(0),
+            value => c.binding(value, At::Focus, global.place),
         };
         if !matches!(read, Ok(0)) {
             let why = "a global variable reads the document";
             c.refuse(global.place, why.to_owned());
         }
-    }
-    if plan.later {
-        c.refuse(Place::default(), "a stylesheet of XSLT 2.0 needs the tree".into());
     }
     let mut looking = Vec::new();
     for rules in &plan.modes {
@@ -123,6 +119,10 @@ impl Classifier<'_> {
     fn at(&self, place: Place, reason: String) -> NotStreamable {
         let uri = self.plan.modules.get(place.module as usize).cloned().unwrap_or_default();
         NotStreamable { reason, uri, line: place.line, column: place.column }
+    }
+
+    fn version(&self) -> Version {
+        if self.plan.later { Version::V2 } else { Version::V1 }
     }
 
     fn refuse(&mut self, place: Place, reason: String) {
@@ -293,7 +293,103 @@ impl Classifier<'_> {
             }
             Op::Unknown { fallback, .. } => fallback.as_ref().map_or(Ok(0), |body| self.body(body, base)),
             Op::Result { value } => self.binding(value, base, place),
-            Op::Later(_) => Err(self.at(place, "what only XSLT 2.0 has needs the tree".into())),
+            Op::Later(later) => self.later(later, base, place),
+        }
+    }
+
+    /// An instruction that only XSLT 2.0 has.
+    fn later(&mut self, later: &Later, base: At, place: Place) -> Reads {
+        match later {
+            Later::Sequence { select } | Later::CopyOf { select, .. } => {
+                self.expr(select, Use::Value, base, place).map(|_| 0)
+            }
+            Later::Values { content, .. } | Later::Comment { content } => self.content(content, base, place),
+            Later::Attribute { name, namespace, content, .. } => {
+                let name = self.avt(name, base, place);
+                let namespace = namespace.as_ref().map_or(Ok(()), |n| self.avt(n, base, place));
+                let reads = self.content(content, base, place);
+                name.and(namespace).and(reads)
+            }
+            Later::Pi { name, content }
+            | Later::Namespace { name, content }
+            | Later::Message { content, terminate: name } => {
+                let name = self.avt(name, base, place);
+                let reads = self.content(content, base, place);
+                name.and(reads)
+            }
+            Later::Copy { sets, body, .. } => {
+                let head = self.sets(sets, base, place);
+                let reads = self.body(body, base);
+                head.and(reads)
+            }
+            Later::TunnelParam { value, .. } => {
+                self.atomic &= is_atomic(value);
+                self.binding(value, base, place)
+            }
+            Later::Convert { .. } => Ok(0),
+            Later::NextMatch { arguments } => {
+                self.arguments(arguments, base)?;
+                match base {
+                    At::Focus => Err(self.at(place, "xsl:next-match goes on with the same node".into())),
+                    _ => Ok(0),
+                }
+            }
+            Later::Document { body } => self.inner(body, base, place),
+            Later::ResultDocument { href, body } => {
+                let href = href.as_ref().map_or(Ok(()), |href| self.avt(href, base, place));
+                let reads = self.body(body, base);
+                href.and(reads)
+            }
+            Later::ForEachGroup(grouping) => {
+                let select = self.expr(&grouping.select, Use::Exists, base, place).map(|_| ());
+                match &grouping.by {
+                    Grouping::By(key) | Grouping::Adjacent(key) => {
+                        let _ = self.expr(key, Use::Value, At::Below, place);
+                    }
+                    Grouping::StartingWith(_) | Grouping::EndingWith(_) => {
+                        self.refuse(place, "groups that begin or end with a pattern".into());
+                    }
+                }
+                self.sorts(&grouping.sorts);
+                let _ = self.body(&grouping.body, At::Below);
+                select.map(|()| 0)
+            }
+            Later::Analyze { select, regex, flags, matching, other } => {
+                let select = self.expr(select, Use::Value, base, place).map(|_| ());
+                let regex = self.avt(regex, base, place);
+                let flags = flags.as_ref().map_or(Ok(()), |flags| self.avt(flags, base, place));
+                // On strings: the document is out of reach.
+                let _ = (self.body(matching, At::Elsewhere), self.body(other, At::Elsewhere));
+                select.and(regex).and(flags).map(|()| 0)
+            }
+            Later::PerformSort { select, body, sorts } => {
+                self.sorts(sorts);
+                let select =
+                    select.as_ref().map_or(Ok(()), |e| self.expr(e, Use::Value, base, place).map(|_| ()));
+                let reads = self.inner(body, base, place);
+                select.and(reads)
+            }
+        }
+    }
+
+    /// Content given by `select` or a body: it is put together first.
+    fn content(&mut self, content: &Content, base: At, place: Place) -> Reads {
+        let select =
+            content.select.as_ref().map_or(Ok(()), |e| self.expr(e, Use::Value, base, place).map(|_| ()));
+        let separator = content.separator.as_ref().map_or(Ok(()), |avt| self.avt(avt, base, place));
+        let reads = self.inner(&content.body, base, place);
+        select.and(separator).and(reads)
+    }
+
+    /// Sort keys, of nodes that have arrived whole.
+    fn sorts(&mut self, sorts: &[Sort]) {
+        for sort in sorts {
+            if let Some(e) = &sort.select {
+                let _ = self.expr(e, Use::Value, At::Below, sort.place);
+            }
+            for avt in [&sort.order, &sort.data_type, &sort.case_order].into_iter().flatten() {
+                let _ = self.avt(avt, At::Below, sort.place);
+            }
         }
     }
 
@@ -306,18 +402,11 @@ impl Classifier<'_> {
         place: Place,
         templates: bool,
     ) -> Result<(u8, At), NotStreamable> {
-        for sort in sorts {
-            if let Some(e) = &sort.select {
-                let _ = self.expr(e, Use::Value, At::Below, sort.place);
-            }
-            for avt in [&sort.order, &sort.data_type, &sort.case_order].into_iter().flatten() {
-                let _ = self.avt(avt, At::Below, sort.place);
-            }
-        }
+        self.sorts(sorts);
         if base == At::Focus {
             let step_by_step = match select {
                 None => Some(Downward { predicates: false, steps: 1 }),
-                Some(Expr::XPath(xpath)) => downward(xpath.expression.source(), Version::V1),
+                Some(Expr::XPath(xpath)) => downward(xpath.expression.source(), self.version()),
                 Some(Expr::Deferred(_)) => None,
             };
             if let Some(Downward { predicates, steps }) = step_by_step {
@@ -396,7 +485,7 @@ impl Classifier<'_> {
     fn expr(&mut self, expr: &Expr, using: Use, base: At, place: Place) -> Result<At, NotStreamable> {
         let Expr::XPath(xpath) = expr else { return Ok(At::Elsewhere) };
         let source = xpath.expression.source();
-        let (reach, at) = reach(source, Version::V1, using, base, !self.plan.functions.is_empty());
+        let (reach, at) = reach(source, self.version(), using, base, !self.plan.functions.is_empty());
         if let Some(why) = reach.leaves {
             self.refuse(place, format!("{why} (in the expression \"{source}\")"));
         }

@@ -47,7 +47,8 @@ pub(crate) fn reach(source: &str, version: Version, using: Use, base: At, functi
     let Ok(tree) = xpath::parse(source, version) else {
         return (Reach { leaves: Some("it is not understood"), ..Reach::default() }, At::Elsewhere);
     };
-    let mut walk = Walk { found: Reach::default(), focus: base, functions };
+    let later = version != Version::V1;
+    let mut walk = Walk { found: Reach::default(), focus: base, functions, later };
     let at = walk.expr(&tree, using, base, false);
     (walk.found, at)
 }
@@ -57,6 +58,8 @@ struct Walk {
     /// Where `current()` is.
     focus: At,
     functions: bool,
+    /// XPath 2.0: functions and operations may give nodes that they were given.
+    later: bool,
 }
 
 impl Walk {
@@ -112,9 +115,54 @@ impl Walk {
                 self.end(at, using);
                 at
             }
-            #[allow(unreachable_patterns)] // later versions of the language have more
-            _ => {
-                self.leave("it is not understood");
+            ExprKind::Integer(_) | ExprKind::Decimal(_) => At::Elsewhere,
+            ExprKind::ContextItem => {
+                self.end(base, using);
+                base
+            }
+            ExprKind::Sequence(list) => {
+                let all: Vec<At> = list.iter().map(|e| self.expr(e, using, base, inner)).collect();
+                farthest(&all)
+            }
+            ExprKind::If(parts) => {
+                let [condition, then, other] = &**parts;
+                self.expr(condition, Use::Exists, base, inner);
+                let all = [self.expr(then, using, base, inner), self.expr(other, using, base, inner)];
+                farthest(&all)
+            }
+            ExprKind::For(bindings, result) => {
+                // What a variable stands for is not followed: it is read here.
+                bindings.iter().for_each(|(_, e)| {
+                    self.expr(e, Use::Value, base, inner);
+                });
+                self.expr(result, using, base, inner)
+            }
+            ExprKind::Quantified(_, bindings, condition) => {
+                bindings.iter().for_each(|(_, e)| {
+                    self.expr(e, Use::Value, base, inner);
+                });
+                self.expr(condition, Use::Exists, base, inner);
+                At::Elsewhere
+            }
+            ExprKind::ValueComparison(_, a, b) => {
+                self.expr(a, Use::Value, base, inner);
+                self.expr(b, Use::Value, base, inner);
+                At::Elsewhere
+            }
+            ExprKind::Operation(_, a, b) => {
+                let all = [self.expr(a, Use::Value, base, inner), self.expr(b, Use::Value, base, inner)];
+                farthest(&all)
+            }
+            ExprKind::Slash(a, b) => {
+                let at = self.expr(a, Use::Exists, base, inner);
+                self.expr(b, using, at, true)
+            }
+            ExprKind::Treat(e, _) => self.expr(e, Use::Value, base, inner),
+            ExprKind::Plus(e)
+            | ExprKind::InstanceOf(e, _)
+            | ExprKind::Cast(e, ..)
+            | ExprKind::Castable(e, ..) => {
+                self.expr(e, Use::Value, base, inner);
                 At::Elsewhere
             }
         }
@@ -175,6 +223,10 @@ impl Walk {
                 return self.focus;
             }
             ("", "key" | "id") => self.leave("it looks nodes up in the whole document"),
+            ("", "current-group") => return At::Below,
+            ("", "root" | "idref" | "element-with-id" | "collection") => {
+                self.leave("it looks nodes up in the whole document");
+            }
             ("", "generate-id" | "unparsed-entity-uri") => self.leave("it needs the whole document"),
             ("", "string" | "number" | "string-length" | "normalize-space") if arguments.is_empty() => {
                 self.end(base, Use::Value);
@@ -190,7 +242,9 @@ impl Walk {
             }
             _ => {
                 let all: Vec<At> = arguments.iter().map(|a| self.expr(a, Use::Value, base, inner)).collect();
-                if name != "node-set" && name != "document" && !prefix.is_empty() {
+                if self.later && name != "document" && name != "doc"
+                    || name != "node-set" && name != "document" && !prefix.is_empty()
+                {
                     return farthest(&all);
                 }
             }
