@@ -304,6 +304,14 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     set(&mut client.idle, limits.idle_backend.map(|time| time.0));
     let mut services = Services::new(Client::new(client));
     set(&mut services.limits.held, limits.body.map(|size| size.0));
+    if let Some(most) = limits.spill.map(|size| size.0 as u64).filter(|&most| most > 0) {
+        let directory = limits.spill_directory.clone().unwrap_or_else(std::env::temp_dir);
+        if !directory.is_dir() {
+            return Err(format!("limits.spill_directory: `{}` is no directory", directory.display()));
+        }
+        let total = limits.spill_total.map_or(1 << 30, |size| size.0 as u64);
+        services.limits.spill = Some(Arc::new(message::Spill::new(directory, most, total)));
+    }
     services.limits.json = Arc::new(crate::tunables::mapping(&settings.wso2)?);
     set(&mut services.limits.xml.depth, limits.xml_depth);
     set(&mut services.limits.xml.attributes, limits.xml_attributes);
@@ -320,7 +328,11 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     engine.preserve_server = settings.http.preserve_server;
     engine.preserve_headers = settings.http.preserve_headers.clone();
     engine.synapse_dialect = settings.dialect == Dialect::Synapse;
-    crate::tunables::apply(&settings.wso2, engine);
+    crate::tunables::apply(&settings.wso2, engine)?;
+    engine.vault_directory = settings.vault.directory.clone();
+    if let Some(directory) = &settings.vault.docker {
+        engine.docker_secrets.clone_from(directory);
+    }
     services.tls = TlsProfiles::with_system(profiles(&settings.profile)?);
     Ok(services)
 }

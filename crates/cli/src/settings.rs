@@ -23,6 +23,8 @@ pub struct Settings {
     pub tls: Tls,
     /// TLS profiles of https endpoints.
     pub profile: Vec<Profile>,
+    /// Where secrets are.
+    pub vault: Vault,
     /// Logs.
     pub log: Log,
     /// Tunables of WSO2 under their own names (`'synapse.global_timeout_interval' = 120000`).
@@ -64,6 +66,12 @@ pub struct Limits {
     pub target_size: Option<Size>,
     /// Largest body a flow may hold; one that is only relayed has no limit. Default 64m.
     pub body: Option<Size>,
+    /// Largest body that may go to a temporary file where it is larger than `body`. Default 0: none.
+    pub spill: Option<Size>,
+    /// Most bytes in all those files. Default 1g.
+    pub spill_total: Option<Size>,
+    /// Their directory. Default that of the system.
+    pub spill_directory: Option<PathBuf>,
     /// Buffer through which bodies are relayed (`io_buffer_size`). Default 16k.
     pub io_buffer_size: Option<Size>,
     /// Connections per worker. Default 20,000.
@@ -166,6 +174,16 @@ pub struct Profile {
     /// Do not check the host name.
     #[serde(default)]
     pub any_host_name: bool,
+}
+
+/// See [`Settings::vault`].
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Vault {
+    /// One file for each secret, named by its alias.
+    pub directory: Option<PathBuf>,
+    /// The same for secrets of the kind `DOCKER`. Default `/run/secrets`.
+    pub docker: Option<PathBuf>,
 }
 
 /// See [`Settings::log`].
@@ -282,7 +300,7 @@ impl Settings {
 }
 
 /// Sections that the environment may set.
-const SECTIONS: &[&str] = &["listen", "limits", "http", "tls", "log"];
+const SECTIONS: &[&str] = &["listen", "limits", "http", "tls", "vault", "log"];
 
 fn beside(configuration: &Path) -> Option<PathBuf> {
     let inside = configuration.join("busbar.toml");

@@ -192,3 +192,67 @@ fn what_stops_it_from_starting() {
     assert_eq!(ask(bus.http(), "POST", "/services/P", b"<a/>").unwrap().0, 200);
     assert!(bus.stderr().contains("did you mean `send`?"));
 }
+
+#[test]
+fn large_bodies_go_on_from_a_file() {
+    let backend = Process::backend(0);
+    let to = format!("<endpoint><address uri='http://{}/echo'/></endpoint>", backend.http());
+    let branch = "<clone continueParent='true'><target><sequence><drop/></sequence></target></clone>";
+    let proxy = |name: &str, steps: &str| {
+        format!("<proxy name='{name}'><target><inSequence>{steps}</inSequence></target></proxy>")
+    };
+    let artifacts = [
+        proxy("Copied", &format!("{branch}<call>{to}</call><respond/>")),
+        proxy("Returned", &format!("{branch}<respond/>")),
+        proxy("Read", &format!("{branch}<log level='full'/><respond/>")),
+    ];
+    let path = configuration("run-spill", &artifacts.concat());
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("run-spill");
+    std::fs::create_dir_all(&directory).unwrap();
+    let set = format!("limits.spill_directory={}", directory.display());
+    let spilling = [
+        "--set",
+        "limits.body=10k",
+        "--set",
+        "limits.spill=1m",
+        "--set",
+        "limits.spill_total=2m",
+        "--set",
+        &set,
+    ];
+    let large = format!("<a>{}</a>", "0123456789".repeat(50_000)).into_bytes();
+    let huge = vec![b'x'; 1_200_000];
+    let bus = Process::run(&path, &spilling);
+    for (proxy, body, wanted) in [
+        ("Copied", &large, 200),
+        ("Returned", &large, 200),
+        ("Read", &large, 413),
+        ("Copied", &huge, 413),
+        ("Copied", &large, 200),
+    ] {
+        let (status, head, answer) = ask(bus.http(), "POST", &format!("/services/{proxy}"), body).unwrap();
+        assert_eq!(status, wanted, "{proxy}: {head}");
+        assert!(status != 200 || answer == *body, "{proxy}: {} bytes of {}", answer.len(), body.len());
+    }
+    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "files have no names");
+    let bus = Process::run(&path, &spilling[..2]);
+    assert_eq!(ask(bus.http(), "POST", "/services/Copied", &large).unwrap().0, 413);
+}
+
+#[test]
+fn a_flow_may_close_the_connection_of_its_client() {
+    let proxy = |name: &str, property: &str| {
+        let property = match property {
+            "" => String::new(),
+            name => format!("<property name='{name}' value='true' scope='axis2'/>"),
+        };
+        format!("<proxy name='{name}'><target><inSequence>{property}<respond/></inSequence></target></proxy>")
+    };
+    let artifacts = [proxy("A", ""), proxy("B", "FORCE_CONNECTION_CLOSE"), proxy("C", "NO_KEEPALIVE")];
+    let bus = Process::run(&configuration("run-close", &artifacts.concat()), &[]);
+    for (name, closes) in [("A", false), ("B", true), ("C", true)] {
+        let mut stream = TcpStream::connect(bus.http()).unwrap();
+        let (_, head, _) = exchange(&mut stream, "POST", &format!("/services/{name}"), b"<a/>", "").unwrap();
+        assert_eq!(head.to_ascii_lowercase().contains("connection: close"), closes, "{name}: {head}");
+    }
+}

@@ -10,8 +10,8 @@ use crate::fault::{Fault, code};
 use crate::mediator::{Branch, BranchTarget, Split};
 use crate::writing::{self, current_form, explicit_form, is_rewritten};
 use message::{
-    Format, Headers, Kind, Known, MediaType, Method, Payload, PayloadError, Reading, SoapVersion, Value,
-    Version,
+    Format, Headers, Kind, Known, MediaType, Method, Payload, PayloadError, PayloadLimits, Reading,
+    SoapVersion, Value, Version,
 };
 use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -320,7 +320,7 @@ async fn is_soap_fault(context: &mut Context) -> Result<bool, Fault> {
     if !matches!(context.payload.reading().kind, Kind::Soap11 | Kind::Soap12) {
         return Ok(false);
     }
-    let limits = context.services.limits.clone();
+    let limits = PayloadLimits { spill: None, ..context.services.limits.clone() };
     match context.payload.buffer(&limits).await {
         Ok(()) => {}
         // Too large for a fault; it is relayed.

@@ -574,6 +574,7 @@ impl Wanted {
     async fn receives(&self, context: &mut Context) -> Result<bool, Fault> {
         let mut limits = context.services().limits.clone();
         limits.held = limits.held.min(HELD as usize).min(self.core.largest.unwrap_or(usize::MAX));
+        limits.spill = None;
         match context.payload.buffer(&limits).await {
             Ok(()) => {}
             Err(message::PayloadError::TooLarge { .. }) => return Ok(false),

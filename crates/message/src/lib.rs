@@ -18,6 +18,7 @@ pub mod multipart;
 pub mod payload;
 pub mod properties;
 pub mod regex;
+mod spill;
 pub mod value;
 
 pub use attachments::Packing;
@@ -30,4 +31,5 @@ pub use headers::{Headers, Known, Line, WireField, is_token_byte};
 pub use media::{Kind, MediaType};
 pub use payload::{Format, Payload, PayloadError, PayloadLimits, Reading, Writing, Written};
 pub use properties::Properties;
+pub use spill::Spill;
 pub use value::{Value, XmlValue};

@@ -10,6 +10,7 @@ use crate::coding::Coding;
 use crate::envelope::{Envelope, PAYLOAD, SoapVersion, synapse_string};
 use crate::headers::{Headers, Known};
 use crate::media::{Kind, MediaType};
+use crate::spill::{Spill, Spilled};
 use crate::{form, form_data, json};
 use base64::Engine;
 use bytes::Bytes;
@@ -17,7 +18,7 @@ use encoding_rs::Encoding;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use xml::{Document, ParseOptions};
 
 /// How the bytes of a payload are to be read: the facts of its transport headers, taken when it arrived.
@@ -86,6 +87,8 @@ fn kind_and_charset(content_type: &[u8]) -> (Kind, Option<&'static Encoding>) {
 pub struct PayloadLimits {
     /// Most bytes of a body that a flow may hold, before and after decompression. Default 64 MiB.
     pub held: usize,
+    /// Where larger ones go, which then can be passed on but not read. Default nowhere.
+    pub spill: Option<Arc<Spill>>,
     /// Limits of the XML parser.
     pub xml: xml::Limits,
     /// The switches of the JSON mapping.
@@ -94,7 +97,7 @@ pub struct PayloadLimits {
 
 impl Default for PayloadLimits {
     fn default() -> PayloadLimits {
-        PayloadLimits { held: 64 << 20, xml: xml::Limits::default(), json: Arc::default() }
+        PayloadLimits { held: 64 << 20, spill: None, xml: xml::Limits::default(), json: Arc::default() }
     }
 }
 
@@ -141,6 +144,8 @@ enum Raw {
     Empty,
     Stream(Box<dyn BodyStream>),
     Bytes(Bytes),
+    /// Larger than what may be held.
+    Spilled(Arc<Spilled>),
     /// The stream was handed to an endpoint.
     Consumed,
 }
@@ -153,6 +158,8 @@ pub struct Payload {
     envelope: Option<Box<Envelope>>,
     /// The JSON view, once somebody asked for it or set it.
     json: Option<Box<serde_json::Value>>,
+    /// The JSON form of the XML view, once somebody asked for it; the error where it has none.
+    rendered: OnceLock<Box<Result<serde_json::Value, PayloadError>>>,
     /// The views are newer than the bytes.
     changed: bool,
     /// The XML view was only built to look at it: the message still counts as one that nobody read.
@@ -173,6 +180,7 @@ impl fmt::Debug for Payload {
             Raw::Empty => "empty".to_owned(),
             Raw::Stream(_) => "unread".to_owned(),
             Raw::Bytes(bytes) => format!("{} bytes", bytes.len()),
+            Raw::Spilled(spilled) => format!("{} bytes in a file", spilled.len()),
             Raw::Consumed => "consumed".to_owned(),
         };
         write!(out, "Payload({raw}, {:?}, changed: {})", self.reading.kind, self.changed)
@@ -187,6 +195,7 @@ impl Payload {
             reading: Reading::XML,
             envelope: None,
             json: None,
+            rendered: OnceLock::new(),
             changed: false,
             peeked: false,
             attachments: None,
@@ -304,6 +313,9 @@ impl Payload {
             if stream.buffered().len() > limits.held
                 || stream.exact_len().is_some_and(|len| len > limits.held as u64)
             {
+                if let Some(spill) = &limits.spill {
+                    return self.spill(spill).await;
+                }
                 let message = format!("the body is larger than the {} bytes a flow may hold", limits.held);
                 return Err(PayloadError::TooLarge { message });
             }
@@ -324,6 +336,48 @@ impl Payload {
             stream.recycle();
         }
         Ok(())
+    }
+
+    /// Receives the whole body into a file.
+    async fn spill(&mut self, spill: &Arc<Spill>) -> Result<(), PayloadError> {
+        let Raw::Stream(stream) = &mut self.raw else { return Ok(()) };
+        let large = |why: std::io::Error| match why.kind() {
+            std::io::ErrorKind::FileTooLarge => PayloadError::TooLarge { message: why.to_string() },
+            _ => PayloadError::TooLarge {
+                message: format!(
+                    "the body is too large to be held, and a file in {} cannot be written: {why}",
+                    spill.directory.display()
+                ),
+            },
+        };
+        if let Some(length) = stream.exact_len().filter(|&length| length > spill.most) {
+            let message =
+                format!("the body of {length} bytes is larger than the {} that may go to a file", spill.most);
+            return Err(PayloadError::TooLarge { message });
+        }
+        let mut spilled = spill.begin().map_err(large)?;
+        let result = loop {
+            let arrived = stream.buffered();
+            if let Err(why) = spilled.push(arrived) {
+                break Err(large(why));
+            }
+            let count = arrived.len();
+            stream.consume(count);
+            if stream.is_complete() {
+                break Ok(());
+            }
+            match std::future::poll_fn(|cx| stream.poll_more(cx)).await {
+                Ok(true) => {}
+                Ok(false) => break Ok(()),
+                Err(error) => break Err(PayloadError::Receiving(error)),
+            }
+        };
+        // Nobody is to take the rest of a body for the whole.
+        let raw = if result.is_ok() { Raw::Spilled(Arc::new(spilled)) } else { Raw::Consumed };
+        if let Raw::Stream(stream) = std::mem::replace(&mut self.raw, raw) {
+            stream.recycle();
+        }
+        result
     }
 
     /// The XML view, built now if this is the first to ask. The body must have been [buffered](Payload::buffer).
@@ -361,6 +415,7 @@ impl Payload {
         self.envelope(limits)?;
         self.changed = true;
         self.json = None;
+        self.rendered = OnceLock::new();
         self.raw = Raw::Empty;
         Ok(self.envelope.as_deref_mut().expect("built just above"))
     }
@@ -392,19 +447,43 @@ impl Payload {
         self.json.as_deref()
     }
 
-    /// The JSON rendering of any payload: the value itself, or the XML view turned into JSON.
+    /// A copy of [`Payload::json_view`].
     ///
     /// # Errors
     /// The payload cannot be read.
     pub fn as_json(&mut self, limits: &PayloadLimits) -> Result<serde_json::Value, PayloadError> {
-        if let Some(value) = self.json()? {
-            return Ok(value.clone());
+        self.json_view(limits).cloned()
+    }
+
+    /// The JSON rendering of any payload: the value itself, or the XML view turned into JSON, once until it changes.
+    ///
+    /// # Errors
+    /// The payload cannot be read.
+    pub fn json_view(&mut self, limits: &PayloadLimits) -> Result<&serde_json::Value, PayloadError> {
+        match self.is_json() {
+            true => self.json().map(|json| json.unwrap_or(&serde_json::Value::Null)),
+            false => {
+                self.envelope(limits)?;
+                self.rendered(&limits.json)
+            }
         }
-        let envelope = self.envelope(limits)?;
-        let Some(payload) = envelope.payload() else { return Ok(serde_json::Value::Null) };
-        let text = limits.json.from_xml(&envelope.document, payload);
-        serde_json::from_str(&text)
-            .map_err(|error| malformed(format!("the payload has no JSON form: {error}")))
+    }
+
+    /// The JSON rendering of the XML view, if somebody built that.
+    ///
+    /// # Errors
+    /// There is no XML view, or what is in it has no JSON form.
+    pub fn rendered(&self, mapping: &json::Mapping) -> Result<&serde_json::Value, PayloadError> {
+        let render = || {
+            let envelope = self.envelope.as_deref().ok_or(PayloadError::Consumed)?;
+            let Some(payload) = envelope.payload() else { return Ok(serde_json::Value::Null) };
+            serde_json::from_str(&mapping.from_xml(&envelope.document, payload))
+                .map_err(|error| malformed(format!("the payload has no JSON form: {error}")))
+        };
+        match &**self.rendered.get_or_init(|| Box::new(render())) {
+            Ok(value) => Ok(value),
+            Err(error) => Err(error.clone()),
+        }
     }
 
     /// Replaces the payload by JSON text.
@@ -491,6 +570,11 @@ impl Payload {
                 self.raw = Raw::Bytes(bytes.clone());
                 Body::Bytes(bytes)
             }
+            Raw::Spilled(spilled) => {
+                let body = Body::Stream(spilled.reader());
+                self.raw = Raw::Spilled(spilled);
+                body
+            }
             Raw::Stream(stream) => Body::Stream(stream),
         }
     }
@@ -525,6 +609,7 @@ impl Payload {
     pub fn copy(&self) -> Payload {
         let raw = match &self.raw {
             Raw::Bytes(bytes) => Raw::Bytes(bytes.clone()),
+            Raw::Spilled(spilled) => Raw::Spilled(Arc::clone(spilled)),
             Raw::Consumed | Raw::Stream(_) => Raw::Consumed,
             Raw::Empty => Raw::Empty,
         };
@@ -533,6 +618,7 @@ impl Payload {
             reading: self.reading,
             envelope: self.envelope.clone(),
             json: self.json.clone(),
+            rendered: OnceLock::new(),
             changed: self.changed,
             peeked: self.peeked,
             attachments: self.attachments.clone(),
@@ -727,8 +813,17 @@ impl Payload {
 
     /// The bytes after Content-Encoding.
     fn decoded_bytes(&self, limit: usize) -> Result<Bytes, PayloadError> {
-        let Raw::Bytes(bytes) = &self.raw else { return Ok(Bytes::new()) };
-        self.reading.coding.decode(bytes, limit)
+        match &self.raw {
+            Raw::Bytes(bytes) => self.reading.coding.decode(bytes, limit),
+            Raw::Spilled(spilled) => {
+                let message = format!(
+                    "the body of {} bytes is too large to be read: it can only be passed on",
+                    spilled.len()
+                );
+                Err(PayloadError::TooLarge { message })
+            }
+            _ => Ok(Bytes::new()),
+        }
     }
 
     /// The bytes as text, by charset.

@@ -261,3 +261,27 @@ fn a_look_leaves_a_message_that_nobody_read() {
     read.peek(&limits).unwrap();
     assert!(read.is_built());
 }
+
+#[test]
+fn the_json_form_of_xml_is_made_once_until_it_changes() {
+    let limits = PayloadLimits::default();
+    let mut payload = Payload::received(Body::Bytes("<a><b>1</b></a>".into()), Reading::XML);
+    let first: *const serde_json::Value = payload.json_view(&limits).unwrap();
+    assert_eq!(payload.as_json(&limits).unwrap().to_string(), r#"{"a":{"b":1}}"#);
+    assert!(std::ptr::eq(payload.json_view(&limits).unwrap(), first));
+    let mut copy = payload.copy();
+    let envelope = payload.envelope_mut(&limits).unwrap();
+    let element = envelope.payload().unwrap();
+    envelope.document.append_element(element, "", "", "c");
+    assert_eq!(payload.json_view(&limits).unwrap().to_string(), r#"{"a":{"b":1,"c":null}}"#);
+    assert_eq!(copy.json_view(&limits).unwrap().to_string(), r#"{"a":{"b":1}}"#);
+    payload.set_json("[1]").unwrap();
+    assert_eq!(payload.json_view(&limits).unwrap().to_string(), "[1]");
+    payload.set_bytes("<x/>", Reading::XML);
+    assert_eq!(payload.json_view(&limits).unwrap().to_string(), r#"{"x":null}"#);
+    // What has no JSON form says so each time.
+    let mut mixed = Payload::received(Body::Bytes("<a/>".into()), Reading::XML);
+    mixed.envelope(&limits).unwrap();
+    assert!(Payload::empty().rendered(&limits.json).is_err());
+    assert_eq!(mixed.json_view(&limits).unwrap().to_string(), r#"{"a":null}"#);
+}
