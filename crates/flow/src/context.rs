@@ -317,7 +317,13 @@ impl Context {
             "REMOTE_ADDR" | "REMOTE_HOST" => text(&self.inbound.peer.ip().to_string()),
             "CLIENT_REMOTE_PORT" => Some(Value::Integer(self.inbound.peer.port().into())),
             "IN_TRANSPORT" | "TRANSPORT_IN_NAME" => text(self.inbound.scheme()),
-            "SERVICE_PREFIX" => text(&format!("{}://{}/services/", self.inbound.scheme(), self.inbound.host)),
+            "SERVICE_PREFIX" => {
+                let path = match self.owner {
+                    Owner::Proxy(_) => self.inbound.target.get(..self.inbound.service_length).unwrap_or("/"),
+                    _ => "/",
+                };
+                text(&format!("{}://{}{path}", self.inbound.scheme(), self.inbound.host))
+            }
             "NO_ENTITY_BODY" => self.payload.is_empty().then_some(Value::Boolean(true)),
             "messageType" => self
                 .headers
@@ -327,8 +333,7 @@ impl Context {
             "CHARACTER_SET_ENCODING" => self
                 .headers
                 .get("Content-Type")
-                .and_then(|value| message::MediaType::parse(value).charset())
-                .and_then(text),
+                .and_then(|value| text(message::MediaType::parse(value).charset().unwrap_or("UTF-8"))),
             // As WSO2 spells it.
             "ORGINAL_CONTEN_LENGTH" => self.headers.get("Content-Length").and_then(text),
             "message.builder.invoked" => Some(Value::Boolean(self.payload.is_built())),
@@ -514,6 +519,8 @@ impl Context {
         match (name, self.owner) {
             ("proxy.name", Owner::Proxy(_)) => Some(Value::from(self.owner_name())),
             ("ARTIFACT_NAME", Owner::Proxy(_)) => Some(Value::from(format!("proxy{}", self.owner_name()))),
+            ("ARTIFACT_NAME", Owner::Resource(..)) => Some(Value::from(format!("api{}", self.owner_name()))),
+            ("rest.url.pattern", Owner::Resource(..)) => self.properties.get("SYNAPSE_RESOURCE").cloned(),
             ("SERVER_IP", _) => Some(Value::from(self.inbound.local.ip().to_string())),
             ("SERVER_HOST", _) => Some(Value::from(host_name())),
             ("IsClientDoingREST", _) => Some(Value::Boolean(self.is_rest())),

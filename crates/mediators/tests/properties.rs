@@ -1,0 +1,281 @@
+//! What well-known properties hold and do, those of docs/properties.md that no other test has.
+
+mod support;
+
+use flow::testing::{self, Answer, Tested};
+use std::net::TcpListener;
+use support::mirror;
+
+fn configured(artifacts: &str) -> Tested {
+    let synapse = "http://ws.apache.org/ns/synapse";
+    let text = format!(r#"<definitions xmlns="{synapse}">{artifacts}</definitions>"#);
+    let tested = testing::configuration(&busbar_mediators::registry(endpoints::endpoint), &text);
+    assert!(tested.found.is_empty(), "{:?}", tested.found);
+    tested
+}
+
+/// A flow that answers with properties, a line each.
+fn listing(names: &[(&str, &str)]) -> String {
+    let arguments: String = names
+        .iter()
+        .map(|(scope, name)| format!(r#"<arg expression="get-property('{scope}', '{name}')"/>"#))
+        .collect();
+    let lines: Vec<String> =
+        names.iter().enumerate().map(|(at, (_, name))| format!("{name}=${}", at + 1)).collect();
+    format!(
+        r#"<payloadFactory media-type="text"><format>{}</format><args>{arguments}</args></payloadFactory>
+        <property name="messageType" value="text/plain" scope="axis2"/><respond/>"#,
+        lines.join("\n")
+    )
+}
+
+fn compare(answer: &Answer, rows: &[(&str, &str, &str)]) {
+    let wanted: Vec<String> = rows.iter().map(|(_, name, value)| format!("{name}={value}")).collect();
+    assert_eq!(answer.body.lines().collect::<Vec<_>>(), wanted, "{answer:?}");
+}
+
+const HEADERS: [(&str, &str); 3] =
+    [("Host", "bus:8280"), ("Content-Type", "application/xml; charset=iso-8859-1"), ("Content-Length", "4")];
+
+#[test]
+fn facts_of_a_service() {
+    let rows = [
+        ("default", "proxy.name", "P"),
+        ("default", "ARTIFACT_NAME", "proxyP"),
+        ("default", "SERVER_IP", "127.0.0.1"),
+        ("default", "IsClientDoingREST", "true"),
+        ("default", "IsClientDoingSOAP11", "false"),
+        ("axis2", "REMOTE_ADDR", "127.0.0.1"),
+        ("axis2", "REMOTE_HOST", "127.0.0.1"),
+        ("axis2", "CLIENT_REMOTE_PORT", "9"),
+        ("axis2", "TransportInURL", "/services/P/sub?q=1"),
+        ("axis2", "SERVICE_PREFIX", "http://bus:8280/services/P"),
+        ("axis2", "REST_URL_POSTFIX", "/sub?q=1"),
+        ("axis2", "IN_TRANSPORT", "http"),
+        ("axis2", "TRANSPORT_IN_NAME", "http"),
+        ("axis2", "HTTP_METHOD", "POST"),
+        ("axis2", "HTTP_REQUEST_METHOD", "POST"),
+        ("axis2", "HTTP_REQ_METHOD", "POST"),
+        ("axis2", "ORGINAL_CONTEN_LENGTH", "4"),
+        ("axis2", "messageType", "application/xml"),
+        ("axis2", "ContentType", "application/xml; charset=iso-8859-1"),
+        ("axis2", "CHARACTER_SET_ENCODING", "iso-8859-1"),
+        ("axis2", "message.builder.invoked", "false"),
+        ("axis2", "none", ""),
+    ];
+    let names: Vec<_> = rows.iter().map(|(scope, name, _)| (*scope, *name)).collect();
+    let flow =
+        format!(r#"<proxy name="P"><target><inSequence>{}</inSequence></target></proxy>"#, listing(&names));
+    compare(&configured(&flow).ask("POST", "/services/P/sub?q=1", &HEADERS, "<a/>"), &rows);
+    let built = r#"<property name="x" expression="string(//a)"/>"#;
+    let flow = format!(
+        r#"<proxy name="P"><target><inSequence>{built}{}</inSequence></target></proxy>"#,
+        listing(&[("axis2", "message.builder.invoked")])
+    );
+    let answer = configured(&flow).ask("POST", "/services/P", &HEADERS, "<a/>");
+    compare(&answer, &[("", "message.builder.invoked", "true")]);
+    let host = configured(&format!(
+        r#"<proxy name="P"><target><inSequence>{}</inSequence></target></proxy>"#,
+        listing(&[("default", "SERVER_HOST")])
+    ));
+    assert!(host.ask("POST", "/services/P", &HEADERS, "<a/>").body.len() > "SERVER_HOST=".len());
+}
+
+#[test]
+fn facts_of_an_api() {
+    let rows = [
+        ("default", "SYNAPSE_REST_API", "Orders"),
+        ("default", "REST_API_CONTEXT", "/orders"),
+        ("default", "SYNAPSE_REST_API_VERSION", "1.2"),
+        ("default", "SYNAPSE_REST_API_VERSION_STRATEGY", "url"),
+        ("default", "REST_URL_PREFIX", "http://bus:8280"),
+        ("default", "SYNAPSE_RESOURCE", "/{id}/items?x={x}"),
+        ("default", "rest.url.pattern", "/{id}/items?x={x}"),
+        ("default", "REST_FULL_REQUEST_PATH", "/orders/1.2/7/items?x=a%20b"),
+        ("default", "REST_SUB_REQUEST_PATH", "/7/items?x=a%20b"),
+        ("default", "RESOURCE_PATH", "/7/items?x=a%20b"),
+        ("default", "REST_METHOD", "POST"),
+        ("default", "uri.var.id", "7"),
+        ("default", "uri.var.x", "a b"),
+        ("default", "query.param.x", "a b"),
+        ("default", "ARTIFACT_NAME", "apiOrders"),
+        ("default", "proxy.name", ""),
+        ("axis2", "REST_URL_POSTFIX", "/7/items?x=a%20b"),
+        ("axis2", "SERVICE_PREFIX", "http://bus:8280/"),
+    ];
+    let names: Vec<_> = rows.iter().map(|(scope, name, _)| (*scope, *name)).collect();
+    let api = format!(
+        r#"<api name="Orders" context="/orders" version="1.2" version-type="url"><resource methods="POST" uri-template="/{{id}}/items?x={{x}}"><inSequence>{}</inSequence></resource></api>"#,
+        listing(&names)
+    );
+    compare(&configured(&api).ask("POST", "/orders/1.2/7/items?x=a%20b", &HEADERS, "<a/>"), &rows);
+}
+
+/// A main sequence with a fault sequence that answers with what went wrong.
+fn main(mediators: &str) -> Tested {
+    let fault = listing(&[
+        ("default", "ERROR_CODE"),
+        ("default", "ERROR_EXCEPTION"),
+        ("default", "SENDING_FAULT"),
+        ("default", "blocking.sender.error"),
+    ]);
+    configured(&format!(
+        r#"<sequence name="main" onError="f">{mediators}</sequence><sequence name="f">{fault}</sequence>"#
+    ))
+}
+
+fn call(address: &str) -> String {
+    format!(r#"<call><endpoint><address uri="{address}"/></endpoint></call>"#)
+}
+
+fn axis2(name: &str, value: &str) -> String {
+    format!(r#"<property name="{name}" value="{value}" scope="axis2"/>"#)
+}
+
+const SOAP: [(&str, &str); 2] = [("Content-Type", "text/xml"), ("SOAPAction", "\"a\"")];
+const ENVELOPE: &str =
+    r#"<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><a/></s:Body></s:Envelope>"#;
+const TEAPOT: &str = "HTTP/1.1 418 Short And Stout\r\nContent-Type: text/plain\r\nX-A: theirs\r\n\r\ntea";
+const SOAP_FAULT: &str = "HTTP/1.1 500 Oops\r\nContent-Type: text/xml\r\nX-A: theirs\r\n\r\n<s:Envelope xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\"><s:Body><s:Fault><faultcode>s:Server</faultcode><faultstring>no</faultstring></s:Fault></s:Body></s:Envelope>";
+
+#[test]
+fn facts_of_an_answer() {
+    let rows = [
+        ("axis2", "HTTP_SC", "418"),
+        ("axis2", "HTTP_SC_DESC", "Short And Stout"),
+        ("axis2", "ORIGINAL_STATUS_CODE", "418"),
+        ("axis2", "HTTP_REASON_PHRASE", "Short And Stout"),
+        ("axis2", "transport.http.statusCode", "418"),
+        ("axis2", "REST_URL_POSTFIX", ""),
+    ];
+    let names: Vec<_> = rows.iter().map(|(scope, name, _)| (*scope, *name)).collect();
+    let tested = main(&format!("{}{}", call(&testing::backend(TEAPOT)), listing(&names)));
+    let answer = tested.ask("POST", "/", &HEADERS, "<a/>");
+    compare(&answer, &rows);
+    assert_eq!(answer.status, 418);
+}
+
+#[test]
+fn what_counts_as_a_failure() {
+    let forced = r#"<property name="FORCE_ERROR_ON_SOAP_FAULT" value="true"/>"#;
+    let address = testing::backend(SOAP_FAULT);
+    let answer = main(&format!("{forced}{}<respond/>", call(&address))).ask("POST", "/", &SOAP, ENVELOPE);
+    assert!(answer.body.starts_with("ERROR_CODE=500000\n"), "{answer:?}");
+    let answer = main(&format!("{}<respond/>", call(&address))).ask("POST", "/", &SOAP, ENVELOPE);
+    assert!(answer.status == 500 && answer.body.contains("<faultstring>no"), "{answer:?}");
+
+    // Nobody listens there.
+    let free = TcpListener::bind("127.0.0.1:0").expect("loopback").local_addr().expect("an address");
+    let answer = main(&call(&format!("http://{free}"))).ask("POST", "/", &HEADERS, "<a/>");
+    let lines: Vec<&str> = answer.body.lines().collect();
+    assert_eq!(lines[0], "ERROR_CODE=101503", "{answer:?}");
+    assert!(lines[1].len() > "ERROR_EXCEPTION=".len() && lines[2] == "SENDING_FAULT=true", "{answer:?}");
+}
+
+#[test]
+fn waits_are_bounded() {
+    // It takes the connection and never answers.
+    let silent = TcpListener::bind("127.0.0.1:0").expect("loopback");
+    let address = format!("http://{}", silent.local_addr().expect("an address"));
+    for name in ["SEND_TIMEOUT", "HTTP_SOCKET_TIMEOUT"] {
+        let answer =
+            main(&format!("{}{}", axis2(name, "50"), call(&address))).ask("POST", "/", &HEADERS, "<a/>");
+        assert!(answer.body.starts_with("ERROR_CODE=10150"), "{name}: {answer:?}");
+    }
+}
+
+#[test]
+fn blocking_calls() {
+    let gone = testing::backend("HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\n\r\nnone");
+    let blocking = |address: &str| call(address).replace("<call>", r#"<call blocking="true">"#);
+    let answer = main(&blocking(&gone)).ask("POST", "/", &HEADERS, "<a/>");
+    assert!(
+        answer.body.contains("ERROR_CODE=404") && answer.body.ends_with("blocking.sender.error=true"),
+        "{answer:?}"
+    );
+    let address = testing::backend(TEAPOT);
+    for (before, wanted) in [
+        ("", "mine"),
+        (r#"<property name="BLOCKING_SENDER_PRESERVE_REQ_HEADERS" value="true"/>"#, "mine"),
+        (r#"<property name="BLOCKING_SENDER_PRESERVE_REQ_HEADERS" value="false"/>"#, "theirs"),
+    ] {
+        let tested = main(&format!("{before}{}{}", blocking(&address), listing(&[("transport", "X-A")])));
+        let headers = [("Content-Type", "text/plain"), ("X-A", "mine")];
+        assert_eq!(tested.ask("POST", "/", &headers, "x").body, format!("X-A={wanted}"), "{before}");
+    }
+}
+
+#[test]
+fn answers_to_the_client() {
+    const MAKE: &str = r#"<makefault version="soap11"><code xmlns:s="http://schemas.xmlsoap.org/soap/envelope/" value="s:Server"/><reason value="no"/></makefault>"#;
+    for (flow, status) in [
+        (format!("{MAKE}<respond/>"), 500),
+        (format!("{}{MAKE}<respond/>", axis2("FAULTS_AS_HTTP_200", "true")), 200),
+    ] {
+        let answer = main(&flow).ask("POST", "/", &SOAP, ENVELOPE);
+        assert_eq!(answer.status, status, "{flow}: {answer:?}");
+    }
+    // A message without a type gets none.
+    for flow in ["<respond/>".to_owned(), format!("{}<respond/>", axis2("NoDefaultContentType", "true"))] {
+        let answer = main(&flow).ask("POST", "/", &[], "");
+        assert_eq!(answer.headers.get("Content-Type"), None, "{flow}");
+    }
+}
+
+#[test]
+fn forms_of_the_payload() {
+    let json = axis2("messageType", "application/json");
+    for (before, wanted) in [
+        (String::new(), r#"{"a":{"b":null,"c":"x"}}"#),
+        (axis2("PRESERVE_SPACES", "true"), r#"{"a":{"b":"  ","c":"x"}}"#),
+        (axis2("PRESERVE_SPACES", "false"), r#"{"a":{"b":null,"c":"x"}}"#),
+    ] {
+        let answer = main(&format!("{before}{json}<respond/>"));
+        let answer =
+            answer.ask("POST", "/", &[("Content-Type", "application/xml")], "<a><b>  </b><c>x</c></a>");
+        assert_eq!(answer.body, wanted, "{before}");
+    }
+    // Accepted: an untouched result is never parsed anyway.
+    let lazy =
+        r#"<property name="transform.xslt.result.disableBuild" value="true"/><xslt key="x"/><respond/>"#;
+    let sheet = r#"<localEntry key="x"><xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform"><xsl:template match="/"><r xmlns=""><xsl:value-of select="//c"/></r></xsl:template></xsl:stylesheet></localEntry>"#;
+    let tested = configured(&format!(r#"{sheet}<sequence name="main">{lazy}</sequence>"#));
+    let answer = tested.ask("POST", "/", &[("Content-Type", "application/xml")], "<a><c>x</c></a>");
+    assert_eq!(answer.body, "<r>x</r>");
+}
+
+#[test]
+fn requests_to_the_backend() {
+    let address = mirror();
+    for (before, part) in [
+        (
+            axis2("FORCE_HTTP_CONTENT_LENGTH", "true") + &axis2("COPY_CONTENT_LENGTH_FROM_INCOMING", "true"),
+            "content-length: 4\r\n",
+        ),
+        (axis2("REQUEST_HOST_HEADER", "other"), "host: other\r\n"),
+        (axis2("FULL_URI", "true"), &*format!("POST {address}")),
+        (axis2("POST_TO_URI", "true"), &*format!("POST {address}")),
+        (axis2("HTTP_METHOD", "PUT"), "PUT /"),
+        (axis2("FORCE_POST_PUT_NOBODY", "true"), "content-length: 0\r\n"),
+        (axis2("NO_KEEPALIVE", "true"), "connection: close\r\n"),
+        (axis2("FORCE_HTTP_1.0", "true"), " HTTP/1.0\r\n"),
+    ] {
+        let answer =
+            main(&format!("{before}{}<respond/>", call(&address))).ask("POST", "/", &HEADERS, "<a/>");
+        let seen = answer.body.to_ascii_lowercase();
+        assert!(seen.contains(&part.to_ascii_lowercase()), "{before}: {}", answer.body);
+    }
+}
+
+#[test]
+fn what_transactions_set_is_kept_for_the_exchange() {
+    for name in ["SET_ROLLBACK_ONLY", "SET_REQUEUE_ON_ROLLBACK", "ACKNOWLEDGE"] {
+        let tested = main(&format!(
+            "{}{}{}",
+            axis2(name, "true"),
+            call(&testing::backend(TEAPOT)),
+            listing(&[("operation", name)])
+        ));
+        assert_eq!(tested.ask("POST", "/", &HEADERS, "<a/>").body, format!("{name}=true"));
+    }
+}
