@@ -22,7 +22,7 @@ pub(crate) struct Utc {
 impl Utc {
     pub(crate) fn of(time: SystemTime) -> Utc {
         let millis = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
-        let (year, month, day) = flow::clock::civil((millis / 86_400_000) as i64);
+        let (year, month, day) = civil((millis / 86_400_000) as i64);
         let seconds = millis / 1000;
         Utc {
             year,
@@ -70,6 +70,19 @@ pub(crate) fn stamp(time: SystemTime, out: &mut String) {
         out.push(char::from(b'0' + digit as u8));
     }
     out.push('Z');
+}
+
+/// Days since the epoch to year, month, day (proleptic Gregorian).
+fn civil(days: i64) -> (i64, i64, i64) {
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let of_era = shifted.rem_euclid(146_097);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year + era * 400 + i64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]

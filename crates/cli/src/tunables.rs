@@ -1,7 +1,8 @@
 //! Tunables under the names that WSO2 documents: honoured, or said once why they are not needed here.
 
 use flow::Settings;
-use message::json::{Mapping, Regex};
+use message::json::Mapping;
+use message::regex::{Pattern, Search};
 use std::time::Duration;
 
 /// Puts a value where it belongs.
@@ -13,6 +14,13 @@ const HONOURED: &[(&str, Set)] = &[
     ("http.connection.timeout", |settings, value| settings.connect_timeout = milliseconds(value)),
     ("http.socket.timeout", |settings, value| settings.socket_timeout = milliseconds(value)),
 ];
+
+/// A switch of the engine.
+type Flag = fn(&mut Settings) -> &mut bool;
+
+/// Switches of the engine, `true` or `false`.
+const SWITCHES: &[(&str, Flag)] =
+    &[("synapse.xpath.dom.failover.enabled", |settings| &mut settings.xpath_failover)];
 
 /// Puts a switch of the JSON mapping where it belongs; the error says what was expected.
 type Switch = fn(&mut Mapping, &str) -> Result<(), String>;
@@ -33,12 +41,12 @@ const MAPPING: &[(&str, Switch)] = &[
     }),
     ("synapse.commons.json.output.autoPrimitive", |own, text| flag(&mut own.auto_primitive, text)),
     ("synapse.commons.json.output.disableAutoPrimitive.regex", |own, text| {
-        own.string_pattern = Some(regex(text)?);
+        own.string_pattern = Some(Pattern::compile(text).map_err(no_regex)?);
         Ok(())
     }),
     ("synapse.commons.json.json.output.disableAutoPrimitive.customReplaceRegex", |own, text| {
         let replacement = own.string_mark.take().map(|(_, replacement)| replacement).unwrap_or_default();
-        own.string_mark = Some((regex(text)?, replacement));
+        own.string_mark = Some((Search::compile(text).map_err(no_regex)?, replacement));
         Ok(())
     }),
     ("synapse.commons.json.json.output.disableAutoPrimitive.customReplaceSequence", |own, text| {
@@ -61,8 +69,8 @@ fn flag(field: &mut bool, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn regex(text: &str) -> Result<Regex, String> {
-    Regex::new(text).map_err(|error| format!("it is no regular expression: {error}"))
+fn no_regex(why: String) -> String {
+    format!("it is no regular expression: {why}")
 }
 
 /// The switches of the JSON mapping.
@@ -114,6 +122,97 @@ const NOT_NEEDED: &[(&str, &str)] = &[
         "http.max.connection.per.host.port",
         "is limits.idle_connections here; connections in use are not limited",
     ),
+    ("synapse.xpath.func.extensions", "has no effect, because functions written in Java cannot run here"),
+    (
+        "synapse.custom.xpath.func.extensions",
+        "has no effect, because functions written in Java cannot run here",
+    ),
+    ("synapse.xpath.var.extensions", "has no effect, because variables written in Java cannot run here"),
+    ("synapse.legacy.xpath.behaviour", "has no effect: parameters of templates keep their types"),
+    ("synapse.jsonpath.ignore.not.found.error", "has no effect: enrich that removes nothing is no error"),
+    ("synapse.mediators.access.control", "has no effect: busbar check tells what a configuration uses"),
+    (
+        "exclude.payload.details.from.error",
+        "not needed here, because errors name positions, not what stands there",
+    ),
+    ("synapse.artifact.versioned.deployment", "has no effect: archives are not read yet"),
+    ("expose.versioned.services", "has no effect: archives are not read yet"),
+    (
+        "synapse.artifacts.file.storage.enabled",
+        "not needed here, because nothing is deployed at run time but by a reload",
+    ),
+    ("build.message.on.failover.enable", "not needed here, because what may be sent again is kept"),
+    ("maximum.failover", "has no effect: each member of a group is tried once"),
+    ("suspend.duration.on.maximum", "has no effect: each member of a group is tried once"),
+    ("synapse.global_endpoint_suspend_duration", "has no effect yet: write suspendOnFailure"),
+    (
+        "synapse.override_endpoint_suspend_config_with_global_values",
+        "has no effect yet: write suspendOnFailure",
+    ),
+    ("synapse.clear.mediation.cache", "not needed here, because a reload compiles schemas anew"),
+    ("payloadFactory.forcefully.enable.DTD", "has no effect: messages have no DTD"),
+    ("synapse.connection.", "has no effect: resources are read from files, local entries once at the start"),
+    ("synapse.http.proxy", "has no effect: resources are read from files"),
+    ("messaging_callback.", "has no effect: there are no consumers of queues yet"),
+    (
+        "synapse.sal.endpoints.sesssion.timeout.default",
+        "has no effect: sessions of endpoint groups are not there yet",
+    ),
+    ("synapse.blocking.call.disable.thread.switch", "not needed here, because nothing waits on a thread"),
+    ("synapse.observers", "has no effect, because observers are written in Java"),
+    ("synapse.wsdl.resolver", "has no effect, because resolvers are written in Java"),
+    ("synapse.schema.resolver", "has no effect, because resolvers are written in Java"),
+    ("synapse.entry.", "has no effect, because plug-ins are written in Java"),
+    (
+        "failsafe.mode.enable",
+        "not needed here, because a faulty artifact is always left out; --strict refuses it",
+    ),
+    ("synapse.debugger", "has no effect: there is no debugger"),
+    ("synapse.jmx", "not needed here, because the admin address has metrics and states"),
+    ("synapse.snmp", "not needed here, because the admin address has metrics and states"),
+    ("mediation.flow.statistics", "not needed here, because the admin address has metrics"),
+    ("mediation.flow.tracer", "has no effect: there is no tracer yet"),
+    ("statistics.clean", "not needed here, because the admin address has metrics"),
+    ("opentelemetry.", "has no effect yet"),
+    ("analytics.", "has no effect: nothing is published"),
+    ("internal.http", "is listen.admin here"),
+    ("synapse.rest.CORSConfig", "has no effect yet"),
+    ("synapse.passwordProvider", "is vault.directory here"),
+    ("secretRepositories", "is vault.directory here"),
+    ("synapse.protectedTokens", "is vault.directory here"),
+    ("keystore.", "is [tls] and [[profile]] here"),
+    ("synapse.datasources", "has no effect: there are no databases yet"),
+    ("freemarker.template.base.path", "has no effect: templates are entries and registry resources"),
+    ("http.socket.timeout.", "is http.socket.timeout here, for both sides"),
+    ("http.user.agent.preserve", "is http.preserve_user_agent here"),
+    ("http.server.preserve", "is http.preserve_server here"),
+    ("http.headers.preserve", "is http.preserve_headers here"),
+    ("http.response.headers.preserve", "has no effect: headers of answers stay"),
+    ("http.connection.disable.keepalive", "is http.keep_alive here"),
+    ("http.block_service_list", "is http.list_services here"),
+    ("max_open_connections", "is limits.connections here"),
+    ("consume_and_discard", "not needed here, because what nobody reads is discarded by the worker itself"),
+    ("close_socket_on_endpoint_timeout", "not needed here, because such a connection is always closed"),
+    ("message.size.validation", "is limits.body here, for what a flow holds"),
+    ("valid.max.message.size", "is limits.body here, for what a flow holds"),
+    ("force.xml.message.validation", "has no effect: what is relayed is not read"),
+    ("force.json.message.validation", "has no effect: what is relayed is not read"),
+    ("force.passthrough.builder", "not needed here, because a message is read when somebody asks"),
+    ("transport.sender.connection", "is limits.idle_backend here"),
+    ("transport.listener.shutdown.wait.sec", "is limits.drain here"),
+    ("correlation_header_name", "has no effect: log lines have the message id"),
+    ("expected_max_queueing_time", "not needed here, because messages do not wait for threads"),
+    ("tls_graceful_connection_termination", "not needed here, because it is always so"),
+    ("ignore_case_sensitive_headers", "not needed here, because names of headers have no case"),
+    ("http.tcp.nodelay", "not needed here, because it is always so"),
+    ("http.listening_io_reactor_sharing_enable", "not needed here: there is one worker per core"),
+    ("http.nio", "not needed here, because there is no reactor to tune"),
+    ("http.socket.", "not needed here, because the buffers of sockets are the system's"),
+    ("snd_", "not needed here, because messages that wait hold no thread"),
+    ("lst_", "not needed here, because messages that wait hold no thread"),
+    ("reverseProxyMode", "has no effect: what no service takes goes to the main sequence"),
+    ("rest.dispatcher.service", "has no effect: there are no tenants"),
+    ("rest_uri_", "has no effect: there are no tenants"),
 ];
 
 fn milliseconds(value: i64) -> Duration {
@@ -121,8 +220,15 @@ fn milliseconds(value: i64) -> Duration {
 }
 
 /// Sets what is honoured.
-pub fn apply(table: &toml::Table, settings: &mut Settings) {
+///
+/// # Errors
+/// A switch that is neither `true` nor `false`, with its name.
+pub fn apply(table: &toml::Table, settings: &mut Settings) -> Result<(), String> {
     for (name, value) in table {
+        if let Some((_, field)) = SWITCHES.iter().find(|(known, _)| known == name) {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            flag(field(settings), text.trim()).map_err(|why| format!("wso2.\"{name}\": `{text}`: {why}"))?;
+        }
         let number = match value {
             toml::Value::Integer(number) => Some(*number),
             toml::Value::String(text) => text.trim().parse().ok(),
@@ -132,6 +238,7 @@ pub fn apply(table: &toml::Table, settings: &mut Settings) {
             set(settings, number);
         }
     }
+    Ok(())
 }
 
 /// What is to be said about the others.
@@ -139,6 +246,7 @@ pub fn report(table: &toml::Table) -> Vec<(String, &'static str)> {
     table
         .keys()
         .filter(|name| !HONOURED.iter().any(|(known, _)| known == name))
+        .filter(|name| !SWITCHES.iter().any(|(known, _)| known == name))
         .filter(|name| !MAPPING.iter().any(|(known, _)| known == name))
         .map(|name| {
             let known = NOT_NEEDED.iter().find(|(prefix, _)| name.starts_with(prefix));
@@ -158,11 +266,25 @@ mod tests {
                 .parse()
                 .unwrap();
         let mut settings = Settings::default();
-        apply(&table, &mut settings);
+        apply(&table, &mut settings).unwrap();
         assert_eq!(settings.global_timeout, Duration::from_secs(5));
         let report = report(&table);
         assert_eq!(report.len(), 2);
         assert!(report[0].1.starts_with("not needed here") && report[1].1.contains("not known"));
+        let documented = "synapse.xpath.func.extensions synapse.jsonpath.ignore.not.found.error synapse.connection.read_timeout \
+            build.message.on.failover.enable maximum.failover.retries http.user.agent.preserve http.socket.timeout.listener \
+            http.socket.buffer-size opentelemetry.enable messaging_callback.preserve_payload_on_timeout snd_t_core \
+            transport.listener.shutdown.wait.sec message.size.validation.enabled synapse.rest.CORSConfig.enabled";
+        for name in documented.split_whitespace() {
+            let table = [(name.to_owned(), toml::Value::from(1))].into_iter().collect();
+            assert!(!super::report(&table)[0].1.contains("not known"), "{name}");
+        }
+        for (value, wanted) in [("true", Some(true)), ("'false'", Some(false)), ("'on'", None)] {
+            let table = format!("'synapse.xpath.dom.failover.enabled' = {value}").parse().unwrap();
+            let own = apply(&table, &mut settings).map(|()| settings.xpath_failover);
+            assert_eq!(own.ok(), wanted, "{value}");
+            assert!(super::report(&table).is_empty());
+        }
     }
 
     #[test]
@@ -176,8 +298,8 @@ mod tests {
         let own = mapping(&switches).unwrap();
         assert!(!own.auto_primitive && own.namespace_separator == ':' && own.empty_is_null);
         assert_eq!(
-            own.string_mark.map(|(pattern, with)| (pattern.as_str().to_owned(), with)),
-            Some(("@@".into(), "-".into()))
+            own.string_mark.map(|(pattern, with)| pattern.replace_all("@@x", &with)),
+            Some(Ok("-x".into()))
         );
         assert!(report(&switches).is_empty());
         for bad in [

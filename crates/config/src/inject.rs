@@ -1,7 +1,9 @@
-//! Values from outside the configuration: `$SYSTEM:NAME` (environment) and `$FILE:NAME` (`file.properties`).
+//! Values from outside the configuration: `$SYSTEM:NAME` (environment), `$FILE:NAME` (`file.properties`) and
+//! `${configs.NAME}` (either).
 //!
 //! The value must start with the mark; the whole value is replaced by the first name that follows it.
 
+use crate::properties::properties;
 use crate::value::Key;
 use diagnostics::{Diagnostic, Diagnostics};
 use std::collections::HashMap;
@@ -43,22 +45,35 @@ impl Injector {
         let Some((kind, name)) = mark(&key) else { return key };
         let (value, what) = match kind {
             "SYSTEM" => (self.environment(name), "the environment variable"),
-            "FILE" => (self.properties.get(name).cloned(), "the property of file.properties"),
+            "FILE" => (self.property(name).map(str::to_owned), "the property of file.properties"),
+            "configs" => (
+                self.environment(name).or_else(|| self.property(name).map(str::to_owned)),
+                "neither as environment variable nor in file.properties",
+            ),
             _ => return key,
         };
         match value {
             Some(value) => Key { value, span: key.span },
             None => {
+                let message = match kind {
+                    "configs" => format!("`{name}` is set {what}"),
+                    _ => format!("{what} `{name}` is not set"),
+                };
                 diagnostics.push(
-                    Diagnostic::error("unresolved-value", format!("{what} `{name}` is not set"))
-                        .at(key.span, "needed for this value"),
+                    Diagnostic::error("unresolved-value", message).at(key.span, "needed for this value"),
                 );
                 key
             }
         }
     }
 
-    fn environment(&self, name: &str) -> Option<String> {
+    /// A property of `file.properties`.
+    pub fn property(&self, name: &str) -> Option<&str> {
+        self.properties.get(name).map(String::as_str)
+    }
+
+    /// An environment variable.
+    pub fn environment(&self, name: &str) -> Option<String> {
         match &self.environment {
             Some(values) => values.get(name).cloned(),
             None => std::env::var(name).ok(),
@@ -66,22 +81,16 @@ impl Injector {
     }
 }
 
-/// `$KIND:NAME` at the start of a value.
+/// `$KIND:NAME` or `${configs.NAME}` at the start of a value.
 fn mark(value: &str) -> Option<(&str, &str)> {
-    let (kind, rest) = value.strip_prefix('$')?.split_once(':')?;
+    let rest = value.strip_prefix('$')?;
+    let (kind, rest) = match rest.strip_prefix("{configs.") {
+        Some(rest) => ("configs", rest),
+        None => rest.split_once(':')?,
+    };
     let name_char = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
     let name = &rest[..rest.find(|c| !name_char(c)).unwrap_or(rest.len())];
     (!name.is_empty()).then_some((kind, name))
-}
-
-/// The lines of a Java properties file, without continuation lines.
-fn properties(text: &str) -> HashMap<String, String> {
-    text.lines()
-        .map(str::trim)
-        .filter(|line| !line.starts_with(['#', '!']))
-        .filter_map(|line| line.split_once(['=', ':']))
-        .map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()))
-        .collect()
 }
 
 #[cfg(test)]
@@ -102,6 +111,10 @@ mod tests {
             ("$FILE:c", Some("d")),
             ("$SYSTEM:NONE", None),
             ("$FILE:none", None),
+            ("${configs.HOST}", Some("example")),
+            ("${configs.a.b}/x", Some("x = y")),
+            ("${configs.none}", None),
+            ("${vars.x}", Some("${vars.x}")),
             ("$uri", Some("$uri")),
             ("$OTHER:x", Some("$OTHER:x")),
         ] {

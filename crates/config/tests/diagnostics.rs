@@ -227,6 +227,9 @@ fn a_directory_is_loaded_by_kind() {
         ("data/e.xml", "<e/>"),
         ("registry.xml", "<registry xmlns='http://ws.apache.org/ns/synapse' provider='a.OtherRegistry'/>"),
         ("registry/config/seq.xml", "<sequence/>"),
+        ("registry/config/seq.xml.properties", "owner = me"),
+        ("registry/config/dir/a", ""),
+        ("registry/config/dir.collections.properties", "kind: collection"),
         ("registry/governance/t.txt", "text"),
     ];
     for (root, home) in [
@@ -263,6 +266,10 @@ fn a_directory_is_loaded_by_kind() {
             (resource("e"), resource("t.txt"), resource("none")),
             (Some(b"<e/>".to_vec()), Some(b"text".to_vec()), None)
         );
+        let property = |key: &str, name: &str| configuration.registry.property(key, name);
+        assert_eq!(property("conf:seq.xml", "owner").as_deref(), Some("me"));
+        assert_eq!(property("conf:/dir/", "kind").as_deref(), Some("collection"));
+        assert_eq!((property("conf:seq.xml", "none"), property("conf:none", "owner")), (None, None));
         for outside in ["conf:../../synapse.xml", "../synapse.xml", "gov:none", "conf:"] {
             assert_eq!(registry(outside), None, "{outside}");
         }

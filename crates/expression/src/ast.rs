@@ -99,8 +99,8 @@ pub(crate) enum Call {
     XPath(XPathText, Option<Expr>),
     /// With the name of a property of the resource.
     Registry(Expr, Option<Expr>),
-    /// `wso2-vault`, `hashicorp-vault`.
-    Secret(&'static str, Vec<Expr>),
+    /// `wso2-vault`.
+    Secret(Vec<Expr>),
 }
 
 /// An XPath that is known, or is made while the expression is evaluated.

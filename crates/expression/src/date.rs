@@ -1,4 +1,4 @@
-//! Dates and times by patterns of letters, as `java.time` has them.
+//! Dates and times by patterns of letters, as `java.time` and `SimpleDateFormat` have them.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::{Offset, TimeZone};
@@ -22,6 +22,12 @@ const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday",
 /// Longest pattern, in bytes; a run of one letter is at most [`MAX_WIDTH`] long.
 const MAX_PATTERN: usize = 1024;
 const MAX_WIDTH: usize = 19;
+/// The letters of `java.time` and of `SimpleDateFormat`.
+const JAVA_TIME: &str = "GyuYwMLdDQqEecaHkKhmsSnAzVOXxZ";
+const SIMPLE: &str = "GyYMLwWDdFEuaHkKhmsSzZX";
+/// Letters of `SimpleDateFormat` that mean something else in `java.time`, by a letter that neither has.
+const MILLISECOND: char = 'i';
+const WEEKDAY: char = 'j';
 
 /// A point in time, or the part of one that is known.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -79,11 +85,37 @@ pub struct DatePattern {
 }
 
 impl DatePattern {
-    /// Compiles a pattern.
+    /// Compiles a pattern of `java.time`.
     ///
     /// # Errors
     /// It has a letter without a meaning, a quote that does not close, or brackets that do not match.
     pub fn compile(pattern: &str) -> Result<DatePattern, String> {
+        DatePattern::of(pattern, JAVA_TIME)
+    }
+
+    /// Compiles a pattern of `SimpleDateFormat`, to write with: brackets are text, `S` are milliseconds, `u` is the day of
+    /// the week.
+    ///
+    /// # Errors
+    /// As [`DatePattern::compile`].
+    pub fn simple(pattern: &str) -> Result<DatePattern, String> {
+        let mut own = DatePattern::of(pattern, SIMPLE)?;
+        for part in &mut own.parts {
+            match part {
+                Part::Open => *part = Part::Text("[".to_owned()),
+                Part::Close => *part = Part::Text("]".to_owned()),
+                Part::Field(letter @ 'S', _) => *letter = MILLISECOND,
+                Part::Field(letter @ 'u', _) => *letter = WEEKDAY,
+                Part::Field('Z', width) => *width = 1,
+                Part::Field('G', width) => *width = 1,
+                Part::Field('E' | 'M' | 'L', width) => *width = (*width).min(4),
+                _ => {}
+            }
+        }
+        Ok(own)
+    }
+
+    fn of(pattern: &str, known: &str) -> Result<DatePattern, String> {
         if pattern.len() > MAX_PATTERN {
             return Err(format!("the pattern is longer than {MAX_PATTERN} bytes"));
         }
@@ -115,6 +147,7 @@ impl DatePattern {
                     depth += 1;
                     parts.push(Part::Open);
                 }
+                ']' if known == SIMPLE => parts.push(Part::Close),
                 ']' => {
                     depth = depth
                         .checked_sub(1)
@@ -126,7 +159,7 @@ impl DatePattern {
                     while letters.next_if_eq(&letter).is_some() {
                         width += 1;
                     }
-                    if !"GyuMLdDQqEecaHkKhmsSnAzVOXxZ".contains(letter) || width > MAX_WIDTH {
+                    if !known.contains(letter) || width > MAX_WIDTH {
                         let run = letter.to_string().repeat(width.min(MAX_WIDTH));
                         return Err(format!("{run} means nothing in the pattern {pattern}"));
                     }
@@ -135,7 +168,7 @@ impl DatePattern {
                 other => text(&mut parts, other),
             }
         }
-        if depth > 0 {
+        if depth > 0 && known != SIMPLE {
             return Err(format!("the brackets of the pattern {pattern} do not match"));
         }
         Ok(DatePattern { parts })
@@ -179,13 +212,20 @@ fn field(letter: char, width: usize, moment: &Moment) -> Option<String> {
     };
     let number = |value: i64| Some(format!("{value:0width$}"));
     match letter {
-        'G' | 'y' | 'u' | 'M' | 'L' | 'd' | 'D' | 'Q' | 'q' | 'E' | 'e' | 'c' => {
+        'G' | 'y' | 'u' | 'Y' | 'w' | 'W' | 'F' | 'M' | 'L' | 'd' | 'D' | 'Q' | 'q' | 'E' | 'e' | 'c'
+        | WEEKDAY => {
             let date = moment.date?;
             let month = i64::from(date.month());
             match letter {
                 'G' => Some(if width == 4 { "Anno Domini" } else { "AD" }.to_owned()),
                 'y' | 'u' if width == 2 => Some(format!("{:02}", date.year().rem_euclid(100))),
                 'y' | 'u' => number(date.year().into()),
+                'Y' if width == 2 => Some(format!("{:02}", week_of_year(date).0.rem_euclid(100))),
+                'Y' => number(week_of_year(date).0),
+                'w' => number(week_of_year(date).1),
+                'W' => number((i64::from(date.day()) - 1 + from_sunday(date.first_of_month())) / 7 + 1),
+                'F' => number((i64::from(date.day()) - 1) / 7 + 1),
+                WEEKDAY => number(date.weekday().to_monday_one_offset().into()),
                 'M' | 'L' if width > 2 => Some(name(MONTHS[month as usize - 1])),
                 'M' | 'L' => number(month),
                 'd' => number(date.day().into()),
@@ -195,7 +235,7 @@ fn field(letter: char, width: usize, moment: &Moment) -> Option<String> {
                 _ => Some(name(DAYS[date.weekday().to_monday_zero_offset() as usize])),
             }
         }
-        'a' | 'H' | 'k' | 'K' | 'h' | 'm' | 's' | 'S' | 'n' | 'A' => {
+        'a' | 'H' | 'k' | 'K' | 'h' | 'm' | 's' | 'S' | 'n' | 'A' | MILLISECOND => {
             let time = moment.time?;
             let hour = i64::from(time.hour());
             match letter {
@@ -211,6 +251,7 @@ fn field(letter: char, width: usize, moment: &Moment) -> Option<String> {
                     Some(digits.chars().chain(std::iter::repeat('0')).take(width).collect())
                 }
                 'n' => number(time.subsec_nanosecond().into()),
+                MILLISECOND => number(time.millisecond().into()),
                 _ => number(
                     ((hour * 60 + i64::from(time.minute())) * 60 + i64::from(time.second())) * 1000
                         + i64::from(time.subsec_nanosecond()) / 1_000_000,
@@ -231,6 +272,21 @@ fn field(letter: char, width: usize, moment: &Moment) -> Option<String> {
         }),
         _ => None,
     }
+}
+
+/// Days since the Sunday before.
+fn from_sunday(date: Date) -> i64 {
+    date.weekday().to_sunday_zero_offset().into()
+}
+
+/// Year and week, as they are counted in America: a week begins on Sunday, the first is the one with January 1st.
+fn week_of_year(date: Date) -> (i64, i64) {
+    let year = i64::from(date.year());
+    let days_left = i64::from(date.days_in_year()) - i64::from(date.day_of_year());
+    if days_left < 6 - from_sunday(date) {
+        return (year + 1, 1);
+    }
+    (year, (i64::from(date.day_of_year()) - 1 + from_sunday(date.first_of_year())) / 7 + 1)
 }
 
 /// `+02`, `+0200` or `+02:00`; `zulu`: `Z` for none.
@@ -507,6 +563,28 @@ mod tests {
         ] {
             let moment = Moment::of_utc(1_709_210_096_789).unwrap();
             assert_eq!(DatePattern::compile(pattern).unwrap().format(&moment).unwrap(), wanted, "{pattern}");
+        }
+        for (pattern, wanted) in [
+            ("yyyy-MM-dd'T'HH:mm:ss.SSSXXX", Some("2024-02-29T12:34:56.789Z")),
+            ("EEE MMM dd yy h:m a", Some("Thu Feb 29 24 12:34 PM")),
+            ("EEEEE, d MMMMM D", Some("Thursday, 29 February 60")),
+            ("''yyyy [z] ZZZZ GGGG", Some("'2024 [UTC] +0000 AD")),
+            ("u w W F Y S SSSS", Some("4 9 5 5 2024 789 0789")),
+            ("]YY ww[", Some("]24 09[")),
+            ("M/d/yy, h:mm a", Some("2/29/24, 12:34 PM")),
+            ("Q", None),
+            ("x", None),
+            ("n", None),
+            ("'", None),
+            ("", Some("")),
+        ] {
+            let moment = Moment::of_utc(1_709_210_096_789).unwrap();
+            let own = DatePattern::simple(pattern).and_then(|own| own.format(&moment));
+            assert_eq!(own.ok().as_deref(), wanted, "{pattern}");
+        }
+        for (day, wanted) in [("2026-11-22", "2026 48"), ("2024-12-29", "2025 1"), ("2024-12-28", "2024 52")]
+        {
+            assert_eq!(again(day, "yyyy-MM-dd", "Y w").as_deref(), Ok(wanted), "{day}");
         }
         assert!(Moment::of_utc(i64::MAX).is_err());
         assert!(DatePattern::compile(&"y".repeat(2000)).is_err() && DatePattern::compile("[yy").is_err());

@@ -75,11 +75,11 @@ pub trait Host {
         on: Option<&Arc<XmlValue>>,
     ) -> std::result::Result<Option<Own>, String>;
 
-    /// A secret of a vault.
+    /// A secret, by the arguments of `wso2-vault`.
     ///
     /// # Errors
     /// It cannot be had.
-    fn secret(&self, vault: &str, path: &[String]) -> std::result::Result<String, String>;
+    fn secret(&self, path: &[String]) -> std::result::Result<String, String>;
 }
 
 pub(crate) fn evaluate<'h>(expr: &'h Expr, host: &'h dyn Host) -> Result<'h> {
@@ -311,10 +311,10 @@ fn run<'h>(call: &'h Call, host: &'h dyn Host) -> Result<'h> {
                 None => failure(format!("the registry has no {path}")),
             }
         }
-        Call::Secret(vault, arguments) => {
+        Call::Secret(arguments) => {
             let path: std::result::Result<Vec<String>, _> =
                 arguments.iter().map(|argument| text_of(argument, host)).collect();
-            host.secret(vault, &path?).map(|secret| Value::Text(Cow::Owned(secret))).map_err(Failure)
+            host.secret(&path?).map(|secret| Value::Text(Cow::Owned(secret))).map_err(Failure)
         }
     }
 }

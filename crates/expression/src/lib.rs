@@ -33,6 +33,10 @@ pub const MAX_LENGTH: usize = 64 * 1024;
 /// Deepest nesting of parentheses, arguments, brackets and conditions.
 pub const MAX_DEPTH: usize = 100;
 
+/// Why `hashicorp-vault` and `hashicorp:vault-lookup` cannot be had, and what to do instead.
+pub const NO_HASHICORP: &str = "there is no HashiCorp vault here: let its agent write the secret into a file of the setting \
+     `vault.directory`, and look it up as ('NAME', 'FILE', 'false') with wso2-vault or wso2:vault-lookup";
+
 /// An expression that cannot be compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {

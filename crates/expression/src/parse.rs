@@ -435,11 +435,12 @@ impl<'a> Parser<'a> {
                 }
                 Call::Registry(arguments.remove(0), property)
             }
-            "wso2-vault" | "hashicorp-vault" => {
+            "wso2-vault" => {
                 arity(1..=3)?;
                 self.reads(Reads::Headers);
-                Call::Secret(if name == "wso2-vault" { "wso2-vault" } else { "hashicorp-vault" }, arguments)
+                Call::Secret(arguments)
             }
+            "hashicorp-vault" => return self.error(crate::NO_HASHICORP, start..start + name.len()),
             _ => match functions::find(name) {
                 Some(function) => {
                     arity(function.arity.clone())?;

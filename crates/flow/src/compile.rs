@@ -8,13 +8,14 @@ use crate::endpoint::{Endpoint, EndpointRef};
 use crate::expression::{Expression, KeyValue};
 use crate::fault::Fault;
 use crate::mediator::{Children, ListId, Mediator, Registry, Values};
-use crate::pattern::Pattern;
 use crate::plan::{Entry, List, Plan, Planned, Template, TemplateParameter, Written};
 use crate::processor;
 use crate::services::Services;
 use crate::synapse::Text;
+use crate::vault::Vault;
 use config::{ArtifactKind, Configuration, Element, FaultyArtifact, Key, StoreKind};
 use diagnostics::{Diagnostic, Diagnostics, SourceMap, Span};
+use message::regex::Pattern;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -239,7 +240,6 @@ impl Compiler<'_> {
             on_error: None,
             span: Span::BUILT_IN,
         };
-        let registry = configuration.registry.clone();
         let api_rules: Vec<_> = apis.iter().map(|api| api.rule.clone()).collect();
         Plan {
             lists: self.lists.drain(..).map(|list| list.unwrap_or_else(|| empty("left out"))).collect(),
@@ -263,7 +263,13 @@ impl Compiler<'_> {
             main,
             fault,
             fault_is_built_in,
-            registry: Arc::new(move |key| registry.read(key).ok().flatten()),
+            registry: configuration.registry.clone(),
+            injector: configuration.injector.clone(),
+            vault: Vault::new(
+                self.services.settings.vault_directory.clone(),
+                self.services.settings.docker_secrets.clone(),
+                &configuration.root,
+            ),
             sources: Arc::new(sources),
             generation: GENERATION.fetch_add(1, Ordering::Relaxed),
             faulty: Vec::new(),
@@ -597,7 +603,7 @@ impl Compiler<'_> {
             );
             return None;
         }
-        match Expression::compile(text, scope, span) {
+        match Expression::compile(text, scope, span, &self.services.settings) {
             Ok(expression) => {
                 let start = text.len() - text.trim_start().len() + 2;
                 for warning in expression.warnings() {

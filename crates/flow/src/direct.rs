@@ -128,8 +128,8 @@ fn quoted(text: &str) -> Option<(&str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Expression;
     use crate::testing;
+    use crate::{Expression, Settings};
     use std::sync::Arc;
 
     #[test]
@@ -186,6 +186,7 @@ mod tests {
             endpoints: testing::endpoints,
         };
         let tested = testing::main(&registry, "");
+        let settings = Settings::default();
         let values = [
             None,
             Some(Value::from("")),
@@ -209,8 +210,13 @@ mod tests {
                     context.properties.set("p", value.clone());
                 }
                 let compile = |text: &str| {
-                    Expression::compile(text, &config::Scope::default(), diagnostics::Span::BUILT_IN)
-                        .expect("it compiles")
+                    Expression::compile(
+                        text,
+                        &config::Scope::default(),
+                        diagnostics::Span::BUILT_IN,
+                        &settings,
+                    )
+                    .expect("it compiles")
                 };
                 // Parentheses are not looked through.
                 let (short, long) = (compile(text), compile(&format!("({text})")));

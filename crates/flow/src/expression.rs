@@ -6,8 +6,9 @@
 use crate::context::Context;
 use crate::direct::Direct;
 use crate::fault::Fault;
-use crate::library::{Library, SynapseHost};
+use crate::library::{Declared, Library, SynapseHost};
 use crate::mediator::Need;
+use crate::services::Settings;
 use crate::synapse::{MessageHost, XPaths, prepare};
 use ::expression::Reads;
 use config::Scope;
@@ -15,11 +16,12 @@ use diagnostics::Span;
 use message::envelope::synapse_string;
 use message::jsonpath::{Dialect, JsonPath};
 use message::{Value, XmlValue};
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 use xml::NodeKind;
-use xpath::{CompileOptions, NamespaceResolver, StreamAs, StreamContext};
+use xpath::{CompileOptions, StreamAs, StreamContext, Version};
 
 /// A compiled expression with the place it is written at.
 pub struct Expression {
@@ -44,6 +46,23 @@ struct XPath {
     /// Ends in `node()`: a single result is serialised (WSO2).
     node_test: bool,
     reads_body: bool,
+    /// It is XPath 2.0: evaluated on a document of its own, the first child of the body, and gives texts.
+    later: bool,
+    /// Those of its place, where it may make expressions itself.
+    namespaces: Option<Scope>,
+}
+
+impl XPath {
+    fn of(expression: xpath::Expression, later: bool, scope: &Scope) -> XPath {
+        XPath {
+            node_test: expression.source().trim_end().ends_with("node()"),
+            reads_body: expression.needs().document,
+            later,
+            direct: if later { None } else { Direct::of(expression.source()) },
+            namespaces: expression.source().contains("evaluate").then(|| scope.clone()),
+            expression,
+        }
+    }
 }
 
 /// What is asked of an expression.
@@ -60,6 +79,9 @@ enum JsonSource {
     Payload,
     Property(crate::library::Scope, String),
 }
+
+/// What a `json-eval` selects from, and the path.
+type Subject<'c> = (Cow<'c, serde_json::Value>, Cow<'c, JsonPath>);
 
 /// A JSONPath, or the pieces of one with expressions between.
 enum JsonTemplate {
@@ -81,14 +103,6 @@ pub struct ExpressionError {
     pub offset: std::ops::Range<usize>,
 }
 
-struct Namespaces<'a>(&'a Scope);
-
-impl NamespaceResolver for Namespaces<'_> {
-    fn namespace(&self, prefix: &str) -> Option<&str> {
-        self.0.lookup(prefix)
-    }
-}
-
 impl fmt::Debug for Expression {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "Expression({})", self.source)
@@ -96,16 +110,23 @@ impl fmt::Debug for Expression {
 }
 
 impl Expression {
-    /// Compiles an expression with the namespaces of the element it stands on.
+    /// Compiles an expression with the namespaces of the element it stands on. With
+    /// [`xpath_failover`](Settings::xpath_failover), what is no XPath 1.0 may be XPath 2.0.
     ///
     /// # Errors
     /// It does not parse, or uses what does not exist.
-    pub fn compile(source: &str, scope: &Scope, span: Span) -> Result<Expression, ExpressionError> {
+    pub fn compile(
+        source: &str,
+        scope: &Scope,
+        span: Span,
+        settings: &Settings,
+    ) -> Result<Expression, ExpressionError> {
         let trimmed = source.trim();
         let start = source.len() - source.trim_start().len();
         let (kind, need) =
             if let Some(path) = trimmed.strip_prefix("json-eval(").and_then(|rest| rest.strip_suffix(')')) {
-                let (json_source, template) = json(path.trim(), scope, span, start + "json-eval(".len())?;
+                let (json_source, template) =
+                    json(path.trim(), scope, span, start + "json-eval(".len(), settings)?;
                 (Kind::Json(json_source, template), Need::Whole)
             } else if let Some(own) = trimmed.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')) {
                 let xpaths: Arc<dyn ::expression::XPathCompiler> = Arc::new(XPaths(scope.clone()));
@@ -117,19 +138,28 @@ impl Expression {
                 (Kind::Synapse(Box::new(compiled)), need)
             } else {
                 let options = CompileOptions {
-                    namespaces: &Namespaces(scope),
+                    namespaces: &Declared(scope),
                     library: &Library,
                     ..CompileOptions::default()
                 };
-                let expression = xpath::Expression::compile(trimmed, &options).map_err(|error| {
-                    let offset = error.span.start + start..error.span.end + start;
-                    ExpressionError { message: error.message.clone(), offset }
-                })?;
-                let reads_body = expression.needs().document;
-                let need = if reads_body { Need::Whole } else { Need::Headers };
-                let node_test = trimmed.ends_with("node()");
-                let direct = Direct::of(trimmed);
-                (Kind::XPath(Box::new(XPath { expression, direct, node_test, reads_body })), need)
+                let xpath = match xpath::Expression::compile(trimmed, &options) {
+                    Ok(expression) => XPath::of(expression, false, scope),
+                    Err(error) => {
+                        let later = || {
+                            let options = CompileOptions { version: Version::V2, ..options };
+                            xpath::Expression::compile(trimmed, &options).ok()
+                        };
+                        match settings.xpath_failover.then(later).flatten() {
+                            Some(expression) => XPath::of(expression, true, scope),
+                            None => {
+                                let offset = error.span.start + start..error.span.end + start;
+                                return Err(ExpressionError { message: error.message.clone(), offset });
+                            }
+                        }
+                    }
+                };
+                let need = if xpath.reads_body { Need::Whole } else { Need::Headers };
+                (Kind::XPath(Box::new(xpath)), need)
             };
         Ok(Expression { source: Arc::from(trimmed), span, kind, need })
     }
@@ -186,11 +216,11 @@ impl Expression {
         self.synapse().map_or(&[], ::expression::Expression::warnings)
     }
 
-    /// The XPath, if it is one.
+    /// The XPath on the message, if it is one.
     pub fn xpath(&self) -> Option<&xpath::Expression> {
         match &self.kind {
-            Kind::XPath(xpath) => Some(&xpath.expression),
-            Kind::Json(..) | Kind::Synapse(_) | Kind::Broken(_) => None,
+            Kind::XPath(xpath) if !xpath.later => Some(&xpath.expression),
+            _ => None,
         }
     }
 
@@ -212,7 +242,7 @@ impl Expression {
     /// As [`Expression::reason`] for a step that can wait.
     pub fn early_reason(&self, wanted: Wanted) -> String {
         let Kind::XPath(xpath) = &self.kind else { return self.reason() };
-        if !xpath.reads_body {
+        if !xpath.reads_body || xpath.later {
             return self.reason();
         }
         match xpath.expression.streaming_as(stream_as(wanted), StreamContext::RootElement) {
@@ -299,7 +329,11 @@ impl Expression {
                 }
                 self.on_tree(xpath, context, |expression, cx| {
                     let value = expression.evaluate(cx)?;
-                    Ok(to_message_value(value, cx, xpath.node_test))
+                    Ok(if xpath.later {
+                        Some(first(value, cx)?)
+                    } else {
+                        to_message_value(value, cx, xpath.node_test)
+                    })
                 })
             }
         }
@@ -338,6 +372,9 @@ impl Expression {
                 self.nothing(context, why);
                 Ok(Vec::new())
             }
+            Kind::XPath(xpath) if xpath.later => {
+                Err(self.fault("it is XPath 2.0, which gives texts here, no nodes of the message"))
+            }
             Kind::XPath(xpath) => self.on_tree(xpath, context, |expression, cx| {
                 Ok(match expression.evaluate(cx)? {
                     xpath::Value::NodeSet(nodes) => nodes
@@ -363,18 +400,9 @@ impl Expression {
         let Kind::Json(source, template) = &self.kind else {
             return Err(self.fault("it is an XPath, not json-eval"));
         };
-        let root = self.json_root(source, context)?;
-        let Some(root) = root else { return Ok(None) };
-        let owned;
-        let path = match template {
-            JsonTemplate::Static(path) => path,
-            JsonTemplate::Dynamic(pieces) => {
-                owned = self.filled(pieces, context)?;
-                &owned
-            }
-        };
+        let Some((root, path)) = self.json_subject(source, template, context)? else { return Ok(None) };
         let selection = path.select(&root);
-        let values: Vec<_> = selection.nodes.into_iter().map(std::borrow::Cow::into_owned).collect();
+        let values: Vec<_> = selection.nodes.into_iter().map(Cow::into_owned).collect();
         Ok(if path.is_definite() {
             values.into_iter().next()
         } else {
@@ -395,7 +423,7 @@ impl Expression {
     /// stream, or the body is here already) and the tree has to answer.
     pub(crate) fn stream_plan(&self, wanted: Wanted) -> Option<&xpath::StreamPlan> {
         match &self.kind {
-            Kind::XPath(xpath) if xpath.reads_body => {
+            Kind::XPath(xpath) if xpath.reads_body && !xpath.later => {
                 xpath.expression.streaming_as(stream_as(wanted), StreamContext::RootElement).ok()
             }
             _ => None,
@@ -435,7 +463,10 @@ impl Expression {
             let limits = context.services.limits.clone();
             let _ = context.payload.envelope(&limits);
         }
-        let host = SynapseHost::new(context);
+        if xpath.later {
+            return self.on_payload(xpath, context, evaluate);
+        }
+        let host = SynapseHost::new(context).with_namespaces(xpath.namespaces.as_ref());
         let result = match host.envelope() {
             // Also for an expression that does not read it: a template parameter may bring nodes of it.
             Some(envelope) => {
@@ -447,27 +478,60 @@ impl Expression {
         result.map_err(|error| self.fault(error.message))
     }
 
-    fn json_root(
+    /// As [`Expression::on_tree`], on a document whose element is the first child of the body.
+    fn on_payload<T>(
+        &self,
+        xpath: &XPath,
+        context: &Context,
+        evaluate: impl FnOnce(&xpath::Expression, &xpath::Context<'_>) -> Result<T, xpath::XPathError>,
+    ) -> Result<T, Fault> {
+        let host = SynapseHost::beside(context).with_namespaces(xpath.namespaces.as_ref());
+        let envelope = context.payload.built_envelope().filter(|_| xpath.reads_body);
+        let result = match envelope {
+            Some(envelope) => {
+                let nodes: Vec<_> = envelope.payload().into_iter().collect();
+                let own = XmlValue::copy_of(&envelope.document, &nodes);
+                let root = xpath::Node::new(xml::Document::ROOT);
+                evaluate(&xpath.expression, &xpath::Context::at(&own.document, root).with_host(&host))
+            }
+            None => evaluate(&xpath.expression, &xpath::Context::without_document(&host)),
+        };
+        result.map_err(|error| self.fault(error.message))
+    }
+
+    /// What a `json-eval` selects from, and the path; `None` where there is nothing.
+    fn json_subject<'c>(
         &self,
         source: &JsonSource,
-        context: &mut Context,
-    ) -> Result<Option<serde_json::Value>, Fault> {
-        match source {
-            JsonSource::Payload => {
-                if context.payload.is_empty() {
-                    return Ok(None);
-                }
-                let limits = context.services.limits.clone();
-                Ok(Some(context.payload.as_json(&limits).map_err(|error| Fault::from(error).at(self.span))?))
-            }
-            JsonSource::Property(scope, name) => match scope.get(context, name) {
-                None => Ok(None),
-                Some(Value::Json(value)) => Ok(Some((*value).clone())),
-                Some(other) => serde_json::from_str(&other.to_string())
-                    .map(Some)
-                    .map_err(|error| self.fault(format!("the property {name} is not JSON: {error}"))),
-            },
+        template: &'c JsonTemplate,
+        context: &'c mut Context,
+    ) -> Result<Option<Subject<'c>>, Fault> {
+        let here = |error: message::PayloadError| Fault::from(error).at(self.span);
+        if matches!(source, JsonSource::Payload) && context.payload.is_empty() {
+            return Ok(None);
         }
+        let path = match template {
+            JsonTemplate::Static(path) => Cow::Borrowed(path),
+            JsonTemplate::Dynamic(pieces) => Cow::Owned(self.filled(pieces, context)?),
+        };
+        let root =
+            match source {
+                JsonSource::Payload => {
+                    let services = Arc::clone(&context.services);
+                    Cow::Borrowed(context.payload.json_view(&services.limits).map_err(here)?)
+                }
+                JsonSource::Property(scope, name) => match scope.get(context, name) {
+                    None => return Ok(None),
+                    Some(Value::Json(value)) => Cow::Owned(Arc::unwrap_or_clone(value)),
+                    Some(other) => {
+                        let value = serde_json::from_str(&other.to_string());
+                        Cow::Owned(value.map_err(|error| {
+                            self.fault(format!("the property {name} is not JSON: {error}"))
+                        })?)
+                    }
+                },
+            };
+        Ok(Some((root, path)))
     }
 
     fn json_found(&self, context: &mut Context) -> Result<Option<Value>, Fault> {
@@ -480,12 +544,14 @@ impl Expression {
         {
             return Ok(Some(Value::from(String::from_utf8_lossy(bytes).into_owned())));
         }
-        let Some(root) = self.json_root(source, context)? else { return Ok(None) };
-        let text = match template {
-            JsonTemplate::Static(path) => path.json_eval_text(&root),
-            JsonTemplate::Dynamic(pieces) => self.filled(pieces, context)?.json_eval_text(&root),
-        };
-        Ok(text.map(Value::from))
+        let Some((root, path)) = self.json_subject(source, template, context)? else { return Ok(None) };
+        match (path.json_eval_text(&root), source) {
+            // In the payload that is no error.
+            (None, JsonSource::Property(_, name)) => {
+                Err(self.fault(format!("{} leads nowhere in the property {name}", path.source())))
+            }
+            (text, _) => Ok(text.map(Value::from)),
+        }
     }
 
     /// The JSONPath with its placeholders filled in.
@@ -516,6 +582,7 @@ fn json(
     scope: &Scope,
     span: Span,
     offset: usize,
+    settings: &Settings,
 ) -> Result<(JsonSource, JsonTemplate), ExpressionError> {
     let (source, path) = match crate::library::property_prefix(path) {
         Some((property_scope, rest)) => {
@@ -544,12 +611,27 @@ fn json(
             return Err(error("a `{` in this JSONPath has no `}`".to_owned()));
         };
         pieces.push(Piece::Text(rest[..open].to_owned()));
-        let inner = Expression::compile(&rest[open + 1..open + close], scope, span)?;
+        let inner = Expression::compile(&rest[open + 1..open + close], scope, span, settings)?;
         pieces.push(Piece::Expression(Box::new(inner)));
         rest = &rest[open + close + 1..];
     }
     pieces.push(Piece::Text(rest.to_owned()));
     Ok((source, JsonTemplate::Dynamic(pieces)))
+}
+
+/// What WSO2 takes of a value of XPath 2.0: truth as it is, else the text of the first item.
+fn first(value: xpath::Value, cx: &xpath::Context<'_>) -> Result<Value, xpath::XPathError> {
+    let item = match value {
+        xpath::Value::Boolean(truth) => return Ok(Value::Boolean(truth)),
+        xpath::Value::Sequence(items) => match items.first() {
+            Some(xpath::Item::Node(node)) => xpath::Value::from(*node),
+            Some(xpath::Item::Atomic(atomic)) => xpath::Value::Atomic(atomic.clone()),
+            None => xpath::Value::Empty,
+        },
+        xpath::Value::NodeSet(nodes) => nodes.first().map_or(xpath::Value::Empty, xpath::Value::from),
+        other => other,
+    };
+    Ok(Value::from(item.to_string_in(cx)?.into_owned()))
 }
 
 /// An XPath result as a property value. One element stays XML; several nodes are a list; other results are atomic.

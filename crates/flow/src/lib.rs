@@ -6,7 +6,6 @@
 
 mod addressing;
 pub mod aggregation;
-pub mod clock;
 pub mod compile;
 pub mod context;
 mod direct;
@@ -21,7 +20,6 @@ pub mod library;
 pub mod mediator;
 pub mod metrics;
 mod page;
-pub mod pattern;
 pub mod plan;
 pub mod processor;
 mod report;
@@ -34,6 +32,7 @@ pub mod streaming;
 pub mod synapse;
 #[doc(hidden)]
 pub mod testing;
+pub mod vault;
 mod writing;
 mod wsdl;
 
@@ -48,8 +47,8 @@ pub use mediator::{
     Attribute, Branch, BranchTarget, Children, Compiled, Definition, Entry, Flow, ListId, Mediator, Need,
     Parameter, Registry, Split, Step, Values, Waiting,
 };
+pub use message::regex::{Pattern, Search};
 pub use page::{Family, Inside, Page};
-pub use pattern::{Pattern, Search};
 pub use plan::Plan;
 pub use services::{Services, Settings};
 pub use synapse::Text;

@@ -1,13 +1,20 @@
 //! The variables and functions that Synapse adds to XPath, and the property scopes behind them.
 
+mod functions;
+
 use crate::context::Context;
 use crate::mediator::Parameter;
-use base64::Engine;
+use ::expression::{DatePattern, Moment};
+use config::Scope as Namespaces;
 use message::{Envelope, Properties, SoapVersion, Value, XmlValue};
 use std::cell::Cell;
 use std::sync::{Arc, LazyLock, RwLock};
+use std::time::{SystemTime, UNIX_EPOCH};
 use xml::Document;
-use xpath::{DocId, Function, FunctionInfo, FunctionLibrary, Host, Node, NodeSet, Type, VariableInfo};
+use xpath::{
+    CompileOptions, DocId, Function, FunctionInfo, FunctionLibrary, Host, NamespaceResolver, Node, NodeSet,
+    Type, VariableInfo,
+};
 
 /// The scopes of properties, by the names that `scope="…"` and `get-property` use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,15 +89,16 @@ impl Scope {
             Scope::Transport => context.headers.get_bytes(name).map(header_text).map(Value::from),
             Scope::Operation => context.operation(name),
             Scope::Variable => context.variables.get(name).cloned(),
-            Scope::System => system(name).or_else(|| std::env::var(name).ok().map(Value::from)),
-            Scope::Environment => std::env::var(name).ok().map(Value::from),
+            Scope::System => system(name).or_else(|| Scope::Environment.get(context, name)),
+            Scope::Environment => context.plan().injector().environment(name).map(Value::from),
+            Scope::File => context.plan().injector().property(name).map(Value::from),
             Scope::Registry => context.plan().registry_text(name).map(Value::from),
             Scope::Function => match context.parameter(name).ok()?? {
                 Parameter::Value(value) => Some(value.clone()),
                 Parameter::Deferred(_) => None,
             },
             Scope::Analytics => context.axis2.get(&format!("ANALYTICS_METADATA.{name}")).cloned(),
-            Scope::Trace | Scope::File => None,
+            Scope::Trace => None,
         }
     }
 }
@@ -139,7 +147,7 @@ const PLACES: &[(&str, &str)] = &[
     ("env", "/*[local-name()='Envelope']"),
 ];
 
-/// `name`, argument counts, and whether it may look at the body.
+/// `name` and argument counts.
 const FUNCTIONS: &[(&str, std::ops::RangeInclusive<usize>)] = &[
     ("get-property", 1..=4),
     ("base64Encode", 1..=2),
@@ -149,14 +157,32 @@ const FUNCTIONS: &[(&str, std::ops::RangeInclusive<usize>)] = &[
     ("upper-case", 1..=1),
     ("ends-with", 2..=2),
     ("hmac-generate", 2..=3),
+    ("evaluate", 1..=1),
+    ("vault-lookup", 1..=3),
 ];
+
+/// Why a function of WSO2 cannot be had.
+fn unavailable(prefix: &str, local: &str) -> Option<String> {
+    Some(
+        match (prefix, local) {
+            ("hashicorp", "vault-lookup") => ::expression::NO_HASHICORP,
+            ("", "encrypt" | "decrypt") => "keystores of Java cannot be read here",
+            _ => return None,
+        }
+        .to_owned(),
+    )
+}
 
 impl FunctionLibrary for Library {
     fn function(&self, prefix: &str, _uri: Option<&str>, local: &str, arity: usize) -> Function {
         if prefix == "fn" {
             return Function::Core;
         }
-        match FUNCTIONS.iter().position(|(name, _)| *name == local) {
+        if let Some(why) = unavailable(prefix, local) {
+            return Function::Unavailable(why);
+        }
+        let known = |name: &str| name == local && (name != "vault-lookup" || prefix == "wso2");
+        match FUNCTIONS.iter().position(|(name, _)| known(name)) {
             None => Function::Unknown,
             Some(slot) => {
                 let arities = &FUNCTIONS[slot].1;
@@ -167,8 +193,14 @@ impl FunctionLibrary for Library {
                         arities.end()
                     ));
                 }
-                let returns = if local == "get-property" { Type::Any } else { Type::String };
-                Function::Extension(FunctionInfo { slot: slot as u32, returns, reads_document: false })
+                let returns = match local {
+                    "get-property" | "evaluate" => Type::Any,
+                    "ends-with" => Type::Boolean,
+                    _ => Type::String,
+                };
+                // Whether an expression that is made when it runs reads the document, nobody knows before.
+                let reads_document = local == "evaluate";
+                Function::Extension(FunctionInfo { slot: slot as u32, returns, reads_document })
             }
         }
     }
@@ -194,8 +226,22 @@ pub(crate) struct SynapseHost<'a> {
     documents: Vec<Arc<XmlValue>>,
     /// The XPath is asked of another document: nodes of the message are none of its.
     beside: bool,
-    /// Values of deferred template parameters on their way in, against endless recursion.
+    /// Those of the place where the expression stands, for XPaths that are made when it runs.
+    namespaces: Option<&'a Namespaces>,
+    /// Expressions within expressions on their way in: deferred template parameters, `evaluate()`.
     depth: Cell<u32>,
+}
+
+/// How deep expressions may be evaluated by expressions, against endless recursion.
+const MAX_DEPTH: u32 = 8;
+
+/// The namespaces of a place in the configuration, as XPath asks for them.
+pub(crate) struct Declared<'a>(pub &'a Namespaces);
+
+impl NamespaceResolver for Declared<'_> {
+    fn namespace(&self, prefix: &str) -> Option<&str> {
+        self.0.lookup(prefix)
+    }
 }
 
 impl<'a> SynapseHost<'a> {
@@ -220,7 +266,12 @@ impl<'a> SynapseHost<'a> {
                 }
             }
         }
-        SynapseHost { context, documents, beside: false, depth: Cell::new(0) }
+        SynapseHost { context, documents, beside: false, namespaces: None, depth: Cell::new(0) }
+    }
+
+    /// With the namespaces of the place where the expression stands.
+    pub(crate) fn with_namespaces(self, namespaces: Option<&'a Namespaces>) -> SynapseHost<'a> {
+        SynapseHost { namespaces, ..self }
     }
 
     /// For an XPath on a document that is not the message.
@@ -263,10 +314,10 @@ impl<'a> SynapseHost<'a> {
                     let value = crate::synapse::read(expression, self.context, &self.depth)?;
                     return Ok(Some(self.to_xpath(value)));
                 };
-                self.depth.set(self.depth.get() + 1);
-                if self.depth.get() > 8 {
+                if self.depth.get() >= MAX_DEPTH {
                     return Err(format!("the parameter {name} refers to itself"));
                 }
+                self.depth.set(self.depth.get() + 1);
                 let result = match self.envelope() {
                     Some(envelope) => {
                         let node = Node::new(envelope.root);
@@ -278,6 +329,21 @@ impl<'a> SynapseHost<'a> {
                 result.map(Some).map_err(|error| error.message)
             }
         }
+    }
+
+    /// The value of an XPath that is made when it runs.
+    fn evaluate(&self, source: &str, cx: &xpath::Context<'_>) -> Result<xpath::Value, String> {
+        if self.depth.get() >= MAX_DEPTH {
+            return Err(format!("evaluate() within evaluate() deeper than {MAX_DEPTH}"));
+        }
+        let none = Namespaces::new();
+        let namespaces = &Declared(self.namespaces.unwrap_or(&none));
+        let options = CompileOptions { namespaces, library: &Library, ..CompileOptions::default() };
+        let compiled = xpath::Expression::compile(source.trim(), &options).map_err(|error| error.message)?;
+        self.depth.set(self.depth.get() + 1);
+        let value = compiled.evaluate(cx).map_err(|error| error.message);
+        self.depth.set(self.depth.get() - 1);
+        value
     }
 
     fn get_property(&self, args: &[xpath::Value], cx: &xpath::Context<'_>) -> Result<xpath::Value, String> {
@@ -293,10 +359,12 @@ impl<'a> SynapseHost<'a> {
             [] => return Ok(xpath::Value::Empty),
         };
         match name.as_str() {
-            "SYSTEM_TIME" => return Ok(xpath::Value::from(crate::clock::milliseconds().to_string())),
+            "SYSTEM_TIME" => return Ok(xpath::Value::from(now().to_string())),
             "SYSTEM_DATE" => {
-                let pattern = format.map_or("EEE MMM dd HH:mm:ss zzz yyyy", String::as_str);
-                return Ok(xpath::Value::from(crate::clock::format_now(pattern)));
+                // Java's short form.
+                let pattern = format.map_or("M/d/yy, h:mm a", String::as_str);
+                let now = Moment::of(now())?;
+                return Ok(xpath::Value::from(DatePattern::simple(pattern)?.format(&now)?));
             }
             _ => {}
         }
@@ -329,7 +397,10 @@ impl<'a> SynapseHost<'a> {
         match name {
             "To" => Some(context.to().unwrap_or_default()),
             "From" => of(&context.addressing.from),
-            "Action" | "WSAction" => of(&context.addressing.action),
+            "Action" => {
+                Some(context.addressing.action.clone().or_else(|| context.soap_action()).unwrap_or_default())
+            }
+            "WSAction" => of(&context.addressing.action),
             "FaultTo" => of(&context.addressing.fault_to),
             "ReplyTo" => of(&context.addressing.reply_to),
             // An answer relates to the message that was sent, whether that said so or not.
@@ -344,7 +415,9 @@ impl<'a> SynapseHost<'a> {
                 Some(if fault { "TRUE".into() } else { String::new() })
             }
             "MESSAGE_FORMAT" => Some(self.message_format().to_owned()),
-            "OperationName" | "OperationNamespace" => Some(String::new()),
+            // Services here have the one operation that WSO2 gives those without a WSDL.
+            "OperationName" => Some("mediate".to_owned()),
+            "OperationNamespace" => Some(String::new()),
             _ => None,
         }
     }
@@ -360,6 +433,12 @@ impl<'a> SynapseHost<'a> {
             _ => "pox",
         }
     }
+}
+
+/// Milliseconds since 1970.
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// The string of an argument.
@@ -430,21 +509,24 @@ impl Host for SynapseHost<'_> {
         args: &[xpath::Value],
         cx: &xpath::Context<'_>,
     ) -> Result<Option<xpath::Value>, String> {
-        let text = |at: usize| args.get(at).map(|arg| text_of(arg, cx)).unwrap_or_default();
-        let engine = base64::engine::general_purpose::STANDARD;
+        let some = |at: usize| args.get(at).map(|arg| text_of(arg, cx));
+        let text = |at: usize| some(at).unwrap_or_default();
+        let named = |why: String| format!("{local}: {why}");
+        let string = |made: Result<String, String>| made.map(xpath::Value::from).map_err(named);
         Ok(Some(match local {
             "get-property" => self.get_property(args, cx)?,
-            "base64Encode" => xpath::Value::from(engine.encode(encode(&text(0), args.len() > 1, &text(1)))),
-            "base64Decode" => {
-                let compact: String = text(0).split_whitespace().collect();
-                let bytes = engine.decode(compact).map_err(|error| format!("base64Decode: {error}"))?;
-                xpath::Value::from(decode(&bytes, args.len() > 1, &text(1)))
-            }
-            "url-encode" => xpath::Value::from(url_encode(&encode(&text(0), args.len() > 1, &text(1)))),
+            "base64Encode" => string(functions::base64_encode(&text(0), some(1).as_deref()))?,
+            "base64Decode" => string(functions::base64_decode(&text(0), some(1).as_deref()))?,
+            "url-encode" => xpath::Value::from(functions::url_encode(&text(0), some(1).as_deref())),
             "lower-case" => xpath::Value::from(text(0).to_lowercase()),
             "upper-case" => xpath::Value::from(text(0).to_uppercase()),
             "ends-with" => xpath::Value::Boolean(text(0).ends_with(&text(1))),
-            "hmac-generate" => xpath::Value::from(hmac(&text(0), &text(1), &text(2))?),
+            "hmac-generate" => string(functions::hmac(&text(0), &text(1), some(2).as_deref()))?,
+            "evaluate" => self.evaluate(&text(0), cx).map_err(named)?,
+            "vault-lookup" => {
+                let encrypted = text(2).trim().eq_ignore_ascii_case("true");
+                string(self.context.plan().vault().secret(&text(0), some(1).as_deref(), encrypted))?
+            }
             _ => return Ok(None),
         }))
     }
@@ -454,67 +536,39 @@ impl Host for SynapseHost<'_> {
     }
 }
 
-fn encode(text: &str, has_charset: bool, charset: &str) -> Vec<u8> {
-    match encoding_rs::Encoding::for_label(charset.as_bytes()).filter(|_| has_charset) {
-        Some(encoding) => encoding.encode(text).0.into_owned(),
-        None => text.as_bytes().to_vec(),
-    }
-}
-
-fn decode(bytes: &[u8], has_charset: bool, charset: &str) -> String {
-    let encoding = encoding_rs::Encoding::for_label(charset.as_bytes()).filter(|_| has_charset);
-    encoding.unwrap_or(encoding_rs::UTF_8).decode(bytes).0.into_owned()
-}
-
-/// Percent-encodes for a path with a query: what structures a URL stays.
-fn url_encode(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len());
-    for &byte in bytes {
-        if byte.is_ascii_alphanumeric() || b"-_.~/?&=:;@+$,!*'()".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    out
-}
-
-/// Lower-case hexadecimal HMAC; the algorithm by its Java name.
-fn hmac(payload: &str, secret: &str, algorithm: &str) -> Result<String, String> {
-    use aws_lc_rs::hmac;
-    let algorithm = match algorithm {
-        "" | "HmacSHA1" => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
-        "HmacSHA256" => hmac::HMAC_SHA256,
-        "HmacSHA384" => hmac::HMAC_SHA384,
-        "HmacSHA512" => hmac::HMAC_SHA512,
-        other => return Err(format!("hmac-generate: unknown algorithm {other}")),
-    };
-    let key = hmac::Key::new(algorithm, secret.as_bytes());
-    Ok(hmac::sign(&key, payload.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn url_encode_leaves_the_structure_of_a_url() {
-        assert_eq!(url_encode("/a b?x=é&y=1%".as_bytes()), "/a%20b?x=%C3%A9&y=1%25");
-        assert_eq!(url_encode(&encode("é", true, "ISO-8859-1")), "%E9");
-    }
-
-    #[test]
-    fn hmacs_are_those_of_rfc_2202_and_4231() {
-        assert_eq!(
-            hmac("what do ya want for nothing?", "Jefe", "").unwrap(),
-            "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79"
-        );
-        assert!(hmac("x", "y", "HmacSHA256").unwrap().len() == 64 && hmac("x", "y", "MD4").is_err());
-    }
-
-    #[test]
     fn header_bytes_that_are_not_utf8_are_latin_1() {
         assert_eq!(header_text(b"caf\xe9"), "café");
         assert_eq!(header_text("é".as_bytes()), "é");
+    }
+
+    #[test]
+    fn functions_that_cannot_be_had_say_why() {
+        for (prefix, local, wanted) in [
+            ("hashicorp", "vault-lookup", "no HashiCorp vault"),
+            ("", "encrypt", "keystores"),
+            ("", "decrypt", "keystores"),
+        ] {
+            match Library.function(prefix, None, local, 2) {
+                Function::Unavailable(why) => assert!(why.contains(wanted), "{why}"),
+                other => panic!("{local}: {other:?}"),
+            }
+        }
+        for (prefix, local, arity, known) in [
+            ("wso2", "vault-lookup", 1, true),
+            ("wso2", "vault-lookup", 4, false),
+            ("", "vault-lookup", 1, false),
+            ("synapse", "get-property", 2, true),
+            ("", "get-property", 5, false),
+            ("", "nofunc", 1, false),
+            ("", "evaluate", 1, true),
+        ] {
+            let own = Library.function(prefix, None, local, arity);
+            assert_eq!(matches!(own, Function::Extension(_)), known, "{prefix}:{local}/{arity}: {own:?}");
+        }
     }
 }

@@ -32,7 +32,10 @@ pub struct Plan {
     /// The configuration has no `fault` sequence of its own.
     pub(crate) fault_is_built_in: bool,
     pub(crate) pre_mediate: Option<ListId>,
-    pub(crate) registry: Arc<ReadRegistry>,
+    pub(crate) registry: config::Registry,
+    /// Values from outside: `file.properties`, the environment.
+    pub(crate) injector: config::Injector,
+    pub(crate) vault: crate::vault::Vault,
     /// The source texts, for places in log lines.
     pub sources: Arc<SourceMap>,
     /// Numbers the plans of a process, from 1.
@@ -102,9 +105,6 @@ impl Hasher for NameHasher {
         }
     }
 }
-
-/// Reads the registry resource of a key.
-pub(crate) type ReadRegistry = dyn Fn(&str) -> Option<Vec<u8>> + Send + Sync;
 
 /// A list of mediators.
 pub struct List {
@@ -241,13 +241,32 @@ impl Plan {
     pub fn entry(&self, key: &str) -> Option<Entry> {
         match self.entries.get(key) {
             Some(entry) => Some(entry.clone()),
-            None => (self.registry)(key).map(Entry::of),
+            None => self.registry.read(key).ok().flatten().map(Entry::of),
         }
     }
 
-    /// A registry resource as text.
+    /// A registry resource as text; of `KEY@NAME` the property of that name.
     pub fn registry_text(&self, key: &str) -> Option<String> {
-        (self.registry)(key).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        if let Some((key, name)) = key.split_once('@') {
+            return self.registry_property(key, name);
+        }
+        let bytes = self.registry.read(key).ok().flatten()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// A property of a registry resource or collection.
+    pub fn registry_property(&self, key: &str, name: &str) -> Option<String> {
+        self.registry.property(key, name)
+    }
+
+    /// Values from outside the configuration.
+    pub fn injector(&self) -> &config::Injector {
+        &self.injector
+    }
+
+    /// Secrets.
+    pub fn vault(&self) -> &crate::vault::Vault {
+        &self.vault
     }
 
     /// `file:line:column` of a place.

@@ -5,6 +5,7 @@ use crate::metrics::Metrics;
 use message::PayloadLimits;
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -67,6 +68,12 @@ pub struct Settings {
     pub preserve_user_agent: bool,
     /// Forward the backend's Server header (`http.server.preserve`). Default true.
     pub preserve_server: bool,
+    /// `synapse.xpath.dom.failover.enabled`: what is no XPath 1.0 is evaluated as XPath 2.0. Default false.
+    pub xpath_failover: bool,
+    /// The directory with one file for each secret.
+    pub vault_directory: Option<PathBuf>,
+    /// The same for secrets of the kind `DOCKER`. Default `/run/secrets`.
+    pub docker_secrets: PathBuf,
     /// `dialect = "synapse"`: Apache Synapse's behaviour where it differs from WSO2's.
     pub synapse_dialect: bool,
     /// Longest run of a script. Default 5 s.
@@ -90,6 +97,9 @@ impl Default for Settings {
             preserve_headers: Vec::new(),
             preserve_user_agent: false,
             preserve_server: true,
+            xpath_failover: false,
+            vault_directory: None,
+            docker_secrets: PathBuf::from(crate::vault::DOCKER_SECRETS),
             synapse_dialect: false,
             script_time: Duration::from_secs(5),
             script_memory: 64 << 20,

@@ -3,15 +3,15 @@
 use crate::context::Context;
 use crate::expression::{Expression, to_message_value};
 use crate::fault::Fault;
-use crate::library::{Library, Scope, SynapseHost};
+use crate::library::{Declared, Library, Scope, SynapseHost};
 use crate::mediator::{Need, Parameter};
 use ::expression::{Host, Piece, Reads, Value};
 use config::Scope as Namespaces;
 use message::{Value as Own, XmlValue};
 use std::borrow::Cow;
-use std::cell::{Cell, OnceCell};
+use std::cell::Cell;
 use std::sync::Arc;
-use xpath::{CompileOptions, NamespaceResolver};
+use xpath::CompileOptions;
 
 pub use ::expression::expression_length;
 
@@ -20,14 +20,6 @@ const MAX_DEFERRED: u32 = 8;
 
 /// Compiles the XPaths in an expression, with the namespaces of the element that it stands on.
 pub(crate) struct XPaths(pub Namespaces);
-
-struct Declared<'a>(&'a Namespaces);
-
-impl NamespaceResolver for Declared<'_> {
-    fn namespace(&self, prefix: &str) -> Option<&str> {
-        self.0.lookup(prefix)
-    }
-}
 
 impl ::expression::XPathCompiler for XPaths {
     fn compile(&self, source: &str) -> Result<xpath::Expression, String> {
@@ -69,31 +61,25 @@ pub(crate) fn prepare(reads: Reads, context: &mut Context) -> Result<(), Fault> 
 /// A message as expressions see it. The views that they read are there already.
 pub(crate) struct MessageHost<'a> {
     context: &'a Context,
-    /// The JSON of a payload that is XML.
-    json: OnceCell<Result<serde_json::Value, String>>,
     depth: &'a Cell<u32>,
 }
 
 impl<'a> MessageHost<'a> {
     pub fn new(context: &'a Context, depth: &'a Cell<u32>) -> MessageHost<'a> {
-        MessageHost { context, json: OnceCell::new(), depth }
-    }
-
-    fn rendered(&self) -> Result<serde_json::Value, String> {
-        let none = || "there is no payload".to_owned();
-        let envelope = self.context.payload.built_envelope().ok_or_else(none)?;
-        let payload = envelope.payload().ok_or_else(none)?;
-        let text = message::json::from_xml(&envelope.document, payload);
-        serde_json::from_str(&text).map_err(|why| format!("the payload has no JSON form: {why}"))
+        MessageHost { context, depth }
     }
 }
 
 impl Host for MessageHost<'_> {
     fn json(&self) -> Result<&serde_json::Value, String> {
-        match self.context.payload.built_json() {
-            Some(json) => Ok(json),
-            None => self.json.get_or_init(|| self.rendered()).as_ref().map_err(String::clone),
+        let payload = &self.context.payload;
+        if let Some(json) = payload.built_json() {
+            return Ok(json);
         }
+        if payload.built_envelope().is_none_or(|envelope| envelope.payload().is_none()) {
+            return Err("there is no payload".to_owned());
+        }
+        payload.rendered(&self.context.services.limits.json).map_err(|error| error.to_string())
     }
 
     fn payload(&self) -> Result<Value<'_>, String> {
@@ -129,8 +115,10 @@ impl Host for MessageHost<'_> {
     }
 
     fn registry(&self, path: &str, property: Option<&str>) -> Option<String> {
-        // Resources here are files, which have no properties.
-        if property.is_some() { None } else { self.context.plan().registry_text(path) }
+        match property {
+            Some(property) => self.context.plan().registry_property(path, property),
+            None => self.context.plan().registry_text(path),
+        }
     }
 
     fn xpath(&self, xpath: &xpath::Expression, on: Option<&Arc<XmlValue>>) -> Result<Option<Own>, String> {
@@ -147,8 +135,10 @@ impl Host for MessageHost<'_> {
         }
     }
 
-    fn secret(&self, vault: &str, _path: &[String]) -> Result<String, String> {
-        Err(format!("{vault}: there is no vault here"))
+    fn secret(&self, path: &[String]) -> Result<String, String> {
+        let argument = |at: usize| path.get(at).map(String::as_str);
+        let encrypted = argument(2).is_some_and(|own| own.trim().eq_ignore_ascii_case("true"));
+        self.context.plan().vault().secret(argument(0).unwrap_or(""), argument(1), encrypted)
     }
 }
 

@@ -32,6 +32,8 @@ pub struct Tested {
     pub bus: Bus,
     /// Errors and warnings, as `rule: message`.
     pub found: Vec<String>,
+    /// What their labels say.
+    pub reasons: Vec<String>,
 }
 
 /// Compiles a whole configuration, `<definitions>` and all.
@@ -41,7 +43,18 @@ pub fn configuration(registry: &Registry, text: &str) -> Tested {
 
 /// As [`configuration`], with settings.
 pub fn configuration_with(registry: &Registry, text: &str, prepare: impl FnOnce(&mut Services)) -> Tested {
-    let mut loaded = config::load_text("test.xml", text, Path::new("."), &config::LoadOptions::default());
+    configuration_in(registry, text, Path::new("."), &config::LoadOptions::default(), prepare)
+}
+
+/// As [`configuration_with`], with the registry and other files in `root`, and values from outside.
+pub fn configuration_in(
+    registry: &Registry,
+    text: &str,
+    root: &Path,
+    options: &config::LoadOptions,
+    prepare: impl FnOnce(&mut Services),
+) -> Tested {
+    let mut loaded = config::load_text("test.xml", text, root, options);
     let mut services = Services::new(transport::Client::new(transport::ClientLimits::default()));
     prepare(&mut services);
     let services = Arc::new(services);
@@ -54,7 +67,9 @@ pub fn configuration_with(registry: &Registry, text: &str, prepare: impl FnOnce(
         &mut loaded.diagnostics,
     );
     let found = loaded.diagnostics.iter().map(|one| format!("{}: {}", one.rule, one.message)).collect();
-    Tested { bus: Bus::new(plan, services, None), found }
+    let labels = loaded.diagnostics.iter().flat_map(|one| one.labels.iter());
+    let reasons = labels.map(|(_, text)| text.clone()).collect();
+    Tested { bus: Bus::new(plan, services, None), found, reasons }
 }
 
 /// Compiles mediators as the main sequence. `<!--top-->` ends them: what follows stands beside the sequence.

@@ -5,7 +5,7 @@
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
-    Mediator, Need, Page, Values,
+    Mediator, Need, Page, Settings, Values,
 };
 use message::jsonpath::{Dialect, JsonPath};
 use message::{Envelope, Value, XmlValue};
@@ -251,7 +251,7 @@ fn source(kind: &str, action: Action, from: &Element, compiler: &mut Compiler<'_
                 );
                 return None;
             }
-            let pieces = pieces(&text, from);
+            let pieces = pieces(&text, from, &compiler.services.settings);
             match pieces.as_slice() {
                 [Piece::Text(text)] if markup => Source::Element(Arc::new(parsed(text)?)),
                 _ => Source::Text { pieces, markup },
@@ -327,7 +327,7 @@ fn split_paths(text: &str) -> Vec<&str> {
 }
 
 /// Finds the expressions in braces: those without blanks, quotes, commas, brackets or markup inside.
-fn pieces(text: &str, element: &Element) -> Vec<Piece> {
+fn pieces(text: &str, element: &Element, settings: &Settings) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let (mut start, mut from) = (0, 0);
     while let Some(open) = text[from..].find('{').map(|at| at + from) {
@@ -340,7 +340,7 @@ fn pieces(text: &str, element: &Element) -> Vec<Piece> {
         if !may_be {
             continue;
         }
-        if let Ok(expression) = Expression::compile(inside, element.scope(), element.text_span()) {
+        if let Ok(expression) = Expression::compile(inside, element.scope(), element.text_span(), settings) {
             if open > start {
                 pieces.push(Piece::Text(text[start..open].to_owned()));
             }

@@ -1,12 +1,12 @@
 //! `jsontransform`: writes the payload as JSON with switches of its own, and gives its values the types of a schema.
 
 use config::Element;
-use fancy_regex::Regex;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, KeyValue, Mediator, Need,
     Page, Values,
 };
 use message::json::{Mapping, is_json_number};
+use message::regex::Pattern;
 use serde_json::Value as Json;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -122,7 +122,8 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
 /// Sets a switch by its WSO2 name; `false`: there is none of this name.
 fn switch(mapping: &mut Mapping, name: &str, value: &str) -> Result<bool, String> {
     let on = value.eq_ignore_ascii_case("true");
-    let regex = || Regex::new(value).map_err(|error| format!("`{value}` is no regular expression: {error}"));
+    let pattern =
+        || Pattern::compile(value).map_err(|error| format!("`{value}` is no regular expression: {error}"));
     let name = name.strip_prefix("synapse.commons.").unwrap_or(name);
     match name {
         "json.preserve.namespace" => mapping.preserve_namespace = on,
@@ -130,7 +131,7 @@ fn switch(mapping: &mut Mapping, name: &str, value: &str) -> Result<bool, String
         "json.output.autoPrimitive" => mapping.auto_primitive = on,
         "json.output.namespaceSepChar" => mapping.namespace_separator = value.chars().next().unwrap_or('_'),
         "json.output.enableNSDeclarations" => mapping.namespace_declarations = on,
-        "json.output.disableAutoPrimitive.regex" => mapping.string_pattern = Some(regex()?),
+        "json.output.disableAutoPrimitive.regex" => mapping.string_pattern = Some(pattern()?),
         "json.output.jsonoutAutoArray" => mapping.auto_array = on,
         "json.output.jsonoutMultiplePI" => mapping.reads_multiple = on,
         "json.output.xmloutMultiplePI" => mapping.writes_multiple = on,

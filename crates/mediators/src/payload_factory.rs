@@ -560,8 +560,9 @@ impl PayloadFactory {
             known.clear();
         }
         let text = entry_text(&entry.bytes, self.media);
+        let settings = &context.services().settings;
         let (template, _) = Template::cut(&text, self.media, self.arguments.len(), |own, _| {
-            Expression::compile(own, scope, span).map_err(|error| {
+            Expression::compile(own, scope, span, settings).map_err(|error| {
                 Fault::new(format!("In the template {key}, {own} is no valid expression: {}", error.message))
             })
         })?;

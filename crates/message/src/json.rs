@@ -4,7 +4,7 @@
 //! elements (`jsonElement` where they have no name), `"@a"` attributes, `"$"` text. To JSON: namespaces are
 //! dropped, adjacent repeated siblings become arrays, texts that look like JSON literals become literals.
 
-pub use fancy_regex::Regex;
+use crate::regex::{Pattern, Search};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -35,10 +35,10 @@ pub struct Mapping {
     /// `synapse.commons.json.output.autoPrimitive`: texts that look like literals become literals. Default true.
     pub auto_primitive: bool,
     /// `synapse.commons.json.output.disableAutoPrimitive.regex`: a whole text that matches stays a string.
-    pub string_pattern: Option<Regex>,
+    pub string_pattern: Option<Pattern>,
     /// `…disableAutoPrimitive.customReplaceRegex` and `…customReplaceSequence`: what matches is replaced, and the
     /// text is a string.
-    pub string_mark: Option<(Regex, String)>,
+    pub string_mark: Option<(Search, String)>,
     /// `synapse.commons.json.output.jsonoutAutoArray`: adjacent siblings of one name become an array. Default true.
     pub auto_array: bool,
     /// `synapse.commons.json.output.jsonoutMultiplePI`: `<?xml-multiple name?>` makes an array. Default true.
@@ -465,15 +465,14 @@ impl<'a> Writer<'a> {
     /// A text that is exactly a JSON literal is written as that literal, digits unchanged; any other as a string.
     fn literal(&mut self, text: &str) {
         if let Some((pattern, replacement)) = &self.mapping.string_mark
-            && pattern.is_match(text).unwrap_or(false)
+            && pattern.is_match(text)
         {
-            return write_string(&pattern.replace_all(text, replacement.as_str()), &mut self.out);
+            let unmarked = pattern.replace_all(text, replacement);
+            return write_string(unmarked.as_deref().unwrap_or(text), &mut self.out);
         }
         let is_literal = self.mapping.auto_primitive
             && (matches!(text, "true" | "false" | "null") || is_json_number(text))
-            && !self.mapping.string_pattern.as_ref().is_some_and(|pattern| {
-                pattern.find(text).ok().flatten().is_some_and(|found| found.as_str().len() == text.len())
-            });
+            && !self.mapping.string_pattern.as_ref().is_some_and(|pattern| pattern.matches(text));
         if is_literal { self.out.push_str(text) } else { write_string(text, &mut self.out) }
     }
 }
@@ -628,7 +627,6 @@ mod tests {
     #[test]
     fn the_switches_of_the_mapping() {
         let default = Mapping::default;
-        let regex = |pattern: &str| Regex::new(pattern).unwrap();
         let xsi = "xmlns:xsi='http://www.w3.org/2001/XMLSchema-instance'";
         for (mapping, xml, json) in [
             (
@@ -653,14 +651,16 @@ mod tests {
             ),
             (
                 Mapping {
-                    string_pattern: Some(regex("^-?(0|[1-9][0-9]*)(\\.[0-9]+)?[eE][+-]?[0-9]+$")),
+                    string_pattern: Some(
+                        Pattern::compile("^-?(0|[1-9][0-9]*)(\\.[0-9]+)?[eE][+-]?[0-9]+$").unwrap(),
+                    ),
                     ..default()
                 },
                 "<a><b>1e5</b><c>15</c></a>",
                 r#"{"a":{"b":"1e5","c":15}}"#,
             ),
             (
-                Mapping { string_mark: Some((regex("@@"), String::new())), ..default() },
+                Mapping { string_mark: Some((Search::compile("@@").unwrap(), String::new())), ..default() },
                 "<a><b>@@1</b><c>15</c></a>",
                 r#"{"a":{"b":"1","c":15}}"#,
             ),

@@ -1,4 +1,178 @@
-//! Regular expressions of Java's dialect, for the engine that runs them here.
+//! Regular expressions of Java's dialect: those of mediators, `json-eval`, `${…}` and settings.
+//!
+//! Rewritten ([`translate`]) for the engine that runs them here. Those of XPath and of XML Schema are other languages, with
+//! homes of their own.
+
+use std::fmt;
+use std::ops::Range;
+
+/// How many steps a backtracking match may take before it counts as failed.
+const BACKTRACK_LIMIT: usize = 1_000_000;
+
+/// A compiled regular expression that has to match a whole value.
+#[derive(Clone)]
+pub struct Pattern {
+    source: String,
+    whole: fancy_regex::Regex,
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Pattern({})", self.source)
+    }
+}
+
+impl Pattern {
+    /// Compiles a pattern of Java's dialect.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn compile(source: &str) -> Result<Pattern, String> {
+        Pattern::with_flags(source, "")
+    }
+
+    /// As [`Pattern::compile`], with flags of Java (`i m s x`; `d u U` change nothing here).
+    ///
+    /// # Errors
+    /// As [`Pattern::compile`], or a flag that Java does not have.
+    pub fn with_flags(source: &str, flags: &str) -> Result<Pattern, String> {
+        let mut inline = String::new();
+        for flag in flags.chars() {
+            match flag {
+                'i' | 'm' | 's' | 'x' if !inline.contains(flag) => inline.push(flag),
+                'i' | 'm' | 's' | 'x' | 'd' | 'u' | 'U' => {}
+                other => return Err(format!("unknown flag {other} of a regular expression")),
+            }
+        }
+        // The line end lets a comment of the flag x end before the bracket.
+        let end = if inline.contains('x') { "\n" } else { "" };
+        let whole = build(&format!(r"\A(?:(?{inline}:{}{end}))\z", translate(source)))?;
+        Ok(Pattern { source: source.to_owned(), whole })
+    }
+
+    /// The pattern as written.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Whether the whole value matches; a match that takes too long counts as none.
+    pub fn matches(&self, value: &str) -> bool {
+        self.whole.is_match(value).unwrap_or(false)
+    }
+
+    /// The text of a group of a whole match; `None` if the value does not match or has no such group.
+    pub fn group<'v>(&self, value: &'v str, group: usize) -> Option<&'v str> {
+        let captures = self.whole.captures(value).ok().flatten()?;
+        captures.get(group).map(|matched| matched.as_str())
+    }
+}
+
+/// A regular expression of Java's dialect that looks for its match anywhere in a value.
+#[derive(Clone)]
+pub struct Search(fancy_regex::Regex);
+
+impl Search {
+    /// Compiles a pattern of Java's dialect.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn compile(source: &str) -> Result<Search, String> {
+        build(&translate(source)).map(Search)
+    }
+
+    /// Whether it matches somewhere; a search that takes too long counts as none.
+    pub fn is_match(&self, value: &str) -> bool {
+        self.0.is_match(value).unwrap_or(false)
+    }
+
+    /// The matches, from left to right.
+    ///
+    /// # Errors
+    /// The search takes too long.
+    pub fn matches(&self, value: &str) -> Result<Vec<Range<usize>>, String> {
+        self.0
+            .find_iter(value)
+            .map(|found| found.map(|own| own.range()).map_err(|why| why.to_string()))
+            .collect()
+    }
+
+    /// Replaces each match, as Java's `replaceAll` does: `$1` and `${name}` stand for groups, a backslash takes the
+    /// next character as it is.
+    ///
+    /// # Errors
+    /// The replacement names a group that the pattern does not have, or the search takes too long.
+    pub fn replace_all(&self, value: &str, replacement: &str) -> Result<String, String> {
+        let mut out = String::with_capacity(value.len());
+        let mut end = 0;
+        for captures in self.0.captures_iter(value) {
+            let captures = captures.map_err(|error| error.to_string())?;
+            let Some(whole) = captures.get(0) else { continue };
+            out.push_str(&value[end..whole.start()]);
+            self.expand(replacement, &captures, &mut out)?;
+            end = whole.end();
+        }
+        out.push_str(&value[end..]);
+        Ok(out)
+    }
+
+    fn expand(
+        &self,
+        replacement: &str,
+        captures: &fancy_regex::Captures<'_, str>,
+        out: &mut String,
+    ) -> Result<(), String> {
+        let mut rest = replacement;
+        while let Some(at) = rest.find(['$', '\\']) {
+            out.push_str(&rest[..at]);
+            let special = rest.as_bytes()[at];
+            rest = &rest[at + 1..];
+            if special == b'\\' {
+                let next = rest.chars().next().ok_or("the replacement ends in a backslash")?;
+                out.push(next);
+                rest = &rest[next.len_utf8()..];
+                continue;
+            }
+            let found = if let Some(inner) = rest.strip_prefix('{') {
+                let (name, behind) = inner.split_once('}').ok_or("a `${` in the replacement has no `}`")?;
+                rest = behind;
+                let known = self.0.capture_names().flatten().any(|own| own == name);
+                if !known {
+                    return Err(format!("the pattern has no group named `{name}`"));
+                }
+                captures.name(name)
+            } else {
+                let groups = self.0.captures_len();
+                let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+                // As many digits as still name a group.
+                let number = |length: usize| rest[..length].parse::<usize>().ok().filter(|&n| n < groups);
+                let length = (1..=digits).rev().find(|&length| number(length).is_some());
+                let Some(length) = length else {
+                    return Err(format!("the pattern has no group `${}`", &rest[..digits.min(1)]));
+                };
+                let group = number(length).and_then(|number| captures.get(number));
+                rest = &rest[length..];
+                group
+            };
+            out.push_str(found.map_or("", |group| group.as_str()));
+        }
+        out.push_str(rest);
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Search {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Search({})", self.0.as_str())
+    }
+}
+
+/// Compiles a translated pattern, with a bound on backtracking.
+pub(crate) fn build(pattern: &str) -> Result<fancy_regex::Regex, String> {
+    fancy_regex::RegexBuilder::new(pattern)
+        .backtrack_limit(BACKTRACK_LIMIT)
+        .build()
+        .map_err(|error| error.to_string().replace('\n', " "))
+}
 
 /// Rewrites what Java writes differently: `\Q…\E`, `\h`, `\R`, `\Z`, `\uXXXX`, `\p{javaLowerCase}`, `\p{Alpha}` ….
 pub fn translate(java: &str) -> String {
@@ -63,6 +237,74 @@ pub fn translate(java: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_whole_value_has_to_match() {
+        for (pattern, value, matches) in [
+            ("A|B", "A", true),
+            ("A|B", "AB", false),
+            ("a.*", "abc", true),
+            ("a.*", "ab\nc", false),
+            ("(?i)ibm", "IBM", true),
+            ("", "", true),
+            (r"\Qa.b\E\d", "a.b1", true),
+            (r"\Qa.b\E\d", "axb1", false),
+            (r"(\w+)-\1", "x-x", true),
+            (r"[a-z&&[^x]]+", "abc", true),
+            (r"\p{Upper}\p{Alpha}*\u0041", "IbmA", true),
+            (r"http://localhost:9000.*", "http://localhost:9000/x", true),
+            ("a|ab", "ab", true),
+            ("", "x", false),
+        ] {
+            assert_eq!(Pattern::compile(pattern).unwrap().matches(value), matches, "{pattern} on {value}");
+        }
+        assert!(Pattern::compile("(").is_err());
+        for (pattern, flags, value, matches) in [
+            ("IBM", "i", "ibm", true),
+            ("a.b", "", "a\nb", false),
+            ("a.b", "su", "a\nb", true),
+            ("a b # c", "x", "ab", true),
+            ("^b$", "m", "b", true),
+        ] {
+            assert_eq!(Pattern::with_flags(pattern, flags).unwrap().matches(value), matches, "{pattern}");
+        }
+        assert!(Pattern::with_flags("a", "q").is_err());
+        assert!(!Pattern::compile(r"(a+)+\1$").unwrap().matches(&"a".repeat(60).replace("aaaaa", "aaaab")));
+    }
+
+    #[test]
+    fn groups_are_those_of_the_whole_match() {
+        let pattern = Pattern::compile(r"(\d{4})-.*").unwrap();
+        assert_eq!(pattern.group("2024-01-02", 1), Some("2024"));
+        assert_eq!(pattern.group("2024-01-02", 0), Some("2024-01-02"));
+        assert_eq!(pattern.group("x", 1), None);
+    }
+
+    #[test]
+    fn matches_anywhere_are_replaced() {
+        for (pattern, value, replacement, out) in [
+            ("a", "banana", "o", Ok("bonono")),
+            ("/([a-z]+)/([0-9]+)", "/x/1/y/2", "/$2/$1", Ok("/1/x/2/y")),
+            ("(?<k>b)", "abc", "<${k}>", Ok("a<b>c")),
+            ("(b)", "abc", "$12", Ok("ab2c")),
+            ("b", "abc", "\\$1\\\\", Ok("a$1\\c")),
+            ("x*", "ab", "-", Ok("-a-b-")),
+            ("(x)|b", "b", "[$1]", Ok("[]")),
+            ("b", "abc", "$1", Err("no group `$1`")),
+            ("b", "abc", "$", Err("no group")),
+            ("b", "abc", "${k}", Err("no group named `k`")),
+            ("b", "abc", "${k", Err("has no `}`")),
+            ("b", "abc", "\\", Err("ends in a backslash")),
+            ("x", "abc", "$9", Ok("abc")),
+        ] {
+            let made = Search::compile(pattern).unwrap().replace_all(value, replacement);
+            match out {
+                Ok(text) => assert_eq!(made.as_deref(), Ok(text), "{pattern}"),
+                Err(why) => assert!(made.as_ref().is_err_and(|own| own.contains(why)), "{made:?}"),
+            }
+        }
+        assert!(Search::compile("(").is_err());
+    }
 
     #[test]
     fn what_java_writes_differently_is_rewritten() {

@@ -390,6 +390,9 @@ impl Compiler<'_> {
                 Err(XPathError::new(format!("there is no function `{name}()`{hint}"), span)
                     .with_code("XPST0017"))
             }
+            Function::Unavailable(why) => {
+                Err(XPathError::new(format!("`{name}()`: {why}"), span).with_code("XPST0017"))
+            }
             Function::WrongArity(wanted) => Err(XPathError::new(
                 format!("`{name}()` with {} argument(s): expected {wanted}", args.len()),
                 span,

@@ -70,6 +70,8 @@ pub enum Function {
     Unknown,
     /// It has it, but not with this number of arguments; the text says what is expected.
     WrongArity(String),
+    /// It cannot be had here; the text says why, and what to do instead.
+    Unavailable(String),
     /// Another name of the XPath core function with the same local name (`fn:concat`).
     Core,
     /// XSLT's `current()`: answered by [`Host::current`](crate::Host::current) without a call.

@@ -1,11 +1,12 @@
 //! `busbar check`: Lints a configuration without running it.
 
 use crate::load::load;
+use crate::settings::{Dialect, Settings};
 use config::LoadOptions;
 use diagnostics::{Severity, render};
 use flow::Services;
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use transport::{Client, ClientLimits, ClientTls, ClientTlsOptions, Roots};
 
@@ -36,7 +37,14 @@ enum Format {
 
 /// Runs the verb.
 pub fn run(args: Args) -> ExitCode {
-    let loaded = load(&args.path, &services(), &LoadOptions::default());
+    let services = match services(&args.path) {
+        Ok(services) => services,
+        Err(why) => {
+            eprintln!("busbar check: {why}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let loaded = load(&args.path, &services, &LoadOptions::default());
     let sources = &loaded.plan.sources;
     let mut out = String::new();
     match args.format {
@@ -74,12 +82,15 @@ pub fn run(args: Args) -> ExitCode {
     }
 }
 
-/// Nothing is sent, so that every https address will do.
-fn services() -> Services {
+/// What the settings say of the language. Nothing is sent, so that every https address will do.
+fn services(path: &Path) -> Result<Services, String> {
+    let settings = Settings::load(path, None, &[])?;
     let mut services = Services::new(Client::new(ClientLimits::default()));
+    crate::tunables::apply(&settings.wso2, &mut services.settings)?;
+    services.settings.synapse_dialect = settings.dialect == Dialect::Synapse;
     let any = ClientTlsOptions { roots: Roots::Insecure, ..ClientTlsOptions::default() };
     services.tls.profiles.extend(ClientTls::new(&any).ok().map(|any| ("*".to_owned(), any)));
-    services
+    Ok(services)
 }
 
 /// `1 error`, `2 errors`.

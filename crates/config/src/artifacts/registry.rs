@@ -119,6 +119,14 @@ impl Registry {
         candidates.iter().find_map(|relative| below(root, relative))
     }
 
+    /// A property of a resource (`NAME.properties` beside it) or of a collection (`NAME.collections.properties`).
+    pub fn property(&self, key: &str, name: &str) -> Option<String> {
+        let text = ["properties", "collections.properties"].iter().find_map(|ending| {
+            self.read(&format!("{}.{ending}", key.trim_end_matches('/'))).ok().flatten()
+        })?;
+        crate::properties(&String::from_utf8_lossy(&text)).remove(name)
+    }
+
     /// The content of a resource; `None` when there is none (or a directory).
     pub fn read(&self, key: &str) -> io::Result<Option<Vec<u8>>> {
         match self.path(key) {

@@ -33,7 +33,7 @@ impl fmt::Debug for Function {
 const TABLES: &[&[Function]] =
     &[text::FUNCTIONS, math::FUNCTIONS, convert::FUNCTIONS, encode::FUNCTIONS, time::FUNCTIONS];
 /// Those that look at more than their arguments.
-const OTHERS: &[&str] = &["exists", "xpath", "registry", "wso2-vault", "hashicorp-vault"];
+const OTHERS: &[&str] = &["exists", "xpath", "registry", "wso2-vault"];
 
 /// The function of a name.
 pub(crate) fn find(name: &str) -> Option<&'static Function> {

@@ -4,11 +4,9 @@ use super::{Arguments, Function, Result, index, text};
 use crate::evaluate::{Failure, failure};
 use crate::number::Number;
 use crate::value::Value;
+use message::regex::Search;
 use serde_json::Value as Json;
 use std::borrow::Cow;
-
-/// How much a regular expression may backtrack before it fails.
-const BACKTRACK_LIMIT: usize = 1_000_000;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function { name: "length", arity: 1..=1, run: length },
@@ -112,18 +110,16 @@ fn split<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
     if plain {
         parts.extend(own.split(&*pattern));
     } else {
-        let regex = fancy_regex::RegexBuilder::new(&message::regex::translate(&pattern))
-            .backtrack_limit(BACKTRACK_LIMIT)
-            .build()
+        let search = Search::compile(&pattern)
             .map_err(|why| Failure(format!("{pattern} is no regular expression: {why}")))?;
+        let found = search.matches(&own);
         let mut done = 0;
-        for found in regex.find_iter(&*own) {
-            let found = found.map_err(|_| Failure(format!("{pattern} takes too long on this text")))?;
-            if found.end() == 0 || (found.range().is_empty() && found.start() >= own.len()) {
+        for found in found.map_err(|_| Failure(format!("{pattern} takes too long on this text")))? {
+            if found.end == 0 || (found.is_empty() && found.start >= own.len()) {
                 continue;
             }
-            parts.push(&own[done..found.start()]);
-            done = found.end();
+            parts.push(&own[done..found.start]);
+            done = found.end;
         }
         parts.push(&own[done..]);
     }

@@ -8,7 +8,7 @@ mod api;
 
 pub use api::{ApiCandidate, ApiFacts, ApiOrder, ApiRule, VersionStrategy, choose_api, normalize_context};
 
-use fancy_regex::Regex;
+use message::regex::Pattern;
 use percent_encoding::percent_decode_str;
 use std::fmt;
 use std::ops::Range;
@@ -405,19 +405,17 @@ impl Protocol {
 
 /// The `user-agent` expression of a resource: the whole header has to match.
 #[derive(Clone, Debug)]
-pub struct UserAgent(Regex);
+pub struct UserAgent(Pattern);
 
 impl UserAgent {
     /// Compiles the expression.
     pub fn compile(expression: &str) -> Result<UserAgent, ResourceError> {
-        match Regex::new(&format!(r"\A(?:{expression})\z")) {
-            Ok(regex) => Ok(UserAgent(regex)),
-            Err(error) => Err(ResourceError { message: error.to_string(), span: 0..expression.len() }),
-        }
+        let pattern = Pattern::compile(expression);
+        pattern.map(UserAgent).map_err(|message| ResourceError { message, span: 0..expression.len() })
     }
 
     fn matches(&self, header: Option<&str>) -> bool {
-        header.is_some_and(|header| self.0.is_match(header).unwrap_or(false))
+        header.is_some_and(|header| self.0.matches(header))
     }
 }
 

@@ -2,33 +2,22 @@
 
 use super::ast::Operator;
 use super::{Dialect, number};
-use fancy_regex::{Regex, RegexBuilder};
+use crate::regex;
 use serde_json::Value;
 use std::cmp::Ordering;
 
-/// How much a pattern may backtrack before it counts as not matching.
-const BACKTRACK_LIMIT: usize = 1_000_000;
-
-/// A compiled regular expression.
+/// A compiled regular expression: one of Java, or an I-Regexp (RFC 9485).
 #[derive(Clone, Debug)]
-pub(super) struct Pattern(Regex);
+pub(super) enum Pattern {
+    Java(Box<regex::Pattern>),
+    IRegexp(Box<fancy_regex::Regex>),
+}
 
 impl Pattern {
     /// A pattern between slashes with Java's flags (`i m s x`; `d u U` change nothing here). The whole text has
     /// to match.
     pub fn java(source: &str, flags: &str) -> Result<Pattern, String> {
-        let mut inline = String::new();
-        for flag in flags.chars() {
-            match flag {
-                'i' | 'm' | 's' | 'x' if !inline.contains(flag) => inline.push(flag),
-                'i' | 'm' | 's' | 'x' | 'd' | 'u' | 'U' => {}
-                other => return Err(format!("unknown flag {other} of a regular expression")),
-            }
-        }
-        let group = if inline.is_empty() { "?:".to_owned() } else { format!("?{inline}:") };
-        // The line end lets a comment of the flag x end before the bracket.
-        let end = if inline.contains('x') { "\n" } else { "" };
-        Pattern::build(&format!(r"\A(?:({group}{source}{end}))\z"))
+        regex::Pattern::with_flags(source, flags).map(|own| Pattern::Java(Box::new(own)))
     }
 
     /// An I-Regexp (RFC 9485); `whole`: the whole text has to match.
@@ -56,20 +45,16 @@ impl Pattern {
                 c => translated.push(c),
             }
         }
-        Pattern::build(&if whole { format!(r"\A(?:{translated})\z") } else { translated })
-    }
-
-    fn build(source: &str) -> Result<Pattern, String> {
-        RegexBuilder::new(source)
-            .backtrack_limit(BACKTRACK_LIMIT)
-            .build()
-            .map(Pattern)
-            .map_err(|error| error.to_string())
+        let translated = if whole { format!(r"\A(?:{translated})\z") } else { translated };
+        regex::build(&translated).map(|own| Pattern::IRegexp(Box::new(own)))
     }
 
     /// Whether `text` matches; a pattern that runs into the limit does not.
     pub fn is_match(&self, text: &str) -> bool {
-        self.0.is_match(text).unwrap_or(false)
+        match self {
+            Pattern::Java(own) => own.matches(text),
+            Pattern::IRegexp(own) => own.is_match(text).unwrap_or(false),
+        }
     }
 }
 
