@@ -162,6 +162,8 @@ pub struct Payload {
     rendered: OnceLock<Box<Result<serde_json::Value, PayloadError>>>,
     /// The views are newer than the bytes.
     changed: bool,
+    /// The bytes were made here, so nobody has coded them yet as `Content-Encoding` says.
+    made: bool,
     /// The XML view was only built to look at it: the message still counts as one that nobody read.
     peeked: bool,
     /// Of a multipart message: its content type, and the parts beside the envelope.
@@ -197,6 +199,7 @@ impl Payload {
             json: None,
             rendered: OnceLock::new(),
             changed: false,
+            made: false,
             peeked: false,
             attachments: None,
         }
@@ -254,6 +257,11 @@ impl Payload {
     /// Whether the payload is no longer the bytes that arrived.
     pub fn is_changed(&self) -> bool {
         self.changed
+    }
+
+    /// Whether the bytes were made here and are in no content coding, whatever the headers beside them say.
+    pub fn is_uncoded(&self) -> bool {
+        self.made && !self.changed && self.reading.coding == Coding::Identity
     }
 
     /// Whether the stream was given away.
@@ -502,6 +510,7 @@ impl Payload {
             raw: Raw::Bytes(Bytes::copy_from_slice(text.as_bytes())),
             reading,
             json: Some(Box::new(value)),
+            made: true,
             attachments: self.kept_attachments(),
             ..Payload::empty()
         };
@@ -516,6 +525,7 @@ impl Payload {
             raw: Raw::Bytes(Bytes::from(text)),
             reading,
             json: Some(Box::new(value)),
+            made: true,
             attachments: self.kept_attachments(),
             ..Payload::empty()
         };
@@ -546,7 +556,7 @@ impl Payload {
     /// Replaces the payload by bytes that are read as `reading` says.
     pub fn set_bytes(&mut self, bytes: impl Into<Bytes>, reading: Reading) {
         let attachments = self.kept_attachments();
-        *self = Payload { attachments, ..Payload::received(Body::Bytes(bytes.into()), reading) };
+        *self = Payload { attachments, made: true, ..Payload::received(Body::Bytes(bytes.into()), reading) };
     }
 
     /// Replaces the payload by bytes that were made here: they are only read if somebody wants to see them, and are
@@ -620,6 +630,7 @@ impl Payload {
             json: self.json.clone(),
             rendered: OnceLock::new(),
             changed: self.changed,
+            made: self.made,
             peeked: self.peeked,
             attachments: self.attachments.clone(),
         }
