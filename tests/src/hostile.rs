@@ -33,6 +33,7 @@ pub struct Body {
     pub meaning: &'static str,
     method: &'static str,
     content_type: &'static str,
+    header: Option<(&'static str, &'static str)>,
     bytes: fn() -> Vec<u8>,
 }
 
@@ -52,6 +53,32 @@ pub const BODIES: &[Body] = &[
     }),
     Body::new("text", "plain text", "POST", "text/plain", || b"one bolt".to_vec()),
     Body::new("bytes", "bytes", "POST", "application/octet-stream", || (0..=255).collect()),
+    Body::new("null-json", "the JSON value null", "POST", JSON, || b"null".to_vec()),
+    Body::new("strange-json", "JSON with names and values that XML does not have", "POST", JSON, || {
+        br#"{"":1,"a b":{"$":[null,1e400,-0,"\u0000\ud800"]},"@x":"<&>","a b":2}"#.to_vec()
+    }),
+    Body::new("form", "a form with a broken escape", "POST", "application/x-www-form-urlencoded", || {
+        b"id=1&=&a%20b=%zz&id=2".to_vec()
+    }),
+    Body::new("broken-parts", "form data that ends in a part", "POST", "multipart/form-data; boundary=b", || {
+        b"--b\r\nContent-Disposition: form-data; name=\"id\"\r\n\r\n1".to_vec()
+    }),
+    Body::new("soap-empty", "an envelope with an empty body", "POST", SOAP, || envelope("<s:Body/>")).with("SOAPAction", ""),
+    Body::new("soap-bodyless", "an envelope without a body", "POST", SOAP, || envelope("")).with("SOAPAction", ""),
+    Body::new("soap-fault", "a fault as a request", "POST", SOAP, || {
+        envelope("<s:Body><s:Fault><faultcode>s:Client</faultcode><faultstring>no</faultstring></s:Fault></s:Body>")
+    })
+    .with("SOAPAction", ""),
+    Body::new("soap-is-none", "no envelope under the type of SOAP 1.2", "POST", "application/soap+xml", || {
+        b"<order><id>1</id></order>".to_vec()
+    }),
+    Body::new("not-gzip", "XML that says it is compressed, and is not", "POST", XML, || {
+        b"<order><id>1</id></order>".to_vec()
+    })
+    .with("Content-Encoding", "gzip"),
+    Body::new("utf16", "XML in UTF-16 with a byte order mark", "POST", XML, || {
+        "\u{feff}<order><id>1</id></order>".encode_utf16().flat_map(u16::to_be_bytes).collect()
+    }),
     Body::new("broken-xml", "XML that ends too early", "POST", XML, || b"<order><id>1</id><item>".to_vec()),
     Body::new("broken-json", "JSON that ends too early", "POST", JSON, || br#"{"id":1,"items":["#.to_vec()),
     Body::new("not-utf8", "XML with bytes that are no UTF-8", "POST", XML, || {
@@ -75,6 +102,7 @@ pub const BODIES: &[Body] = &[
 
 const XML: &str = "application/xml";
 const JSON: &str = "application/json";
+const SOAP: &str = "text/xml";
 
 impl Body {
     const fn new(
@@ -84,7 +112,11 @@ impl Body {
         content_type: &'static str,
         bytes: fn() -> Vec<u8>,
     ) -> Body {
-        Body { name, meaning, method, content_type, bytes }
+        Body { name, meaning, method, content_type, header: None, bytes }
+    }
+
+    const fn with(self, name: &'static str, value: &'static str) -> Body {
+        Body { header: Some((name, value)), ..self }
     }
 }
 
@@ -96,6 +128,11 @@ fn elements(size: usize) -> Vec<u8> {
 fn objects(size: usize) -> Vec<u8> {
     let unit = r#"{"code":7,"price":19.90,"note":"some words of it"},"#;
     format!("{{\"items\":[{}{{}}]}}", unit.repeat(size / unit.len())).into_bytes()
+}
+
+fn envelope(inside: &str) -> Vec<u8> {
+    let soap = "http://schemas.xmlsoap.org/soap/envelope/";
+    format!("<s:Envelope xmlns:s=\"{soap}\">{inside}</s:Envelope>").into_bytes()
 }
 
 fn bomb() -> Vec<u8> {
@@ -174,6 +211,7 @@ pub fn outcomes(
         if !body.content_type.is_empty() {
             headers.push(("Content-Type".to_owned(), body.content_type.to_owned()));
         }
+        headers.extend(body.header.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let bytes = (body.bytes)();
         let answer = run
             .exchange(body.method, target, headers, bytes.clone(), None, DEADLINE)

@@ -59,11 +59,14 @@ endpoint's answer goes to the out sequence. A copy that fails runs the fault seq
         ("<clone iterations=\"2\"><target/><target/></clone>", "`iterations` goes with exactly one `target`"),
         ("<clone iterations=\"some\"><target/></clone>", "`some` is no number of copies"),
     ],
-    faults: &[(
-        "0",
-        "a target names a sequence that does not exist, `iterations` gives no number or more than 100,000, or the body is larger \
-         than a flow may hold",
-    )],
+    faults: &[
+        (
+            "0",
+            "a target names a sequence that does not exist, `iterations` gives no number or more than 100,000, or the body is \
+             larger than a flow may hold",
+        ),
+        ("601000", "what a copy goes through reads the body, and it is not what its content type says"),
+    ],
 };
 
 struct Clone {

@@ -60,11 +60,14 @@ Include, import and `document()` find a `resource` by its location, or an entry 
         ("<fastXSLT key=\"none\"/>", "there is no stylesheet `none`"),
         ("<fastXSLT key=\"none\"><resource location=\"a\"/></fastXSLT>", "`resource` needs `location` and `key`"),
     ],
-    faults: &[(
-        "0",
-        "\"Error while transforming the Stream\": the body is empty, no XML, or larger than a flow may hold, there is no such stylesheet, \
-         or it fails; ERROR_DETAIL says what",
-    )],
+    faults: &[
+        (
+            "0",
+            "\"Error while transforming the Stream\": the body is empty, no XML, or larger than a flow may hold, there is no such \
+             stylesheet, or it fails; ERROR_DETAIL says what",
+        ),
+        ("601000", "the body is not what its Content-Encoding says"),
+    ],
 };
 
 struct FastXslt(Style);
