@@ -262,7 +262,11 @@ fn behind(reference: &EndpointRef) -> Behind {
     match reference {
         EndpointRef::Known(endpoint) => known(endpoint.as_ref()),
         EndpointRef::Missing(key) => unknown(format!("{key}, which does not exist")),
-        EndpointRef::Dynamic(expression) => unknown(format!("what {{{}}} names", expression.source())),
+        EndpointRef::Dynamic(expression) => Behind {
+            need: reference.need(),
+            why: if reference.need().is_whole() { expression.reason() } else { String::new() },
+            ..unknown(format!("what {{{}}} names", expression.source()))
+        },
     }
 }
 

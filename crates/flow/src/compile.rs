@@ -57,6 +57,14 @@ impl SequenceRef {
         }
     }
 
+    /// What of the message [`SequenceRef::resolve`] reads.
+    pub fn need(&self) -> crate::Need {
+        match self {
+            SequenceRef::Dynamic(expression) => expression.need(),
+            SequenceRef::Known(_) | SequenceRef::Missing(_) => crate::Need::Nothing,
+        }
+    }
+
     /// The list, where it is known already.
     pub fn known(&self) -> Option<ListId> {
         match self {

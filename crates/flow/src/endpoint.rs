@@ -6,7 +6,7 @@ use crate::compile::Compiler;
 use crate::context::Context;
 use crate::expression::Expression;
 use crate::fault::Fault;
-use crate::mediator::ListId;
+use crate::mediator::{ListId, Need};
 use message::{Headers, Method, Payload, SoapVersion};
 use std::fmt;
 use std::sync::Arc;
@@ -281,6 +281,14 @@ pub enum EndpointRef {
 }
 
 impl EndpointRef {
+    /// What of the message [`EndpointRef::resolve`] reads.
+    pub fn need(&self) -> Need {
+        match self {
+            EndpointRef::Dynamic(expression) => expression.need(),
+            EndpointRef::Known(_) | EndpointRef::Missing(_) => Need::Nothing,
+        }
+    }
+
     /// The endpoint for this message.
     ///
     /// # Errors

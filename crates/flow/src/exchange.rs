@@ -112,7 +112,12 @@ pub(crate) async fn send(context: &mut Context, destination: Destination) -> Res
         (Some(endpoint), _) | (None, Some(EndpointRef::Known(endpoint))) => &**endpoint,
         (None, reference) => {
             found = match reference {
-                Some(reference) => reference.resolve(context)?,
+                Some(reference) => {
+                    if reference.need().is_whole() {
+                        context.receive_body().await?;
+                    }
+                    reference.resolve(context)?
+                }
                 None => Arc::clone(&context.plan.implicit),
             };
             &*found

@@ -713,7 +713,7 @@ struct Runs(SequenceRef);
 
 impl Mediator for Runs {
     fn need(&self) -> Need {
-        Need::Nothing
+        self.0.need()
     }
 
     fn lists(&self) -> Vec<(String, ListId)> {

@@ -46,10 +46,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
 
 impl Mediator for Enqueue {
     fn need(&self) -> Need {
-        match &self.0 {
-            SequenceRef::Dynamic(expression) => expression.need(),
-            _ => Need::Nothing,
-        }
+        self.0.need()
     }
 
     fn lists(&self) -> Vec<(String, ListId)> {

@@ -70,7 +70,7 @@ is not noticed here.",
         (Need::Nothing, "the condition is a constant"),
         (Need::Headers, "the condition looks at properties and headers"),
         (Need::Prefix, "an XPath on the body that can be decided while it arrives (`busbar explain` tells)"),
-        (Need::Whole, "any other condition on the body"),
+        (Need::Whole, "any other condition on the body; a branch is named by an expression on it"),
     ],
     refused: &[
         ("<filter><drop/></filter>", "`filter` needs a condition"),
@@ -93,6 +93,15 @@ enum Branch {
     Absent,
     Inline(ListId),
     Named(SequenceRef),
+}
+
+impl Branch {
+    fn need(&self) -> Need {
+        match self {
+            Branch::Named(sequence) => sequence.need(),
+            Branch::Absent | Branch::Inline(_) => Need::Nothing,
+        }
+    }
 }
 
 struct Filter {
@@ -179,7 +188,7 @@ impl Filter {
 impl Mediator for Filter {
     fn need(&self) -> Need {
         let (expression, wanted) = self.wanted();
-        expression.early_need(wanted)
+        expression.early_need(wanted).max(self.then.need()).max(self.other.need())
     }
 
     fn reason(&self) -> String {

@@ -2,7 +2,7 @@
 
 use config::{Element, Key};
 use flow::endpoint::{Destination, EndpointRef};
-use flow::{Branch, BranchTarget, Compiler, Context, Fault, Flow, ListId, SequenceRef};
+use flow::{Branch, BranchTarget, Compiler, Context, Fault, Flow, ListId, Need, SequenceRef};
 use std::sync::Arc;
 
 /// See the module.
@@ -57,6 +57,14 @@ impl Target {
             Way::Inline(list) => Some(*list),
             Way::Named(sequence) => sequence.known(),
             _ => None,
+        }
+    }
+
+    /// What of the message decides where it goes. An endpoint reads for itself.
+    pub(crate) fn need(&self) -> Need {
+        match &self.way {
+            Way::Named(sequence) => sequence.need(),
+            _ => Need::Nothing,
         }
     }
 

@@ -270,7 +270,11 @@ impl Throttle {
 
 impl Mediator for Throttle {
     fn need(&self) -> Need {
-        Need::Headers
+        let of = |branch: &Branch| match branch {
+            Branch::Named(sequence) => sequence.need(),
+            Branch::Absent | Branch::Inline(_) => Need::Nothing,
+        };
+        of(&self.accept).max(of(&self.reject)).max(Need::Headers)
     }
 
     fn reason(&self) -> String {
