@@ -2,7 +2,7 @@
 
 use crate::address::{PARTS, Part, Parts};
 use config::Element;
-use flow::{Compiler, Context, Expression, Fault, Need, Pattern};
+use flow::{Attribute, Compiler, Context, Expression, Fault, Need, Pattern, Values};
 
 /// What a route or a rule depends on.
 pub(crate) enum Condition {
@@ -26,6 +26,23 @@ pub(crate) enum Source {
     Property(String),
     Expression(Expression),
 }
+
+/// What `source` of a condition may be.
+const TYPES: &[&str] = &["header", "param", "url", "property", "soap"];
+
+/// The attributes of `match`.
+pub(crate) const MATCH: &[Attribute] = &[
+    Attribute::optional("type", Values::OneOf(TYPES), "what `source` is").or("header"),
+    Attribute::optional("source", Values::Text, "the name, the part or the XPath"),
+    Attribute::required("regex", Values::Regex, "a regular expression of Java's dialect"),
+];
+
+/// The attributes of `equal`.
+pub(crate) const EQUAL: &[Attribute] = &[
+    Attribute::optional("type", Values::OneOf(TYPES), "what `source` is").or("header"),
+    Attribute::optional("source", Values::Text, "the name, the part or the XPath"),
+    Attribute::required("value", Values::Text, "the text"),
+];
 
 impl Condition {
     /// Reads the one condition inside of `<condition>`; `None` after a recorded error.
@@ -151,7 +168,8 @@ pub(crate) fn needs<T>(element: &Element, what: &str, compiler: &mut Compiler<'_
         }
         _ => "it is missing or wrong here".to_owned(),
     };
-    let message = format!("`{}` needs a {what}", element.local());
+    let article = if what == "expression" { "an" } else { "a" };
+    let message = format!("`{}` needs {article} {what}", element.local());
     compiler.error("missing-attribute", message, element.start_tag(), expected);
     None
 }

@@ -1,7 +1,9 @@
 //! `in` and `out`: mediators for requests, and for responses; and `rules`, for both.
 
 use config::Element;
-use flow::{Children, Compiled, Compiler, Context, Definition, Fault, Flow, ListId, Mediator, Need, Page};
+use flow::{
+    Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, ListId, Mediator, Need, Page,
+};
 
 /// `<in>mediator*</in>`
 pub const IN: Definition = Definition {
@@ -29,8 +31,18 @@ pub const RULES: Definition = Definition {
     summary: "Runs the mediators inside.",
     attributes: &[],
     children: Children::Mediators,
-    page: Page::UNWRITTEN,
+    page: RULES_PAGE,
     compile: |element, compiler| compile(element, compiler, None),
+};
+
+const RULES_PAGE: Page = Page {
+    family: Family::Core,
+    semantics: "The mediators inside run one after the other, as if they stood there without it; what ends one of them (`drop`, `respond`, `send`) ends the
+flow. Old configurations of Apache Synapse have it in the main sequence, with `in` and `out` inside. It is the same as a `sequence` in place.",
+    inside: &[],
+    needs: &[(Need::Nothing, "always; the mediators inside have needs of their own")],
+    refused: &[],
+    faults: &[],
 };
 
 struct Direction {

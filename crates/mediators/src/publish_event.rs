@@ -15,8 +15,56 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("timeout", Values::Integer, "of no effect here"),
     ],
     children: Children::Elements(&["eventSink", "streamName", "streamVersion", "attributes"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Extension,
+    semantics: "No analytics server is connected: the event is a line in the log under the name `busbar::event`, with the sink, the stream
+(`NAME:VERSION`), the id of the message and the values as JSON, and the flow goes on.
+
+A value is literal, or the text of an expression. An empty one becomes the `defaultValue`, and is an empty text without one. Then it gets
+its type: what cannot be converted is a fault, before anything is written. `BOOLEAN` is true for `true` in any case, else false. Values are
+told apart by group: `meta`, `correlation`, `payload`, and `arbitrary`, which holds texts only.",
+    inside: &[
+        Inside::new("eventSink", "whom WSO2 would tell; stands in the log line", &[]).with("text"),
+        Inside::new("streamName", "the stream; stands in the log line", &[]).with("text"),
+        Inside::new("streamVersion", "its version; stands in the log line", &[]).with("text"),
+        Inside::new("attributes", "the values, in groups", &[]),
+        Inside::new("attributes/meta?", "about the event", &[]),
+        Inside::new("attributes/meta/attribute*", "a value", VALUE),
+        Inside::new("attributes/correlation?", "what it belongs to", &[]),
+        Inside::new("attributes/correlation/attribute*", "a value", VALUE),
+        Inside::new("attributes/payload?", "the event itself", &[]),
+        Inside::new("attributes/payload/attribute*", "a value", VALUE),
+        Inside::new("attributes/arbitrary?", "anything else, of type STRING", &[]),
+        Inside::new("attributes/arbitrary/attribute*", "a value", VALUE),
+    ],
+    needs: &[
+        (Need::Nothing, "all values are literal"),
+        (Need::Headers, "expressions look at properties and headers"),
+        (Need::Whole, "an expression looks at the body"),
+    ],
+    refused: &[
+        ("<publishEvent/>", "`publishEvent` needs an `eventSink`"),
+        (
+            "<publishEvent><eventSink>k</eventSink><streamName>s</streamName><streamVersion>1.0.0</streamVersion></publishEvent>",
+            "`publishEvent` needs `attributes`",
+        ),
+        (
+            "<publishEvent><eventSink>k</eventSink><streamName>s</streamName><streamVersion>1.0.0</streamVersion><attributes><meta><attribute name=\"a\" type=\"INT\" value=\"1\"/></meta></attributes></publishEvent>",
+            "`attribute` needs a `type` of STRING, INTEGER, LONG, FLOAT, DOUBLE, BOOLEAN",
+        ),
+        (
+            "<publishEvent><eventSink>k</eventSink><streamName>s</streamName><streamVersion>1.0.0</streamVersion><attributes><meta><attribute name=\"a\" type=\"LONG\"/></meta></attributes></publishEvent>",
+            "`attribute` needs either a `value` or an `expression`",
+        ),
+    ],
+    faults: &[
+        ("0", "a value is not of its type, or the body is larger than a flow may hold"),
+        ("601000", "an expression reads the body, and it is not what its content type says"),
+    ],
 };
 
 /// `<bam><serverProfile name="P"><streamConfig name="S" version="V"/></serverProfile></bam>`
@@ -56,6 +104,14 @@ goes to the log, and the flow goes on. The message is not read.",
     faults: &[],
 };
 
+const VALUE: &[Attribute] = &[
+    Attribute::required("name", Values::Text, "its name"),
+    Attribute::required("type", Values::OneOf(TYPES), "what it is converted to"),
+    Attribute::optional("value", Values::Text, "the value; this or `expression`"),
+    Attribute::optional("expression", Values::Expression, "what gives the value; this or `value`"),
+    Attribute::optional("defaultValue", Values::Text, "instead of an empty value"),
+];
+
 const GROUPS: &[&str] = &["meta", "correlation", "payload", "arbitrary"];
 const TYPES: &[&str] = &["STRING", "INTEGER", "LONG", "FLOAT", "DOUBLE", "BOOLEAN"];
 
@@ -83,7 +139,10 @@ enum Source {
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let mut text = |name: &str| {
         let own = element.child(name).map(|own| own.text().trim().to_owned()).filter(|own| !own.is_empty());
-        own.or_else(|| needs(element, &format!("a `{name}`"), compiler))
+        own.or_else(|| {
+            let article = if name.starts_with('e') { "an" } else { "a" };
+            needs(element, &format!("{article} `{name}`"), compiler)
+        })
     };
     let (sink, name, version) = (text("eventSink")?, text("streamName")?, text("streamVersion")?);
     let Some(attributes) = element.child("attributes") else {
@@ -244,7 +303,7 @@ mod tests {
     #[test]
     fn mistakes_are_found_when_the_configuration_loads() {
         for (text, says) in [
-            ("<publishEvent/>".to_owned(), "needs a `eventSink`"),
+            ("<publishEvent/>".to_owned(), "needs an `eventSink`"),
             (publish("<other/>"), "`other` cannot stand inside of `attributes`"),
             (publish("<meta><attribute type='STRING' value='v'/></meta>"), "needs a `name`"),
             (

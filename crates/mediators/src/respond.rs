@@ -1,7 +1,7 @@
 //! `respond`: answers the client with the message as it is.
 
 use config::Element;
-use flow::{Children, Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need, Page};
+use flow::{Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Mediator, Need, Page};
 
 /// `<respond/>`
 pub const DEFINITION: Definition = Definition {
@@ -9,8 +9,25 @@ pub const DEFINITION: Definition = Definition {
     summary: "Answers the client with the message and ends the flow.",
     attributes: &[],
     children: Children::None,
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Core,
+    semantics: "The message goes to the client as it is now, and the flow ends: nothing behind `respond` runs, in the sequences around it neither. It
+works in every direction; a body that nothing has read is relayed as it comes, whatever its type.
+
+The status is the property `HTTP_SC` of axis2 scope, else that of the backend's answer, else 200; in a fault sequence 500 once an endpoint
+has answered. The headers of the message are those of the answer, also those that the client sent, but not the ones that only make
+sense in a request (`Host`, `Cookie`, `Accept`, …). `messageType` (axis2) says what the body is written as, see
+[content types](../mediation.md#content-types).
+
+A client gets one answer: if a branch of `clone` or `iterate` comes second, its answer is dropped with a warning in the log.",
+    inside: &[],
+    needs: &[(Need::Nothing, "always")],
+    refused: &[("<respond status=\"200\"/>", "`respond` has no attribute `status`")],
+    faults: &[],
 };
 
 struct Respond;

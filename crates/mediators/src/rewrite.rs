@@ -4,11 +4,11 @@
 //! that no action touches stay as they are written.
 
 use crate::address::{PARTS, Part, Parts};
-use crate::condition::Condition;
+use crate::condition::{Condition, EQUAL, MATCH};
 use config::Element;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, Mediator, Need,
-    Page, Search, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
+    Mediator, Need, Page, Search, Values,
 };
 use message::Value;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
@@ -23,8 +23,73 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("outProperty", Values::Text, "the property for the result; absent: To"),
     ],
     children: Children::Elements(&["rewriterule"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Transformation,
+    semantics: "The address is that of `inProperty`, a property of default scope, else To; without one it is empty. The result goes to `outProperty`, else To: a
+`send` or `call` without an endpoint uses it. What stands in the URL of the request behind the name of the service is appended when it
+is sent, unless the axis2 property `REST_URL_POSTFIX` is removed.
+
+The rules apply in order, each if its condition holds or it has none, and all actions of a rule in order. A condition that cannot be
+evaluated does not hold, and the log has a warning. Conditions see the address as the rules before have made it.
+
+An action changes a `fragment`. `set` puts the operand in its place, `append` and `prepend` add it (to a query with `&`), `replace` replaces
+each match of `regex` (`$1` is a group), `remove` removes the fragment, and `remove-query-param` the first parameter of that name. `full` and
+`port` are always set. The fragment is decoded before and encoded behind; fragments that no action touches stay as written. With
+`resolve=\"true\"` each `{name}` is replaced by the property of that name; if there is none, the fragment becomes empty.",
+    inside: &[
+        Inside::new("rewriterule+", "a rule", &[]),
+        Inside::new("rewriterule/condition?", "when it applies: one of these", &[]),
+        Inside::new("rewriterule/condition/and?", "all conditions inside hold", &[]).with("two conditions or more"),
+        Inside::new("rewriterule/condition/or?", "one condition inside holds", &[]).with("two conditions or more"),
+        Inside::new("rewriterule/condition/not?", "the condition inside does not hold", &[]).with("one condition"),
+        Inside::new(
+            "rewriterule/condition/match?",
+            "the whole value matches, see [`conditionalRouter`](conditionalRouter.md)",
+            MATCH,
+        ),
+        Inside::new("rewriterule/condition/equal?", "the value is this, in any case", EQUAL),
+        Inside::new(
+            "rewriterule/action+",
+            "a change; all but `remove` need a `value` or an `xpath`",
+            &[
+                Attribute::optional("type", Values::OneOf(TYPES), "what is done").or("set"),
+                Attribute::optional("fragment", Values::OneOf(PARTS), "the part; `ref` is what follows `#`").or("full"),
+                Attribute::optional("value", Values::Text, "the operand"),
+                Attribute::optional("xpath", Values::Expression, "what gives the operand; wins over `value`"),
+                Attribute::optional("regex", Values::Regex, "for `replace`: what is replaced"),
+                Attribute::optional("resolve", Values::Boolean, "fill in properties for `{name}`").or("false"),
+            ],
+        ),
+    ],
+    needs: &[
+        (Need::Headers, "conditions and operands look at the address, properties and headers"),
+        (Need::Whole, "a condition or an operand looks at the body"),
+    ],
+    refused: &[
+        ("<rewrite/>", "`rewrite` needs a `rewriterule`"),
+        ("<rewrite><rewriterule/></rewrite>", "`rewriterule` needs an `action`"),
+        ("<rewrite><rewriterule><action/></rewriterule></rewrite>", "`action` of type `set` needs a `value` or an `xpath`"),
+        (
+            "<rewrite><rewriterule><action type=\"replace\" value=\"b\"/></rewriterule></rewrite>",
+            "`action` of type `replace` needs a `regex`",
+        ),
+        (
+            "<rewrite><rewriterule><action fragment=\"path\" type=\"remove-query-param\" value=\"id\"/></rewriterule></rewrite>",
+            "`remove-query-param` changes the query only",
+        ),
+    ],
+    faults: &[
+        (
+            "0",
+            "the address, or what comes of it, is none (a blank, a port that is no number, a path without `/` behind a host), a replacement \
+             names a group that is not there, or the body is larger than a flow may hold",
+        ),
+        ("601000", "an operand is taken of the body, and it is not what its content type says"),
+    ],
 };
 
 /// The attributes of `action`.

@@ -3,7 +3,7 @@
 //! A router compiles to a chain of lists: a route is a step that enters its target, the rest of the routes, or one
 //! after the other; behind the chain stands a step that ends the flow unless `continueAfter` is true.
 
-use crate::condition::{Condition, Source, needs};
+use crate::condition::{Condition, EQUAL, MATCH, Source, needs};
 use crate::target::{TARGET, TARGET_ENDPOINT, TARGET_SEQUENCE, Target};
 use config::Element;
 use flow::endpoint::EndpointRef;
@@ -27,9 +27,6 @@ pub const CONDITIONAL: Definition = Definition {
         compile(element, compiler, "conditionalRoute", "breakRoute", conditional_route)
     },
 };
-
-/// What the source of a condition is.
-const TYPES: &[&str] = &["header", "param", "url", "property", "soap"];
 
 const CONDITIONAL_PAGE: Page = Page {
     family: Family::Routing,
@@ -59,20 +56,12 @@ that ends early (`drop`) ends nothing but itself.",
         Inside::new(
             "conditionalRoute/condition/match?",
             "the whole value matches",
-            &[
-                Attribute::optional("type", Values::OneOf(TYPES), "what `source` is").or("header"),
-                Attribute::optional("source", Values::Text, "the name, the part or the XPath"),
-                Attribute::required("regex", Values::Regex, "a regular expression of Java's dialect"),
-            ],
+            MATCH,
         ),
         Inside::new(
             "conditionalRoute/condition/equal?",
             "the value is this, in any case",
-            &[
-                Attribute::optional("type", Values::OneOf(TYPES), "what `source` is").or("header"),
-                Attribute::optional("source", Values::Text, "the name, the part or the XPath"),
-                Attribute::required("value", Values::Text, "the text"),
-            ],
+            EQUAL,
         ),
         Inside {
             path: "conditionalRoute/target",
@@ -85,7 +74,10 @@ that ends early (`drop`) ends nothing but itself.",
     needs: &[
         (Need::Nothing, "there is no route"),
         (Need::Headers, "conditions look at headers, properties and the address"),
-        (Need::Whole, "a condition is an XPath (`soap`) on the body: the body is read when that route is tried"),
+        (
+            Need::Whole,
+            "a condition is an XPath (`soap`) on the body, or a target is named by one: the body is read when that route is tried or taken",
+        ),
     ],
     refused: &[
         ("<conditionalRouter><conditionalRoute><target/></conditionalRoute></conditionalRouter>", "`conditionalRoute` needs"),
@@ -110,8 +102,50 @@ pub const ROUTER: Definition = Definition {
     summary: "Runs the target of the first route whose expression is true or matches; the flow ends behind it.",
     attributes: &[CONTINUE_AFTER],
     children: Children::Elements(&["route"]),
-    page: Page::UNWRITTEN,
+    page: ROUTER_PAGE,
     compile: |element, compiler| compile(element, compiler, "route", "breakRouter", route),
+};
+
+const ROUTER_PAGE: Page = Page {
+    family: Family::Routing,
+    semantics: "The routes are tried in order. A route fits if its expression is true, or with `match` if the pattern matches the whole text of its
+value; what is not there matches nothing. The first that fits runs its target; with `breakRouter=\"false\"` the next ones are tried as well, on
+the message as the target has left it. Then the flow ends, even if no route fits, unless `continueAfter` is true.
+
+A target runs, of these, the first that it has: the sequence inside, the sequence it names, the endpoint inside, the endpoint it names. `to` and
+`soapAction` are set before. What ends the target (`drop`, `respond`) ends the flow.",
+    inside: &[
+        Inside::new(
+            "route*",
+            "a route",
+            &[
+                Attribute::required("expression", Values::Expression, "the condition, or with `match` the value"),
+                Attribute::optional("match", Values::Regex, "a regular expression of Java's dialect"),
+                Attribute::optional("breakRouter", Values::Boolean, "no further routes are tried").or("true"),
+            ],
+        ),
+        Inside { path: "route/target", meaning: "where the message goes", ..TARGET },
+        Inside { path: "route/target/sequence?", ..TARGET_SEQUENCE },
+        Inside { path: "route/target/endpoint?", ..TARGET_ENDPOINT },
+    ],
+    needs: &[
+        (Need::Nothing, "there is no route"),
+        (Need::Headers, "expressions look at headers and properties"),
+        (Need::Whole, "an expression looks at the body: it is read when that route is tried or taken"),
+    ],
+    refused: &[
+        ("<router><route><target/></route></router>", "`route` needs an expression"),
+        ("<router><route expression=\"//a\"/></router>", "`route` needs a target"),
+        ("<router><route expression=\"//a[\"><target/></route></router>", "no valid expression"),
+        (
+            "<router><route expression=\"//a\" match=\"(\"><target/></route></router>",
+            "no valid regular expression",
+        ),
+    ],
+    faults: &[
+        ("0", "a target names a sequence that does not exist, or the body is larger than a flow may hold"),
+        ("601000", "an expression reads the body, and it is not what its content type says"),
+    ],
 };
 
 /// One step: the target if the condition holds, else the rest.
@@ -217,7 +251,7 @@ impl Goes {
 
 impl Mediator for Goes {
     fn need(&self) -> Need {
-        Need::Nothing
+        self.0.need()
     }
 
     fn lists(&self) -> Vec<(String, ListId)> {

@@ -1,10 +1,10 @@
 //! `sampler`: hands on at most so many requests in a span of time; the others wait for their turn.
 
-use crate::target::Target;
+use crate::target::{TARGET, TARGET_ENDPOINT, TARGET_SEQUENCE, Target};
 use config::Element;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, ListId, Mediator, Need, Page,
-    Split, Step, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside, ListId,
+    Mediator, Need, Page, Split, Step, Values,
 };
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,8 +20,41 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("unitTime", Values::Integer, "the span, in milliseconds").or("1000"),
     ],
     children: Children::Elements(&["messageQueue", "target"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Quality,
+    semantics: "At most `rate` messages go to the target in a span of `unitTime`; a span begins with its first message. Those beyond wait for the next
+spans in the order in which they came, and their clients with them. Nothing is dropped: to turn messages away, use [`throttle`](throttle.md).
+
+Behind the sampler nothing runs. The target answers, with `respond` or with the answer of the endpoint it sends to. It is, of these, the first that is
+there: the sequence inside, the sequence that is named, the endpoint inside, the endpoint that is named.
+
+Messages wait in memory, with their whole body; what waits is lost when the process is killed. A `messageQueue` class is ignored with a
+warning. Responses are not sampled: one that comes here is dropped, with a warning in the log.",
+    inside: &[
+        Inside::new(
+            "messageQueue?",
+            "of no effect here: messages wait in memory",
+            &[Attribute::optional("class", Values::Text, "a Java class")],
+        ),
+        Inside { path: "target", meaning: "where the messages go", ..TARGET },
+        TARGET_SEQUENCE,
+        TARGET_ENDPOINT,
+    ],
+    needs: &[(Need::Whole, "always: the message waits, and its connection must not")],
+    refused: &[
+        ("<sampler/>", "`sampler` needs a `target`"),
+        ("<sampler rate=\"0\"><target sequence=\"main\"/></sampler>", "`rate` of sampler must be a number above 0"),
+        ("<sampler unitTime=\"1s\"><target sequence=\"main\"/></sampler>", "`unitTime` cannot be `1s`"),
+    ],
+    faults: &[(
+        "0",
+        "10,000 messages wait already (status 503), the target names a sequence that does not exist, or the body is larger than a flow \
+         may hold",
+    )],
 };
 
 /// Messages that may wait at once.

@@ -4,8 +4,8 @@ use crate::branches::Branches;
 use crate::xml_value;
 use config::Element;
 use flow::{
-    Attribute, Branched, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow,
-    KeyValue, ListId, Mediator, Need, Page, Step, Values,
+    Attribute, Branched, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow,
+    Inside, KeyValue, ListId, Mediator, Need, Page, Step, Values,
 };
 use message::{Envelope, SoapVersion, Value, XmlValue};
 use std::sync::Arc;
@@ -34,8 +34,67 @@ pub const DEFINITION: Definition = Definition {
         ),
     ],
     children: Children::Elements(&["aggregation", "sequence"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Splitting,
+    semantics: "Each sequence runs on a copy of the message, all at once, or with `parallel-execution=\"false\"` one after the other. When one has ended, the
+`expression` takes of its message what is collected, if the `condition` holds or there is none. The results stand in the order in which the
+sequences ended. JSON makes an array of them, XML puts elements into `result-enclosing-element`; a text is parsed as XML then.
+
+It is done when all sequences have ended, `min-messages` or `max-messages` results are there, or the `timeout` is over. With `target=\"body\"` the
+result becomes the body, with its content type, and the message is otherwise the copy that was collected last. With `variable` the message stays
+as it was. Properties and variables that a sequence sets stay in its copy otherwise. Then the flow goes on.
+
+A sequence that ends early (`drop`) or fails brings nothing; where one fails, its fault sequence runs on the copy. A sequence that answers the client
+(`respond`, also in its fault sequence) ends the flow. If nothing was collected, the flow ends if one has failed; otherwise the result is empty.",
+    inside: &[
+        Inside::new(
+            "aggregation",
+            "what is collected, and how long",
+            &[
+                Attribute::required("expression", Values::Expression, "what is taken of each sequence's message"),
+                Attribute::optional("condition", Values::Expression, "only what it holds for is collected"),
+                Attribute::optional("timeout", Values::Integer, "milliseconds; absent or 0: no limit of its own"),
+                Attribute::optional("min-messages", Values::Key, "so many results are enough"),
+                Attribute::optional("max-messages", Values::Key, "so many results are enough"),
+            ],
+        ),
+        Inside::new("sequence+", "what a copy runs through", &[]).with("mediator*"),
+    ],
+    needs: &[(Need::Whole, "always: the message is copied")],
+    refused: &[
+        (
+            "<scatter-gather target=\"body\" result-content-type=\"JSON\"><sequence/></scatter-gather>",
+            "`scatter-gather` needs an `aggregation` with an `expression`",
+        ),
+        (
+            "<scatter-gather target=\"body\" result-content-type=\"JSON\"><aggregation expression=\"${payload}\"/></scatter-gather>",
+            "`scatter-gather` needs a `sequence`",
+        ),
+        (
+            "<scatter-gather target=\"body\" result-content-type=\"XML\"><aggregation expression=\"//a\"/><sequence/></scatter-gather>",
+            "`scatter-gather` needs a `result-enclosing-element`",
+        ),
+        (
+            "<scatter-gather target=\"variable\" result-content-type=\"JSON\"><aggregation expression=\"${payload}\"/><sequence/></scatter-gather>",
+            "`scatter-gather` needs a `target-variable`",
+        ),
+        (
+            "<scatter-gather target=\"body\" result-content-type=\"JSON\"><aggregation expression=\"${payload}\" timeout=\"5s\"/><sequence/></scatter-gather>",
+            "`5s` is no number of milliseconds",
+        ),
+    ],
+    faults: &[
+        (
+            "0",
+            "the `expression` selects nothing, or what cannot be collected, a number of messages is none, nothing was collected before the \
+             timeout (status 504), or the body is larger than a flow may hold",
+        ),
+        ("601000", "`expression` or `condition` reads a body that is not what its content type says"),
+    ],
 };
 
 /// Attributes of `aggregation`.

@@ -10,8 +10,8 @@ use config::Element;
 use diagnostics::{Diagnostic, Span};
 use flow::library::Scope;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, KeyValue,
-    Mediator, Need, Page, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
+    KeyValue, Mediator, Need, Page, Values,
 };
 use message::coding::Coding;
 use message::media::Kind;
@@ -46,8 +46,62 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("target-variable", Values::Text, "the variable that gets it"),
     ],
     children: Children::Elements(&["include", "inputs"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Extension,
+    semantics: "The script has the message as `mc`; [Scripts](../scripts.md) has its methods, and how XML is used. All names of languages that are JavaScript mean
+the one engine that is built in; others, and classes of Java, are refused.
+
+A script that stands inside runs as a whole, and its value is that of its last expression. One behind a `key` (a local entry or registry resource) is
+loaded, and its `function` called with `mc` and the arguments of `inputs`. Scripts that `include` names are loaded before, in order. `false` ends the
+flow; any other value does not. With `target` the value of the function becomes the body, or a variable, instead.
+
+A script is checked when the configuration loads; one with a dynamic key when it is first used, and again when its entry has changed. Nothing
+that it does to global names is seen by the next message. It holds its worker while it runs; time, memory and stack are
+[limited](../settings.md#limits).",
+    inside: &[
+        Inside::new(
+            "include*",
+            "a script that is loaded before",
+            &[Attribute::required("key", Values::Text, "the entry or registry resource")],
+        ),
+        Inside::new("inputs?", "arguments of the function, behind `mc`", &[]),
+        Inside::new(
+            "inputs/argument*",
+            "an argument",
+            &[
+                Attribute::optional("name", Values::Text, "for people; the order counts"),
+                Attribute::optional("type", Values::Text, "string, number (or integer, long, double, …), boolean, json")
+                    .or("string"),
+                Attribute::optional("value", Values::Text, "the value; wins over `expression`"),
+                Attribute::optional("expression", Values::Expression, "what gives the value; null if it gives nothing"),
+            ],
+        ),
+    ],
+    needs: &[
+        (Need::Headers, "the script touches properties and headers only"),
+        (Need::Replaces, "the script sets the payload and does not read it"),
+        (Need::Whole, "the script or an argument reads the payload, or its key is dynamic"),
+    ],
+    refused: &[
+        ("<script language=\"groovy\">true</script>", "`groovy` is not executable here"),
+        ("<script language=\"js\">var a = ;</script>", "SyntaxError"),
+        ("<script language=\"js\">java.util.UUID.randomUUID()</script>", "needs a Java virtual machine"),
+        ("<script language=\"js\" function=\"f\">1</script>", "`function` has no meaning here"),
+        ("<script language=\"js\" key=\"none\"/>", "there is no script `none`"),
+        ("<script language=\"js\" key=\"k\" target=\"variable\"/>", "needs `target-variable`"),
+    ],
+    faults: &[
+        (
+            "0",
+            "the script throws, runs into a limit or cannot be found; an argument is not of its type; or the body is larger than a flow may \
+             hold. The message is WSO2's, what was thrown stands in `ERROR_DETAIL`, with the line",
+        ),
+        ("601000", "an argument is taken of the body, and it is not what its content type says"),
+    ],
 };
 
 /// Languages that are JavaScript, in lower case.

@@ -3,8 +3,8 @@
 use config::Element;
 use flow::endpoint::{Destination, EndpointRef};
 use flow::{
-    Attribute, Branch, BranchTarget, Children, Compiled, Compiler, Context, Definition, Fault, Flow,
-    Mediator, Need, Page, SequenceRef, Split, Step, Values,
+    Attribute, Branch, BranchTarget, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow,
+    Inside, Mediator, Need, Page, SequenceRef, Split, Step, Values,
 };
 use std::sync::Arc;
 
@@ -29,8 +29,50 @@ pub const DEFINITION: Definition = Definition {
         },
     ],
     children: Children::Elements(&["endpoint"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Core,
+    semantics: "The message goes to the endpoint, and the flow ends with it: mediators behind `send` do not run (in the dialect of Apache Synapse they do, on a
+copy). Without an endpoint a request goes to its To address, and a response to the client.
+
+The answer begins a flow of its own: in the sequence that `receive` names, else in the out sequence of the proxy or resource, else in the main sequence
+if the request came from there; without any of them it goes to the client at once. It has the properties and variables of the request. With the
+property `OUT_ONLY` no answer is waited for, and the client gets 202.
+
+The body is relayed while it arrives, unless something has read it, the endpoint wants another format, or it may have to be sent again (load
+balancing, failover). `buildmessage=\"true\"` receives all of it before.
+
+An answer with status 4xx or 5xx is no fault. What can go wrong when sending is in the table of [faults](../mediation.md#faults), and
+[endpoints](../mediation.md#endpoints) says how they are chosen, suspended and retried.",
+    inside: &[
+        Inside::new("endpoint?", "where it is sent", &[Attribute::optional("key", Values::Key, "a named endpoint")]).with("…"),
+    ],
+    needs: &[
+        (Need::Headers, "the body is sent as it comes"),
+        (
+            Need::Whole,
+            "`buildmessage` is true, the endpoint wants SOAP or plain XML or may send it again, or an expression on the body names the endpoint or \
+             the sequence for the answer",
+        ),
+    ],
+    refused: &[
+        ("<send buildmessage=\"yes\"/>", "`buildmessage` cannot be `yes`"),
+        ("<send receive=\"none\"/>", "there is no sequence `none`"),
+        ("<send><endpoint key=\"none\"/></send>", "there is no endpoint `none`"),
+    ],
+    faults: &[
+        ("0", "`receive` names a sequence that does not exist, or answers are sent on again and again (more than 100 times)"),
+        (
+            "101503",
+            "the endpoint cannot be reached; 101504 if it does not answer in time, 101505 and other codes of [faults](../mediation.md#faults) \
+             for what else goes wrong there",
+        ),
+        ("303001", "there is no endpoint, and the To address is no URL; or the endpoint is suspended"),
+        ("305100", "the endpoint that is named does not exist"),
+    ],
 };
 
 struct Send {
@@ -54,11 +96,16 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
 
 impl Mediator for Send {
     fn need(&self) -> Need {
-        if self.build { Need::Whole } else { Need::Headers }
+        let receive = self.receive.as_ref().map_or(Need::Nothing, SequenceRef::need);
+        if self.build { Need::Whole } else { receive.max(Need::Headers) }
     }
 
     fn reason(&self) -> String {
-        if self.build { "buildmessage=\"true\"".into() } else { "hands the body on as it is".into() }
+        match &self.receive {
+            _ if self.build => "buildmessage=\"true\"".into(),
+            Some(SequenceRef::Dynamic(expression)) if expression.need().is_whole() => expression.reason(),
+            _ => "hands the body on as it is".into(),
+        }
     }
 
     fn endpoints(&self) -> Vec<Arc<EndpointRef>> {

@@ -2,8 +2,8 @@
 
 use config::Element;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, ListId, Mediator, Need, Page,
-    SequenceRef, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, ListId, Mediator,
+    Need, Page, SequenceRef, Values,
 };
 
 /// `<sequence key="NAME | {EXPR}"/>`
@@ -20,19 +20,45 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("name", Values::Text, "a name, for people; of no effect here"),
     ],
     children: Children::Mediators,
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
 };
 
-struct Sequence {
-    sequence: SequenceRef,
-    need: Need,
-}
+const PAGE: Page = Page {
+    family: Family::Core,
+    semantics: "The mediators of the sequence run on the message, and the flow goes on behind it. What ends the sequence (`drop`, `respond`, `send`) ends the flow
+of the caller too. Properties and variables are those of the message: what the sequence sets is there behind it.
+
+The `key` is the name of a sequence, a key of the registry, or an expression in braces that gives one of them for each message. If the sequence has an
+`onError`, that sequence handles faults while it runs. Without `key` the mediators stand inside, with an `onError` of their own.
+
+Sequences may call one another 512 deep.",
+    inside: &[],
+    needs: &[
+        (Need::Nothing, "the key is a name, or the mediators stand inside; these have needs of their own"),
+        (Need::Headers, "the key is an expression on properties and headers"),
+        (Need::Whole, "the key is an expression on the body"),
+    ],
+    refused: &[
+        ("<sequence key=\"none\"/>", "there is no sequence `none`"),
+        ("<sequence key=\"{//a[}\"/>", "no valid expression"),
+        ("<sequence key=\"main\" onError=\"fault\"/>", "`onError` cannot stand beside `key`"),
+    ],
+    faults: &[
+        (
+            "0",
+            "the key names no sequence, sequences are nested more than 512 deep, or the key is taken of a body that is larger than a flow may hold",
+        ),
+        ("601000", "the key is taken of the body, and it is not what its content type says"),
+    ],
+};
+
+struct Sequence(SequenceRef);
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     if element.attr("key").is_none() {
         let list = compiler.list(element, "sequence in place");
-        return Some(Box::new(Sequence { sequence: SequenceRef::Known(list), need: Need::Nothing }));
+        return Some(Box::new(Sequence(SequenceRef::Known(list))));
     }
     if let Some(attribute) = element.attribute("onError") {
         compiler.error(
@@ -43,32 +69,27 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         );
         return None;
     }
-    let sequence = compiler.sequence(element, "key")?;
-    let need = match &sequence {
-        SequenceRef::Dynamic(expression) => expression.need(),
-        _ => Need::Nothing,
-    };
-    Some(Box::new(Sequence { sequence, need }))
+    Some(Box::new(Sequence(compiler.sequence(element, "key")?)))
 }
 
 impl Mediator for Sequence {
     fn need(&self) -> Need {
-        self.need
+        self.0.need()
     }
 
     fn reason(&self) -> String {
-        match &self.sequence {
+        match &self.0 {
             SequenceRef::Dynamic(expression) => expression.reason(),
             _ => String::new(),
         }
     }
 
     fn lists(&self) -> Vec<(String, ListId)> {
-        self.sequence.known().map(|list| (String::new(), list)).into_iter().collect()
+        self.0.known().map(|list| (String::new(), list)).into_iter().collect()
     }
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
-        Ok(Flow::Enter(self.sequence.resolve(context)?))
+        Ok(Flow::Enter(self.0.resolve(context)?))
     }
 }
 
@@ -90,6 +111,32 @@ mod tests {
             let end = flow.run(&[("Content-Type", "application/xml"), ("X-Key", "b")], "<x><key>b</key></x>");
             assert_eq!(end.property("b").as_deref(), Some("1"), "{key}");
             assert_eq!(end.property("after").as_deref(), Some("1"), "{key}");
+        }
+    }
+
+    #[test]
+    fn whoever_names_a_sequence_by_the_body_has_read_it() {
+        let echo = testing::backend("");
+        for mediator in [
+            "<filter xpath='$trp:X-Key'><then sequence='{//key}'/></filter>".to_owned(),
+            "<filter xpath='not($trp:X-Key)'><then/><else sequence='{//key}'/></filter>".to_owned(),
+            "<filter xpath='//a'><then/><else sequence='{//key}'/></filter>".to_owned(),
+            "<router continueAfter='true'><route expression='true()'><target sequence='{//key}'/></route></router>".to_owned(),
+            "<enqueue executor='e' sequence='{//key}'/>".to_owned(),
+            "<throttle id='t' onAccept='{//key}'/>".to_owned(),
+            "<store messageStore='s' sequence='{//key}'/>".to_owned(),
+            format!("<send receive='{{//key}}'><endpoint><address uri='{echo}'/></endpoint></send>"),
+            "<call><endpoint key-expression='//key'/></call><sequence key='b'/>".to_owned(),
+        ] {
+            let text = format!(
+                r#"{mediator}<!--top--><sequence name="b"><property name="b" value="1"/></sequence><messageStore name="s"/>
+                   <endpoint name="e"><address uri="{echo}"/></endpoint>"#
+            );
+            let flow = testing::main(&registry(testing::endpoints), &text);
+            let key = if mediator.contains("key-expression") { "e" } else { "b" };
+            let body = format!("<x><key>{key}</key></x>");
+            let end = flow.run(&[("Content-Type", "application/xml"), ("X-Key", "1")], &body);
+            assert_eq!((end.property("b").as_deref(), end.fault()), (Some("1"), None), "{mediator}");
         }
     }
 

@@ -2,8 +2,8 @@
 
 use config::Element;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, KeyValue, ListId, Mediator,
-    Need, Page, SequenceRef, Step, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, KeyValue, ListId,
+    Mediator, Need, Page, SequenceRef, Step, Values,
 };
 use message::Value;
 use std::collections::HashMap;
@@ -18,8 +18,32 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("name", Values::Text, "a name for people"),
     ],
     children: Children::None,
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Core,
+    semantics: "A copy of the message goes into the store: body, headers, method, addressing, and the properties of default and axis2 scope. The flow goes on with the
+message; if nothing answers, the client gets 202 when it ends. A [message processor](../configuration.md#artifacts) takes messages out of the store, in the
+order in which they came, and sends them to an endpoint or runs a sequence on them.
+
+`sequence` runs on the message before, and what it changes is stored, and stays for the flow behind. Whether it ends early (`drop`) makes no
+difference; if it fails, nothing is stored. It cannot send or answer.
+
+The body is kept as it came: a store does not look whether it is what its content type says. Stores are in memory and hold 100,000 messages and
+256 MiB at most; a reload of the configuration keeps what is in them, the end of the process does not.",
+    inside: &[],
+    needs: &[(Need::Whole, "always: the message is kept")],
+    refused: &[
+        ("<store/>", "`store` needs the attribute `messageStore`"),
+        ("<store messageStore=\"none\"/>", "there is no message store `none`"),
+        ("<store messageStore=\"{//a[}\"/>", "no valid expression"),
+    ],
+    faults: &[(
+        "0",
+        "there is no such store or it is full, `sequence` names none, sends or answers, or the body is larger than a flow may hold",
+    )],
 };
 
 struct Store {
