@@ -196,7 +196,7 @@ async fn run_above(context: &mut Context, list: ListId, base: usize) -> Result<b
             }
             Some(Flow::Send(_) | Flow::Respond | Flow::Loopback) => {
                 return Err(Fault::new(
-                    "a message that is inside of a loop cannot be sent away or answered with",
+                    "inside of a loop, and in the sequence of a store, a message cannot be sent away or answered with",
                 ));
             }
         }
@@ -585,7 +585,9 @@ pub(crate) fn drive_to_end(
         match ending {
             Ending::Respond => match &exchange {
                 Some(exchange) => exchange.answer(context),
-                None => tracing::debug!(message = %context.message_id(), "the client has its answer already"),
+                None => {
+                    tracing::debug!(message_id = %context.message_id(), "the client has its answer already")
+                }
             },
             Ending::Nothing => {
                 if let (Some(exchange), Some(status)) = (&exchange, context.progress.failed) {

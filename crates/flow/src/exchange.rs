@@ -81,7 +81,7 @@ impl Exchange {
                 let _ = sender.send(Box::new(context));
             }
             None => {
-                tracing::warn!(message = %context.message_id(), "the client has its answer already; this one is dropped")
+                tracing::warn!(message_id = %context.message_id(), "the client has its answer already; this one is dropped")
             }
         }
     }
@@ -143,7 +143,7 @@ pub(crate) async fn send(context: &mut Context, destination: Destination) -> Res
                 if let Some((headers, payload)) = kept {
                     context.headers = headers;
                     context.payload = payload;
-                    tracing::warn!(message = %context.message_id(), endpoint = leaf.name(), "{fault}");
+                    tracing::warn!(message_id = %context.message_id(), endpoint = leaf.name(), "{fault}");
                 }
                 failed.push(Attempt { leaf, fault });
             }

@@ -105,7 +105,7 @@ fn status(context: &mut Context) -> u16 {
         {
             Some(status) => return status,
             None => {
-                tracing::warn!(message = %context.message_id(), "HTTP_SC `{value}` is no HTTP status and is ignored")
+                tracing::warn!(message_id = %context.message_id(), "HTTP_SC `{value}` is no HTTP status and is ignored")
             }
         }
     }

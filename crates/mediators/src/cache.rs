@@ -622,7 +622,7 @@ impl Mediator for Collector {
             return Step::Done(Err(Fault::new("a cache that collects answers stands in the response path")));
         }
         let Some(wanted) = context.detach::<Wanted>() else {
-            tracing::debug!(message = %context.message_id(), "no cache was asked for this answer");
+            tracing::debug!(message_id = %context.message_id(), "no cache was asked for this answer");
             return Step::Done(Ok(Flow::Next));
         };
         let status =

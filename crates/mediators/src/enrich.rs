@@ -426,7 +426,7 @@ impl Enrich {
             context.payload.set_json_value(root.clone());
         }
         let skip = |context: &Context, why: &str| {
-            tracing::error!(message = %context.message_id(), "enrich does nothing: {why}");
+            tracing::error!(message_id = %context.message_id(), "enrich does nothing: {why}");
             Ok(())
         };
         match (&self.target, self.action) {
@@ -556,7 +556,7 @@ impl Enrich {
         let part = match part {
             Some(part) => part,
             None => {
-                tracing::error!(message = %context.message_id(), "enrich: the source is empty");
+                tracing::error!(message_id = %context.message_id(), "enrich: the source is empty");
                 match &self.target {
                     Target::Property(name) => context.properties.set(Arc::clone(name), Value::from("")),
                     Target::Envelope => return Err(invalid_target()),

@@ -219,7 +219,7 @@ impl Foreach {
             Ok(true) => Ok(Ended::Well),
             Ok(false) => Ok(if self.lenient { Ended::Well } else { Ended::Early }),
             Err(fault) if self.lenient => {
-                tracing::error!(message = %context.message_id(), "foreach goes on after item {index} failed: {fault}");
+                tracing::error!(message_id = %context.message_id(), "foreach goes on after item {index} failed: {fault}");
                 mark.restore(context);
                 Ok(Ended::Failed)
             }
@@ -261,7 +261,7 @@ impl Foreach {
                 Ok(made) if made.payload().is_some() => results.push(std::mem::take(&mut context.payload)),
                 Ok(_) => {}
                 Err(fault) if self.lenient => {
-                    tracing::error!(message = %context.message_id(), "foreach loses item {index}: {fault}")
+                    tracing::error!(message_id = %context.message_id(), "foreach loses item {index}: {fault}")
                 }
                 Err(fault) => return Err(fault),
             }

@@ -200,7 +200,7 @@ impl Mediator for Header {
                 | Header::Remove(Place::Transport(_) | Place::Addressing(_))
         );
         if is_block && context.payload.is_json() {
-            tracing::debug!(message = %context.message_id(), "JSON has no SOAP header: nothing is changed");
+            tracing::debug!(message_id = %context.message_id(), "JSON has no SOAP header: nothing is changed");
             return Ok(Flow::Next);
         }
         match self {
@@ -219,7 +219,7 @@ impl Mediator for Header {
                     Content::Expression(expression) => expression.string(context)?,
                 };
                 let value = value.unwrap_or_else(|| {
-                    tracing::warn!(message = %context.message_id(), "the value of a header is null, \"\" is used");
+                    tracing::warn!(message_id = %context.message_id(), "the value of a header is null, \"\" is used");
                     String::new()
                 });
                 match place {

@@ -186,7 +186,7 @@ impl Mediator for Sampler {
 
     fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
         if context.response {
-            tracing::warn!(message = %context.message_id(), "sampler: responses cannot be sampled; this one is dropped");
+            tracing::warn!(message_id = %context.message_id(), "sampler: responses cannot be sampled; this one is dropped");
             return Step::Done(Ok(Flow::Stop));
         }
         let now = u64::try_from(self.samplers.started.elapsed().as_millis()).unwrap_or(u64::MAX);

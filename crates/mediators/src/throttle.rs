@@ -293,7 +293,7 @@ impl Mediator for Throttle {
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
         let admitted = self.admit(context)?;
         if !admitted {
-            tracing::info!(message = %context.message_id(), client = %context.inbound.peer.ip(), "throttle: rejected");
+            tracing::info!(message_id = %context.message_id(), client = %context.inbound.peer.ip(), "throttle: rejected");
         }
         match (if admitted { &self.accept } else { &self.reject }, admitted) {
             (Branch::Inline(list), _) => Ok(Flow::Enter(*list)),
