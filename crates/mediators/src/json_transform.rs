@@ -1,5 +1,6 @@
 //! `jsontransform`: writes the payload as JSON with switches of its own, and gives its values the types of a schema.
 
+use crate::validate::Entries;
 use config::Element;
 use fancy_regex::Regex;
 use flow::{
@@ -7,6 +8,7 @@ use flow::{
     Page, Values,
 };
 use message::json::{Mapping, is_json_number};
+use schema::{Draft, JsonSchema, Resolver, Source, Violation};
 use serde_json::Value as Json;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -14,7 +16,7 @@ use std::sync::{Arc, Mutex};
 /// `<jsontransform [schema="KEY"]><property name="synapse.commons.json.…" value="…"/>*</jsontransform>`
 pub const DEFINITION: Definition = Definition {
     name: "jsontransform",
-    summary: "Makes the payload JSON by switches of its own, or gives its values the types of a JSON Schema.",
+    summary: "Makes the payload JSON by switches of its own, or gives its values the types of a JSON Schema, whose rules it has to keep.",
     attributes: &[Attribute::optional(
         "schema",
         Values::Key,
@@ -48,8 +50,12 @@ type Known = (Arc<[u8]>, Arc<Schema>);
 /// A schema and its key.
 type Found = (Arc<str>, Arc<Schema>);
 
-/// A schema: the types to give, and of its rules `required` and `enum`.
-struct Schema(Json);
+/// A schema: the types to give, and the rules that hold for what has them.
+struct Schema {
+    types: Json,
+    /// `None`: it is no schema of a draft that is known; only types, `required` and `enum` count.
+    rules: Option<JsonSchema>,
+}
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let mut mapping = None;
@@ -95,8 +101,18 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             let key = compiler.key_value(element, "schema")?;
             let name = key.literal().map(Arc::<str>::from);
             match name.as_deref().and_then(|name| compiler.entry(name)) {
-                Some(entry) => match Schema::load(name.as_deref().unwrap_or_default(), &entry.bytes) {
-                    Ok(schema) => Types::Fixed(name.unwrap_or_default(), Arc::new(schema)),
+                Some(entry) => match load(name.as_deref().unwrap_or_default(), &entry.bytes, compiler) {
+                    Ok((schema, wrong)) => {
+                        if let Some(wrong) = wrong {
+                            compiler.warning(
+                                "bad-schema",
+                                format!("the rules of the schema are not checked: {wrong}"),
+                                attribute.value_span,
+                                "types, `required` and `enum` are",
+                            );
+                        }
+                        Types::Fixed(name.unwrap_or_default(), Arc::new(schema))
+                    }
                     Err(why) => {
                         compiler.error("bad-schema", why, attribute.value_span, "expected a JSON Schema");
                         return None;
@@ -117,6 +133,12 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         }
     };
     Some(Box::new(JsonTransform { mapping, types }))
+}
+
+/// A schema that is there when the configuration loads.
+fn load(name: &str, bytes: &[u8], compiler: &Compiler<'_>) -> Result<(Schema, Option<Violation>), String> {
+    let find = |key: &str| compiler.entry(key).map(|entry| entry.bytes);
+    Schema::load(name, bytes, &Entries { resources: &[], entry: &find })
 }
 
 /// Sets a switch by its WSO2 name; `false`: there is none of this name.
@@ -142,18 +164,29 @@ fn switch(mapping: &mut Mapping, name: &str, value: &str) -> Result<bool, String
 }
 
 impl Schema {
-    fn load(name: &str, bytes: &[u8]) -> Result<Schema, String> {
-        let schema: Json = serde_json::from_slice(bytes)
+    /// With what is wrong with its rules.
+    fn load(name: &str, bytes: &[u8], others: &dyn Resolver) -> Result<(Schema, Option<Violation>), String> {
+        let types: Json = serde_json::from_slice(bytes)
             .map_err(|error| format!("the schema `{name}` is not JSON: {error}"))?;
-        match schema {
-            Json::Object(_) => Ok(Schema(schema)),
-            _ => Err(format!("the schema `{name}` is no JSON object")),
+        if !types.is_object() {
+            return Err(format!("the schema `{name}` is no JSON object"));
         }
+        let source = Source { name: name.to_owned(), bytes: bytes.to_vec() };
+        Ok(match JsonSchema::load(source, Draft::Draft4, others) {
+            Ok(rules) => (Schema { types, rules: Some(rules) }, None),
+            Err(wrong) => (Schema { types, rules: None }, wrong.into_iter().next()),
+        })
     }
 
-    /// The value with the types of the schema.
+    /// The value with the types of the schema, which keeps its rules.
     fn apply(&self, value: Json) -> Result<Json, String> {
-        self.typed(value, &self.0, "", 0)
+        let typed = self.typed(value, &self.types, "", 0)?;
+        let valid = self.rules.as_ref().is_none_or(|rules| rules.is_valid(&typed));
+        let broken = self.rules.as_ref().filter(|_| !valid).map(|rules| rules.validate(&typed));
+        match broken.and_then(|broken| broken.into_iter().next()) {
+            Some(first) => Err(format!("{}: {}", name(&first.place), first.message)),
+            None => Ok(typed),
+        }
     }
 
     /// Behind references inside of the schema.
@@ -161,7 +194,7 @@ impl Schema {
         for _ in 0..MAX_DEPTH {
             let pointer =
                 schema.get("$ref").and_then(Json::as_str).and_then(|reference| reference.strip_prefix('#'));
-            match pointer.and_then(|pointer| self.0.pointer(pointer)) {
+            match pointer.and_then(|pointer| self.types.pointer(pointer)) {
                 Some(target) => schema = target,
                 None => break,
             }
@@ -367,7 +400,14 @@ impl JsonTransform {
         {
             return Ok(Some((key, Arc::clone(schema))));
         }
-        let schema = Arc::new(Schema::load(&key, &entry.bytes).map_err(Fault::new)?);
+        let plan = Arc::clone(context.plan());
+        let find = |key: &str| plan.entry(key).map(|entry| entry.bytes);
+        let others = Entries { resources: &[], entry: &find };
+        let (schema, wrong) = Schema::load(&key, &entry.bytes, &others).map_err(Fault::new)?;
+        if let Some(wrong) = wrong {
+            tracing::warn!("the rules of the schema {key} are not checked: {wrong}");
+        }
+        let schema = Arc::new(schema);
         if known.len() >= MAX_KNOWN {
             known.clear();
         }
@@ -498,6 +538,39 @@ mod tests {
         let malformed = with_schema("{}").run(JSON, "{").fault().unwrap_or_default();
         assert!(malformed.contains("JSON"), "{malformed}");
         assert!(with_schema(r##"{"$ref":"#"}"##).run(JSON, "1").fault().is_none());
+    }
+
+    #[test]
+    fn all_rules_of_the_schema_hold_for_what_has_its_types() {
+        for (member, good, bad) in [
+            (r#"{"type":"integer","minimum":5}"#, r#""5""#, r#""4""#),
+            (r#"{"type":"number","maximum":5,"exclusiveMaximum":true}"#, "4.9", "5"),
+            (r#"{"type":"number","multipleOf":0.5}"#, "1.5", "1.4"),
+            (r#"{"type":"string","pattern":"^a+$"}"#, r#""aa""#, r#""b""#),
+            (r#"{"type":"string","minLength":2,"maxLength":3}"#, "12", "1234"),
+            (r#"{"type":"string","format":"date"}"#, r#""2026-11-22""#, r#""today""#),
+            (r#"{"type":"array","minItems":1,"items":{"type":"integer"}}"#, "1", "[]"),
+            (r#"{"type":"array","uniqueItems":true,"items":{"type":"string"}}"#, "[1,2]", r#"[1,"1"]"#),
+            (r#"{"type":"object","maxProperties":1}"#, r#"{"a":1}"#, r#"{"a":1,"b":2}"#),
+            (
+                r#"{"type":"object","additionalProperties":false,"properties":{"a":{}}}"#,
+                r#"{"a":1}"#,
+                r#"{"b":1}"#,
+            ),
+            (r#"{"not":{"type":"null"}}"#, "0", "null"),
+        ] {
+            let schema = format!(r#"{{"type":"object","properties":{{"m":{member}}}}}"#);
+            let flow = with_schema(&schema);
+            assert!(flow.found.is_empty(), "{:?}", flow.found);
+            let run = |value: &str| flow.run(JSON, &format!(r#"{{"m":{value}}}"#)).fault();
+            assert_eq!(run(good), None, "{member}");
+            let fault = run(bad).unwrap_or_default();
+            assert!(fault.contains("/m: "), "{member}: {fault}");
+        }
+        // What is no schema of a known draft still gives types.
+        let flow = with_schema(r#"{"type":"object","properties":{"m":{"type":"string","required":true}}}"#);
+        assert!(flow.reports("the rules of the schema are not checked"), "{:?}", flow.found);
+        assert_eq!(flow.run(JSON, r#"{"m":1}"#).payload(), r#"{"m":"1"}"#);
     }
 
     #[test]

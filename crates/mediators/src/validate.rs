@@ -56,9 +56,10 @@ enum Schemas {
 }
 
 /// Finds what a schema refers to among the resources, else by key in entries and registry.
-struct Entries<'a> {
-    resources: &'a [(String, String)],
-    entry: &'a dyn Fn(&str) -> Option<Arc<[u8]>>,
+pub(crate) struct Entries<'a> {
+    /// Locations with the keys that stand for them.
+    pub(crate) resources: &'a [(String, String)],
+    pub(crate) entry: &'a dyn Fn(&str) -> Option<Arc<[u8]>>,
 }
 
 impl Resolver for Entries<'_> {

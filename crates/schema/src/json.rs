@@ -78,6 +78,10 @@ impl JsonSchema {
             Some("https://json-schema.org/draft/2020-12/schema") => Draft::Draft202012,
             _ => draft,
         };
+        if circles(&schema) {
+            let message = "the schema refers to itself at the same place, which would never end";
+            return Err(problem(String::new(), 0, 0, message.to_owned()));
+        }
         let others = Others::of(&schema, &source.name, resolver);
         let validator = jsonschema::options()
             .with_draft(known.engine())
@@ -207,6 +211,57 @@ fn depth_above(value: &Value, most: usize) -> bool {
     true
 }
 
+/// Schemas that one value is checked by before a part of it is.
+const IN_PLACE: &[&str] = &["allOf", "anyOf", "oneOf", "not", "if", "then", "else"];
+/// Longest way through them.
+const MAX_IN_PLACE: usize = 256;
+
+/// Whether some `$ref` of the document leads back to itself without going down into the value: the engine would follow
+/// it for ever.
+fn circles(root: &Value) -> bool {
+    let mut done = std::collections::HashSet::new();
+    let mut pending = vec![root];
+    while let Some(value) = pending.pop() {
+        match value {
+            Value::Array(items) => pending.extend(items),
+            Value::Object(members) => {
+                if members.contains_key("$ref") && comes_back(value, root, &mut Vec::new(), &mut done) {
+                    return true;
+                }
+                pending.extend(members.values());
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+fn comes_back(
+    schema: &Value,
+    root: &Value,
+    open: &mut Vec<usize>,
+    done: &mut std::collections::HashSet<usize>,
+) -> bool {
+    let id = std::ptr::from_ref(schema).addr();
+    if done.contains(&id) {
+        return false;
+    }
+    if open.contains(&id) || open.len() >= MAX_IN_PLACE {
+        return true;
+    }
+    open.push(id);
+    let reference = schema.get("$ref").and_then(Value::as_str).and_then(|own| own.strip_prefix('#'));
+    let target = reference.and_then(|pointer| root.pointer(pointer));
+    let inside = IN_PLACE.iter().filter_map(|name| schema.get(*name)).flat_map(|own| match own {
+        Value::Array(all) => all.iter().collect::<Vec<_>>(),
+        one => vec![one],
+    });
+    let back = target.into_iter().chain(inside).any(|next| comes_back(next, root, open, done));
+    open.pop();
+    done.insert(id);
+    back
+}
+
 /// The documents a schema refers to, found before it is compiled.
 struct Others {
     by_uri: HashMap<String, Value>,
@@ -291,4 +346,32 @@ fn references(schema: &Value) -> Vec<String> {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_refers_to_itself_in_place_is_refused() {
+        for (schema, circles) in [
+            (r##"{"$ref":"#"}"##, true),
+            (r##"{"definitions":{"a":{"$ref":"#/definitions/b"},"b":{"$ref":"#/definitions/a"}}}"##, true),
+            (r##"{"allOf":[{"$ref":"#"}]}"##, true),
+            (r##"{"not":{"anyOf":[{"type":"null"},{"$ref":"#/not"}]}}"##, true),
+            (r##"{"properties":{"a":{"$ref":"#"}},"items":{"$ref":"#"}}"##, false),
+            (
+                r##"{"definitions":{"a":{"type":"null"}},"allOf":[{"$ref":"#/definitions/a"},{"$ref":"#/definitions/a"}]}"##,
+                false,
+            ),
+            (r##"{"properties":{"$ref":{"type":"string"}}}"##, false),
+            (r##"{"$ref":"#/nowhere"}"##, false),
+        ] {
+            let value: Value = serde_json::from_str(schema).expect("it is JSON");
+            assert_eq!(super::circles(&value), circles, "{schema}");
+        }
+        let source = Source { name: "s".to_owned(), bytes: br##"{"$ref":"#"}"##.to_vec() };
+        let wrong = JsonSchema::load(source, Draft::Draft7, &crate::Nothing).expect_err("it would never end");
+        assert!(wrong[0].to_string().contains("refers to itself"), "{wrong:?}");
+    }
 }
