@@ -3,7 +3,10 @@
 //! The engine is a library whose templates belong to one thread: each worker parses a template when it first needs it.
 //! That it parses at all is checked when the configuration loads.
 
+mod bounded;
+
 use crate::written::Written;
+use bounded::Bounded;
 use diagnostics::Span;
 use flow::{Compiler, Context, Fault, KeyValue};
 use freemarker::template::{Configuration, TModel, Template, TemplateHashModel, TemplateHashModelEx};
@@ -17,6 +20,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Most templates that a thread keeps parsed, and a mediator of those that dynamic keys name.
 const MAX_KNOWN: usize = 64;
@@ -30,14 +34,23 @@ pub(crate) trait Language {
     /// Checks a template.
     fn check(&self, text: &str) -> Result<(), Wrong>;
 
-    /// Fills a template in; more than `limit` bytes are an error. `id` is one text's for as long as the process lives.
+    /// Fills a template in, within the limits. `id` is one text's for as long as the process lives.
     fn fill(
         &self,
         id: u64,
         text: &str,
         root: Vec<(&'static str, Model)>,
-        limit: usize,
+        limits: Limits,
     ) -> Result<String, Wrong>;
+}
+
+/// What filling in a template may take.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits {
+    /// Bytes of the result.
+    bytes: usize,
+    /// A template holds its worker for as long as it runs.
+    time: Duration,
 }
 
 /// What is wrong with a template, or with filling it in; lines count from 1, 0: unknown.
@@ -128,7 +141,8 @@ impl FreeMarker {
             let all = context.variables.iter().map(|(name, value)| (name.to_owned(), Model::of(value)));
             root.push(("vars", Model::Models(all.collect())));
         }
-        Engine.fill(self.id, &self.text, root, limits.held).map_err(|wrong| {
+        let limits = Limits { bytes: limits.held, time: context.services().settings.script_time };
+        Engine.fill(self.id, &self.text, root, limits).map_err(|wrong| {
             let place = if wrong.line > 0 {
                 format!(" (line {}, column {})", wrong.line, wrong.column)
             } else {
@@ -219,7 +233,7 @@ impl Templates {
     }
 }
 
-/// What a template must not do here: parse templates out of messages, make objects, call itself without end.
+/// What a template must not do here: parse templates out of messages, make objects.
 fn refused(text: &str) -> Result<(), Wrong> {
     let wrong = |at: usize, message: String| {
         let before = &text[..at];
@@ -238,25 +252,6 @@ fn refused(text: &str) -> Result<(), Wrong> {
                     format!(
                         "`{built_in}` is not executable here: a template is no place for code of a message"
                     ),
-                ));
-            }
-        }
-    }
-    for kind in ["<#macro ", "<#function "] {
-        for (at, _) in text.match_indices(kind) {
-            let name: String = text[at + kind.len()..]
-                .trim_start()
-                .chars()
-                .take_while(|c| c.is_alphanumeric() || *c == '_')
-                .collect();
-            let end = if kind == "<#macro " { "</#macro>" } else { "</#function>" };
-            let body = &text[at..text[at..].find(end).map_or(text.len(), |end| at + end)];
-            let calls = [format!("<@{name}"), format!("{name}(")];
-            let calls_itself = calls.iter().any(|call| body[kind.len()..].contains(call.as_str()));
-            if !name.is_empty() && calls_itself {
-                return Err(wrong(
-                    at,
-                    format!("`{name}` calls itself, which has no limit here: write a list"),
                 ));
             }
         }
@@ -370,7 +365,7 @@ impl Model {
 struct Engine;
 
 thread_local! {
-    static PARSED: RefCell<HashMap<u64, Rc<Template>>> = RefCell::default();
+    static PARSED: RefCell<HashMap<u64, Rc<(Template, Bounded)>>> = RefCell::default();
     static CONFIGURATION: Rc<Configuration> = Rc::new(Configuration::new());
 }
 
@@ -391,7 +386,9 @@ fn caught<T>(run: impl FnOnce() -> Result<T, TemplateError>) -> Result<T, Wrong>
 
 impl Language for Engine {
     fn check(&self, text: &str) -> Result<(), Wrong> {
-        Engine::parse(text).map(drop)
+        // First as it is written, so that what is wrong has its place.
+        Engine::parse(text)?;
+        Engine::parse(&Bounded::of(text).text).map(drop)
     }
 
     fn fill(
@@ -399,13 +396,14 @@ impl Language for Engine {
         id: u64,
         text: &str,
         root: Vec<(&'static str, Model)>,
-        limit: usize,
+        limits: Limits,
     ) -> Result<String, Wrong> {
         let known = PARSED.with_borrow(|parsed| parsed.get(&id).cloned());
         let template = match known {
             Some(template) => template,
             None => {
-                let template = Rc::new(Engine::parse(text)?);
+                let bounded = Bounded::of(text);
+                let template = Rc::new((Engine::parse(&bounded.text)?, bounded));
                 PARSED.with_borrow_mut(|parsed| {
                     if parsed.len() >= MAX_KNOWN {
                         parsed.clear();
@@ -415,14 +413,17 @@ impl Language for Engine {
                 template
             }
         };
-        let mut out = Bounded { bytes: Vec::new(), limit };
+        let (template, bounded) = &*template;
+        let mut out = Limited { bytes: Vec::new(), limit: limits.bytes };
         caught(|| {
-            let mut models = Vec::with_capacity(root.len());
+            let mut models = Vec::with_capacity(root.len() + 1);
             for (name, model) in root {
                 models.push((name.to_owned(), to_engine(model)?));
             }
+            models.push(bounded::question(limits.time));
             template.process(hash(models, false), &mut out)
-        })?;
+        })
+        .map_err(|wrong| Wrong { column: bounded.column(wrong.line, wrong.column), ..wrong })?;
         String::from_utf8(out.bytes).map_err(|_| Wrong {
             message: "the result is not UTF-8".into(),
             line: 0,
@@ -432,12 +433,12 @@ impl Language for Engine {
 }
 
 /// A result that ends where the limit is.
-struct Bounded {
+struct Limited {
     bytes: Vec<u8>,
     limit: usize,
 }
 
-impl std::io::Write for Bounded {
+impl std::io::Write for Limited {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         if self.bytes.len() + bytes.len() > self.limit {
             return Err(std::io::Error::other(format!(
@@ -648,7 +649,6 @@ mod tests {
             ("${", "template"),
             ("${x?nonsense}", "nonsense"),
             ("${payload.a?eval}", "`?eval` is not executable here"),
-            ("<#macro m><@m/></#macro><@m/>", "`m` calls itself"),
         ] {
             let flow = flow("json", template, "");
             assert!(
@@ -682,6 +682,43 @@ mod tests {
             );
             assert!(fault.contains(part), "{template}: {fault}");
         }
+    }
+
+    #[test]
+    fn what_never_ends_is_a_fault() {
+        for (template, part) in [
+            ("<#macro m><@m/></#macro><@m/>", "call depth"),
+            ("<#macro a><@b/></#macro><#macro b><@a/></#macro><@a/>", "call depth"),
+            (
+                "<#function f x><#return g(x)></#function><#function g x><#return 1 + f(x)></#function>${f(1)}",
+                "call depth",
+            ),
+            ("<#macro a x><@x x/></#macro><@a a/>", "call depth"),
+            ("[#macro m][@m/][/#macro][@m/]", "call depth"),
+            ("<#list 1..100000000000 as i></#list>", "longer than 20 ms"),
+            ("<#list 1..100000 as i><#list 1..100000 as j></#list></#list>", "longer than 20 ms"),
+            ("<#list 1..100000000000><#items as i></#items></#list>", "longer than 20 ms"),
+            ("<#list 1.. as i></#list>", "longer than 20 ms"),
+        ] {
+            let text = format!(
+                "<payloadFactory media-type='json' template-type='freemarker'><format><![CDATA[{template}]]></format></payloadFactory>"
+            );
+            let tested = testing::main_with(&crate::registry(testing::endpoints), &text, |services| {
+                services.settings.script_time = std::time::Duration::from_millis(20);
+            });
+            assert!(tested.found.is_empty(), "{template}: {:?}", tested.found);
+            let end = tested.run(JSON, "{}");
+            let detail = end.property("ERROR_DETAIL").unwrap_or_default();
+            assert!(end.fault().is_some() && detail.contains(part), "{template}: {detail}");
+        }
+        // What ends is fine, also where it calls itself.
+        let mut end = fill(
+            "json",
+            "<#macro m n><#if n gt 0>${n}<@m n - 1/></#if></#macro>[\"<@m 5/>\", <#list 1..3 as i>${i}<#sep>,</#list>]",
+            JSON,
+            "{}",
+        );
+        assert_eq!(end.payload(), r#"["54321", 1,2,3]"#);
     }
 
     #[test]

@@ -34,14 +34,30 @@ pub(crate) fn translate(text: &str) -> Result<Option<String>, Refused> {
     Ok(Some(translation.out))
 }
 
-/// Whether the script may change what all scripts share, so that it needs a world of its own for each message.
+/// Whether the script may change what all scripts share, so that it needs a world of its own for each message: it does
+/// something with `prototype` other than reading a method of a built-in one, or extending a function of its own.
 pub(crate) fn changes_the_world(text: &str) -> bool {
-    tokens(text).iter().any(|token| {
-        token.kind == Kind::Word
-            && matches!(
-                &text[token.at.clone()],
-                "prototype" | "__proto__" | "setPrototypeOf" | "getPrototypeOf"
-            )
+    let tokens = tokens(text);
+    let word = |at: usize| tokens.get(at).map_or("", |token| &text[token.at.clone()]);
+    let is_own = |name: &str| {
+        (0..tokens.len()).any(|at| match word(at) {
+            "function" | "class" => word(at + 1) == name,
+            own => own == name && word(at + 1) == "=" && matches!(word(at + 2), "function" | "class"),
+        })
+    };
+    let assigns = |mark: &str| {
+        matches!(mark, "++" | "--" | "=")
+            || (mark.ends_with('=') && !matches!(mark, "==" | "===" | "!=" | "!==" | "<=" | ">="))
+    };
+    (0..tokens.len()).filter(|&at| tokens[at].kind == Kind::Word).any(|at| match word(at) {
+        "__proto__" | "setPrototypeOf" | "getPrototypeOf" => true,
+        "prototype" if at < 2 || word(at - 1) != "." => true,
+        "prototype" if is_own(word(at - 2)) => false,
+        "prototype" => {
+            let reads = word(at + 1) == "." && !assigns(word(at + 3));
+            !reads || (at > 2 && word(at - 3) == "delete")
+        }
+        _ => false,
     })
 }
 
@@ -352,6 +368,32 @@ impl<'a> Translation<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_changes_built_in_objects_needs_a_world_of_its_own() {
+        for (text, own) in [
+            ("var a = 1;", false),
+            ("String.prototype.x = 1;", true),
+            ("Array.prototype['x'] = 1;", true),
+            ("Array.prototype.x += 1;", true),
+            ("Array.prototype.x++;", true),
+            ("delete Array.prototype.x;", true),
+            ("f(Array.prototype);", true),
+            ("var p = Object.prototype;", true),
+            ("a['prototype']", false),
+            ("o.__proto__ = p;", true),
+            ("Object.setPrototypeOf(a, b);", true),
+            ("var {prototype} = String;", true),
+            ("Array.prototype.slice.call(arguments);", false),
+            ("if (Array.prototype.slice == null) {}", false),
+            ("function P() {} P.prototype.f = 1; P.prototype = {};", false),
+            ("class P {} P.prototype.f = 1;", false),
+            ("var P = function () {}; P.prototype.f = 1;", false),
+            ("function P() {} P.prototype = Object.create(Q.prototype);", true),
+        ] {
+            assert_eq!(changes_the_world(text), own, "{text}");
+        }
+    }
 
     #[test]
     fn e4x_becomes_javascript() {
