@@ -1,5 +1,6 @@
 //! What all endpoints that send to one address have in common.
 
+use crate::oauth::OAuth;
 use crate::state::{Policy, State};
 use crate::{name_of, report_unsupported};
 use config::endpoint::{
@@ -50,10 +51,18 @@ pub struct LeafEndpoint {
     addressing: Option<AddressingVersion>,
     packing: Option<Packing>,
     properties: Vec<Property>,
-    authorization: Option<(KeyValue, KeyValue)>,
+    authorization: Authorization,
     on_error: Option<ListId>,
     state: State,
     counters: Arc<Counters>,
+}
+
+/// How the endpoint says who asks.
+enum Authorization {
+    None,
+    /// User and password.
+    Basic(Box<(KeyValue, KeyValue)>),
+    OAuth(Box<OAuth>),
 }
 
 enum Timeout {
@@ -111,20 +120,12 @@ pub fn compile(
         properties.push(compile_property(property, compiler)?);
     }
     let authorization = match authentication {
-        None => None,
+        None => Authorization::None,
         Some(Authentication::Basic { username, password }) => {
-            Some((key_value(username, compiler)?, key_value(password, compiler)?))
+            let own = (key_value(username, compiler)?, key_value(password, compiler)?);
+            Authorization::Basic(Box::new(own))
         }
-        Some(Authentication::OAuth(_)) => {
-            let message = "OAuth of http endpoints is not executable yet";
-            compiler.error(
-                "unsupported-authentication",
-                message,
-                endpoint.span,
-                "use basicAuth or an Authorization header",
-            );
-            return None;
-        }
+        Some(Authentication::OAuth(own)) => Authorization::OAuth(Box::new(OAuth::compile(own, compiler)?)),
     };
     let leaf = LeafEndpoint {
         address,
@@ -157,7 +158,8 @@ pub fn compile(
     Some(Arc::new(Single(Arc::new(leaf))))
 }
 
-fn key_value(value: &config::Value, compiler: &mut Compiler<'_>) -> Option<KeyValue> {
+/// A literal, or what an expression gives for each message.
+pub(crate) fn key_value(value: &config::Value, compiler: &mut Compiler<'_>) -> Option<KeyValue> {
     Some(match value {
         config::Value::Literal(key) | config::Value::Deferred(key) => {
             KeyValue::Literal(Arc::from(key.value.as_str()))
@@ -246,7 +248,8 @@ impl LeafEndpoint {
 
     fn authorize(&self, context: &mut Context) -> Result<(), Fault> {
         use base64::Engine;
-        let Some((user, password)) = &self.authorization else { return Ok(()) };
+        let Authorization::Basic(own) = &self.authorization else { return Ok(()) };
+        let (user, password) = &**own;
         let user = user.resolve(context)?.unwrap_or_default();
         let password = password.resolve(context)?.unwrap_or_default();
         let token = base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}"));
@@ -292,10 +295,11 @@ impl Leaf for LeafEndpoint {
                 PropertySource::Expression(expression) => needs(expression),
                 PropertySource::Literal(_) => false,
             })
-            || self
-                .authorization
-                .iter()
-                .any(|(user, password)| user.need() >= Need::Prefix || password.need() >= Need::Prefix)
+            || match &self.authorization {
+                Authorization::None => false,
+                Authorization::Basic(own) => own.0.need().max(own.1.need()) >= Need::Prefix,
+                Authorization::OAuth(own) => own.need() >= Need::Prefix,
+            }
     }
 
     fn switch(&self, on: bool) {
@@ -317,6 +321,10 @@ impl Leaf for LeafEndpoint {
         let timeout = if self.on_timeout == TimeoutAction::None { None } else { timeout };
         let resolved = self.address.resolve(context)?;
         self.authorize(context)?;
+        let authority = match &self.authorization {
+            Authorization::OAuth(own) => Some(own.authority(context)?),
+            _ => None,
+        };
         let mut path = resolved.path;
         if self.format == EndpointFormat::Get {
             path = with_payload_as_query(path, context)?;
@@ -334,6 +342,7 @@ impl Leaf for LeafEndpoint {
             on_timeout: self.on_timeout,
             addressing: self.addressing,
             packing: self.packing,
+            authority,
         })
     }
 

@@ -9,6 +9,7 @@ mod failover;
 mod http;
 mod leaf;
 mod load_balance;
+mod oauth;
 mod recipient_list;
 mod reference;
 mod state;

@@ -120,6 +120,8 @@ pub struct Outgoing {
     pub addressing: Option<AddressingVersion>,
     /// `optimize`: MTOM or SwA.
     pub packing: Option<message::Packing>,
+    /// Knows the `Authorization`; the request may be sent again after a 401.
+    pub authority: Option<Arc<dyn crate::authority::Authority>>,
 }
 
 /// `format` of an endpoint.

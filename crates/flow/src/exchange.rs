@@ -1,6 +1,7 @@
 //! Both ends of an exchange: sending a message to an endpoint, and the one answer that the client waits for.
 
 use crate::addressing;
+use crate::authority::{Asks, Authorized};
 use crate::context::{Client, Context};
 use crate::endpoint::{
     Attempt, Choice, Destination, Endpoint, EndpointFormat, Leaf, Outgoing, TimeoutAction,
@@ -158,7 +159,7 @@ async fn everyone(
             }),
         })
         .collect();
-    Ok(Sent::Split(Split { branches, continue_parent: false, sequential: false }))
+    Ok(Sent::Split(Split::at_once(branches, false)))
 }
 
 /// One attempt at one leaf.
@@ -168,6 +169,11 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
     }
     let outgoing = leaf.outgoing(context)?;
     context.progress.sent = true;
+    let asks = Asks::of(outgoing.authority.as_ref(), blocking, context);
+    if asks.is_some() {
+        // It may have to be sent again.
+        context.receive_body().await?;
+    }
     let built = context.payload.is_changed();
     let (method, mut body) = request(context, &outgoing).await?;
     let settings = &context.services.settings;
@@ -196,23 +202,44 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
         let preserved = !context.services.settings.preserve_headers.is_empty();
         preserved.then(|| context.headers.get("Host").map(str::to_owned)).flatten()
     });
-    let headers = std::mem::take(&mut context.headers);
+    let mut headers = std::mem::take(&mut context.headers);
     let started = transport::clock::now();
-    let sent = context
-        .services
-        .client
-        .send(
-            &outgoing.target,
-            OutRequest {
+    let sent = match &asks {
+        None => {
+            let request = OutRequest {
                 method: &method,
                 target: &outgoing.request_target,
                 headers: &headers,
                 host: host.as_deref(),
                 body: &mut body,
-            },
-            &options,
-        )
-        .await;
+            };
+            context.services.client.send(&outgoing.target, request, &options).await
+        }
+        Some(asks) => {
+            let authorized = Authorized {
+                authority: asks.authority(),
+                services: &context.services,
+                target: &outgoing.target,
+                method: &method,
+                path: &outgoing.request_target,
+                host: host.as_deref(),
+                body: &mut body,
+                options: &options,
+            };
+            let outcome = Box::pin(authorized.send(&mut headers)).await;
+            match outcome {
+                Ok(sent) => sent,
+                Err(fault) => {
+                    leaf.counters().record(elapsed(started), true);
+                    context.headers = headers;
+                    if context.payload.is_consumed() && !matches!(body, Body::Empty) {
+                        context.payload.put_back(body);
+                    }
+                    return Err(fault);
+                }
+            }
+        }
+    };
     match sent {
         Ok(response) => {
             leaf.counters().record(elapsed(started), response.head.status >= 500);
@@ -222,7 +249,8 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
             }
             if blocking && matches!(context.status, Some(302 | 401 | 403 | 404 | 503)) {
                 let status = context.status.unwrap_or_default();
-                leaf.succeeded();
+                // As in WSO2, the status is an error code, which may suspend the endpoint.
+                leaf.failed(i32::from(status));
                 context.properties.set("blocking.sender.error", Value::from("true"));
                 let reason = context.reason.clone().unwrap_or_default();
                 let message = format!("Transport error: {status} Error: {reason}");

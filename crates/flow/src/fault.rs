@@ -26,6 +26,8 @@ pub mod code {
     pub const LB_NONE_READY: i32 = 303000;
     /// The endpoint is suspended or off.
     pub const ENDPOINT_NOT_READY: i32 = 303001;
+    /// The endpoint got no token to authenticate with.
+    pub const ENDPOINT_AUTHENTICATION: i32 = 303003;
     /// An endpoint key names nothing.
     pub const INDIRECT_NOT_READY: i32 = 305100;
     /// `callout` failed.

@@ -6,6 +6,7 @@
 
 mod addressing;
 pub mod aggregation;
+pub mod authority;
 pub mod clock;
 pub mod compile;
 pub mod context;

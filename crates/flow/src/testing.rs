@@ -138,6 +138,7 @@ impl Tested {
             target: "/".to_owned(),
             service_length: 0,
             secure: false,
+            tls: None,
             peer: NOBODY,
             local: NOBODY,
             host: "localhost".to_owned(),
@@ -369,6 +370,7 @@ impl Leaf for Address {
             on_timeout: TimeoutAction::None,
             addressing: None,
             packing: None,
+            authority: None,
         })
     }
 

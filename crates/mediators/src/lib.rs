@@ -13,6 +13,7 @@ mod call_template;
 mod callout;
 mod clone;
 mod condition;
+mod data_mapper;
 mod db;
 mod direction;
 mod drop;
@@ -29,6 +30,7 @@ mod json_transform;
 mod log;
 mod loopback;
 mod makefault;
+mod ntlm;
 mod payload_factory;
 mod property;
 mod property_group;
@@ -69,6 +71,7 @@ const DEFINITIONS: &[&Definition] = &[
     &call_template::DEFINITION,
     &callout::DEFINITION,
     &clone::DEFINITION,
+    &data_mapper::DEFINITION,
     &db::LOOKUP,
     &db::REPORT,
     &direction::IN,
@@ -88,6 +91,7 @@ const DEFINITIONS: &[&Definition] = &[
     &log::DEFINITION,
     &loopback::DEFINITION,
     &makefault::DEFINITION,
+    &ntlm::DEFINITION,
     &payload_factory::DEFINITION,
     &property::DEFINITION,
     &property_group::DEFINITION,

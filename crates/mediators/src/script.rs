@@ -16,7 +16,7 @@ use flow::{
 use message::coding::Coding;
 use message::media::Kind;
 use message::{Envelope, Reading, SoapVersion, Value, XmlValue};
-use script::{Argument, Failure, Host, Limits, Reads, Script};
+use script::{Argument, Failure, Host, Limits, Reads, Returned, Script};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use xml::{Document, NodeId};
@@ -346,10 +346,7 @@ impl Mediator for ScriptMediator {
                 &known
             }
         };
-        let (host, result) = script::run(script, Box::new(Message(context.take())), &arguments, &self.limits);
-        let message = host.and_then(|host| host.into_any().downcast::<Message>().ok());
-        let Some(message) = message else { return Err(Fault::new("the script engine has lost the message")) };
-        *context = message.0;
+        let result = run(script, context, &arguments, &self.limits)?;
         let returned = result.map_err(|failure| self.fault(&failure, key.as_deref()))?;
         match &self.target {
             Target::None if returned.stop => return Ok(Flow::Stop),
@@ -361,6 +358,23 @@ impl Mediator for ScriptMediator {
         }
         Ok(Flow::Next)
     }
+}
+
+/// Runs a script on a message.
+///
+/// # Errors
+/// The engine has lost the message. What the script itself failed with is inside.
+pub(crate) fn run(
+    script: &Script,
+    context: &mut Context,
+    arguments: &[Argument],
+    limits: &Limits,
+) -> Result<Result<Returned, Failure>, Fault> {
+    let (host, result) = script::run(script, Box::new(Message(context.take())), arguments, limits);
+    let message = host.and_then(|host| host.into_any().downcast::<Message>().ok());
+    let Some(message) = message else { return Err(Fault::new("the script engine has lost the message")) };
+    *context = message.0;
+    Ok(result)
 }
 
 /// The value of a function as the payload: JSON, or XML in a text, or text.

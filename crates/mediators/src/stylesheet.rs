@@ -66,8 +66,14 @@ fn compiled(
 impl Style {
     /// Reads `key` and the `resource` children; `None` after a recorded error.
     pub(crate) fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Option<Style> {
-        let key = compiler.key_value(element, "key")?;
-        let place = element.attribute("key").map_or(element.start_tag(), |attribute| attribute.value_span);
+        Style::named(element, "key", compiler)
+    }
+
+    /// As [`Style::compile`], with another attribute for the key.
+    pub(crate) fn named(element: &Element, attribute: &str, compiler: &mut Compiler<'_>) -> Option<Style> {
+        let key = compiler.key_value(element, attribute)?;
+        let place =
+            element.attribute(attribute).map_or(element.start_tag(), |attribute| attribute.value_span);
         let mut resources = Vec::new();
         for resource in element.children_named("resource") {
             match (resource.attr("location"), resource.attr("key")) {

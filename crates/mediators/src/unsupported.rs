@@ -11,16 +11,11 @@ pub(crate) const UNSUPPORTED: &[(&str, &str)] = &[
     ("bean", "Java beans cannot run here: write the logic as a service of its own"),
     ("ejb", "Enterprise beans cannot be called from here: put a service in front of them"),
     ("xquery", "XQuery is not executable here: write it as XSLT"),
-    (
-        "datamapper",
-        "data mapper files are not executable here: their mapping is JavaScript, use it in `script` on `mc.getPayloadJSON()`, or write it as XSLT",
-    ),
     ("smooks", "Smooks is a Java library: write the transformation as XSLT"),
     (
         "rule",
         "the rules engine is a Java library: write the rules as filter and switch, or as a service of its own",
     ),
-    ("NTLM", "NTLM is not executable here: put a proxy that speaks it in front of the backend"),
     (
         "oauthService",
         "it asks a WSO2 identity server: check the token with `call` to its introspection endpoint",

@@ -1,0 +1,281 @@
+//! `<authentication><oauth>` of http endpoints: an access token, fetched when it is first needed, kept for as long as
+//! the server says, and fetched anew once when the backend answers with 401.
+
+use crate::leaf;
+use base64::Engine;
+use bytes::Bytes;
+use config::endpoint::{AuthMode, OAuth as Configured, OAuthGrant};
+use flow::authority::{Authority, Authorization, received};
+use flow::fault::code;
+use flow::{Compiler, Context, Fault, KeyValue, Need, Services};
+use message::{Headers, Method, Version};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Mutex;
+use transport::{Body, Framing, OutRequest, SendOptions, Target};
+
+/// How long a token is kept whose server does not say.
+const UNTIL_TOLD: Duration = Duration::from_secs(3600);
+
+/// Most tokens of one endpoint: credentials may be expressions.
+const MOST: usize = 1000;
+
+/// Largest answer with a token.
+const ANSWER: usize = 1 << 20;
+
+/// Longest wait for the server of tokens, unless the endpoint says how long.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a token is asked for with, as the configuration has it.
+pub(crate) struct OAuth {
+    url: KeyValue,
+    /// The fields of the request, names encoded.
+    fields: Vec<(String, KeyValue)>,
+    /// In the `Authorization` header.
+    client: Option<(KeyValue, KeyValue)>,
+    headers: Vec<(String, KeyValue)>,
+    connect: Option<Duration>,
+    response: Duration,
+    tokens: Arc<Tokens>,
+}
+
+/// The tokens of one endpoint, by the request that they were asked for with. While one is fetched the others wait.
+#[derive(Default)]
+struct Tokens(Mutex<HashMap<String, Token>>);
+
+struct Token {
+    value: String,
+    until: Instant,
+}
+
+/// The request for a token, for one message.
+struct Asked {
+    target: Target,
+    path: String,
+    headers: Headers,
+    body: String,
+    connect: Option<Duration>,
+    response: Duration,
+    tokens: Arc<Tokens>,
+    /// The token that this message was sent with.
+    used: std::sync::Mutex<Option<String>>,
+}
+
+fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+impl OAuth {
+    /// Reads the configuration; `None` after a recorded error.
+    pub(crate) fn compile(own: &Configured, compiler: &mut Compiler<'_>) -> Option<OAuth> {
+        let literal = |text: &str| KeyValue::Literal(Arc::from(text));
+        let mut value = |own: &config::Value| leaf::key_value(own, compiler);
+        let mut fields = Vec::new();
+        match &own.grant {
+            OAuthGrant::AuthorizationCode { refresh_token } => {
+                fields.push(("grant_type", literal("refresh_token")));
+                fields.push(("refresh_token", value(refresh_token)?));
+            }
+            OAuthGrant::ClientCredentials => fields.push(("grant_type", literal("client_credentials"))),
+            OAuthGrant::Password { username, password } => {
+                fields.push(("grant_type", literal("password")));
+                fields.push(("username", value(username)?));
+                fields.push(("password", value(password)?));
+            }
+        }
+        let mut client = match (&own.client_id, &own.client_secret) {
+            (Some(id), Some(secret)) => Some((value(id)?, value(secret)?)),
+            _ => None,
+        };
+        if own.auth_mode == AuthMode::Payload
+            && let Some((id, secret)) = client.take()
+        {
+            fields.push(("client_id", id));
+            fields.push(("client_secret", secret));
+        }
+        let mut fields: Vec<(String, KeyValue)> =
+            fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        for (name, own) in &own.request_parameters {
+            let mut encoded = String::new();
+            message::form::encode(name, &mut encoded);
+            fields.push((encoded, value(own)?));
+        }
+        let mut headers = Vec::new();
+        for (name, own) in &own.custom_headers {
+            headers.push((name.clone(), value(own)?));
+        }
+        let url = value(&own.token_url)?;
+        // Beside what the model has: times in milliseconds, and proxies, which there are none of.
+        let grants: Vec<_> = own.element.elements().collect();
+        let time = |name: &str| -> Option<Duration> {
+            let text = grants.iter().find_map(|grant| grant.child(name)).or(own.element.child(name))?.text();
+            text.trim().parse::<u64>().ok().filter(|&own| own > 0).map(Duration::from_millis)
+        };
+        let (connect, response) = (time("connectionTimeout"), time("socketTimeout").unwrap_or(PATIENCE));
+        if let Some(proxy) = grants.iter().find_map(|grant| grant.child("proxyConfigs")) {
+            compiler.error(
+                "unsupported-element",
+                "the token cannot be fetched through a proxy",
+                proxy.start_tag(),
+                "the server of tokens has to be reachable from here",
+            );
+            return None;
+        }
+        if let Some(url) = url.literal()
+            && let Err(error) = crate::uri_template::parse_url(url)
+        {
+            let message = format!("`{}` is no address", diagnostics::without_credentials(url));
+            compiler.error("bad-address", message, own.element.start_tag(), error.to_string());
+            return None;
+        }
+        Some(OAuth { url, fields, client, headers, connect, response, tokens: Arc::default() })
+    }
+
+    /// What of a message the credentials read.
+    pub(crate) fn need(&self) -> Need {
+        let pairs = self.fields.iter().chain(&self.headers).map(|(_, own)| own);
+        let client = self.client.iter().flat_map(|(id, secret)| [id, secret]);
+        let all = pairs.chain(client).chain([&self.url]);
+        all.map(KeyValue::need).max().unwrap_or(Need::Nothing)
+    }
+
+    /// Who asks for a message.
+    pub(crate) fn authority(&self, context: &mut Context) -> Result<Arc<dyn Authority>, Fault> {
+        let mut body = String::new();
+        for (name, own) in &self.fields {
+            if !body.is_empty() {
+                body.push('&');
+            }
+            body.push_str(name);
+            body.push('=');
+            message::form::encode(&own.resolve(context)?.unwrap_or_default(), &mut body);
+        }
+        let mut headers = Headers::new();
+        headers.set("Content-Type", "application/x-www-form-urlencoded");
+        headers.set("Accept", "application/json");
+        for (name, own) in &self.headers {
+            headers.set(name, own.resolve(context)?.unwrap_or_default().as_bytes());
+        }
+        if let Some((id, secret)) = &self.client {
+            let (id, secret) =
+                (id.resolve(context)?.unwrap_or_default(), secret.resolve(context)?.unwrap_or_default());
+            let both = base64::engine::general_purpose::STANDARD.encode(format!("{id}:{secret}"));
+            headers.set("Authorization", format!("Basic {both}"));
+        }
+        let url = self.url.resolve(context)?.unwrap_or_default();
+        let (target, path) = leaf::parse(&url, context)?;
+        let (connect, response, tokens) = (self.connect, self.response, Arc::clone(&self.tokens));
+        let used = std::sync::Mutex::default();
+        Ok(Arc::new(Asked { target, path, headers, body, connect, response, tokens, used }))
+    }
+}
+
+impl Authority for Asked {
+    fn begin<'a>(&'a self, services: &'a Services) -> Authorization<'a> {
+        Box::pin(self.token(services))
+    }
+
+    fn again<'a>(&'a self, _: &'a Headers, round: u8, services: &'a Services) -> Authorization<'a> {
+        // Where a fresh token is refused too, the next one would be.
+        if round > 0 { Box::pin(async { Ok(None) }) } else { Box::pin(self.token(services)) }
+    }
+}
+
+impl Asked {
+    /// The `Authorization` with a token: the one that is kept, unless this message was refused with it.
+    async fn token(&self, services: &Services) -> Result<Option<String>, Fault> {
+        let key = self.key();
+        let mut tokens = self.tokens.0.lock().await;
+        let refused = lock(&self.used).take();
+        let kept = tokens.get(&key).filter(|own| own.until > Instant::now());
+        let value = match kept.map(|own| &own.value).filter(|own| Some(*own) != refused.as_ref()) {
+            Some(value) => value.clone(),
+            None => {
+                let token = self.fetch(services).await?;
+                if tokens.len() >= MOST {
+                    let now = Instant::now();
+                    tokens.retain(|_, token| token.until > now);
+                }
+                if tokens.len() >= MOST {
+                    tokens.clear();
+                }
+                let value = token.value.clone();
+                tokens.insert(key, token);
+                value
+            }
+        };
+        let authorization = format!("Bearer {value}");
+        *lock(&self.used) = Some(value);
+        Ok(Some(authorization))
+    }
+
+    /// What tells this request from others of the endpoint.
+    fn key(&self) -> String {
+        let client = self.headers.get("Authorization").unwrap_or_default();
+        format!("{}{} {client} {}", self.target, self.path, self.body)
+    }
+
+    async fn fetch(&self, services: &Services) -> Result<Token, Fault> {
+        let server = format!("{}{}", self.target, self.path.split('?').next().unwrap_or_default());
+        let failed = |why: String| Fault {
+            status: 502,
+            detail: format!("{server}: {why}"),
+            peer: Some(self.target.to_string()),
+            ..Fault::with_code(
+                code::ENDPOINT_AUTHENTICATION,
+                "Could not get an access token for the OAuth endpoint",
+            )
+        };
+        let options = SendOptions {
+            connect: self.connect.unwrap_or(services.settings.connect_timeout),
+            response: self.response,
+            idle: self.response,
+            keep_alive: true,
+            version: Version::Http11,
+            framing: Framing::Auto,
+        };
+        let mut body = Body::Bytes(Bytes::from(self.body.clone()));
+        let request = OutRequest {
+            method: &Method::Post,
+            target: &self.path,
+            headers: &self.headers,
+            host: None,
+            body: &mut body,
+        };
+        let began = Instant::now();
+        let sent = services.client.send(&self.target, request, &options).await;
+        let response = sent.map_err(|error| failed(error.to_string()))?;
+        let status = response.head.status;
+        let text = tokio::time::timeout(self.response, received(response.body, ANSWER)).await;
+        let text = match text {
+            Ok(text) => text.map_err(|fault| failed(fault.message))?,
+            Err(_) => return Err(failed("its answer did not arrive".to_owned())),
+        };
+        if !(200..300).contains(&status) {
+            return Err(failed(format!("it answered with {status}")));
+        }
+        let answer: serde_json::Value =
+            serde_json::from_str(&text).map_err(|_| failed("its answer is not JSON".to_owned()))?;
+        let Some(value) = answer.get("access_token").and_then(serde_json::Value::as_str) else {
+            return Err(failed("its answer has no access_token".to_owned()));
+        };
+        if value.is_empty() || value.bytes().any(|byte| byte.is_ascii_control() || byte == b' ') {
+            return Err(failed("its access_token is no token".to_owned()));
+        }
+        // Seconds, in some servers' answers as a text. A little less, so that it is still good when it arrives.
+        let seconds = answer.get("expires_in").and_then(|own| match own {
+            serde_json::Value::String(text) => text.trim().parse().ok(),
+            other => other.as_u64(),
+        });
+        let good = seconds
+            .map_or(UNTIL_TOLD, |seconds: u64| Duration::from_secs(seconds.min(365 * 86_400)).mul_f32(0.9));
+        Ok(Token { value: value.to_owned(), until: began + good })
+    }
+}
+
+impl std::fmt::Debug for Asked {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "OAuth({})", self.target)
+    }
+}
