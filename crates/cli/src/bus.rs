@@ -197,7 +197,10 @@ pub fn run(start: &Start) -> Result<(), String> {
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
     let admin = running.admin(start.addresses.admin.unwrap_or(parse(ADMIN)), &start.path)?;
     runtime.block_on(async {
-        let processors = tokio::spawn(flow::processor::run(Arc::clone(&running.bus)));
+        let (over, ended) = tokio::sync::oneshot::channel::<()>();
+        let mut processors = tokio::spawn(flow::processor::run(Arc::clone(&running.bus), async {
+            let _ = ended.await;
+        }));
         let failed = |error: std::io::Error| format!("cannot listen for signals: {error}");
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
@@ -231,9 +234,14 @@ pub fn run(start: &Start) -> Result<(), String> {
             }
         }
         tracing::info!("draining");
-        processors.abort();
+        drop(over);
+        let processed = async {
+            if tokio::time::timeout(running.drain, &mut processors).await.is_err() {
+                tracing::warn!("message processors were cut at the end of the drain");
+            }
+        };
         tokio::select! {
-            () = running.drain() => {}
+            ((), ()) = async { tokio::join!(running.drain(), processed) } => {}
             _ = terminate.recv() => tracing::warn!("ended at once by a second signal"),
             _ = interrupt.recv() => tracing::warn!("ended at once by a second signal"),
         }

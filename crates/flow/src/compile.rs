@@ -74,6 +74,7 @@ pub struct Compiler<'a> {
     /// What the process shares.
     pub services: &'a Services,
     registry: &'a Registry,
+    load: u64,
     lists: Vec<Option<List>>,
     sequences: HashMap<String, ListId>,
     endpoints: HashMap<String, Arc<dyn Endpoint>>,
@@ -97,6 +98,7 @@ pub fn compile(
         diagnostics,
         services,
         registry,
+        load: UNIQUE.fetch_add(1, Ordering::Relaxed),
         lists: Vec::new(),
         sequences: HashMap::new(),
         endpoints: HashMap::new(),
@@ -551,6 +553,11 @@ impl Compiler<'_> {
                 .did_you_mean(child.local(), allowed.iter().copied()),
             );
         }
+    }
+
+    /// The number of this compilation.
+    pub fn load(&self) -> u64 {
+        self.load
     }
 
     /// A number for what has to be told apart in the whole process.

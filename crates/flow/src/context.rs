@@ -26,6 +26,8 @@ pub struct Inbound {
     pub service_length: usize,
     /// Whether it came over https.
     pub secure: bool,
+    /// What the handshake of its connection agreed on.
+    pub tls: Option<Arc<transport::TlsInfo>>,
     /// The client.
     pub peer: SocketAddr,
     /// The address it connected to.
@@ -53,6 +55,24 @@ impl Inbound {
     /// Path and query after the service's own path; empty if there is nothing.
     pub fn postfix(&self) -> &str {
         self.target.get(self.service_length..).unwrap_or("")
+    }
+
+    /// The certificate that the client showed and that was verified, as PEM; `chain`: with those above it.
+    fn certificates(&self, chain: bool) -> Option<String> {
+        use base64::Engine;
+        let all = &self.tls.as_ref()?.client_certificates;
+        let shown = if chain { all.as_slice() } else { all.get(..1)? };
+        let mut pem = String::new();
+        for certificate in shown {
+            let text = base64::engine::general_purpose::STANDARD.encode(certificate);
+            pem.push_str("-----BEGIN CERTIFICATE-----\n");
+            for line in text.as_bytes().chunks(64) {
+                pem.push_str(&String::from_utf8_lossy(line));
+                pem.push('\n');
+            }
+            pem.push_str("-----END CERTIFICATE-----\n");
+        }
+        (!pem.is_empty()).then_some(pem)
     }
 
     /// The path without the query.
@@ -101,6 +121,8 @@ pub(crate) struct Frame {
     pub parameters: bool,
     /// The list is the target of a split: behind it the branch may be over.
     pub branch: bool,
+    /// What ends the list early (`drop`) ends it alone.
+    pub absorbs: bool,
 }
 
 /// What a flow belongs to.
@@ -302,6 +324,8 @@ impl Context {
             "CLIENT_REMOTE_PORT" => Some(Value::Integer(self.inbound.peer.port().into())),
             "IN_TRANSPORT" | "TRANSPORT_IN_NAME" => text(self.inbound.scheme()),
             "SERVICE_PREFIX" => text(&format!("{}://{}/services/", self.inbound.scheme(), self.inbound.host)),
+            "ssl.client.auth.cert" => self.inbound.certificates(false).map(Value::from),
+            "ssl.client.auth.cert.X509" => self.inbound.certificates(true).map(Value::from),
             "NO_ENTITY_BODY" => self.payload.is_empty().then_some(Value::Boolean(true)),
             "messageType" => self
                 .headers
@@ -461,6 +485,12 @@ impl Context {
         self.attached.push(own);
     }
 
+    /// What was left with the message of that type.
+    pub fn attached<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        let own = self.attached.iter().find(|own| own.is::<T>())?;
+        Arc::clone(own).downcast().ok()
+    }
+
     /// What was left with the message of that type; it is taken off.
     pub fn detach<T: Any + Send + Sync>(&mut self) -> Option<Arc<T>> {
         let at = self.attached.iter().position(|own| own.is::<T>())?;
@@ -485,6 +515,11 @@ impl Context {
     /// Whether steps follow behind the one that runs, in its list or one around it.
     pub fn has_steps_ahead(&self) -> bool {
         self.frames.iter().any(|frame| self.plan.list(frame.list).steps.len() > frame.next as usize)
+    }
+
+    /// Whether an endpoint has answered: by `call`, or because this is its response.
+    pub fn is_answered(&self) -> bool {
+        self.progress.answered
     }
 
     /// The exchange with the client, if branches of its message run.

@@ -235,6 +235,7 @@ impl Bus {
         let mut inbound = Inbound {
             client: client_of(&head.method, content_type, &head.headers),
             secure: peer.tls.is_some(),
+            tls: peer.tls.clone(),
             peer: peer.peer,
             local: peer.local,
             host: head.headers.get_known(Known::Host).unwrap_or("localhost").to_owned(),

@@ -49,6 +49,7 @@ pub(crate) async fn drive(context: &mut Context, first: Option<Flow>) -> Ending 
         };
         let result = match flow {
             Flow::Next => Ok(()),
+            Flow::Stop if absorbed(context) => Ok(()),
             Flow::Stop => return Ending::Nothing,
             Flow::Enter(list) => enter(context, list, Entry::default()),
             Flow::EnterWith(list, entry) => enter(context, list, entry),
@@ -81,6 +82,7 @@ pub(crate) async fn drive(context: &mut Context, first: Option<Flow>) -> Ending 
             }
             Flow::Split(parts) => match split(context, parts).await {
                 true => Ok(()),
+                false if absorbed(context) => Ok(()),
                 false => return Ending::Nothing,
             },
         };
@@ -177,6 +179,9 @@ async fn run_above(context: &mut Context, list: ListId, base: usize) -> Result<b
         match step(context, &mut budget, base).await? {
             None => return Ok(true),
             Some(Flow::Next) => {}
+            Some(Flow::Stop) if context.frames.iter().skip(base).any(|frame| frame.absorbs) => {
+                absorbed(context);
+            }
             Some(Flow::Stop) => return Ok(false),
             Some(Flow::Enter(list)) => enter(context, list, Entry::default())?,
             Some(Flow::EnterWith(list, entry)) => enter(context, list, entry)?,
@@ -314,6 +319,21 @@ fn at_end(context: &Context) -> Flow {
     Flow::Stop
 }
 
+/// Ends the innermost list that absorbs what ends it early; `false`: there is none.
+fn absorbed(context: &mut Context) -> bool {
+    let Some(at) = context.frames.iter().rposition(|frame| frame.absorbs) else { return false };
+    while context.frames.len() > at {
+        let Some(frame) = context.frames.pop() else { break };
+        if frame.handler {
+            context.handlers.pop();
+        }
+        if frame.parameters {
+            context.functions.pop();
+        }
+    }
+    true
+}
+
 /// A list ended normally. `Some`: the flow does something else than going on behind it.
 fn leave(context: &mut Context, frame: Frame) -> Option<Flow> {
     if frame.handler {
@@ -352,7 +372,8 @@ fn enter(context: &mut Context, list: ListId, entry: Entry) -> Result<(), Fault>
     if let Some(values) = entry.parameters {
         context.functions.push(Arc::new(values));
     }
-    context.frames.push(Frame { list, next: 0, handler: on_error.is_some(), parameters, branch: false });
+    let (handler, absorbs) = (on_error.is_some(), entry.absorbs);
+    context.frames.push(Frame { list, next: 0, handler, parameters, branch: false, absorbs });
     Ok(())
 }
 
@@ -512,12 +533,19 @@ async fn split(context: &mut Context, parts: Split) -> bool {
         }
     };
     exchange.started(parts.branches.len());
-    for branch in parts.branches {
+    let mut branches = parts.branches.into_iter();
+    while let Some(branch) = branches.next() {
         let mut copy = branch.context;
         copy.exchange = Some(Arc::clone(&exchange));
         copy.frames = context.frames.clone();
+        // A branch that ends is over, wherever it began.
+        copy.frames.iter_mut().for_each(|frame| frame.absorbs = false);
         copy.functions = context.functions.clone();
         copy.handlers = context.handlers.clone();
+        if parts.stops {
+            // Only a failure of its own counts.
+            copy.progress.failed = None;
+        }
         let first = match branch.target {
             BranchTarget::List(list) => match enter(&mut copy, list, Entry::default()) {
                 Ok(()) => {
@@ -532,23 +560,25 @@ async fn split(context: &mut Context, parts: Split) -> bool {
             BranchTarget::Nothing => Some(Flow::Stop),
         };
         let run = drive_to_end(copy, first);
-        if parts.sequential {
-            Box::pin(run).await;
-        } else {
+        if !parts.sequential {
             tokio::spawn(run);
+        } else if run.await && parts.stops {
+            context.properties.set("ERROR_ON_TARGET_EXECUTION", Value::Boolean(true));
+            branches.by_ref().for_each(|_| exchange.ended());
         }
     }
     parts.continue_parent
 }
 
-/// Runs a branch, or a flow whose client has its answer already.
+/// Runs a branch, or a flow whose client has its answer already. `true`: it failed.
 pub(crate) fn drive_to_end(
     mut context: Context,
     first: Option<Flow>,
-) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
+) -> std::pin::Pin<Box<dyn Future<Output = bool> + Send>> {
     Box::pin(async move {
         let ending = drive(&mut context, first).await;
         let exchange = context.exchange.clone();
+        let failed = context.progress.failed.is_some();
         match ending {
             Ending::Respond => match &exchange {
                 Some(exchange) => exchange.answer(context),
@@ -564,6 +594,7 @@ pub(crate) fn drive_to_end(
         if let Some(exchange) = exchange {
             exchange.ended();
         }
+        failed
     })
 }
 

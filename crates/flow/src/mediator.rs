@@ -66,6 +66,8 @@ pub struct Entry {
     pub on_error: Option<ListId>,
     /// Template parameters (`$func:`), popped when the list ends.
     pub parameters: Option<Parameters>,
+    /// What ends the list early (`drop`) ends it alone: the flow goes on behind the mediator.
+    pub absorbs: bool,
 }
 
 /// The parameters of one template call.
@@ -88,6 +90,15 @@ pub struct Split {
     pub continue_parent: bool,
     /// One after the other instead of all at once.
     pub sequential: bool,
+    /// One after the other: those behind one that failed do not run (`STOP_TARGET_EXECUTION_ON_FAILURE`).
+    pub stops: bool,
+}
+
+impl Split {
+    /// Copies that run at the same time, and this message behind the mediator if `continue_parent`.
+    pub fn at_once(branches: Vec<Branch>, continue_parent: bool) -> Split {
+        Split { branches, continue_parent, sequential: false, stops: false }
+    }
 }
 
 impl std::fmt::Debug for Split {

@@ -50,6 +50,7 @@ impl Context {
             service_length: message.target.len(),
             target: message.target.clone(),
             secure: false,
+            tls: None,
             peer: NOBODY,
             local: NOBODY,
             host: "localhost".to_owned(),

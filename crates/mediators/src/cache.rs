@@ -12,9 +12,11 @@ use flow::{
 use message::{Envelope, Kind, Value};
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
+use std::collections::HashMap;
 use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::sync::watch;
 use xml::NodeKind;
 
 /// Most bytes that one finder keeps, whatever `maxSize` says.
@@ -25,6 +27,9 @@ const SPELLINGS: u64 = 10_000;
 
 /// Longest `timeout`: a hundred years, in seconds.
 const FOREVER: u64 = 100 * 365 * 86_400;
+
+/// How long a message waits for the answer to the same question that another one is asking.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Statuses of answers that are no answer to the next one who asks: parts of one, and "you have it already".
 const NEVER: [u16; 2] = [206, 304];
@@ -66,7 +71,8 @@ written. `Date`, `User-Agent` and the headers of the connection do not count; `h
 that do, `headersToExcludeInHash` more that do not (`*`: all). With `DOMHASHGenerator` only the body counts.
 
 A hit makes the message the answer, with its status and headers, runs `onCacheHit` and ends the flow; without `onCacheHit` the client gets
-the answer at once. Otherwise the message goes on. The collector keeps an answer for `timeout` seconds if its status matches
+the answer at once. Otherwise the message goes on; others that ask the same meanwhile wait for its answer, for 10 seconds at most.
+The collector, which may also stand behind a `call`, keeps an answer for `timeout` seconds if its status matches
 `responseCodes` (default: any but 206 and 304), the method is one of `methods` and its body is not larger than `maxMessageSize`. All caches
 together have bounds: 64 MB for each, the answer that nobody asked for longest goes first. They begin empty when the configuration is
 loaded anew.
@@ -156,6 +162,8 @@ struct Core {
     answers: Cache<Digest, Arc<Kept>>,
     /// The bytes of an XML message to the question that they spell.
     spellings: Cache<Digest, Digest>,
+    /// Questions that a message is asking the backend now; closed when its answer is kept, or will not be.
+    asking: Mutex<HashMap<Digest, watch::Receiver<()>>>,
     secrets: [RandomState; 2],
 }
 
@@ -196,10 +204,35 @@ struct Control {
 /// The note that a finder leaves for the collector.
 struct Wanted {
     core: Arc<Core>,
-    key: Digest,
-    spelling: Option<Digest>,
+    question: Question,
     /// What the backend was asked to confirm.
     stale: Option<Arc<Kept>>,
+    /// Others wait for this answer.
+    first: Mutex<Option<First>>,
+}
+
+#[derive(Clone, Copy)]
+struct Question {
+    key: Digest,
+    /// By what the question is found next time without being read.
+    spelling: Option<Digest>,
+}
+
+/// The first one that asks a question: who asks the same waits until this is gone.
+struct First {
+    core: Arc<Core>,
+    key: Digest,
+    _open: watch::Sender<()>,
+}
+
+impl Drop for First {
+    fn drop(&mut self) {
+        lock(&self.core.asking).remove(&self.key);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
@@ -311,6 +344,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         age,
         answers: answers(Duration::from_secs(timeout), most),
         spellings: Cache::new(SPELLINGS),
+        asking: Mutex::default(),
         secrets: [RandomState::new(), RandomState::new()],
     };
     let on_hit = match element.child("onCacheHit") {
@@ -363,47 +397,87 @@ impl Mediator for Finder {
         self.on_hit.map(|list| ("onCacheHit".to_owned(), list)).into_iter().collect()
     }
 
-    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+    fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
         if is_response(context) {
-            return Err(Fault::new("a cache that looks for answers stands in the request path"));
+            return Step::Done(Err(Fault::new("a cache that looks for answers stands in the request path")));
         }
         let core = &self.core;
         context.detach::<Wanted>();
         let method = context.axis2("HTTP_METHOD").map(|own| own.to_string()).unwrap_or_default();
         if core.methods.as_ref().is_some_and(|methods| !methods.contains(&method)) {
-            return Ok(Flow::Next);
+            return Step::Done(Ok(Flow::Next));
         }
-        let (key, spelling) = core.question(&method, context);
-        let kept = core.answers.get(&key);
-        let stale = match kept {
-            Some(kept) if core.is_fresh(&kept) => {
-                kept.answer.give(context);
-                if core.age {
-                    let age = kept.age.saturating_add(kept.since.elapsed().as_secs());
-                    context.headers.set("Age", age.to_string());
-                }
-                return Ok(match self.on_hit {
-                    Some(list) => Flow::Enter(list),
-                    None => Flow::Respond,
-                });
+        let question = core.question(&method, context);
+        if let Some(flow) = self.answer(question, context) {
+            return Step::Done(Ok(flow));
+        }
+        match core.first(question.key) {
+            Ok(first) => {
+                self.want(question, Some(first), context);
+                Step::Done(Ok(Flow::Next))
             }
-            Some(kept) => match &kept.control.etag {
-                Some(etag) => {
-                    context.headers.set("If-None-Match", etag.as_bytes());
-                    Some(kept)
-                }
-                None => None,
-            },
-            None => None,
-        };
-        context.attach(Arc::new(Wanted { core: Arc::clone(core), key, spelling, stale }));
-        Ok(Flow::Next)
+            Err(mut other) => Step::Wait(Box::pin(async move {
+                // It never sends anything: it ends when there is an answer, or will be none.
+                let _ = tokio::time::timeout(PATIENCE, other.changed()).await;
+                Ok(self.answer(question, context).unwrap_or_else(|| {
+                    // Nobody waits a second time: answers that are not kept come all at once.
+                    self.want(question, None, context);
+                    Flow::Next
+                }))
+            })),
+        }
+    }
+}
+
+impl Finder {
+    /// Makes the message the answer, where there is one that may be given.
+    fn answer(&self, question: Question, context: &mut Context) -> Option<Flow> {
+        let core = &self.core;
+        let kept = core.answers.get(&question.key).filter(|kept| core.is_fresh(kept))?;
+        kept.answer.give(context);
+        if core.age {
+            let age = kept.age.saturating_add(kept.since.elapsed().as_secs());
+            context.headers.set("Age", age.to_string());
+        }
+        Some(match self.on_hit {
+            Some(list) => Flow::Enter(list),
+            None => Flow::Respond,
+        })
+    }
+
+    /// Leaves the note for the collector.
+    fn want(&self, question: Question, first: Option<First>, context: &mut Context) {
+        let core = &self.core;
+        let stale = core.answers.get(&question.key).filter(|kept| kept.control.etag.is_some());
+        if let Some(etag) = stale.as_ref().and_then(|kept| kept.control.etag.as_ref()) {
+            context.headers.set("If-None-Match", etag.as_bytes());
+        }
+        let first = Mutex::new(first);
+        context.attach(Arc::new(Wanted { core: Arc::clone(core), question, stale, first }));
     }
 }
 
 impl Core {
+    /// `Err`: somebody else is asking that.
+    fn first(self: &Arc<Core>, key: Digest) -> Result<First, watch::Receiver<()>> {
+        let mut asking = lock(&self.asking);
+        match asking.get(&key) {
+            Some(other) => Err(other.clone()),
+            None => {
+                let (open, closed) = watch::channel(());
+                asking.insert(key, closed);
+                Ok(First { core: Arc::clone(self), key, _open: open })
+            }
+        }
+    }
+
     /// The question that a message asks, and the spelling that it is found by next time.
-    fn question(&self, method: &str, context: &mut Context) -> (Digest, Option<Digest>) {
+    fn question(&self, method: &str, context: &mut Context) -> Question {
+        let (key, spelling) = self.digests(method, context);
+        Question { key, spelling }
+    }
+
+    fn digests(&self, method: &str, context: &mut Context) -> (Digest, Option<Digest>) {
         let mut mix = Mix([self.secrets[0].build_hasher(), self.secrets[1].build_hasher()]);
         let bodyless = matches!(method, "GET" | "HEAD" | "DELETE");
         if let Asked::All(considered) = &self.asked {
@@ -543,7 +617,8 @@ impl Mediator for Collector {
     }
 
     fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
-        if !is_response(context) {
+        // What an endpoint answered to a `call` is an answer too.
+        if !is_response(context) && !context.is_answered() {
             return Step::Done(Err(Fault::new("a cache that collects answers stands in the response path")));
         }
         let Some(wanted) = context.detach::<Wanted>() else {
@@ -589,11 +664,14 @@ impl Wanted {
             return Ok(());
         }
         let kept = Kept { answer, since: Instant::now(), age, control };
-        self.core.answers.insert(self.key, Arc::new(kept));
+        let Question { key, spelling } = self.question;
+        self.core.answers.insert(key, Arc::new(kept));
         self.core.answers.run_pending_tasks();
-        if let Some(spelling) = self.spelling {
-            self.core.spellings.insert(spelling, self.key);
+        if let Some(spelling) = spelling {
+            self.core.spellings.insert(spelling, key);
         }
+        // The message and its copies may be on their way for long.
+        lock(&self.first).take();
         Ok(())
     }
 
@@ -604,7 +682,7 @@ impl Wanted {
         if let Ok(answer) = answer {
             let control = Control::of(context);
             let again = Kept { answer, since: Instant::now(), age: 0, control };
-            self.core.answers.insert(self.key, Arc::new(again));
+            self.core.answers.insert(self.question.key, Arc::new(again));
         }
     }
 }
@@ -867,6 +945,80 @@ mod tests {
         assert_eq!((second.status, second.body.as_str()), (200, r#"{"a":1}"#));
         assert_eq!(first.headers.get("X-Id"), second.headers.get("X-Id"));
         assert_eq!(second.headers.get("ETag"), Some("v1"));
+    }
+
+    #[test]
+    fn equal_questions_at_once_are_asked_once() {
+        // The first one holds its answer back until the others have come, each with a name of its own.
+        let registry = registry(testing::endpoints);
+        let collects = "<property name='RESPONSE' value='true'/><cache collector='true'/>";
+        for (keeps, wanted) in [(collects, 1), ("", 3)] {
+            let text = format!(
+                "<cache><protocol type='HTTP'><headersToIncludeInHash>X-Q</headersToIncludeInHash></protocol></cache>\
+                 <property name='X-Id' scope='transport' expression=\"get-property('MessageID')\"/>\
+                 <foreach collection='${{payload}}' update-original='false' result-content-type='JSON' target-variable='v'><sequence/></foreach>\
+                 {keeps}<respond/>"
+            );
+            let tested = testing::main(&registry, &text);
+            assert!(tested.found.is_empty(), "{:?}", tested.found);
+            let body = format!("[{}0]", "0,".repeat(200));
+            let ids: std::collections::HashSet<_> = std::thread::scope(|scope| {
+                let asks: Vec<_> = (0..3)
+                    .map(|_| {
+                        scope.spawn(|| {
+                            tested.ask("POST", "/", &[JSON], &body).headers.get("X-Id").map(str::to_owned)
+                        })
+                    })
+                    .collect();
+                asks.into_iter().map(|ask| ask.join().expect("it does not panic")).collect()
+            });
+            assert_eq!(ids.len(), wanted, "{keeps}");
+        }
+    }
+
+    #[test]
+    fn who_asks_the_same_waits_for_the_first_and_no_longer() {
+        let core = {
+            let tested = testing::main(&registry(testing::endpoints), "<cache/>");
+            assert!(tested.found.is_empty(), "{:?}", tested.found);
+            Arc::new(Core {
+                methods: None,
+                asked: Asked::Body,
+                codes: None,
+                largest: None,
+                control: false,
+                age: false,
+                answers: answers(Duration::from_secs(60), None),
+                spellings: Cache::new(SPELLINGS),
+                asking: Mutex::default(),
+                secrets: [RandomState::new(), RandomState::new()],
+            })
+        };
+        let first = core.first((1, 1)).ok().expect("nobody asks yet");
+        assert!(core.first((2, 2)).is_ok());
+        let waits = core.first((1, 1)).err().expect("it is being asked");
+        assert!(waits.has_changed().is_ok());
+        drop(first);
+        assert!(waits.has_changed().is_err() && core.first((1, 1)).is_ok());
+    }
+
+    #[test]
+    fn the_answer_of_a_call_can_be_collected_where_it_stands() {
+        let backend = testing::backend("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{\"n\":1}");
+        let text = format!(
+            "<cache/><call><endpoint><address uri='{backend}'/></endpoint></call>\
+             <property name='X-Id' scope='transport' expression=\"get-property('MessageID')\"/>\
+             <cache collector='true'/><respond/>"
+        );
+        let tested = testing::main(&registry(testing::endpoints), &text);
+        let ask = || tested.ask("POST", "/", &[JSON], "{}");
+        let (first, second) = (ask(), ask());
+        assert_eq!(
+            (first.status, first.body.as_str(), second.body.as_str()),
+            (200, "{\"n\":1}", "{\"n\":1}")
+        );
+        assert!(first.headers.get("X-Id").is_some());
+        assert_eq!(first.headers.get("X-Id"), second.headers.get("X-Id"));
     }
 
     #[test]

@@ -182,7 +182,10 @@ impl Mediator for CallTemplate {
             };
             parameters.extend(parameter.map(|parameter| (Arc::clone(&declared.name), parameter)));
         }
-        Ok(Flow::EnterWith(template.list, Entry { on_error: self.on_error, parameters: Some(parameters) }))
+        Ok(Flow::EnterWith(
+            template.list,
+            Entry { on_error: self.on_error, parameters: Some(parameters), absorbs: false },
+        ))
     }
 }
 

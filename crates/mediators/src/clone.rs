@@ -46,7 +46,8 @@ With `iterations` there is one target, and so many copies go through it; the pro
 copies; more than 100,000 is an error.
 
 A target runs, of these, the first that it has: the sequence inside, the sequence it names, the endpoint inside, the endpoint it names. An
-endpoint's answer goes to the out sequence. A copy that fails runs the fault sequence for itself; the others go on.",
+endpoint's answer goes to the out sequence. A copy that fails runs the fault sequence for itself; the others go on, unless `sequential` and the property
+`STOP_TARGET_EXECUTION_ON_FAILURE` are true.",
     inside: &[
         TARGET,
         TARGET_SEQUENCE,
@@ -174,6 +175,7 @@ impl Mediator for Clone {
             branches,
             continue_parent: self.continue_parent,
             sequential: self.sequential,
+            stops: context.properties.get("STOP_TARGET_EXECUTION_ON_FAILURE").is_some_and(Value::is_true),
         }))
     }
 }
@@ -227,6 +229,51 @@ mod tests {
         );
         assert_eq!(tested.run(JSON, r#"{"n":-1}"#).fault(), None);
         assert!(tested.run(JSON, r#"{"n":99999999}"#).fault().is_some());
+    }
+
+    #[test]
+    fn a_failure_stops_the_targets_behind_it_where_that_is_asked_for() {
+        let target = |name: &str, then: &str| {
+            format!(
+                "<target><sequence><property name='{name}' value='1' scope='operation'/>{then}</sequence></target>"
+            )
+        };
+        for (stop, sequential, inside_fault, wanted) in [
+            ("true", "true", false, [true, true, false]),
+            ("true", "true", true, [true, true, false]),
+            ("false", "true", false, [true, true, true]),
+            ("true", "false", false, [true, true, true]),
+        ] {
+            let split = format!(
+                "<property name='STOP_TARGET_EXECUTION_ON_FAILURE' value='{stop}'/>\
+                 <clone sequential='{sequential}' continueParent='true'>{}{}{}</clone>\
+                 <call><endpoint key='e'/></call><respond/>",
+                target("a", ""),
+                target("b", "<throwError type='X'/>"),
+                target("c", "")
+            );
+            let backend = testing::backend("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{}");
+            let top = format!(
+                "<endpoint name='e'><address uri='{backend}'/></endpoint><sequence name='quiet'><drop/></sequence>"
+            );
+            let text = match inside_fault {
+                false => format!(
+                    "<sequence key='split'/><!--top-->{top}<sequence name='split' onError='quiet'>{split}</sequence>"
+                ),
+                true => format!(
+                    "<sequence key='s'/><!--top-->{top}<sequence name='s' onError='f'><throwError/></sequence>\
+                     <sequence name='f'><property name='ERROR_CODE' action='remove'/><sequence key='g'/></sequence>\
+                     <sequence name='g' onError='quiet'>{split}</sequence>"
+                ),
+            };
+            let tested = testing::main(&crate::registry(testing::endpoints), &text);
+            assert!(tested.found.is_empty(), "{:?}", tested.found);
+            let end = tested.run(JSON, "{}");
+            let ran = ["a", "b", "c"].map(|name| end.context.operation(name).is_some());
+            assert_eq!(ran, wanted, "{stop} {sequential} {inside_fault}");
+            let told = end.property("ERROR_ON_TARGET_EXECUTION");
+            assert_eq!(told.as_deref(), (!wanted[2]).then_some("true"), "{stop} {sequential}");
+        }
     }
 
     #[test]

@@ -137,6 +137,7 @@ impl Mediator for Iterate {
             branches,
             continue_parent: self.continue_parent,
             sequential: self.sequential,
+            stops: false,
         }))
     }
 }

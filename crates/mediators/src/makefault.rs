@@ -352,6 +352,15 @@ mod tests {
         );
         let answer = flow.ask("POST", "/", &[("Content-Type", "application/json")], "{}");
         assert_eq!((answer.status, answer.body.as_str()), (500, r#"{"Exception":"down"}"#));
+        // Elements of the detail are no text of it.
+        let detail = fault.replace("</makefault>", "<detail><x>why</x></detail></makefault>");
+        let answer = testing::main(&registry(testing::endpoints), &detail).ask(
+            "POST",
+            "/",
+            &[("Content-Type", "application/xml")],
+            "<a/>",
+        );
+        assert_eq!((answer.status, answer.body.as_str()), (500, "<Exception>down</Exception>"));
         let pox = r#"<makefault version="pox"><reason value="r"/><detail>why</detail></makefault><respond/>"#;
         let answer = testing::main(&registry(testing::endpoints), pox).ask(
             "POST",

@@ -8,7 +8,7 @@ use crate::target::{TARGET, TARGET_ENDPOINT, TARGET_SEQUENCE, Target};
 use config::Element;
 use flow::endpoint::EndpointRef;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside, ListId,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Entry, Family, Fault, Flow, Inside, ListId,
     Mediator, Need, Page, Values,
 };
 use std::sync::Arc;
@@ -41,7 +41,8 @@ A condition is one of `and` and `or` (two conditions or more), `not` (one), `mat
 (`property`), a part of the To address (`url`: protocol, user, host, port, path, query, ref; absent: all of it), or an XPath (`soap`). `match`
 holds if `regex` matches all of it, `equal` if it is `value` in any case. What is not there neither matches nor equals.
 
-A target runs, of these, the first that it has: the sequence inside, the sequence it names, the endpoint inside, the endpoint it names.",
+A target runs, of these, the first that it has: the sequence inside, the sequence it names, the endpoint inside, the endpoint it names. One
+that ends early (`drop`) ends nothing but itself.",
     inside: &[
         Inside::new(
             "conditionalRoute*",
@@ -204,6 +205,16 @@ impl Mediator for Route {
     }
 }
 
+impl Goes {
+    /// Whatever the target does, the router goes on as it says itself.
+    fn absorbing(flow: Flow) -> Flow {
+        match flow {
+            Flow::Enter(list) => Flow::EnterWith(list, Entry { absorbs: true, ..Entry::default() }),
+            other => other,
+        }
+    }
+}
+
 impl Mediator for Goes {
     fn need(&self) -> Need {
         Need::Nothing
@@ -218,7 +229,7 @@ impl Mediator for Goes {
     }
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
-        self.0.flow(context)
+        self.0.flow(context).map(Goes::absorbing)
     }
 }
 
@@ -313,6 +324,42 @@ mod tests {
                     &taken[place..=place] != "-",
                     "{breaks} {after} {name}"
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn a_target_that_ends_early_ends_nothing_else() {
+        let route = |child: &str, inside: &str| {
+            let condition = r#"<condition><equal source="X-K" value="gold"/></condition>"#;
+            match child {
+                "conditionalRoute" => format!(
+                    r#"<conditionalRoute breakRoute="false">{condition}<target><sequence>{inside}</sequence></target></conditionalRoute>"#
+                ),
+                _ => format!(
+                    r#"<route expression="true()" breakRouter="false"><target><sequence>{inside}</sequence></target></route>"#
+                ),
+            }
+        };
+        for (router, child) in [("conditionalRouter", "conditionalRoute"), ("router", "route")] {
+            for (first, after) in [
+                ("<drop/>", "true"),
+                ("<drop/>", "false"),
+                (r#"<filter xpath="true()"><then><drop/></then></filter>"#, "true"),
+                (r#"<clone><target sequence="nothing"/></clone>"#, "true"),
+                (r#"<sequence key="handled"/>"#, "true"),
+                (r#"<router continueAfter="false"/>"#, "true"),
+            ] {
+                let (one, two) = (route(child, first), route(child, r#"<property name="2" value="1"/>"#));
+                let text = format!(
+                    r#"<sequence key="all"/><property name="b" value="1"/><!--top--><sequence name="all">
+                       <{router} continueAfter="{after}">{one}{two}</{router}><property name="a" value="1"/></sequence>
+                       <sequence name="nothing"/><sequence name="handled" onError="fault"><drop/></sequence><sequence name="fault"/>"#
+                );
+                let end = run(&text);
+                let ran = ["2", "a", "b"].map(|name| end.property(name).is_some());
+                assert_eq!(ran, [true, after == "true", after == "true"], "{router} {first} {after}");
+                assert!(end.fault().is_none());
             }
         }
     }

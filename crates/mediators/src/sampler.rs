@@ -6,7 +6,8 @@ use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, ListId, Mediator, Need, Page,
     Split, Step, Values,
 };
-use std::sync::Mutex;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// `<sampler [id] [rate] [unitTime]><messageQueue/>?<target/></sampler>`
@@ -27,9 +28,54 @@ pub const DEFINITION: Definition = Definition {
 const MAX_WAITING: u64 = 10_000;
 
 struct Sampler {
-    bucket: Mutex<Bucket>,
+    bucket: Arc<Mutex<Bucket>>,
     target: Target,
+    samplers: Arc<Samplers>,
+}
+
+/// The buckets of all samplers and their clock: a reload finds them as they were.
+struct Samplers {
     started: Instant,
+    /// By definition. Of those that are written alike, each has its own: the first one of a configuration has the first.
+    by_definition: Mutex<HashMap<String, Vec<Place>>>,
+}
+
+/// One of several samplers that are written alike.
+struct Place {
+    bucket: Arc<Mutex<Bucket>>,
+    /// The configuration that took it last.
+    load: u64,
+}
+
+impl Default for Samplers {
+    fn default() -> Samplers {
+        Samplers { started: Instant::now(), by_definition: Mutex::default() }
+    }
+}
+
+impl Samplers {
+    /// Definitions that are remembered; those of configurations that are gone make room.
+    const MOST: usize = 10_000;
+
+    /// The bucket of the next sampler with this definition in this configuration.
+    fn bucket(&self, definition: String, load: u64, new: Bucket) -> Arc<Mutex<Bucket>> {
+        let mut all = lock(&self.by_definition);
+        if all.len() >= Samplers::MOST {
+            all.retain(|_, places| places.iter().any(|place| Arc::strong_count(&place.bucket) > 1));
+        }
+        let places = all.entry(definition).or_default();
+        if let Some(place) = places.iter_mut().find(|place| place.load != load) {
+            place.load = load;
+            return Arc::clone(&place.bucket);
+        }
+        let bucket = Arc::new(Mutex::new(new));
+        places.push(Place { bucket: Arc::clone(&bucket), load });
+        bucket
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Which turns are taken. Times in milliseconds.
@@ -85,8 +131,10 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         return None;
     };
     let target = Target::compile(target, "target of sampler".to_owned(), compiler)?;
-    let bucket = Mutex::new(Bucket { rate: rate?, unit: unit?, span: 0, taken: 0 });
-    Some(Box::new(Sampler { bucket, target, started: Instant::now() }))
+    let samplers = compiler.services.kept.get::<Samplers>();
+    let new = Bucket { rate: rate?, unit: unit?, span: 0, taken: 0 };
+    let bucket = samplers.bucket(element.to_xml_in_scope(), compiler.load(), new);
+    Some(Box::new(Sampler { bucket, target, samplers }))
 }
 
 impl Mediator for Sampler {
@@ -108,15 +156,15 @@ impl Mediator for Sampler {
             tracing::warn!(message = %context.message_id(), "sampler: responses cannot be sampled; this one is dropped");
             return Step::Done(Ok(Flow::Stop));
         }
-        let now = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let turn = self.bucket.lock().unwrap_or_else(std::sync::PoisonError::into_inner).turn(now);
+        let now = u64::try_from(self.samplers.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let turn = lock(&self.bucket).turn(now);
         let Some(wait) = turn else {
             let why = format!("{MAX_WAITING} messages wait for their turn already");
             return Step::Done(Err(Fault { status: 503, ..Fault::new("the sampler is full") }.because(why)));
         };
         let hand_on = |context: &mut Context| {
             let branch = self.target.branch(context.branch())?;
-            Ok(Flow::Split(Split { branches: vec![branch], continue_parent: false, sequential: false }))
+            Ok(Flow::Split(Split::at_once(vec![branch], false)))
         };
         if wait == 0 {
             return Step::Done(hand_on(context));
@@ -142,6 +190,21 @@ mod tests {
         let mut bucket = Bucket { rate: 1, unit: 1, span: 0, taken: 0 };
         let admitted = (0..2 * MAX_WAITING).filter(|_| bucket.turn(0).is_some()).count() as u64;
         assert_eq!(admitted, MAX_WAITING);
+    }
+
+    #[test]
+    fn a_reload_finds_the_turns_that_are_taken() {
+        let samplers = Samplers::default();
+        let bucket = |definition: &str, load: u64| {
+            samplers.bucket(definition.to_owned(), load, Bucket { rate: 1, unit: 1000, span: 0, taken: 0 })
+        };
+        let (a, alike, b) = (bucket("a", 1), bucket("a", 1), bucket("b", 1));
+        assert!(!Arc::ptr_eq(&a, &alike) && !Arc::ptr_eq(&a, &b));
+        assert_eq!(lock(&a).turn(0), Some(0));
+        // The next configuration has both of them, and one that is new.
+        let (again, both, changed) = (bucket("a", 2), bucket("a", 2), bucket("c", 2));
+        assert!(Arc::ptr_eq(&a, &again) && Arc::ptr_eq(&alike, &both));
+        assert_eq!((lock(&again).turn(0), lock(&changed).turn(0)), (Some(1000), Some(0)));
     }
 
     #[test]

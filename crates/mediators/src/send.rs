@@ -81,7 +81,7 @@ impl Mediator for Send {
             let Flow::Send(destination) = flow else { return Ok(flow) };
             let target = BranchTarget::Endpoint(destination);
             let branches = vec![Branch { context: context.branch(), target }];
-            Ok(Flow::Split(Split { branches, continue_parent: true, sequential: false }))
+            Ok(Flow::Split(Split::at_once(branches, true)))
         }))
     }
 }

@@ -6,6 +6,7 @@ use flow::{
     Need, Page, SequenceRef, Step, Values,
 };
 use message::Value;
+use std::collections::HashMap;
 
 /// `<store messageStore="NAME" [sequence="SEQ"] [name="N"]/>`
 pub const DEFINITION: Definition = Definition {
@@ -24,6 +25,8 @@ pub const DEFINITION: Definition = Definition {
 struct Store {
     store: KeyValue,
     sequence: Option<SequenceRef>,
+    /// Stores with the one that takes what they cannot (`store.failover.message.store.name`).
+    failovers: HashMap<String, String>,
 }
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
@@ -43,7 +46,14 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         Some(_) => Some(compiler.sequence(element, "sequence")?),
         None => None,
     };
-    Some(Box::new(Store { store, sequence }))
+    let failovers = compiler.configuration.message_stores.iter().filter_map(|own| {
+        let parameter = |name: &str| own.parameters.iter().find(|one| one.name == name)?.value.text();
+        let on = parameter("store.producer.guaranteed.delivery.enable")?.trim() == "true";
+        let other = parameter("store.failover.message.store.name").filter(|_| on)?;
+        Some((own.name.value.clone(), other.trim().to_owned()))
+    });
+    let failovers = failovers.collect();
+    Some(Box::new(Store { store, sequence, failovers }))
 }
 
 impl Mediator for Store {
@@ -74,6 +84,13 @@ impl Mediator for Store {
             };
             let message = context.to_stored()?;
             if let Err(error) = store.store(message).await {
+                let other = self.failovers.get(name.trim()).and_then(|own| context.plan().store(own));
+                if let Some(other) = other {
+                    tracing::warn!("the message goes to the store {}: {error}", other.name());
+                    if other.store(context.to_stored()?).await.is_ok() {
+                        return Ok(Flow::Next);
+                    }
+                }
                 context.properties.set("HTTP_SC", Value::from("500"));
                 let message = format!("Failed to store message in the message store {}", store.name());
                 return Err(Fault::new(message).because(error.to_string()));
@@ -202,6 +219,23 @@ mod tests {
         }
     }
 
+    #[test]
+    fn another_store_takes_what_a_full_one_cannot() {
+        for (on, ends) in [("true", true), ("false", false)] {
+            let tested = tested(&format!(
+                "<store messageStore='s'/><!--top--><messageStore name='s'>\
+                 <parameter name='store.producer.guaranteed.delivery.enable'>{on}</parameter>\
+                 <parameter name='store.failover.message.store.name'>t</parameter></messageStore><messageStore name='t'/>"
+            ));
+            let plan = tested.bus.plan();
+            let (s, t) = (plan.store("s").expect("s"), plan.store("t").expect("t"));
+            let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime starts");
+            runtime.block_on(async { while s.store(empty()).await.is_ok() {} });
+            assert_eq!(tested.run(&[JSON], "{}").fault().is_none(), ends);
+            assert_eq!(runtime.block_on(t.size()).expect("t"), usize::from(ends));
+        }
+    }
+
     /// Lets a processor work on one stored message until so many wait in the stores `s` and `t`.
     fn process(
         class: &str,
@@ -229,7 +263,10 @@ mod tests {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
         runtime.block_on(async {
-            let processors = tokio::spawn(flow::processor::run(Arc::clone(&bus)));
+            let (over, ended) = tokio::sync::oneshot::channel::<()>();
+            let processors = tokio::spawn(flow::processor::run(Arc::clone(&bus), async {
+                let _ = ended.await;
+            }));
             let reached = async {
                 while (s.size().await.expect("s"), t.size().await.expect("t")) != wanted {
                     tokio::time::sleep(std::time::Duration::from_millis(2)).await;
@@ -237,7 +274,8 @@ mod tests {
             };
             let limit = std::time::Duration::from_secs(30);
             tokio::time::timeout(limit, reached).await.expect("the stores come to hold what is wanted");
-            processors.abort();
+            drop(over);
+            tokio::time::timeout(limit, processors).await.expect("they end").expect("and do not panic");
             let mut bodies = Vec::new();
             while let Some(message) = t.peek().await.expect("t") {
                 t.ack(&message.id).await.expect("t");
@@ -245,6 +283,32 @@ mod tests {
             }
             bodies
         })
+    }
+
+    #[test]
+    fn what_a_processor_has_begun_is_finished_before_it_ends() {
+        let echo = testing::backend("");
+        let tested = tested(&format!(
+            "<store messageStore='s'/><!--top--><messageStore name='s'/><messageStore name='t'/>\
+             <sequence name='on'><call><endpoint><address uri='{echo}/'/></endpoint></call><store messageStore='t'/></sequence>\
+             <messageProcessor name='p' class='a.SamplingProcessor' messageStore='s'>\
+             <parameter name='sequence'>on</parameter><parameter name='interval'>1</parameter></messageProcessor>"
+        ));
+        assert_eq!(tested.ask("POST", "/", &[JSON], "{}").status, 202);
+        let bus = Arc::new(tested.bus);
+        let (s, t) = (bus.plan().store("s").expect("s"), bus.plan().store("t").expect("t"));
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
+        runtime.block_on(async {
+            // As soon as the message is out of its store, it is with nobody but the flow.
+            let taken = async {
+                while s.size().await.expect("s") > 0 {
+                    tokio::task::yield_now().await;
+                }
+            };
+            flow::processor::run(Arc::clone(&bus), taken).await;
+            assert_eq!(t.size().await.expect("t"), 1);
+        });
     }
 
     #[test]

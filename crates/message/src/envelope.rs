@@ -180,7 +180,12 @@ impl Envelope {
             Some(reason) => text(child(reason, "Text")),
             None => text(child(fault, "faultstring")),
         };
-        (reason, text(child(fault, "detail").or_else(|| child(fault, "Detail"))))
+        // Elements in the detail are no text of it.
+        let detail = child(fault, "detail").or_else(|| child(fault, "Detail"));
+        let own = detail.into_iter().flat_map(|node| self.document.children(node));
+        let own = own.filter(|&node| self.document.kind(node) == NodeKind::Text);
+        let detail: String = own.map(|node| self.document.text(node)).collect();
+        (reason, detail.trim().to_owned())
     }
 
     /// Turns the envelope into one of another version: namespace, fault structure and header attributes; the
@@ -402,7 +407,7 @@ mod tests {
         ] {
             assert!(eleven.contains(part), "{part} in {eleven}");
         }
-        assert_eq!(envelope.fault_texts(envelope.fault().unwrap()), ("no".into(), "x".into()));
+        assert_eq!(envelope.fault_texts(envelope.fault().unwrap()), ("no".into(), String::new()));
     }
 
     #[test]

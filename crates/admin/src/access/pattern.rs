@@ -236,6 +236,7 @@ mod tests {
             target: "/services/Stock/a?b=c".to_owned(),
             service_length: 15,
             secure: true,
+            tls: None,
             peer: ([192, 0, 2, 1], 4711).into(),
             local: ([127, 0, 0, 1], 8243).into(),
             host: "bus.example:8243".to_owned(),

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use stores::{Message, Store};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 /// Shortest pause between two looks into a store.
@@ -50,6 +50,8 @@ struct Work {
     plan: Arc<Plan>,
     services: Arc<Services>,
     stop: watch::Receiver<bool>,
+    /// Held by each flow that runs.
+    busy: mpsc::Sender<()>,
 }
 
 /// Compiles a processor; `None` after a recorded error.
@@ -120,8 +122,11 @@ fn sequence(own: &MessageProcessor, name: &str, compiler: &mut Compiler<'_>) -> 
     Some(compiler.sequence_key(&Key { value: key.trim().to_owned(), span: own.span }))
 }
 
-/// Runs the processors of the plan in force, and those of each one that comes after it. Never ends.
-pub async fn run(bus: Arc<Bus>) {
+/// Runs the processors of the plan in force, and those of each one that comes after it, until `over`. It ends when what
+/// they have begun has ended too.
+pub async fn run(bus: Arc<Bus>, over: impl Future<Output = ()>) {
+    let mut over = std::pin::pin!(over);
+    let (busy, mut idle) = mpsc::channel(1);
     loop {
         let changed = bus.changed();
         let plan = bus.plan();
@@ -133,15 +138,25 @@ pub async fn run(bus: Arc<Bus>) {
                 plan: Arc::clone(&plan),
                 services: Arc::clone(bus.services()),
                 stop: stopped.clone(),
+                busy: busy.clone(),
             };
             running.spawn(work.run());
         }
         drop(plan);
-        changed.await;
+        let ends = tokio::select! {
+            () = &mut over => true,
+            () = changed => false,
+        };
         // Nobody may be listening any more.
         let _ = stop.send(true);
         while running.join_next().await.is_some() {}
+        if ends {
+            break;
+        }
     }
+    drop(busy);
+    // Nothing is ever sent: this is the end of the last one that could.
+    let _ = idle.recv().await;
 }
 
 impl Work {

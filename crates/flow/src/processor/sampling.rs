@@ -30,7 +30,11 @@ impl Sampling {
             push_fault_handlers(&mut context);
             match self.sequence.resolve(&mut context) {
                 Ok(list) => {
-                    tokio::spawn(drive_to_end(context, Some(Flow::Enter(list))));
+                    let busy = work.busy.clone();
+                    tokio::spawn(async move {
+                        drive_to_end(context, Some(Flow::Enter(list))).await;
+                        drop(busy);
+                    });
                 }
                 Err(fault) => return work.deactivate(&fault.to_string()),
             }
