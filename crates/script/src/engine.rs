@@ -3,7 +3,7 @@
 //!
 //! A script is compiled once per thread, as the body of a function: its variables live as long as one call. Names that
 //! it makes global without `var` are taken away behind it. A script that touches prototypes gets a world of its own for
-//! each message, which costs some hundred microseconds instead of some ten.
+//! each message, which costs two milliseconds or more instead of some ten microseconds.
 
 use crate::host::{Host, functions, of_js, with_host};
 use crate::{Argument, Failure, Limits, Place, Script};
