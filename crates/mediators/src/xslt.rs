@@ -128,7 +128,10 @@ impl Mediator for Xslt {
 
     fn reason(&self) -> String {
         match self.streams {
-            true => "transforms the payload: plain XML of more than 256 KB while it arrives, else received first".into(),
+            true => {
+                "transforms the payload: plain XML of more than 256 KB while it arrives, else received first"
+                    .into()
+            }
             false => "transforms the payload".into(),
         }
     }

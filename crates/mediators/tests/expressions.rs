@@ -93,6 +93,7 @@ fn run(tested: &Tested, body: &str) -> Ended {
             target: "/services/P/sub?Q=a%20b&r=1".to_owned(),
             service_length: "/services/P".len(),
             secure: false,
+            tls: None,
             peer: context.inbound.peer,
             local: context.inbound.local,
             host: "bus:8280".to_owned(),
