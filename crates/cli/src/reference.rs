@@ -20,17 +20,6 @@ use tests::spec::{Content, Expect};
 const UNWRITTEN: &[&str] = &[
     "NTLM",
     "datamapper",
-    "header",
-    "in",
-    "iterate",
-    "jsontransform",
-    "log",
-    "loopback",
-    "makefault",
-    "out",
-    "payloadFactory",
-    "property",
-    "propertyGroup",
     "switch",
     "throttle",
     "throwError",
@@ -310,6 +299,9 @@ fn run(case: &Case, name: &str, page: &mut String) {
         let answer = here(&answer(expect));
         let answer = if answer.is_empty() { answer } else { answer.trim().to_owned() + "\n" };
         let _ = write!(page, "```console\n$ {command}\n{answer}```\n");
+        for (name, value) in expect.headers.iter().filter(|(_, value)| !value.starts_with('~')) {
+            let _ = write!(page, "\nThe answer has the header `{name}: {value}`.\n");
+        }
     }
 }
 

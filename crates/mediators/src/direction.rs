@@ -11,8 +11,20 @@ pub const IN: Definition = Definition {
     summary: "Runs the mediators inside on requests only.",
     attributes: &[],
     children: Children::Mediators,
-    page: Page::UNWRITTEN,
+    page: PAGE_IN,
     compile: |element, compiler| compile(element, compiler, Some(false)),
+};
+
+const PAGE_IN: Page = Page {
+    family: Family::Routing,
+    semantics: "A message is a request until a backend has answered it, or `loopback`, `makefault` or the property `RESPONSE` (`true`, in default scope) has made it
+a response. A request runs the mediators inside and then those behind `in`, unless one of them ends the flow; a response goes on behind `in` at once.
+
+It is for sequences that both directions run: the `main` sequence, or one that is the in and the out sequence of a proxy.",
+    inside: &[],
+    needs: &[(Need::Nothing, "always; the mediators inside say for themselves what they read")],
+    refused: &[("<in><nothing/></in>", "there is no mediator `nothing`")],
+    faults: &[],
 };
 
 /// `<out>mediator*</out>`
@@ -21,8 +33,18 @@ pub const OUT: Definition = Definition {
     summary: "Runs the mediators inside on responses only.",
     attributes: &[],
     children: Children::Mediators,
-    page: Page::UNWRITTEN,
+    page: PAGE_OUT,
     compile: |element, compiler| compile(element, compiler, Some(true)),
+};
+
+const PAGE_OUT: Page = Page {
+    family: Family::Routing,
+    semantics: "The counterpart of `in`: a response runs the mediators inside and then those behind `out`, unless one of them ends the flow; a request goes on behind `out`
+at once. A response is what a backend has answered to `send` or `call`, and what `loopback`, `makefault` or the property `RESPONSE` has made one.",
+    inside: &[],
+    needs: &[(Need::Nothing, "always; the mediators inside say for themselves what they read")],
+    refused: &[("<out><nothing/></out>", "there is no mediator `nothing`")],
+    faults: &[],
 };
 
 /// `<rules>mediator*</rules>`

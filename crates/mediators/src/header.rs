@@ -4,8 +4,8 @@ use crate::xml_value;
 use config::Element;
 use diagnostics::Span;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, Mediator, Need,
-    Page, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Mediator,
+    Need, Page, Values,
 };
 use message::{Value, XmlValue};
 use std::sync::Arc;
@@ -28,8 +28,39 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("type", Values::OneOf(&["STRING", "OM"]), "OM: the value is XML and goes inside"),
     ],
     children: Children::Elements(&["*"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Transformation,
+    semantics: "With `scope=\"transport\"` it is a header of the transport (of HTTP, as a rule): of the request that `call` or `send` makes, or of the answer.
+It is set in the place of all of that name, in whatever case, or removed. Line breaks in a value become blanks, since pretty-printed XML
+brings them; a value that is null is `\"\"`, with a warning in the log.
+
+Without that scope there are two kinds of names. `To`, `From`, `ReplyTo`, `FaultTo`, `Action` and `RelatesTo` are what WS-Addressing
+knows of the message: `To` is where a `send` without an endpoint goes, `Action` is also the SOAP action, and all are written into the envelope only
+by an endpoint with addressing. Any other name needs a prefix, and is a block of the SOAP header: setting it adds one behind those
+that are there (remove it first to replace it), removing it removes all with its namespace and name. Its text is the value, or with
+`type=\"OM\"` the value is XML that goes inside. Without a `name` the elements inside are added as blocks, as they are.
+
+JSON has no SOAP header, and neither has the bare body that a client without `SOAPAction` sends and gets.",
+    inside: &[],
+    needs: &[
+        (Need::Headers, "a transport header or one of WS-Addressing"),
+        (Need::Whole, "a block of the SOAP header, or an expression on the body"),
+    ],
+    refused: &[
+        ("<header/>", "`header` needs a name"),
+        ("<header name=\"To\"/>", "`header` needs a value"),
+        ("<header name=\"session\" value=\"1\"/>", "SOAP headers must be namespace qualified"),
+        ("<header name=\"a b\" scope=\"transport\" value=\"1\"/>", "`a b` is no header name"),
+        ("<header name=\"X\" scope=\"axis2\" value=\"1\"/>", "`scope` cannot be `axis2`"),
+    ],
+    faults: &[
+        ("0", "the value of a `type=\"OM\"` is no XML, or the body is larger than a flow may hold"),
+        ("601000", "the expression or the SOAP header needs the body, and it is not what its content type says"),
+    ],
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,9 +123,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         return Some(Box::new(Header::Blocks(blocks)));
     };
     let place = if element.attr("scope").map(str::trim) == Some("transport") {
-        let is_token = !name.value.is_empty()
-            && name.value.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b));
-        if !is_token {
+        if !crate::support::is_header_name(&name.value) {
             compiler.error(
                 "bad-value",
                 format!("`{}` is no header name", name.value),
@@ -223,7 +252,7 @@ impl Mediator for Header {
                     String::new()
                 });
                 match place {
-                    Place::Transport(name) => context.headers.set(name, value),
+                    Place::Transport(name) => crate::support::set_header(name, &value, context)?,
                     Place::Addressing(fact) => set_addressing(*fact, Some(value), context),
                     Place::Block { prefix, namespace, local } => {
                         let inner = match xml {

@@ -1,11 +1,13 @@
 //! `iterate`: one copy of the message for each item that an expression selects.
 
-use crate::target::{CONTINUE_PARENT, Correlation, ID, SEQUENTIAL, Target, is_true};
+use crate::target::{
+    CONTINUE_PARENT, Correlation, ID, SEQUENTIAL, TARGET, TARGET_ENDPOINT, TARGET_SEQUENCE, Target, is_true,
+};
 use config::Element;
 use flow::endpoint::EndpointRef;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, ListId, Mediator,
-    Need, Page, Split, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
+    ListId, Mediator, Need, Page, Split, Values,
 };
 use message::{Envelope, Value};
 use std::sync::Arc;
@@ -42,9 +44,48 @@ pub const DEFINITION: Definition = Definition {
         SEQUENTIAL,
     ],
     children: Children::Elements(&["target"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
 };
+
+const PAGE: Page = Page {
+    family: Family::Splitting,
+    semantics: "`expression` selects items: elements or texts with an XPath, the elements of one array with `json-eval`. Each item goes through the target in a copy of the message,
+which has its own message id and copies of the properties and variables. All copies run at the same time, or with `sequential=\"true\"` one after the
+other. The message itself ends here, unless `continueParent` is true: then it goes on, unchanged. An `aggregate` with the same `id`
+collects the copies; the property `messageSequence` (with an id: `messageSequence.ID`) of a copy says which it is, as in `0/3`.
+
+The item alone is the payload of its copy, beside the SOAP header. With `preservePayload=\"true\"` the copy keeps the whole payload: all items are
+taken out of it, and the one item goes behind what is left in the first element that `attachPath` selects; in JSON it replaces the value at `attachPath`.
+`attachPath` needs the language of `expression`; without it the item is attached to the envelope, and is the JSON payload.
+
+An XPath that selects nothing, or no nodes, makes no copies: no error, and the client is answered 202 if nothing else answers it.
+A `json-eval` that selects nothing or no array is an error. The target runs, of these, the first that it has: the sequence inside, the
+sequence it names, the endpoint inside, the endpoint it names. A copy that fails runs the fault sequence for itself; the others go on.",
+    inside: &[TARGET_ONCE, TARGET_SEQUENCE, TARGET_ENDPOINT],
+    needs: &[(Need::Whole, "always")],
+    refused: &[
+        ("<iterate expression=\"//a\"/>", "`iterate` needs a `target`"),
+        ("<iterate><target/></iterate>", "`iterate` needs the attribute `expression`"),
+        ("<iterate expression=\"//a[\"><target/></iterate>", "no valid expression"),
+        ("<iterate expression=\"//a\" attachPath=\"//b\"><target/></iterate>", "`attachPath` without `preservePayload=\"true\"`"),
+        (
+            "<iterate expression=\"//a\" preservePayload=\"true\" attachPath=\"json-eval($.b)\"><target/></iterate>",
+            "`expression` and `attachPath` are of different kinds",
+        ),
+    ],
+    faults: &[
+        (
+            "0",
+            "a `json-eval` selects no array, `attachPath` selects nothing, the target names a sequence that does not exist, or the body is \
+             larger than a flow may hold",
+        ),
+        ("601000", "the body is not what its content type says"),
+    ],
+};
+
+/// There is one.
+const TARGET_ONCE: Inside = Inside { path: "target", ..TARGET };
 
 struct Iterate {
     items: Expression,

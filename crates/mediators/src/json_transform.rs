@@ -3,8 +3,8 @@
 use crate::validate::Entries;
 use config::Element;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, KeyValue, Mediator, Need,
-    Page, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside, KeyValue,
+    Mediator, Need, Page, Values,
 };
 use message::json::{Mapping, is_json_number};
 use message::regex::Pattern;
@@ -23,8 +23,52 @@ pub const DEFINITION: Definition = Definition {
         "the entry or registry resource with the schema",
     )],
     children: Children::Elements(&["property"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Transformation,
+    semantics: "With a `schema` the values get its types: texts of digits become numbers, `true` and `false` booleans, numbers and booleans texts, and one value
+where an array is expected becomes an array of one; in objects and arrays as deep as `properties`, `additionalProperties` and `items` go. What the schema says
+nothing about stays. Of its rules `type`, `required`, `enum` and `$ref` inside of the schema count; the others are for `validate`. A value that cannot have
+its type is an error, and the message says where it is.
+
+With `property` elements the first element of the body, which may be the XML view of JSON, is written as JSON anew, with these
+switches instead of the global ones: `synapse.commons.json.output.autoPrimitive`, `….output.disableAutoPrimitive.regex`,
+`….output.jsonoutAutoArray`, `….output.namespaceSepChar`, `….output.enableNSDeclarations`, `….preserve.namespace`, `….buildValidNCNames`,
+`….output.jsonoutMultiplePI`, `….output.xmloutMultiplePI`, `synapse.commons.enableXmlNilReadWrite` and
+`synapse.commons.enableXmlNullForEmptyElement`. The schema, if there is one, comes behind.
+
+The content type stays: where XML came in, set `messageType` to `application/json` (scope axis2) behind it.",
+    inside: &[Inside::new(
+        "property*",
+        "a switch of the JSON mapping",
+        &[
+            Attribute::required("name", Values::Text, "its name; one that is none is warned of"),
+            Attribute::required("value", Values::Text, "its value"),
+        ],
+    )],
+    needs: &[(Need::Whole, "always")],
+    refused: &[
+        ("<jsontransform/>", "`jsontransform` does nothing"),
+        (
+            "<jsontransform><property name=\"synapse.commons.json.output.autoPrimitive\"/></jsontransform>",
+            "`property` needs `name` and `value`",
+        ),
+        (
+            "<jsontransform><property name=\"synapse.commons.json.output.disableAutoPrimitive.regex\" value=\"(\"/></jsontransform>",
+            "`(` is no regular expression",
+        ),
+    ],
+    faults: &[
+        (
+            "0",
+            "a value cannot have its type, a member is missing, there is no such schema or it is no JSON object, or the body is larger than a \
+             flow may hold",
+        ),
+        ("601000", "the body is not what its content type says"),
+    ],
 };
 
 /// Deepest nesting that is walked, of values and of references in schemas.

@@ -2,8 +2,8 @@
 
 use config::Element;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, Mediator, Need,
-    Page, Text, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
+    Mediator, Need, Page, Text, Values,
 };
 use message::Format;
 use tracing::Level;
@@ -26,8 +26,48 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("logMessageID", Values::Boolean, "begins with the message id").or("false"),
     ],
     children: Children::Elements(&["message", "property"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Core,
+    semantics: "One line for each message, with these parts and the separator between them: the `message`; for `simple` and `full` the addresses, the message id and the
+direction, for `headers` name and text of each block of the SOAP header; then each `property` as `name = value`, with `null` for a value that
+is not there; and for `full` the payload, JSON as `Payload: …`, anything else as the SOAP envelope that it is here. `custom` has only the properties. If
+there is a `message` and no `level`, the level is `custom`.
+
+`category` is the level of the line in the log of Busbar, whose settings say what is written and where to; `FATAL` is `ERROR`. A line of `TRACE` or
+`DEBUG` that is not written is not put together either. In the others each expression is evaluated, and fails, even if nobody reads the line.
+
+The message goes on as it is, byte by byte if nothing else changes it. A line may be as large as the body: keep `full` for tests.",
+    inside: &[
+        Inside::new("message?", "a text with `${…}` in it, at the beginning of the line", &[]).with("text"),
+        Inside::new(
+            "property*",
+            "a part of the line",
+            &[
+                Attribute::required("name", Values::Text, "its label"),
+                Attribute::optional("value", Values::Text, "its value"),
+                Attribute::optional("expression", Values::Expression, "gives the value"),
+            ],
+        ),
+    ],
+    needs: &[
+        (Need::Headers, "`simple` and `custom`, if no expression looks at the body"),
+        (Need::Whole, "`headers` and `full`, or an expression on the body"),
+    ],
+    refused: &[
+        ("<log level=\"all\"/>", "`level` cannot be `all`"),
+        ("<log category=\"LOUD\"/>", "`category` cannot be `LOUD`"),
+        ("<log><property name=\"a\"/></log>", "this property has no value"),
+        ("<log><property value=\"1\"/></log>", "this property has no name"),
+        ("<log><message>${payload.a b}</message></log>", "no valid expression"),
+    ],
+    faults: &[
+        ("0", "the line needs the body, and it is larger than a flow may hold"),
+        ("601000", "the line needs the body, and it is not what its content type says"),
+    ],
 };
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -92,6 +132,15 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let mut properties = Vec::new();
     for property in element.children_named("property") {
         let label = property.attr("name").unwrap_or_default().to_owned();
+        if label.trim().is_empty() {
+            compiler.error(
+                "missing-attribute",
+                "this property has no name",
+                property.start_tag(),
+                "expected `name`",
+            );
+            return None;
+        }
         let value = if let Some(value) = property.attr("value") {
             Part::Literal(value.to_owned())
         } else if property.attr("expression").is_some() {
@@ -378,6 +427,7 @@ mod tests {
             (r#"<log level="Full"/>"#, "`level` cannot be `Full`"),
             (r#"<log category="LOUD"/>"#, "`category` cannot be `LOUD`"),
             (r#"<log><property name="a"/></log>"#, "this property has no value"),
+            (r#"<log><property value="a"/></log>"#, "this property has no name"),
         ] {
             let flow = testing::main(&registry(testing::endpoints), log);
             assert!(flow.reports(wanted), "{flow:?}");

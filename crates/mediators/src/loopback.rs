@@ -1,7 +1,7 @@
 //! `loopback`: makes the request the response and runs the out sequence on it.
 
 use config::Element;
-use flow::{Children, Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need, Page};
+use flow::{Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Mediator, Need, Page};
 
 /// `<loopback/>`
 pub const DEFINITION: Definition = Definition {
@@ -9,8 +9,21 @@ pub const DEFINITION: Definition = Definition {
     summary: "Moves a request to the out sequence as if it were the response; a response ends here.",
     attributes: &[],
     children: Children::None,
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Core,
+    semantics: "The request becomes the response, with its payload, its properties and its headers, and the out sequence of the proxy or API runs on it, as if
+a backend had answered so. Where there is no out sequence, the client gets the message as it is. A message that came to no proxy and no API runs
+`main` again, as a response: `out` is for it, `in` is not.
+
+Nothing behind `loopback` runs, neither in this sequence nor in those around it. A message that is a response already ends here.",
+    inside: &[],
+    needs: &[(Need::Nothing, "always")],
+    refused: &[("<loopback><respond/></loopback>", "`respond` cannot stand inside of `loopback`")],
+    faults: &[("0", "it is reached inside of a `foreach`, whose items are no messages to answer with")],
 };
 
 struct Loopback;

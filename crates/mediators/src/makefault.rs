@@ -3,8 +3,8 @@
 use crate::xml_value;
 use config::Element;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, Mediator, Need,
-    Page, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
+    Mediator, Need, Page, Values,
 };
 use message::{Envelope, SoapVersion, Value, XmlValue};
 use std::sync::Arc;
@@ -18,8 +18,67 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("response", Values::Boolean, "the message becomes a response").or("true"),
     ],
     children: Children::Elements(&["code", "reason", "node", "role", "detail"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Transformation,
+    semantics: "The payload becomes a SOAP fault of the `version`, with the blocks of the SOAP header that was there. Nothing is sent: `respond` or `send` behind
+it does that. The status is 500, unless the property `HTTP_SC` (scope axis2) says another one, or `FAULTS_AS_HTTP_200` is true.
+
+`code` is a name with a prefix for the SOAP namespace of the version: `VersionMismatch`, `MustUnderstand`, `Client` or `Server` in 1.1; `VersionMismatch`,
+`MustUnderstand`, `DataEncodingUnknown`, `Sender` or `Receiver` in 1.2. Of the `detail` the first of these counts: its text, what its expression selects, the elements
+inside. `To` becomes the address of `ReplyTo`, and `RelatesTo` the id of the message; unless `response=\"false\"` the message is a response from here on.
+
+With `version=\"pox\"` the payload becomes `<Exception>` with the text or the expression of `detail`, else with the reason; no code is needed. In that form a fault
+also leaves for clients that do not speak SOAP, in an API or without `SOAPAction`. A client of JSON gets JSON if `messageType` is set.
+
+A body that cannot be read is no reason not to make a fault, as long as no expression needs it.",
+    inside: &[
+        Inside::new(
+            "code?",
+            "the code; only `pox` goes without",
+            &[
+                Attribute::optional("value", Values::Text, "the name, with a prefix"),
+                Attribute::optional("expression", Values::Expression, "gives the local name"),
+            ],
+        ),
+        Inside::new(
+            "reason?",
+            "what is wrong, for people; only `pox` goes without",
+            &[
+                Attribute::optional("value", Values::Text, "the text"),
+                Attribute::optional("expression", Values::Expression, "gives the text"),
+            ],
+        ),
+        Inside::new("node?", "the address of who failed; SOAP 1.2", &[]).with("text"),
+        Inside::new("role?", "the role in which it failed", &[]).with("text"),
+        Inside::new(
+            "detail?",
+            "what else there is to say, for programs",
+            &[Attribute::optional("expression", Values::Expression, "gives elements or a text")],
+        )
+        .with("text or elements"),
+    ],
+    needs: &[(Need::Whole, "always: the blocks of the SOAP header go into the fault")],
+    refused: &[
+        ("<makefault/>", "`makefault` needs a code"),
+        ("<makefault><code value=\"Client\"/><reason value=\"no\"/></makefault>", "`Client` is no fault code"),
+        (
+            "<makefault><code xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\" value=\"s:Sender\"/><reason value=\"no\"/></makefault>",
+            "`s:Sender` is no fault code",
+        ),
+        (
+            "<makefault><code xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\" value=\"s:Server\"/><reason/></makefault>",
+            "`reason` needs a value",
+        ),
+        ("<makefault version=\"soap13\"><code/></makefault>", "`version` cannot be `soap13`"),
+    ],
+    faults: &[
+        ("0", "the body is larger than a flow may hold"),
+        ("601000", "an expression reads the body, and it is not what its content type says"),
+    ],
 };
 
 enum Text {

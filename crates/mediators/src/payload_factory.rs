@@ -9,8 +9,8 @@ use crate::target::is_true;
 use config::Element;
 use diagnostics::Span;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, KeyValue,
-    Mediator, Need, Page, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
+    KeyValue, Mediator, Need, Page, Values,
 };
 use message::media::Kind;
 use message::{Envelope, Reading, SoapVersion, Value, XmlValue};
@@ -48,8 +48,75 @@ pub const DEFINITION: Definition = Definition {
         },
     ],
     children: Children::Elements(&["format", "args"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Transformation,
+    semantics: "The payload becomes the `format`, in which `$1`, `$2`, … stand for the arguments and `${…}` for the value of the expression. For XML it is the first element of
+`format` (write `xmlns=\"\"` on it, or it is in the namespace of the configuration), for `json` and `text` its text. With a `key` the format is a local
+entry or a registry resource; a key in braces is evaluated for each message. The content type follows the `media-type`; of `text/xml`, `application/xml` and
+`application/soap+xml` the one that was there stays. SOAP header blocks stay too. An `Envelope` as the root is the whole message.
+
+In XML a text is escaped; XML, as text or as nodes, is put in as it is; JSON objects and arrays become elements. An element with text of its own stands
+for that text. In JSON a text is escaped as part of a string, so write `\"$1\"` for texts and `$1` for anything else; XML becomes JSON;
+a text that is a JSON object or array is put in as it is, unless the argument is `literal`. What selects nothing is an empty text, and an unquoted `${…}` of JSON then `null`. In
+a `\"${…}\"` everything is text; alone a `${…}` is a JSON value, with quotes of its own if it is a text. From a `$n` without an argument on, the `$n` are
+copied as they are; that is warned of.
+
+With `template-type=\"freemarker\"` the format is a FreeMarker template that sees `payload`, `args.arg1`, …, `ctx`, `axis2`, `trp` and `vars`.
+
+What comes out is checked: XML must be well-formed. JSON must begin as JSON does; the rest is sent as the template has it.",
+    inside: &[
+        Inside::new(
+            "format",
+            "the template",
+            &[Attribute::optional("key", Values::Key, "an entry with the template, instead of what is inside")],
+        )
+        .with("element or text"),
+        Inside::new("args?", "the arguments", &[]),
+        Inside::new(
+            "args/arg*",
+            "`$1` is the first",
+            &[
+                Attribute::optional("value", Values::Text, "a text or XML"),
+                Attribute::optional("expression", Values::Expression, "gives the value"),
+                Attribute::optional("evaluator", Values::OneOf(&["xml", "json"]), "json: the expression is a JSONPath, bare or in `json-eval(…)`")
+                    .or("xml"),
+                Attribute::optional("literal", Values::Boolean, "JSON: a text whatever it looks like").or("false"),
+                Attribute::optional("deepCheck", Values::Boolean, "has no effect").or("true"),
+            ],
+        ),
+    ],
+    needs: &[
+        (Need::Whole, "an argument or an expression reads the body"),
+        (Need::Replaces, "no argument and no expression does"),
+    ],
+    refused: &[
+        ("<payloadFactory/>", "`payloadFactory` needs a `format`"),
+        ("<payloadFactory><format><a>$1</a></format><args><arg/></args></payloadFactory>", "`arg` needs a value"),
+        (
+            "<payloadFactory media-type=\"json\"><format>{\"a\":${payload.}}</format></payloadFactory>",
+            "no valid expression",
+        ),
+        (
+            "<payloadFactory><format><a>$1</a></format><args><arg expression=\"//a[\"/></args></payloadFactory>",
+            "no valid expression",
+        ),
+        (
+            "<payloadFactory template-type=\"freemarker\" media-type=\"json\"><format>${payload.a</format></payloadFactory>",
+            "Unexpected end of file",
+        ),
+    ],
+    faults: &[
+        (
+            "0",
+            "there is no entry of that key, the result is no well-formed XML or does not begin as JSON does, a FreeMarker template fails, or the body is \
+             larger than a flow may hold",
+        ),
+        ("601000", "an argument or an expression reads the body, and it is not what its content type says"),
+    ],
 };
 
 /// What a template makes.
@@ -127,6 +194,14 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         compiler.error("missing-element", "`payloadFactory` needs a `format`", place, "the template");
         return None;
     };
+    if let (Media::Xml, Some(second)) = (media, format.elements().nth(1)) {
+        compiler.warning(
+            "unused-element",
+            "`format` has more than one element",
+            second.start_tag(),
+            "only the first one is the payload; put them into one",
+        );
+    }
     let mut arguments = Vec::new();
     if let Some(args) = element.child("args") {
         for arg in args.children_named("arg") {
@@ -154,12 +229,22 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
                 report(missing, span, compiler);
                 Source::Fixed(template)
             }
-            None => Source::Keyed {
-                key,
-                known: Mutex::default(),
-                scope: Box::new(format.scope().clone()),
-                span: format.start_tag(),
-            },
+            None => {
+                if let (Some(name), Some(attribute)) = (key.literal(), format.attribute("key")) {
+                    compiler.warning(
+                        "unknown-entry",
+                        format!("there is no template `{name}`"),
+                        attribute.value_span,
+                        "messages that come here fault as long as it is missing",
+                    );
+                }
+                Source::Keyed {
+                    key,
+                    known: Mutex::default(),
+                    scope: Box::new(format.scope().clone()),
+                    span: format.start_tag(),
+                }
+            }
         }
     } else {
         let text = match (media, format.elements().next()) {

@@ -1,12 +1,13 @@
 //! `property`: sets or removes a property of one of the scopes.
 
+use crate::support::{is_header_name, set_header};
 use crate::xml_value;
 use config::Element;
 use diagnostics::Span;
 use flow::library::{PROPERTY_SCOPES, Scope, set_system};
 use flow::{
-    Attribute, Children, Compiler, Context, Definition, Expression, Fault, Flow, KeyValue, Mediator, Need,
-    Page, Pattern, Values,
+    Attribute, Children, Compiler, Context, Definition, Expression, Family, Fault, Flow, KeyValue, Mediator,
+    Need, Page, Pattern, Values,
 };
 use message::Value;
 use std::sync::Arc;
@@ -30,10 +31,51 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("group", Values::Integer, "the group of `pattern` that is the value").or("0"),
     ],
     children: Children::Elements(&["*"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile: |element, compiler| {
         Property::compile(element, compiler).map(|property| Box::new(property) as Box<dyn Mediator>)
     },
+};
+
+const PAGE: Page = Page {
+    family: Family::Core,
+    semantics: "The value is `value`, else the element inside, else that of the expression. It is converted to the `type`: a `value` when the configuration loads, the others for
+each message. `BOOLEAN` is true for `true` and `yes`; `INTEGER` and `SHORT` cut off the fraction of a calculation, `LONG` refuses it; `OM` is XML, a
+copy of the selected element; `JSON` is JSON, or a JSON string if it is none. With a `pattern` a text must match it as a whole: its `group` is the value then,
+else the value is empty.
+
+Scopes: `default` properties belong to the message, and its answer has them too; read them with `$ctx:NAME`. `transport` properties are headers: of the request
+that `call` or `send` makes, or of the answer; line breaks in them become blanks. `axis2` properties tell the transport what to do (`HTTP_SC`, `messageType`, …) and are gone with
+the answer of a backend; `axis2-client` are options of the next call. `operation` properties are shared by request and answer, `system` ones by the whole
+process. `analytics` goes beside the axis2 properties, `trace` nowhere, and `registry` is read-only here.
+
+An expression that finds nothing sets an empty text if it is a path, `json-eval` or `${…}`. Where it names a property or a header that is not there, the value is
+null: then a `default` property keeps the value that it had, a header becomes empty, and those of the other scopes are removed.
+
+`RESPONSE` in default scope, with the value `true`, makes the message a response. `messageType` in axis2 scope is the content type as well.",
+    inside: &[],
+    needs: &[
+        (Need::Nothing, "a `value`"),
+        (Need::Headers, "an expression on properties and headers"),
+        (Need::Whole, "an expression on the body"),
+    ],
+    refused: &[
+        ("<property name=\"p\"/>", "`property` needs a value"),
+        ("<property value=\"1\"/>", "`property` needs the attribute `name`"),
+        ("<property name=\"p\" value=\"1\" scope=\"axis\"/>", "`scope` cannot be `axis`"),
+        ("<property name=\"p\" value=\"1.5\" type=\"INTEGER\"/>", "`1.5` is no whole number of this type"),
+        ("<property name=\"p\" value=\"1\" group=\"1\"/>", "`group` has no meaning here"),
+        ("<property name=\"p\" value=\"1\" pattern=\"(\"/>", "no valid regular expression"),
+        ("<property name=\"a b\" value=\"1\" scope=\"transport\"/>", "`a b` is no header name"),
+    ],
+    faults: &[
+        (
+            "0",
+            "the value cannot have its type, an expression gives no header name, the scope is `registry`, or the body is larger than a flow \
+             may hold",
+        ),
+        ("601000", "the expression reads the body, and it is not what its content type says"),
+    ],
 };
 
 /// `synapse` is another name of `default`.
@@ -101,6 +143,16 @@ impl Property {
         }
         if element.attr("action").map(str::trim) == Some("remove") {
             return Some(Property { name, scope, source: None, pick: None, span });
+        }
+        if scope == Scope::Transport && name.literal().is_some_and(|name| !is_header_name(name)) {
+            let name = element.attribute("name");
+            compiler.error(
+                "bad-value",
+                format!("`{}` is no header name", name.map_or("", |name| &name.value)),
+                name.map_or(span, |name| name.value_span),
+                "expected a token",
+            );
+            return None;
         }
         let kind = type_of(element.attr("type").map_or("STRING", str::trim));
         let source = if let Some(value) = element.attribute("value") {
@@ -171,8 +223,9 @@ impl Property {
             match self.scope {
                 // A default property keeps what it had; a header becomes empty.
                 Scope::Default => {}
-                Scope::Transport => context.headers.set(&name, String::new()),
-                Scope::Registry => return set(self.scope, name, Value::from(""), context),
+                scope @ (Scope::Transport | Scope::Registry) => {
+                    return set(scope, name, Value::from(""), context).map_err(|fault| fault.at(self.span));
+                }
                 scope => remove(scope, &name, context),
             }
             return Ok(());
@@ -184,7 +237,7 @@ impl Property {
 /// Sets a property.
 ///
 /// # Errors
-/// The scope is read-only.
+/// The scope is read-only, or no header can have this name.
 pub(crate) fn set(scope: Scope, name: Arc<str>, value: Value, context: &mut Context) -> Result<(), Fault> {
     match scope {
         Scope::Default => {
@@ -193,7 +246,7 @@ pub(crate) fn set(scope: Scope, name: Arc<str>, value: Value, context: &mut Cont
             }
             context.properties.set(name, value);
         }
-        Scope::Transport => context.headers.set(&name, value.to_string()),
+        Scope::Transport => set_header(&name, &value.to_string(), context)?,
         Scope::Registry => {
             return Err(Fault::new(format!("{name} cannot be written: the registry is read-only here")));
         }
@@ -424,6 +477,30 @@ mod tests {
     }
 
     #[test]
+    fn nothing_of_a_value_or_a_name_breaks_the_head() {
+        for (text, wanted) in [
+            ("<o><id>\n  17\r\n</id></o>", Some("17")),
+            ("<o><id>1&#13;&#10;Evil: 1</id></o>", Some("1  Evil: 1")),
+            ("<o><id>é ✓</id></o>", Some("é ✓")),
+            ("<o><id/></o>", Some("")),
+        ] {
+            for set in [
+                r#"<property name="X-Id" scope="transport" expression="//id"/>"#,
+                r#"<header name="X-Id" scope="transport" expression="//id"/>"#,
+            ] {
+                let end = flow(set).run(&[("Content-Type", "application/xml")], text);
+                assert_eq!(end.context.headers.get("X-Id"), wanted, "{set} {text}");
+            }
+        }
+        for text in ["<o><id>a b</id></o>", "<o><id/></o>", "<o><id>a&#10;b</id></o>", "<o><id>ä</id></o>"] {
+            let set = r#"<property name="{//id}" scope="transport" value="1"/>"#;
+            let fault =
+                flow(set).run(&[("Content-Type", "application/xml")], text).fault().unwrap_or_default();
+            assert!(fault.ends_with("is no header name"), "{text}: {fault}");
+        }
+    }
+
+    #[test]
     fn message_type_is_the_content_type() {
         let end = run(r#"<property name="messageType" value="application/json" scope="axis2"/>"#);
         assert_eq!(end.context.headers.get("Content-Type"), Some("application/json"));
@@ -477,6 +554,7 @@ mod tests {
             (r#"name="p" value="1" group="1""#, "`group` has no meaning here"),
             (r#"name="p" value="1" pattern="(" "#, "`(` is no valid regular expression"),
             (r#"name="p" value="1" scope="registry""#, "the registry is read-only here"),
+            (r#"name="a b" value="1" scope="transport""#, "`a b` is no header name"),
         ] {
             let tested = flow(&format!("<property {attributes}/>"));
             assert!(tested.reports(wanted), "{attributes}: {tested:?}");

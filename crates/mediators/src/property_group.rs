@@ -2,7 +2,9 @@
 
 use crate::property::Property;
 use config::Element;
-use flow::{Children, Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need, Page};
+use flow::{
+    Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside, Mediator, Need, Page,
+};
 
 /// `<propertyGroup><property …/>+</propertyGroup>`
 pub const DEFINITION: Definition = Definition {
@@ -10,8 +12,33 @@ pub const DEFINITION: Definition = Definition {
     summary: "Sets or removes several properties in order.",
     attributes: &[],
     children: Children::Elements(&["property"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Core,
+    semantics: "The properties are set or removed from first to last, each as `property` does, so that one can use those before it. Where one fails, those before it stay set and
+those behind it are not. The group changes nothing else; it is for people, who may give it a `description`.",
+    inside: &[Inside::new(
+        "property+",
+        "as the mediator [`property`](property.md), with all of its attributes",
+        crate::property::DEFINITION.attributes,
+    )
+    .with("element")],
+    needs: &[
+        (Need::Nothing, "all of them are a `value`"),
+        (Need::Headers, "an expression looks at properties and headers"),
+        (Need::Whole, "an expression looks at the body"),
+    ],
+    refused: &[
+        ("<propertyGroup><log/></propertyGroup>", "`log` cannot stand inside of `propertyGroup`"),
+        ("<propertyGroup><property name=\"p\"/></propertyGroup>", "`property` needs a value"),
+    ],
+    faults: &[
+        ("0", "as `property`: a value cannot have its type, for one"),
+        ("601000", "an expression reads the body, and it is not what its content type says"),
+    ],
 };
 
 struct PropertyGroup(Vec<Property>);
@@ -25,6 +52,11 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
 impl Mediator for PropertyGroup {
     fn need(&self) -> Need {
         self.0.iter().map(Mediator::need).max().unwrap_or(Need::Nothing)
+    }
+
+    fn reason(&self) -> String {
+        let dearest = self.0.iter().find(|property| property.need() == self.need());
+        dearest.map(Mediator::reason).unwrap_or_default()
     }
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {

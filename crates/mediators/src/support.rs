@@ -1,6 +1,29 @@
-//! What several mediators need of an envelope.
+//! What several mediators need of an envelope and of headers.
 
+use flow::{Context, Fault};
 use message::Envelope;
+
+/// Whether a header may have this name.
+pub(crate) fn is_header_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(message::is_token_byte)
+}
+
+/// Sets a transport header. Line breaks, which pretty-printed XML brings, become blanks: nothing else can be written.
+///
+/// # Errors
+/// No header can have this name.
+pub(crate) fn set_header(name: &str, value: &str, context: &mut Context) -> Result<(), Fault> {
+    if !is_header_name(name) {
+        return Err(Fault::new(format!("`{name}` is no header name")));
+    }
+    let breaks = |c: char| matches!(c, '\0' | '\n' | '\x0b' | '\x0c' | '\r');
+    if value.contains(breaks) {
+        context.headers.set(name, value.replace(breaks, " ").trim());
+    } else {
+        context.headers.set(name, value);
+    }
+    Ok(())
+}
 
 /// An envelope with an empty body, of the version and with the header blocks of another one.
 pub(crate) fn envelope_with_headers(other: &Envelope) -> Envelope {
