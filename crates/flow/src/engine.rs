@@ -11,6 +11,10 @@ use crate::fault::{Code, Fault};
 use crate::mediator::{BranchTarget, Entry, Flow, ListId, Need, Split, Step};
 use message::Value;
 use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+/// Most copies of one message that run at the same time; the others wait for their turn. Each may need a connection.
+const MAX_PARALLEL: usize = 100;
 
 /// How a flow ended.
 #[derive(Debug)]
@@ -536,6 +540,7 @@ async fn split(context: &mut Context, parts: Split) -> bool {
         }
     };
     exchange.started(parts.branches.len());
+    let turns = Arc::new(Semaphore::new(MAX_PARALLEL));
     let mut branches = parts.branches.into_iter();
     while let Some(branch) = branches.next() {
         let mut copy = branch.context;
@@ -564,7 +569,11 @@ async fn split(context: &mut Context, parts: Split) -> bool {
         };
         let run = drive_to_end(copy, first);
         if !parts.sequential {
-            tokio::spawn(run);
+            let turns = Arc::clone(&turns);
+            tokio::spawn(async move {
+                let _turn = turns.acquire().await;
+                run.await;
+            });
         } else if run.await && parts.stops {
             context.properties.set("ERROR_ON_TARGET_EXECUTION", Value::Boolean(true));
             branches.by_ref().for_each(|_| exchange.ended());

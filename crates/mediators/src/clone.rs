@@ -39,7 +39,7 @@ pub const DEFINITION: Definition = Definition {
 const PAGE: Page = Page {
     family: Family::Splitting,
     semantics: "Each target gets a copy of the message, with a message id of its own and copies of its properties and variables, so that what one does the
-others do not see. All targets run at the same time, or with `sequential=\"true\"` one after the other. The message itself ends here
+others do not see. All targets run at the same time, up to 100, or with `sequential=\"true\"` one after the other. The message itself ends here
 unless `continueParent` is true. An `aggregate` with the same `id` collects the copies.
 
 With `iterations` there is one target, and so many copies go through it; the property `CLONED_ITERATION_INDEX` counts them from 1. 0 makes no

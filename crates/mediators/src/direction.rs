@@ -17,8 +17,8 @@ pub const IN: Definition = Definition {
 
 const PAGE_IN: Page = Page {
     family: Family::Routing,
-    semantics: "A message is a request until a backend has answered it, or `loopback`, `makefault` or the property `RESPONSE` (`true`, in default scope) has made it
-a response. A request runs the mediators inside and then those behind `in`, unless one of them ends the flow; a response goes on behind `in` at once.
+    semantics: "A message is a request until a backend has answered a `send`, or `loopback`, `makefault` or the property `RESPONSE` (`true`, in default scope) has
+made it a response; `call` does not change that. A request runs the mediators inside and then those behind `in`, unless one of them ends the flow; a response goes on behind `in` at once.
 
 It is for sequences that both directions run: the `main` sequence, or one that is the in and the out sequence of a proxy.",
     inside: &[],
@@ -40,7 +40,8 @@ pub const OUT: Definition = Definition {
 const PAGE_OUT: Page = Page {
     family: Family::Routing,
     semantics: "The counterpart of `in`: a response runs the mediators inside and then those behind `out`, unless one of them ends the flow; a request goes on behind `out`
-at once. A response is what a backend has answered to `send` or `call`, and what `loopback`, `makefault` or the property `RESPONSE` has made one.",
+at once. A response is what a backend has answered to a `send`, or what `loopback`, `makefault` or the property `RESPONSE` has made one; behind a
+`call` a request is a request still.",
     inside: &[],
     needs: &[(Need::Nothing, "always; the mediators inside say for themselves what they read")],
     refused: &[("<out><nothing/></out>", "there is no mediator `nothing`")],

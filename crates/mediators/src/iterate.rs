@@ -51,7 +51,7 @@ pub const DEFINITION: Definition = Definition {
 const PAGE: Page = Page {
     family: Family::Splitting,
     semantics: "`expression` selects items: elements or texts with an XPath, the elements of one array with `json-eval`. Each item goes through the target in a copy of the message,
-which has its own message id and copies of the properties and variables. All copies run at the same time, or with `sequential=\"true\"` one after the
+which has its own message id and copies of the properties and variables. All copies run at the same time, up to 100, or with `sequential=\"true\"` one after the
 other. The message itself ends here, unless `continueParent` is true: then it goes on, unchanged. An `aggregate` with the same `id`
 collects the copies; the property `messageSequence` (with an id: `messageSequence.ID`) of a copy says which it is, as in `0/3`.
 
@@ -301,6 +301,11 @@ fn without(envelope: &Envelope, nodes: &[xml::NodeId]) -> Result<Envelope, Fault
 #[cfg(test)]
 mod tests {
     use flow::testing;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
 
     const SOAP: &[(&str, &str)] = &[("Content-Type", "text/xml"), ("SOAPAction", "x")];
     const XML: &[(&str, &str)] = &[("Content-Type", "application/xml")];
@@ -359,6 +364,48 @@ mod tests {
             let attributes = format!("{attributes} sequential='true'");
             assert_eq!(split(&attributes, "json-eval($)", JSON, body), answer, "{attributes}");
         }
+    }
+
+    /// A backend that answers with an `i`, and how many requests it had at the same time.
+    fn counting() -> (String, Arc<AtomicUsize>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}/", listener.local_addr().unwrap());
+        let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let result = Arc::clone(&most);
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let (now, most) = (Arc::clone(&now), Arc::clone(&most));
+                std::thread::spawn(move || {
+                    most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    let (mut received, mut chunk) = (Vec::new(), [0; 4096]);
+                    while !received.ends_with(b"/>") {
+                        match stream.read(&mut chunk) {
+                            Ok(count @ 1..) => received.extend_from_slice(&chunk[..count]),
+                            _ => break,
+                        }
+                    }
+                    std::thread::sleep(Duration::from_millis(5));
+                    now.fetch_sub(1, Ordering::SeqCst);
+                    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\nConnection: close";
+                    let _ = write!(stream, "{head}\r\nContent-Length: 4\r\n\r\n<i/>");
+                });
+            }
+        });
+        (address, result)
+    }
+
+    #[test]
+    fn many_items_do_not_take_a_connection_each_at_once() {
+        let (address, most) = counting();
+        let text = format!(
+            "<iterate expression='//i'><target><sequence><call><endpoint><address uri='{address}'/></endpoint></call>\
+             <aggregate><onComplete expression='//i'><respond/></onComplete></aggregate></sequence></target></iterate>"
+        );
+        let tested = testing::main(&crate::registry(testing::endpoints), &text);
+        let answer = tested.ask("POST", "/", XML, &format!("<o>{}</o>", "<i/>".repeat(250)));
+        assert_eq!(answer.body.matches("<i").count(), 250, "{}", answer.body);
+        let most = most.load(Ordering::SeqCst);
+        assert!(most <= 100, "{most} at once");
     }
 
     #[test]
