@@ -31,8 +31,8 @@ const PAGE: Page = Page {
     family: Family::Transformation,
     semantics: "With a `schema` the values get its types: texts of digits become numbers, `true` and `false` booleans, numbers and booleans texts, and one value
 where an array is expected becomes an array of one; in objects and arrays as deep as `properties`, `additionalProperties` and `items` go. What the schema says
-nothing about stays. Of its rules `type`, `required`, `enum` and `$ref` inside of the schema count; the others are for `validate`. A value that cannot have
-its type is an error, and the message says where it is.
+nothing about stays. What has its types then has to keep all rules of the schema, as with `validate`. A value that cannot have its type or breaks
+a rule is an error, and the message says where it is.
 
 With `property` elements the first element of the body, which may be the XML view of JSON, is written as JSON anew, with these
 switches instead of the global ones: `synapse.commons.json.output.autoPrimitive`, `….output.disableAutoPrimitive.regex`,
@@ -64,7 +64,7 @@ The content type stays: where XML came in, set `messageType` to `application/jso
     faults: &[
         (
             "0",
-            "a value cannot have its type, a member is missing, there is no such schema or it is no JSON object, or the body is larger than a \
+            "a value cannot have its type or breaks a rule, there is no such schema or it is no JSON object, or the body is larger than a \
              flow may hold",
         ),
         ("601000", "the body is not what its content type says"),
