@@ -113,7 +113,7 @@ value; what is not there matches nothing. The first that fits runs its target; w
 the message as the target has left it. Then the flow ends, even if no route fits, unless `continueAfter` is true.
 
 A target runs, of these, the first that it has: the sequence inside, the sequence it names, the endpoint inside, the endpoint it names. `to` and
-`soapAction` are set before. What ends the target (`drop`, `respond`) ends the flow.",
+`soapAction` are set before. One that ends early (`drop`) ends nothing but itself; one that answers or sends ends the flow.",
     inside: &[
         Inside::new(
             "route*",

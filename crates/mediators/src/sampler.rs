@@ -32,7 +32,8 @@ spans in the order in which they came, and their clients with them. Nothing is d
 Behind the sampler nothing runs. The target answers, with `respond` or with the answer of the endpoint it sends to. It is, of these, the first that is
 there: the sequence inside, the sequence that is named, the endpoint inside, the endpoint that is named.
 
-Messages wait in memory, with their whole body; what waits is lost when the process is killed. A `messageQueue` class is ignored with a
+Messages wait in memory, with their whole body; what waits is lost when the process is killed. A reload of the configuration finds
+the turns that are taken. A `messageQueue` class is ignored with a
 warning. Responses are not sampled: one that comes here is dropped, with a warning in the log.",
     inside: &[
         Inside::new(

@@ -32,7 +32,8 @@ order in which they came, and sends them to an endpoint or runs a sequence on th
 difference; if it fails, nothing is stored. It cannot send or answer.
 
 The body is kept as it came: a store does not look whether it is what its content type says. Stores are in memory and hold 100,000 messages and
-256 MiB at most; a reload of the configuration keeps what is in them, the end of the process does not.",
+256 MiB at most; a reload of the configuration keeps what is in them, the end of the process does not. A store with the parameters
+`store.producer.guaranteed.delivery.enable` (`true`) and `store.failover.message.store.name` hands what it cannot take to that store.",
     inside: &[],
     needs: &[(Need::Whole, "always: the message is kept")],
     refused: &[
