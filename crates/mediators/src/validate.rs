@@ -2,8 +2,8 @@
 
 use config::Element;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, KeyValue, ListId,
-    Mediator, Need, Page, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
+    KeyValue, ListId, Mediator, Need, Page, Values,
 };
 use message::Value;
 use schema::{Draft, JsonSchema, Resolver, Source, Violation, XmlSchema};
@@ -28,8 +28,83 @@ pub const DEFINITION: Definition = Definition {
             .or("false"),
     ],
     children: Children::Elements(&["schema", "feature", "property", "resource", "on-fail"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Routing,
+    semantics: "A JSON message, and with `json-source` any, is checked against a JSON Schema, others against XML Schemas. Which of them the schemas are is told by the
+text of the last `schema`. JSON is a JSON Schema, and the only one that counts; its draft is 4 unless `$schema` names 6, 7, 2019-09 or 2020-12. Otherwise
+all of them together are one XML Schema 1.0. A schema of the other kind than the message is a fault, and so is one that is missing or wrong. Of the last two
+`busbar check` warns, unless a key is an expression.
+
+A message that fits goes on behind `validate`. One that does not runs `on-fail`, and goes on behind `validate` as well unless that ends the flow
+(`respond`, `drop`, …). In `on-fail` the property `ERROR_DETAIL` has a line for each violation, with the place in the message; `ERROR_MESSAGE` has all violations
+of an XML Schema, or the first of a JSON Schema. `ERROR_CODE` is not set.
+
+Of XML the first element of the body is checked, or the first that `source` selects; if there is none, the message does not fit. Of JSON it is the whole
+payload, or what `source` finds; nothing and `null` are checked as `{}`. An empty body, whatever its type, is checked by the schema that there is: as `{}`, or as a
+message without that element.
+
+What a schema imports or includes is the `resource` of that location, else an entry or a registry resource: relative to the schema's own key, or of that name.",
+    inside: &[
+        Inside::new(
+            "schema+",
+            "a schema",
+            &[Attribute::required("key", Values::Key, "the local entry or registry resource with its text")],
+        ),
+        Inside::new(
+            "feature*",
+            "a feature of the XML parser in WSO2; without effect here",
+            &[
+                Attribute::required("name", Values::Text, "its URI"),
+                Attribute::optional("value", Values::Text, "`true` or `false`"),
+            ],
+        ),
+        Inside::new(
+            "property*",
+            "the same in old configurations",
+            &[
+                Attribute::required("name", Values::Text, "its URI"),
+                Attribute::optional("value", Values::Text, "`true` or `false`"),
+            ],
+        ),
+        Inside::new(
+            "resource*",
+            "where something is that a schema refers to",
+            &[
+                Attribute::required("location", Values::Text, "the `schemaLocation` in the schema"),
+                Attribute::required("key", Values::Text, "the entry that stands for it"),
+            ],
+        ),
+        Inside::new("on-fail", "runs if the message does not fit; at least one mediator", &[]).with("mediator*"),
+    ],
+    needs: &[(Need::Whole, "always")],
+    refused: &[
+        ("<validate><on-fail><drop/></on-fail></validate>", "`validate` needs a schema"),
+        ("<validate><schema key=\"s\"/></validate>", "`validate` needs `on-fail` with a mediator in it"),
+        (
+            "<validate source=\"//a[\"><schema key=\"s\"/><on-fail><drop/></on-fail></validate>",
+            "no valid expression",
+        ),
+        (
+            "<validate><schema key=\"s\"/><resource key=\"t\"/><on-fail><drop/></on-fail></validate>",
+            "`resource` needs `location` and `key`",
+        ),
+        (
+            "<validate><schema key=\"s\"/><feature value=\"true\"/><on-fail><drop/></on-fail></validate>",
+            "a feature needs a `name`",
+        ),
+    ],
+    faults: &[
+        (
+            "0",
+            "the schema is missing, wrong, or of the other kind than the message, the source of a JSON message is an XPath, or the body \
+             is larger than a flow may hold",
+        ),
+        ("601000", "the body is not what its content type says"),
+    ],
 };
 
 /// Most sets of schemas of dynamic keys that a mediator keeps compiled.

@@ -4,8 +4,8 @@ use crate::xml_value;
 use config::Element;
 use diagnostics::Span;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, Mediator, Need,
-    Page, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Mediator,
+    Need, Page, Values,
 };
 use message::Value;
 use std::sync::Arc;
@@ -22,8 +22,47 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("expression", Values::Expression, "gives the value"),
     ],
     children: Children::None,
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Core,
+    semantics: "Variables stand beside the properties, with names of their own. They belong to the message: its answer has them too, each part of a `clone` or
+`iterate` a copy. Read them with `${vars.NAME}`, with a path into JSON as in `${vars.order.items[0]}`, or in an XPath with `$var:NAME`, whose path goes
+on into XML: `$var:first/name`.
+
+A `value` is converted to its `type` when the configuration loads; without a type it is a text. As `BOOLEAN` only `true`, in any case, is true.
+
+What an expression finds keeps its type if `type` does not say which one it has to be: an object stays an object, elements stay elements. `STRING` makes text of
+anything. `BOOLEAN`, `INTEGER`, `LONG` and `DOUBLE` convert no text and round no fraction: `\"5\"` in JSON is no `INTEGER`. A number of an XPath is a `DOUBLE`,
+never an `INTEGER`; a whole number of a `${…}` may be either. `JSON` takes anything in JSON but a string; the text of a `${…}` only
+if it is JSON itself. `XML` takes elements, and text that is XML.
+
+A path, `json-eval` or `${…}` that finds nothing sets an empty text. Where the expression names a property or a header that is not there, as `$ctx:NAME` and `$trp:NAME`
+do, the variable keeps the value that it had.",
+    inside: &[],
+    needs: &[
+        (Need::Nothing, "a `value`, or `remove`"),
+        (Need::Headers, "an expression on variables, properties and headers"),
+        (Need::Whole, "an expression on the body, or an XPath with a path"),
+    ],
+    refused: &[
+        ("<variable name=\"v\"/>", "`variable` needs a value"),
+        ("<variable value=\"1\"/>", "`variable` needs the attribute `name`"),
+        ("<variable name=\"v\" value=\"1\" type=\"FLOAT\"/>", "`type` cannot be `FLOAT`"),
+        ("<variable name=\"v\" value=\"x\" type=\"INTEGER\"/>", "`x` is no number of this type"),
+        ("<variable name=\"v\" value=\"{\" type=\"JSON\"/>", "it is not JSON"),
+        ("<variable name=\"v\" value=\"a\" type=\"XML\"/>", "it is not well-formed XML"),
+        ("<variable name=\"v\" expression=\"//a[\"/>", "no valid expression"),
+    ],
+    faults: &[
+        (
+            "0",
+            "the expression gives something that is not of the `type`, or cannot be evaluated, or the body is larger than a flow may hold",
+        ),
+        ("601000", "the expression reads the body, and it is not what its content type says"),
+    ],
 };
 
 const TYPES: &[&str] = &["STRING", "BOOLEAN", "INTEGER", "LONG", "DOUBLE", "JSON", "XML"];
