@@ -3,8 +3,8 @@
 use config::Element;
 use flow::streaming::{Early, decide, decide_now};
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, ListId, Mediator,
-    Need, Page, Pattern, Step, Values, Wanted,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
+    ListId, Mediator, Need, Page, Pattern, Step, Values, Wanted,
 };
 
 /// `<switch source="EXPR"><case regex="PATTERN">…</case>+<default>…</default>?</switch>`
@@ -13,8 +13,48 @@ pub const DEFINITION: Definition = Definition {
     summary: "Runs the first case whose pattern matches the whole value, else `default`.",
     attributes: &[Attribute::required("source", Values::Expression, "gives the value")],
     children: Children::Elements(&["case", "default"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Routing,
+    semantics: "The value of `source` is compared with the cases in order. The first whose regular expression matches the whole text runs, and no other;
+without one that matches, `default` runs; without a `default` the message passes. A case may be empty. What ends it (`drop`, `respond`,
+`send`) ends the flow; otherwise it goes on behind `switch`.
+
+Text of more than the pattern is no match: `gold` does not match `golden`, `gold.*` does. A value that is not there is mostly the empty
+text, which `regex=\"\"` and `.*` match: a path that selects nothing in the body, a `${…}` expression that gives nothing. A property or
+header that is not there, as `$ctx:name`, `$trp:name` or `get-property('name')`, is no value at all: then `default` runs.
+
+A path to a node needs the whole body. The text of it, `string(//order/tier)`, is decided on the arriving body: the rest is relayed
+unread, and a body that is broken behind that place is not noticed here.",
+    inside: &[
+        Inside::new(
+            "case*",
+            "runs if it is the first that matches",
+            &[Attribute::required("regex", Values::Regex, "a regular expression of Java's dialect")],
+        )
+        .with("mediator*"),
+        Inside::new("default?", "runs if no case matches; only the first counts", &[]).with("mediator*"),
+    ],
+    needs: &[
+        (Need::Nothing, "the value is a constant"),
+        (Need::Headers, "the value is made of properties and headers"),
+        (Need::Prefix, "an XPath on the body that can be decided while it arrives (`busbar explain` tells)"),
+        (Need::Whole, "any other expression on the body"),
+    ],
+    refused: &[
+        ("<switch><case regex=\"a\"/></switch>", "`switch` needs the attribute `source`"),
+        ("<switch source=\"//a[\"><case regex=\"a\"/></switch>", "no valid expression"),
+        ("<switch source=\"//a\"><case/></switch>", "`case` needs a `regex`"),
+        ("<switch source=\"//a\"><case regex=\"(\"/></switch>", "no valid regular expression"),
+        ("<switch source=\"//a\"><drop/></switch>", "`drop` cannot stand inside of `switch`"),
+    ],
+    faults: &[
+        ("0", "the value is looked for in the body, which is larger than a flow may hold"),
+        ("601000", "the value is looked for in the body, which is not what its content type says"),
+    ],
 };
 
 struct Switch {

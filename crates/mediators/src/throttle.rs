@@ -7,8 +7,8 @@ mod policy;
 
 use config::Element;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, ListId, Mediator, Need, Page,
-    SequenceRef, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside, ListId,
+    Mediator, Need, Page, SequenceRef, Values,
 };
 use policy::{Access, Limit, Policy};
 use std::collections::HashMap;
@@ -26,8 +26,128 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("onReject", Values::Key, "the sequence for rejected messages"),
     ],
     children: Children::Elements(&["policy", "onAccept", "onReject"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Quality,
+    semantics: "An admitted message runs `onAccept`, a rejected one `onReject`: of each the sequence that is named, else the mediators inside. Without
+`onAccept` an admitted message goes on behind `throttle`. Without `onReject` the flow of a rejected one ends, and its client gets 202 without
+a body: answer with a status of your own, as in the example. What does not end a branch goes on behind `throttle`, also a rejected message. To let
+messages wait instead, use [`sampler`](sampler.md).
+
+First, `t:MaximumConcurrentAccess`: with so many requests of this `id` on their way, one more is rejected. A request is on its way until it
+and all its copies are done.
+
+Then, the entry for the caller; without one the message is admitted. Entries for domains are looked at first: the very name, then `*.x.org`, then
+`other`. The name is the header `X-Forwarded-Host`, else the address of the connection. Only if none fits it is those for addresses: the very
+address, then ranges and `10.1.1.*`, then `other`. The address is the first in the header `X-Forwarded-For`, else that of the connection;
+what is no address fits no entry for addresses, not even `other`. Clients can write these headers themselves: have the proxy in front of the
+bus set them. Entries for roles are read and not looked at.
+
+A span of `t:UnitTime` begins with the first request in it. In each span `t:MaximumCount` requests are admitted; the next one is rejected, and with
+`t:ProhibitTimePeriod` all of the entry are for so long. Then a new span begins. An entry has one counter: all callers of a range, and all
+of `other`, share it. A count or a span of 0 is no limit.
+
+The counters belong to the `id`, not to the place: throttles with one id share them, and they survive a reload of the configuration. They are those of
+one process. Without a policy everything is admitted. Responses pass as admitted and are not counted.
+
+The prefixes are `wsp` for `http://schemas.xmlsoap.org/ws/2004/09/policy` and `t` for `http://www.wso2.org/products/wso2commons/throttle`. The older
+form of policies, `t:ThrottleAssertion` with `wsp:All`, `wsp:ExactlyOne` and `t:IsAllow`, is understood too. A policy that a `key` names and that is
+missing or wrong is a warning when the configuration loads.",
+    inside: &[
+        Inside::new(
+            "policy?",
+            "who may how often",
+            &[Attribute::optional("key", Values::Text, "a local entry or registry resource, instead of what is inside")],
+        ),
+        Inside::new("policy/wsp:Policy?", "the policy", &[]),
+        Inside::new("policy/wsp:Policy/t:MediatorThrottleAssertion", "its rules", &[]),
+        Inside::new(
+            "policy/wsp:Policy/t:MediatorThrottleAssertion/t:MaximumConcurrentAccess?",
+            "requests that may be on their way at once",
+            &[],
+        )
+        .with("number"),
+        Inside::new("policy/wsp:Policy/t:MediatorThrottleAssertion/wsp:Policy*", "an entry", &[]),
+        Inside::new(
+            "policy/wsp:Policy/t:MediatorThrottleAssertion/wsp:Policy/t:ID",
+            "whom it is for: `10.1.1.1`, `10.1.1.1-10.1.1.50`, `10.1.1.*`; `www.x.org`, `*.x.org`; `other`",
+            &[Attribute::optional("t:type", Values::OneOf(&["IP", "DOMAIN", "ROLE"]), "what the text is").or("IP")],
+        )
+        .with("text"),
+        Inside::new(
+            "policy/wsp:Policy/t:MediatorThrottleAssertion/wsp:Policy/wsp:Policy",
+            "what they may: one of the following",
+            &[],
+        ),
+        Inside::new(
+            "policy/wsp:Policy/t:MediatorThrottleAssertion/wsp:Policy/wsp:Policy/t:Allow?",
+            "everything",
+            &[],
+        ),
+        Inside::new(
+            "policy/wsp:Policy/t:MediatorThrottleAssertion/wsp:Policy/wsp:Policy/t:Deny?",
+            "nothing",
+            &[],
+        ),
+        Inside::new(
+            "policy/wsp:Policy/t:MediatorThrottleAssertion/wsp:Policy/wsp:Policy/t:Control?",
+            "so many requests in a span of time",
+            &[],
+        ),
+        Inside::new(
+            "policy/wsp:Policy/t:MediatorThrottleAssertion/wsp:Policy/wsp:Policy/t:Control/wsp:Policy",
+            "the numbers",
+            &[],
+        ),
+        Inside::new(
+            "policy/wsp:Policy/t:MediatorThrottleAssertion/wsp:Policy/wsp:Policy/t:Control/wsp:Policy/t:MaximumCount",
+            "requests admitted in a span",
+            &[],
+        )
+        .with("number"),
+        Inside::new(
+            "policy/wsp:Policy/t:MediatorThrottleAssertion/wsp:Policy/wsp:Policy/t:Control/wsp:Policy/t:UnitTime",
+            "the span, in milliseconds",
+            &[],
+        )
+        .with("number"),
+        Inside::new(
+            "policy/wsp:Policy/t:MediatorThrottleAssertion/wsp:Policy/wsp:Policy/t:Control/wsp:Policy/t:ProhibitTimePeriod?",
+            "milliseconds without any, from the first request that is too many",
+            &[],
+        )
+        .with("number"),
+        Inside::new("onAccept?", "runs for an admitted message", &[]).with("mediator*"),
+        Inside::new("onReject?", "runs for a rejected message", &[]).with("mediator*"),
+    ],
+    needs: &[
+        (Need::Headers, "the caller's address, and the names of the sequences"),
+        (Need::Whole, "a sequence is named by an expression on the body"),
+    ],
+    refused: &[
+        ("<throttle/>", "`throttle` needs the attribute `id`"),
+        ("<throttle id=\" \"/>", "`throttle` needs an `id`"),
+        ("<throttle id=\"a\"><drop/></throttle>", "`drop` cannot stand inside of `throttle`"),
+        (
+            "<throttle id=\"a\"><policy><limit/></policy></throttle>",
+            "the policy cannot be used: it has no MediatorThrottleAssertion",
+        ),
+        (
+            "<throttle id=\"a\"><policy><MediatorThrottleAssertion><Policy><ID>10.1.1</ID><Deny/></Policy></MediatorThrottleAssertion></policy></throttle>",
+            "`10.1.1` is no address, no range a-b and not a.b.*",
+        ),
+        (
+            "<throttle id=\"a\"><policy><MediatorThrottleAssertion><Policy><ID>other</ID><MaximumCount>2</MaximumCount></Policy></MediatorThrottleAssertion></policy></throttle>",
+            "the entry `other` has no UnitTime",
+        ),
+    ],
+    faults: &[(
+        "0",
+        "a named sequence does not exist, the policy of `key` is missing or cannot be used, or the body is larger than a flow may hold",
+    )],
 };
 
 /// Policies of keys that a throttle keeps read.

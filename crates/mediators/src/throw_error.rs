@@ -2,8 +2,8 @@
 
 use config::Element;
 use flow::{
-    Attribute, Children, Code, Compiled, Compiler, Context, Definition, Fault, Flow, KeyValue, Mediator,
-    Need, Page, Values,
+    Attribute, Children, Code, Compiled, Compiler, Context, Definition, Family, Fault, Flow, KeyValue,
+    Mediator, Need, Page, Values,
 };
 use message::Value;
 
@@ -17,8 +17,35 @@ pub const DEFINITION: Definition = Definition {
             .or("Error occurred in the mediation flow"),
     ],
     children: Children::None,
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Core,
+    semantics: "The flow ends here and the fault sequence runs: that of `onError`, of the proxy or the API, or `fault`, as for any other error. There
+ERROR_CODE is the `type`, a word or a number as it is written, and ERROR_MESSAGE the message. They replace those of an error before; ERROR_DETAIL is
+not set, and is what an error before has left. In a fault sequence it raises to the next one outside.
+
+The message is an expression only with braces around the whole of it, `{concat('order ', //order/id)}` or `{${payload.id}}`; a `${…}` without
+them is literal. A property or header that is not there gives the default message, a path that selects nothing the empty one. `type` is
+never an expression.",
+    inside: &[],
+    needs: &[
+        (Need::Nothing, "the message is a text"),
+        (Need::Headers, "the message is made of properties and headers"),
+        (Need::Whole, "the message is made of the body"),
+    ],
+    refused: &[
+        ("<throwError errorMessage=\"{//a[}\"/>", "no valid expression"),
+        ("<throwError><drop/></throwError>", "`drop` cannot stand inside of `throwError`"),
+    ],
+    faults: &[
+        ("ANY", "always, where it has no `type`"),
+        ("LIMIT", "always, where this is its `type`, as in the example"),
+        ("0", "the message is made of the body, which is larger than a flow may hold"),
+        ("601000", "the message is made of the body, which is not what its content type says"),
+    ],
 };
 
 struct ThrowError {
