@@ -484,7 +484,16 @@ impl Compiler<'_> {
         if self.diagnostics.has_errors_since(mark) {
             return None;
         }
-        let mediator: Box<dyn Mediator> = (definition.compile)(element, self)?;
+        let compiled: Option<Box<dyn Mediator>> = (definition.compile)(element, self);
+        if compiled.is_none() && !self.diagnostics.has_errors_since(mark) {
+            // Whatever a mediator forgot to say: nothing is left out in silence.
+            let message = format!("`{}` is incomplete", definition.name);
+            self.diagnostics.push(Diagnostic::error("incomplete-mediator", message).at(
+                element.start_tag(),
+                format!("see docs/mediators/{}.md for what it needs", definition.name),
+            ));
+        }
+        let mediator = compiled?;
         Some(Planned { need: mediator.need(), mediator, name: definition.name, span: element.start_tag() })
     }
 

@@ -2,7 +2,11 @@
 
 use crate::context::Context;
 use crate::fault::{Fault, code};
+use std::borrow::Cow;
 use transport::{BodyError, Cut};
+
+/// Characters of a message or a cause in a log line.
+const LONGEST: usize = 4096;
 
 /// Logs a fault: what, where, why, and which message.
 pub(crate) fn fault(context: &Context, fault: &Fault) {
@@ -15,10 +19,18 @@ pub(crate) fn fault(context: &Context, fault: &Fault) {
         peer = fault.peer.as_deref().unwrap_or(""),
         client = %context.inbound.peer,
         code = %fault.code,
-        cause = %fault.detail.replace('\n', " | "),
+        cause = %short(&fault.detail).replace('\n', " | "),
         "{}",
-        fault.message
+        short(&fault.message)
     );
+}
+
+/// As much of a text as a log line takes: a fault may quote a message of any size.
+fn short(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(LONGEST) {
+        Some((at, _)) => Cow::Owned(format!("{}… ({} bytes)", &text[..at], text.len())),
+        None => Cow::Borrowed(text),
+    }
 }
 
 /// Logs an answer whose end the client did not get, because it did not arrive here.
@@ -38,4 +50,19 @@ pub(crate) fn cut(cut: &Cut<'_>) {
         cause = %cut.error,
         "The answer did not arrive whole; the client's connection is cut",
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LONGEST, short};
+
+    #[test]
+    fn a_log_line_takes_so_much_of_a_text() {
+        assert_eq!(short("short"), "short");
+        assert_eq!(short(&"é".repeat(LONGEST)), "é".repeat(LONGEST));
+        assert_eq!(
+            short(&"é".repeat(LONGEST + 1)),
+            format!("{}… ({} bytes)", "é".repeat(LONGEST), 2 * LONGEST + 2)
+        );
+    }
 }

@@ -83,6 +83,7 @@ What a schema imports or includes is the `resource` of that location, else an en
     needs: &[(Need::Whole, "always")],
     refused: &[
         ("<validate><on-fail><drop/></on-fail></validate>", "`validate` needs a schema"),
+        ("<validate><schema/><on-fail><drop/></on-fail></validate>", "`schema` needs `key`"),
         ("<validate><schema key=\"s\"/></validate>", "`validate` needs `on-fail` with a mediator in it"),
         (
             "<validate source=\"//a[\"><schema key=\"s\"/><on-fail><drop/></on-fail></validate>",
@@ -156,6 +157,11 @@ impl Resolver for Entries<'_> {
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let mut keys = Vec::new();
     for child in element.children_named("schema") {
+        if child.attr("key").is_none() {
+            let help = "the local entry or resource with the schema";
+            compiler.error("missing-attribute", "`schema` needs `key`", child.start_tag(), help);
+            return None;
+        }
         keys.push(compiler.key_value(child, "key")?);
     }
     if keys.is_empty() {
