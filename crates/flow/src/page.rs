@@ -20,12 +20,6 @@ pub struct Page {
     pub faults: &'static [(&'static str, &'static str)],
 }
 
-impl Page {
-    /// Nothing is written yet.
-    pub const UNWRITTEN: Page =
-        Page { family: Family::Core, semantics: "", inside: &[], needs: &[], refused: &[], faults: &[] };
-}
-
 /// What mediators are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {

@@ -11,8 +11,8 @@ use crate::stylesheet::Style;
 use config::Element;
 use flow::library::Scope;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, KeyValue, Mediator, Need,
-    Page, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, KeyValue, Mediator,
+    Need, Page, Values,
 };
 use message::{Envelope, Kind, Reading, SoapVersion, Value, XmlValue};
 use model::Schema;
@@ -38,8 +38,52 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("target-variable", Values::Text, "the variable that gets it"),
     ],
     children: Children::None,
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Transformation,
+    semantics: "The mapping is what WSO2's editor generates: JavaScript with a function `map_S_IN_S_OUT`, named by the titles of the two schemas, which reads
+`inputIN` and returns what goes out. [Data mappings](../scripts.md#data-mappings) has what attributes, texts, arrays, rows of CSV and
+properties are in it. The schemas say the names, the order of columns and the types; a text that is no number where the input schema has
+one is an error, and what goes out gets its types where it can. Neither schema is a check of the message: that is [validate](validate.md).
+
+JSON is that of any body; XML and CSV are read of its first element, or XML of the whole envelope if the title of the input schema is `Envelope`. What goes out takes the
+place of the body, and its type that of the content type: `application/json`, `application/xml`, for CSV `text/xml`. A result whose element is a SOAP envelope
+becomes the whole message. With `target=\"variable\"` it becomes a variable, and the message stays.
+
+`xsltStyleSheet` runs instead of the mapping where XML becomes XML in the body, unless the editor has marked it as `notXSLTCompatible`.
+
+A mapping is compiled when the configuration loads; one of keys that expressions give when it is first used, and again when its entries have
+changed. It holds its worker while it runs; time, memory and stack are those of [scripts](../settings.md#limits).",
+    inside: &[],
+    needs: &[(Need::Whole, "always")],
+    refused: &[
+        ("<datamapper config=\"c\" inputSchema=\"i\"/>", "`datamapper` needs the attribute `outputSchema`"),
+        ("<datamapper config=\"c\" inputSchema=\"i\" outputSchema=\"o\"/>", "there is no entry `c`"),
+        (
+            "<datamapper config=\"c\" inputSchema=\"i\" outputSchema=\"o\" inputType=\"YAML\"/>",
+            "`YAML` is no type of the data mapper",
+        ),
+        (
+            "<datamapper config=\"c\" inputSchema=\"i\" outputSchema=\"o\" target=\"variable\"/>",
+            "`target=\"variable\"` needs `target-variable`",
+        ),
+        (
+            "<datamapper config=\"c\" inputSchema=\"i\" outputSchema=\"o\" xsltStyleSheet=\"none\"/>",
+            "there is no stylesheet `none`",
+        ),
+    ],
+    faults: &[
+        (
+            "0",
+            "\"DataMapper mediator : mapping failed\": the body is empty or has not the types of the input schema, an entry is missing, the mapping \
+             throws, returns nothing or runs into a limit, or what it returns cannot be written as it should; ERROR_DETAIL says what. Also: the \
+             body is larger than a flow may hold",
+        ),
+        ("601000", "the body is not what its content type or Content-Encoding says"),
+    ],
 };
 
 /// Most mappings of dynamic keys that a mediator keeps compiled.

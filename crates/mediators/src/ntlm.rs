@@ -8,8 +8,8 @@ mod handshake;
 use config::Element;
 use flow::authority::{Authority, Authorization, Credentials};
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Fault, Flow, KeyValue, Mediator, Need,
-    Page, Services, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, KeyValue, Mediator,
+    Need, Page, Services, Values,
 };
 use handshake::{Account, Version};
 use message::Headers;
@@ -27,8 +27,42 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("ntlmVersion", Values::Key, "v1 or v2: how the password is proved").or("v2"),
     ],
     children: Children::None,
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Core,
+    semantics: "It leaves the credentials with the message and sends nothing itself. Each `call` with `blocking=\"true\"` and each `callout` that
+follows uses them, until another `NTLM` replaces them; a `call` that does not block takes no notice, and neither does an endpoint with an
+authentication of its own.
+
+The request goes first as it is. If the backend answers it with 401 and `WWW-Authenticate: NTLM`, it is sent again with the beginning of the
+handshake, and once more with the answer to the backend's challenge. All that goes over one connection, which nobody else uses, and which
+ends with the answer: each call has a handshake of its own. If the backend asks for something else or refuses the account, its 401 stands.
+The body is held, so that it can be sent again.
+
+The values may be expressions in braces; what gives nothing is empty. The password is proved, never sent; it can be guessed from what is sent, so
+use https.",
+    inside: &[],
+    needs: &[
+        (Need::Nothing, "no value is an expression"),
+        (Need::Headers, "expressions look at properties and headers"),
+        (Need::Whole, "an expression looks at the body"),
+    ],
+    refused: &[
+        ("<NTLM username=\"u\" password=\"p\" ntlmVersion=\"v3\"/>", "`v3` is no version of NTLM"),
+        ("<NTLM username=\"{//a[}\"/>", "no valid expression"),
+        ("<NTLM user=\"u\"/>", "`NTLM` has no attribute `user`"),
+    ],
+    faults: &[
+        (
+            "0",
+            "an expression gives a version that does not exist. From the call behind it: the challenge of the backend is none (ERROR_DETAIL says why), \
+             or the body is larger than a flow may hold",
+        ),
+        ("401", "from a `call` behind it: the backend does not ask for NTLM, or refuses the account"),
+    ],
 };
 
 struct Ntlm {

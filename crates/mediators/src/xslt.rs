@@ -7,8 +7,8 @@
 use crate::stylesheet::{PROCESSOR, Style, failed};
 use config::Element;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Fault, Flow, Mediator, Need,
-    Page, Step, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
+    Mediator, Need, Page, Step, Values,
 };
 use message::media::Kind;
 use message::{Body, Envelope, Reading, Value, XmlValue};
@@ -51,8 +51,99 @@ pub const DEFINITION: Definition = Definition {
         },
     ],
     children: Children::Elements(&["property", "feature", "attribute", "resource"]),
-    page: Page::UNWRITTEN,
+    page: PAGE,
     compile,
+};
+
+const PAGE: Page = Page {
+    family: Family::Transformation,
+    semantics: "The first element of the body, or the first that `source` selects, is a document of its own for the stylesheet, and the element that
+it makes takes its place; what is around it stays. Where `source` selects the body or header of the SOAP envelope, the children of the
+result's element take the place of what is in it; where it selects the envelope, the result has to be one. With `output method=\"text\"` the
+result is the element `text` of the namespace `http://ws.apache.org/commons/ns/payload`. With `target` the result becomes a property instead
+(as text if the property `transform.xslt.result.disableBuild` is true), and the message stays.
+
+The content type stays, too: JSON is transformed as its XML view, whose element is `jsonObject`, and is written as JSON again. An
+empty body is passed on, with a warning in the log.
+
+Each `property` is a parameter of the stylesheet, always a text. An expression that gives nothing leaves the default of the stylesheet. Include, import
+and `document()` find a `resource` by its location, or an entry or registry resource by its key, and nothing else. `xsl:message` goes to the log; with
+`terminate=\"yes\"` the transformation fails. Stylesheets are compiled when the configuration loads; those of a key that an expression gives
+when they are first used, and again when their entry has changed. What is of version 2.0 runs as XSLT 2.0, all else as 1.0.
+
+Plain XML of more than 256 KB that no step has read is transformed while it arrives if there is neither `source` nor `target`, no
+parameter looks at the body, and the stylesheet writes XML in UTF-8 and looks only downwards ([which ones](../tools.md)). As with
+[fastXSLT](fastXSLT.md), what fails before the first bytes of the result runs the fault sequence, with the body gone, and what fails later breaks the
+connection that the result goes to.",
+    inside: &[
+        Inside::new(
+            "property*",
+            "a parameter of the stylesheet",
+            &[
+                Attribute::required("name", Values::Text, "its name"),
+                Attribute::optional("value", Values::Text, "its value; wins over `expression`"),
+                Attribute::optional("expression", Values::Expression, "what gives the value"),
+            ],
+        ),
+        Inside::new(
+            "feature*",
+            "for transformers in Java: of no effect here",
+            &[
+                Attribute::required("name", Values::Text, "its URI"),
+                Attribute::required("value", Values::Text, "true or false"),
+            ],
+        ),
+        Inside::new(
+            "attribute*",
+            "for transformers in Java: of no effect here, but for one",
+            &[
+                Attribute::required(
+                    "name",
+                    Values::Text,
+                    "`http://busbar.dev/xslt/processor`: the version of XSLT that the stylesheet is run by, whatever it says of itself",
+                ),
+                Attribute::required("value", Values::Text, "for this one 1.0 or 2.0"),
+            ],
+        ),
+        Inside::new(
+            "resource*",
+            "what an `href` in the stylesheet means",
+            &[
+                Attribute::required("location", Values::Text, "as the stylesheet has it"),
+                Attribute::required("key", Values::Text, "the entry or registry resource"),
+            ],
+        ),
+    ],
+    needs: &[
+        (
+            Need::Prefix,
+            "where plain XML may be transformed while it arrives; what is small or no plain XML is received first",
+        ),
+        (Need::Whole, "all others"),
+    ],
+    refused: &[
+        ("<xslt/>", "`xslt` needs the attribute `key`"),
+        ("<xslt key=\"none\"/>", "there is no stylesheet `none`"),
+        ("<xslt key=\"none\" source=\"//a[\"/>", "no valid expression"),
+        ("<xslt key=\"none\"><property name=\"p\"/></xslt>", "a parameter needs a value"),
+        ("<xslt key=\"none\"><resource location=\"a\"/></xslt>", "`resource` needs `location` and `key`"),
+        (
+            "<xslt key=\"none\"><feature name=\"urn:f\" value=\"true\"/></xslt>",
+            "`feature` of a Java transformer has no meaning here",
+        ),
+        (
+            "<xslt key=\"none\"><attribute name=\"http://busbar.dev/xslt/processor\" value=\"3.0\"/></xslt>",
+            "`3.0` is no version of XSLT",
+        ),
+    ],
+    faults: &[
+        (
+            "0",
+            "\"Unable to perform XSLT transformation using : KEY\": the stylesheet fails or there is none, its result has no element, or plain \
+             XML is not well-formed; ERROR_DETAIL says what. Also: `source` selects no element, or the body is larger than a flow may hold",
+        ),
+        ("601000", "a body that is no plain XML is not what its content type or Content-Encoding says"),
+    ],
 };
 
 struct Xslt {
