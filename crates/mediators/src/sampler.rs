@@ -55,7 +55,7 @@ warning. Responses are not sampled: one that comes here is dropped, with a warni
         "0",
         "10,000 messages wait already (status 503), the target names a sequence that does not exist, or the body is larger than a flow \
          may hold",
-    )],
+    ), ("601000", "what runs on the sampled message reads the body, and it is not what its content type says")],
 };
 
 /// Messages that may wait at once.
