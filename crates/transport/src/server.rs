@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr as UnixAddr, UnixListener};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -109,11 +111,13 @@ impl Server {
     /// [`serve`](Server::serve). A port that somebody listens on is an error of kind AddrInUse.
     pub fn bind(addr: SocketAddr, tls: Option<ServerTls>, limits: ServerLimits) -> io::Result<Server> {
         // Sockets with SO_REUSEPORT of the same user share a port without a word, another instance of this
-        // very program for one. A socket without it finds them.
-        if addr.port() != 0 {
+        // very program for one. A socket without it finds them, if they do not look at the same moment.
+        let turn = if addr.port() == 0 { None } else { Some(turn(addr.port())?) };
+        if turn.is_some() {
             listen(addr, false, 1)?;
         }
         let first = listen(addr, true, limits.backlog)?;
+        drop(turn);
         let local = first.local_addr()?.as_socket().ok_or(io::ErrorKind::Unsupported)?;
         Ok(Server {
             local,
@@ -198,6 +202,19 @@ impl Server {
             listening.counters.add_to(&mut sum);
         }
         sum
+    }
+}
+
+/// The turn to look at a port and take it: a name that one process of this network namespace can have at a time.
+fn turn(port: u16) -> io::Result<UnixListener> {
+    let name = UnixAddr::from_abstract_name(format!("busbar takes port {port}"))?;
+    let mut tries = 0;
+    loop {
+        match UnixListener::bind_addr(&name) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && tries < 200 => tries += 1,
+            turn => return turn,
+        }
+        std::thread::sleep(Duration::from_millis(5)); // the other needs microseconds
     }
 }
 

@@ -196,6 +196,13 @@ fn a_port_in_use_is_an_error() {
     let echo = start(Echo);
     let error = Server::bind(echo.addr, None, ServerLimits::default()).err().expect("taken");
     assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
+    // Nor do many at the same moment share one.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let starts: Vec<_> = (0..16)
+        .map(|_| std::thread::spawn(move || Server::bind(free, None, ServerLimits::default())))
+        .collect();
+    let servers: Vec<_> = starts.into_iter().map(|start| start.join().unwrap()).collect();
+    assert_eq!(servers.iter().filter(|server| server.is_ok()).count(), 1);
 }
 
 #[test]
