@@ -399,7 +399,7 @@ async fn request(context: &mut Context, outgoing: &Outgoing) -> Result<(Method, 
         && (context.axis2.is_empty() || !is_rewritten(context));
     if untouched && !addressing::strip(context)? {
         relabel(context);
-        return Ok((method, context.payload.take_body()));
+        return Ok((method, writing::untouched(context)));
     }
     let limits = context.services.limits.clone();
     context.payload.buffer(&limits).await?;

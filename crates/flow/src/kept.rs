@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::fault::Fault;
-use crate::writing::{current_form, explicit_form, write};
+use crate::writing::{coded, current_form, explicit_form, write};
 use bytes::Bytes;
 use message::{Body, Format, Headers, Payload};
 use std::borrow::Cow;
@@ -69,7 +69,9 @@ impl Context {
     pub fn freeze(&mut self) -> Result<(Bytes, bool), Fault> {
         let form = explicit_form(self);
         if form.is_none() && !self.payload.is_changed() {
-            return Ok((self.payload.bytes().cloned().unwrap_or_default(), self.payload.reading().rest));
+            let bytes = self.payload.bytes().cloned().unwrap_or_default();
+            let bytes = if self.payload.is_uncoded() { coded(self, bytes) } else { bytes };
+            return Ok((bytes, self.payload.reading().rest));
         }
         let (format, content_type) = form.unwrap_or_else(|| current_form(self));
         let bytes = write(self, format, content_type.as_deref(), None, None)?;

@@ -2,7 +2,7 @@
 
 use crate::context::{Client, Context};
 use crate::fault::Fault;
-use crate::writing::{current_form, explicit_form, is_rewritten, write};
+use crate::writing::{current_form, explicit_form, is_rewritten, untouched, write};
 use message::{Envelope, Format, Kind, Method, Payload, SoapVersion, Version};
 use transport::{Body, Framing, Response, ResponseHead};
 
@@ -135,7 +135,7 @@ async fn body(context: &mut Context) -> Result<Body, Fault> {
     crate::addressing::strip(context)?;
     if !context.payload.is_changed() && form.is_none() && (context.axis2.is_empty() || !is_rewritten(context))
     {
-        let Some(version) = wanted_soap_version(context) else { return Ok(context.payload.take_body()) };
+        let Some(version) = wanted_soap_version(context) else { return Ok(untouched(context)) };
         let limits = context.services.limits.clone();
         context.payload.buffer(&limits).await?;
         if context.payload.is_empty() {

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::fault::Fault;
 use bytes::Bytes;
 use message::charset::Charset;
-use message::{Coding, Format, Kind, MediaType, Packing, SoapVersion, Value, Writing};
+use message::{Body, Coding, Format, Kind, MediaType, Packing, SoapVersion, Value, Writing};
 
 /// The form of an explicitly set `messageType` that differs from the payload's own.
 pub(crate) fn explicit_form(context: &Context) -> Option<(Format, Option<String>)> {
@@ -117,12 +117,26 @@ pub(crate) fn write(
         }
         None => set_content_type(context, format, content_type, &charset_name),
     }
+    Ok(coded(context, written.bytes))
+}
+
+/// Bytes that were made here, coded as `Content-Encoding` says; the header goes if it cannot be done.
+pub(crate) fn coded(context: &mut Context, bytes: Bytes) -> Bytes {
     let coding = Coding::of(context.headers.get("Content-Encoding"));
-    if coding.can_write() && !written.bytes.is_empty() {
-        return Ok(Bytes::from(coding.encode(&written.bytes)));
+    if coding.can_write() && !bytes.is_empty() {
+        return Bytes::from(coding.encode(&bytes));
     }
     context.headers.remove("Content-Encoding");
-    Ok(written.bytes)
+    bytes
+}
+
+/// The payload as it is, for a receiver that takes it so.
+pub(crate) fn untouched(context: &mut Context) -> Body {
+    let uncoded = context.payload.is_uncoded();
+    match context.payload.take_body() {
+        Body::Bytes(bytes) if uncoded => Body::Bytes(coded(context, bytes)),
+        body => body,
+    }
 }
 
 /// The charset of what is written: the endpoint's, else the property's, else that of an explicit type, else the one

@@ -191,6 +191,18 @@ fn compressed_messages_are_read_and_compressed_again() {
         }
         let (answer, body) = answered(&bus("<respond/>"), &headers, &packed);
         assert_eq!((answer.get("Content-Encoding"), &body), (Some(name), &packed));
+        // JSON and text that were made here: unread before, and read by nobody behind.
+        for (media, made) in [("json", r#"{"b":1}"#), ("text", "one")] {
+            let make = format!(
+                r#"<payloadFactory media-type="{media}"><format>{made}</format><args/></payloadFactory>"#
+            );
+            let (answer, body) = answered(&bus(&format!("{make}<respond/>")), &headers, &packed);
+            assert_eq!(answer.get("Content-Encoding"), Some(name));
+            assert_eq!(coding.decode(&body.into(), 1000).unwrap(), made.as_bytes(), "{media} in {name}");
+            let (head, body) = seen(&bus(&format!("{make}{CALL}")), &headers, &packed);
+            assert_eq!(value(&head, "content-encoding"), Some(name));
+            assert_eq!(coding.decode(&body.into(), 1000).unwrap(), made.as_bytes(), "{media} in {name}");
+        }
         // Compressed because the flow says so.
         let set = format!(
             r#"<property name="Content-Encoding" value="{name}" scope="transport"/>{EDIT}<respond/>"#

@@ -150,6 +150,8 @@ pub struct Payload {
     json: Option<Box<serde_json::Value>>,
     /// The views are newer than the bytes.
     changed: bool,
+    /// The bytes were made here, so nobody has coded them yet as `Content-Encoding` says.
+    made: bool,
     /// The XML view was only built to look at it: the message still counts as one that nobody read.
     peeked: bool,
     /// Of a multipart message: its content type, and the parts beside the envelope.
@@ -183,6 +185,7 @@ impl Payload {
             envelope: None,
             json: None,
             changed: false,
+            made: false,
             peeked: false,
             attachments: None,
         }
@@ -239,6 +242,11 @@ impl Payload {
     /// Whether the payload is no longer the bytes that arrived.
     pub fn is_changed(&self) -> bool {
         self.changed
+    }
+
+    /// Whether the bytes were made here and are in no content coding, whatever the headers beside them say.
+    pub fn is_uncoded(&self) -> bool {
+        self.made && !self.changed && self.reading.coding == Coding::Identity
     }
 
     /// Whether the stream was given away.
@@ -417,6 +425,7 @@ impl Payload {
             raw: Raw::Bytes(Bytes::copy_from_slice(text.as_bytes())),
             reading,
             json: Some(Box::new(value)),
+            made: true,
             attachments: self.kept_attachments(),
             ..Payload::empty()
         };
@@ -431,6 +440,7 @@ impl Payload {
             raw: Raw::Bytes(Bytes::from(text)),
             reading,
             json: Some(Box::new(value)),
+            made: true,
             attachments: self.kept_attachments(),
             ..Payload::empty()
         };
@@ -461,7 +471,7 @@ impl Payload {
     /// Replaces the payload by bytes that are read as `reading` says.
     pub fn set_bytes(&mut self, bytes: impl Into<Bytes>, reading: Reading) {
         let attachments = self.kept_attachments();
-        *self = Payload { attachments, ..Payload::received(Body::Bytes(bytes.into()), reading) };
+        *self = Payload { attachments, made: true, ..Payload::received(Body::Bytes(bytes.into()), reading) };
     }
 
     /// Replaces the payload by bytes that were made here: they are only read if somebody wants to see them, and are
@@ -528,6 +538,7 @@ impl Payload {
             envelope: self.envelope.clone(),
             json: self.json.clone(),
             changed: self.changed,
+            made: self.made,
             peeked: self.peeked,
             attachments: self.attachments.clone(),
         }
