@@ -204,8 +204,9 @@ pub fn translate(java: &str) -> String {
                 rest = &tail[4..];
                 continue;
             }
-            'p' | 'P' if tail.starts_with('{') => {
-                let end = tail.find('}').unwrap_or(tail.len() - 1);
+            // One without an end is left to the engine, which says what is wrong with it.
+            'p' | 'P' if tail.starts_with('{') && tail.contains('}') => {
+                let end = tail.find('}').unwrap_or(1);
                 let name = match &tail[1..end] {
                     "javaLowerCase" | "Lower" => "Ll",
                     "javaUpperCase" | "Upper" => "Lu",
@@ -270,6 +271,13 @@ mod tests {
         }
         assert!(Pattern::with_flags("a", "q").is_err());
         assert!(!Pattern::compile(r"(a+)+\1$").unwrap().matches(&"a".repeat(60).replace("aaaaa", "aaaab")));
+    }
+
+    #[test]
+    fn a_class_without_an_end_is_an_error() {
+        for pattern in [r"\p{", r"\P{é", r"a\p{L", r"\p", r"\"] {
+            assert!(Pattern::compile(pattern).is_err(), "{pattern}");
+        }
     }
 
     #[test]
