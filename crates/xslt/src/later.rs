@@ -1,10 +1,9 @@
 //! What XSLT 2.0 has beyond 1.0: its instructions, and those of 1.0 that do more in it.
 
 use crate::expr::Expr;
-use crate::model::{Argument, Avt, Body, Scope, Sort};
+use crate::model::{Argument, Avt, Binding, Body, Declared, Scope, Sort};
 use crate::names::Name;
 use crate::pattern::Pattern;
-use xpath::SeqType;
 
 /// An instruction.
 #[derive(Debug)]
@@ -39,10 +38,10 @@ pub(crate) enum Later {
     ResultDocument { href: Option<Avt>, body: Body },
     /// `xsl:message`.
     Message { content: Content, terminate: Avt },
-    /// `xsl:param` with `tunnel="yes"`.
-    TunnelParam { slot: usize, name: Name, value: crate::model::Binding },
-    /// The conversion of a parameter that was passed.
-    Convert { slot: usize, ty: SeqType },
+    /// `xsl:param` with `tunnel="yes"`; what is passed is of the declared type.
+    TunnelParam { slot: usize, name: Name, value: Binding, declared: Option<Declared> },
+    /// The conversion of a parameter if it was passed.
+    Convert { slot: usize, declared: Declared },
 }
 
 /// Content given by a `select` attribute or a body, and what stands between its items.

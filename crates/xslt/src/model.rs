@@ -296,9 +296,26 @@ pub(crate) enum Binding {
     /// The items that a body makes.
     Sequence(Body),
     /// A value of a declared type.
-    As(Box<(Binding, xpath::SeqType)>),
+    As(Box<Typed>),
     /// There must be an argument: the error where there is none.
     Required(Box<str>),
+}
+
+/// A value, and the type that its `as` attribute declares.
+#[derive(Debug)]
+pub(crate) struct Typed {
+    pub value: Binding,
+    pub declared: Declared,
+}
+
+/// A type that an `as` attribute declares (XSLT 2.0 section 9.3).
+#[derive(Debug)]
+pub(crate) struct Declared {
+    pub ty: xpath::SeqType,
+    /// The error of a value that is not of the type and cannot become one.
+    pub code: &'static str,
+    /// What has the type, for that error: "the variable $v".
+    pub of: Box<str>,
 }
 
 /// `xsl:with-param`.
@@ -357,6 +374,8 @@ pub(crate) struct Template {
     pub parameters: Box<[(Name, usize)]>,
     /// Slots of its variables.
     pub slots: usize,
+    /// The declared type of its result, where it is not seen before the template runs.
+    pub returns: Option<Box<Declared>>,
     /// Import precedence, and the lowest precedence of what its module imports (`xsl:apply-imports` chooses from
     /// `imports_from..precedence`).
     pub precedence: u32,
@@ -421,7 +440,8 @@ pub(crate) struct Function {
     /// `xsl:function`: the result is what the body makes.
     pub later: bool,
     /// The declared type of the result.
-    pub returns: Option<xpath::SeqType>,
+    pub returns: Option<Declared>,
+    pub place: Place,
 }
 
 impl Plan {

@@ -180,6 +180,20 @@ impl SeqType {
         matches!(self.item, ItemTest::Atomic(_))
     }
 
+    /// Whether all values are of the type: `item()*`.
+    pub fn is_anything(&self) -> bool {
+        self.item == ItemTest::Item && self.optional && self.many
+    }
+
+    /// Whether a single element of that name is of the type.
+    pub fn admits_element(&self, namespace: &str, local: &str) -> bool {
+        match &self.item {
+            ItemTest::Item | ItemTest::Node(KindTest::Any | KindTest::Element(None)) => true,
+            ItemTest::Node(KindTest::Element(Some((uri, name)))) => **name == *local && **uri == *namespace,
+            _ => false,
+        }
+    }
+
     /// As it was written.
     pub fn text(&self) -> &str {
         &self.shown

@@ -5,7 +5,7 @@ use crate::expr::{Expr, namespace_of};
 use crate::format_number::DecimalFormat;
 use crate::functions::EXSLT_FUNCTIONS;
 use crate::model::{
-    AttributeSet, Binding, Function, Global, Key, Op, Place, SetPart, SpaceRule, SpaceTest, Template,
+    AttributeSet, Binding, Function, Global, Key, Op, Place, SetPart, SpaceRule, SpaceTest, Template, Typed,
 };
 use crate::names::Name;
 use crate::output::OutputMethod;
@@ -53,6 +53,7 @@ impl Compiler<'_> {
             }
         }
         self.plan.globals = globals.into_iter().flatten().collect();
+        self.check_calls();
         self.check_cycles(&references, &declarations);
         self.check_sets();
         self.resolve_character_maps();
@@ -424,9 +425,10 @@ impl Compiler<'_> {
             None => 0,
         };
         let pattern = self.pattern_attribute(node, "match", true);
-        self.declared_type(node);
+        let returns = self.declared(node, "XTTE0505", "the result of the template");
         let template = self.plan.templates.len();
         let (parameters, body) = self.parameterised(node);
+        let returns = returns.filter(|declared| !super::later::surely_is(&body, &declared.ty)).map(Box::new);
         let title = match (doc.attribute(node, "", "match"), doc.attribute(node, "", "name")) {
             (Some(pattern), _) => format!("match=\"{pattern}\""),
             (None, name) => format!("name=\"{}\"", name.unwrap_or_default()),
@@ -437,6 +439,7 @@ impl Compiler<'_> {
             body,
             parameters,
             slots: self.slots,
+            returns,
             precedence: self.precedence,
             imports_from: self.imports_from,
         });
@@ -474,6 +477,7 @@ impl Compiler<'_> {
             body,
             parameters: Box::default(),
             slots: self.slots,
+            returns: None,
             precedence: self.precedence,
             imports_from: self.imports_from,
         });
@@ -510,8 +514,8 @@ impl Compiler<'_> {
             true => {
                 let shown = self.symbols.show(name);
                 let value = Binding::Required(format!("XTDE0050: the parameter ${shown} is required").into());
-                match self.declared_type(node) {
-                    Some(ty) => Binding::As(Box::new((value, ty))),
+                match self.declared(node, "XTTE0590", &format!("the parameter ${shown}")) {
+                    Some(declared) => Binding::As(Box::new(Typed { value, declared })),
                     None => value,
                 }
             }
@@ -604,7 +608,9 @@ impl Compiler<'_> {
         self.in_function = true;
         let (parameters, body) = self.parameterised(node);
         self.in_function = false;
-        let function = Function { name, parameters, slots: self.slots, body, later: false, returns: None };
+        let place = self.place(node);
+        let function =
+            Function { name, parameters, slots: self.slots, body, later: false, returns: None, place };
         let slot = self.functions.get(&name).copied().unwrap_or(0);
         self.plan.functions.insert(slot, function);
     }
@@ -708,26 +714,34 @@ impl Compiler<'_> {
 
     /// The value of a variable, parameter or argument element.
     pub(super) fn binding(&mut self, node: NodeId) -> Binding {
-        if let Some(ty) = self.declared_type(node) {
-            return self.typed_binding(node, ty);
+        if let Some(typed) = self.typed_binding(node) {
+            return typed;
         }
-        let module = self.module.clone();
-        let doc = &module.doc;
-        let has_content = doc.children(node).any(|n| match doc.kind(n) {
-            NodeKind::Element => true,
-            NodeKind::Text => !is_space(doc.text(n)) || self.keeps_space(node),
-            _ => false,
-        });
+        self.no_content_beside_select(node);
         if let Some(select) = self.expression_attribute(node, "select") {
-            if has_content && !self.forwards {
-                self.error(node, format!("{} has both a select attribute and content", doc.qname(node)));
-            }
             return Binding::Select(select);
         }
-        if !has_content {
+        if !self.has_content(node) {
             return Binding::Empty;
         }
         Binding::Body(self.body(node))
+    }
+
+    fn has_content(&self, node: NodeId) -> bool {
+        let doc = &self.module.doc;
+        doc.children(node).any(|n| match doc.kind(n) {
+            NodeKind::Element => true,
+            NodeKind::Text => !is_space(doc.text(n)) || self.keeps_space(node),
+            _ => false,
+        })
+    }
+
+    pub(super) fn no_content_beside_select(&mut self, node: NodeId) {
+        let module = self.module.clone();
+        let doc = &module.doc;
+        if doc.attribute(node, "", "select").is_some() && self.has_content(node) && !self.forwards {
+            self.error(node, format!("{} has both a select attribute and content", doc.qname(node)));
+        }
     }
 }
 

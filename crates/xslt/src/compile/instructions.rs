@@ -346,6 +346,9 @@ impl Compiler<'_> {
                 self.only(node, &["with-param"]);
                 let name = self.symbol_attribute(node, "name")?;
                 let arguments = self.arguments(node);
+                if let (true, Some(template)) = (self.later, self.named.get(&name)) {
+                    self.calls.push(super::later::Call::new(*template, &arguments, self.place(node)));
+                }
                 match self.named.get(&name) {
                     Some(template) => Op::CallTemplate { template: *template, arguments },
                     None => {

@@ -4,7 +4,7 @@
 use super::{Compiler, XSLT};
 use crate::expr::ElementScope;
 use crate::later::{CURRENT_MODE, Content, ForEachGroup, Grouping, Later};
-use crate::model::{Avt, Binding, Body, Function, Instruction, Op};
+use crate::model::{Argument, Avt, Binding, Body, Declared, Function, Instruction, Op, Place, Typed};
 use crate::names::Name;
 use std::collections::HashMap;
 use xml::{Document, NodeId, NodeKind};
@@ -138,8 +138,13 @@ impl Compiler<'_> {
         String::new()
     }
 
+    /// The type in attribute `as`; `code` and `of` as in [`Declared`].
+    pub(super) fn declared(&mut self, node: NodeId, code: &'static str, of: &str) -> Option<Declared> {
+        Some(Declared { ty: self.declared_type(node)?, code, of: of.into() })
+    }
+
     /// The sequence type in attribute `as`.
-    pub(super) fn declared_type(&mut self, node: NodeId) -> Option<SeqType> {
+    fn declared_type(&mut self, node: NodeId) -> Option<SeqType> {
         if !self.later {
             return None;
         }
@@ -158,14 +163,34 @@ impl Compiler<'_> {
         }
     }
 
-    /// The value of a variable or argument with a declared type.
-    pub(super) fn typed_binding(&mut self, node: NodeId, ty: SeqType) -> Binding {
+    /// The value of a variable, argument or default of a parameter with a declared type.
+    pub(super) fn typed_binding(&mut self, node: NodeId) -> Option<Binding> {
+        let parameter = self.module.doc.local(node) == "param";
+        let code = if parameter { "XTTE0600" } else { "XTTE0570" };
+        let of = self.title(node);
+        let mut declared = self.declared(node, code, &of)?;
+        self.no_content_beside_select(node);
         let select = self.expression_attribute(node, "select");
         let value = match select {
             Some(select) => Binding::Select(select),
             None => Binding::Sequence(self.body(node)),
         };
-        Binding::As(Box::new((value, ty)))
+        if parameter && matches!(&value, Binding::Sequence(body) if body.is_empty()) {
+            // Without a default, and nothing is not of the type: it has to be passed.
+            declared.code = "XTDE0610";
+        }
+        Some(Binding::As(Box::new(Typed { value, declared })))
+    }
+
+    /// What an error calls the variable or parameter at `node`.
+    fn title(&self, node: NodeId) -> String {
+        let doc = &self.module.doc;
+        let kind = match doc.local(node) {
+            "variable" => "variable",
+            "with-param" => "argument",
+            _ => "parameter",
+        };
+        format!("the {kind} ${}", doc.attribute(node, "", "name").unwrap_or_default().trim())
     }
 
     fn flag(&mut self, node: NodeId, name: &str, default: bool) -> bool {
@@ -175,27 +200,31 @@ impl Compiler<'_> {
     /// The parameter at `node`: what it does when the template begins. `true`: it takes the slot of an argument.
     pub(super) fn later_parameter(&mut self, node: NodeId, name: Name) -> (Vec<Instruction>, bool) {
         let place = self.place(node);
-        let ty = self.declared_type(node);
+        let module = self.module.clone();
+        let of_function =
+            module.doc.parent(node).is_some_and(|of| module.doc.is_element(of, XSLT, "function"));
+        let title = self.title(node);
+        let declared = self.declared(node, if of_function { "XTTE0790" } else { "XTTE0590" }, &title);
         let required = self.flag(node, "required", false);
         let tunnel = self.flag(node, "tunnel", false);
         let value = if required {
             let shown = self.symbols.show(name);
             Binding::Required(format!("XTDE0700: the parameter ${shown} is required").into())
+        } else if of_function {
+            Binding::Empty
         } else {
             self.binding(node)
         };
         let slot = self.declare_local(node, name);
-        let mut ops = Vec::new();
-        let op = if tunnel {
-            Op::Later(Box::new(Later::TunnelParam { slot, name, value }))
-        } else {
-            Op::Param { slot, value }
-        };
-        ops.push(Instruction { op, place });
-        if let Some(ty) = ty {
-            ops.push(Instruction { op: Op::Later(Box::new(Later::Convert { slot, ty })), place });
+        if tunnel {
+            let op = Op::Later(Box::new(Later::TunnelParam { slot, name, value, declared }));
+            return (vec![Instruction { op, place }], false);
         }
-        (ops, !tunnel)
+        let mut ops = vec![Instruction { op: Op::Param { slot, value }, place }];
+        if let Some(declared) = declared {
+            ops.push(Instruction { op: Op::Later(Box::new(Later::Convert { slot, declared })), place });
+        }
+        (ops, true)
     }
 
     fn content(&mut self, node: NodeId, skip: &[&str]) -> Content {
@@ -471,14 +500,51 @@ impl Compiler<'_> {
         doc.children(node).filter(|n| doc.is_element(*n, XSLT, "param")).count()
     }
 
+    /// The arguments of `xsl:call-template` are those that the template takes (section 10.1.1).
+    pub(super) fn check_calls(&mut self) {
+        for call in std::mem::take(&mut self.calls) {
+            let Some(template) = self.plan.templates.get(call.template) else { continue };
+            let taken = |name: &Name| template.parameters.iter().any(|(taken, _)| taken == name);
+            let unknown = call.passed.iter().find(|(name, _)| !taken(name));
+            let required = |slot: usize| {
+                template.body.iter().any(
+                    |i| matches!(&i.op, Op::Param { slot: own, value: Binding::Required(_) } if *own == slot),
+                )
+            };
+            let missing = template.parameters.iter().find(|(name, slot)| {
+                !call.passed.iter().any(|(passed, _)| passed == name) && required(*slot)
+            });
+            let title = &template.title;
+            let found = match (unknown, missing) {
+                (Some((name, place)), _) => {
+                    let shown = self.symbols.show(*name);
+                    Some((*place, format!("XTSE0680: the template {title} has no parameter ${shown}")))
+                }
+                (None, Some((name, _))) => {
+                    let shown = self.symbols.show(*name);
+                    let message = format!("XTSE0690: the template {title} needs the parameter ${shown}");
+                    Some((call.place, message))
+                }
+                (None, None) => None,
+            };
+            if let Some((place, message)) = found {
+                let uri = self.plan.modules.get(place.module as usize).cloned().unwrap_or_default();
+                let (line, column) = (place.line, place.column);
+                self.errors.push(crate::XsltError { message, uri, line, column });
+            }
+        }
+    }
+
     /// `xsl:function`.
     pub(super) fn later_function(&mut self, node: NodeId) {
         self.attributes(node, &["name", "as", "override"], &["name"]);
         let Some(name) = self.symbol_attribute(node, "name") else { return };
-        let returns = self.declared_type(node);
+        let of = format!("the result of the function {}", self.symbols.show(name));
+        let returns = self.declared(node, "XTTE0780", &of);
         let arity = self.function_arity(node);
         let (parameters, body) = self.parameterised(node);
-        let function = Function { name, parameters, slots: self.slots, body, later: true, returns };
+        let place = self.place(node);
+        let function = Function { name, parameters, slots: self.slots, body, later: true, returns, place };
         if let Some(slot) = self.later_functions.get(&(name, arity)) {
             self.plan.functions.insert(*slot, function);
         }
@@ -563,6 +629,42 @@ impl Compiler<'_> {
             doc.detach(node);
         }
     }
+}
+
+/// Whether the result of a template is of its declared type whatever happens: then it need not be put together first.
+pub(super) fn surely_is(body: &[Instruction], ty: &SeqType) -> bool {
+    if ty.is_anything() {
+        return true;
+    }
+    let silent = |op: &Op| match op {
+        Op::Param { .. } | Op::Variable { .. } => true,
+        Op::Later(later) => matches!(**later, Later::Convert { .. } | Later::TunnelParam { .. }),
+        _ => false,
+    };
+    let begin = body.iter().take_while(|instruction| silent(&instruction.op)).count();
+    let rest = &body[begin..];
+    let (name, inside) = match rest {
+        [Instruction { op: Op::Leaf(leaf), .. }] => (&leaf.literal, &[][..]),
+        [
+            Instruction { op: Op::Literal(literal), .. },
+            inside @ ..,
+            Instruction { op: Op::EndLiteral { .. }, .. },
+        ] => (&**literal, inside),
+        _ => return false,
+    };
+    // One element, not several side by side.
+    let mut depth = 1;
+    for instruction in inside {
+        match instruction.op {
+            Op::Literal(_) => depth += 1,
+            Op::EndLiteral { .. } => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return false;
+        }
+    }
+    ty.admits_element(&name.namespace, &name.local)
 }
 
 /// The value of a `use-when` attribute.
@@ -666,6 +768,21 @@ pub(crate) fn function_available(namespace: &str, local: &str) -> bool {
 
 /// The maps that an `xsl:character-map` uses, and what it says itself.
 pub(crate) type CharacterMap = (Vec<Name>, Vec<(char, String)>);
+
+/// A call of a template by name.
+pub(crate) struct Call {
+    template: usize,
+    /// The arguments that are no tunnel parameters.
+    passed: Vec<(Name, Place)>,
+    place: Place,
+}
+
+impl Call {
+    pub fn new(template: usize, arguments: &[Argument], place: Place) -> Call {
+        let passed = arguments.iter().filter(|a| !a.tunnel).map(|a| (a.name, a.place)).collect();
+        Call { template, passed, place }
+    }
+}
 
 /// Functions of the stylesheet by name and number of arguments.
 pub(crate) type LaterFunctions = HashMap<(Name, usize), u32>;

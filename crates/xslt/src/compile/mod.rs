@@ -105,6 +105,8 @@ struct Compiler<'a> {
     character_maps: HashMap<Name, later::CharacterMap>,
     /// The maps that `xsl:output` names.
     used_maps: Vec<Name>,
+    /// Calls of templates by 2.0, whose arguments are checked when all templates are known.
+    calls: Vec<later::Call>,
     /// Template rules of `mode="#all"`.
     all_modes: Vec<crate::pattern::Rule>,
     /// `xsl:namespace-alias`: stylesheet URI to (result URI, result prefix, precedence).
@@ -155,6 +157,7 @@ pub(crate) fn compile(source: &[u8], options: &CompileOptions<'_>) -> Result<Com
         later_functions: HashMap::new(),
         character_maps: HashMap::new(),
         used_maps: Vec::new(),
+        calls: Vec::new(),
         all_modes: Vec::new(),
         aliases: HashMap::new(),
         module,

@@ -143,11 +143,11 @@ impl<'h> ExprHost<'h, '_> {
             frame.passed |= 1 << slot;
         }
         let focus = Focus::new(Node::ABSENT, self.depth, self.next);
-        let place = function.body.first().map_or_else(Place::default, |i| i.place);
+        let place = function.place;
         engine.tick_alone().map_err(|error| error.to_string())?;
         let value = engine.sequence_of(&function.body, focus, &mut frame, place, true).and_then(|value| {
             match &function.returns {
-                Some(ty) => engine.converted(value, ty, "XTTE0780", place),
+                Some(declared) => engine.converted(value, declared, declared.code, place),
                 None => Ok(value),
             }
         });

@@ -8,13 +8,13 @@ use super::{Engine, Focus, Frame, NO_RULE, Res, host};
 use crate::collation::CollationKey;
 use crate::expr::Expr;
 use crate::later::{Content, ForEachGroup, Grouping, Later};
-use crate::model::{Argument, Instruction, Op, Place, Sort};
+use crate::model::{Argument, Declared, Instruction, Op, Place, Sort};
 use crate::names::Name;
 use std::cmp::Ordering;
 use std::sync::Arc;
 use xml::{Builder, Document, NodeId, NodeKind};
 use xpath::atomic::Atomic;
-use xpath::{Context, Item, Node, SeqType, Value};
+use xpath::{Context, Item, Node, Value};
 
 /// What instructions further in see of those around them: the current group, the groups of a regular expression, the
 /// tunnel parameters.
@@ -189,18 +189,21 @@ impl<'e> Engine<'e> {
                     );
                 }
             }
-            Later::TunnelParam { slot, name, value } => {
+            Later::TunnelParam { slot, name, value, declared } => {
                 let passed = self.dynamic(focus.dynamic).and_then(|dynamic| {
                     dynamic.tunnel.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
                 });
-                frame.locals[*slot] = match passed {
-                    Some(value) => value,
-                    None => self.binding(value, focus, frame, place)?,
+                frame.locals[*slot] = match (passed, declared) {
+                    (Some(value), Some(declared)) => self.converted(value, declared, declared.code, place)?,
+                    (Some(value), None) => value,
+                    (None, _) => self.binding(value, focus, frame, place)?,
                 };
             }
-            Later::Convert { slot, ty } => {
-                let value = std::mem::replace(&mut frame.locals[*slot], Value::Empty);
-                frame.locals[*slot] = self.converted(value, ty, "XTTE0590", place)?;
+            Later::Convert { slot, declared } => {
+                if frame.passed & (1 << slot) != 0 {
+                    let value = std::mem::replace(&mut frame.locals[*slot], Value::Empty);
+                    frame.locals[*slot] = self.converted(value, declared, declared.code, place)?;
+                }
             }
         }
         Ok(())
@@ -440,12 +443,18 @@ impl<'e> Engine<'e> {
     }
 
     /// A value as one of a declared type; `code`: of the error where it cannot be.
-    pub(super) fn converted(&self, value: Value, ty: &SeqType, code: &str, place: Place) -> Res<Value> {
+    pub(super) fn converted(
+        &self,
+        value: Value,
+        declared: &Declared,
+        code: &str,
+        place: Place,
+    ) -> Res<Value> {
         let host = host::DocHost { engine: self };
         let cx = Context::at(self.doc(xpath::DocId(0)), Node::new(Document::ROOT)).with_host(&host);
-        ty.convert(value, &cx).map_err(|error| {
+        declared.ty.convert(value, &cx).map_err(|error| {
             let code = if error.code == "XPTY0004" { code } else { &error.code };
-            self.fail(place, format!("{code}: {}", error.message))
+            self.fail(place, format!("{code}: {}: {}", declared.of, error.message))
         })
     }
 

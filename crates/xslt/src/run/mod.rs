@@ -17,7 +17,9 @@ mod window;
 
 use crate::error::XsltError;
 use crate::expr::{Expr, NameStep};
-use crate::model::{Argument, Avt, AvtPart, Binding, Instruction, Literal, Op, Place, Plan, Scope};
+use crate::model::{
+    Argument, Avt, AvtPart, Binding, Declared, Instruction, Literal, Op, Place, Plan, Scope, Template,
+};
 use crate::names::{Name, Names};
 use crate::resolver::Resolver;
 use docs::Docs;
@@ -269,10 +271,29 @@ impl<'e> Engine<'e> {
             }
         }
         let focus = Focus { rule: rule.0, mode: rule.1, depth: focus.depth + 1, ..*focus };
+        if let Some(declared) = &template.returns {
+            return self.typed_result(template, declared, focus, &mut frame, out);
+        }
         if focus.depth >= focus.next {
             return self.exec_deeper(&template.body, focus, &mut frame, out);
         }
         self.exec_here(&template.body, &focus, &mut frame, out)
+    }
+
+    /// Runs a template whose result has a declared type: it is put together, then written.
+    #[cold]
+    fn typed_result(
+        &self,
+        template: &Template,
+        declared: &Declared,
+        focus: Focus,
+        frame: &mut Frame,
+        out: &mut Out<'_>,
+    ) -> Res<()> {
+        let value = self.sequence_of(&template.body, focus, frame, template.place, false)?;
+        let value = self.converted(value, declared, declared.code, template.place)?;
+        self.write_items(&value, false, out);
+        Ok(())
     }
 
     /// Counts towards the limits: everything that can go on for long passes here.
@@ -991,8 +1012,8 @@ impl<'e> Engine<'e> {
             Binding::Empty => Ok(Value::from("")),
             Binding::Sequence(body) => self.sequence_of(body, focus, frame, place, false),
             Binding::As(typed) => {
-                let value = self.binding(&typed.0, focus, frame, place)?;
-                self.converted(value, &typed.1, "XTTE0570", place)
+                let value = self.binding(&typed.value, focus, frame, place)?;
+                self.converted(value, &typed.declared, typed.declared.code, place)
             }
             Binding::Required(message) => Err(self.fail(place, message.to_string())),
             Binding::Body(body) => {
@@ -1015,8 +1036,8 @@ impl<'e> Engine<'e> {
             Binding::Body(body) => self.tree(body, focus, frame, place, true),
             Binding::Sequence(body) => self.sequence_of(body, focus, frame, place, true),
             Binding::As(typed) => {
-                let value = self.global_binding(&typed.0, focus, frame, place)?;
-                self.converted(value, &typed.1, "XTTE0570", place)
+                let value = self.global_binding(&typed.value, focus, frame, place)?;
+                self.converted(value, &typed.declared, typed.declared.code, place)
             }
             _ => self.binding(binding, focus, frame, place),
         }
@@ -1049,8 +1070,9 @@ impl<'e> Engine<'e> {
                 Value::String(text) => Value::from(Atomic::Untyped(text.clone())),
                 value => value.clone(),
             };
-            let value =
-                self.converted(value, &typed.1, "XTTE0590", global.place).map_err(|e| e.to_string())?;
+            let value = self
+                .converted(value, &typed.declared, "XTTE0590", global.place)
+                .map_err(|e| e.to_string())?;
             return Ok(self.globals[at].get_or_init(|| value).clone());
         }
         if self.busy[at].swap(true, Ordering::Relaxed) {

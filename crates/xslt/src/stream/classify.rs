@@ -141,7 +141,12 @@ impl Classifier<'_> {
         }
         self.templates[at] = Known::Busy;
         let (atomic, size) = (std::mem::replace(&mut self.atomic, true), self.size.take());
-        let reads = self.body(&self.plan.templates[at].body, At::Focus);
+        let template = &self.plan.templates[at];
+        let reads = match template.returns {
+            // The result is put together before its type is known.
+            Some(_) => self.inner(&template.body, At::Focus, template.place),
+            None => self.body(&template.body, At::Focus),
+        };
         self.atomic = atomic;
         if let Some(why) = std::mem::replace(&mut self.size, size)
             && self.whole.is_none()
@@ -465,7 +470,7 @@ impl Classifier<'_> {
         match binding {
             Binding::Select(e) => self.expr(e, Use::Value, base, place).map(|_| 0),
             Binding::Body(body) | Binding::Sequence(body) => self.inner(body, base, place),
-            Binding::As(typed) => self.binding(&typed.0, base, place),
+            Binding::As(typed) => self.binding(&typed.value, base, place),
             Binding::Empty | Binding::Required(_) => Ok(0),
         }
     }
@@ -508,6 +513,7 @@ fn is_atomic(binding: &Binding) -> bool {
         Binding::Select(Expr::XPath(xpath)) => {
             matches!(xpath.expression.returns(), Type::String | Type::Number | Type::Boolean)
         }
+        Binding::As(typed) => typed.declared.ty.is_atomic(),
         Binding::Empty => true,
         _ => false,
     }
