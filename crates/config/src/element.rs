@@ -289,6 +289,11 @@ impl Element {
         self.0.start_tag
     }
 
+    /// The value of an attribute; the start tag of an element that does not have it.
+    pub fn value_span(&self, attribute: &str) -> Span {
+        self.attribute(attribute).map_or(self.start_tag(), |attribute| attribute.value_span)
+    }
+
     /// The whole element, end tag included.
     pub fn span(&self) -> Span {
         self.0.span

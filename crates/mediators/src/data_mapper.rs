@@ -7,6 +7,7 @@
 
 mod model;
 
+use crate::known::{Known, warn_missing};
 use crate::stylesheet::Style;
 use config::Element;
 use flow::library::Scope;
@@ -18,8 +19,7 @@ use message::{Envelope, Kind, Reading, SoapVersion, Value, XmlValue};
 use model::Schema;
 use script::{Argument, Limits, Script};
 use serde_json::Value as Json;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use xml::Document;
 
 /// `<datamapper config="KEY" inputSchema="KEY" outputSchema="KEY" [inputType] [outputType] [xsltStyleSheet] [target]/>`
@@ -86,9 +86,6 @@ changed. It holds its worker while it runs; time, memory and stack are those of 
     ],
 };
 
-/// Most mappings of dynamic keys that a mediator keeps compiled.
-const MAX_KNOWN: usize = 64;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kinds {
     Xml,
@@ -96,20 +93,24 @@ enum Kinds {
     Csv,
 }
 
+/// Attributes of the keys.
+const KEYS: [&str; 3] = ["config", "inputSchema", "outputSchema"];
+
 struct DataMapper {
     keys: [KeyValue; 3],
     /// What the attributes say.
     input: Option<Kinds>,
     output: Option<Kinds>,
-    /// By the three keys; those of literal keys are there when the configuration has loaded.
-    known: Mutex<HashMap<[Arc<str>; 3], Known>>,
+    /// Of literal keys that are there: compiled with the plan.
+    fixed: Option<Arc<Mapping>>,
+    known: Known<[Arc<str>; 3], Texts, Mapping>,
     stylesheet: Option<Style>,
     variable: Option<Arc<str>>,
     limits: Limits,
 }
 
-/// The texts that a mapping was made of, and the mapping.
-type Known = ([Arc<[u8]>; 3], Arc<Mapping>);
+/// Of the three keys.
+type Texts = [Arc<[u8]>; 3];
 
 struct Mapping {
     script: Script,
@@ -122,12 +123,8 @@ struct Mapping {
 }
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
-    let keys = ["config", "inputSchema", "outputSchema"];
-    let mut found = Vec::new();
-    for name in keys {
-        found.push(compiler.key_value(element, name)?);
-    }
-    let keys: [KeyValue; 3] = found.try_into().ok()?;
+    let [config, input, output] = KEYS.map(|name| compiler.key_value(element, name));
+    let keys = [config?, input?, output?];
     let mut kind = |name: &str| match element.attribute(name) {
         None => Some(None),
         Some(attribute) => match Kinds::of(&attribute.value) {
@@ -174,40 +171,35 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         stack: settings.script_stack,
         xml: compiler.services.limits.xml.clone(),
     };
-    let mut mapper =
-        DataMapper { keys, input, output, known: Mutex::default(), stylesheet, variable, limits };
-    let literal: Vec<Arc<str>> =
-        mapper.keys.iter().filter_map(KeyValue::literal).map(|key| Arc::from(key.trim())).collect();
-    let Ok(names) = <[Arc<str>; 3]>::try_from(literal) else { return Some(Box::new(mapper)) };
-    let mut texts = Vec::new();
-    for (name, attribute) in names.iter().zip(["config", "inputSchema", "outputSchema"]) {
-        match compiler.entry(name) {
-            Some(entry) => texts.push(Arc::clone(&entry.bytes)),
-            None => {
-                let place = element.attribute(attribute).map_or(element.start_tag(), |own| own.value_span);
-                compiler.warning(
-                    "unknown-entry",
-                    format!("there is no entry `{name}`"),
-                    place,
-                    "messages that come here fault as long as it is missing",
-                );
-            }
-        }
-    }
-    if let Ok(texts) = <[Arc<[u8]>; 3]>::try_from(texts) {
-        match Mapping::load(&texts, input, output) {
-            Ok(mapping) => {
-                let known = mapper.known.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
-                known.insert(names, (texts, Arc::new(mapping)));
-            }
+    let fixed = match fixed(element, &keys, compiler) {
+        None => None,
+        Some(texts) => match Mapping::load(&texts, input, output) {
+            Ok(mapping) => Some(Arc::new(mapping)),
             Err(why) => {
-                let place = element.attribute("config").map_or(element.start_tag(), |own| own.value_span);
+                let place = element.value_span(KEYS[0]);
                 compiler.error("bad-mapping", why, place, "this mapping cannot run");
                 return None;
             }
-        }
-    }
-    Some(Box::new(mapper))
+        },
+    };
+    let known = Known::default();
+    Some(Box::new(DataMapper { keys, input, output, fixed, known, stylesheet, variable, limits }))
+}
+
+/// The texts of literal keys that are all there.
+fn fixed(element: &Element, keys: &[KeyValue; 3], compiler: &mut Compiler<'_>) -> Option<Texts> {
+    let [Some(config), Some(input), Some(output)] = keys.each_ref().map(KeyValue::literal) else {
+        return None;
+    };
+    let [config, input, output] =
+        [(KEYS[0], config), (KEYS[1], input), (KEYS[2], output)].map(|(attribute, key)| {
+            let entry = compiler.entry(key.trim());
+            if entry.is_none() {
+                warn_missing("entry", key.trim(), element.value_span(attribute), compiler);
+            }
+            entry.map(|entry| entry.bytes)
+        });
+    Some([config?, input?, output?])
 }
 
 impl Kinds {
@@ -222,7 +214,7 @@ impl Kinds {
 }
 
 impl Mapping {
-    fn load(texts: &[Arc<[u8]>; 3], from: Option<Kinds>, to: Option<Kinds>) -> Result<Mapping, String> {
+    fn load(texts: &Texts, from: Option<Kinds>, to: Option<Kinds>) -> Result<Mapping, String> {
         let [config, input, output] = texts;
         let config = String::from_utf8_lossy(config);
         let (input, output) = (Schema::read(input, "input")?, Schema::read(output, "output")?);
@@ -407,31 +399,19 @@ impl Mediator for DataMapper {
 impl DataMapper {
     /// The mapping for this message.
     fn mapping(&self, context: &mut Context) -> Result<Arc<Mapping>, Fault> {
-        let mut names = Vec::new();
-        for key in &self.keys {
-            names.push(Arc::from(key.resolve(context)?.unwrap_or_default().trim()));
-        }
-        let names: [Arc<str>; 3] = names.try_into().map_err(|_| wrong("it has three keys".to_owned()))?;
-        let mut texts = Vec::new();
-        for name in &names {
-            let entry = context.plan().entry(name);
-            let entry =
-                entry.ok_or_else(|| wrong(format!("there is no entry or registry resource `{name}`")))?;
-            texts.push(entry.bytes);
-        }
-        let texts: [Arc<[u8]>; 3] = texts.try_into().map_err(|_| wrong("it has three keys".to_owned()))?;
-        let mut known = self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some((old, mapping)) = known.get(&names)
-            && *old == texts
-        {
+        if let Some(mapping) = &self.fixed {
             return Ok(Arc::clone(mapping));
         }
-        let mapping = Arc::new(Mapping::load(&texts, self.input, self.output).map_err(wrong)?);
-        if known.len() >= MAX_KNOWN {
-            known.clear();
+        let mut names: [Arc<str>; 3] = Default::default();
+        let mut texts: Texts = Default::default();
+        for ((key, name), text) in self.keys.iter().zip(&mut names).zip(&mut texts) {
+            *name = Arc::from(key.resolve(context)?.unwrap_or_default().trim());
+            let entry = context.plan().entry(name);
+            *text =
+                entry.ok_or_else(|| wrong(format!("there is no entry or registry resource `{name}`")))?.bytes;
         }
-        known.insert(names, (texts, Arc::clone(&mapping)));
-        Ok(mapping)
+        self.known
+            .get_or_make(&names, texts, |texts| Mapping::load(texts, self.input, self.output).map_err(wrong))
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod bounded;
 
+use crate::known::Known;
 use crate::written::Written;
 use bounded::Bounded;
 use diagnostics::Span;
@@ -18,12 +19,12 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Most templates that a thread keeps parsed, and a mediator of those that dynamic keys name.
-const MAX_KNOWN: usize = 64;
+/// Most templates that a thread keeps parsed.
+const MAX_PARSED: usize = 64;
 /// Deepest payload that a template may walk: the engine recurses with it.
 const MAX_DEPTH: usize = 100;
 /// Deepest nesting of brackets in a template: its parser recurses with them.
@@ -80,7 +81,7 @@ pub(crate) enum Templates {
     /// Known when the configuration was loaded.
     Fixed(FreeMarker),
     /// Named by an expression, or not there yet.
-    Keyed { key: KeyValue, known: Mutex<HashMap<String, Arc<FreeMarker>>> },
+    Keyed { key: KeyValue, known: Known<Arc<str>, Arc<[u8]>, FreeMarker> },
 }
 
 /// A template with the names that it sees.
@@ -94,14 +95,11 @@ pub(crate) struct FreeMarker {
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 impl FreeMarker {
-    fn new(text: &str) -> Result<FreeMarker, Wrong> {
-        refused(text)?;
-        Engine.check(text)?;
-        Ok(FreeMarker {
-            id: NEXT.fetch_add(1, Ordering::Relaxed),
-            text: text.to_owned(),
-            axis2: members(text, "axis2"),
-        })
+    fn new(text: String) -> Result<FreeMarker, Wrong> {
+        refused(&text)?;
+        Engine.check(&text)?;
+        let axis2 = members(&text, "axis2");
+        Ok(FreeMarker { id: NEXT.fetch_add(1, Ordering::Relaxed), text, axis2 })
     }
 
     /// Whether the template reads the payload.
@@ -170,11 +168,11 @@ impl Templates {
         };
         let Some(attribute) = format.attribute("key") else {
             let written = Written::of(format);
-            return match FreeMarker::new(&text) {
+            let as_written = written.value == text;
+            return match FreeMarker::new(text) {
                 Ok(template) => Some(Templates::Fixed(template)),
                 Err(wrong) => {
-                    let exact =
-                        (written.value == text).then(|| written.span_of(wrong.line, wrong.column)).flatten();
+                    let exact = as_written.then(|| written.span_of(wrong.line, wrong.column)).flatten();
                     report(wrong, exact.unwrap_or(format.text_span()), compiler);
                     None
                 }
@@ -182,8 +180,8 @@ impl Templates {
         };
         let key = compiler.key_value(format, "key")?;
         match key.literal().and_then(|key| compiler.entry(key)) {
-            None => Some(Templates::Keyed { key, known: Mutex::default() }),
-            Some(entry) => match FreeMarker::new(&String::from_utf8_lossy(&entry.bytes)) {
+            None => Some(Templates::Keyed { key, known: Known::default() }),
+            Some(entry) => match FreeMarker::new(String::from_utf8_lossy(&entry.bytes).into_owned()) {
                 Ok(template) => Some(Templates::Fixed(template)),
                 Err(wrong) => {
                     report(wrong, attribute.value_span, compiler);
@@ -211,24 +209,10 @@ impl Templates {
         let entry = entry.ok_or_else(|| {
             Fault::new(format!("Key {} not found for the format of payloadFactory", key.trim()))
         })?;
-        let text = String::from_utf8_lossy(&entry.bytes).into_owned();
-        let template = {
-            let mut known = known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            match known.get(&text) {
-                Some(template) => Arc::clone(template),
-                None => {
-                    let made = FreeMarker::new(&text).map_err(|wrong| {
-                        Fault::new("Error parsing the FreeMarker template").because(wrong.message)
-                    })?;
-                    if known.len() >= MAX_KNOWN {
-                        known.clear();
-                    }
-                    let made = Arc::new(made);
-                    known.insert(text, Arc::clone(&made));
-                    made
-                }
-            }
-        };
+        let template = known.get_or_make(&key, entry.bytes, |bytes| {
+            FreeMarker::new(String::from_utf8_lossy(bytes).into_owned())
+                .map_err(|wrong| Fault::new("Error parsing the FreeMarker template").because(wrong.message))
+        })?;
         template.fill(arguments, context)
     }
 }
@@ -405,7 +389,7 @@ impl Language for Engine {
                 let bounded = Bounded::of(text);
                 let template = Rc::new((Engine::parse(&bounded.text)?, bounded));
                 PARSED.with_borrow_mut(|parsed| {
-                    if parsed.len() >= MAX_KNOWN {
+                    if parsed.len() >= MAX_PARSED {
                         parsed.clear();
                     }
                     parsed.insert(id, Rc::clone(&template));

@@ -1,5 +1,6 @@
 //! `jsontransform`: writes the payload as JSON with switches of its own, and gives its values the types of a schema.
 
+use crate::known::{Known, warn_missing};
 use crate::validate::Entries;
 use config::Element;
 use flow::{
@@ -10,8 +11,7 @@ use message::json::{Mapping, is_json_number};
 use message::regex::Pattern;
 use schema::{Draft, JsonSchema, Resolver, Source, Violation};
 use serde_json::Value as Json;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// `<jsontransform [schema="KEY"]><property name="synapse.commons.json.…" value="…"/>*</jsontransform>`
 pub const DEFINITION: Definition = Definition {
@@ -73,8 +73,6 @@ The content type stays: where XML came in, set `messageType` to `application/jso
 
 /// Deepest nesting that is walked, of values and of references in schemas.
 const MAX_DEPTH: usize = 128;
-/// Most schemas of dynamic keys that a mediator keeps.
-const MAX_KNOWN: usize = 64;
 
 struct JsonTransform {
     /// `None`: the payload is read as it is anywhere.
@@ -85,11 +83,8 @@ struct JsonTransform {
 enum Types {
     None,
     Fixed(Arc<str>, Arc<Schema>),
-    Keyed { key: KeyValue, known: Mutex<HashMap<Arc<str>, Known>> },
+    Keyed { key: KeyValue, known: Known<Arc<str>, Arc<[u8]>, Schema> },
 }
-
-/// The text of a schema, and the schema.
-type Known = (Arc<[u8]>, Arc<Schema>);
 
 /// A schema and its key.
 type Found = (Arc<str>, Arc<Schema>);
@@ -164,14 +159,9 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
                 },
                 None => {
                     if let Some(name) = name {
-                        compiler.warning(
-                            "unknown-entry",
-                            format!("there is no schema `{name}`"),
-                            attribute.value_span,
-                            "messages that come here fault as long as it is missing",
-                        );
+                        warn_missing("schema", &name, attribute.value_span, compiler);
                     }
-                    Types::Keyed { key, known: Mutex::default() }
+                    Types::Keyed { key, known: Known::default() }
                 }
             }
         }
@@ -436,27 +426,20 @@ impl JsonTransform {
             Types::Fixed(key, schema) => return Ok(Some((Arc::clone(key), Arc::clone(schema)))),
             Types::Keyed { key, known } => (key.resolve(context)?.unwrap_or_default(), known),
         };
-        let entry = context.plan().entry(key.trim());
-        let entry = entry
+        let plan = context.plan();
+        let entry = plan
+            .entry(key.trim())
             .ok_or_else(|| Fault::new(format!("Schema does not exist in the specified location : {key}")))?;
-        let mut known = known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some((bytes, schema)) = known.get(&key)
-            && *bytes == entry.bytes
-        {
-            return Ok(Some((key, Arc::clone(schema))));
-        }
-        let plan = Arc::clone(context.plan());
         let find = |key: &str| plan.entry(key).map(|entry| entry.bytes);
         let others = Entries { resources: &[], entry: &find };
-        let (schema, wrong) = Schema::load(&key, &entry.bytes, &others).map_err(Fault::new)?;
-        if let Some(wrong) = wrong {
-            tracing::warn!("the rules of the schema {key} are not checked: {wrong}");
-        }
-        let schema = Arc::new(schema);
-        if known.len() >= MAX_KNOWN {
-            known.clear();
-        }
-        known.insert(Arc::clone(&key), (entry.bytes, Arc::clone(&schema)));
+        let load = |bytes: &Arc<[u8]>| -> Result<Schema, Fault> {
+            let (schema, wrong) = Schema::load(&key, bytes, &others).map_err(Fault::new)?;
+            if let Some(wrong) = wrong {
+                tracing::warn!("the rules of the schema {key} are not checked: {wrong}");
+            }
+            Ok(schema)
+        };
+        let schema = known.get_or_make(&key, entry.bytes, load)?;
         Ok(Some((key, schema)))
     }
 }

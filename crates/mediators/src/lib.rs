@@ -27,6 +27,7 @@ mod free_marker;
 mod header;
 mod iterate;
 mod json_transform;
+mod known;
 mod log;
 mod loopback;
 mod makefault;

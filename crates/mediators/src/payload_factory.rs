@@ -5,6 +5,7 @@
 //! wherever no argument puts markup into the template, and is then not parsed again.
 
 use crate::free_marker::{Model, Templates};
+use crate::known::{Known, warn_missing};
 use crate::target::is_true;
 use config::Element;
 use diagnostics::Span;
@@ -15,9 +16,8 @@ use flow::{
 use message::media::Kind;
 use message::{Envelope, Reading, SoapVersion, Value, XmlValue};
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::fmt::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use xml::{Document, NodeId, NodeKind, ParseOptions};
 
 /// `<payloadFactory [media-type] [template-type] [escapeXmlChars]><format [key]>…</format><args><arg …/>*</args></payloadFactory>`
@@ -136,12 +136,11 @@ struct PayloadFactory {
 /// Where the template comes from.
 enum Source {
     Fixed(Template),
-    Keyed { key: KeyValue, known: Known, scope: Box<config::Scope>, span: Span },
+    Keyed { key: KeyValue, known: Cut, scope: Box<config::Scope>, span: Span },
     FreeMarker(Templates),
 }
 
-/// Most templates of dynamic keys that are kept compiled.
-const MAX_KNOWN: usize = 64;
+type Cut = Known<Arc<str>, Arc<[u8]>, Template>;
 
 /// A template, cut.
 #[derive(Debug)]
@@ -231,16 +230,11 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             }
             None => {
                 if let (Some(name), Some(attribute)) = (key.literal(), format.attribute("key")) {
-                    compiler.warning(
-                        "unknown-entry",
-                        format!("there is no template `{name}`"),
-                        attribute.value_span,
-                        "messages that come here fault as long as it is missing",
-                    );
+                    warn_missing("template", name, attribute.value_span, compiler);
                 }
                 Source::Keyed {
                     key,
-                    known: Mutex::default(),
+                    known: Known::default(),
                     scope: Box::new(format.scope().clone()),
                     span: format.start_tag(),
                 }
@@ -619,14 +613,12 @@ impl Mediator for PayloadFactory {
     }
 }
 
-type Known = Mutex<HashMap<Arc<str>, (Arc<[u8]>, Arc<Template>)>>;
-
 impl PayloadFactory {
     /// The template behind a key, compiled anew when its text has changed.
     fn keyed(
         &self,
         key: &KeyValue,
-        known: &Known,
+        known: &Cut,
         (scope, span): (&config::Scope, Span),
         context: &mut Context,
     ) -> Result<Arc<Template>, Fault> {
@@ -635,25 +627,17 @@ impl PayloadFactory {
         let entry = entry.ok_or_else(|| {
             Fault::new(format!("Key {} not found for the format of payloadFactory", key.trim()))
         })?;
-        let mut known = known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some((bytes, template)) = known.get(&key)
-            && *bytes == entry.bytes
-        {
-            return Ok(Arc::clone(template));
-        }
-        if known.len() >= MAX_KNOWN {
-            known.clear();
-        }
-        let text = entry_text(&entry.bytes, self.media);
-        let settings = &context.services().settings;
-        let (template, _) = Template::cut(&text, self.media, self.arguments.len(), |own, _| {
-            Expression::compile(own, scope, span, settings).map_err(|error| {
-                Fault::new(format!("In the template {key}, {own} is no valid expression: {}", error.message))
-            })
-        })?;
-        let template = Arc::new(template);
-        known.insert(key, (entry.bytes, Arc::clone(&template)));
-        Ok(template)
+        known.get_or_make(&key, entry.bytes, |bytes| {
+            let text = entry_text(bytes, self.media);
+            let settings = &context.services().settings;
+            let (template, _) = Template::cut(&text, self.media, self.arguments.len(), |own, _| {
+                Expression::compile(own, scope, span, settings).map_err(|error| {
+                    let why = format!("{own} is no valid expression: {}", error.message);
+                    Fault::new(format!("In the template {key}, {why}"))
+                })
+            })?;
+            Ok(template)
+        })
     }
 
     fn xml(

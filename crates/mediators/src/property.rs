@@ -127,7 +127,7 @@ impl Property {
     pub(crate) fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Option<Property> {
         let name = compiler.key_value(element, "name")?;
         if name.literal().is_some_and(str::is_empty) {
-            let span = element.attribute("name").map_or(element.start_tag(), |name| name.value_span);
+            let span = element.value_span("name");
             compiler.error("empty-name", "the property has no name", span, "expected a name");
             return None;
         }

@@ -4,6 +4,7 @@
 //! once per worker. What it can do with the message is in the `Host` below; the engine and its limits are the room
 //! `script`.
 
+use crate::known::{Known, warn_missing};
 use crate::property;
 use crate::written::Written;
 use config::Element;
@@ -17,8 +18,7 @@ use message::coding::Coding;
 use message::media::Kind;
 use message::{Envelope, Reading, SoapVersion, Value, XmlValue};
 use script::{Argument, Failure, Host, Limits, Reads, Returned, Script};
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use xml::{Document, NodeId};
 
 /// `<script language="js" [key="KEY" [function="f"]] [target="body|variable|none" [target-variable="v"]]>…</script>`
@@ -108,9 +108,6 @@ that it does to global names is seen by the next message. It holds its worker wh
 const JAVASCRIPT: &[&str] =
     &["js", "javascript", "ecmascript", "rhino", "rhinojs", "nashorn", "nashornjs", "graaljs", "graal.js"];
 
-/// Most scripts of dynamic keys that a mediator keeps checked.
-const MAX_KNOWN: usize = 64;
-
 struct ScriptMediator {
     source: Source,
     function: Option<Arc<str>>,
@@ -128,12 +125,11 @@ enum Source {
     Keyed {
         key: KeyValue,
         includes: Vec<Arc<str>>,
-        known: Mutex<HashMap<Arc<str>, Known>>,
+        known: Checked,
     },
 }
 
-/// The texts that a script was made of, and the script.
-type Known = (Vec<String>, Arc<Script>);
+type Checked = Known<Arc<str>, Vec<Arc<[u8]>>, Script>;
 
 enum Target {
     None,
@@ -189,7 +185,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         source: Source::Keyed {
             key: KeyValue::Literal(Arc::from("")),
             includes: Vec::new(),
-            known: Mutex::default(),
+            known: Known::default(),
         },
         function: None,
         language: Arc::from(language.value.trim()),
@@ -198,7 +194,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         limits,
         inside: None,
     };
-    let place = element.attribute("key").map_or(element.start_tag(), |key| key.value_span);
+    let place = element.value_span("key");
     let mut texts = Vec::new();
     for key in &includes {
         match compiler.entry(key) {
@@ -252,14 +248,9 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         }
         (known, _) => {
             if let Some(key) = known {
-                compiler.warning(
-                    "unknown-entry",
-                    format!("there is no script `{key}`"),
-                    place,
-                    "messages that come here fault as long as it is missing",
-                );
+                warn_missing("script", key, place, compiler);
             }
-            Source::Keyed { key, includes, known: Mutex::default() }
+            Source::Keyed { key, includes, known: Known::default() }
         }
     };
     Some(Box::new(mediator))
@@ -492,31 +483,21 @@ impl ScriptMediator {
         &self,
         key: &KeyValue,
         includes: &[Arc<str>],
-        known: &Mutex<HashMap<Arc<str>, Known>>,
+        known: &Checked,
         context: &mut Context,
     ) -> Result<(Option<Arc<str>>, Arc<Script>), Fault> {
         let key = key.resolve(context)?.unwrap_or_default();
-        let plan = Arc::clone(context.plan());
-        let mut texts = Vec::new();
-        for name in includes.iter().chain([&key]) {
-            let entry = plan.entry(name.trim()).ok_or_else(|| {
-                Fault::new(format!("Cannot find the script {} in the registry or local entries", name.trim()))
-            })?;
-            texts.push(text_of(&entry));
+        let mut entries = Vec::with_capacity(includes.len() + 1);
+        for name in includes.iter().chain([&key]).map(|name| name.trim()) {
+            entries.push(context.plan().entry(name).ok_or_else(|| {
+                Fault::new(format!("Cannot find the script {name} in the registry or local entries"))
+            })?);
         }
-        let mut known = known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some((old, script)) = known.get(&key)
-            && *old == texts
-        {
-            return Ok((Some(key), Arc::clone(script)));
-        }
-        let script =
-            check(&texts, self.function.as_deref()).map_err(|failure| self.fault(&failure, Some(&key)))?;
-        let script = Arc::new(script);
-        if known.len() >= MAX_KNOWN {
-            known.clear();
-        }
-        known.insert(Arc::clone(&key), (texts, Arc::clone(&script)));
+        let bytes = entries.iter().map(|entry| Arc::clone(&entry.bytes)).collect();
+        let script = known.get_or_make(&key, bytes, |_| {
+            let texts: Vec<String> = entries.iter().map(text_of).collect();
+            check(&texts, self.function.as_deref()).map_err(|failure| self.fault(&failure, Some(&key)))
+        })?;
         Ok((Some(key), script))
     }
 

@@ -1,22 +1,19 @@
 //! Stylesheets of `xslt` and `fastXSLT`: found by key, compiled when the configuration loads or, for keys that an
 //! expression gives, when they are first used.
 
+use crate::known::{Known, warn_missing};
 use crate::transforming::{LARGE, Transformed};
 use config::Element;
 use flow::{Compiler, Context, Fault, KeyValue};
 use message::{BodyError, BodyStream, Coding, PayloadError};
-use std::collections::HashMap;
 use std::future::poll_fn;
 use std::io::{Read, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use xslt::{CompileOptions, Processor, Resolver, RunOptions, Stylesheet};
 
 /// `<attribute name="…" value="1.0"/>`: the version of XSLT that a mediator's stylesheet is run by, `1.0` or `2.0`; by
 /// default that of the stylesheet.
 pub(crate) const PROCESSOR: &str = "http://busbar.dev/xslt/processor";
-
-/// Most stylesheets of dynamic keys that a mediator keeps compiled.
-const MAX_KNOWN: usize = 64;
 
 /// See the module.
 pub(crate) struct Style {
@@ -28,11 +25,8 @@ pub(crate) struct Style {
 
 enum Source {
     Fixed(Arc<str>, Arc<Stylesheet>),
-    Keyed { key: KeyValue, known: Mutex<HashMap<Arc<str>, Known>> },
+    Keyed { key: KeyValue, known: Known<Arc<str>, Arc<[u8]>, Stylesheet> },
 }
-
-/// The text that a stylesheet was compiled of, and the stylesheet.
-type Known = (Arc<[u8]>, Arc<Stylesheet>);
 
 /// Finds modules among the resources, else by key in entries and registry; never elsewhere.
 struct Modules<'a> {
@@ -76,8 +70,7 @@ impl Style {
     /// As [`Style::compile`], with another attribute for the key.
     pub(crate) fn named(element: &Element, attribute: &str, compiler: &mut Compiler<'_>) -> Option<Style> {
         let key = compiler.key_value(element, attribute)?;
-        let place =
-            element.attribute(attribute).map_or(element.start_tag(), |attribute| attribute.value_span);
+        let place = element.value_span(attribute);
         let mut resources = Vec::new();
         for resource in element.children_named("resource") {
             match (resource.attr("location"), resource.attr("key")) {
@@ -106,30 +99,25 @@ impl Style {
             };
         }
         let resources: Arc<[(String, String)]> = resources.into();
-        let Some(name) = key.literal().map(Arc::<str>::from) else {
+        let name = key.literal().map(Arc::<str>::from);
+        let entry = name.as_deref().and_then(|name| compiler.entry(name));
+        let (Some(name), Some(entry)) = (&name, entry) else {
+            if let Some(name) = name {
+                warn_missing("stylesheet", &name, place, compiler);
+            }
             return Some(Style {
-                source: Source::Keyed { key, known: Mutex::default() },
-                resources,
-                processor,
-            });
-        };
-        let Some(entry) = compiler.entry(&name) else {
-            compiler.warning(
-                "unknown-entry",
-                format!("there is no stylesheet `{name}`"),
-                place,
-                "messages that come here fault as long as it is missing",
-            );
-            return Some(Style {
-                source: Source::Keyed { key, known: Mutex::default() },
+                source: Source::Keyed { key, known: Known::default() },
                 resources,
                 processor,
             });
         };
         let shared = &*compiler;
         let find = |key: &str| shared.entry(key).map(|entry| entry.bytes);
-        match compiled(&name, &entry.bytes, processor, &Modules { resources: &resources, entry: &find }) {
-            Ok(sheet) => Some(Style { source: Source::Fixed(name, Arc::new(sheet)), resources, processor }),
+        match compiled(name, &entry.bytes, processor, &Modules { resources: &resources, entry: &find }) {
+            Ok(sheet) => {
+                let source = Source::Fixed(Arc::clone(name), Arc::new(sheet));
+                Some(Style { source, resources, processor })
+            }
             Err(why) => {
                 let first = why.lines().next().unwrap_or("").to_owned();
                 let message = format!("the stylesheet `{name}` cannot be compiled: {first}");
@@ -149,22 +137,11 @@ impl Style {
         let entry = plan
             .entry(key.trim())
             .ok_or_else(|| failed(&key, format!("there is no entry or registry resource `{key}`")))?;
-        let lock = || known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some((bytes, sheet)) = lock().get(&key)
-            && *bytes == entry.bytes
-        {
-            return Ok((key, Arc::clone(sheet)));
-        }
         let find = |key: &str| plan.entry(key).map(|entry| entry.bytes);
         let modules = Modules { resources: &self.resources, entry: &find };
-        let sheet =
-            compiled(&key, &entry.bytes, self.processor, &modules).map_err(|why| failed(&key, why))?;
-        let sheet = Arc::new(sheet);
-        let mut known = lock();
-        if known.len() >= MAX_KNOWN {
-            known.clear();
-        }
-        known.insert(Arc::clone(&key), (entry.bytes, Arc::clone(&sheet)));
+        let sheet = known.get_or_make(&key, entry.bytes, |bytes| {
+            compiled(&key, bytes, self.processor, &modules).map_err(|why| failed(&key, why))
+        })?;
         Ok((key, sheet))
     }
 

@@ -5,6 +5,7 @@
 
 mod policy;
 
+use crate::known::{Known, warn_missing};
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside, ListId,
@@ -150,9 +151,6 @@ missing or wrong is a warning when the configuration loads.",
     )],
 };
 
-/// Policies of keys that a throttle keeps read.
-const MAX_KNOWN: usize = 64;
-
 struct Throttle {
     rules: Rules,
     counters: Arc<Counters>,
@@ -166,7 +164,7 @@ enum Rules {
     Absent,
     Fixed(Policy),
     /// By a key that was not there, or was wrong, when the plan was made.
-    Keyed(Arc<str>, Mutex<HashMap<Arc<[u8]>, Policy>>),
+    Keyed(Arc<str>, Known<(), Arc<[u8]>, Policy>),
 }
 
 enum Branch {
@@ -305,16 +303,10 @@ fn keyed(key: &str, place: &Element, compiler: &mut Compiler<'_>) -> Rules {
             compiler.warning("bad-policy", message, place.start_tag(), "messages that come here fault");
         }
         None => {
-            let message = format!("there is no policy `{key}`");
-            compiler.warning(
-                "unknown-entry",
-                message,
-                place.start_tag(),
-                "messages that come here fault as long as it is missing",
-            );
+            warn_missing("policy", key, place.start_tag(), compiler);
         }
     }
-    Rules::Keyed(Arc::from(key), Mutex::default())
+    Rules::Keyed(Arc::from(key), Known::default())
 }
 
 fn parse(bytes: &[u8]) -> Result<Policy, String> {
@@ -340,14 +332,8 @@ impl Throttle {
                     .plan()
                     .entry(key)
                     .ok_or_else(|| wrong("there is no entry or registry resource of this key".into()))?;
-                let mut known = lock(known);
-                if known.len() >= MAX_KNOWN {
-                    known.clear();
-                }
-                if !known.contains_key(&entry.bytes) {
-                    known.insert(Arc::clone(&entry.bytes), parse(&entry.bytes).map_err(wrong)?);
-                }
-                Ok(known.get(&entry.bytes).is_none_or(|policy| self.decide(policy, context)))
+                let policy = known.get_or_make(&(), entry.bytes, |bytes| parse(bytes).map_err(wrong))?;
+                Ok(self.decide(&policy, context))
             }
         }
     }

@@ -1,5 +1,6 @@
 //! `validate`: checks the message against XML Schemas or a JSON Schema, and runs `on-fail` where it does not fit.
 
+use crate::known::{Known, warn_missing};
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
@@ -7,8 +8,7 @@ use flow::{
 };
 use message::Value;
 use schema::{Draft, JsonSchema, Resolver, Source, Violation, XmlSchema};
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use xml::NodeKind;
 
 /// `<validate [source] [cache-schema] [json-source]><schema key/>+<feature/>*<resource/>*<on-fail/></validate>`
@@ -108,9 +108,6 @@ What a schema imports or includes is the `resource` of that location, else an en
     ],
 };
 
-/// Most sets of schemas of dynamic keys that a mediator keeps compiled.
-const MAX_KNOWN: usize = 64;
-
 struct Validate {
     keys: Vec<KeyValue>,
     resources: Vec<(String, String)>,
@@ -118,12 +115,9 @@ struct Validate {
     as_json: bool,
     /// Of literal keys that are there: compiled with the plan.
     fixed: Option<Result<Arc<Schemas>, Fault>>,
-    known: Mutex<HashMap<Vec<Arc<str>>, Known>>,
+    known: Known<Vec<Arc<str>>, Vec<Arc<[u8]>>, Schemas>,
     on_fail: ListId,
 }
-
-/// The texts that schemas were compiled of, and the schemas.
-type Known = (Vec<Arc<[u8]>>, Arc<Schemas>);
 
 /// Compiled schemas.
 enum Schemas {
@@ -217,7 +211,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let as_json = crate::target::is_true(element, "json-source");
     let fixed = fixed(element, &keys, &resources, compiler);
     let on_fail = compiler.list(on_fail, "on-fail of validate");
-    Some(Box::new(Validate { keys, resources, source, as_json, fixed, known: Mutex::default(), on_fail }))
+    Some(Box::new(Validate { keys, resources, source, as_json, fixed, known: Known::default(), on_fail }))
 }
 
 /// The schemas of literal keys. What is wrong with them is told now, and each message that comes faults, as in WSO2.
@@ -231,13 +225,7 @@ fn fixed(
     for (key, child) in keys.iter().zip(element.children_named("schema")) {
         let name = key.literal()?;
         let Some(entry) = compiler.entry(name) else {
-            let message = format!("there is no schema `{name}`");
-            compiler.warning(
-                "unknown-entry",
-                message,
-                child.start_tag(),
-                "messages that come here fault as long as it is missing",
-            );
+            warn_missing("schema", name, child.start_tag(), compiler);
             return None;
         };
         sources.push(Source { name: name.to_owned(), bytes: entry.bytes.to_vec() });
@@ -299,7 +287,7 @@ impl Validate {
         for key in &self.keys {
             names.push(Arc::from(key.resolve(context)?.unwrap_or_default().trim()));
         }
-        let plan = Arc::clone(context.plan());
+        let plan = context.plan();
         let mut texts: Vec<Arc<[u8]>> = Vec::with_capacity(names.len());
         for name in &names {
             let missing = || {
@@ -308,25 +296,15 @@ impl Validate {
             };
             texts.push(plan.entry(name).ok_or_else(missing)?.bytes);
         }
-        let lock = || self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some((of, schemas)) = lock().get(&names)
-            && *of == texts
-        {
-            return Ok(Arc::clone(schemas));
-        }
-        let sources = names
-            .iter()
-            .zip(&texts)
-            .map(|(name, text)| Source { name: name.to_string(), bytes: text.to_vec() });
-        let find = |key: &str| plan.entry(key).map(|entry| entry.bytes);
-        let schemas =
-            Arc::new(load(sources.collect(), &Entries { resources: &self.resources, entry: &find })?);
-        let mut known = lock();
-        if known.len() >= MAX_KNOWN {
-            known.clear();
-        }
-        known.insert(names, (texts, Arc::clone(&schemas)));
-        Ok(schemas)
+        self.known.get_or_make(&names, texts, |texts| {
+            let source = |(name, text): (&Arc<str>, &Arc<[u8]>)| Source {
+                name: name.to_string(),
+                bytes: text.to_vec(),
+            };
+            let find = |key: &str| plan.entry(key).map(|entry| entry.bytes);
+            let sources = names.iter().zip(texts).map(source).collect();
+            load(sources, &Entries { resources: &self.resources, entry: &find })
+        })
     }
 
     fn xml(&self, schema: &XmlSchema, context: &mut Context) -> Result<Verdict, Fault> {

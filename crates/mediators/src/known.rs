@@ -1,0 +1,96 @@
+//! What is compiled of entries that only a message names, and kept as long as their texts stay the same.
+
+use diagnostics::Span;
+use flow::Compiler;
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Most values that one mediator keeps: a client may choose the keys.
+const MOST: usize = 64;
+
+/// Values of type `V` made of texts `T` (`Arc<[u8]>` or some of them), by the keys `K` of these texts.
+pub(crate) struct Known<K, T, V>(Mutex<HashMap<K, (T, Arc<V>)>>);
+
+impl<K, T, V> Default for Known<K, T, V> {
+    fn default() -> Known<K, T, V> {
+        Known(Mutex::default())
+    }
+}
+
+impl<K: Clone + Eq + Hash, T: PartialEq, V> Known<K, T, V> {
+    /// The value of a key, made anew if its texts have changed. Those of an entry in memory are the same `Arc`s for each
+    /// message, so that comparing them costs nothing.
+    ///
+    /// # Errors
+    /// That of `make`; nothing is kept then.
+    pub(crate) fn get_or_make<E>(
+        &self,
+        key: &K,
+        texts: T,
+        make: impl FnOnce(&T) -> Result<V, E>,
+    ) -> Result<Arc<V>, E> {
+        if let Some((old, value)) = self.lock().get(key)
+            && *old == texts
+        {
+            return Ok(Arc::clone(value));
+        }
+        // Not under the lock: other workers' messages go on meanwhile.
+        let value = Arc::new(make(&texts)?);
+        let mut known = self.lock();
+        if known.len() >= MOST {
+            known.clear();
+        }
+        known.insert(key.clone(), (texts, Arc::clone(&value)));
+        Ok(value)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<K, (T, Arc<V>)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Warns that there is no `what` (a stylesheet, a schema, …) of a key when the configuration loads.
+pub(crate) fn warn_missing(what: &str, key: &str, place: Span, compiler: &mut Compiler<'_>) {
+    compiler.warning(
+        "unknown-entry",
+        format!("there is no {what} `{key}`"),
+        place,
+        "messages that come here fault as long as it is missing",
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_made_again_when_its_text_changes_and_only_then() {
+        let known: Known<&str, Arc<[u8]>, usize> = Known::default();
+        let mut made = 0;
+        let mut get = |key, text: &Arc<[u8]>| {
+            let make = |text: &Arc<[u8]>| {
+                made += 1;
+                if text.is_empty() { Err("empty") } else { Ok(made) }
+            };
+            known.get_or_make(&key, Arc::clone(text), make).map(|value| *value)
+        };
+        let (one, same, other) = (Arc::from(*b"one"), Arc::from(*b"one"), Arc::from(*b"two"));
+        assert_eq!(get("k", &one), Ok(1));
+        assert_eq!(get("k", &one), Ok(1), "the same text");
+        assert_eq!(get("k", &same), Ok(1), "an equal text");
+        assert_eq!(get("k", &other), Ok(2));
+        assert_eq!(get("l", &other), Ok(3), "another key");
+        assert_eq!(get("k", &Arc::from(*b"")), Err("empty"));
+        assert_eq!(get("k", &other), Ok(2), "what cannot be made leaves what was");
+    }
+
+    #[test]
+    fn no_more_are_kept_than_the_bound() {
+        let known: Known<usize, (), ()> = Known::default();
+        for key in 0..10 * MOST {
+            let _ = known.get_or_make(&key, (), |()| Ok::<_, ()>(()));
+            assert!(known.lock().len() <= MOST);
+        }
+    }
+}
