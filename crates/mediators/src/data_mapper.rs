@@ -8,7 +8,9 @@
 mod model;
 
 use crate::known::{Known, warn_missing};
+use crate::script::{self, Target};
 use crate::stylesheet::Style;
+use ::script::{Argument, Limits, Script};
 use config::Element;
 use flow::library::Scope;
 use flow::{
@@ -17,7 +19,6 @@ use flow::{
 };
 use message::{Envelope, Kind, Reading, SoapVersion, Value, XmlValue};
 use model::Schema;
-use script::{Argument, Limits, Script};
 use serde_json::Value as Json;
 use std::sync::Arc;
 use xml::Document;
@@ -105,7 +106,7 @@ struct DataMapper {
     fixed: Option<Arc<Mapping>>,
     known: Known<[Arc<str>; 3], Texts, Mapping>,
     stylesheet: Option<Style>,
-    variable: Option<Arc<str>>,
+    target: Target,
     limits: Limits,
 }
 
@@ -137,22 +138,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         },
     };
     let (input, output) = (kind("inputType")?, kind("outputType")?);
-    let variable = match element.attr("target").map(str::trim) {
-        Some("variable") => match element.attr("target-variable").map(str::trim) {
-            Some(name) if !name.is_empty() => Some(Arc::from(name)),
-            _ => {
-                let place = element.start_tag();
-                compiler.error(
-                    "missing-attribute",
-                    "`target=\"variable\"` needs `target-variable`",
-                    place,
-                    "its name",
-                );
-                return None;
-            }
-        },
-        _ => None,
-    };
+    let target = Target::compile(element, compiler)?;
     // The editor marks stylesheets that say less than the mapping.
     let says_all = |compiler: &Compiler<'_>| {
         let entry = element.attr("xsltStyleSheet").and_then(|key| compiler.entry(key.trim()));
@@ -163,13 +149,6 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let stylesheet = match element.attribute("xsltStyleSheet") {
         Some(_) if says_all(compiler) => Some(Style::named(element, "xsltStyleSheet", compiler)?),
         _ => None,
-    };
-    let settings = &compiler.services.settings;
-    let limits = Limits {
-        time: settings.script_time,
-        memory: settings.script_memory,
-        stack: settings.script_stack,
-        xml: compiler.services.limits.xml.clone(),
     };
     let fixed = match fixed(element, &keys, compiler) {
         None => None,
@@ -182,8 +161,8 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             }
         },
     };
-    let known = Known::default();
-    Some(Box::new(DataMapper { keys, input, output, fixed, known, stylesheet, variable, limits }))
+    let (known, limits) = (Known::default(), script::limits(compiler));
+    Some(Box::new(DataMapper { keys, input, output, fixed, known, stylesheet, target, limits }))
 }
 
 /// The texts of literal keys that are all there.
@@ -255,7 +234,7 @@ impl Mapping {
         }
         let arguments =
             [Argument::Json(input.to_string()), Argument::Json(Json::Object(properties).to_string())];
-        let returned = crate::script::run(&self.script, context, &arguments, limits)?;
+        let returned = script::run(&self.script, context, &arguments, limits)?;
         let returned = returned.map_err(|failure| {
             let place = failure.place.filter(|place| place.source == 1);
             let place =
@@ -380,7 +359,7 @@ impl Mediator for DataMapper {
         let mapping = self.mapping(context)?;
         if let Some(style) = &self.stylesheet
             && (mapping.from, mapping.to) == (Kinds::Xml, Kinds::Xml)
-            && self.variable.is_none()
+            && !matches!(self.target, Target::Variable(_))
         {
             styled(style, context)
                 .map_err(|fault| Fault { message: "DataMapper mediator : mapping failed".into(), ..fault })?;
@@ -388,9 +367,9 @@ impl Mediator for DataMapper {
         }
         let made = mapping.run(context, &self.limits)?;
         let value = mapping.written(made)?;
-        match &self.variable {
-            Some(name) => context.variables.set(Arc::clone(name), value),
-            None => place(value, context)?,
+        match &self.target {
+            Target::Variable(name) => context.variables.set(Arc::clone(name), value),
+            Target::None | Target::Body => place(value, context)?,
         }
         Ok(Flow::Next)
     }

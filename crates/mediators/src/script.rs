@@ -131,9 +131,13 @@ enum Source {
 
 type Checked = Known<Arc<str>, Vec<Arc<[u8]>>, Script>;
 
-enum Target {
+/// `target`: where what comes out of a script goes.
+pub(crate) enum Target {
+    /// Nothing is said.
     None,
+    /// It becomes the payload.
     Body,
+    /// The variable of `target-variable`.
     Variable(Arc<str>),
 }
 
@@ -174,13 +178,6 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         };
         includes.push(Arc::<str>::from(key));
     }
-    let settings = &compiler.services.settings;
-    let limits = Limits {
-        time: settings.script_time,
-        memory: settings.script_memory,
-        stack: settings.script_stack,
-        xml: compiler.services.limits.xml.clone(),
-    };
     let mut mediator = ScriptMediator {
         source: Source::Keyed {
             key: KeyValue::Literal(Arc::from("")),
@@ -190,8 +187,8 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         function: None,
         language: Arc::from(language.value.trim()),
         arguments: arguments(element, compiler)?,
-        target: target(element, compiler)?,
-        limits,
+        target: Target::compile(element, compiler)?,
+        limits: limits(compiler),
         inside: None,
     };
     let place = element.value_span("key");
@@ -329,24 +326,32 @@ fn typed(text: &str, kind: &str) -> Option<Argument> {
     })
 }
 
-fn target(element: &Element, compiler: &mut Compiler<'_>) -> Option<Target> {
-    Some(match element.attr("target").map(str::trim) {
-        Some("body") => Target::Body,
-        Some("variable") => match element.attr("target-variable") {
-            Some(name) if !name.trim().is_empty() => Target::Variable(Arc::from(name.trim())),
-            _ => {
-                let place = element.start_tag();
-                compiler.error(
-                    "missing-attribute",
-                    "`target=\"variable\"` needs `target-variable`",
-                    place,
-                    "its name",
-                );
-                return None;
-            }
-        },
-        _ => Target::None,
-    })
+impl Target {
+    /// Reads `target` and `target-variable`; `None` after a recorded error.
+    pub(crate) fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Option<Target> {
+        match element.attr("target").map(str::trim) {
+            Some("body") => return Some(Target::Body),
+            Some("variable") => {}
+            _ => return Some(Target::None),
+        }
+        let name = element.attr("target-variable").map(str::trim).filter(|name| !name.is_empty());
+        if name.is_none() {
+            let message = "`target=\"variable\"` needs `target-variable`";
+            compiler.error("missing-attribute", message, element.start_tag(), "its name");
+        }
+        name.map(|name| Target::Variable(Arc::from(name)))
+    }
+}
+
+/// What a script may take, by the settings.
+pub(crate) fn limits(compiler: &Compiler<'_>) -> Limits {
+    let settings = &compiler.services.settings;
+    Limits {
+        time: settings.script_time,
+        memory: settings.script_memory,
+        stack: settings.script_stack,
+        xml: compiler.services.limits.xml.clone(),
+    }
 }
 
 impl Mediator for ScriptMediator {
