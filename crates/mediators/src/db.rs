@@ -6,6 +6,27 @@ use flow::{Attribute, Children, Compiled, Compiler, Definition, Family, Inside, 
 const TRANSACTION: Attribute =
     Attribute::optional("useTransaction", Values::Boolean, "take part in a transaction").or("false");
 
+// What both may have inside.
+const CONNECTION: Inside = Inside::new("connection", "the database", &[]);
+const DATA_SOURCE: Inside = Inside::new(
+    "connection/pool",
+    "a data source by `dsName`, or `driver` and `url` with `user` and `password`",
+    &[],
+)
+.with("elements");
+const STATEMENT: Inside = Inside::new("statement+", "a statement", &[]);
+const SQL: Inside =
+    Inside::new("statement/sql", "its text, with question marks for parameters", &[]).with("text");
+const PARAMETER: Inside = Inside::new(
+    "statement/parameter*",
+    "a parameter, in order",
+    &[
+        Attribute::optional("value", Values::Text, "a text"),
+        Attribute::optional("expression", Values::Expression, "or an expression"),
+        Attribute::required("type", Values::OneOf(TYPES), "its type in JDBC"),
+    ],
+);
+
 /// `<dblookup><connection><pool>…</pool></connection><statement>…</statement>+</dblookup>`
 pub const LOOKUP: Definition = Definition {
     name: "dblookup",
@@ -22,19 +43,11 @@ const LOOKUP_PAGE: Page = Page {
 yet: a configuration that has it is read and checked, and an error says where it stands; the artifact around it is left out, the others
 serve. Put a service in front of the database and reach it with [call](call.md).",
     inside: &[
-        Inside::new("connection", "the database", &[]),
-        Inside::new("connection/pool", "a data source by `dsName`, or `driver` and `url` with `user` and `password`", &[]).with("elements"),
-        Inside::new("statement+", "a statement", &[]),
-        Inside::new("statement/sql", "its text, with question marks for parameters", &[]).with("text"),
-        Inside::new(
-            "statement/parameter*",
-            "a parameter, in order",
-            &[
-                Attribute::optional("value", Values::Text, "a text"),
-                Attribute::optional("expression", Values::Expression, "or an expression"),
-                Attribute::required("type", Values::OneOf(TYPES), "its type in JDBC"),
-            ],
-        ),
+        CONNECTION,
+        DATA_SOURCE,
+        STATEMENT,
+        SQL,
+        PARAMETER,
         Inside::new(
             "statement/result*",
             "a property of a column of the first row",
@@ -70,21 +83,7 @@ const REPORT_PAGE: Page = Page {
     semantics: "In WSO2 it runs its statements for each message, to write what happened into tables. Databases are not connected to Busbar
 yet: a configuration that has it is read and checked, and an error says where it stands; the artifact around it is left out, the others
 serve. Put a service in front of the database and reach it with [call](call.md).",
-    inside: &[
-        Inside::new("connection", "the database", &[]),
-        Inside::new("connection/pool", "a data source by `dsName`, or `driver` and `url` with `user` and `password`", &[]).with("elements"),
-        Inside::new("statement+", "a statement", &[]),
-        Inside::new("statement/sql", "its text, with question marks for parameters", &[]).with("text"),
-        Inside::new(
-            "statement/parameter*",
-            "a parameter, in order",
-            &[
-                Attribute::optional("value", Values::Text, "a text"),
-                Attribute::optional("expression", Values::Expression, "or an expression"),
-                Attribute::required("type", Values::OneOf(TYPES), "its type in JDBC"),
-            ],
-        ),
-    ],
+    inside: &[CONNECTION, DATA_SOURCE, STATEMENT, SQL, PARAMETER],
     needs: &[],
     refused: &[
         ("<dbreport><statement><sql>a</sql></statement></dbreport>", "`dbreport` needs a `connection` with a `pool`"),
