@@ -1,12 +1,13 @@
 //! `fastXSLT`: a stylesheet on the body as it was received, the result in its place. Where the stylesheet looks only
 //! downwards, a large body is transformed while it arrives, and the result leaves while it is made.
 
+use crate::resources::RESOURCE;
 use crate::stylesheet::{Style, failed};
 use crate::xslt::{parsed, place};
 use config::Element;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside, Mediator,
-    Need, Page, Step, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Mediator, Need, Page,
+    Step, Values,
 };
 use message::{Body, Coding};
 use xml::Document;
@@ -40,14 +41,7 @@ that the result goes to: it never looks whole. At most 64 bodies are on such a w
 
 Stylesheets are compiled when the configuration loads; those of a key that an expression gives when they are first used.
 Include, import and `document()` find a `resource` by its location, or an entry or registry resource by its key, and nothing else.",
-    inside: &[Inside::new(
-        "resource*",
-        "what an `href` in the stylesheet means",
-        &[
-            Attribute::required("location", Values::Text, "as the stylesheet has it"),
-            Attribute::required("key", Values::Text, "the entry or registry resource"),
-        ],
-    )],
+    inside: &[RESOURCE],
     needs: &[
         (
             Need::Prefix,

@@ -1,6 +1,7 @@
 //! `jsontransform`: writes the payload as JSON with switches of its own, and gives its values the types of a schema.
 
 use crate::known::{Known, warn_missing};
+use crate::resources::Resources;
 use crate::validate::Entries;
 use config::Element;
 use flow::{
@@ -172,7 +173,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
 /// A schema that is there when the configuration loads.
 fn load(name: &str, bytes: &[u8], compiler: &Compiler<'_>) -> Result<(Schema, Option<Violation>), String> {
     let find = |key: &str| compiler.entry(key).map(|entry| entry.bytes);
-    Schema::load(name, bytes, &Entries { resources: &[], entry: &find })
+    Schema::load(name, bytes, &Entries { resources: &Resources::default(), entry: &find })
 }
 
 /// Sets a switch by its WSO2 name; `false`: there is none of this name.
@@ -431,7 +432,7 @@ impl JsonTransform {
             .entry(key.trim())
             .ok_or_else(|| Fault::new(format!("Schema does not exist in the specified location : {key}")))?;
         let find = |key: &str| plan.entry(key).map(|entry| entry.bytes);
-        let others = Entries { resources: &[], entry: &find };
+        let others = Entries { resources: &Resources::default(), entry: &find };
         let load = |bytes: &Arc<[u8]>| -> Result<Schema, Fault> {
             let (schema, wrong) = Schema::load(&key, bytes, &others).map_err(Fault::new)?;
             if let Some(wrong) = wrong {

@@ -36,6 +36,7 @@ mod payload_factory;
 mod property;
 mod property_group;
 mod publish_event;
+mod resources;
 mod respond;
 mod rewrite;
 mod router;

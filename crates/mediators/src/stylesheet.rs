@@ -2,9 +2,10 @@
 //! expression gives, when they are first used.
 
 use crate::known::{Known, warn_missing};
+use crate::resources::Resources;
 use crate::transforming::{LARGE, Transformed};
 use config::Element;
-use flow::{Compiler, Context, Fault, KeyValue};
+use flow::{Compiler, Context, Fault, KeyValue, Plan};
 use message::{BodyError, BodyStream, Coding, PayloadError};
 use std::future::poll_fn;
 use std::io::{Read, Write};
@@ -19,7 +20,7 @@ pub(crate) const PROCESSOR: &str = "http://busbar.dev/xslt/processor";
 pub(crate) struct Style {
     source: Source,
     /// `<resource location key>`: what `href`s of include, import and `document()` mean.
-    resources: Arc<[(String, String)]>,
+    resources: Arc<Resources>,
     processor: Processor,
 }
 
@@ -30,20 +31,20 @@ enum Source {
 
 /// Finds modules among the resources, else by key in entries and registry; never elsewhere.
 struct Modules<'a> {
-    resources: &'a [(String, String)],
+    resources: &'a Resources,
     entry: &'a (dyn Fn(&str) -> Option<Arc<[u8]>> + Sync),
 }
 
 impl Resolver for Modules<'_> {
     fn absolute(&self, href: &str, base: &str) -> String {
-        match self.resources.iter().any(|(location, _)| location == href) {
-            true => href.to_owned(),
-            false => xslt::resolver::join(base, href),
+        match self.resources.key(href) {
+            Some(_) => href.to_owned(),
+            None => xslt::resolver::join(base, href),
         }
     }
 
     fn read(&self, uri: &str) -> Result<Vec<u8>, String> {
-        let key = self.resources.iter().find(|(location, _)| location == uri).map_or(uri, |(_, key)| key);
+        let key = self.resources.key(uri).unwrap_or(uri);
         let bytes =
             (self.entry)(key).ok_or_else(|| format!("there is no entry or registry resource `{key}`"))?;
         Ok(bytes.to_vec())
@@ -71,18 +72,7 @@ impl Style {
     pub(crate) fn named(element: &Element, attribute: &str, compiler: &mut Compiler<'_>) -> Option<Style> {
         let key = compiler.key_value(element, attribute)?;
         let place = element.value_span(attribute);
-        let mut resources = Vec::new();
-        for resource in element.children_named("resource") {
-            match (resource.attr("location"), resource.attr("key")) {
-                (Some(location), Some(key)) => resources.push((location.to_owned(), key.to_owned())),
-                _ => compiler.error(
-                    "missing-attribute",
-                    "`resource` needs `location` and `key`",
-                    resource.start_tag(),
-                    "which href means which entry",
-                ),
-            }
-        }
+        let resources = Arc::new(Resources::compile(element, compiler));
         let mut processor = Processor::ByStylesheet;
         for setting in element.children_named("attribute") {
             if setting.attr("name") != Some(PROCESSOR) {
@@ -98,7 +88,6 @@ impl Style {
                 }
             };
         }
-        let resources: Arc<[(String, String)]> = resources.into();
         let name = key.literal().map(Arc::<str>::from);
         let entry = name.as_deref().and_then(|name| compiler.entry(name));
         let (Some(name), Some(entry)) = (&name, entry) else {
@@ -190,16 +179,13 @@ impl Style {
         let resources = Arc::clone(&self.resources);
         let name = Arc::clone(&key);
         let run = move |input: &mut (dyn Read + Send), out: &mut (dyn Write + Send)| {
-            let find = |key: &str| plan.entry(key).map(|entry| entry.bytes);
-            let modules = Modules { resources: &resources, entry: &find };
-            let say = |text: &str| tracing::info!(stylesheet = &*name, "xsl:message: {text}");
-            let options = RunOptions { resolver: &modules, messages: Some(&say), ..RunOptions::default() };
             let parameters: Vec<(&str, xpath::Value)> =
                 parameters.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
-            sheet
-                .transform_stream(input, &limits.xml, &parameters, &options, false, out)
-                .map(|_| ())
-                .map_err(|error| error.to_string())
+            with_options(&name, &resources, &plan, |options| {
+                sheet.transform_stream(input, &limits.xml, &parameters, options, false, out)
+            })
+            .map(|_| ())
+            .map_err(|error| error.to_string())
         };
         let held = context.services().limits.held;
         let mut result = match Transformed::start(body, element, held, run) {
@@ -217,7 +203,7 @@ impl Style {
         }
     }
 
-    /// Runs `transform` with options that find documents where the stylesheet's modules are found.
+    /// Runs `transform` with the options of [`with_options`].
     pub(crate) fn run<T>(
         &self,
         key: &str,
@@ -225,14 +211,24 @@ impl Style {
         stripped: bool,
         transform: impl FnOnce(&RunOptions<'_>) -> Result<T, xslt::XsltError>,
     ) -> Result<T, Fault> {
-        let plan = context.plan();
-        let find = |key: &str| plan.entry(key).map(|entry| entry.bytes);
-        let modules = Modules { resources: &self.resources, entry: &find };
-        let say = |text: &str| tracing::info!(stylesheet = key, "xsl:message: {text}");
-        let options =
-            RunOptions { resolver: &modules, messages: Some(&say), stripped, ..RunOptions::default() };
-        transform(&options).map_err(|error| failed(key, error.to_string()))
+        with_options(key, &self.resources, context.plan(), |options| {
+            transform(&RunOptions { stripped, ..*options })
+        })
+        .map_err(|error| failed(key, error.to_string()))
     }
+}
+
+/// Calls `run` with options by which documents are found where the stylesheet's modules are, and `xsl:message` is logged.
+fn with_options<T>(
+    key: &str,
+    resources: &Resources,
+    plan: &Plan,
+    run: impl FnOnce(&RunOptions<'_>) -> T,
+) -> T {
+    let find = |key: &str| plan.entry(key).map(|entry| entry.bytes);
+    let modules = Modules { resources, entry: &find };
+    let say = |text: &str| tracing::info!(stylesheet = key, "xsl:message: {text}");
+    run(&RunOptions { resolver: &modules, messages: Some(&say), ..RunOptions::default() })
 }
 
 /// The fault of a transformation, as WSO2 words it.

@@ -1,6 +1,7 @@
 //! `validate`: checks the message against XML Schemas or a JSON Schema, and runs `on-fail` where it does not fit.
 
 use crate::known::{Known, warn_missing};
+use crate::resources::{RESOURCE, Resources};
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
@@ -70,14 +71,7 @@ What a schema imports or includes is the `resource` of that location, else an en
                 Attribute::optional("value", Values::Text, "`true` or `false`"),
             ],
         ),
-        Inside::new(
-            "resource*",
-            "where something is that a schema refers to",
-            &[
-                Attribute::required("location", Values::Text, "the `schemaLocation` in the schema"),
-                Attribute::required("key", Values::Text, "the entry that stands for it"),
-            ],
-        ),
+        RESOURCE,
         Inside::new("on-fail", "runs if the message does not fit; at least one mediator", &[]).with("mediator*"),
     ],
     needs: &[(Need::Whole, "always")],
@@ -110,7 +104,7 @@ What a schema imports or includes is the `resource` of that location, else an en
 
 struct Validate {
     keys: Vec<KeyValue>,
-    resources: Vec<(String, String)>,
+    resources: Resources,
     source: Option<Expression>,
     as_json: bool,
     /// Of literal keys that are there: compiled with the plan.
@@ -127,16 +121,14 @@ enum Schemas {
 
 /// Finds what a schema refers to among the resources, else by key in entries and registry.
 pub(crate) struct Entries<'a> {
-    /// Locations with the keys that stand for them.
-    pub(crate) resources: &'a [(String, String)],
+    pub(crate) resources: &'a Resources,
     pub(crate) entry: &'a dyn Fn(&str) -> Option<Arc<[u8]>>,
 }
 
 impl Resolver for Entries<'_> {
     fn resolve(&self, location: &str, base: &str) -> Result<Source, String> {
-        let resource = self.resources.iter().find(|(own, _)| own == location).map(|(_, key)| key.clone());
-        let keys = match resource {
-            Some(key) => vec![key],
+        let keys = match self.resources.key(location) {
+            Some(key) => vec![key.to_owned()],
             None => vec![xslt::resolver::join(base, location), location.to_owned()],
         };
         for key in &keys {
@@ -178,21 +170,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         );
         return None;
     };
-    let mut resources = Vec::new();
-    for resource in element.children_named("resource") {
-        match (resource.attr("location"), resource.attr("key")) {
-            (Some(location), Some(key)) => resources.push((location.to_owned(), key.to_owned())),
-            _ => {
-                let help = "which schemaLocation means which entry";
-                compiler.error(
-                    "missing-attribute",
-                    "`resource` needs `location` and `key`",
-                    resource.start_tag(),
-                    help,
-                );
-            }
-        }
-    }
+    let resources = Resources::compile(element, compiler);
     for feature in element.children_named("feature").chain(element.children_named("property")) {
         if feature.attr("name").is_none() {
             compiler.error(
@@ -218,7 +196,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
 fn fixed(
     element: &Element,
     keys: &[KeyValue],
-    resources: &[(String, String)],
+    resources: &Resources,
     compiler: &mut Compiler<'_>,
 ) -> Option<Result<Arc<Schemas>, Fault>> {
     let mut sources = Vec::new();

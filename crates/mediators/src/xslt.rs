@@ -4,6 +4,7 @@
 //! stylesheet to the bytes of the answer: no envelope is built around either. If it is large and the stylesheet looks
 //! only downwards, the result leaves while the message arrives.
 
+use crate::resources::RESOURCE;
 use crate::stylesheet::{PROCESSOR, Style, failed};
 use config::Element;
 use flow::{
@@ -105,14 +106,7 @@ connection that the result goes to.",
                 Attribute::required("value", Values::Text, "for this one 1.0 or 2.0"),
             ],
         ),
-        Inside::new(
-            "resource*",
-            "what an `href` in the stylesheet means",
-            &[
-                Attribute::required("location", Values::Text, "as the stylesheet has it"),
-                Attribute::required("key", Values::Text, "the entry or registry resource"),
-            ],
-        ),
+        RESOURCE,
     ],
     needs: &[
         (
