@@ -5,7 +5,7 @@
 //! answers are the same.
 
 use crate::context::Context;
-use crate::library::Scope;
+use crate::library::{self, Scope};
 use message::Value;
 
 /// See the module.
@@ -18,34 +18,8 @@ pub(crate) struct Direct {
     compared: Option<(String, bool)>,
 }
 
-const PREFIXES: &[(&str, Scope)] = &[
-    ("$ctx:", Scope::Default),
-    ("$trp:", Scope::Transport),
-    ("$axis2:", Scope::Axis2),
-    ("$operation:", Scope::Operation),
-    ("$var:", Scope::Variable),
-];
-
 /// Scopes whose `get-property` is what is set there, by name.
 const SCOPES: &[&str] = &["default", "synapse", "axis2", "axis2-client", "transport", "operation"];
-
-/// Names that `get-property` computes.
-const COMPUTED: &[&str] = &[
-    "To",
-    "From",
-    "Action",
-    "WSAction",
-    "FaultTo",
-    "ReplyTo",
-    "RelatesTo",
-    "MessageID",
-    "FAULT",
-    "MESSAGE_FORMAT",
-    "OperationName",
-    "OperationNamespace",
-    "SYSTEM_TIME",
-    "SYSTEM_DATE",
-];
 
 impl Direct {
     /// Reads an XPath; `None`: it is none of these.
@@ -95,15 +69,14 @@ impl Direct {
 
 /// A property at the beginning: scope, name, whether by `get-property`, and what follows.
 fn property(text: &str) -> Option<(Scope, &str, bool, &str)> {
-    for (prefix, scope) in PREFIXES {
-        if let Some(rest) = text.strip_prefix(prefix) {
-            let end =
-                rest.find(|c: char| !(c.is_ascii_alphanumeric() || "_-.".contains(c))).unwrap_or(rest.len());
-            let (name, behind) = rest.split_at(end);
-            let ends = behind.is_empty() || behind.starts_with([' ', '=', '!']);
-            let named = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-            return (named && ends).then_some((*scope, name, false, behind));
-        }
+    if let Some((scope, rest)) = library::property_prefix(text) {
+        let end =
+            rest.find(|c: char| !(c.is_ascii_alphanumeric() || "_-.".contains(c))).unwrap_or(rest.len());
+        let (name, behind) = rest.split_at(end);
+        let ends = behind.is_empty() || behind.starts_with([' ', '=', '!']);
+        let named = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        // A parameter of a template may be an expression of its own.
+        return (named && ends && scope != Scope::Function).then_some((scope, name, false, behind));
     }
     let rest = text.strip_prefix("get-property")?.trim_start().strip_prefix('(')?;
     let (first, rest) = quoted(rest.trim_start())?;
@@ -115,7 +88,7 @@ fn property(text: &str) -> Option<(Scope, &str, bool, &str)> {
         }
     };
     let rest = rest.trim_start().strip_prefix(')')?;
-    let known = SCOPES.contains(&scope) && !COMPUTED.contains(&name);
+    let known = SCOPES.contains(&scope) && !library::is_computed(name);
     known.then_some((Scope::of(scope)?, name, true, rest))
 }
 

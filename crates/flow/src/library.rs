@@ -123,19 +123,61 @@ pub fn header_text(bytes: &[u8]) -> String {
     }
 }
 
-/// Splits `$ctx:name…` (as `json-eval` subjects are written) into scope and rest.
+/// Splits `$ctx:name…` into scope and rest.
 pub(crate) fn property_prefix(path: &str) -> Option<(Scope, &str)> {
-    [
-        ("$ctx:", Scope::Default),
-        ("$trp:", Scope::Transport),
-        ("$axis2:", Scope::Axis2),
-        ("$operation:", Scope::Operation),
-        ("$var:", Scope::Variable),
-        ("$func:", Scope::Function),
-    ]
-    .into_iter()
-    .find_map(|(prefix, scope)| Some((scope, path.strip_prefix(prefix)?)))
+    let (prefix, rest) = path.strip_prefix('$')?.split_once(':')?;
+    Some((scope_of_prefix(prefix)?, rest))
 }
+
+/// The scope of the prefix of a variable.
+fn scope_of_prefix(prefix: &str) -> Option<Scope> {
+    Some(match prefix {
+        "ctx" => Scope::Default,
+        "trp" => Scope::Transport,
+        "axis2" => Scope::Axis2,
+        "operation" => Scope::Operation,
+        "var" => Scope::Variable,
+        "func" => Scope::Function,
+        _ => return None,
+    })
+}
+
+/// Whether `get-property` computes what has this name, whatever is set.
+pub(crate) fn is_computed(name: &str) -> bool {
+    is_computed_date(name) || SPECIAL.iter().any(|(own, _)| *own == name)
+}
+
+fn is_computed_date(name: &str) -> bool {
+    matches!(name, "SYSTEM_DATE" | "SYSTEM_TIME")
+}
+
+/// The names that mean something of their own in default scope.
+const SPECIAL: &[(&str, fn(&SynapseHost<'_>) -> String)] = &[
+    ("To", |host| host.context.to().unwrap_or_default()),
+    ("From", |host| host.context.addressing.from.clone().unwrap_or_default()),
+    ("Action", |host| {
+        let action = host.context.addressing.action.clone();
+        action.or_else(|| host.context.soap_action()).unwrap_or_default()
+    }),
+    ("WSAction", |host| host.context.addressing.action.clone().unwrap_or_default()),
+    ("FaultTo", |host| host.context.addressing.fault_to.clone().unwrap_or_default()),
+    ("ReplyTo", |host| host.context.addressing.reply_to.clone().unwrap_or_default()),
+    ("RelatesTo", |host| match &host.context.addressing.relates_to {
+        // An answer relates to the message that was sent, whether that said so or not.
+        None if host.context.progress.answered => host.context.message_id(),
+        other => other.clone().unwrap_or_default(),
+    }),
+    ("MessageID", |host| host.context.message_id()),
+    ("FAULT", |host| {
+        let fault = host.context.status.is_some_and(|status| status >= 400)
+            || host.envelope().is_some_and(|envelope| envelope.fault().is_some());
+        if fault { "TRUE".to_owned() } else { String::new() }
+    }),
+    ("MESSAGE_FORMAT", |host| host.message_format().to_owned()),
+    // Services here have the one operation that WSO2 gives those without a WSDL.
+    ("OperationName", |_| "mediate".to_owned()),
+    ("OperationNamespace", |_| String::new()),
+];
 
 /// What XPath is told when an expression is compiled.
 pub(crate) struct Library;
@@ -372,9 +414,9 @@ impl<'a> SynapseHost<'a> {
             return Ok(self.parameter(name)?.unwrap_or(xpath::Value::Empty));
         }
         if scope == Scope::Default
-            && let Some(special) = self.special(name)
+            && let Some((_, special)) = SPECIAL.iter().find(|(own, _)| own == name)
         {
-            return Ok(xpath::Value::from(special));
+            return Ok(xpath::Value::from(special(self)));
         }
         let found = scope.get(self.context, name);
         if found.is_none() {
@@ -388,38 +430,6 @@ impl<'a> SynapseHost<'a> {
             }
         }
         Ok(self.to_xpath(found))
-    }
-
-    /// The names that mean something of their own in default scope.
-    fn special(&self, name: &str) -> Option<String> {
-        let context = self.context;
-        let of = |value: &Option<String>| Some(value.clone().unwrap_or_default());
-        match name {
-            "To" => Some(context.to().unwrap_or_default()),
-            "From" => of(&context.addressing.from),
-            "Action" => {
-                Some(context.addressing.action.clone().or_else(|| context.soap_action()).unwrap_or_default())
-            }
-            "WSAction" => of(&context.addressing.action),
-            "FaultTo" => of(&context.addressing.fault_to),
-            "ReplyTo" => of(&context.addressing.reply_to),
-            // An answer relates to the message that was sent, whether that said so or not.
-            "RelatesTo" if context.addressing.relates_to.is_none() && context.progress.answered => {
-                Some(context.message_id())
-            }
-            "RelatesTo" => of(&context.addressing.relates_to),
-            "MessageID" => Some(context.message_id()),
-            "FAULT" => {
-                let fault = context.status.is_some_and(|status| status >= 400)
-                    || self.envelope().is_some_and(|envelope| envelope.fault().is_some());
-                Some(if fault { "TRUE".into() } else { String::new() })
-            }
-            "MESSAGE_FORMAT" => Some(self.message_format().to_owned()),
-            // Services here have the one operation that WSO2 gives those without a WSDL.
-            "OperationName" => Some("mediate".to_owned()),
-            "OperationNamespace" => Some(String::new()),
-            _ => None,
-        }
     }
 
     fn message_format(&self) -> &'static str {
@@ -446,10 +456,6 @@ fn text_of(value: &xpath::Value, cx: &xpath::Context<'_>) -> String {
     value.to_string_in(cx).map(std::borrow::Cow::into_owned).unwrap_or_default()
 }
 
-fn is_computed_date(name: &str) -> bool {
-    matches!(name, "SYSTEM_DATE" | "SYSTEM_TIME")
-}
-
 impl Host for SynapseHost<'_> {
     fn variable(
         &self,
@@ -457,7 +463,7 @@ impl Host for SynapseHost<'_> {
         _uri: Option<&str>,
         local: &str,
     ) -> Result<Option<xpath::Value>, String> {
-        let scope = match prefix {
+        Ok(Some(match prefix {
             "" => {
                 let Some(envelope) = self.envelope() else { return Ok(Some(xpath::Value::Empty)) };
                 let node = match local {
@@ -466,17 +472,11 @@ impl Host for SynapseHost<'_> {
                     "env" => Some(envelope.root),
                     _ => return Ok(None),
                 };
-                return Ok(Some(node.map_or(xpath::Value::Empty, |id| xpath::Value::from(Node::new(id)))));
+                node.map_or(xpath::Value::Empty, |id| xpath::Value::from(Node::new(id)))
             }
-            "ctx" => Scope::Default,
-            "axis2" => Scope::Axis2,
-            "trp" => Scope::Transport,
-            "operation" => Scope::Operation,
-            "var" => Scope::Variable,
-            "func" => return self.parameter(local),
             "sys" => {
                 let value = Scope::System.get(self.context, local);
-                return Ok(Some(self.to_xpath(Some(value.unwrap_or_else(|| Value::from(""))))));
+                self.to_xpath(Some(value.unwrap_or_else(|| Value::from(""))))
             }
             "url" => {
                 let query =
@@ -486,19 +486,22 @@ impl Host for SynapseHost<'_> {
                     .into_iter()
                     .find(|(name, _)| name.eq_ignore_ascii_case(local))
                     .map(|(_, value)| value);
-                return Ok(Some(xpath::Value::from(found.unwrap_or_default())));
+                xpath::Value::from(found.unwrap_or_default())
             }
-            other => {
+            _ => match scope_of_prefix(prefix) {
+                Some(Scope::Function) => return self.parameter(local),
+                Some(scope) => self.to_xpath(scope.get(self.context, local)),
                 // `$P:k`: entry `k` of the map that the property `P` holds.
-                let Some(Value::Json(map)) = self.context.properties.get(other) else { return Ok(None) };
-                return Ok(Some(match map.get(local) {
-                    Some(serde_json::Value::String(text)) => xpath::Value::from(text.as_str()),
-                    Some(value) => xpath::Value::from(value.to_string()),
-                    None => xpath::Value::Empty,
-                }));
-            }
-        };
-        Ok(Some(self.to_xpath(scope.get(self.context, local))))
+                None => match self.context.properties.get(prefix) {
+                    Some(Value::Json(map)) => match map.get(local) {
+                        Some(serde_json::Value::String(text)) => xpath::Value::from(text.as_str()),
+                        Some(value) => xpath::Value::from(value.to_string()),
+                        None => xpath::Value::Empty,
+                    },
+                    _ => return Ok(None),
+                },
+            },
+        }))
     }
 
     fn call(
