@@ -4,7 +4,7 @@
 
 use crate::collector::Collector;
 use crate::output::Sink;
-use crate::time::{self, Utc};
+use crate::time;
 use crate::{Output, escape};
 use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal};
@@ -161,7 +161,7 @@ where
 
 impl Lines {
     fn text(&self, event: &Event<'_>, mut facts: Facts, line: &mut String) -> fmt::Result {
-        time::stamp((self.clock)(), line);
+        time::rfc3339((self.clock)(), line);
         let level = *event.metadata().level();
         match self.colour {
             true => write!(line, " \x1b[{}m{level:>5}\x1b[0m ", colour(level))?,
@@ -189,10 +189,10 @@ impl Lines {
     }
 
     fn json(&self, event: &Event<'_>, facts: Facts, line: &mut String) -> fmt::Result {
-        let mut time = String::new();
-        Utc::of((self.clock)()).rfc3339(&mut time)?;
+        let mut now = String::new();
+        time::rfc3339((self.clock)(), &mut now);
         let mut object = serde_json::Map::new();
-        object.insert("time".to_owned(), time.into());
+        object.insert("time".to_owned(), now.into());
         object.insert("level".to_owned(), event.metadata().level().as_str().into());
         object.insert("target".to_owned(), event.metadata().target().into());
         object.insert("message".to_owned(), facts.message.into());

@@ -3,22 +3,8 @@
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, Zoned};
+use xpath::atomic::calendar::{MONTHS, WEEKDAYS};
 
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 /// Longest pattern, in bytes; a run of one letter is at most [`MAX_WIDTH`] long.
 const MAX_PATTERN: usize = 1024;
 const MAX_WIDTH: usize = 19;
@@ -232,7 +218,7 @@ fn field(letter: char, width: usize, moment: &Moment) -> Option<String> {
                 'D' => number(date.day_of_year().into()),
                 'Q' | 'q' => number((month - 1) / 3 + 1),
                 'e' | 'c' if width < 3 => number(date.weekday().to_sunday_one_offset().into()),
-                _ => Some(name(DAYS[date.weekday().to_monday_zero_offset() as usize])),
+                _ => Some(name(WEEKDAYS[date.weekday().to_monday_zero_offset() as usize])),
             }
         }
         'a' | 'H' | 'k' | 'K' | 'h' | 'm' | 's' | 'S' | 'n' | 'A' | MILLISECOND => {
@@ -362,7 +348,7 @@ impl Fields {
                 self.month = Some(number + 1);
                 return Some(rest);
             }
-            'E' => return Some(named(&DAYS)?.1),
+            'E' => return Some(named(&WEEKDAYS)?.1),
             'G' => return text.strip_prefix("AD"),
             'a' => {
                 let half = text.get(..2)?;

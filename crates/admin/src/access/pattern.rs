@@ -1,7 +1,7 @@
 //! Patterns of access log lines, in the notation of Apache httpd's `LogFormat`.
 
 use crate::escape;
-use crate::time::Utc;
+use crate::time;
 use flow::dispatch::Access;
 use std::fmt::{self, Write};
 use std::time::SystemTime;
@@ -172,7 +172,7 @@ impl Piece {
             Piece::Text(text) => out.push_str(text),
             Piece::Nothing => out.push('-'),
             Piece::Client => write!(out, "{}", inbound.peer.ip().to_canonical())?,
-            Piece::Time => Utc::of(now.checked_sub(inbound.received.elapsed()).unwrap_or(now)).common(out)?,
+            Piece::Time => time::common(now.checked_sub(inbound.received.elapsed()).unwrap_or(now), out)?,
             Piece::RequestLine => {
                 escape::ascii(inbound.method.as_str(), out);
                 out.push(' ');

@@ -3,6 +3,26 @@
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 
+/// In English.
+pub const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+/// In English, from Monday, with which a week of ISO 8601 begins.
+pub const WEEKDAYS: [&str; 7] =
+    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+
 const NANOS: i128 = 1_000_000_000;
 const DAY: i128 = 86_400 * NANOS;
 
@@ -193,7 +213,7 @@ impl Moment {
         let fits = s.0.is_empty()
             && (1..=12).contains(&m.month)
             && m.day >= 1
-            && m.day <= if kind == K::GDay { 31 } else { days_in_month(m.year, m.month) };
+            && m.day <= if kind == K::GDay { 31 } else { days_in_month(m.year.into(), m.month) };
         if !fits {
             return None;
         }
@@ -231,7 +251,7 @@ impl Moment {
 
     /// Years counted without the gap: 1 before the common era is 0.
     fn astronomical(self) -> i64 {
-        if self.year < 0 { i64::from(self.year) + 1 } else { i64::from(self.year) }
+        astronomical(self.year.into())
     }
 
     /// Nanoseconds since the start of 1970 as the parts say, the timezone left aside.
@@ -250,7 +270,7 @@ impl Moment {
     fn at_nanos(self, at: i128) -> Option<Moment> {
         let (days, clock) = (at.div_euclid(DAY), at.rem_euclid(DAY));
         let (year, month, day) = civil_from_days(i64::try_from(days).ok()?);
-        let year = if year <= 0 { year - 1 } else { year };
+        let year = historical(year);
         let seconds = clock / NANOS;
         Some(Moment {
             year: i32::try_from(year).ok().filter(|y| y.abs() < 1_000_000_000)?,
@@ -282,11 +302,11 @@ impl Moment {
             .checked_add(i64::from(self.month) - 1)?
             .checked_add(months)?;
         let (year, month) = (total.div_euclid(12), (total.rem_euclid(12) + 1) as u8);
-        let year = i32::try_from(if year <= 0 { year - 1 } else { year }).ok()?;
+        let year = i32::try_from(historical(year)).ok()?;
         if year.abs() >= 1_000_000_000 {
             return None;
         }
-        Some(Moment { year, month, day: self.day.min(days_in_month(year, month)), ..self })
+        Some(Moment { year, month, day: self.day.min(days_in_month(year.into(), month)), ..self })
     }
 
     /// The same moment in another timezone (F&O section 10.7); `None` takes the timezone away.
@@ -521,19 +541,33 @@ impl Duration {
     }
 }
 
+/// A year as arithmetic needs it: the one before 1 is 0, not -1.
+pub fn astronomical(year: i64) -> i64 {
+    if year < 0 { year + 1 } else { year }
+}
+
+/// The opposite of [`astronomical`].
+pub fn historical(year: i64) -> i64 {
+    if year <= 0 { year - 1 } else { year }
+}
+
+/// Whether a year (there is none 0) has a 29th of February.
+pub fn is_leap(year: i64) -> bool {
+    let year = astronomical(year);
+    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+}
+
 /// The number of days of a month.
-pub fn days_in_month(year: i32, month: u8) -> u8 {
-    let year = if year < 0 { i64::from(year) + 1 } else { i64::from(year) };
+pub fn days_in_month(year: i64, month: u8) -> u8 {
     match month {
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
+        2 => 28 + u8::from(is_leap(year)),
         4 | 6 | 9 | 11 => 30,
         _ => 31,
     }
 }
 
-/// Days since 1970-01-01 of a date of the proleptic Gregorian calendar.
-fn days_from_civil(year: i64, month: u8, day: u8) -> i64 {
+/// Days since 1970-01-01 of a date of the proleptic Gregorian calendar, by its [`astronomical`] year.
+pub fn days_from_civil(year: i64, month: u8, day: u8) -> i64 {
     // Years that begin in March have their leap day at the end.
     let year = year - i64::from(month <= 2);
     let era = year.div_euclid(400);
@@ -543,7 +577,8 @@ fn days_from_civil(year: i64, month: u8, day: u8) -> i64 {
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
-fn civil_from_days(days: i64) -> (i64, u8, u8) {
+/// The opposite of [`days_from_civil`].
+pub fn civil_from_days(days: i64) -> (i64, u8, u8) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
     let of_era = days.rem_euclid(146_097);

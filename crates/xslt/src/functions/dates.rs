@@ -2,6 +2,9 @@
 //! the expected forms gives NaN or the empty string, as the EXSLT pages say.
 
 use std::time::{SystemTime, UNIX_EPOCH};
+use xpath::atomic::calendar::{
+    MONTHS, WEEKDAYS, astronomical, civil_from_days, days_from_civil, days_in_month, historical, is_leap,
+};
 
 /// Which fields a lexical value carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,10 +25,10 @@ pub struct Moment {
     pub kind: Kind,
     /// No year 0: -1 is the year before 1.
     pub year: i64,
-    pub month: u32,
-    pub day: u32,
-    pub hour: u32,
-    pub minute: u32,
+    pub month: u8,
+    pub day: u8,
+    pub hour: u8,
+    pub minute: u8,
     pub second: f64,
     /// Minutes east of UTC.
     pub zone: Option<i32>,
@@ -53,35 +56,19 @@ impl Kind {
     }
 }
 
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
-
 impl Moment {
     /// The current time, in UTC.
     pub fn now() -> Moment {
         let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()) as i64;
-        let (year, month, day) = civil(seconds.div_euclid(86400));
+        let (year, month, day) = civil_from_days(seconds.div_euclid(86400));
         let rest = seconds.rem_euclid(86400);
         Moment {
             kind: Kind::DateTime,
-            year,
+            year: historical(year),
             month,
             day,
-            hour: (rest / 3600) as u32,
-            minute: (rest / 60 % 60) as u32,
+            hour: (rest / 3600) as u8,
+            minute: (rest / 60 % 60) as u8,
             second: (rest % 60) as f64,
             zone: Some(0),
         }
@@ -187,7 +174,7 @@ impl Moment {
 
     /// Days since 1970-01-01.
     fn days(&self) -> i64 {
-        days_from_civil(self.year, self.month, self.day)
+        days_from_civil(astronomical(self.year), self.month, self.day)
     }
 
     fn seconds_since_epoch(&self) -> f64 {
@@ -199,20 +186,19 @@ impl Moment {
             - zone
     }
 
-    /// 0 = Sunday.
-    fn weekday(&self) -> usize {
-        (self.days() + 4).rem_euclid(7) as usize
+    /// 0 = Monday.
+    fn weekday(&self) -> i64 {
+        (self.days() + 3).rem_euclid(7)
     }
 
     fn day_in_year(&self) -> i64 {
-        self.days() - days_from_civil(self.year, 1, 1) + 1
+        self.days() - days_from_civil(astronomical(self.year), 1, 1) + 1
     }
 
     /// ISO 8601 week.
     fn week_in_year(&self) -> i64 {
-        let monday_based = (self.weekday() as i64 + 6) % 7;
-        let thursday = self.days() - monday_based + 3;
-        let (year, _, _) = civil(thursday);
+        let thursday = self.days() - self.weekday() + 3;
+        let (year, _, _) = civil_from_days(thursday);
         (thursday - days_from_civil(year, 1, 1)) / 7 + 1
     }
 
@@ -270,20 +256,21 @@ impl Moment {
         }
         let linear = astronomical(self.year) * 12 + i64::from(self.month) - 1 + duration.months;
         let year = historical(linear.div_euclid(12));
-        let month = linear.rem_euclid(12) as u32 + 1;
+        let month = linear.rem_euclid(12) as u8 + 1;
         let day = self.day.min(days_in_month(year, month));
         let time =
             f64::from(self.hour) * 3600.0 + f64::from(self.minute) * 60.0 + self.second + duration.seconds;
         let carry = (time / 86400.0).floor();
         let time = time - carry * 86400.0;
-        let (year, month, day) = civil(days_from_civil(year, month, day) + carry as i64);
+        let days = days_from_civil(astronomical(year), month, day) + carry as i64;
+        let (year, month, day) = civil_from_days(days);
         let mut sum = Moment {
             kind: self.kind,
-            year,
+            year: historical(year),
             month,
             day,
-            hour: (time / 3600.0) as u32,
-            minute: (time % 3600.0 / 60.0) as u32,
+            hour: (time / 3600.0) as u8,
+            minute: (time % 3600.0 / 60.0) as u8,
             second: clean(time % 60.0),
             zone: self.zone,
         };
@@ -417,7 +404,7 @@ fn write_seconds(seconds: f64, out: &mut String) {
     out.push_str(&text);
 }
 
-fn two(text: &str) -> Option<u32> {
+fn two(text: &str) -> Option<u8> {
     (text.len() == 2 && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse().ok())?
 }
 
@@ -430,7 +417,7 @@ fn split_zone(text: &str) -> Option<(&str, Option<i32>)> {
         let sign = bytes[bytes.len() - 6];
         if sign == b'+' || sign == b'-' {
             let (body, zone) = text.split_at(text.len() - 6);
-            let (hours, minutes) = (two(&zone[1..3])? as i32, two(&zone[4..6])? as i32);
+            let (hours, minutes) = (i32::from(two(&zone[1..3])?), i32::from(two(&zone[4..6])?));
             if hours > 14 || minutes > 59 {
                 return None;
             }
@@ -439,52 +426,6 @@ fn split_zone(text: &str) -> Option<(&str, Option<i32>)> {
         }
     }
     Some((text, None))
-}
-
-/// Years with a year 0, as arithmetic needs them.
-fn astronomical(year: i64) -> i64 {
-    if year < 0 { year + 1 } else { year }
-}
-
-fn historical(year: i64) -> i64 {
-    if year <= 0 { year - 1 } else { year }
-}
-
-fn is_leap(year: i64) -> bool {
-    let year = astronomical(year);
-    year.rem_euclid(4) == 0 && (year.rem_euclid(100) != 0 || year.rem_euclid(400) == 0)
-}
-
-fn days_in_month(year: i64, month: u32) -> u32 {
-    match month {
-        2 => 28 + u32::from(is_leap(year)),
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-/// Days since 1970-01-01 of a date of the proleptic Gregorian calendar.
-fn days_from_civil(year: i64, month: u32, day: u32) -> i64 {
-    let year = astronomical(year) - i64::from(month <= 2);
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year =
-        (153 * (i64::from(month) + if month > 2 { -3 } else { 9 }) + 2) / 5 + i64::from(day) - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
-}
-
-fn civil(days: i64) -> (i64, u32, u32) {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = (day_of_year - (153 * shifted + 2) / 5 + 1) as u32;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 } as u32;
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (historical(year), month, day)
 }
 
 /// What a function of the module gives.
@@ -541,15 +482,14 @@ pub fn call(name: &str, arguments: &[String]) -> Option<Answer> {
         ("week-in-year", 0 | 1) => numeric(full, &|m| m.week_in_year() as f64),
         ("week-in-month", 0 | 1) => numeric(full, &|m| {
             let first = Moment { day: 1, ..*m };
-            let offset = (first.weekday() + 6) % 7;
-            ((m.day as usize + offset - 1) / 7 + 1) as f64
+            ((i64::from(m.day) + first.weekday() - 1) / 7 + 1) as f64
         }),
         ("day-in-year", 0 | 1) => numeric(full, &|m| m.day_in_year() as f64),
         ("day-in-month", 0 | 1) => numeric(Kind::has_day, &|m| f64::from(m.day)),
         ("day-of-week-in-month", 0 | 1) => numeric(full, &|m| f64::from((m.day - 1) / 7 + 1)),
-        ("day-in-week", 0 | 1) => numeric(full, &|m| m.weekday() as f64 + 1.0),
-        ("day-name", 0 | 1) => named(full, &|m| DAYS[m.weekday()]),
-        ("day-abbreviation", 0 | 1) => named(full, &|m| &DAYS[m.weekday()][..3]),
+        ("day-in-week", 0 | 1) => numeric(full, &|m| ((m.weekday() + 1) % 7 + 1) as f64),
+        ("day-name", 0 | 1) => named(full, &|m| WEEKDAYS[m.weekday() as usize]),
+        ("day-abbreviation", 0 | 1) => named(full, &|m| &WEEKDAYS[m.weekday() as usize][..3]),
         ("hour-in-day", 0 | 1) => numeric(Kind::has_time, &|m| f64::from(m.hour)),
         ("minute-in-hour", 0 | 1) => numeric(Kind::has_time, &|m| f64::from(m.minute)),
         ("second-in-minute", 0 | 1) => numeric(Kind::has_time, &|m| m.second),
@@ -669,8 +609,8 @@ fn format_date(m: &Moment, pattern: &str) -> String {
             'd' => number(&mut out, i64::from(m.day)),
             'D' => number(&mut out, m.day_in_year()),
             'F' => number(&mut out, i64::from((m.day - 1) / 7 + 1)),
-            'E' if width >= 4 => out.push_str(DAYS[m.weekday()]),
-            'E' => out.push_str(&DAYS[m.weekday()][..3]),
+            'E' if width >= 4 => out.push_str(WEEKDAYS[m.weekday() as usize]),
+            'E' => out.push_str(&WEEKDAYS[m.weekday() as usize][..3]),
             'w' => number(&mut out, m.week_in_year()),
             'W' => number(&mut out, (i64::from(m.day) + 5) / 7),
             'a' => out.push_str(if hour < 12 { "AM" } else { "PM" }),

@@ -1,23 +1,9 @@
 //! `format-date()`, `format-time()`, `format-dateTime()` (XSLT 2.0 section 16.5), in English.
 
 use crate::numbering::{self, NumberFormat};
+use xpath::atomic::calendar::{MONTHS, WEEKDAYS};
 use xpath::atomic::{Moment, MomentKind};
 
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 /// Longest width that a component is padded to.
 const MAX_WIDTH: usize = 1000;
 
@@ -128,7 +114,7 @@ fn component(moment: &Moment, marker: &str, out: &mut String) -> Result<(), Stri
     if first.starts_with(['n', 'N']) {
         let name = match specifier {
             'M' => Some(MONTHS[(value as usize).clamp(1, 12) - 1]),
-            'F' => Some(DAYS[(value as usize).clamp(1, 7) - 1]),
+            'F' => Some(WEEKDAYS[(value as usize).clamp(1, 7) - 1]),
             'P' => Some(if value == 1 { "pm" } else { "am" }),
             _ => None,
         };
