@@ -151,8 +151,10 @@ fn is_computed_date(name: &str) -> bool {
     matches!(name, "SYSTEM_DATE" | "SYSTEM_TIME")
 }
 
+type Special = fn(&SynapseHost<'_>) -> String;
+
 /// The names that mean something of their own in default scope.
-const SPECIAL: &[(&str, fn(&SynapseHost<'_>) -> String)] = &[
+const SPECIAL: &[(&str, Special)] = &[
     ("To", |host| host.context.to().unwrap_or_default()),
     ("From", |host| host.context.addressing.from.clone().unwrap_or_default()),
     ("Action", |host| {

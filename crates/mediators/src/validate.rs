@@ -109,9 +109,12 @@ struct Validate {
     as_json: bool,
     /// Of literal keys that are there: compiled with the plan.
     fixed: Option<Result<Arc<Schemas>, Fault>>,
-    known: Known<Vec<Arc<str>>, Vec<Arc<[u8]>>, Schemas>,
+    known: Known<Vec<Arc<str>>, Texts, Schemas>,
     on_fail: ListId,
 }
+
+/// Of the keys, in order.
+type Texts = Vec<Arc<[u8]>>;
 
 /// Compiled schemas.
 enum Schemas {
@@ -266,7 +269,7 @@ impl Validate {
             names.push(Arc::from(key.resolve(context)?.unwrap_or_default().trim()));
         }
         let plan = context.plan();
-        let mut texts: Vec<Arc<[u8]>> = Vec::with_capacity(names.len());
+        let mut texts: Texts = Vec::with_capacity(names.len());
         for name in &names {
             let missing = || {
                 Fault::new(format!("Schema {name} cannot be found"))
