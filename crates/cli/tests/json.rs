@@ -2,25 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+mod support;
 
-/// Exit code, stdout, stderr.
-fn busbar(args: &[&str], input: &str) -> (i32, String, String) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_busbar"))
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // The program may not read at all.
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    let out = child.wait_with_output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    (out.status.code().unwrap(), text(&out.stdout), text(&out.stderr))
-}
+use std::path::{Path, PathBuf};
+use support::fed;
 
 /// Files of a test, in a folder of their own.
 fn files(name: &str, files: &[(&str, &str)]) -> PathBuf {
@@ -61,14 +46,14 @@ fn jsonpath_prints_an_array() {
     ];
     for (expression, flags, wanted) in cases {
         let args: Vec<&str> = ["jsonpath", expression].iter().chain(*flags).copied().collect();
-        let (code, out, err) = busbar(&args, JSON);
+        let (code, out, err) = fed(&args, JSON);
         let print = |text: &str| text.trim_end().replace("3.0]", "3]");
         assert_eq!((code, print(&out).as_str(), err.as_str()), (0, *wanted, ""), "{args:?}");
     }
     let folder = files("jsonpath", &[("in.json", JSON)]);
     let file = folder.join("in.json").display().to_string();
     for input in [file.as_str(), "-"] {
-        assert_eq!(busbar(&["jsonpath", "$.b[2].z[0]", input], JSON), (0, "[1]\n".into(), String::new()));
+        assert_eq!(fed(&["jsonpath", "$.b[2].z[0]", input], JSON), (0, "[1]\n".into(), String::new()));
     }
 }
 
@@ -88,13 +73,13 @@ fn jsonpath_explains_errors() {
     ];
     for (args, input, wanted) in cases {
         let all: Vec<&str> = std::iter::once("jsonpath").chain(args.iter().copied()).collect();
-        let (code, out, err) = busbar(&all, input);
+        let (code, out, err) = fed(&all, input);
         assert_eq!((code, out.as_str()), (1, ""), "{args:?}: {err}");
         assert!(err.contains(wanted), "{args:?}: {err}");
     }
     // Wrong arguments are the caller's fault.
     for args in [&["jsonpath"][..], &["jsonpath", "$", "--dialect", "goessner"]] {
-        assert_eq!(busbar(args, JSON).0, 2, "{args:?}");
+        assert_eq!(fed(args, JSON).0, 2, "{args:?}");
     }
 }
 
@@ -190,7 +175,7 @@ fn validate_tells_every_violation() {
             })
             .collect();
         let args: Vec<&str> = std::iter::once("validate").chain(args.iter().map(String::as_str)).collect();
-        let (code, out, err) = busbar(&args, "");
+        let (code, out, err) = fed(&args, "");
         assert_eq!((code, out.as_str()), (*wanted, ""), "{line}: {err}");
         assert_eq!(err.is_empty(), code == 0, "{line}: {err}");
         for part in *parts {
@@ -198,7 +183,7 @@ fn validate_tells_every_violation() {
         }
     }
     let schema = folder.join("s.json").display().to_string();
-    assert_eq!(busbar(&["validate", &schema, "--input", "-"], r#"{"n": 1}"#).0, 0);
-    let (code, _, err) = busbar(&["validate", &schema, "--input", "-"], "{}");
+    assert_eq!(fed(&["validate", &schema, "--input", "-"], r#"{"n": 1}"#).0, 0);
+    let (code, _, err) = fed(&["validate", &schema, "--input", "-"], "{}");
     assert!(code == 1 && err.contains("standard input: ") && err.contains("required"), "{err}");
 }

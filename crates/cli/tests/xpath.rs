@@ -2,26 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::io::Write;
-use std::process::{Command, Stdio};
+mod support;
 
 const DOC: &str = "<s:E xmlns:s=\"u\"><s:B><o n=\"1\">IBM</o><!--c--><o n=\"2\">x&lt;y</o></s:B></s:E>";
 
 /// Exit code, stdout, stderr.
 fn xpath(args: &[&str], input: &str) -> (i32, String, String) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_busbar"))
-        .arg("xpath")
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // The program may not read at all.
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    let out = child.wait_with_output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    (out.status.code().unwrap(), text(&out.stdout), text(&out.stderr))
+    support::fed(&[&["xpath"], args].concat(), input)
 }
 
 #[test]

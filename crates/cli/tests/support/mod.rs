@@ -28,6 +28,22 @@ pub fn busbar(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_busbar")).args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
+/// Runs the binary to its end with an input: exit code, stdout, stderr.
+pub fn fed(arguments: &[&str], input: &str) -> (i32, String, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_busbar"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The program may not read at all.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let out = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (out.status.code().unwrap(), text(out.stdout), text(out.stderr))
+}
+
 /// The binary while it runs.
 pub struct Process {
     child: Child,
