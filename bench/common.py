@@ -32,10 +32,19 @@ def resident(pid):
 
 
 class Machines:
-    """The processes of one run. What they say is in `work/log.N`."""
+    """The processes of one run, which end with the `with` block. What they say is in `work/log.N`, and shown if the script gives up."""
 
     def __init__(self, work):
         self.work, self.running = pathlib.Path(work), []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind is SystemExit:
+            for log in sorted(self.work.glob("log.*")):
+                print(f"{log}: {log.read_text(errors='replace')[-1500:]}", file=sys.stderr)
+        self.stop()
 
     def start(self, core, *command, **more):
         """Starts a process on a core; `None`: on any."""

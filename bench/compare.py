@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """CPU per request of the bus beside nginx and HAProxy, and of its transformations beside xsltproc.
 
-    cargo build --release && bench/compare.py [--seconds 4] [--rounds 3] [--sizes 1k,10k,100k] [--markdown]
+    cargo build --release && bench/compare.py [--seconds 4] [--rounds 3] [--sizes 1k,10k,100k]
 
 Needs nginx, haproxy, wrk, xsltproc (apt-get install nginx haproxy wrk xsltproc) and two cores. One worker of each server
 is pinned to core 0; the backend (`busbar backend`, echo) and the client share core 1. The servers take turns within each
@@ -63,8 +63,7 @@ def main():
     (work / "bus.xml").write_text(config.format(backend=PORTS["backend"]))
     (work / "nginx.conf").write_text(NGINX.format(work=work, **PORTS))
     (work / "haproxy.cfg").write_text(HAPROXY.format(**PORTS))
-    machines = Machines(work)
-    try:
+    with Machines(work) as machines:
         machines.start(1, options.busbar, "backend", "--listen", f"127.0.0.1:{PORTS['backend']}", "--mode", "echo", "--workers", "1")
         bus = machines.start(0, options.busbar, "run", work / "bus.xml", "--http", f"127.0.0.1:{PORTS['bus']}", "--admin", "127.0.0.1:0", "--workers", "1")
         nginx = machines.start(0, "nginx", "-c", work / "nginx.conf", "-p", work)
@@ -89,8 +88,6 @@ def main():
                 figure, rate = min(figures)[0], max(rate for _, rate in figures)
                 print(f"| {size} | {name} | {figure:.1f} | {rate:,.0f} | {direct / figure:.2f} |", flush=True)
         print(f"\nresident memory of the bus: {idle:.0f} MB idle, {resident(bus.pid):.0f} MB after the load")
-    finally:
-        machines.stop()
     starts = []
     for _ in range(5):
         begin = time.monotonic()

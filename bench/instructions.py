@@ -28,8 +28,7 @@ def main():
     body = work / f"order-{options.size}.xml"
     (work / "bus.xml").write_text(compare.CONFIG.format(backend=backend))
     lua = script(work, "post", body)
-    machines = Machines(work)
-    try:
+    with Machines(work) as machines:
         machines.start(None, options.busbar, "backend", "--listen", f"127.0.0.1:{backend}", "--mode", "echo", "--workers", "1")
         counted = Counted(machines, options.busbar, "run", work / "bus.xml", "--http", f"127.0.0.1:{bus}", "--admin", "127.0.0.1:0",
                           "--workers", "1")
@@ -40,9 +39,7 @@ def main():
             print(f"{route} {options.size}: {sum(own.values()) / requests:,.0f} instructions a request ({requests} requests)", flush=True)
             for function, count in own.most_common(options.top):
                 print(f"{count / requests:9.1f} {calls[function] / requests:7.2f}  {function[:170]}")
-    finally:
-        machines.stop()
-        print(f"profiles: {work}", file=sys.stderr)
+    print(f"profiles: {work}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ measured just before and behind. One answer of each flow is checked for its
 content, all for their status. The log goes to a file.
 
 --instructions counts instructions in user space per request under callgrind, which no other load disturbs; --top lists the
-functions of each flow. --markdown prints what --write puts into the document, between its markers. Needs wrk (and valgrind).
+functions of each flow. --write puts what is printed into a document, between its markers. Needs wrk (and valgrind).
 """
 import argparse, json, pathlib, re, statistics, subprocess, sys, tempfile
 
@@ -123,7 +123,6 @@ def main():
     parser.add_argument("--only", default="", help="parts of names, with commas")
     parser.add_argument("--instructions", action="store_true")
     parser.add_argument("--top", type=int, default=0)
-    parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--write", metavar="DOCUMENT")
     parser.add_argument("--busbar")
     options = parser.parse_args()
@@ -134,9 +133,8 @@ def main():
     backend, port = free_port(), free_port()
     config = (ROOT / "bench" / "mediators.xml").read_text().replace("@BACKEND@", str(backend))
     (work / "bus.xml").write_text(config)
-    machines = Machines(work)
     command = [options.busbar, "run", work / "bus.xml", "--strict", "--http", f"127.0.0.1:{port}", "--admin", "127.0.0.1:0", "--workers", "1"]
-    try:
+    with Machines(work) as machines:
         machines.start(None if options.instructions else 1, options.busbar, "backend", "--listen", f"127.0.0.1:{backend}", "--workers", "1")
         bus = Counted(machines, *command) if options.instructions else machines.start(0, *command)
         wait_for(backend)
@@ -145,12 +143,6 @@ def main():
         if wrong:
             sys.exit("\n".join(wrong))
         text = (counted if options.instructions else timed)(options, rows, sent, bus, port)
-    except SystemExit:
-        for log in sorted(work.glob("log.*")):
-            print(f"{log}: {log.read_text(errors='replace')[-1500:]}", file=sys.stderr)
-        raise
-    finally:
-        machines.stop()
     if options.write:
         write(options.write, "mediators --instructions" if options.instructions else "mediators", text)
     print(text)

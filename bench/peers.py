@@ -10,7 +10,7 @@ Java compiles with all it has, as a server's would.
 The peer is warmed up on each job (--warm seconds, on both cores), then both engines are pinned to core 0 and take turns; the backend
 (`busbar backend`) and wrk share core 1; wrk has 32 connections, fewer for jobs that the peer takes long for. CPU is user plus system time of the process per request, that of Java's
 compiler and collector included; the smallest of the rounds counts. The answers of both are compared before anything is timed.
---markdown prints what --write puts into the document, between its markers.
+--write puts what is printed into a document, between its markers.
 """
 import argparse, os, pathlib, re, shlex, subprocess, sys, tempfile, time
 import xml.etree.ElementTree as tree
@@ -117,7 +117,6 @@ def main():
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--warm", type=int, default=20, help="seconds of load on each job of the peer")
     parser.add_argument("--only", default="", help="parts of names, with commas")
-    parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--write", metavar="DOCUMENT")
     parser.add_argument("--busbar", default=str(TARGET / "release" / "busbar"))
     options = parser.parse_args()
@@ -128,8 +127,7 @@ def main():
     config = work / "synapse.xml"
     config.write_text((ROOT / "bench" / "peers.xml").read_text().replace("@BACKEND@", str(backend)))
     todo = jobs(work, options.only)
-    machines = Machines(work)
-    try:
+    with Machines(work) as machines:
         machines.start(1, options.busbar, "backend", "--listen", f"127.0.0.1:{backend}", "--workers", "1")
         bus = machines.start(0, options.busbar, "run", config, "--strict", "--http", f"127.0.0.1:{port}", "--admin", "127.0.0.1:0", "--workers", "1")
         wait_for(backend)
@@ -152,12 +150,6 @@ def main():
                 job.ours.append(cost(bus, port, job.path, job.lua, options.seconds, connections=job.connections)[0])
                 job.theirs.append(cost(peer, other, job.path, job.lua, options.seconds, connections=job.connections)[0])
         text = report(todo)
-    except SystemExit:
-        for log in sorted(work.glob("log.*")):
-            print(f"{log}: {log.read_text(errors='replace')[-1500:]}", file=sys.stderr)
-        raise
-    finally:
-        machines.stop()
     if options.write:
         write(options.write, "peers", text)
     print(text)
