@@ -4,32 +4,34 @@
 
 use libfuzzer_sys::fuzz_target;
 use xml::{Document, Event, ParseOptions, Tokenizer};
-use xpath::{CompileOptions, Context, Decision, Expression, StreamAs, StreamContext, Value};
+use xpath::{CompileOptions, Context, Decision, Expression, Run, StreamAs, StreamContext, Value};
 
 /// No variables, no functions.
 struct Nobody;
 impl xpath::Host for Nobody {}
 
-/// The answer of the event stream, cut into pieces of `piece` bytes, if the expression streams.
-fn stream(
+/// The answer of the stream that `feed` feeds, if the expression streams.
+fn answer(
     expression: &Expression,
-    text: &str,
     kind: StreamAs,
-    piece: usize,
+    feed: impl FnOnce(&mut Run<'_>, &mut Tokenizer),
 ) -> Option<Result<Value, String>> {
     let plan = expression.streaming_as(kind, StreamContext::Document).ok()?;
     let mut run = plan.start(&Nobody).ok()?;
-    let mut tokenizer = Tokenizer::default();
-    let mut pieces = text.as_bytes().chunks(piece);
-    loop {
-        let piece = pieces.next();
+    feed(&mut run, &mut Tokenizer::default());
+    Some(run.finish().map_err(|e| e.message))
+}
+
+/// Feeds the events of pieces, until it is decided.
+fn stream<'t>(pieces: impl Iterator<Item = &'t [u8]>, run: &mut Run<'_>, tokenizer: &mut Tokenizer) {
+    for piece in pieces.map(Some).chain([None]) {
         match piece {
             Some(piece) => tokenizer.feed(piece),
             None => tokenizer.finish(),
         }
         while let Ok(Some(event)) = tokenizer.next() {
             if run.decision() != Decision::Undecided {
-                return Some(run.finish().map_err(|e| e.message));
+                return;
             }
             match event {
                 Event::StartElement { name, attributes, .. } => {
@@ -41,28 +43,16 @@ fn stream(
                 Event::ProcessingInstruction { target, data } => run.processing_instruction(target, data),
             }
         }
-        if piece.is_none() {
-            return Some(run.finish().map_err(|e| e.message));
-        }
     }
 }
 
 /// The same, with the tokenizer passing over what is not asked for.
-fn skim(
-    expression: &Expression,
-    text: &str,
-    kind: StreamAs,
-    piece: usize,
-) -> Option<Result<Value, String>> {
-    let plan = expression.streaming_as(kind, StreamContext::Document).ok()?;
-    let mut run = plan.start(&Nobody).ok()?;
-    let mut tokenizer = Tokenizer::default();
-    for piece in text.as_bytes().chunks(piece) {
-        run.read(&mut tokenizer, piece).expect("the tree's parser has read it");
+fn skim<'t>(pieces: impl Iterator<Item = &'t [u8]>, run: &mut Run<'_>, tokenizer: &mut Tokenizer) {
+    for piece in pieces {
+        run.read(tokenizer, piece).expect("the tree's parser has read it");
     }
     tokenizer.finish();
-    run.drain(&mut tokenizer).expect("the tree's parser has read it");
-    Some(run.finish().map_err(|e| e.message))
+    run.drain(tokenizer).expect("the tree's parser has read it");
 }
 
 fuzz_target!(|data: &str| {
@@ -72,8 +62,11 @@ fuzz_target!(|data: &str| {
     let context = Context::root(&doc);
     for kind in [StreamAs::Boolean, StreamAs::String] {
         for piece in [1, 7, usize::MAX] {
-            let Some(Ok(streamed)) = stream(&expression, text, kind, piece) else { continue };
-            let skimmed = skim(&expression, text, kind, piece).expect("it streams");
+            let pieces = || text.as_bytes().chunks(piece);
+            let streamed = answer(&expression, kind, |run, tokenizer| stream(pieces(), run, tokenizer));
+            let Some(Ok(streamed)) = streamed else { continue };
+            let skimmed = answer(&expression, kind, |run, tokenizer| skim(pieces(), run, tokenizer));
+            let skimmed = skimmed.expect("it streams");
             assert_eq!(format!("{skimmed:?}"), format!("Ok({streamed:?})"), "{source} on {text}");
             let tree = match kind {
                 StreamAs::Boolean => expression.evaluate_boolean(&context).map(Value::Boolean),
