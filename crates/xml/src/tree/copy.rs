@@ -1,6 +1,6 @@
 //! Copying from tree to tree.
 
-use super::{DETACHED, Document, NIL, Node, NodeId, NodeKind, SIDE};
+use super::{DETACHED, Document, Node, NodeId, NodeKind, SIDE};
 use crate::names::{NO_URI, PrefixId, UriId};
 use std::cell::Cell;
 
@@ -131,7 +131,7 @@ impl Document {
             }
         }
         let copy = self.add(new);
-        self.link_copy(parent, copy);
+        self.link_last(parent, copy);
         if from.kind == NodeKind::Element {
             for decl in other.declarations(n) {
                 let prefix = self.map_prefix(other, decl.prefix, map);
@@ -149,20 +149,6 @@ impl Document {
             }
         }
         copy
-    }
-
-    fn link_copy(&mut self, parent: NodeId, n: NodeId) {
-        let first = self.node(parent).a;
-        self.nodes[n.index()].parent = parent.0;
-        if first == NIL {
-            self.nodes[parent.index()].a = n.0;
-            self.nodes[n.index()].prev = n.0;
-        } else {
-            let last = self.nodes[first as usize].prev;
-            self.nodes[last as usize].next = n.0;
-            self.nodes[n.index()].prev = last;
-            self.nodes[first as usize].prev = n.0;
-        }
     }
 
     fn map_name(&mut self, new: &mut Node, other: &Document, from: &Node, map: &mut Map) {

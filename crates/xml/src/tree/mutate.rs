@@ -23,19 +23,27 @@ impl Document {
     }
 
     /// Links `n`, which has no parent, as last child of `parent`.
-    fn link_last(&mut self, parent: NodeId, n: NodeId) {
-        let first = self.nodes[parent.index()].a;
-        self.nodes[n.index()].parent = parent.0;
-        self.nodes[n.index()].next = NIL;
-        if first == NIL {
-            self.nodes[parent.index()].a = n.0;
-            self.nodes[n.index()].prev = n.0;
-        } else {
-            let last = self.nodes[first as usize].prev;
+    pub(crate) fn link_last(&mut self, parent: NodeId, n: NodeId) {
+        self.nodes[parent.index()].a = self.linked(self.nodes[parent.index()].a, parent, n);
+    }
+
+    /// Links `n`, which has no parent, as last attribute of `element`.
+    pub(crate) fn link_attribute(&mut self, element: NodeId, n: NodeId) {
+        self.nodes[element.index()].b = self.linked(self.nodes[element.index()].b, element, n);
+    }
+
+    /// Puts `n` at the end of the list of `parent` that begins with `first`; how the list begins now.
+    fn linked(&mut self, first: u32, parent: NodeId, n: NodeId) -> u32 {
+        let empty = first == NIL;
+        let first = if empty { n.0 } else { first };
+        let last = if empty { n.0 } else { self.nodes[first as usize].prev };
+        if !empty {
             self.nodes[last as usize].next = n.0;
-            self.nodes[n.index()].prev = last;
-            self.nodes[first as usize].prev = n.0;
         }
+        self.nodes[first as usize].prev = n.0;
+        let node = &mut self.nodes[n.index()];
+        (node.parent, node.prev, node.next) = (parent.0, last, NIL);
+        first
     }
 
     fn is_container(&self, n: NodeId) -> bool {
@@ -157,20 +165,6 @@ impl Document {
             self.link_attribute(element, n);
         }
         n
-    }
-
-    pub(crate) fn link_attribute(&mut self, element: NodeId, n: NodeId) {
-        self.nodes[n.index()].parent = element.0;
-        let first = self.node(element).b;
-        if first == NIL {
-            self.nodes[element.index()].b = n.0;
-            self.nodes[n.index()].prev = n.0;
-        } else {
-            let last = self.nodes[first as usize].prev;
-            self.nodes[last as usize].next = n.0;
-            self.nodes[n.index()].prev = last;
-            self.nodes[first as usize].prev = n.0;
-        }
     }
 
     /// A prefix for an attribute in the namespace `uri` at `element`, declared there when needed.
