@@ -2,7 +2,7 @@
 //! subtree, or of any set of nodes.
 
 use crate::names::{Bindings, NO_PREFIX, NO_URI, PrefixId, UNBOUND, UriId, XML_PREFIX, XML_URI};
-use crate::scan::{text_escape, value_end};
+use crate::serialize::{HEXADECIMAL, push_attribute_with, push_text_with};
 use crate::{Document, NodeId, NodeKind};
 use std::collections::{HashMap, HashSet};
 
@@ -144,7 +144,7 @@ impl<'a> Canonicalizer<'a> {
             let has = self.has(n);
             match doc.kind(n) {
                 NodeKind::Element if has => self.start(n),
-                NodeKind::Text if has => push_text(self.out, doc.text(n)),
+                NodeKind::Text if has => push_text_with(self.out, doc.text(n), &HEXADECIMAL),
                 NodeKind::Comment if has && self.comments => self.outside(n, |c| {
                     c.out.extend_from_slice(b"<!--");
                     c.out.extend_from_slice(doc.text(n).as_bytes());
@@ -240,7 +240,7 @@ impl<'a> Canonicalizer<'a> {
                 self.out.extend_from_slice(if prefix == NO_PREFIX { b" xmlns" } else { b" xmlns:" });
                 self.out.extend_from_slice(doc.names.prefix_str(prefix).as_bytes());
                 self.out.extend_from_slice(b"=\"");
-                push_value(self.out, doc.names.uri_str(uri));
+                push_attribute_with(self.out, doc.names.uri_str(uri), &HEXADECIMAL);
                 self.out.push(b'"');
             }
         }
@@ -337,7 +337,7 @@ impl<'a> Canonicalizer<'a> {
             }
             self.out.extend_from_slice(local.as_bytes());
             self.out.extend_from_slice(b"=\"");
-            push_value(self.out, value);
+            push_attribute_with(self.out, value, &HEXADECIMAL);
             self.out.push(b'"');
         }
     }
@@ -488,43 +488,6 @@ fn remove_dots(path: &str) -> String {
         out.push('/');
     }
     out
-}
-
-fn push_text(out: &mut Vec<u8>, text: &str) {
-    let bytes = text.as_bytes();
-    let mut p = 0;
-    loop {
-        let e = text_escape(bytes, p);
-        out.extend_from_slice(&bytes[p..e]);
-        let Some(&b) = bytes.get(e) else { return };
-        out.extend_from_slice(match b {
-            b'<' => b"&lt;",
-            b'>' => b"&gt;",
-            b'&' => b"&amp;",
-            _ => b"&#xD;",
-        });
-        p = e + 1;
-    }
-}
-
-fn push_value(out: &mut Vec<u8>, value: &str) {
-    let bytes = value.as_bytes();
-    let mut p = 0;
-    loop {
-        let e = value_end(bytes, p, b'"');
-        out.extend_from_slice(&bytes[p..e]);
-        let Some(&b) = bytes.get(e) else { return };
-        match b {
-            b'<' => out.extend_from_slice(b"&lt;"),
-            b'&' => out.extend_from_slice(b"&amp;"),
-            b'"' => out.extend_from_slice(b"&quot;"),
-            b'\t' => out.extend_from_slice(b"&#x9;"),
-            b'\n' => out.extend_from_slice(b"&#xA;"),
-            b'\r' => out.extend_from_slice(b"&#xD;"),
-            other => out.push(other),
-        }
-        p = e + 1;
-    }
 }
 
 #[cfg(test)]

@@ -3,9 +3,27 @@
 use super::encode::Repertoire;
 use crate::scan::{text_escape, value_end};
 
+/// How tab, line feed and carriage return are written where they cannot stand for themselves.
+pub(crate) type Blanks = [&'static [u8]; 3];
+
+const DECIMAL: Blanks = [b"&#9;", b"&#10;", b"&#13;"];
+/// As canonical XML has them.
+pub(crate) const HEXADECIMAL: Blanks = [b"&#x9;", b"&#xA;", b"&#xD;"];
+
 /// Appends text; `<`, `>`, `&` and carriage returns as references.
 #[inline]
 pub fn push_text(out: &mut Vec<u8>, text: &str) {
+    push_text_with(out, text, &DECIMAL);
+}
+
+/// Appends an attribute value for double quotes.
+#[inline]
+pub fn push_attribute(out: &mut Vec<u8>, value: &str) {
+    push_attribute_with(out, value, &DECIMAL);
+}
+
+#[inline]
+pub(crate) fn push_text_with(out: &mut Vec<u8>, text: &str, blanks: &Blanks) {
     let bytes = text.as_bytes();
     let mut p = 0;
     loop {
@@ -16,15 +34,14 @@ pub fn push_text(out: &mut Vec<u8>, text: &str) {
             b'<' => b"&lt;",
             b'>' => b"&gt;",
             b'&' => b"&amp;",
-            _ => b"&#13;",
+            _ => blanks[2],
         });
         p = e + 1;
     }
 }
 
-/// Appends an attribute value for double quotes.
 #[inline]
-pub fn push_attribute(out: &mut Vec<u8>, value: &str) {
+pub(crate) fn push_attribute_with(out: &mut Vec<u8>, value: &str, blanks: &Blanks) {
     let bytes = value.as_bytes();
     let mut p = 0;
     loop {
@@ -35,9 +52,9 @@ pub fn push_attribute(out: &mut Vec<u8>, value: &str) {
             b'<' => out.extend_from_slice(b"&lt;"),
             b'&' => out.extend_from_slice(b"&amp;"),
             b'"' => out.extend_from_slice(b"&quot;"),
-            b'\t' => out.extend_from_slice(b"&#9;"),
-            b'\n' => out.extend_from_slice(b"&#10;"),
-            b'\r' => out.extend_from_slice(b"&#13;"),
+            b'\t' => out.extend_from_slice(blanks[0]),
+            b'\n' => out.extend_from_slice(blanks[1]),
+            b'\r' => out.extend_from_slice(blanks[2]),
             other => out.push(other),
         }
         p = e + 1;

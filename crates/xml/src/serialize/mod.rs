@@ -8,6 +8,7 @@ mod escape;
 mod html;
 mod xml;
 
+pub(crate) use escape::{HEXADECIMAL, push_attribute_with, push_text_with};
 pub use escape::{push_attribute, push_text};
 pub use xml::Serializer;
 pub(crate) use xml::{push_comment, push_pi};
