@@ -4,6 +4,7 @@
 //! message, by which the `cache collector="true"` in the response path keeps the backend's answer. Each finder has
 //! answers of its own, and a bound on them; a reload begins with none.
 
+use crate::steps::{Ends, Enters};
 use config::{Element, Key};
 use flow::{
     Answer, Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside,
@@ -356,7 +357,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
                 }
                 None => return Some(Box::new(Finder { core: Arc::new(core), on_hit: None })),
             };
-            let steps: Vec<Box<dyn Mediator>> = vec![Box::new(Runs(then)), Box::new(Over)];
+            let steps: Vec<Box<dyn Mediator>> = vec![Box::new(Enters(then)), Box::new(Ends)];
             Some(compiler.list_of(element, DEFINITION.name, "cache hit", steps))
         }
         None => None,
@@ -705,36 +706,6 @@ impl Control {
             }
         }
         control
-    }
-}
-
-/// Runs what stands in `onCacheHit`.
-struct Runs(SequenceRef);
-
-impl Mediator for Runs {
-    fn need(&self) -> Need {
-        self.0.need()
-    }
-
-    fn lists(&self) -> Vec<(String, ListId)> {
-        self.0.known().map(|list| (String::new(), list)).into_iter().collect()
-    }
-
-    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
-        Ok(Flow::Enter(self.0.resolve(context)?))
-    }
-}
-
-/// A hit ends the flow.
-struct Over;
-
-impl Mediator for Over {
-    fn need(&self) -> Need {
-        Need::Nothing
-    }
-
-    fn mediate(&self, _: &mut Context) -> Result<Flow, Fault> {
-        Ok(Flow::Stop)
     }
 }
 

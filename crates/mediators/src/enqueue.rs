@@ -1,10 +1,8 @@
 //! `enqueue`: runs a sequence where WSO2 hands it to a priority executor.
 
+use crate::steps::Enters;
 use config::Element;
-use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, ListId, Mediator,
-    Need, Page, SequenceRef, Values,
-};
+use flow::{Attribute, Children, Compiled, Compiler, Definition, Family, Need, Page, Values};
 
 /// `<enqueue executor="E" sequence="S" [priority="N"]/>`
 pub const DEFINITION: Definition = Definition {
@@ -38,24 +36,8 @@ flow. Mediators behind `enqueue` run after the sequence.",
     faults: &[("0", "there is no such sequence")],
 };
 
-struct Enqueue(SequenceRef);
-
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
-    Some(Box::new(Enqueue(compiler.sequence(element, "sequence")?)))
-}
-
-impl Mediator for Enqueue {
-    fn need(&self) -> Need {
-        self.0.need()
-    }
-
-    fn lists(&self) -> Vec<(String, ListId)> {
-        self.0.known().map(|list| (String::new(), list)).into_iter().collect()
-    }
-
-    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
-        Ok(Flow::Enter(self.0.resolve(context)?))
-    }
+    Some(Box::new(Enters(compiler.sequence(element, "sequence")?)))
 }
 
 #[cfg(test)]

@@ -45,6 +45,7 @@ mod scatter_gather;
 mod script;
 mod send;
 mod sequence;
+mod steps;
 mod store;
 mod stylesheet;
 mod support;

@@ -4,12 +4,13 @@
 //! after the other; behind the chain stands a step that ends the flow unless `continueAfter` is true.
 
 use crate::condition::{Condition, EQUAL, MATCH, Source, needs};
+use crate::steps::{Ends, Enters};
 use crate::target::{TARGET, TARGET_ENDPOINT, TARGET_SEQUENCE, Target};
 use config::Element;
 use flow::endpoint::EndpointRef;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Entry, Family, Fault, Flow, Inside, ListId,
-    Mediator, Need, Page, Values,
+    Mediator, Need, Page, SequenceRef, Values,
 };
 use std::sync::Arc;
 
@@ -160,10 +161,6 @@ struct Route {
 
 struct Goes(Target);
 
-struct Enters(ListId);
-
-struct Ends;
-
 fn compile(
     element: &Element,
     compiler: &mut Compiler<'_>,
@@ -188,17 +185,18 @@ fn compile(
         let target = Target::compile(target, format!("target of {child}"), compiler)?;
         let mut steps: Vec<Box<dyn Mediator>> = vec![Box::new(Goes(target))];
         if own.attr(breaks).map(str::trim) == Some("false") {
-            steps.push(Box::new(Enters(rest)));
+            steps.push(Box::new(Enters(SequenceRef::Known(rest))));
         }
         let taken = compiler.list_of(own, name, format!("{child} taken"), steps);
         let step = Box::new(Route { condition, url: child == "conditionalRoute", taken, rest });
         rest = compiler.list_of(own, name, format!("{child} and what is behind it"), vec![step]);
     }
-    let mut steps: Vec<Box<dyn Mediator>> = vec![Box::new(Enters(rest))];
+    let mut steps: Vec<Box<dyn Mediator>> = vec![Box::new(Enters(SequenceRef::Known(rest)))];
     if element.attr("continueAfter").map(str::trim) != Some("true") {
         steps.push(Box::new(Ends));
     }
-    Some(Box::new(Enters(compiler.list_of(element, name, name, steps))))
+    let whole = compiler.list_of(element, name, name, steps);
+    Some(Box::new(Enters(SequenceRef::Known(whole))))
 }
 
 fn route(element: &Element, compiler: &mut Compiler<'_>) -> Option<Condition> {
@@ -264,30 +262,6 @@ impl Mediator for Goes {
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
         self.0.flow(context).map(Goes::absorbing)
-    }
-}
-
-impl Mediator for Enters {
-    fn need(&self) -> Need {
-        Need::Nothing
-    }
-
-    fn lists(&self) -> Vec<(String, ListId)> {
-        vec![(String::new(), self.0)]
-    }
-
-    fn mediate(&self, _: &mut Context) -> Result<Flow, Fault> {
-        Ok(Flow::Enter(self.0))
-    }
-}
-
-impl Mediator for Ends {
-    fn need(&self) -> Need {
-        Need::Nothing
-    }
-
-    fn mediate(&self, _: &mut Context) -> Result<Flow, Fault> {
-        Ok(Flow::Stop)
     }
 }
 

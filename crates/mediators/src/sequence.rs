@@ -1,10 +1,8 @@
 //! `sequence`: runs a named sequence in place.
 
+use crate::steps::Enters;
 use config::Element;
-use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, ListId, Mediator,
-    Need, Page, SequenceRef, Values,
-};
+use flow::{Attribute, Children, Compiled, Compiler, Definition, Family, Need, Page, SequenceRef, Values};
 
 /// `<sequence key="NAME | {EXPR}"/>`
 pub const DEFINITION: Definition = Definition {
@@ -53,12 +51,10 @@ Sequences may call one another 512 deep.",
     ],
 };
 
-struct Sequence(SequenceRef);
-
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     if element.attr("key").is_none() {
         let list = compiler.list(element, "sequence in place");
-        return Some(Box::new(Sequence(SequenceRef::Known(list))));
+        return Some(Box::new(Enters(SequenceRef::Known(list))));
     }
     if let Some(attribute) = element.attribute("onError") {
         compiler.error(
@@ -69,28 +65,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         );
         return None;
     }
-    Some(Box::new(Sequence(compiler.sequence(element, "key")?)))
-}
-
-impl Mediator for Sequence {
-    fn need(&self) -> Need {
-        self.0.need()
-    }
-
-    fn reason(&self) -> String {
-        match &self.0 {
-            SequenceRef::Dynamic(expression) => expression.reason(),
-            _ => String::new(),
-        }
-    }
-
-    fn lists(&self) -> Vec<(String, ListId)> {
-        self.0.known().map(|list| (String::new(), list)).into_iter().collect()
-    }
-
-    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
-        Ok(Flow::Enter(self.0.resolve(context)?))
-    }
+    Some(Box::new(Enters(compiler.sequence(element, "key")?)))
 }
 
 #[cfg(test)]
