@@ -30,21 +30,6 @@ const MAX_DEPTH: usize = 100;
 /// Deepest nesting of brackets in a template: its parser recurses with them.
 const MAX_BRACKETS: usize = 100;
 
-/// A language of templates.
-pub(crate) trait Language {
-    /// Checks a template.
-    fn check(&self, text: &str) -> Result<(), Wrong>;
-
-    /// Fills a template in, within the limits. `id` is one text's for as long as the process lives.
-    fn fill(
-        &self,
-        id: u64,
-        text: &str,
-        root: Vec<(&'static str, Model)>,
-        limits: Limits,
-    ) -> Result<String, Wrong>;
-}
-
 /// What filling in a template may take.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits {
@@ -97,7 +82,7 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 impl FreeMarker {
     fn new(text: String) -> Result<FreeMarker, Wrong> {
         refused(&text)?;
-        Engine.check(&text)?;
+        check(&text)?;
         let axis2 = members(&text, "axis2");
         Ok(FreeMarker { id: NEXT.fetch_add(1, Ordering::Relaxed), text, axis2 })
     }
@@ -140,7 +125,7 @@ impl FreeMarker {
             root.push(("vars", Model::Models(all.collect())));
         }
         let limits = Limits { bytes: limits.held, time: context.services().settings.script_time };
-        Engine.fill(self.id, &self.text, root, limits).map_err(|wrong| {
+        render(self.id, &self.text, root, limits).map_err(|wrong| {
             let place = if wrong.line > 0 {
                 format!(" (line {}, column {})", wrong.line, wrong.column)
             } else {
@@ -345,19 +330,13 @@ impl Model {
     }
 }
 
-/// The `freemarker` crate.
-struct Engine;
-
 thread_local! {
     static PARSED: RefCell<HashMap<u64, Rc<(Template, Bounded)>>> = RefCell::default();
     static CONFIGURATION: Rc<Configuration> = Rc::new(Configuration::new());
 }
 
-impl Engine {
-    fn parse(text: &str) -> Result<Template, Wrong> {
-        let parse = || CONFIGURATION.with(|configuration| parser::parse(configuration, "template", text));
-        caught(parse)
-    }
+fn parse(text: &str) -> Result<Template, Wrong> {
+    caught(|| CONFIGURATION.with(|configuration| parser::parse(configuration, "template", text)))
 }
 
 /// Runs the engine; it is young, and its panics are errors like others.
@@ -368,52 +347,46 @@ fn caught<T>(run: impl FnOnce() -> Result<T, TemplateError>) -> Result<T, Wrong>
     }
 }
 
-impl Language for Engine {
-    fn check(&self, text: &str) -> Result<(), Wrong> {
-        // First as it is written, so that what is wrong has its place.
-        Engine::parse(text)?;
-        Engine::parse(&Bounded::of(text).text).map(drop)
-    }
+/// Checks a template.
+fn check(text: &str) -> Result<(), Wrong> {
+    // First as it is written, so that what is wrong has its place.
+    parse(text)?;
+    parse(&Bounded::of(text).text).map(drop)
+}
 
-    fn fill(
-        &self,
-        id: u64,
-        text: &str,
-        root: Vec<(&'static str, Model)>,
-        limits: Limits,
-    ) -> Result<String, Wrong> {
-        let known = PARSED.with_borrow(|parsed| parsed.get(&id).cloned());
-        let template = match known {
-            Some(template) => template,
-            None => {
-                let bounded = Bounded::of(text);
-                let template = Rc::new((Engine::parse(&bounded.text)?, bounded));
-                PARSED.with_borrow_mut(|parsed| {
-                    if parsed.len() >= MAX_PARSED {
-                        parsed.clear();
-                    }
-                    parsed.insert(id, Rc::clone(&template));
-                });
-                template
-            }
-        };
-        let (template, bounded) = &*template;
-        let mut out = Limited { bytes: Vec::new(), limit: limits.bytes };
-        caught(|| {
-            let mut models = Vec::with_capacity(root.len() + 1);
-            for (name, model) in root {
-                models.push((name.to_owned(), to_engine(model)?));
-            }
-            models.push(bounded::question(limits.time));
-            template.process(hash(models, false), &mut out)
-        })
-        .map_err(|wrong| Wrong { column: bounded.column(wrong.line, wrong.column), ..wrong })?;
-        String::from_utf8(out.bytes).map_err(|_| Wrong {
-            message: "the result is not UTF-8".into(),
-            line: 0,
-            column: 0,
-        })
-    }
+/// Fills a template in, within the limits. `id` is one text's for as long as the process lives.
+fn render(id: u64, text: &str, root: Vec<(&'static str, Model)>, limits: Limits) -> Result<String, Wrong> {
+    let known = PARSED.with_borrow(|parsed| parsed.get(&id).cloned());
+    let template = match known {
+        Some(template) => template,
+        None => {
+            let bounded = Bounded::of(text);
+            let template = Rc::new((parse(&bounded.text)?, bounded));
+            PARSED.with_borrow_mut(|parsed| {
+                if parsed.len() >= MAX_PARSED {
+                    parsed.clear();
+                }
+                parsed.insert(id, Rc::clone(&template));
+            });
+            template
+        }
+    };
+    let (template, bounded) = &*template;
+    let mut out = Limited { bytes: Vec::new(), limit: limits.bytes };
+    caught(|| {
+        let mut models = Vec::with_capacity(root.len() + 1);
+        for (name, model) in root {
+            models.push((name.to_owned(), to_engine(model)?));
+        }
+        models.push(bounded::question(limits.time));
+        template.process(hash(models, false), &mut out)
+    })
+    .map_err(|wrong| Wrong { column: bounded.column(wrong.line, wrong.column), ..wrong })?;
+    String::from_utf8(out.bytes).map_err(|_| Wrong {
+        message: "the result is not UTF-8".into(),
+        line: 0,
+        column: 0,
+    })
 }
 
 /// A result that ends where the limit is.
