@@ -47,19 +47,6 @@ pub enum Scope {
     Variable,
 }
 
-/// `scope="…"` of the property mediator.
-pub const PROPERTY_SCOPES: &[&str] = &[
-    "default",
-    "axis2",
-    "axis2-client",
-    "transport",
-    "operation",
-    "registry",
-    "system",
-    "trace",
-    "analytics",
-];
-
 impl Scope {
     /// The scope of a name; case as Synapse has it.
     pub fn of(name: &str) -> Option<Scope> {

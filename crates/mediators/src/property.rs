@@ -4,7 +4,7 @@ use crate::support::{is_header_name, set_header};
 use crate::xml_value;
 use config::Element;
 use diagnostics::Span;
-use flow::library::{PROPERTY_SCOPES, Scope, set_system};
+use flow::library::{Scope, set_system};
 use flow::{
     Attribute, Children, Compiler, Context, Definition, Expression, Family, Fault, Flow, KeyValue, Mediator,
     Need, Page, Pattern, Values,
@@ -375,8 +375,6 @@ impl Mediator for Property {
         Ok(Flow::Next)
     }
 }
-
-const _: () = assert!(SCOPES.len() == PROPERTY_SCOPES.len() + 1);
 
 #[cfg(test)]
 mod tests {
