@@ -5,8 +5,7 @@ use crate::context::Context;
 use crate::expression::{Expression, Wanted};
 use crate::fault::{Fault, code};
 use crate::library::SynapseHost;
-use message::Coding;
-use message::{Kind, SoapVersion};
+use message::{Coding, Kind, Payload, SoapVersion};
 use xml::Event;
 use xpath::Decision;
 
@@ -130,16 +129,7 @@ fn begin<'e>(
 impl Running<'_> {
     /// Feeds what has arrived since the last time.
     fn feed(&mut self, context: &mut Context) -> Result<Option<Early>, Fault> {
-        let (bytes, complete) = match context.payload.stream_mut() {
-            Some(stream) => {
-                let complete = stream.is_complete();
-                (stream.buffered(), complete)
-            }
-            None => match context.payload.bytes() {
-                Some(bytes) => (&bytes[..], true),
-                None => return Ok(Some(Early::Tree)),
-            },
-        };
+        let Some((bytes, complete)) = arrived(&mut context.payload) else { return Ok(Some(Early::Tree)) };
         if complete && bytes.is_empty() {
             return Ok(Some(Early::Tree)); // no body is no broken body
         }
@@ -180,6 +170,16 @@ impl Running<'_> {
     }
 }
 
+/// What has arrived of the body, and whether that is all; `None`: it is no bytes any more.
+fn arrived(payload: &mut Payload) -> Option<(&[u8], bool)> {
+    if payload.stream_mut().is_none() {
+        return payload.bytes().map(|bytes| (&bytes[..], true));
+    }
+    let stream = payload.stream_mut()?;
+    let complete = stream.is_complete();
+    Some((stream.buffered(), complete))
+}
+
 /// The answer, once it is fixed.
 fn settled(run: &xpath::Run<'_>) -> Option<Early> {
     if !run.is_decided() {
@@ -205,16 +205,7 @@ pub(crate) async fn first_body_element(context: &mut Context) -> Result<Option<(
     let mut tokenizer = xml::Tokenizer::new(limits.xml);
     let (mut fed, mut depth, mut in_body) = (0, 0, false);
     loop {
-        let (bytes, complete) = match context.payload.stream_mut() {
-            Some(stream) => {
-                let complete = stream.is_complete();
-                (stream.buffered(), complete)
-            }
-            None => match context.payload.bytes() {
-                Some(bytes) => (&bytes[..], true),
-                None => return Ok(None),
-            },
-        };
+        let Some((bytes, complete)) = arrived(&mut context.payload) else { return Ok(None) };
         tokenizer.feed(&bytes[fed..]);
         fed = bytes.len();
         if complete {
