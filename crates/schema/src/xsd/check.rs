@@ -94,13 +94,7 @@ fn constants(b: &mut Builder) {
             let a = &b.schema.attributes[id];
             (a.ty, a.place, a.constant.clone())
         };
-        if is_notation(b, ty) {
-            b.problem(
-                place,
-                "enumeration-required-notation",
-                "`NOTATION` must be restricted by an enumeration before it is used",
-            );
-        }
+        notation(b, ty, place);
         let Some(constant) = constant else { continue };
         if is_id(b, ty) {
             b.problem(place, "a-props-correct.3", "an attribute of type ID can have no `default` or `fixed`");
@@ -113,13 +107,7 @@ fn constants(b: &mut Builder) {
             let e = &b.schema.elements[id];
             (e.ty, e.place, e.constant.clone())
         };
-        if is_notation(b, ty) {
-            b.problem(
-                place,
-                "enumeration-required-notation",
-                "`NOTATION` must be restricted by an enumeration before it is used",
-            );
-        }
+        notation(b, ty, place);
         let Some(constant) = constant else { continue };
         let Some(content) = b.schema.content_type(ty) else {
             let emptiable = match b.schema.complex(ty).map(|c| &c.content) {
@@ -174,10 +162,15 @@ fn constants(b: &mut Builder) {
     }
 }
 
-fn is_notation(b: &Builder, ty: TypeId) -> bool {
-    b.schema.simple(ty).is_some_and(|s| {
+/// `NOTATION` itself is the type of nothing.
+fn notation(b: &mut Builder, ty: TypeId, place: Place) {
+    let bare = b.schema.simple(ty).is_some_and(|s| {
         matches!(s.variety, Variety::Atomic(Primitive::Notation)) && s.facets.enumeration.is_none()
-    })
+    });
+    if bare {
+        let message = "`NOTATION` must be restricted by an enumeration before it is used";
+        b.problem(place, "enumeration-required-notation", message);
+    }
 }
 
 /// Redefinitions, ID attributes, particles against those of the base.
