@@ -3,7 +3,7 @@
 use crate::case::Vars;
 use crate::compare::matches;
 use crate::quotes::{self, Reply};
-use crate::spec::{Answer, Backend as Spec, Kind};
+use crate::spec::{Answer, Backend as Spec, Kind, With};
 use crate::wire::{Connection, Message, WireError, head};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -210,7 +210,7 @@ impl Shared {
         if answer.close { None } else { Some(self.respond(answer, request)) }
     }
 
-    fn respond(&self, answer: &Answer, request: &Message) -> Response {
+    fn respond(&self, answer: &With<Answer>, request: &Message) -> Response {
         let mut headers: Vec<(String, String)> =
             answer.headers.iter().map(|(n, v)| (n.clone(), self.vars.fill_value(v))).collect();
         let body = if answer.echo {
@@ -230,7 +230,7 @@ impl Shared {
             seen.insert("body".to_owned(), request.text().into());
             crate::compare::json_text(&Value::Object(seen)).into_bytes()
         } else {
-            self.vars.content(&answer.content()).unwrap_or_else(|e| e.0.into_bytes())
+            self.vars.content(&answer.content).unwrap_or_else(|e| e.0.into_bytes())
         };
         let mut response = respond(answer.status.unwrap_or(200), answer.reason.as_deref(), headers, &body);
         response.close = answer.close_after;

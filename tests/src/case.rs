@@ -4,7 +4,7 @@ use crate::backend::Backend;
 use crate::bus::{Bus, Program};
 use crate::compare::{json_text, plain};
 use crate::expect::check;
-use crate::spec::{Content, Request, Seen, Spec, Step};
+use crate::spec::{Content, Request, Seen, Spec, Step, With};
 use crate::wire::{Connection, Message, head};
 use crate::{Failure, failure};
 use std::collections::{HashMap, HashSet};
@@ -164,7 +164,7 @@ impl Run<'_> {
         self.backends.get_mut(name).ok_or_else(|| failure!("there is no backend {name}"))
     }
 
-    fn request(&self, step: &Step, request: &Request, what: &str) -> Result<(), Failure> {
+    fn request(&self, step: &Step, request: &With<Request>, what: &str) -> Result<(), Failure> {
         let answers = self.send_all(request)?;
         if let Some(expect) = &step.expect {
             for (n, answer) in answers.iter().enumerate() {
@@ -194,7 +194,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn send_all(&self, request: &Request) -> Result<Vec<Message>, Failure> {
+    fn send_all(&self, request: &With<Request>) -> Result<Vec<Message>, Failure> {
         let times = request.times.unwrap_or(1);
         let parallel = request.parallel.unwrap_or(1);
         if parallel <= 1 {
@@ -229,8 +229,8 @@ impl Run<'_> {
     }
 
     /// One request on a connection of its own, with no more in it than the case says and HTTP needs.
-    fn send(&self, request: &Request) -> Result<Message, Failure> {
-        let body = self.vars.content(&request.content())?;
+    fn send(&self, request: &With<Request>) -> Result<Message, Failure> {
+        let body = self.vars.content(&request.content)?;
         let method = request.method.as_deref().unwrap_or(if body.is_empty() { "GET" } else { "POST" });
         let target = self.vars.fill(request.path.as_deref().unwrap_or("/"));
         let headers = request.headers.iter().map(|(n, v)| (n.clone(), self.vars.fill_value(v))).collect();

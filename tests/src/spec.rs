@@ -4,6 +4,7 @@ use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::ops::Deref;
 
 /// A case.
 #[derive(Debug, Clone, Deserialize)]
@@ -91,7 +92,7 @@ pub struct Backend {
 #[serde(try_from = "Map<String, Value>")]
 pub struct Route {
     /// Which requests. Of the answers only this one's conditions count.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<With<Answer>>,
 }
 
 impl TryFrom<Map<String, Value>> for Route {
@@ -107,7 +108,7 @@ impl TryFrom<Map<String, Value>> for Route {
             merged.extend(over);
             serde_json::from_value(Value::Object(merged)).map_err(|e| format!("route: {e}"))
         };
-        let answers: Vec<Answer> = overrides.into_iter().map(merge).collect::<Result<_, _>>()?;
+        let answers: Vec<With<Answer>> = overrides.into_iter().map(merge).collect::<Result<_, _>>()?;
         if answers.is_empty() { Err("an empty sequence".to_owned()) } else { Ok(Route { answers }) }
     }
 }
@@ -131,16 +132,6 @@ pub struct Answer {
     /// Header fields.
     #[serde(default)]
     pub headers: Map<String, Value>,
-    /// A body.
-    pub body: Option<String>,
-    /// A body as JSON.
-    pub json: Option<Value>,
-    /// A body from a file.
-    pub body_file: Option<String>,
-    /// A body of repeated text.
-    pub body_repeat: Option<Repeat>,
-    /// The encoding of `body`, UTF-8 by default.
-    pub body_encoding: Option<String>,
     /// The body is that of the request.
     #[serde(default)]
     pub echo: bool,
@@ -174,7 +165,7 @@ pub struct Repeat {
     pub suffix: String,
 }
 
-/// Bytes: of a request, an answer or an expectation.
+/// Bytes: of a request, an answer ([`With`] others) or an expectation.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Content {
@@ -190,17 +181,33 @@ pub struct Content {
     pub body_encoding: Option<String>,
 }
 
-impl Answer {
-    /// Its body, where it is not an echo.
-    pub fn content(&self) -> Content {
-        Content {
-            body: self.body.clone(),
-            json: self.json.clone(),
-            body_file: self.body_file.clone(),
-            body_repeat: self.body_repeat.clone(),
-            body_encoding: self.body_encoding.clone(),
-        }
+/// Something that has keys for its bytes beside its own.
+#[derive(Debug, Clone)]
+pub struct With<T> {
+    /// The bytes.
+    pub content: Content,
+    own: T,
+}
+
+impl<T> Deref for With<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.own
     }
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for With<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<With<T>, D::Error> {
+        let mut own = Map::deserialize(from)?;
+        let keys = ["body", "json", "body_file", "body_repeat", "body_encoding"];
+        let content: Map<_, _> = keys.into_iter().filter_map(|key| own.remove_entry(key)).collect();
+        Ok(With { content: of(content)?, own: of(own)? })
+    }
+}
+
+fn of<T: DeserializeOwned, E: Error>(object: Map<String, Value>) -> Result<T, E> {
+    serde_json::from_value(Value::Object(object)).map_err(E::custom)
 }
 
 /// A step; it may have several of these, done in this order.
@@ -216,7 +223,7 @@ pub struct Step {
     /// Forgets what it has seen.
     pub reset_backend: Option<String>,
     /// Sends requests.
-    pub request: Option<Request>,
+    pub request: Option<With<Request>>,
     /// Holds for every answer.
     pub expect: Option<Expect>,
     /// One for each answer, in order.
@@ -243,16 +250,6 @@ pub struct Request {
     /// Header fields, sent as written.
     #[serde(default)]
     pub headers: Map<String, Value>,
-    /// A body.
-    pub body: Option<String>,
-    /// A body as JSON.
-    pub json: Option<Value>,
-    /// A body from a file.
-    pub body_file: Option<String>,
-    /// A body of repeated text.
-    pub body_repeat: Option<Repeat>,
-    /// The encoding of `body`, UTF-8 by default.
-    pub body_encoding: Option<String>,
     /// How often it is sent.
     pub times: Option<usize>,
     /// How many at the same time.
@@ -264,19 +261,6 @@ pub struct Request {
     pub timeout_ms: Option<u64>,
     /// Bytes per chunk, with `Transfer-Encoding: chunked`.
     pub chunk_size: Option<usize>,
-}
-
-impl Request {
-    /// Its body.
-    pub fn content(&self) -> Content {
-        Content {
-            body: self.body.clone(),
-            json: self.json.clone(),
-            body_file: self.body_file.clone(),
-            body_repeat: self.body_repeat.clone(),
-            body_encoding: self.body_encoding.clone(),
-        }
-    }
 }
 
 /// How many of the answers satisfy an expectation.
@@ -469,7 +453,8 @@ mod tests {
             r#"{"path":"/a","status":500,"sequence":[{"close":true},{"status":200,"body":"x"}]}"#,
         )
         .unwrap();
-        let seen: Vec<_> = route.answers.iter().map(|a| (a.status, a.close, a.body.as_deref())).collect();
+        let seen: Vec<_> =
+            route.answers.iter().map(|a| (a.status, a.close, a.content.body.as_deref())).collect();
         assert_eq!(seen, [(Some(500), true, None), (Some(200), false, Some("x"))]);
         assert!(serde_json::from_str::<Route>(r#"{"sequence":[{"boddy":""}]}"#).is_err());
     }

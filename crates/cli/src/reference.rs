@@ -252,8 +252,8 @@ fn run(case: &Case, name: &str, page: &mut String) {
     let _ = write!(page, "\nSaved as `{name}.xml`:\n\n```console\n$ busbar run {name}.xml\n```\n");
     for step in &case.spec.steps {
         let (Some(request), Some(expect)) = (&step.request, &step.expect) else { continue };
-        let content = request.content();
-        let body = text_of(&content);
+        let content = &request.content;
+        let body = text_of(content);
         let mut command = String::from("curl -s");
         if let Some(method) = &request.method {
             let _ = write!(command, " -X {method}");
