@@ -227,6 +227,11 @@ impl Ended {
         self.write(format)
     }
 
+    /// The payload without the namespace of the envelope, or the fault.
+    pub fn outcome(&mut self) -> Result<String, String> {
+        self.fault().map_or_else(|| Ok(without_envelope(&self.payload())), Err)
+    }
+
     /// The payload in a form.
     pub fn write(&mut self, format: Format) -> String {
         let limits = self.context.services.limits.clone();
@@ -234,6 +239,11 @@ impl Ended {
         let bytes = self.context.payload.write(format, &limits).expect("the payload can be written");
         String::from_utf8_lossy(&bytes).into_owned()
     }
+}
+
+/// XML without the declaration that is taken along out of an envelope.
+pub fn without_envelope(xml: &str) -> String {
+    xml.replace(" xmlns:soapenv=\"http://schemas.xmlsoap.org/soap/envelope/\"", "")
 }
 
 fn fields(headers: &[(&str, &str)]) -> Headers {

@@ -484,12 +484,7 @@ mod tests {
             testing::main(&crate::registry(testing::endpoints), &format!("{mediator}{}", sheet(inside)));
         assert!(tested.found.is_empty(), "{:?}", tested.found);
         let mut end = tested.run(headers, body);
-        match end.fault() {
-            Some(fault) => Err(fault + " / " + &end.property("ERROR_DETAIL").unwrap_or_default()),
-            None => {
-                Ok(end.payload().replace(" xmlns:soapenv=\"http://schemas.xmlsoap.org/soap/envelope/\"", ""))
-            }
-        }
+        end.outcome().map_err(|fault| fault + " / " + &end.property("ERROR_DETAIL").unwrap_or_default())
     }
 
     #[test]
