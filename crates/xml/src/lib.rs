@@ -33,7 +33,7 @@ pub use error::{ErrorKind, Position, XmlError};
 pub use limits::Limits;
 pub use names::{NameId, XML_NS, XMLNS_NS};
 pub use options::{Dtd, FileResolver, ParseOptions, Resolver, StripRule, StripSpace};
-pub use serialize::{Method, Serializer, WriteOptions, Writer};
+pub use serialize::{Method, Normalization, Serializer, WriteOptions, Writer};
 pub use tokenizer::{AskLeaf, Attribute, Attributes, Event, Interest, Name, Tokenizer};
 pub use tree::{Document, NodeId, NodeKind, NodeSpan};
 pub use write::{to_string, write};

@@ -1,18 +1,13 @@
 //! From tree to bytes.
 
 use crate::names::{Bindings, NO_PREFIX, NO_URI, PrefixId, UNBOUND, UriId, XML_PREFIX};
-use crate::serialize::{Method, Serializer, WriteOptions, push_attribute, push_comment, push_pi, push_text};
+use crate::serialize::{Serializer, WriteOptions, push_attribute, push_comment, push_pi, push_text};
 use crate::{Document, NodeId, NodeKind};
 
 /// Appends `node` and what is in it to `out`: a document for [`Document::ROOT`] or an element; the value for an
 /// attribute. Namespaces that names in a subtree use are declared, wherever they were declared before.
 pub fn write(doc: &Document, node: NodeId, options: &WriteOptions, out: &mut Vec<u8>) {
-    let plain = options.method == Method::Xml
-        && !options.indent
-        && options.doctype_system.is_none()
-        && options.cdata_elements.is_empty()
-        && options.encoding.as_deref().is_none_or(|e| e.eq_ignore_ascii_case("utf-8"));
-    if !plain {
+    if !options.is_plain() {
         return through_serializer(doc, node, options, out);
     }
     if options.declaration {

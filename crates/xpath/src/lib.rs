@@ -7,12 +7,13 @@
 //!   reason why it needs the tree.
 //! * [`ast`] is the syntax tree, for XSLT patterns.
 //!
-//! The language is XPath 1.0 or 2.0 ([`Version`]), each complete but for schemas and collations. Both share the plans of paths, the
+//! The language is XPath 1.0 or 2.0 ([`Version`]), each complete but for schemas and the collations of languages. Both share the plans of paths, the
 //! axes and the values, which are sequences as in the XPath data model; what only 2.0 has is in [`sequence`].
 
 pub mod ast;
 pub mod atomic;
 mod axes;
+mod collation;
 mod compile;
 mod context;
 mod error;
@@ -31,6 +32,7 @@ mod sequence;
 pub mod stream;
 mod value;
 
+pub use collation::Collation;
 pub use context::{BoundNames, Context, ExtensionName, Host};
 pub use error::{NotStreamable, Span, XPathError};
 pub use expression::{Expression, Needs};

@@ -34,8 +34,8 @@ pub(crate) enum Later {
     NextMatch { arguments: Box<[Argument]> },
     /// `xsl:document`.
     Document { body: Body },
-    /// `xsl:result-document` without `href`: the principal result.
-    ResultDocument { href: Option<Avt>, body: Body },
+    /// `xsl:result-document`.
+    ResultDocument(Box<ResultDocument>),
     /// `xsl:message`.
     Message { content: Content, terminate: Avt },
     /// `xsl:param` with `tunnel="yes"`; what is passed is of the declared type.
@@ -57,7 +57,24 @@ pub(crate) struct Content {
 pub(crate) struct ForEachGroup {
     pub select: Expr,
     pub by: Grouping,
+    /// The URI of the collation of its keys.
+    pub collation: Option<Avt>,
     pub sorts: Box<[Sort]>,
+    pub body: Body,
+}
+
+/// `xsl:result-document`: without `href` the principal result.
+#[derive(Debug)]
+pub(crate) struct ResultDocument {
+    pub href: Option<Avt>,
+    /// The name of an `xsl:output`.
+    pub format: Option<Avt>,
+    /// Properties of its own: the name in [`crate::output::PROPERTIES`], and the value.
+    pub properties: Box<[(&'static str, Avt)]>,
+    pub cdata_section_elements: Option<Avt>,
+    pub character_maps: Option<Avt>,
+    /// For the names in these.
+    pub scope: Scope,
     pub body: Body,
 }
 

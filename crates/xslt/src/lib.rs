@@ -30,6 +30,7 @@ mod numbering;
 mod output;
 mod pattern;
 pub mod resolver;
+mod results;
 mod run;
 mod stream;
 
@@ -37,12 +38,13 @@ pub use compile::{CompileOptions, Processor};
 pub use error::XsltError;
 pub use output::{OutputMethod, OutputProperties};
 pub use resolver::{FileResolver, NoResolver, Resolver};
+pub use results::{FileResults, Results};
 pub use run::{RunLimits, RunOptions, StreamStats};
 pub use stream::{NotStreamable, Streaming, TemplateStreaming};
 
 use model::{Plan, SpaceRule};
 use names::{Name, Names};
-use run::{Engine, Method};
+use run::Engine;
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -57,9 +59,6 @@ pub struct Stylesheet {
     symbols: Names,
     pool: Vec<(Box<str>, Box<str>)>,
     classified: OnceLock<stream::Classified>,
-    xml: WriteOptions,
-    html: WriteOptions,
-    text: WriteOptions,
 }
 
 /// What a transformation into a tree gives.
@@ -76,12 +75,8 @@ impl Stylesheet {
         static SHEETS: AtomicU64 = AtomicU64::new(1);
         let mut compiled = compile::compile(source, options)?;
         compiled.plan.number = SHEETS.fetch_add(1, Ordering::Relaxed);
-        let output = &compiled.plan.output;
         Ok(Stylesheet {
             classified: OnceLock::new(),
-            xml: write_options(output, OutputMethod::Xml),
-            html: write_options(output, OutputMethod::Html),
-            text: write_options(output, OutputMethod::Text),
             plan: compiled.plan,
             symbols: compiled.symbols,
             pool: compiled.pool,
@@ -117,7 +112,7 @@ impl Stylesheet {
         let input = stripped.as_ref().unwrap_or(input);
         let engine =
             Engine::new((&self.plan, &self.symbols, &self.pool), input, self.parameters(params), run);
-        engine.to_bytes(node, self.method(), out).map_err(|error| *error)
+        engine.to_bytes(node, out).map_err(|error| *error)
     }
 
     /// Whether [`Stylesheet::transform_stream`] runs it.
@@ -172,20 +167,11 @@ impl Stylesheet {
         let engine =
             Engine::new((&self.plan, &self.symbols, &self.pool), &empty, self.parameters(params), run);
         let pump = run::Pump::new(input, limits, run.limits.window);
-        run::run_stream(&engine, classified, pump, insist, self.method(), out)
+        run::run_stream(&engine, classified, pump, insist, out)
     }
 
     fn classified(&self) -> &stream::Classified {
         self.classified.get_or_init(|| stream::classify(&self.plan))
-    }
-
-    fn method(&self) -> Method<'_> {
-        match self.plan.output.method {
-            Some(OutputMethod::Xml) => Method::Fixed(&self.xml),
-            Some(OutputMethod::Html) => Method::Fixed(&self.html),
-            Some(OutputMethod::Text) => Method::Fixed(&self.text),
-            None => Method::ByResult { xml: &self.xml, html: &self.html },
-        }
     }
 
     /// What `xsl:output` says.
@@ -195,25 +181,12 @@ impl Stylesheet {
 
     /// How a result tree of [`Stylesheet::transform`] is to be written.
     pub fn write_options(&self, result: &Document) -> &WriteOptions {
-        let is_html = || {
-            result
-                .children(Document::ROOT)
-                .find(|n| {
-                    result.kind(*n) == NodeKind::Element
-                        || (result.kind(*n) == NodeKind::Text && !result.text(*n).trim_ascii().is_empty())
-                })
-                .is_some_and(|n| {
-                    result.kind(n) == NodeKind::Element
-                        && result.namespace(n).is_empty()
-                        && result.local(n).eq_ignore_ascii_case("html")
-                })
-        };
-        match self.plan.output.method {
-            Some(OutputMethod::Html) => &self.html,
-            Some(OutputMethod::Text) => &self.text,
-            None if is_html() => &self.html,
-            _ => &self.xml,
-        }
+        let first = result.children(Document::ROOT).find(|n| {
+            result.kind(*n) == NodeKind::Element
+                || (result.kind(*n) == NodeKind::Text && !result.text(*n).trim_ascii().is_empty())
+        });
+        let first = first.filter(|n| result.kind(*n) == NodeKind::Element);
+        self.plan.writing.method().by(first.map(|n| (result.namespace(n), result.local(n))))
     }
 
     /// For parsing input documents: leaves out the white space that `xsl:strip-space` names, which is cheaper than
@@ -287,28 +260,4 @@ fn strip_space(plan: &Plan) -> Option<xml::StripSpace> {
     let rules: Vec<SpaceRule> = plan.space.clone();
     let plan = Plan { space: rules, ..Plan::default() };
     Some(xml::StripSpace(Arc::new(move |namespace: &str, local: &str| plan.strips(namespace, local))))
-}
-
-fn write_options(output: &OutputProperties, method: OutputMethod) -> WriteOptions {
-    WriteOptions {
-        method: match method {
-            OutputMethod::Xml => xml::Method::Xml,
-            OutputMethod::Html => xml::Method::Html,
-            OutputMethod::Text => xml::Method::Text,
-        },
-        declaration: !output.omit_xml_declaration.unwrap_or(false),
-        version: match (&output.version, method) {
-            (Some(version), OutputMethod::Xml) => version.clone(),
-            _ => "1.0".to_owned(),
-        },
-        // An encoding that is not known is neither used nor declared.
-        encoding: output.encoding.clone().filter(|label| xml::decode(Vec::new(), Some(label)).is_ok()),
-        standalone: output.standalone,
-        indent: output.indent.unwrap_or(method == OutputMethod::Html),
-        doctype_public: output.doctype_public.clone(),
-        doctype_system: output.doctype_system.clone(),
-        cdata_elements: output.cdata_section_elements.clone(),
-        media_type: output.media_type.clone(),
-        ..WriteOptions::default()
-    }
 }

@@ -4,9 +4,10 @@
 use crate::expr::Expr;
 use crate::format_number::DecimalFormat;
 use crate::names::{Name, Names};
-use crate::output::OutputProperties;
+use crate::output::{OutputProperties, Writing};
 use crate::pattern::{Pattern, Rules};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use xpath::Collation;
 
 /// Everything of a stylesheet that its execution needs.
 #[derive(Debug, Default)]
@@ -26,6 +27,11 @@ pub(crate) struct Plan {
     pub sets: Vec<AttributeSet>,
     pub space: Vec<SpaceRule>,
     pub output: OutputProperties,
+    /// How the principal result is written.
+    pub writing: Writing,
+    /// Named outputs and character maps, for `xsl:result-document`.
+    pub outputs: HashMap<Name, OutputProperties>,
+    pub character_maps: HashMap<Name, BTreeMap<char, String>>,
     pub formats: HashMap<Name, DecimalFormat>,
     pub default_format: DecimalFormat,
     /// By slot.
@@ -339,6 +345,8 @@ pub(crate) struct Sort {
     pub typed: bool,
     /// With `lang`: as people order words.
     pub words: bool,
+    /// Of XSLT 2.0: the URI of a collation.
+    pub collation: Option<Avt>,
     pub place: Place,
 }
 
@@ -397,6 +405,8 @@ pub(crate) struct Global {
 pub(crate) struct Key {
     pub pattern: Pattern,
     pub value: Expr,
+    /// The same for all of one name.
+    pub collation: Collation,
     pub place: Place,
 }
 

@@ -1,9 +1,12 @@
-//! `xsl:output` (XSLT 1.0 section 16).
+//! `xsl:output` (XSLT 1.0 section 16, XSLT 2.0 section 20), and what it means for the serialiser.
+
+use std::collections::BTreeMap;
+use xml::{Normalization, WriteOptions};
 
 /// What `xsl:output` asks of the serialiser. Attributes that no `xsl:output` gives are `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OutputProperties {
-    /// `xml`, `html` or `text`; `None`: by the result (section 16).
+    /// `xml`, `html`, `xhtml` or `text`; `None`: by the result (section 16).
     pub method: Option<OutputMethod>,
     /// Version of the output method.
     pub version: Option<String>,
@@ -19,12 +22,23 @@ pub struct OutputProperties {
     pub doctype_system: Option<String>,
     /// Elements (namespace, local name) whose text is written in CDATA sections.
     pub cdata_section_elements: Vec<(String, String)>,
-    /// `indent`; default yes for html, no otherwise.
+    /// `indent`; default yes for html and xhtml, no otherwise.
     pub indent: Option<bool>,
     /// `media-type`.
     pub media_type: Option<String>,
+    /// `byte-order-mark` (XSLT 2.0): of UTF-8; UTF-16 always has one.
+    pub byte_order_mark: Option<bool>,
+    /// `escape-uri-attributes` (XSLT 2.0), of html and xhtml; default yes.
+    pub escape_uri_attributes: Option<bool>,
+    /// `include-content-type` (XSLT 2.0), of html and xhtml; default yes.
+    pub include_content_type: Option<bool>,
+    /// `normalization-form` (XSLT 2.0); default none.
+    pub normalization: Option<Normalization>,
+    /// `undeclare-prefixes` (XSLT 2.0), of xml 1.1. Namespaces of a result tree reach all that is in their element, so there
+    /// is nothing to undeclare.
+    pub undeclare_prefixes: Option<bool>,
     /// Characters and the text that is written for them as it is (`xsl:character-map`).
-    pub character_map: Vec<(char, String)>,
+    pub character_map: BTreeMap<char, String>,
 }
 
 /// The output methods.
@@ -34,6 +48,194 @@ pub enum OutputMethod {
     Xml,
     /// HTML 4.
     Html,
+    /// XML that browsers of HTML read (XSLT 2.0).
+    Xhtml,
     /// The text nodes alone.
     Text,
+}
+
+/// The properties that are one value; the others are lists of names.
+pub(crate) const PROPERTIES: [&str; 14] = [
+    "method",
+    "version",
+    "encoding",
+    "omit-xml-declaration",
+    "standalone",
+    "doctype-public",
+    "doctype-system",
+    "indent",
+    "media-type",
+    "byte-order-mark",
+    "escape-uri-attributes",
+    "include-content-type",
+    "normalization-form",
+    "undeclare-prefixes",
+];
+
+impl OutputProperties {
+    /// Sets one of [`PROPERTIES`]; `later`: as XSLT 2.0 has it. Errors: what the value may be.
+    pub(crate) fn set(&mut self, name: &str, value: &str, later: bool) -> Result<(), String> {
+        let flag = || match value.trim() {
+            "yes" => Ok(true),
+            "no" => Ok(false),
+            "true" | "1" if later => Ok(true),
+            "false" | "0" if later => Ok(false),
+            _ => Err(format!("{name}=\"{value}\" must be yes or no")),
+        };
+        let text = || Some(value.to_owned());
+        match name {
+            "method" => {
+                self.method = Some(match value.trim() {
+                    "xml" => OutputMethod::Xml,
+                    "html" => OutputMethod::Html,
+                    "xhtml" if later => OutputMethod::Xhtml,
+                    // Of later versions: a processor of 1.0 writes it as XML.
+                    "xhtml" => OutputMethod::Xml,
+                    "text" => OutputMethod::Text,
+                    // One of somebody's own, which is not known here.
+                    other if other.contains(':') => return Ok(()),
+                    other => return Err(format!("there is no output method \"{other}\"")),
+                });
+            }
+            "version" => self.version = text(),
+            "encoding" => self.encoding = text(),
+            "omit-xml-declaration" => self.omit_xml_declaration = Some(flag()?),
+            "standalone" if later && value.trim() == "omit" => self.standalone = None,
+            "standalone" => self.standalone = Some(flag()?),
+            "doctype-public" => self.doctype_public = text(),
+            "doctype-system" => self.doctype_system = text(),
+            "indent" => self.indent = Some(flag()?),
+            "media-type" => self.media_type = text(),
+            "byte-order-mark" => self.byte_order_mark = Some(flag()?),
+            "escape-uri-attributes" => self.escape_uri_attributes = Some(flag()?),
+            "include-content-type" => self.include_content_type = Some(flag()?),
+            "normalization-form" => {
+                self.normalization = match value.trim() {
+                    "none" => None,
+                    "NFC" => Some(Normalization::Nfc),
+                    "NFD" => Some(Normalization::Nfd),
+                    "NFKC" => Some(Normalization::Nfkc),
+                    "NFKD" => Some(Normalization::Nfkd),
+                    other => {
+                        return Err(format!(
+                            "SESU0011: there is no normalization-form \"{other}\": NFC, NFD, NFKC, NFKD or none"
+                        ));
+                    }
+                };
+            }
+            "undeclare-prefixes" => self.undeclare_prefixes = Some(flag()?),
+            other => return Err(format!("there is no output property \"{other}\"")),
+        }
+        Ok(())
+    }
+
+    /// Properties that contradict one another.
+    pub(crate) fn contradiction(&self) -> Option<&'static str> {
+        let xml = matches!(self.method, None | Some(OutputMethod::Xml | OutputMethod::Xhtml));
+        if xml
+            && self.undeclare_prefixes == Some(true)
+            && self.version.as_deref().is_none_or(|v| v.trim() == "1.0")
+        {
+            return Some("SEPM0010: undeclare-prefixes=\"yes\" needs version=\"1.1\"");
+        }
+        if self.omit_xml_declaration == Some(true)
+            && self.standalone.is_some()
+            && self.method == Some(OutputMethod::Xml)
+        {
+            return Some("SEPM0009: omit-xml-declaration=\"yes\" leaves no place for standalone");
+        }
+        None
+    }
+}
+
+/// How results are written: by each method, since it may depend on the result.
+#[derive(Debug, Default)]
+pub(crate) struct Writing {
+    method: Option<OutputMethod>,
+    xml: WriteOptions,
+    html: WriteOptions,
+    /// Of XSLT 2.0.
+    xhtml: Option<WriteOptions>,
+    text: WriteOptions,
+}
+
+/// The options in question.
+#[derive(Clone, Copy)]
+pub(crate) enum Method<'a> {
+    Fixed(&'a WriteOptions),
+    /// The first element decides.
+    ByResult {
+        xml: &'a WriteOptions,
+        html: &'a WriteOptions,
+        xhtml: Option<&'a WriteOptions>,
+    },
+}
+
+impl Writing {
+    pub fn new(output: &OutputProperties, later: bool) -> Writing {
+        Writing {
+            method: output.method,
+            xml: options(output, OutputMethod::Xml),
+            html: options(output, OutputMethod::Html),
+            xhtml: later.then(|| options(output, OutputMethod::Xhtml)),
+            text: options(output, OutputMethod::Text),
+        }
+    }
+
+    pub fn method(&self) -> Method<'_> {
+        Method::Fixed(match (self.method, &self.xhtml) {
+            (Some(OutputMethod::Xml), _) => &self.xml,
+            (Some(OutputMethod::Html), _) => &self.html,
+            (Some(OutputMethod::Xhtml), xhtml) => xhtml.as_ref().unwrap_or(&self.xml),
+            (Some(OutputMethod::Text), _) => &self.text,
+            (None, xhtml) => {
+                return Method::ByResult { xml: &self.xml, html: &self.html, xhtml: xhtml.as_ref() };
+            }
+        })
+    }
+}
+
+impl<'a> Method<'a> {
+    /// The options where the first element has this name (XSLT 1.0 section 16, XSLT 2.0 section 20); `None`: there is none,
+    /// or text comes before it.
+    pub fn by(self, first: Option<(&str, &str)>) -> &'a WriteOptions {
+        match (self, first) {
+            (Method::Fixed(options), _) => options,
+            (Method::ByResult { html, .. }, Some(("", local))) if local.eq_ignore_ascii_case("html") => html,
+            (Method::ByResult { xhtml: Some(xhtml), .. }, Some((XHTML, "html"))) => xhtml,
+            (Method::ByResult { xml, .. }, _) => xml,
+        }
+    }
+}
+
+const XHTML: &str = "http://www.w3.org/1999/xhtml";
+
+fn options(output: &OutputProperties, method: OutputMethod) -> WriteOptions {
+    WriteOptions {
+        method: match method {
+            OutputMethod::Xml => xml::Method::Xml,
+            OutputMethod::Html => xml::Method::Html,
+            OutputMethod::Xhtml => xml::Method::Xhtml,
+            OutputMethod::Text => xml::Method::Text,
+        },
+        declaration: !output.omit_xml_declaration.unwrap_or(false),
+        version: match (&output.version, method) {
+            (Some(version), OutputMethod::Xml) => version.clone(),
+            _ => "1.0".to_owned(),
+        },
+        // An encoding that is not known is neither used nor declared.
+        encoding: output.encoding.clone().filter(|label| xml::decode(Vec::new(), Some(label)).is_ok()),
+        standalone: output.standalone,
+        indent: output.indent.unwrap_or(matches!(method, OutputMethod::Html | OutputMethod::Xhtml)),
+        doctype_public: output.doctype_public.clone(),
+        doctype_system: output.doctype_system.clone(),
+        cdata_elements: output.cdata_section_elements.clone(),
+        media_type: output.media_type.clone(),
+        byte_order_mark: output.byte_order_mark.unwrap_or(false),
+        escape_uri_attributes: output.escape_uri_attributes.unwrap_or(true),
+        include_content_type: output.include_content_type.unwrap_or(true),
+        normalization: output.normalization,
+        character_map: output.character_map.clone(),
+        ..WriteOptions::default()
+    }
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 use xml::{Document, Dtd, Limits, ParseOptions};
-use xslt::{CompileOptions, FileResolver, Processor, RunOptions, Stylesheet, XsltError};
+use xslt::{CompileOptions, FileResolver, FileResults, Processor, Results, RunOptions, Stylesheet, XsltError};
 
 /// Transforms a document with an XSLT stylesheet.
 #[derive(clap::Args)]
@@ -25,6 +25,9 @@ pub struct Args {
     /// Whether to run on the stream of the document instead of a tree.
     #[arg(long, default_value = "auto")]
     stream: Stream,
+    /// Where `xsl:result-document` writes its files; the current directory by default.
+    #[arg(long, value_name = "DIRECTORY")]
+    results: Option<PathBuf>,
     /// What of a document type declaration is read; by default documents that have one are refused.
     #[arg(long)]
     dtd: Option<DtdArg>,
@@ -94,6 +97,7 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
             Some(ProcessorArg::V2) => Processor::V2,
             None => Processor::ByStylesheet,
         },
+        results: true,
         ..CompileOptions::default()
     };
     let stylesheet = Stylesheet::compile(&source, &options)
@@ -108,10 +112,15 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
     let input_uri = args.input.as_deref().map_or_else(String::new, absolute);
     let mut input = Input::open(args.input.as_deref()).map_err(one)?;
     let messages = |text: &str| eprintln!("{text}");
+    let results = match &args.results {
+        Some(directory) => Some(FileResults::below(directory).map_err(one)?),
+        None => FileResults::below(Path::new(".")).ok(),
+    };
     let run = RunOptions {
         resolver: &resolver,
         dtd: &dtd,
         messages: Some(&messages),
+        results: results.as_ref().map(|results| results as &dyn Results),
         input_uri: &input_uri,
         ..RunOptions::default()
     };
@@ -132,6 +141,7 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
             .transform_stream(&mut input, &Limits::trusted(), &params, &run, insist, &mut std::io::stdout())
             .map_err(|error| one(error.to_string()))?;
         std::io::stdout().flush().map_err(|e| one(format!("standard output: {e}")))?;
+        results.map_or(Ok(()), FileResults::commit).map_err(one)?;
         if args.stats {
             eprintln!(
                 "compiled in {compiled:?}, streamed {} bytes in {:?}, at most {} bytes held at once",
@@ -164,6 +174,7 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
     let transformed = began.elapsed();
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(&out).and_then(|()| stdout.flush()).map_err(|e| one(format!("standard output: {e}")))?;
+    results.map_or(Ok(()), FileResults::commit).map_err(one)?;
     if args.stats {
         eprintln!(
             "compiled in {compiled:?}, parsed {size} bytes in {parsed:?}, transformed in {transformed:?} to {} bytes",

@@ -1,4 +1,9 @@
-//! What is special about HTML 4 (XSLT 1.0, 16.2).
+//! What is special about HTML 4 (XSLT 1.0, 16.2) and XHTML (XSLT 2.0 and XQuery 1.0 Serialization, 6).
+
+use unicode_normalization::UnicodeNormalization;
+
+/// The namespace of XHTML.
+pub(crate) const XHTML: &str = "http://www.w3.org/1999/xhtml";
 
 /// Elements without content and end tag.
 pub(crate) fn is_void(name: &str) -> bool {
@@ -110,10 +115,10 @@ pub(crate) fn push_value(out: &mut Vec<u8>, value: &str) {
     }
 }
 
-/// A URI with what is not ASCII, and spaces' kin, escaped (HTML 4.0, B.2.1).
+/// A URI with what is not ASCII, and spaces' kin, escaped (HTML 4.0, B.2.1), composed characters as one.
 pub(crate) fn escape_uri(value: &str) -> String {
     let mut out = String::with_capacity(value.len() + 16);
-    for c in value.chars() {
+    for c in value.nfc() {
         if c.is_ascii() && !c.is_ascii_control() {
             out.push(c);
         } else {

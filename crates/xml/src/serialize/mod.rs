@@ -1,12 +1,14 @@
 //! Writing without a tree: a [`Serializer`] takes events and appends bytes.
 //!
-//! Three output methods (XSLT 1.0, 16): XML, HTML and text. The serializer repairs namespaces: whatever names it is
+//! Four output methods (XSLT 1.0, 16; XSLT 2.0 and XQuery 1.0 Serialization): XML, HTML, XHTML and text. The serializer repairs namespaces: whatever names it is
 //! given, the prefixes it writes are declared.
 
 mod encode;
 mod escape;
 mod html;
 mod xml;
+
+use std::collections::BTreeMap;
 
 pub(crate) use escape::{HEXADECIMAL, push_attribute_with, push_text_with};
 pub use escape::{push_attribute, push_text};
@@ -21,8 +23,20 @@ pub enum Method {
     Xml,
     /// HTML 4 (XSLT 1.0, 16.2).
     Html,
+    /// XML that browsers of HTML read (XSLT 2.0 and XQuery 1.0 Serialization, 6).
+    Xhtml,
     /// Only the text (XSLT 1.0, 16.3).
     Text,
+}
+
+/// The normalization forms of Unicode (UAX 15).
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // their names say all
+pub enum Normalization {
+    Nfc,
+    Nfd,
+    Nfkc,
+    Nfkd,
 }
 
 /// How to write a document.
@@ -50,10 +64,20 @@ pub struct WriteOptions {
     pub doctype_system: Option<String>,
     /// Elements (namespace URI, local name) whose text is written as CDATA sections.
     pub cdata_elements: Vec<(String, String)>,
-    /// HTML: whether `head` gets a `meta` element with the encoding, as its first child. Default `true`.
+    /// HTML and XHTML: whether `head` gets a `meta` element with the encoding, as its first child, in place of one that it
+    /// has. Default `true`.
     pub include_content_type: bool,
-    /// HTML: the media type that `meta` element names. Default `text/html`.
+    /// HTML and XHTML: the media type that `meta` element names. Default `text/html`.
     pub media_type: Option<String>,
+    /// HTML and XHTML: whether characters beyond ASCII are escaped in attributes that hold URIs. Default `true`.
+    pub escape_uri_attributes: bool,
+    /// UTF-8: whether a byte order mark comes first (UTF-16 always has one). Default `false`.
+    pub byte_order_mark: bool,
+    /// The Unicode normalization of text and attribute values. Default: none.
+    pub normalization: Option<Normalization>,
+    /// Characters of text and attribute values, and what is written for them as it is (XSLT 2.0, 20.1); not in CDATA
+    /// sections and URIs that are escaped.
+    pub character_map: BTreeMap<char, String>,
     /// Writing a subtree: declare every namespace it inherits, not only those that names in it use (for qualified
     /// names in values). Default `false`.
     pub inherited_namespaces: bool,
@@ -74,8 +98,26 @@ impl Default for WriteOptions {
             cdata_elements: Vec::new(),
             include_content_type: true,
             media_type: None,
+            escape_uri_attributes: true,
+            byte_order_mark: false,
+            normalization: None,
+            character_map: BTreeMap::new(),
             inherited_namespaces: false,
         }
+    }
+}
+
+impl WriteOptions {
+    /// Whether it is XML in UTF-8 with nothing special but a declaration: what may be written without a serializer.
+    pub fn is_plain(&self) -> bool {
+        self.method == Method::Xml
+            && !self.indent
+            && !self.byte_order_mark
+            && self.doctype_system.is_none()
+            && self.cdata_elements.is_empty()
+            && self.normalization.is_none()
+            && self.character_map.is_empty()
+            && self.encoding.as_deref().is_none_or(|e| e.eq_ignore_ascii_case("utf-8"))
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::encode::{Output, Repertoire};
 use super::escape::{each_run, push_attribute, push_text};
-use super::{Method, WriteOptions, html};
+use super::{Method, Normalization, WriteOptions, html};
 use crate::{XML_NS, XMLNS_NS, is_same};
+use unicode_normalization::UnicodeNormalization;
 
 /// An open element.
 struct Frame {
@@ -12,8 +13,7 @@ struct Frame {
     /// Length of `scope` before it.
     scope: u32,
     cdata: bool,
-    /// HTML, and in no namespace.
-    html: bool,
+    kind: Kind,
     /// HTML: text is written as it is.
     raw: bool,
     /// No white space may be added in it.
@@ -23,6 +23,18 @@ struct Frame {
     /// It has had child elements.
     children: bool,
     inline: bool,
+    /// A `head` that was given a `meta`.
+    head: bool,
+}
+
+/// What an element is written as.
+#[derive(Copy, Clone, PartialEq)]
+enum Kind {
+    Xml,
+    /// In no namespace, by the method HTML.
+    Html,
+    /// In the namespace of XHTML, by that method.
+    Xhtml,
 }
 
 /// A namespace declaration in force: ranges of `strings`.
@@ -57,8 +69,12 @@ pub struct Serializer<'a> {
     started: bool,
     /// The document type declaration waits for the first element.
     doctype: bool,
-    /// HTML `head` whose `meta` is still to be written.
+    /// `head` of (X)HTML whose `meta` is still to be written.
     meta: bool,
+    /// A `meta` that may be in the way of the one that was written: where its tag begins, and whether it is.
+    other_meta: Option<(usize, bool)>,
+    /// Length of the byte order mark.
+    mark: usize,
     generated: u32,
 }
 
@@ -67,12 +83,18 @@ impl<'a> Serializer<'a> {
     pub fn new(out: &'a mut Vec<u8>, options: &'a WriteOptions) -> Serializer<'a> {
         let output = Output::for_label(options.encoding.as_deref());
         let doctype = match options.method {
-            Method::Xml => options.doctype_system.is_some(),
+            Method::Xml | Method::Xhtml => options.doctype_system.is_some(),
             Method::Html => options.doctype_system.is_some() || options.doctype_public.is_some(),
             Method::Text => false,
         };
+        let from = out.len();
+        let mark = options.byte_order_mark && matches!(output, Output::Utf8);
+        if mark {
+            out.extend_from_slice("\u{FEFF}".as_bytes());
+        }
         Serializer {
-            from: out.len(),
+            from,
+            mark: out.len() - from,
             taken: false,
             out,
             options,
@@ -87,8 +109,19 @@ impl<'a> Serializer<'a> {
             started: false,
             doctype,
             meta: false,
+            other_meta: None,
             generated: 0,
         }
+    }
+
+    /// Whether it has been given nothing yet.
+    pub fn is_untouched(&self) -> bool {
+        !self.started && self.is_empty()
+    }
+
+    /// Gives the vector back; what was written stays, unfinished.
+    pub fn into_inner(self) -> &'a mut Vec<u8> {
+        self.out
     }
 
     /// The number of open elements.
@@ -99,7 +132,7 @@ impl<'a> Serializer<'a> {
     /// The bytes written so far, if they will not change any more: take them away and clear the vector. `None` where a start
     /// tag is open, or where the encoding is applied at the end.
     pub fn settled(&mut self) -> Option<&mut Vec<u8>> {
-        if self.in_tag || !matches!(self.output, Output::Utf8) || self.from > 0 {
+        if self.in_tag || self.other_meta.is_some() || !matches!(self.output, Output::Utf8) || self.from > 0 {
             return None;
         }
         self.taken |= !self.out.is_empty();
@@ -108,7 +141,7 @@ impl<'a> Serializer<'a> {
 
     /// Whether it has written anything.
     fn is_empty(&self) -> bool {
-        !self.taken && self.out.len() == self.from
+        !self.taken && self.out.len() == self.from + self.mark
     }
 
     fn start(&mut self) {
@@ -116,7 +149,7 @@ impl<'a> Serializer<'a> {
             return;
         }
         self.started = true;
-        if self.options.method == Method::Xml && self.options.declaration {
+        if matches!(self.options.method, Method::Xml | Method::Xhtml) && self.options.declaration {
             let encoding = self.options.encoding.as_deref().unwrap_or("UTF-8");
             self.out.extend_from_slice(b"<?xml version=\"");
             self.out.extend_from_slice(self.options.version.as_bytes());
@@ -167,9 +200,15 @@ impl<'a> Serializer<'a> {
         }
         self.start();
         self.close_tag();
-        let is_html = self.options.method == Method::Html && namespace.is_empty();
+        let kind = match self.options.method {
+            Method::Html if namespace.is_empty() => Kind::Html,
+            Method::Xhtml if namespace == html::XHTML => Kind::Xhtml,
+            _ => Kind::Xml,
+        };
+        let is_html = kind != Kind::Xml;
         let inline = is_html && html::is_inline(local);
         let (inherited_keep, mixed) = self.frames.last().map_or((false, false), |f| (f.keep, f.mixed));
+        let start = self.out.len();
         if self.options.indent && !inherited_keep && !mixed && !inline && !self.is_empty() {
             self.indent(self.frames.len());
         }
@@ -186,8 +225,9 @@ impl<'a> Serializer<'a> {
         self.names.extend_from_slice(local.as_bytes());
         if self.doctype && self.frames.is_empty() {
             let name = self.names[names as usize..].to_vec();
-            self.write_doctype(if is_html { b"html" } else { &name });
+            self.write_doctype(if kind == Kind::Html { b"html" } else { &name });
         }
+        self.see_meta(kind, local, start);
         self.out.push(b'<');
         self.out.extend_from_slice(&self.names[names as usize..]);
         let cdata = !self.options.cdata_elements.is_empty()
@@ -196,15 +236,21 @@ impl<'a> Serializer<'a> {
             names,
             scope: self.scope.len() as u32,
             cdata,
-            html: is_html,
-            raw: is_html && html::is_raw(local),
+            kind,
+            head: false,
+            raw: kind == Kind::Html && html::is_raw(local),
             keep: inherited_keep || (is_html && html::keeps_space(local)),
             mixed: false,
             children: false,
             inline,
         });
         self.in_tag = true;
-        self.meta = is_html && self.options.include_content_type && local.eq_ignore_ascii_case("head");
+        self.meta = self.options.include_content_type
+            && match kind {
+                Kind::Html => local.eq_ignore_ascii_case("head"),
+                Kind::Xhtml => local == "head",
+                Kind::Xml => false,
+            };
         if prefix != "xml" && !is_same(self.lookup(prefix).unwrap_or(""), namespace) {
             self.declare(prefix, namespace);
         }
@@ -285,23 +331,71 @@ impl<'a> Serializer<'a> {
             self.out.push(b':');
         }
         self.out.extend_from_slice(local.as_bytes());
-        if chosen.is_none() && self.frames.last().is_some_and(|f| f.html) {
-            return self.html_value(local, value);
+        let kind = match self.frames.last() {
+            Some(frame) if chosen.is_none() => frame.kind,
+            _ => Kind::Xml,
+        };
+        if let Some((_, replaced)) = &mut self.other_meta
+            && kind != Kind::Xml
+            && local.eq_ignore_ascii_case("http-equiv")
+        {
+            *replaced |= value.trim_ascii().eq_ignore_ascii_case("content-type");
         }
-        self.value(value);
-    }
-
-    fn html_value(&mut self, name: &str, value: &str) {
-        if html::is_boolean(name) && value.eq_ignore_ascii_case(name) {
+        if kind == Kind::Html && html::is_boolean(local) && value.eq_ignore_ascii_case(local) {
             return;
         }
         self.out.extend_from_slice(b"=\"");
-        if html::is_uri(name) && !value.is_ascii() {
-            each_run(self.out, &html::escape_uri(value), &mut self.repertoire, html::push_value);
+        let push = if kind == Kind::Html { html::push_value } else { push_attribute };
+        let escapes = kind != Kind::Xml && self.options.escape_uri_attributes;
+        if escapes && html::is_uri(local) && !value.is_ascii() {
+            each_run(self.out, &html::escape_uri(value), &mut self.repertoire, push);
         } else {
-            each_run(self.out, value, &mut self.repertoire, html::push_value);
+            self.characters(value, push);
         }
         self.out.push(b'"');
+    }
+
+    /// Text of the result: characters of the map as it says, the others normalized and escaped by `push`.
+    #[inline]
+    fn characters(&mut self, text: &str, push: fn(&mut Vec<u8>, &str)) {
+        if self.options.character_map.is_empty() && self.options.normalization.is_none() {
+            return each_run(self.out, text, &mut self.repertoire, push);
+        }
+        self.mapped(text, push);
+    }
+
+    #[cold]
+    fn mapped(&mut self, text: &str, push: fn(&mut Vec<u8>, &str)) {
+        let map = &self.options.character_map;
+        let mut rest = text;
+        loop {
+            let found = rest.char_indices().find_map(|(at, c)| map.get(&c).map(|written| (at, c, written)));
+            let (run, tail) = match found {
+                Some((at, c, written)) => (&rest[..at], Some((written, &rest[at + c.len_utf8()..]))),
+                None => (rest, None),
+            };
+            let normalized = self.options.normalization.map(|form| match form {
+                Normalization::Nfc => run.nfc().collect::<String>(),
+                Normalization::Nfd => run.nfd().collect(),
+                Normalization::Nfkc => run.nfkc().collect(),
+                Normalization::Nfkd => run.nfkd().collect(),
+            });
+            each_run(self.out, normalized.as_deref().unwrap_or(run), &mut self.repertoire, push);
+            let Some((written, tail)) = tail else { return };
+            self.out.extend_from_slice(written.as_bytes());
+            rest = tail;
+        }
+    }
+
+    /// A `meta` with the encoding stays out of a `head` that was given one (Serialization 6.1.14 and 7.4.13). `start`:
+    /// where its element begins.
+    fn see_meta(&mut self, kind: Kind, local: &str, start: usize) {
+        if self.other_meta.is_none()
+            && self.frames.last().is_some_and(|f| f.head && f.kind == kind)
+            && local.eq_ignore_ascii_case("meta")
+        {
+            self.other_meta = Some((start, false));
+        }
     }
 
     fn attribute_prefix(&mut self, wanted: &str, namespace: &str) -> String {
@@ -362,11 +456,15 @@ impl<'a> Serializer<'a> {
         }
         let media_type = self.options.media_type.as_deref().unwrap_or("text/html");
         let encoding = self.options.encoding.as_deref().unwrap_or("UTF-8");
-        let meta = format!("<meta http-equiv=\"Content-Type\" content=\"{media_type}; charset={encoding}\">");
+        let Some(frame) = self.frames.last_mut() else { return };
+        (frame.children, frame.head) = (true, true);
+        let name = &self.names[frame.names as usize..];
+        let prefix = name.iter().position(|b| *b == b':').map_or(&b""[..], |colon| &name[..=colon]);
+        self.out.push(b'<');
+        self.out.extend_from_slice(prefix);
+        let meta = format!("meta http-equiv=\"Content-Type\" content=\"{media_type}; charset={encoding}\"");
         self.out.extend_from_slice(meta.as_bytes());
-        if let Some(frame) = self.frames.last_mut() {
-            frame.children = true;
-        }
+        self.out.extend_from_slice(if frame.kind == Kind::Xhtml { b" />" } else { b">" });
     }
 
     fn indent(&mut self, depth: usize) {
@@ -383,14 +481,21 @@ impl<'a> Serializer<'a> {
             return;
         }
         if self.options.method == Method::Text {
-            self.out.extend_from_slice(text.as_bytes());
+            if self.options.character_map.is_empty() && self.options.normalization.is_none() {
+                self.out.extend_from_slice(text.as_bytes());
+                return;
+            }
+            // There are no references in text: what the encoding does not have is dealt with at the end.
+            let repertoire = std::mem::replace(&mut self.repertoire, Repertoire::All);
+            self.mapped(text, |out, text| out.extend_from_slice(text.as_bytes()));
+            self.repertoire = repertoire;
             return;
         }
         self.start();
         let (cdata, raw, is_html) = match self.frames.last_mut() {
             Some(frame) => {
                 frame.mixed = true;
-                (frame.cdata, frame.raw, frame.html)
+                (frame.cdata, frame.raw, frame.kind == Kind::Html)
             }
             None => (false, false, self.options.method == Method::Html),
         };
@@ -400,10 +505,8 @@ impl<'a> Serializer<'a> {
         self.close_tag();
         if raw {
             self.out.extend_from_slice(text.as_bytes());
-        } else if is_html {
-            each_run(self.out, text, &mut self.repertoire, html::push_text);
         } else {
-            each_run(self.out, text, &mut self.repertoire, push_text);
+            self.characters(text, if is_html { html::push_text } else { push_text });
         }
     }
 
@@ -515,30 +618,35 @@ impl<'a> Serializer<'a> {
     pub fn end_element(&mut self) {
         let Some(frame) = self.frames.pop() else { return };
         let name = frame.names as usize..self.names.len();
-        if frame.html {
+        if frame.kind != Kind::Xml {
             if self.meta {
                 self.frames.push(frame);
                 self.close_tag();
                 return self.end_element();
             }
-            let is_void = std::str::from_utf8(&self.names[name.clone()]).is_ok_and(html::is_void);
+            let is_void = std::str::from_utf8(&self.names[name.clone()])
+                .is_ok_and(|name| html::is_void(name.rsplit(':').next().unwrap_or(name)));
             if self.in_tag && is_void {
-                self.out.push(b'>');
+                self.out.extend_from_slice(if frame.kind == Kind::Xhtml { b" />" } else { b">" });
             } else {
                 self.close_tag();
-                if !is_void {
+                if !is_void || frame.kind == Kind::Xhtml {
                     self.end_tag(&frame, name);
                 }
             }
         } else if self.in_tag {
-            self.out.extend_from_slice(if self.options.method == Method::Html && frame.html {
-                b">"
-            } else {
-                b"/>"
-            });
+            self.out.extend_from_slice(b"/>");
         } else {
             self.close_tag();
             self.end_tag(&frame, name);
+        }
+        if let Some((start, replaced)) = self.other_meta
+            && self.frames.last().is_some_and(|f| f.head)
+        {
+            self.other_meta = None;
+            if replaced {
+                self.out.truncate(start);
+            }
         }
         self.in_tag = false;
         self.names.truncate(frame.names as usize);
@@ -562,7 +670,7 @@ impl<'a> Serializer<'a> {
         while !self.frames.is_empty() {
             self.end_element();
         }
-        if self.options.method == Method::Xml {
+        if matches!(self.options.method, Method::Xml | Method::Xhtml) {
             self.start();
         }
         if self.options.indent
@@ -653,6 +761,124 @@ mod tests {
             ("<a>x&lt;<b>y</b></a>", &text, "x<y"),
         ] {
             assert_eq!(written(input, options), want);
+        }
+    }
+
+    #[test]
+    fn xhtml() {
+        let plain =
+            WriteOptions { method: Method::Xhtml, include_content_type: false, ..WriteOptions::default() };
+        let meta = WriteOptions { method: Method::Xhtml, ..WriteOptions::default() };
+        let raw_uris = WriteOptions { escape_uri_attributes: false, ..plain.clone() };
+        let indent = WriteOptions { indent: true, declaration: true, ..plain.clone() };
+        let doctype = WriteOptions {
+            doctype_public: Some("-//W3C//DTD XHTML 1.0 Strict//EN".into()),
+            doctype_system: Some("xhtml1-strict.dtd".into()),
+            ..plain.clone()
+        };
+        let cdata =
+            WriteOptions { cdata_elements: vec![(html::XHTML.into(), "style".into())], ..plain.clone() };
+        let inside = |content: &str| format!("<html xmlns=\"{}\">{content}</html>", html::XHTML);
+        for (input, options, want) in [
+            // Empty: with a blank where there may be no content, else with an end tag.
+            (
+                inside("<br/><hr></hr><p/><script/><P/>"),
+                &plain,
+                inside("<br /><hr /><p></p><script></script><P></P>"),
+            ),
+            (
+                inside("<x xmlns='urn:x'/><br xmlns=''/>"),
+                &plain,
+                inside("<x xmlns=\"urn:x\"/><br xmlns=\"\"/>"),
+            ),
+            (
+                format!("<h:br xmlns:h='{}'/>", html::XHTML),
+                &plain,
+                format!("<h:br xmlns:h=\"{}\" />", html::XHTML),
+            ),
+            ("<br/>".into(), &plain, "<br/>".into()),
+            // As XML: no names of entities, no attributes without values, escaped scripts.
+            (
+                inside("<option selected='selected'>\u{A0}&lt;</option><script>a&lt;b</script>"),
+                &plain,
+                inside("<option selected=\"selected\">\u{A0}&lt;</option><script>a&lt;b</script>"),
+            ),
+            (inside("<style>a&lt;b</style>"), &cdata, inside("<style><![CDATA[a<b]]></style>")),
+            // URIs: composed, then escaped.
+            (inside("<a href='e\u{301}'/>"), &plain, inside("<a href=\"%C3%A9\"></a>")),
+            (inside("<a href='\u{E9}'/>"), &raw_uris, inside("<a href=\"\u{E9}\"></a>")),
+            (inside("<a title='\u{E9}'/>"), &plain, inside("<a title=\"\u{E9}\"></a>")),
+            // The encoding in the head, once.
+            (
+                inside("<head><meta http-equiv='content-type' content='x'/><title/></head>"),
+                &meta,
+                inside(
+                    "<head><meta http-equiv=\"Content-Type\" content=\"text/html; charset=UTF-8\" /><title></title></head>",
+                ),
+            ),
+            (
+                inside("<head><meta name='a' content='x'/></head><meta http-equiv='Content-Type'/>"),
+                &meta,
+                inside(
+                    "<head><meta http-equiv=\"Content-Type\" content=\"text/html; charset=UTF-8\" /><meta name=\"a\" content=\"x\" /></head><meta http-equiv=\"Content-Type\" />",
+                ),
+            ),
+            (
+                format!("<h:html xmlns:h='{0}'><h:head/></h:html>", html::XHTML),
+                &meta,
+                format!(
+                    "<h:html xmlns:h=\"{0}\"><h:head><h:meta http-equiv=\"Content-Type\" content=\"text/html; charset=UTF-8\" /></h:head></h:html>",
+                    html::XHTML
+                ),
+            ),
+            (
+                inside("<body><p>a<b>c</b></p><pre> <i/></pre></body>"),
+                &indent,
+                format!(
+                    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<html xmlns=\"{}\">\n  <body>\n    <p>a<b>c</b></p>\n    <pre> <i></i></pre>\n  </body>\n</html>\n",
+                    html::XHTML
+                ),
+            ),
+            (
+                inside(""),
+                &doctype,
+                format!(
+                    "<!DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0 Strict//EN\" \"xhtml1-strict.dtd\">\n{}",
+                    inside("")
+                ),
+            ),
+        ] {
+            assert_eq!(written(&input, options), want, "{input}");
+        }
+    }
+
+    #[test]
+    fn details() {
+        let base = WriteOptions::default();
+        let map = std::collections::BTreeMap::from([('e', "&eacute;".to_owned()), ('<', "[lt]".to_owned())]);
+        let mapped = WriteOptions { character_map: map.clone(), ..base.clone() };
+        let html = WriteOptions { method: Method::Html, ..mapped.clone() };
+        let text = WriteOptions { method: Method::Text, ..mapped.clone() };
+        let cdata = WriteOptions { cdata_elements: vec![(String::new(), "a".into())], ..mapped.clone() };
+        let form = |form| WriteOptions { normalization: Some(form), ..base.clone() };
+        let composed = WriteOptions { character_map: map, ..form(Normalization::Nfc) };
+        let mark = WriteOptions { byte_order_mark: true, indent: true, ..base.clone() };
+        let wide = WriteOptions { byte_order_mark: true, encoding: Some("us-ascii".into()), ..base.clone() };
+        for (input, options, want) in [
+            ("<a b='e&lt;'>xe&lt;&amp;</a>", &mapped, "<a b=\"&eacute;[lt]\">x&eacute;[lt]&amp;</a>"),
+            ("<a href='e\u{E9}' b='e'/>", &html, "<a href=\"e%C3%A9\" b=\"&eacute;\"></a>"),
+            ("<a>e&lt;&amp;</a>", &text, "&eacute;[lt]&"),
+            ("<a>e<b>e</b></a>", &cdata, "<a><![CDATA[e]]><b>&eacute;</b></a>"),
+            ("<a b='e\u{301}'>e\u{301}</a>", &form(Normalization::Nfc), "<a b=\"\u{E9}\">\u{E9}</a>"),
+            ("<a>\u{E9}\u{FB01}</a>", &form(Normalization::Nfd), "<a>e\u{301}\u{FB01}</a>"),
+            ("<a>\u{FB01}</a>", &form(Normalization::Nfkc), "<a>fi</a>"),
+            ("<a>\u{FB01}\u{E9}</a>", &form(Normalization::Nfkd), "<a>fie\u{301}</a>"),
+            // What a map writes is not normalized.
+            ("<a>eo\u{308}</a>", &composed, "<a>&eacute;\u{F6}</a>"),
+            ("<a><b/></a>", &mark, "\u{FEFF}<a>\n  <b/>\n</a>\n"),
+            ("<a/>", &wide, "<a/>"),
+        ] {
+            assert_eq!(written(input, options), want, "{input}");
         }
     }
 

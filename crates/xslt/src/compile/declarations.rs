@@ -8,10 +8,11 @@ use crate::model::{
     AttributeSet, Binding, Function, Global, Key, Op, Place, SetPart, SpaceRule, SpaceTest, Template, Typed,
 };
 use crate::names::Name;
-use crate::output::OutputMethod;
+use crate::output::{PROPERTIES, Writing};
 use crate::pattern::{Rule, Rules};
 use std::collections::HashMap;
 use xml::{NodeId, NodeKind};
+use xpath::Collation;
 
 impl Compiler<'_> {
     pub(super) fn declare(&mut self) {
@@ -57,6 +58,7 @@ impl Compiler<'_> {
         self.check_cycles(&references, &declarations);
         self.check_sets();
         self.resolve_character_maps();
+        self.plan.writing = Writing::new(&self.plan.output, self.plan.later);
         for rule in std::mem::take(&mut self.all_modes) {
             self.plan.modes.iter_mut().for_each(|mode| mode.rules.push(rule.clone()));
         }
@@ -274,55 +276,33 @@ impl Compiler<'_> {
             &[],
         );
         self.empty(node);
-        if let Some(maps) = self.attribute(node, "use-character-maps").filter(|_| self.later) {
-            for name in maps.split_ascii_whitespace() {
-                let name = self.symbol(node, name);
-                self.used_maps.extend(name);
-            }
-        }
-        if self.later && self.attribute(node, "name").is_some() {
-            // A named output is for xsl:result-document: only the principal result is written.
-            return;
-        }
-        if let Some(method) = self.attribute(node, "method") {
-            match method.trim() {
-                "xml" | "xhtml" => self.plan.output.method = Some(OutputMethod::Xml),
-                "html" => self.plan.output.method = Some(OutputMethod::Html),
-                "text" => self.plan.output.method = Some(OutputMethod::Text),
-                other if other.contains(':') => {
-                    self.expand(node, other);
-                }
-                other => {
-                    if !self.forwards {
-                        self.error(node, format!("there is no output method \"{other}\""));
-                    }
-                }
-            }
-        }
-        let set = |to: &mut Option<String>, value: Option<String>| {
-            if value.is_some() {
-                *to = value;
-            }
+        let own = self.attribute(node, "name").filter(|_| self.later);
+        let name = own.and_then(|name| self.symbol(node, &name));
+        let mut output = match name {
+            None => std::mem::take(&mut self.plan.output),
+            Some(name) => self.plan.outputs.remove(&name).unwrap_or_default(),
         };
-        set(&mut self.plan.output.version, self.module.doc.attribute(node, "", "version").map(str::to_owned));
-        set(
-            &mut self.plan.output.encoding,
-            self.module.doc.attribute(node, "", "encoding").map(str::to_owned),
-        );
-        let public = self.attribute(node, "doctype-public");
-        set(&mut self.plan.output.doctype_public, public);
-        let system = self.attribute(node, "doctype-system");
-        set(&mut self.plan.output.doctype_system, system);
-        let media_type = self.attribute(node, "media-type");
-        set(&mut self.plan.output.media_type, media_type);
-        if let Some(omit) = self.yes_no(node, "omit-xml-declaration") {
-            self.plan.output.omit_xml_declaration = Some(omit);
+        let place = self.place(node);
+        self.used_maps.entry(name).or_default().1 = place;
+        if let Some(maps) = self.attribute(node, "use-character-maps").filter(|_| self.later) {
+            for map in maps.split_ascii_whitespace() {
+                let map = self.symbol(node, map);
+                self.used_maps.entry(name).or_default().0.extend(map);
+            }
         }
-        if let Some(standalone) = self.yes_no(node, "standalone") {
-            self.plan.output.standalone = Some(standalone);
-        }
-        if let Some(indent) = self.yes_no(node, "indent") {
-            self.plan.output.indent = Some(indent);
+        for property in PROPERTIES {
+            let Some(value) = self.attribute(node, property) else { continue };
+            if property == "method" && value.contains(':') {
+                self.expand(node, &value);
+            }
+            if !self.later && super::later::is_attribute("output", property) {
+                continue;
+            }
+            if let Err(message) = output.set(property, &value, self.later)
+                && !self.forwards
+            {
+                self.error(node, message);
+            }
         }
         let names = self.attribute(node, "cdata-section-elements").unwrap_or_default();
         for name in names.split_ascii_whitespace() {
@@ -333,9 +313,15 @@ impl Compiler<'_> {
                     namespace = namespace_of(&module.doc, node, "").unwrap_or("").to_owned();
                 }
                 let name = (namespace, local);
-                if !self.plan.output.cdata_section_elements.contains(&name) {
-                    self.plan.output.cdata_section_elements.push(name);
+                if !output.cdata_section_elements.contains(&name) {
+                    output.cdata_section_elements.push(name);
                 }
+            }
+        }
+        match name {
+            None => self.plan.output = output,
+            Some(name) => {
+                self.plan.outputs.insert(name, output);
             }
         }
     }
@@ -534,7 +520,13 @@ impl Compiler<'_> {
             self.error(node, "xsl:key with content is not supported: write use=\"…\"".into());
             return;
         }
-        self.check_collation(node);
+        let collation = match self.attribute(node, "collation").filter(|_| self.later) {
+            Some(uri) => match Collation::find(&uri) {
+                Ok(collation) => collation,
+                Err(message) => return self.error(node, format!("XTSE1210: {message}")),
+            },
+            None => Collation::default(),
+        };
         self.empty(node);
         let Some(name) = self.symbol_attribute(node, "name") else { return };
         let pattern = self.pattern_attribute(node, "match", true);
@@ -553,7 +545,12 @@ impl Compiler<'_> {
         };
         if let Some(pattern) = pattern {
             let place = self.place(node);
-            self.plan.keys.entry(name).or_default().push(Key { pattern, value, place });
+            let keys = self.plan.keys.entry(name).or_default();
+            if keys.first().is_some_and(|key| key.collation != collation) {
+                let shown = self.symbols.show(name);
+                return self.error(node, format!("XTSE1220: the key \"{shown}\" has two collations"));
+            }
+            keys.push(Key { pattern, value, collation, place });
         }
     }
 

@@ -484,9 +484,7 @@ impl Compiler<'_> {
         let mut sorts = Vec::new();
         for child in children {
             self.attributes(child, &["select", "lang", "data-type", "order", "case-order"], &[]);
-            if self.later {
-                self.check_collation(child);
-            }
+            let collation = if self.later { self.collation(child, "XTDE1035") } else { None };
             self.empty(child);
             let select = self.expression_attribute(child, "select");
             for (name, values) in
@@ -517,6 +515,7 @@ impl Compiler<'_> {
                 typed: self.later,
                 words: doc.attribute(child, "", "lang").is_some()
                     || doc.attribute(child, "", "case-order").is_some(),
+                collation,
                 place: self.place(child),
             });
         }
@@ -657,6 +656,9 @@ impl Compiler<'_> {
         for attribute in list {
             let local = doc.local(attribute);
             if doc.namespace(attribute) == XSLT {
+                if self.later && local == "default-collation" {
+                    self.check_default_collation(node, doc.text(attribute));
+                }
                 // Those that mean something are read apart; others mean nothing.
                 continue;
             }

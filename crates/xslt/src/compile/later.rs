@@ -3,12 +3,15 @@
 
 use super::{Compiler, XSLT};
 use crate::expr::ElementScope;
-use crate::later::{CURRENT_MODE, Content, ForEachGroup, Grouping, Later};
+use crate::later::{CURRENT_MODE, Content, ForEachGroup, Grouping, Later, ResultDocument};
 use crate::model::{Argument, Avt, Binding, Body, Declared, Function, Instruction, Op, Place, Typed};
 use crate::names::Name;
-use std::collections::HashMap;
+use crate::output::{OutputProperties, PROPERTIES};
+use std::collections::{BTreeMap, HashMap};
 use xml::{Document, NodeId, NodeKind};
-use xpath::{Context, ExtensionName, FunctionInfo, FunctionLibrary, Host, SeqType, Value, Version};
+use xpath::{
+    Collation, Context, ExtensionName, FunctionInfo, FunctionLibrary, Host, SeqType, Value, Version,
+};
 
 /// The instructions that only 2.0 has.
 pub(super) const INSTRUCTIONS: [&str; 8] = [
@@ -322,7 +325,7 @@ impl Compiler<'_> {
                     "collation",
                 ];
                 self.attributes(node, &attributes, &["select"]);
-                self.check_collation(node);
+                let collation = self.collation(node, "XTDE1110");
                 let Some(select) = self.expression_attribute(node, "select") else { return Some(None) };
                 let given: Vec<&str> = attributes[1..5]
                     .iter()
@@ -345,9 +348,13 @@ impl Compiler<'_> {
                 self.sorts_first(node);
                 let body = self.body_except(node, &["sort"]);
                 match by {
-                    Some(by) => {
-                        later(Later::ForEachGroup(Box::new(ForEachGroup { select, by, sorts, body })))
-                    }
+                    Some(by) => later(Later::ForEachGroup(Box::new(ForEachGroup {
+                        select,
+                        by,
+                        collation,
+                        sorts,
+                        body,
+                    }))),
                     None => Some(None),
                 }
             }
@@ -426,17 +433,8 @@ impl Compiler<'_> {
                     &[],
                 );
                 self.no_schema(node);
-                let href = self.avt_attribute(node, "href");
-                if let Some(Avt::Fixed(href)) = &href
-                    && !href.is_empty()
-                {
-                    let message = format!(
-                        "XTDE1490: xsl:result-document href=\"{href}\": only the principal result is written (leave href away)"
-                    );
-                    self.error(node, message);
-                }
-                let body = self.body(node);
-                later(Later::ResultDocument { href, body })
+                let result = self.result_document(node);
+                later(Later::ResultDocument(Box::new(result)))
             }
             "message" => {
                 self.attributes(node, &["terminate"], &[]);
@@ -456,11 +454,61 @@ impl Compiler<'_> {
         }
     }
 
-    /// Only the codepoint collation is there.
-    pub(super) fn check_collation(&mut self, node: NodeId) {
-        let Some(uri) = self.attribute(node, "collation") else { return };
-        if !uri.contains('{') && uri != "http://www.w3.org/2005/xpath-functions/collation/codepoint" {
-            self.error(node, format!("XTDE1110: there is no collation \"{uri}\""));
+    /// `xsl:result-document`.
+    fn result_document(&mut self, node: NodeId) -> ResultDocument {
+        let href = self.avt_attribute(node, "href");
+        if let Some(Avt::Fixed(href)) = &href
+            && !href.is_empty()
+            && !self.options.results
+        {
+            let message = format!(
+                "xsl:result-document href=\"{href}\": there is no place for further results here, only the principal one is written (leave href away)"
+            );
+            self.error(node, message);
+        }
+        let format = self.avt_attribute(node, "format");
+        let mut properties = Vec::new();
+        for property in PROPERTIES {
+            // "version" is that of the language.
+            let attribute = if property == "version" { "output-version" } else { property };
+            let Some(value) = self.avt_attribute(node, attribute) else { continue };
+            if let Avt::Fixed(value) = &value
+                && let Err(message) = OutputProperties::default().set(property, value, true)
+            {
+                self.error(node, message);
+            }
+            properties.push((property, value));
+        }
+        ResultDocument {
+            href,
+            format,
+            properties: properties.into(),
+            cdata_section_elements: self.avt_attribute(node, "cdata-section-elements"),
+            character_maps: self.avt_attribute(node, "use-character-maps"),
+            scope: self.scope(node),
+            body: self.body(node),
+        }
+    }
+
+    /// The URI of a collation in attribute `collation`; `code`: of the error where it is not known.
+    pub(super) fn collation(&mut self, node: NodeId, code: &str) -> Option<Avt> {
+        let collation = self.avt_attribute(node, "collation")?;
+        if let Avt::Fixed(uri) = &collation
+            && let Err(message) = Collation::find(uri)
+        {
+            self.error(node, format!("{code}: {message}"));
+        }
+        Some(collation)
+    }
+
+    /// `default-collation`: the first that is known counts. Comparisons are by code points, so that only this one can.
+    pub(super) fn check_default_collation(&mut self, node: NodeId, list: &str) {
+        let found = list.split_ascii_whitespace().find_map(|uri| Collation::find(uri).ok());
+        if found != Some(Collation::Codepoint) {
+            let message = format!(
+                "XTSE0125: default-collation=\"{list}\": only the codepoint collation can be the default, others where a collation is named"
+            );
+            self.error(node, message);
         }
     }
 
@@ -572,32 +620,66 @@ impl Compiler<'_> {
         self.character_maps.insert(name, (uses, entries));
     }
 
-    /// The characters that the maps named in `xsl:output` replace.
+    /// The characters that each map replaces, with those it uses; then those of each `xsl:output`.
     pub(super) fn resolve_character_maps(&mut self) {
-        let wanted = std::mem::take(&mut self.used_maps);
-        let mut resolved: Vec<(char, String)> = Vec::new();
-        let mut seen: Vec<Name> = Vec::new();
-        let mut open: Vec<Name> = wanted.into_iter().rev().collect();
-        while let Some(name) = open.pop() {
-            if seen.contains(&name) {
-                continue;
-            }
-            seen.push(name);
-            let Some((uses, entries)) = self.character_maps.get(&name) else {
-                let message = format!("XTSE1590: there is no character map \"{}\"", self.symbols.show(name));
-                let uri = self.plan.modules.first().cloned().unwrap_or_default();
-                self.errors.push(crate::XsltError { message, uri, line: 0, column: 0 });
-                return;
-            };
-            // What a map says itself counts more than what it uses.
-            open.extend(uses.iter().rev().copied());
-            for (c, text) in entries {
-                if !resolved.iter().any(|(known, _)| known == c) {
-                    resolved.push((*c, text.clone()));
-                }
+        let names: Vec<Name> = self.character_maps.keys().copied().collect();
+        for name in names {
+            if let Err(message) = self.character_map_of(name, &mut Vec::new()) {
+                self.unplaced(message, Place::default());
             }
         }
-        self.plan.output.character_map = resolved;
+        for (output, (maps, place)) in std::mem::take(&mut self.used_maps) {
+            let mut all = BTreeMap::new();
+            for map in maps {
+                match self.plan.character_maps.get(&map) {
+                    Some(map) => all.extend(map.iter().map(|(c, text)| (*c, text.clone()))),
+                    None => self.unplaced(no_map(&self.symbols.show(map)), place),
+                }
+            }
+            let output = match output {
+                None => &mut self.plan.output,
+                Some(name) => self.plan.outputs.entry(name).or_default(),
+            };
+            output.character_map = all;
+            if let (true, Some(message)) = (self.plan.later, output.contradiction()) {
+                self.unplaced(message.to_owned(), place);
+            }
+        }
+    }
+
+    fn unplaced(&mut self, message: String, place: Place) {
+        let uri = self.plan.modules.get(place.module as usize).cloned().unwrap_or_default();
+        let (line, column) = (place.line, place.column);
+        self.errors.push(crate::XsltError { message, uri, line, column });
+    }
+
+    /// What a map replaces: what comes last counts, and what it says itself comes behind what it uses.
+    fn character_map_of(&mut self, name: Name, open: &mut Vec<Name>) -> Result<(), String> {
+        if self.plan.character_maps.contains_key(&name) {
+            return Ok(());
+        }
+        let shown = self.symbols.show(name);
+        if open.contains(&name) {
+            return Err(format!("XTSE1600: the character map \"{shown}\" uses itself"));
+        }
+        if open.len() >= MAX_NESTED_MAPS {
+            return Err(format!("character maps use one another more than {MAX_NESTED_MAPS} deep"));
+        }
+        let Some((uses, entries)) = self.character_maps.get(&name).cloned() else {
+            return Err(no_map(&shown));
+        };
+        open.push(name);
+        let mut all = BTreeMap::new();
+        for used in uses {
+            self.character_map_of(used, open)?;
+            if let Some(map) = self.plan.character_maps.get(&used) {
+                all.extend(map.iter().map(|(c, text)| (*c, text.clone())));
+            }
+        }
+        open.pop();
+        all.extend(entries);
+        self.plan.character_maps.insert(name, all);
+        Ok(())
     }
 
     /// Takes out the elements whose `use-when` is false, before anything else is read.
@@ -764,6 +846,12 @@ pub(crate) fn function_available(namespace: &str, local: &str) -> bool {
         "http://www.w3.org/2001/XMLSchema" => xpath::atomic::AtomicType::find(local).is_some(),
         other => crate::functions::find(other, local, true).is_some(),
     }
+}
+
+const MAX_NESTED_MAPS: usize = 100;
+
+fn no_map(name: &str) -> String {
+    format!("XTSE1590: there is no character map \"{name}\"")
 }
 
 /// The maps that an `xsl:character-map` uses, and what it says itself.

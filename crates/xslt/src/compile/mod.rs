@@ -35,6 +35,9 @@ pub struct CompileOptions<'a> {
     /// `--processor`: 1.0 behaves as an XSLT 1.0 processor whatever the stylesheet's version; others run as
     /// forwards-compatible 1.0 then.
     pub processor: Processor,
+    /// Whether there may be further results ([`crate::RunOptions::results`]): else an `xsl:result-document` that has a
+    /// fixed `href` is an error. Default no.
+    pub results: bool,
     /// Most modules (files) of one stylesheet. Default 1,000.
     pub max_modules: usize,
 }
@@ -60,6 +63,7 @@ impl Default for CompileOptions<'_> {
             resolver: &crate::resolver::NoResolver,
             dtd: &REFUSE,
             processor: Processor::default(),
+            results: false,
             max_modules: 1000,
         }
     }
@@ -103,8 +107,8 @@ struct Compiler<'a> {
     later_functions: later::LaterFunctions,
     /// `xsl:character-map`s: the maps each uses, and what it says itself.
     character_maps: HashMap<Name, later::CharacterMap>,
-    /// The maps that `xsl:output` names.
-    used_maps: Vec<Name>,
+    /// By the name of an `xsl:output`: the maps that it names, and where it stands.
+    used_maps: HashMap<Option<Name>, (Vec<Name>, Place)>,
     /// Calls of templates by 2.0, whose arguments are checked when all templates are known.
     calls: Vec<later::Call>,
     /// Template rules of `mode="#all"`.
@@ -156,7 +160,7 @@ pub(crate) fn compile(source: &[u8], options: &CompileOptions<'_>) -> Result<Com
         functions: HashMap::new(),
         later_functions: HashMap::new(),
         character_maps: HashMap::new(),
-        used_maps: Vec::new(),
+        used_maps: HashMap::new(),
         calls: Vec::new(),
         all_modes: Vec::new(),
         aliases: HashMap::new(),

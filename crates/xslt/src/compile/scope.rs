@@ -21,6 +21,9 @@ impl Compiler<'_> {
                 XSLT => true,
                 _ => false,
             };
+            if local == "default-collation" && namespace.is_empty() && self.later {
+                self.check_default_collation(node, doc.text(attribute));
+            }
             if wrong && !self.forwards {
                 self.error(
                     attribute,

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use xml::{Builder, Document, NodeKind, ParseOptions};
 use xpath::atomic::{Atomic, AtomicType, Kind, Moment, MomentKind};
-use xpath::{Context, DocId, ExtensionName, Host, Node, NodeSet, Type, Value};
+use xpath::{Collation, Context, DocId, ExtensionName, Host, Node, NodeSet, Type, Value};
 
 /// Nested evaluations of dynamic expressions per stack.
 const EVALUATIONS: u32 = 100;
@@ -201,7 +201,8 @@ impl<'h> ExprHost<'h, '_> {
                     return Err("XTDE1270: key() needs a context node or a third argument".into());
                 }
                 let index = engine.key_index(name, doc, self.depth).map_err(|e| e.message.clone())?;
-                let get = |value: &str| index.get(value).map_or(&[][..], Vec::as_slice);
+                let collation = engine.collation_of_key(name);
+                let get = |value: &str| index.get(&*collation.key(value)).map_or(&[][..], Vec::as_slice);
                 if let Some(top) = within {
                     let mut found = Vec::new();
                     for item in args.get(1).into_iter().flat_map(|values| values.items().collect::<Vec<_>>())
@@ -690,6 +691,10 @@ impl Engine<'_> {
     }
 
     /// The nodes of one document by the values of a key, built when first asked for.
+    fn collation_of_key(&self, name: Name) -> Collation {
+        self.plan.keys.get(&name).and_then(|keys| keys.first()).map_or_else(Default::default, |k| k.collation)
+    }
+
     pub(super) fn key_index(&self, name: Name, id: DocId, depth: u32) -> Res<Arc<KeyIndex>> {
         let failed = || Box::new(XsltError::new("a key could not be built"));
         if let Some(index) = self.keys.lock().map_err(|_| failed())?.get(&(name, id)) {
@@ -710,6 +715,7 @@ impl Engine<'_> {
                 }
                 let focus = Focus::new(node, depth, super::PATTERN_SEGMENT.max(depth + 2));
                 let mut add = |value: &str| {
+                    let value = &*key.collation.key(value);
                     let list = match index.get_mut(value) {
                         Some(list) => list,
                         None => index.entry(value.into()).or_default(),

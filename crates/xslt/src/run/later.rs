@@ -3,18 +3,18 @@
 //! A context item that is an atomic value is kept by the engine, and a [`Node`] that stands for it goes where nodes go:
 //! what loops, sorts and groups need not tell them apart.
 
-use super::out::{Out, Pending};
+use super::out::{Destination, Out, Pending};
 use super::{Engine, Focus, Frame, NO_RULE, Res, host};
 use crate::collation::CollationKey;
 use crate::expr::Expr;
 use crate::later::{Content, ForEachGroup, Grouping, Later};
-use crate::model::{Argument, Declared, Instruction, Op, Place, Sort};
+use crate::model::{Argument, Avt, Declared, Instruction, Op, Place, Sort};
 use crate::names::Name;
 use std::cmp::Ordering;
 use std::sync::Arc;
 use xml::{Builder, Document, NodeId, NodeKind};
 use xpath::atomic::Atomic;
-use xpath::{Context, Item, Node, Value};
+use xpath::{Collation, Context, Item, Node, Value};
 
 /// What instructions further in see of those around them: the current group, the groups of a regular expression, the
 /// tunnel parameters.
@@ -156,19 +156,7 @@ impl<'e> Engine<'e> {
                 let value = self.tree(body, focus, frame, place, false)?;
                 self.write_items(&value, false, out);
             }
-            Later::ResultDocument { href, body } => {
-                let href = match href {
-                    Some(href) => self.avt(href, focus, frame, place)?,
-                    None => "".into(),
-                };
-                if !href.is_empty() || !out.is_principal() {
-                    let message = format!(
-                        "XTDE1490: xsl:result-document href=\"{href}\": only the principal result is written (leave href away)"
-                    );
-                    return Err(self.fail(place, message));
-                }
-                self.exec(body, focus, frame, out)?;
-            }
+            Later::ResultDocument(result) => self.result_document(result, focus, frame, place, out)?,
             Later::Message { content, terminate } => {
                 let text = match &content.select {
                     Some(select) => {
@@ -361,6 +349,19 @@ impl<'e> Engine<'e> {
         place: Place,
         in_expression: bool,
     ) -> Res<Value> {
+        self.sequence_to(body, focus, frame, place, in_expression, Destination::Temporary)
+    }
+
+    /// The same; `destination`: where it will go.
+    pub(super) fn sequence_to(
+        &self,
+        body: &[Instruction],
+        focus: Focus,
+        frame: &mut Frame,
+        place: Place,
+        in_expression: bool,
+        destination: Destination,
+    ) -> Res<Value> {
         match body {
             [] => return Ok(Value::Empty),
             [Instruction { op: Op::Later(later), place }] => {
@@ -371,7 +372,7 @@ impl<'e> Engine<'e> {
             _ => {}
         }
         let mut doc = Document::new();
-        let mut out = Out::items(Builder::new(&mut doc, Document::ROOT));
+        let mut out = Out::items(Builder::new(&mut doc, Document::ROOT)).of(destination);
         if in_expression {
             self.exec_in_expression(body, focus, frame, &mut out)?;
         } else {
@@ -540,6 +541,8 @@ impl<'e> Engine<'e> {
         let mut groups: Vec<(Value, Vec<Node>)> = Vec::new();
         let at =
             |at: usize, node: Node| Focus { node, position: at as u32 + 1, size, rule: NO_RULE, ..focus };
+        let collation = self.collation(&op.collation, "XTDE1110", focus, frame, place)?;
+        let same = |a: &Atomic, b: &Atomic| same_key(&collation.atom(a), &collation.atom(b));
         match &op.by {
             Grouping::By(key) => {
                 let mut known: std::collections::HashMap<Box<str>, Vec<usize>> =
@@ -550,12 +553,12 @@ impl<'e> Engine<'e> {
                     let mut own: Vec<usize> = Vec::new();
                     for item in value.items() {
                         let atom = self.key_atom(item);
-                        let hash = bucket(&atom);
+                        let hash = bucket(&collation.atom(&atom));
                         let candidates = known.entry(hash).or_default();
-                        let same = |number: &&usize| {
-                            groups[**number].0.single_atomic().is_some_and(|key| same_key(&key, &atom))
+                        let is_its = |number: &&usize| {
+                            groups[**number].0.single_atomic().is_some_and(|key| same(&key, &atom))
                         };
-                        let number = match candidates.iter().find(same) {
+                        let number = match candidates.iter().find(is_its) {
                             Some(number) => *number,
                             None => {
                                 groups.push((Value::from(atom), Vec::new()));
@@ -584,9 +587,7 @@ impl<'e> Engine<'e> {
                     };
                     let atom = self.key_atom(item);
                     match groups.last_mut() {
-                        Some((key, members))
-                            if key.single_atomic().is_some_and(|key| same_key(&key, &atom)) =>
-                        {
+                        Some((key, members)) if key.single_atomic().is_some_and(|key| same(&key, &atom)) => {
                             members.push(*node);
                         }
                         _ => groups.push((Value::from(atom), vec![*node])),
@@ -632,6 +633,20 @@ impl<'e> Engine<'e> {
         }
         self.release(mark);
         Ok(())
+    }
+
+    /// The collation that an attribute names; `code`: of the error where it is not known.
+    pub(super) fn collation(
+        &self,
+        uri: &Option<Avt>,
+        code: &str,
+        focus: Focus,
+        frame: &Frame,
+        place: Place,
+    ) -> Res<Collation> {
+        let Some(uri) = uri else { return Ok(Collation::default()) };
+        let uri = self.avt(uri, focus, frame, place)?;
+        Collation::find(&uri).map_err(|message| self.fail(place, format!("{code}: {message}")))
     }
 
     /// A grouping key: untyped values count as strings.

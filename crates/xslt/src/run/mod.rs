@@ -11,6 +11,7 @@ mod matching;
 mod nodes;
 mod number;
 mod out;
+mod results;
 mod sort;
 mod stream;
 mod window;
@@ -21,12 +22,13 @@ use crate::model::{
     Argument, Avt, AvtPart, Binding, Declared, Instruction, Literal, Op, Place, Plan, Scope, Template,
 };
 use crate::names::{Name, Names};
+use crate::output::Method;
 use crate::resolver::Resolver;
 use docs::Docs;
 use host::ExprHost;
 use host::KeyIndex;
 use later::{Dynamic, NO_DYNAMIC};
-use out::Out;
+use out::{Destination, Out};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -49,17 +51,19 @@ pub struct RunLimits {
     pub depth: usize,
     /// Instructions executed. Default 2^40.
     pub steps: u64,
-    /// Bytes of text and attribute values written. Default 4 GiB.
+    /// Bytes of text and attribute values written, in all results together. Default 4 GiB.
     pub output: usize,
     /// Documents and result tree fragments of one transformation. Default 16 Mi.
     pub documents: usize,
+    /// Documents of `xsl:result-document` of one transformation. Default 10,000.
+    pub results: usize,
     /// Bytes of a document that are held at once when it is streamed. Default 128 KiB.
     pub window: usize,
 }
 
 impl Default for RunLimits {
     fn default() -> Self {
-        RunLimits { depth: 60_000, steps: 1 << 40, output: 4 << 30, documents: 16 << 20, window: 128 << 10 }
+        LIMITS
     }
 }
 
@@ -74,23 +78,32 @@ pub struct RunOptions<'a> {
     pub dtd: &'a xml::Dtd,
     /// Gets the text of `xsl:message`; dropped by default.
     pub messages: Option<&'a (dyn Fn(&str) + Sync)>,
+    /// Takes the documents of `xsl:result-document`; without, one that has an `href` is an error.
+    pub results: Option<&'a dyn crate::Results>,
     /// The input was parsed with [`crate::Stylesheet::strip_space`]: nothing is left to strip.
     pub stripped: bool,
     /// URI of the input, for relative references in it.
     pub input_uri: &'a str,
 }
 
-static LIMITS: RunLimits =
-    RunLimits { depth: 60_000, steps: 1 << 40, output: 4 << 30, documents: 16 << 20, window: 128 << 10 };
+const LIMITS: RunLimits = RunLimits {
+    depth: 60_000,
+    steps: 1 << 40,
+    output: 4 << 30,
+    documents: 16 << 20,
+    results: 10_000,
+    window: 128 << 10,
+};
 static REFUSE: xml::Dtd = xml::Dtd::Refuse;
 
 impl Default for RunOptions<'_> {
     fn default() -> Self {
         RunOptions {
-            limits: &LIMITS,
+            limits: const { &LIMITS },
             resolver: &crate::resolver::NoResolver,
             dtd: &REFUSE,
             messages: None,
+            results: None,
             stripped: false,
             input_uri: "",
         }
@@ -122,6 +135,8 @@ pub(crate) struct Engine<'e> {
     dynamics: Mutex<Vec<Arc<Dynamic>>>,
     /// The time of `current-dateTime()`.
     now: OnceLock<Moment>,
+    /// The results written by `xsl:result-document`, the same for all windows of a document.
+    results: Arc<results::Written>,
 }
 
 /// Step (its address), document and parent; the child; its place among those that the step takes.
@@ -197,27 +212,29 @@ impl<'e> Engine<'e> {
             atoms: Mutex::default(),
             dynamics: Mutex::default(),
             now: OnceLock::new(),
+            results: Arc::default(),
         }
     }
 
     /// Transforms into a tree.
     pub fn to_tree(&self, node: NodeId) -> Res<Document> {
         let mut doc = Document::new();
-        let mut out = Out::tree(Builder::new(&mut doc, Document::ROOT)).principal();
+        let mut out = Out::tree(Builder::new(&mut doc, Document::ROOT)).of(Destination::Principal);
         self.start(node, &mut out)?;
+        self.end(&out)?;
         out.finish();
         Ok(doc)
     }
 
-    /// Transforms into bytes. `method`: the options of xml and of html where the result decides.
-    pub fn to_bytes(&self, node: NodeId, options: Method<'_>, bytes: &mut Vec<u8>) -> Res<()> {
-        let map = self.plan.output.character_map.as_slice();
+    /// Transforms into bytes.
+    pub fn to_bytes(&self, node: NodeId, bytes: &mut Vec<u8>) -> Res<()> {
         let start = bytes.len();
-        let mut out = Out::by(options, bytes, map).principal();
+        let mut out = Out::bytes(bytes, self.plan.writing.method()).of(Destination::Principal);
         self.start(node, &mut out)?;
+        let is_result = self.end(&out)?;
         out.finish();
-        if !map.is_empty() {
-            out::unmap(bytes, start, map);
+        if !is_result {
+            bytes.truncate(start);
         }
         Ok(())
     }
@@ -290,7 +307,12 @@ impl<'e> Engine<'e> {
         frame: &mut Frame,
         out: &mut Out<'_>,
     ) -> Res<()> {
-        let value = self.sequence_of(&template.body, focus, frame, template.place, false)?;
+        let destination = match out.destination() {
+            Destination::Temporary => Destination::Temporary,
+            // Results of their own may be written in it.
+            _ => Destination::Further,
+        };
+        let value = self.sequence_to(&template.body, focus, frame, template.place, false, destination)?;
         let value = self.converted(value, declared, declared.code, template.place)?;
         self.write_items(&value, false, out);
         Ok(())
@@ -998,7 +1020,7 @@ impl<'e> Engine<'e> {
     fn message(&self, body: &[Instruction], focus: Focus, frame: &mut Frame) -> Res<String> {
         let options = WriteOptions::default();
         let mut bytes = Vec::new();
-        let mut out = Out::bytes(&mut bytes, &options);
+        let mut out = Out::bytes(&mut bytes, Method::Fixed(&options));
         self.exec(body, focus, frame, &mut out)?;
         out.finish();
         Ok(String::from_utf8_lossy(&bytes).into_owned())
@@ -1305,12 +1327,6 @@ fn write_value(doc: &Document, node: NodeId, raw: bool, out: &mut Out<'_>) {
             out.text(doc.text(node), raw);
         }
     }
-}
-
-/// How the bytes are to be written.
-pub(crate) enum Method<'a> {
-    Fixed(&'a WriteOptions),
-    ByResult { xml: &'a WriteOptions, html: &'a WriteOptions },
 }
 
 fn lookup<'s>(scope: &'s Scope, prefix: &str) -> Option<&'s str> {

@@ -2,6 +2,7 @@
 //! attributes may follow, replace one another, and need namespaces.
 
 use super::fast::Fast;
+use crate::output::Method;
 use xml::{Builder, Serializer, WriteOptions};
 use xpath::Item;
 
@@ -17,10 +18,24 @@ pub(super) struct Out<'o> {
     events: usize,
     /// Where the last atomic value ended: another one there has a blank before it.
     atomic_end: Option<(usize, usize, usize)>,
-    /// The result of the transformation itself.
-    principal: bool,
-    /// Characters to be replaced (`xsl:character-map`).
-    map: &'o [(char, String)],
+    destination: Destination,
+    /// Bytes there were before anything of this output, and before anything but a declaration.
+    from: usize,
+    begin: usize,
+    /// Some of the result was taken away already.
+    drained: bool,
+    /// Where the principal result ended that an `xsl:result-document` wrote: nothing may follow.
+    sealed: Option<(usize, usize, usize)>,
+}
+
+/// Which result of the transformation an output is.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Destination {
+    /// None: a temporary tree, a value.
+    Temporary,
+    /// A document of `xsl:result-document`.
+    Further,
+    Principal,
 }
 
 enum Sink<'o> {
@@ -31,10 +46,11 @@ enum Sink<'o> {
     /// The output method depends on the first element (XSLT 1.0 section 16): what came before it waits.
     Undecided {
         out: Option<&'o mut Vec<u8>>,
-        xml: &'o WriteOptions,
-        html: &'o WriteOptions,
+        method: Method<'o>,
         early: Vec<Early>,
     },
+    /// The result was written another way.
+    Done,
     /// Only the text counts: the content of attributes, comments and processing instructions. Elements in it are an
     /// error, recovered from by leaving them out with their content (XSLT 1.0 sections 7.1.3, 7.3, 7.4).
     Text {
@@ -112,8 +128,11 @@ impl<'o> Out<'o> {
             written: 0,
             events: 0,
             atomic_end: None,
-            principal: false,
-            map: &[],
+            destination: Destination::Temporary,
+            from: 0,
+            begin: 0,
+            drained: false,
+            sealed: None,
         }
     }
 
@@ -121,21 +140,79 @@ impl<'o> Out<'o> {
         Out::new(Sink::Tree(builder))
     }
 
-    pub fn bytes(out: &'o mut Vec<u8>, options: &'o WriteOptions) -> Out<'o> {
-        Out::new(sink_of(out, options, false))
-    }
-
-    /// Bytes as the options ask, characters of the map replaced: see [`unmap`].
-    pub fn by(method: super::Method<'o>, out: &'o mut Vec<u8>, map: &'o [(char, String)]) -> Out<'o> {
+    /// Bytes, as `method` says.
+    pub fn bytes(out: &'o mut Vec<u8>, method: Method<'o>) -> Out<'o> {
+        let from = out.len();
         match method {
-            super::Method::Fixed(options) if map.is_empty() => Out::bytes(out, options),
-            super::Method::Fixed(options) => Out { map, ..Out::new(sink_of(out, options, true)) },
-            super::Method::ByResult { xml, html } => Out::undecided(out, xml, html, map),
+            Method::Fixed(options) => {
+                let sink = sink_of(out, options);
+                let begin = sink.bytes();
+                Out { from, begin, ..Out::new(sink) }
+            }
+            _ => {
+                let sink = Sink::Undecided { out: Some(out), method, early: Vec::new() };
+                Out { from, ..Out::new(sink) }
+            }
         }
     }
 
+    /// The same as a result of the transformation.
+    pub fn of(self, destination: Destination) -> Out<'o> {
+        Out { destination, ..self }
+    }
+
+    pub fn destination(&self) -> Destination {
+        self.destination
+    }
+
+    /// Whether nothing was written yet.
+    pub fn is_untouched(&self) -> bool {
+        if self.drained || self.written > 0 || self.events > 0 || self.open {
+            return false;
+        }
+        match &self.sink {
+            Sink::Fast(fast) => fast.out.len() == self.begin,
+            Sink::Bytes(serializer) => serializer.is_untouched(),
+            Sink::Undecided { early, .. } => early.is_empty(),
+            _ => true,
+        }
+    }
+
+    /// Whether bytes are made, not a tree.
+    pub fn makes_bytes(&self) -> bool {
+        matches!(self.sink, Sink::Fast(_) | Sink::Bytes(_) | Sink::Undecided { .. })
+    }
+
+    /// Puts a whole result in place of this one, of which nothing has been written.
+    pub fn replace(&mut self, result: &[u8]) {
+        let out = match std::mem::replace(&mut self.sink, Sink::Done) {
+            Sink::Fast(fast) => fast.out,
+            Sink::Bytes(serializer) => serializer.into_inner(),
+            Sink::Undecided { out: Some(out), .. } => out,
+            _ => return,
+        };
+        out.truncate(self.from);
+        out.extend_from_slice(result);
+    }
+
+    /// Nothing may follow.
+    pub fn seal(&mut self) {
+        self.flush();
+        self.sealed = Some(self.end());
+    }
+
+    /// Whether something was written after all.
+    pub fn is_broken(&self) -> bool {
+        self.sealed.is_some_and(|end| self.open || end != self.end())
+    }
+
     /// Hands over what has been written and will not change, if it is `enough`.
+    /// Only of the principal result: others are taken when they are whole.
     pub fn drain<E>(&mut self, enough: usize, take: &mut dyn FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        if self.destination != Destination::Principal {
+            return Ok(());
+        }
+        let is_sealed = self.sealed.is_some_and(|end| end == self.end());
         let settled = match &mut self.sink {
             Sink::Fast(fast) => fast.settled(),
             Sink::Bytes(serializer) => serializer.settled(),
@@ -145,10 +222,14 @@ impl<'o> Out<'o> {
             Some(bytes) if bytes.len() >= enough => {
                 take(bytes)?;
                 bytes.clear();
-                Ok(())
+                self.drained = true;
             }
-            _ => Ok(()),
+            _ => return Ok(()),
         }
+        if is_sealed {
+            self.sealed = Some(self.end());
+        }
+        Ok(())
     }
 
     /// The fast way, where the output takes it.
@@ -158,25 +239,6 @@ impl<'o> Out<'o> {
             Sink::Fast(fast) => Some(fast),
             _ => None,
         }
-    }
-
-    pub fn undecided(
-        out: &'o mut Vec<u8>,
-        xml: &'o WriteOptions,
-        html: &'o WriteOptions,
-        map: &'o [(char, String)],
-    ) -> Out<'o> {
-        Out { map, ..Out::new(Sink::Undecided { out: Some(out), xml, html, early: Vec::new() }) }
-    }
-
-    /// The same as the principal result.
-    pub fn principal(self) -> Out<'o> {
-        Out { principal: true, ..self }
-    }
-
-    /// Whether this is the result of the transformation itself.
-    pub fn is_principal(&self) -> bool {
-        self.principal
     }
 
     /// A sequence; `builder` builds at the root of an empty document.
@@ -216,11 +278,7 @@ impl<'o> Out<'o> {
 
     /// Different after anything was written.
     fn end(&self) -> (usize, usize, usize) {
-        let bytes = match &self.sink {
-            Sink::Fast(fast) => fast.out.len(),
-            _ => 0,
-        };
-        (self.written, self.events, bytes)
+        (self.written, self.events, self.sink.bytes())
     }
 
     pub fn text_only() -> Out<'o> {
@@ -238,7 +296,7 @@ impl<'o> Out<'o> {
     /// Ends everything.
     pub fn finish(mut self) {
         self.flush();
-        self.decide(false);
+        self.decide(None);
         match self.sink {
             Sink::Bytes(serializer) => serializer.finish(),
             Sink::Fast(mut fast) => fast.finish(),
@@ -258,15 +316,16 @@ impl<'o> Out<'o> {
     fn decide_by(&mut self, namespace: &str, local: &str) {
         let Sink::Undecided { early, .. } = &self.sink else { return };
         let blank = early.iter().all(|e| !matches!(e, Early::Text(text, _) if !text.trim_ascii().is_empty()));
-        self.decide(blank && namespace.is_empty() && local.eq_ignore_ascii_case("html"));
+        self.decide(blank.then_some((namespace, local)));
     }
 
-    /// Fixes the output method, if it still depends on what comes.
-    fn decide(&mut self, html_first: bool) {
-        let Sink::Undecided { out, xml, html, early } = &mut self.sink else { return };
+    /// Fixes the output method, if it still depends on what comes. `first`: the name of the first element.
+    fn decide(&mut self, first: Option<(&str, &str)>) {
+        let Sink::Undecided { out, method, early } = &mut self.sink else { return };
         let Some(out) = out.take() else { return };
         let early = std::mem::take(early);
-        self.sink = sink_of(out, if html_first { html } else { xml }, !self.map.is_empty());
+        self.sink = sink_of(out, method.by(first));
+        self.begin = self.sink.bytes();
         for event in early {
             match event {
                 Early::Text(text, raw) => self.text(&text, raw),
@@ -326,13 +385,6 @@ impl<'o> Out<'o> {
             return matches!(self.sink, Sink::Text { .. });
         }
         self.written += value.len();
-        let placed;
-        let value = if self.map.is_empty() {
-            value
-        } else {
-            placed = place_holders(value, self.map);
-            &placed
-        };
         let tag = &mut self.tag;
         let known = tag
             .attributes
@@ -455,14 +507,6 @@ impl<'o> Out<'o> {
         if self.open {
             self.flush();
         }
-        let placed;
-        let text = match self.sink {
-            Sink::Bytes(_) if !self.map.is_empty() && !raw => {
-                placed = place_holders(text, self.map);
-                &placed
-            }
-            _ => text,
-        };
         match &mut self.sink {
             Sink::Tree(builder) => builder.text(text),
             Sink::Items { depth: 0, items, .. } => items.push(Pending::Text(text.to_owned())),
@@ -474,11 +518,11 @@ impl<'o> Out<'o> {
             Sink::Undecided { early, .. } => {
                 early.push(Early::Text(text.to_owned(), raw));
                 if !text.trim_ascii().is_empty() {
-                    self.decide(false);
+                    self.decide(None);
                 }
             }
             Sink::Text { text: all, ignored: 0 } => all.push_str(text),
-            Sink::Text { .. } => {}
+            Sink::Text { .. } | Sink::Done => {}
         }
     }
 
@@ -494,7 +538,7 @@ impl<'o> Out<'o> {
             Sink::Bytes(serializer) => serializer.comment(text),
             Sink::Fast(fast) => fast.comment(text),
             Sink::Undecided { early, .. } => early.push(Early::Comment(text.to_owned())),
-            Sink::Text { .. } => {}
+            Sink::Text { .. } | Sink::Done => {}
         }
     }
 
@@ -510,62 +554,24 @@ impl<'o> Out<'o> {
             Sink::Bytes(serializer) => serializer.pi(target, data),
             Sink::Fast(fast) => fast.pi(target, data),
             Sink::Undecided { early, .. } => early.push(Early::Pi(target.to_owned(), data.to_owned())),
-            Sink::Text { .. } => {}
+            Sink::Text { .. } | Sink::Done => {}
         }
     }
 }
 
-/// What stands for the character at `at` of a map until everything is written.
-fn place_holder(at: usize) -> Option<char> {
-    char::from_u32(0x0010_0000 + u32::try_from(at).ok().filter(|at| *at < 0xFFFE)?)
-}
-
-/// The text with what stands for mapped characters.
-fn place_holders(text: &str, map: &[(char, String)]) -> String {
-    let held = |c: char| map.iter().position(|(known, _)| *known == c).and_then(place_holder);
-    text.chars().map(|c| held(c).unwrap_or(c)).collect()
-}
-
-/// Puts the strings of a character map into what was written from `start` on.
-pub(super) fn unmap(bytes: &mut Vec<u8>, start: usize, map: &[(char, String)]) {
-    let mut forms: Vec<(Vec<u8>, &str)> = Vec::new();
-    for (at, (_, text)) in map.iter().enumerate() {
-        let Some(held) = place_holder(at) else { continue };
-        forms.push((held.to_string().into_bytes(), text));
-        // In encodings that do not have it.
-        forms.push((format!("&#{};", u32::from(held)).into_bytes(), text));
-        forms.push((format!("&#x{:X};", u32::from(held)).into_bytes(), text));
-    }
-    let written = bytes.split_off(start);
-    let mut rest = written.as_slice();
-    while let Some(first) = rest.first() {
-        let found = match first {
-            0xF4 | b'&' => forms.iter().find(|(form, _)| rest.starts_with(form)),
-            _ => None,
-        };
-        match found {
-            Some((form, text)) => {
-                bytes.extend_from_slice(text.as_bytes());
-                rest = &rest[form.len()..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = &rest[1..];
-            }
+impl Sink<'_> {
+    /// Bytes there are, where that is seen.
+    fn bytes(&self) -> usize {
+        match self {
+            Sink::Fast(fast) => fast.out.len(),
+            _ => 0,
         }
     }
 }
 
 /// The way to write: the fast one, if the options ask for nothing else.
-fn sink_of<'o>(out: &'o mut Vec<u8>, options: &'o WriteOptions, mapped: bool) -> Sink<'o> {
-    let utf8 = options.encoding.as_deref().is_none_or(|e| e.eq_ignore_ascii_case("utf-8"));
-    let plain = !mapped
-        && options.method == xml::Method::Xml
-        && utf8
-        && !options.indent
-        && options.cdata_elements.is_empty()
-        && options.doctype_system.is_none();
-    if !plain {
+fn sink_of<'o>(out: &'o mut Vec<u8>, options: &'o WriteOptions) -> Sink<'o> {
+    if !options.is_plain() {
         return Sink::Bytes(Box::new(Serializer::new(out, options)));
     }
     if options.declaration {

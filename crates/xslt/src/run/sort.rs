@@ -7,7 +7,17 @@ use crate::model::Sort;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use xpath::atomic::Atomic;
-use xpath::{Node, Value};
+use xpath::{Collation, Node, Value};
+
+/// How strings are ordered.
+#[derive(Clone, Copy)]
+enum Strings {
+    /// As people order words, whatever their language.
+    Words {
+        upper_first: bool,
+    },
+    By(Collation),
+}
 
 enum Keys {
     Text(Texts),
@@ -51,8 +61,17 @@ impl Engine<'_> {
             let upper_first = option(&sort.case_order)? == "upper-first";
             let data_type = option(&sort.data_type)?;
             let numeric = data_type == "number";
-            if sort.typed && data_type.is_empty() {
-                let keys = self.typed_keys(nodes, sort, focus, frame, upper_first, groups)?;
+            let collation = match &sort.collation {
+                Some(_) => Some(self.collation(&sort.collation, "XTDE1035", focus, frame, sort.place)?),
+                None => None,
+            };
+            if sort.typed && (data_type.is_empty() || data_type == "text" && collation.is_some()) {
+                let order = match collation {
+                    Some(collation) => Strings::By(collation),
+                    None if sort.words => Strings::Words { upper_first },
+                    None => Strings::By(Collation::default()),
+                };
+                let keys = self.typed_keys(nodes, sort, focus, frame, order, groups)?;
                 columns.push((Keys::Typed(keys), descending));
                 continue;
             }
@@ -147,7 +166,7 @@ impl Engine<'_> {
         sort: &Sort,
         focus: Focus,
         frame: &Frame,
-        upper_first: bool,
+        order: Strings,
         groups: Option<&dyn Fn(usize) -> (Value, Value)>,
     ) -> Res<Vec<TypedKey>> {
         let size = nodes.len() as u32;
@@ -168,12 +187,16 @@ impl Engine<'_> {
             };
             keys.push(match (value.len(), value.item(0)) {
                 (0, _) | (_, None) => TypedKey::None,
-                (1, Some(item)) => match self.atom(item) {
-                    Atomic::Untyped(text) | Atomic::String(text) if sort.words => {
+                (1, Some(item)) => match (self.atom(item), order) {
+                    (Atomic::Untyped(text) | Atomic::String(text), Strings::Words { upper_first }) => {
                         TypedKey::Words(CollationKey::new(&text, upper_first))
                     }
-                    Atomic::Untyped(text) => TypedKey::Value(Atomic::String(text)),
-                    atom => TypedKey::Value(atom),
+                    (atom, Strings::By(collation)) => TypedKey::Value(match &*collation.atom(&atom) {
+                        Atomic::Untyped(text) => Atomic::String(text.clone()),
+                        other if sort.data_type.is_some() => Atomic::string(&*other.to_text()),
+                        other => other.clone(),
+                    }),
+                    (atom, _) => TypedKey::Value(atom),
                 },
                 (count, _) => {
                     let message = format!("XTTE1020: a sort key must be a single item, these are {count}");

@@ -1,9 +1,9 @@
 //! Running on a document that arrives: where a template asks for the children of an element that has not ended, they are
 //! read, run and thrown away, window after window (see [`crate::stream`]).
 
-use super::out::Out;
+use super::out::{Destination, Out};
 use super::window::{Pump, Window};
-use super::{Engine, Focus, Frame, Method, NO_RULE, Res};
+use super::{Engine, Focus, Frame, NO_RULE, Res};
 use crate::error::XsltError;
 use crate::expr::Expr;
 use crate::model::{Body, Place};
@@ -105,7 +105,6 @@ pub(crate) fn run<'s>(
     classified: &'s Classified,
     pump: Pump<'s>,
     insists: bool,
-    method: Method<'_>,
     writer: &'s mut (dyn Write + Send),
 ) -> Result<StreamStats, XsltError> {
     let stream = Stream { classified, insists, pump: Mutex::new(pump), writer: Mutex::new(writer) };
@@ -117,7 +116,7 @@ pub(crate) fn run<'s>(
     let mut window = window.unwrap_or_default();
     let root = Node::new(Document::ROOT);
     let mut bytes = Vec::new();
-    let mut out = Out::by(method, &mut bytes, &[]);
+    let mut out = Out::bytes(&mut bytes, outer.plan.writing.method()).of(Destination::Principal);
     let begin = |engine: &Engine<'_>, out: &mut Out<'_>| {
         let next = super::FIRST_SEGMENT.min(engine.depth_limit());
         engine.apply(Focus::new(root, 0, next), 0, &[], out).map_err(|error| *error)
@@ -133,8 +132,11 @@ pub(crate) fn run<'s>(
     }
     // Well-formed to its end, whatever of it was asked for.
     stream.pump(&mut |pump| pump.skip(0))?;
+    let is_result = outer.end(&out).map_err(|error| *error)?;
     out.finish();
-    stream.write(&bytes)?;
+    if is_result {
+        stream.write(&bytes)?;
+    }
     let pump = stream.pump.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(StreamStats { read: pump.read, window: pump.largest })
 }
@@ -165,6 +167,7 @@ impl<'e> Engine<'e> {
             self.options,
         );
         engine.steps.store(self.steps.load(Ordering::Relaxed), Ordering::Relaxed);
+        engine.results = self.results.clone();
         if self.plan.later {
             engine.take_dynamics(self);
         }

@@ -340,10 +340,14 @@ impl Classifier<'_> {
                 }
             }
             Later::Document { body } => self.inner(body, base, place),
-            Later::ResultDocument { href, body } => {
-                let href = href.as_ref().map_or(Ok(()), |href| self.avt(href, base, place));
-                let reads = self.body(body, base);
-                href.and(reads)
+            Later::ResultDocument(result) => {
+                let own =
+                    [&result.href, &result.format, &result.cdata_section_elements, &result.character_maps];
+                let values =
+                    own.into_iter().flatten().chain(result.properties.iter().map(|(_, value)| value));
+                let values = values.fold(Ok(()), |known, value| known.and(self.avt(value, base, place)));
+                let reads = self.body(&result.body, base);
+                values.and(reads)
             }
             Later::ForEachGroup(grouping) => {
                 let select = self.expr(&grouping.select, Use::Exists, base, place).map(|_| ());
@@ -355,9 +359,10 @@ impl Classifier<'_> {
                         self.refuse(place, "groups that begin or end with a pattern".into());
                     }
                 }
+                let collation = grouping.collation.as_ref().map_or(Ok(()), |avt| self.avt(avt, base, place));
                 self.sorts(&grouping.sorts);
                 let _ = self.body(&grouping.body, At::Below);
-                select.map(|()| 0)
+                select.and(collation).map(|()| 0)
             }
             Later::Analyze { select, regex, flags, matching, other } => {
                 let select = self.expr(select, Use::Value, base, place).map(|_| ());
@@ -392,7 +397,8 @@ impl Classifier<'_> {
             if let Some(e) = &sort.select {
                 let _ = self.expr(e, Use::Value, At::Below, sort.place);
             }
-            for avt in [&sort.order, &sort.data_type, &sort.case_order].into_iter().flatten() {
+            let avts = [&sort.order, &sort.data_type, &sort.case_order, &sort.collation];
+            for avt in avts.into_iter().flatten() {
                 let _ = self.avt(avt, At::Below, sort.place);
             }
         }

@@ -10,6 +10,7 @@ mod uris;
 
 use super::operators::{Number, failed};
 use crate::atomic::{Atomic, AtomicType, Kind, Moment, NameValue};
+use crate::collation::Collation;
 use crate::error::Span;
 use crate::eval::{Eval, Fault, Frame};
 use crate::value::{Item, Node, Type, Value};
@@ -243,16 +244,12 @@ impl Call<'_, '_> {
         }
     }
 
-    /// Only the codepoint collation is there.
-    pub fn collation(&self, at: usize) -> Result<(), Fault> {
+    /// The collation that argument `at` names; by default that of code points.
+    pub fn collation(&self, at: usize) -> Result<Collation, Fault> {
         if at >= self.args.len() {
-            return Ok(());
+            return Ok(Collation::default());
         }
-        let uri = self.required_text(at)?;
-        if uri.is_empty() || &*uri == CODEPOINT {
-            return Ok(());
-        }
-        Err(self.fail("FOCH0002", format!("there is no collation \"{uri}\": only {CODEPOINT}")))
+        Collation::find(&self.required_text(at)?).map_err(|message| self.fail("FOCH0002", message))
     }
 
     /// The time of the evaluation: always the same.
@@ -267,9 +264,6 @@ impl Call<'_, '_> {
         }
     }
 }
-
-/// The one collation.
-pub(crate) const CODEPOINT: &str = "http://www.w3.org/2005/xpath-functions/collation/codepoint";
 
 fn text_value(text: impl Into<Arc<str>>) -> Value {
     Value::String(text.into())

@@ -2,6 +2,7 @@
 
 use super::{Answer, Call, Entry, Looks, optional, row, text_value};
 use crate::atomic::{Atomic, NameValue};
+use crate::collation::Collation;
 use crate::eval::{Eval, Fault, namespace_at};
 use crate::functions::node_name as name_of;
 use crate::plan::Core;
@@ -51,7 +52,7 @@ pub(super) const TABLE: &[Entry] = &[
     row("static-base-uri", 0, 0, Type::Any, Looks::Nowhere, |c| {
         Ok(optional(c.eval.static_base_uri().map(|uri| Atomic::Uri(uri.into()))))
     }),
-    row("default-collation", 0, 0, Type::Any, Looks::Nowhere, |_| Ok(text_value(super::CODEPOINT))),
+    row("default-collation", 0, 0, Type::Any, Looks::Nowhere, |_| Ok(text_value(crate::collation::CODEPOINT))),
     row("QName", 2, 2, Type::Any, Looks::Nowhere, qname),
     row("resolve-QName", 2, 2, Type::Any, Looks::Nowhere, resolve_qname),
     row("prefix-from-QName", 1, 1, Type::Any, Looks::Nowhere, |c| {
@@ -180,7 +181,7 @@ fn resolve_qname(c: &Call<'_, '_>) -> Answer {
 }
 
 /// `deep-equal()` (F&O section 15.3.1).
-pub(crate) fn deep_equal(eval: &Eval<'_>, a: &Value, b: &Value) -> Result<bool, Fault> {
+pub(crate) fn deep_equal(eval: &Eval<'_>, a: &Value, b: &Value, collation: Collation) -> Result<bool, Fault> {
     if a.len() != b.len() {
         return Ok(false);
     }
@@ -188,9 +189,9 @@ pub(crate) fn deep_equal(eval: &Eval<'_>, a: &Value, b: &Value) -> Result<bool, 
         let same = match (&a, &b) {
             (Item::Atomic(a), Item::Atomic(b)) => {
                 let nan = |x: &Atomic| x.is_numeric() && x.to_double().is_nan();
-                operators::equal(a, b) || (nan(a) && nan(b))
+                operators::equal(&collation.atom(a), &collation.atom(b)) || (nan(a) && nan(b))
             }
-            (Item::Node(a), Item::Node(b)) => equal_nodes(eval, *a, *b)?,
+            (Item::Node(a), Item::Node(b)) => equal_nodes(eval, *a, *b, collation)?,
             _ => false,
         };
         if !same {
@@ -200,7 +201,7 @@ pub(crate) fn deep_equal(eval: &Eval<'_>, a: &Value, b: &Value) -> Result<bool, 
     Ok(true)
 }
 
-fn equal_nodes(eval: &Eval<'_>, a: Node, b: Node) -> Result<bool, Fault> {
+fn equal_nodes(eval: &Eval<'_>, a: Node, b: Node, collation: Collation) -> Result<bool, Fault> {
     let (left, right) = (eval.doc(a.doc)?, eval.doc(b.doc)?);
     if a.is_namespace() || b.is_namespace() {
         return Ok(a.is_namespace() && b.is_namespace() && namespace_at(left, a) == namespace_at(right, b));
@@ -209,6 +210,7 @@ fn equal_nodes(eval: &Eval<'_>, a: Node, b: Node) -> Result<bool, Fault> {
         |x: NodeId, y: NodeId| left.local(x) == right.local(y) && left.namespace(x) == right.namespace(y);
     // Comments and processing instructions inside elements do not count.
     let counts = |doc: &Document, n: NodeId| matches!(doc.kind(n), NodeKind::Element | NodeKind::Text);
+    let same_text = |a: &str, b: &str| collation.key(a) == collation.key(b);
     let mut open = vec![(a.id, b.id)];
     while let Some((x, y)) = open.pop() {
         if left.kind(x) != right.kind(y) {
@@ -216,12 +218,12 @@ fn equal_nodes(eval: &Eval<'_>, a: Node, b: Node) -> Result<bool, Fault> {
         }
         match left.kind(x) {
             NodeKind::Text | NodeKind::Comment => {
-                if left.text(x) != right.text(y) {
+                if !same_text(left.text(x), right.text(y)) {
                     return Ok(false);
                 }
             }
             NodeKind::Attribute | NodeKind::ProcessingInstruction => {
-                if !same_name(x, y) || left.text(x) != right.text(y) {
+                if !same_name(x, y) || !same_text(left.text(x), right.text(y)) {
                     return Ok(false);
                 }
             }

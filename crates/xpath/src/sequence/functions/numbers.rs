@@ -140,7 +140,7 @@ fn avg(c: &Call<'_, '_>) -> Answer {
 }
 
 fn extreme(c: &Call<'_, '_>, wanted: Ordering) -> Answer {
-    c.collation(1)?;
+    let collation = c.collation(1)?;
     let atoms = aggregated(c)?;
     // All numbers take the type that holds them all.
     let widest = |kind: Kind| match kind {
@@ -163,7 +163,7 @@ fn extreme(c: &Call<'_, '_>, wanted: Ordering) -> Answer {
             best = Some(ordered(c, atom)?);
             continue;
         };
-        match operators::compare(&atom, known) {
+        match operators::compare(&collation.atom(&atom), &collation.atom(known)) {
             Some(Compared::Order(order)) => {
                 if order == wanted {
                     best = Some(atom);

@@ -2,8 +2,10 @@
 
 use super::{Answer, Call, Entry, Looks, row};
 use crate::atomic::Atomic;
+use crate::collation::Collation;
 use crate::sequence::operators;
 use crate::value::{Item, Type, Value};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -44,13 +46,13 @@ pub(super) const TABLE: &[Entry] = &[
         n => Err(c.fail("FORG0005", format!("exactly-one() was given {n} items"))),
     }),
     row("deep-equal", 2, 3, Type::Boolean, Looks::Nowhere, |c| {
-        c.collation(2)?;
-        Ok(Value::Boolean(super::deep_equal(c.eval, c.arg(0), c.arg(1))?))
+        let collation = c.collation(2)?;
+        Ok(Value::Boolean(super::deep_equal(c.eval, c.arg(0), c.arg(1), collation)?))
     }),
 ];
 
 /// Keeps one of the values that are equal (NaN equals itself here).
-pub(crate) fn distinct(atoms: Vec<Atomic>) -> Vec<Atomic> {
+pub(crate) fn distinct(atoms: Vec<Atomic>, collation: Collation) -> Vec<Atomic> {
     let mut texts: HashSet<Arc<str>> = HashSet::new();
     // By something that equal values have in common.
     let mut others: HashMap<i128, Vec<Atomic>> = HashMap::new();
@@ -58,7 +60,10 @@ pub(crate) fn distinct(atoms: Vec<Atomic>) -> Vec<Atomic> {
     let mut kept = Vec::new();
     for atom in atoms {
         let new = match atom.as_text() {
-            Some(text) => texts.insert(text.clone()),
+            Some(text) => texts.insert(match collation.key(text) {
+                Cow::Borrowed(_) => text.clone(),
+                Cow::Owned(key) => key.into(),
+            }),
             None => {
                 let known = others.entry(bucket(&atom)).or_default();
                 let new = !known.iter().any(|o| operators::equal(o, &atom) || (nan(o) && nan(&atom)));
@@ -90,22 +95,22 @@ fn bucket(atom: &Atomic) -> i128 {
 }
 
 fn distinct_values(c: &Call<'_, '_>) -> Answer {
-    c.collation(1)?;
-    Ok(Value::from_items(distinct(c.atoms(0)?).into_iter().map(Item::Atomic).collect()))
+    let collation = c.collation(1)?;
+    Ok(Value::from_items(distinct(c.atoms(0)?, collation).into_iter().map(Item::Atomic).collect()))
 }
 
 fn index_of(c: &Call<'_, '_>) -> Answer {
-    c.collation(2)?;
+    let collation = c.collation(2)?;
     let Some(wanted) = c.atom(1)? else {
         return Err(c.missing(1, "an atomic value"));
     };
-    let text = |a: Atomic| if let Atomic::Untyped(s) = a { Atomic::String(s) } else { a };
-    let wanted = text(wanted);
-    let found = c
-        .atoms(0)?
-        .into_iter()
-        .enumerate()
-        .filter(|(_, atom)| operators::equal(&text(atom.clone()), &wanted));
+    let text = |a: &Atomic| match &*collation.atom(a) {
+        Atomic::Untyped(s) => Atomic::String(s.clone()),
+        other => other.clone(),
+    };
+    let wanted = text(&wanted);
+    let found =
+        c.atoms(0)?.into_iter().enumerate().filter(|(_, atom)| operators::equal(&text(atom), &wanted));
     Ok(Value::from_items(found.map(|(at, _)| Item::Atomic(Atomic::Integer(at as i64 + 1))).collect()))
 }
 

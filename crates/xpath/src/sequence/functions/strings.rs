@@ -33,12 +33,8 @@ pub(super) const TABLE: &[Entry] = &[
     row("contains", 2, 3, Type::Boolean, Looks::Nowhere, |c| two(c, |a, b| Value::Boolean(a.contains(b)))),
     row("starts-with", 2, 3, Type::Boolean, Looks::Nowhere, |c| two(c, |a, b| Value::Boolean(a.starts_with(b)))),
     row("ends-with", 2, 3, Type::Boolean, Looks::Nowhere, |c| two(c, |a, b| Value::Boolean(a.ends_with(b)))),
-    row("substring-before", 2, 3, Type::String, Looks::Nowhere, |c| {
-        two(c, |a, b| text_value(text::substring_before(Cow::Borrowed(a), b)))
-    }),
-    row("substring-after", 2, 3, Type::String, Looks::Nowhere, |c| {
-        two(c, |a, b| text_value(text::substring_after(Cow::Borrowed(a), b)))
-    }),
+    row("substring-before", 2, 3, Type::String, Looks::Nowhere, |c| part(c, |text, at, _| &text[..at])),
+    row("substring-after", 2, 3, Type::String, Looks::Nowhere, |c| part(c, |text, _, end| &text[end..])),
     row("compare", 2, 3, Type::Any, Looks::Nowhere, compare),
     row("codepoint-equal", 2, 2, Type::Any, Looks::Nowhere, |c| match (c.text_option(0)?, c.text_option(1)?) {
         (Some(a), Some(b)) => Ok(Value::Boolean(a == b)),
@@ -95,8 +91,16 @@ fn own_text(c: &Call<'_, '_>) -> Result<Arc<str>, crate::eval::Fault> {
 }
 
 fn two(c: &Call<'_, '_>, f: fn(&str, &str) -> Value) -> Answer {
-    c.collation(2)?;
-    Ok(f(&c.text(0)?, &c.text(1)?))
+    let collation = c.collation(2)?;
+    Ok(f(&collation.key(&c.text(0)?), &collation.key(&c.text(1)?)))
+}
+
+/// The part of a text that `f` chooses around where another begins and ends in it; empty where it does not.
+fn part(c: &Call<'_, '_>, f: fn(&str, usize, usize) -> &str) -> Answer {
+    let collation = c.collation(2)?;
+    let (text, sought) = (c.text(0)?, c.text(1)?);
+    let found = collation.key(&text).find(&*collation.key(&sought));
+    Ok(text_value(found.map_or("", |at| f(&text, at, at + sought.len()))))
 }
 
 fn concat(c: &Call<'_, '_>) -> Answer {
@@ -152,9 +156,9 @@ fn normalize_unicode(c: &Call<'_, '_>) -> Answer {
 }
 
 fn compare(c: &Call<'_, '_>) -> Answer {
-    c.collation(2)?;
+    let collation = c.collation(2)?;
     match (c.text_option(0)?, c.text_option(1)?) {
-        (Some(a), Some(b)) => Ok(Value::from(a.as_bytes().cmp(b.as_bytes()) as i64)),
+        (Some(a), Some(b)) => Ok(Value::from(collation.key(&a).cmp(&collation.key(&b)) as i64)),
         _ => Ok(Value::Empty),
     }
 }

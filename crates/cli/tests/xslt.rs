@@ -1,0 +1,86 @@
+//! `busbar xslt`: where the documents of `xsl:result-document` go.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A directory with a stylesheet of this template and a document, removed in the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str, template: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("busbar-xslt-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(path.join("out")).unwrap();
+        let sheet = format!(
+            "<xsl:stylesheet version='2.0' xmlns:xsl='http://www.w3.org/1999/XSL/Transform'>\
+             <xsl:output omit-xml-declaration='yes'/><xsl:template match='/'>{template}</xsl:template></xsl:stylesheet>"
+        );
+        std::fs::write(path.join("s.xsl"), sheet).unwrap();
+        std::fs::write(path.join("i.xml"), "<r><a n='1'/><a n='2'/></r>").unwrap();
+        Folder(path)
+    }
+
+    fn run(&self, more: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_busbar"));
+        command.current_dir(&self.0).args(["xslt", "s.xsl", "i.xml"]).args(more).output().unwrap()
+    }
+
+    /// The files, but for the stylesheet and the document.
+    fn files(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut open = vec![self.0.clone()];
+        while let Some(folder) = open.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                match path.is_dir() {
+                    true => open.push(path),
+                    false => found.push(path.strip_prefix(&self.0).unwrap().display().to_string()),
+                }
+            }
+        }
+        found.retain(|name| !matches!(name.as_str(), "s.xsl" | "i.xml"));
+        found.sort();
+        found
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+const EACH: &str = "<xsl:for-each select='r/a'><xsl:result-document href='d/{@n}.xml'><x/></xsl:result-document></xsl:for-each>";
+
+#[test]
+fn results_are_files() {
+    for (more, prefix) in [(&[][..], ""), (&["--results", "out"], "out/"), (&["--stream", "always"], "")] {
+        let folder = Folder::new("files", EACH);
+        let done = folder.run(more);
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        assert!(done.stdout.is_empty());
+        assert_eq!(folder.files(), [format!("{prefix}d/1.xml"), format!("{prefix}d/2.xml")]);
+        assert_eq!(std::fs::read(folder.0.join(prefix).join("d/1.xml")).unwrap(), b"<x/>");
+    }
+}
+
+#[test]
+fn what_is_refused_leaves_nothing() {
+    let outside = "<xsl:result-document href='../outside.xml'/>";
+    for (template, more, message) in [
+        (format!("{EACH}<xsl:message terminate='yes'>no</xsl:message>"), &[][..], "no"),
+        (format!("{EACH}{EACH}"), &[], "XTDE1490"),
+        (format!("{EACH}{outside}"), &[], "is not below"),
+        (EACH.to_owned(), &["--results", "none"], "none"),
+        (EACH.to_owned(), &["--results", "i.xml"], "not a directory"),
+    ] {
+        let folder = Folder::new("refused", &template);
+        let done = folder.run(more);
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(1), "{template}");
+        assert!(said.contains(message), "{template}: {said}");
+        assert_eq!(folder.files(), Vec::<String>::new(), "{template}");
+        assert!(!Path::new(&folder.0).join("../outside.xml").exists());
+    }
+}
