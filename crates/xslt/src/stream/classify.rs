@@ -345,9 +345,11 @@ impl Classifier<'_> {
                     [&result.href, &result.format, &result.cdata_section_elements, &result.character_maps];
                 let values =
                     own.into_iter().flatten().chain(result.properties.iter().map(|(_, value)| value));
-                let values = values.fold(Ok(()), |known, value| known.and(self.avt(value, base, place)));
-                let reads = self.body(&result.body, base);
-                values.and(reads)
+                let mut outcome = Ok(());
+                for value in values {
+                    outcome = outcome.and(self.avt(value, base, place));
+                }
+                outcome.and(self.body(&result.body, base))
             }
             Later::ForEachGroup(grouping) => {
                 let select = self.expr(&grouping.select, Use::Exists, base, place).map(|_| ());
