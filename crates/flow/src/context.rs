@@ -124,6 +124,8 @@ pub(crate) struct Frame {
     pub branch: bool,
     /// What ends the list early (`drop`) ends it alone.
     pub absorbs: bool,
+    /// [`Progress::calls`] when it was entered.
+    pub calls: u16,
 }
 
 /// What a flow belongs to.
@@ -192,6 +194,8 @@ pub(crate) struct Progress {
     pub sent: bool,
     /// A `call` in this branch was answered.
     pub called: bool,
+    /// How often a `call` that is not blocking was answered; it wraps around.
+    pub calls: u16,
     /// How often `send` sent the message.
     pub sends: u16,
     /// A fault was raised, with the status it suggests.
@@ -494,6 +498,11 @@ impl Context {
             receiver: None,
             attached: self.attached.clone(),
         }
+    }
+
+    /// Whether a `call` that is not blocking was answered since the list that runs was entered.
+    pub fn called_since_entry(&self) -> bool {
+        self.frames.last().is_some_and(|frame| frame.calls != self.progress.calls)
     }
 
     /// Keeps something for as long as the message or a copy of it is on its way: a slot, a permit.

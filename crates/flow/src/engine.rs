@@ -380,7 +380,8 @@ fn enter(context: &mut Context, list: ListId, entry: Entry) -> Result<(), Fault>
         context.functions.push(Arc::new(values));
     }
     let (handler, absorbs) = (on_error.is_some(), entry.absorbs);
-    context.frames.push(Frame { list, next: 0, handler, parameters, branch: false, absorbs });
+    let calls = context.progress.calls;
+    context.frames.push(Frame { list, next: 0, handler, parameters, branch: false, absorbs, calls });
     Ok(())
 }
 
@@ -492,6 +493,7 @@ async fn call(context: &mut Context, mut destination: Destination) -> Result<(),
     }
     let saved = destination.saved.take();
     let response = context.response;
+    let blocking = destination.blocking;
     // The blocking sender leaves the request's headers in place unless told otherwise.
     let keeps = destination.blocking
         && saved.is_none()
@@ -508,6 +510,9 @@ async fn call(context: &mut Context, mut destination: Destination) -> Result<(),
     }
     context.response = response;
     context.progress.called = true;
+    if !blocking {
+        context.progress.calls = context.progress.calls.wrapping_add(1);
+    }
     if let Some((mut headers, request_headers)) = kept {
         for name in ["Content-Type", "Content-Encoding"] {
             match context.headers.get(name) {
@@ -638,6 +643,9 @@ pub(crate) fn raise(context: &mut Context, mut fault: Fault) -> Option<Ending> {
     context.progress.handled = handler != context.plan.fault || !context.plan.fault_is_built_in;
     if context.properties.get("ERROR_CODE").is_none() {
         let properties = &mut context.properties;
+        if let Code::Number(number @ 101_500..=101_599) = fault.code {
+            properties.set("BASE_ERROR_CODE", Value::Integer(number.into()));
+        }
         properties.set(
             "ERROR_CODE",
             match fault.code {

@@ -208,6 +208,7 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
         held.buffer(&context.services.limits).await?;
         body = held.take_body();
     }
+    let refusals = blocking.then(|| Refusals::of(context));
     // A `Host` that is still among the headers is one that is preserved.
     let host = context.axis2.get("REQUEST_HOST_HEADER").map(Value::to_string).or_else(|| {
         let preserved = !context.services.settings.preserve_headers.is_empty();
@@ -258,8 +259,9 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
             if outgoing.addressing.is_some() {
                 addressing::read(context).await?;
             }
-            if blocking && matches!(context.status, Some(302 | 401 | 403 | 404 | 503)) {
-                let status = context.status.unwrap_or_default();
+            if let (Some(refusals), Some(status)) = (refusals, context.status)
+                && refusals.contains(status)
+            {
                 // As in WSO2, the status is an error code, which may suspend the endpoint.
                 leaf.failed(i32::from(status));
                 context.properties.set("blocking.sender.error", Value::from("true"));
@@ -282,6 +284,31 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
             context.headers = headers;
             Err(failed(context, leaf, error, body, &outgoing, blocking))
         }
+    }
+}
+
+/// The statuses that are failures of a blocking call: those of WSO2, but for what two properties of the message say.
+struct Refusals {
+    /// `ERROR_HTTP_STATUS_CODES`
+    more: Option<String>,
+    /// `NON_ERROR_HTTP_STATUS_CODES`
+    fewer: Option<String>,
+}
+
+impl Refusals {
+    fn of(context: &Context) -> Refusals {
+        let list = |name: &str| {
+            let value = context.axis2.get(name).or_else(|| context.client.get(name));
+            value.or_else(|| context.properties.get(name)).map(Value::to_string)
+        };
+        Refusals { more: list("ERROR_HTTP_STATUS_CODES"), fewer: list("NON_ERROR_HTTP_STATUS_CODES") }
+    }
+
+    fn contains(&self, status: u16) -> bool {
+        let lists = |list: &Option<String>| {
+            list.as_ref().is_some_and(|list| list.split(',').any(|own| own.trim().parse() == Ok(status)))
+        };
+        lists(&self.more) || matches!(status, 302 | 401 | 403 | 404 | 503) && !lists(&self.fewer)
     }
 }
 
@@ -360,7 +387,7 @@ async fn is_soap_fault(context: &mut Context) -> Result<bool, Fault> {
         Err(PayloadError::TooLarge { .. }) => return Ok(false),
         Err(error) => return Err(error.into()),
     }
-    Ok(context.payload.envelope(&limits).is_ok_and(|envelope| envelope.fault().is_some()))
+    Ok(context.payload.envelope(&limits).is_ok_and(|envelope| envelope.has_fault()))
 }
 
 /// Makes the context the answer of the backend: default scope stays, axis2 scope and headers are the answer's.

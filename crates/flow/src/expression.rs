@@ -524,7 +524,7 @@ impl Expression {
                     None => return Ok(None),
                     Some(Value::Json(value)) => Cow::Owned(Arc::unwrap_or_clone(value)),
                     Some(other) => {
-                        let value = serde_json::from_str(&other.to_string());
+                        let value = message::lenient::read(&other.to_string());
                         Cow::Owned(value.map_err(|error| {
                             self.fault(format!("the property {name} is not JSON: {error}"))
                         })?)

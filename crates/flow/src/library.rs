@@ -523,6 +523,10 @@ impl Host for SynapseHost<'_> {
         }))
     }
 
+    fn paths_from_values(&self) -> bool {
+        true
+    }
+
     fn document(&self, id: DocId) -> Option<&Document> {
         self.documents.get((id.0 as usize).checked_sub(1)?).map(|xml| &*xml.document)
     }

@@ -42,7 +42,8 @@ text. `contentType` is the type it is sent under. `target` says where the answer
 headers and `attributes.statusCode`); body and headers of the message are then those from before.
 
 An answer with status 4xx or 5xx is no error: read `HTTP_SC` in axis2 scope. With `blocking=\"true\"` 302, 401, 403, 404 and 503 are
-faults with that number as ERROR_CODE, and the headers of the request stay.
+faults with that number as ERROR_CODE, and the headers of the request stay; `NON_ERROR_HTTP_STATUS_CODES` and `ERROR_HTTP_STATUS_CODES`
+(axis2 scope, lists with commas) say otherwise.
 A SOAP fault is an error only with the property `FORCE_ERROR_ON_SOAP_FAULT`. With `OUT_ONLY` a copy is sent and nobody waits for its answer.",
     inside: &[
         Inside::new(

@@ -4,6 +4,7 @@
 //! That it parses at all is checked when the configuration loads.
 
 mod bounded;
+mod ranges;
 
 use crate::known::Known;
 use crate::written::Written;
@@ -361,7 +362,9 @@ fn render(id: u64, text: &str, root: Vec<(&'static str, Model)>, limits: Limits)
         Some(template) => template,
         None => {
             let bounded = Bounded::of(text);
-            let template = Rc::new((parse(&bounded.text)?, bounded));
+            let mut parsed = parse(&bounded.text)?;
+            ranges::bind(&mut parsed);
+            let template = Rc::new((parsed, bounded));
             PARSED.with_borrow_mut(|parsed| {
                 if parsed.len() >= MAX_PARSED {
                     parsed.clear();
@@ -379,6 +382,7 @@ fn render(id: u64, text: &str, root: Vec<(&'static str, Model)>, limits: Limits)
             models.push((name.to_owned(), to_engine(model)?));
         }
         models.push(bounded::question(limits.time));
+        models.extend(ranges::methods(limits.time));
         template.process(hash(models, false), &mut out)
     })
     .map_err(|wrong| Wrong { column: bounded.column(wrong.line, wrong.column), ..wrong })?;
@@ -656,6 +660,13 @@ mod tests {
             ("<#list 1..100000 as i><#list 1..100000 as j></#list></#list>", "longer than 20 ms"),
             ("<#list 1..100000000000><#items as i></#items></#list>", "longer than 20 ms"),
             ("<#list 1.. as i></#list>", "longer than 20 ms"),
+            ("${(1..100000000000)?map(x -> x)?size}", "a range of 99999999999 items is too long"),
+            ("<#assign r = 5..*-100001>${r?join(',')}", "too long"),
+            ("${(0..<100001)?reverse?first}", "too long"),
+            ("${(1..)?map(x -> x)?join(',')}", "a range without an end"),
+            ("${(1..100000)?map(x -> (1..100000)?filter(y -> y gt x)?size)?join(',')}", "longer than 20 ms"),
+            ("<#function f n><#return (n..n*n)?map(x -> x)></#function>${f(1000)?size}", "too long"),
+            ("${'a'?left_pad(1000000000)}", "padded to 1000000"),
         ] {
             let text = format!(
                 "<payloadFactory media-type='json' template-type='freemarker'><format><![CDATA[{template}]]></format></payloadFactory>"
@@ -676,6 +687,10 @@ mod tests {
             "{}",
         );
         assert_eq!(end.payload(), r#"["54321", 1,2,3]"#);
+        let short = "[${(1..3)?map(x -> x * 2)?join(',')}, ${[5,6,7,8][1..2]?join(',')}, ${(2..*2)?join(',')}, \"${'abcdef'[1..<3]}${'abcdef'[4..]}\", \
+            \"${'7'?left_pad(3, '0')}\", <#list (1..(1..2)?size) as i>${i}<#sep>,</#list>]";
+        let mut end = fill("json", short, JSON, "{}");
+        assert_eq!(end.payload(), r#"[2,4,6, 6,7, 2,3, "bcef", "007", 1,2]"#);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! after the other; behind the chain stands a step that ends the flow unless `continueAfter` is true.
 
 use crate::condition::{Condition, EQUAL, MATCH, Source, needs};
-use crate::steps::{Ends, Enters};
+use crate::steps::Enters;
 use crate::target::{TARGET, TARGET_ENDPOINT, TARGET_SEQUENCE, Target};
 use config::Element;
 use flow::endpoint::EndpointRef;
@@ -32,7 +32,7 @@ pub const CONDITIONAL: Definition = Definition {
 const CONDITIONAL_PAGE: Page = Page {
     family: Family::Routing,
     semantics: "The routes are tried in order. The first whose condition holds runs its target; with `breakRoute=\"false\"` the next ones are tried as
-well. Then the flow ends, even if no route fits, unless `continueAfter` is true.
+well. Then the flow ends, even if no route fits, unless `continueAfter` is true or a target has called an endpoint (`call`, not blocking).
 
 A condition is one of `and` and `or` (two conditions or more), `not` (one), `match` and `equal`. These two have a `type` that says what
 `source` is: the name of a transport `header` (the default), of a parameter of the query (`param`), of a property of default scope
@@ -111,7 +111,8 @@ const ROUTER_PAGE: Page = Page {
     family: Family::Routing,
     semantics: "The routes are tried in order. A route fits if its expression is true, or with `match` if the pattern matches the whole text of its
 value; what is not there matches nothing. The first that fits runs its target; with `breakRouter=\"false\"` the next ones are tried as well, on
-the message as the target has left it. Then the flow ends, even if no route fits, unless `continueAfter` is true.
+the message as the target has left it. Then the flow ends, even if no route fits, unless `continueAfter` is true or a target has called an
+endpoint (`call`, not blocking).
 
 A target runs, of these, the first that it has: the sequence inside, the sequence it names, the endpoint inside, the endpoint it names. `to` and
 `soapAction` are set before. One that ends early (`drop`) ends nothing but itself; one that answers or sends ends the flow.",
@@ -161,6 +162,9 @@ struct Route {
 
 struct Goes(Target);
 
+/// Ends the flow, unless a target has called an endpoint: its answer goes on behind the router, as in WSO2.
+struct EndsUncalled;
+
 fn compile(
     element: &Element,
     compiler: &mut Compiler<'_>,
@@ -193,7 +197,7 @@ fn compile(
     }
     let mut steps: Vec<Box<dyn Mediator>> = vec![Box::new(Enters(SequenceRef::Known(rest)))];
     if element.attr("continueAfter").map(str::trim) != Some("true") {
-        steps.push(Box::new(Ends));
+        steps.push(Box::new(EndsUncalled));
     }
     let whole = compiler.list_of(element, name, name, steps);
     Some(Box::new(Enters(SequenceRef::Known(whole))))
@@ -262,6 +266,16 @@ impl Mediator for Goes {
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
         self.0.flow(context).map(Goes::absorbing)
+    }
+}
+
+impl Mediator for EndsUncalled {
+    fn need(&self) -> Need {
+        Need::Nothing
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        Ok(if context.called_since_entry() { Flow::Next } else { Flow::Stop })
     }
 }
 

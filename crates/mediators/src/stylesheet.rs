@@ -5,11 +5,12 @@ use crate::known::{Known, warn_missing};
 use crate::resources::Resources;
 use crate::transforming::{LARGE, Transformed};
 use config::Element;
-use flow::{Compiler, Context, Fault, KeyValue, Plan};
+use flow::{Compiler, Context, Fault, KeyValue, Plan, fault::code};
 use message::{BodyError, BodyStream, Coding, PayloadError};
 use std::future::poll_fn;
 use std::io::{Read, Write};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use xslt::{CompileOptions, Processor, Resolver, RunOptions, Stylesheet};
 
 /// `<attribute name="…" value="1.0"/>`: the version of XSLT that a mediator's stylesheet is run by, `1.0` or `2.0`; by
@@ -178,6 +179,8 @@ impl Style {
         let (key, sheet, plan) = (Arc::clone(key), Arc::clone(sheet), Arc::clone(context.plan()));
         let resources = Arc::clone(&self.resources);
         let name = Arc::clone(&key);
+        let malformed = Arc::new(AtomicBool::new(false));
+        let broken = Arc::clone(&malformed);
         let run = move |input: &mut (dyn Read + Send), out: &mut (dyn Write + Send)| {
             let parameters: Vec<(&str, xpath::Value)> =
                 parameters.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
@@ -185,7 +188,10 @@ impl Style {
                 sheet.transform_stream(input, &limits.xml, &parameters, options, false, out)
             })
             .map(|_| ())
-            .map_err(|error| error.to_string())
+            .map_err(|error| {
+                broken.store(error.is_of_document(), Ordering::Relaxed);
+                error.to_string()
+            })
         };
         let held = context.services().limits.held;
         let mut result = match Transformed::start(body, element, held, run) {
@@ -198,8 +204,13 @@ impl Style {
         match poll_fn(|cx| result.poll_more(cx)).await {
             Ok(_) => Ok(Some(result)),
             Err(error) if result.input_failed => Err(Fault::from(PayloadError::Receiving(error))),
-            Err(BodyError::Io(error)) => Err(word(failed(&key, error.to_string()))),
-            Err(error) => Err(word(failed(&key, error.to_string()))),
+            Err(error) => {
+                let why = match error {
+                    BodyError::Io(error) => error.to_string(),
+                    other => other.to_string(),
+                };
+                Err(if malformed.load(Ordering::Relaxed) { not_xml(why) } else { word(failed(&key, why)) })
+            }
         }
     }
 
@@ -229,6 +240,11 @@ fn with_options<T>(
     let modules = Modules { resources, entry: &find };
     let say = |text: &str| tracing::info!(stylesheet = key, "xsl:message: {text}");
     run(&RunOptions { resolver: &modules, messages: Some(&say), ..RunOptions::default() })
+}
+
+/// The fault of a body that is not well-formed, as any step that reads it has it.
+pub(crate) fn not_xml(why: impl std::fmt::Display) -> Fault {
+    Fault::with_code(code::PAYLOAD, format!("the payload is not well-formed XML: {why}"))
 }
 
 /// The fault of a transformation, as WSO2 words it.

@@ -474,10 +474,7 @@ mod tests {
         let late = format!("<orders>{}</orderz>", orders(many));
         let early = format!("<orders><order></orders>{}", orders(many));
         let cut = format!("<orders>{}", orders(many));
-        for (mediator, fault) in [
-            ("fastXSLT", "0: Error while transforming the Stream"),
-            ("xslt", "0: Unable to perform XSLT transformation using : s"),
-        ] {
+        for mediator in ["fastXSLT", "xslt"] {
             let registry = crate::registry(flow::testing::endpoints);
             let tested = flow::testing::main(&registry, &format!("<{mediator} key='s'/>{SHEET}"));
             assert!(tested.found.is_empty(), "{:?}", tested.found);
@@ -491,7 +488,11 @@ mod tests {
             let got = run(&whole, false);
             assert!(got.context.payload.bytes().is_some_and(|bytes| *bytes == result), "{mediator}");
             // Nothing was written yet: a fault like any other.
-            assert_eq!(run(&early, false).fault().as_deref(), Some(fault), "{mediator}");
+            let fault = run(&early, false).fault();
+            assert!(
+                fault.as_ref().is_some_and(|own| own.starts_with("601000: the payload is not well")),
+                "{fault:?}"
+            );
             // Later the result breaks off, and never looks whole.
             for (text, fails) in [(&late, false), (&cut, false), (&cut, true)] {
                 let got = run(text, fails);

@@ -5,7 +5,7 @@
 //! only downwards, the result leaves while the message arrives.
 
 use crate::resources::RESOURCE;
-use crate::stylesheet::{PROCESSOR, Style, failed};
+use crate::stylesheet::{PROCESSOR, Style, failed, not_xml};
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
@@ -133,10 +133,10 @@ connection that the result goes to.",
     faults: &[
         (
             "0",
-            "\"Unable to perform XSLT transformation using : KEY\": the stylesheet fails or there is none, its result has no element, or plain \
-             XML is not well-formed; ERROR_DETAIL says what. Also: `source` selects no element, or the body is larger than a flow may hold",
+            "\"Unable to perform XSLT transformation using : KEY\": the stylesheet fails or there is none, or its result has no element; \
+             ERROR_DETAIL says what. Also: `source` selects no element, or the body is larger than a flow may hold",
         ),
-        ("601000", "a body that is no plain XML is not what its content type or Content-Encoding says"),
+        ("601000", "the body is not what its content type or Content-Encoding says"),
     ],
 };
 
@@ -321,7 +321,7 @@ struct Run<'a> {
 impl Run<'_> {
     /// A plain XML document from bytes to bytes, as the new payload.
     fn plain(&self, bytes: bytes::Bytes, context: &mut Context) -> Result<(), Fault> {
-        let input = parsed(self.key, self.sheet, bytes, context)?;
+        let input = parsed(self.sheet, bytes, context)?;
         if direct(self.sheet) {
             let mut out = Vec::new();
             self.style.run(self.key, context, true, |options| {
@@ -363,20 +363,14 @@ impl Run<'_> {
 }
 
 /// Parses a body as the stylesheet wants it.
-pub(crate) fn parsed(
-    key: &str,
-    sheet: &Stylesheet,
-    bytes: bytes::Bytes,
-    context: &Context,
-) -> Result<Document, Fault> {
+pub(crate) fn parsed(sheet: &Stylesheet, bytes: bytes::Bytes, context: &Context) -> Result<Document, Fault> {
     let options = ParseOptions {
         limits: context.services().limits.xml.clone(),
         charset: context.payload.reading().charset.map(|charset| charset.name().to_owned()),
         strip_space: sheet.strip_space(),
         ..ParseOptions::default()
     };
-    Document::parse(bytes, &options)
-        .map_err(|error| failed(key, format!("the payload is not well-formed XML: {error}")))
+    Document::parse(bytes, &options).map_err(not_xml)
 }
 
 /// Whether the serialised result can be the payload as it is.
@@ -569,7 +563,6 @@ mod tests {
         let two = "<x:template match='/'><a/><b/></x:template>";
         for (mediator, inside, body, says) in [
             ("<xslt key='s'/>", stop, "<a/>", "Unable to perform XSLT transformation using : s"),
-            ("<xslt key='s'/>", two, "<a", "not well-formed"),
             ("<xslt key='s' source='//@b'/>", two, "<a b='1'/>", "selects no element"),
             ("<xslt key='s' source='//z'/>", two, "<a/>", "selects no element"),
             ("<xslt key='s'/>", "<x:template match='/'>text</x:template>", "<a/>", "no element"),
@@ -581,6 +574,11 @@ mod tests {
                 "{mediator}: {fault:?}"
             );
         }
+        let fault = run("<xslt key='s'/>", two, XML, "<a");
+        assert!(
+            fault.as_ref().is_err_and(|fault| fault.starts_with("601000: the payload is not well-formed")),
+            "{fault:?}"
+        );
     }
 
     #[test]

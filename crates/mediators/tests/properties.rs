@@ -117,6 +117,7 @@ fn main(mediators: &str) -> Tested {
         ("default", "ERROR_CODE"),
         ("default", "ERROR_EXCEPTION"),
         ("default", "SENDING_FAULT"),
+        ("default", "BASE_ERROR_CODE"),
         ("default", "blocking.sender.error"),
     ]);
     configured(&format!(
@@ -164,12 +165,22 @@ fn what_counts_as_a_failure() {
     let answer = main(&format!("{}<respond/>", call(&address))).ask("POST", "/", &SOAP, ENVELOPE);
     assert!(answer.status == 500 && answer.body.contains("<faultstring>no"), "{answer:?}");
 
+    // The same for a REST client, for which that envelope is plain XML.
+    let rest = [("Content-Type", "application/xml")];
+    let answer = main(&format!("{forced}{}<respond/>", call(&address))).ask("POST", "/", &rest, "<a/>");
+    assert!(answer.body.starts_with("ERROR_CODE=500000\n"), "{answer:?}");
+    let answer = main(&format!("{}<respond/>", call(&address))).ask("POST", "/", &rest, "<a/>");
+    assert_eq!(answer.status, 500, "{answer:?}");
+    let answer = main(&format!("{forced}{}<respond/>", call(&testing::backend(TEAPOT))));
+    assert_eq!(answer.ask("POST", "/", &rest, "<a/>").status, 418);
+
     // Nobody listens there.
     let free = TcpListener::bind("127.0.0.1:0").expect("loopback").local_addr().expect("an address");
     let answer = main(&call(&format!("http://{free}"))).ask("POST", "/", &HEADERS, "<a/>");
     let lines: Vec<&str> = answer.body.lines().collect();
     assert_eq!(lines[0], "ERROR_CODE=101503", "{answer:?}");
     assert!(lines[1].len() > "ERROR_EXCEPTION=".len() && lines[2] == "SENDING_FAULT=true", "{answer:?}");
+    assert_eq!(lines[3], "BASE_ERROR_CODE=101503", "{answer:?}");
 }
 
 #[test]
@@ -193,6 +204,20 @@ fn blocking_calls() {
         answer.body.contains("ERROR_CODE=404") && answer.body.ends_with("blocking.sender.error=true"),
         "{answer:?}"
     );
+    // Which statuses are failures.
+    let ends = format!("{}<respond/>", blocking(&gone));
+    for scope in ["axis2", "axis2-client", "default"] {
+        let tolerant =
+            format!(r#"<property name="NON_ERROR_HTTP_STATUS_CODES" value="302, 404" scope="{scope}"/>"#);
+        let answer = main(&format!("{tolerant}{ends}")).ask("POST", "/", &HEADERS, "<a/>");
+        assert_eq!((answer.status, answer.body.as_str()), (404, "none"), "{scope}");
+    }
+    for (list, fails) in [("409,418", true), ("4180", false), ("teapot", false)] {
+        let strict = axis2("ERROR_HTTP_STATUS_CODES", list);
+        let flow = format!("{strict}{}<respond/>", blocking(&testing::backend(TEAPOT)));
+        let answer = main(&flow).ask("POST", "/", &HEADERS, "<a/>");
+        assert_eq!(answer.body.starts_with("ERROR_CODE=418"), fails, "{list}: {answer:?}");
+    }
     let address = testing::backend(TEAPOT);
     for (before, wanted) in [
         ("", "mine"),

@@ -168,6 +168,21 @@ impl Envelope {
         })
     }
 
+    /// Whether it is a fault, or around one: what a REST client's backend answers under `text/xml` is plain XML here,
+    /// also where that is an envelope.
+    pub fn has_fault(&self) -> bool {
+        let soap = |node: NodeId, name: &str| {
+            self.document.local(node) == name
+                && SoapVersion::of_namespace(self.document.namespace(node)).is_some()
+        };
+        let first = |node: NodeId, name: &str| self.elements_of(node).find(|&child| soap(child, name));
+        let inner = || self.payload().filter(|&payload| soap(payload, "Envelope"));
+        self.fault().is_some()
+            || inner()
+                .and_then(|envelope| first(envelope, "Body"))
+                .is_some_and(|body| first(body, "Fault").is_some())
+    }
+
     /// The reason text of a fault and the text of its detail.
     pub fn fault_texts(&self, fault: NodeId) -> (String, String) {
         let child = |node: NodeId, name: &str| {

@@ -13,6 +13,7 @@ mod head;
 mod headers;
 pub mod json;
 pub mod jsonpath;
+pub mod lenient;
 pub mod media;
 pub mod multipart;
 pub mod payload;

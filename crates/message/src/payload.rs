@@ -433,7 +433,7 @@ impl Payload {
         self.envelope.as_deref()
     }
 
-    /// The JSON value of a JSON payload; `None` for other payloads.
+    /// The JSON value of a JSON payload, read as [`crate::lenient`] says; `None` for other payloads.
     ///
     /// # Errors
     /// The text is not JSON.
@@ -443,7 +443,7 @@ impl Payload {
         }
         if self.json.is_none() {
             let text = self.decoded_text(usize::MAX)?;
-            let value = serde_json::from_str(&text)
+            let value = crate::lenient::read(&text)
                 .map_err(|error| malformed(format!("the payload is not JSON: {error}")))?;
             self.json = Some(Box::new(value));
         }

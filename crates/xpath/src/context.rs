@@ -81,6 +81,12 @@ pub trait Host {
         None
     }
 
+    /// Whether paths and positions may start from values that are no nodes, of variables and extension functions: a
+    /// value is like a node without children then, as in Jaxen. By default that is an error, as XPath has it.
+    fn paths_from_values(&self) -> bool {
+        false
+    }
+
     /// The time of `current-dateTime()`, where it must be the same in several evaluations.
     fn now(&self) -> Option<Moment> {
         None

@@ -126,6 +126,10 @@ impl<'a> Eval<'a> {
             Op::Sequence(s) => self.sequence(s, at)?,
             Op::Variable(index, _, span) => self.variable(*index, *span)?,
             Op::Extension(index, args, _, span) => self.extension(*index, args, *span, at)?,
+            Op::Path(p) if self.may_filter_value(p) => match self.filtered_value(p, at)? {
+                Some(value) => value,
+                None => Value::NodeSet(NodeSet::from_ordered(&self.nodes(op, at)?)),
+            },
             _ => match op.ty() {
                 Type::Boolean => Value::Boolean(self.boolean(op, at)?),
                 Type::Number => Value::Number(self.number(op, at)?),
@@ -261,6 +265,12 @@ impl<'a> Eval<'a> {
         Ok(match op {
             Op::Text(s) => Cow::Borrowed(s),
             Op::Union(_) | Op::Path(_) | Op::Current(_) | Op::Call(Core::Id, ..) => {
+                if let Op::Path(p) = op
+                    && self.may_filter_value(p)
+                    && let Some(value) = self.filtered_value(p, at)?
+                {
+                    return Ok(Cow::Owned(self.value_string(&value)?.into_owned()));
+                }
                 match self.first(op, at)? {
                     Some(n) => self.node_string(n)?,
                     None => Cow::Borrowed(""),
@@ -575,8 +585,39 @@ impl<'a> Eval<'a> {
         Ok(p.from_one)
     }
 
+    /// Whether a path is no more than positions of what may be a single value ([`Host::paths_from_values`]).
+    ///
+    /// [`Host::paths_from_values`]: crate::Host::paths_from_values
+    fn may_filter_value(&self, p: &Path) -> bool {
+        let positions = p
+            .filter
+            .iter()
+            .all(|own| matches!(own, Predicate::Position(_) | Predicate::Last | Predicate::Never));
+        p.steps.is_empty()
+            && positions
+            && matches!(p.start, From::Op(Op::Variable(..) | Op::Extension(..)))
+            && self.cx.host.paths_from_values()
+    }
+
+    /// The value that such a path starts from, if it is one that the positions keep; `None`: it starts from nodes,
+    /// or nothing is left.
+    fn filtered_value(&self, p: &'a Path, at: Frame) -> Result<Option<Value>, Fault> {
+        let From::Op(op) = &p.start else { return Ok(None) };
+        let kept = p.filter.iter().all(|own| matches!(own, Predicate::Position(1) | Predicate::Last));
+        let value = self.value(op, at)?;
+        Ok(Some(value).filter(|value| kept && !matches!(value, Value::NodeSet(_) | Value::Empty)))
+    }
+
     /// The filtered start nodes of a path.
     fn starts(&self, p: &'a Path, op: &'a Op, at: Frame) -> Result<NodeSet, Fault> {
+        // Where values are like nodes without children, no step leads anywhere from them.
+        if matches!(op, Op::Variable(..) | Op::Extension(..)) && self.cx.host.paths_from_values() {
+            return match self.value(op, at)? {
+                Value::NodeSet(nodes) => self.kept_starts(nodes, p),
+                sequence @ Value::Sequence(_) => self.kept_starts(self.only_nodes(&sequence, p.span)?, p),
+                _ => Ok(NodeSet::new()),
+            };
+        }
         // The common `(…)[1]` and `(…)[n]` need no list.
         if let [Predicate::Position(wanted)] = &*p.filter {
             if *wanted == 1 {
@@ -599,7 +640,7 @@ impl<'a> Eval<'a> {
                 return Ok(found);
             }
         }
-        let mut set = match op {
+        let set = match op {
             Op::Variable(..) | Op::Extension(..) => self.node_value(op, at)?,
             Op::Sequence(s) => match self.sequence(s, at)? {
                 Value::NodeSet(nodes) => nodes,
@@ -610,6 +651,11 @@ impl<'a> Eval<'a> {
             },
             _ => NodeSet::from_ordered(&self.nodes(op, at)?),
         };
+        self.kept_starts(set, p)
+    }
+
+    /// The start nodes that the predicates of a path keep.
+    fn kept_starts(&self, mut set: NodeSet, p: &'a Path) -> Result<NodeSet, Fault> {
         for predicate in &p.filter {
             let kept = self.filter(set.as_slice(), predicate)?;
             set = NodeSet::from_ordered(&kept);

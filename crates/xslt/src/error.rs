@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// How an error of the document begins.
+const DOCUMENT: &str = "the document: ";
+
 /// An error of a stylesheet or of a transformation.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct XsltError {
@@ -19,6 +22,16 @@ impl XsltError {
     /// An error without a place.
     pub fn new(message: impl Into<String>) -> XsltError {
         XsltError { message: message.into(), ..XsltError::default() }
+    }
+
+    /// The document, which is read while it is transformed, is not well-formed.
+    pub(crate) fn of_document(error: &xml::XmlError) -> XsltError {
+        XsltError::new(format!("{DOCUMENT}{error}"))
+    }
+
+    /// Whether it is the document that is wrong, not the stylesheet: it is not well-formed.
+    pub fn is_of_document(&self) -> bool {
+        self.message.starts_with(DOCUMENT)
     }
 }
 

@@ -115,15 +115,16 @@ pub(super) fn question(time: Duration) -> (String, TModel) {
     (NAME.to_owned(), TModel::from_method(GoesOn { end, time, asked: Cell::new(0) }))
 }
 
+pub(super) fn too_long(time: Duration) -> String {
+    format!("the template ran longer than {} ms (limits.script_time)", time.as_millis())
+}
+
 impl TemplateMethodModelEx for GoesOn {
     fn exec(&self, _: &mut Environment<'_>, _: Vec<TModel>) -> Result<TModel, TemplateError> {
         let asked = self.asked.get().wrapping_add(1);
         self.asked.set(asked);
         if asked.is_multiple_of(64) && Instant::now() > self.end {
-            let time = self.time.as_millis();
-            return Err(TemplateError::misc(format!(
-                "the template ran longer than {time} ms (limits.script_time)"
-            )));
+            return Err(TemplateError::misc(too_long(self.time)));
         }
         Ok(TModel::from_boolean(false))
     }

@@ -145,7 +145,7 @@ impl<'r> Pump<'r> {
         };
         while !self.has_ended(level) {
             match self.tokenizer.skim(&end) {
-                Err(error) => return Err(wrong(&error)),
+                Err(error) => return Err(XsltError::of_document(&error)),
                 Ok(false) => self.more()?,
                 Ok(true) => {}
             }
@@ -216,7 +216,7 @@ impl<'r> Pump<'r> {
             let event = match self.tokenizer.next() {
                 Ok(Some(event)) => event,
                 Ok(None) => return Ok(false),
-                Err(error) => return Err(wrong(&error)),
+                Err(error) => return Err(XsltError::of_document(&error)),
             };
             if let Event::Text(text) = event {
                 self.text.push_str(text);
@@ -278,8 +278,4 @@ fn keeps_text(plan: &Plan, doc: &Document, parent: NodeId, text: &str) -> bool {
     doc.kind(parent) != NodeKind::Element
         || !plan.strips(doc.namespace(parent), doc.local(parent))
         || crate::preserves(doc, parent)
-}
-
-fn wrong(error: &xml::XmlError) -> XsltError {
-    XsltError::new(format!("the document: {error}"))
 }
