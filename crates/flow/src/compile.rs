@@ -3,17 +3,16 @@
 //! Every mediator, expression and key is checked here; an artifact with an error is left out and recorded, the
 //! others serve.
 
-use crate::dispatch::{self, Api, Proxy};
+mod artifacts;
+
 use crate::endpoint::{Endpoint, EndpointRef};
 use crate::expression::{Expression, KeyValue};
 use crate::fault::Fault;
 use crate::mediator::{Children, ListId, Mediator, Registry, Values};
-use crate::plan::{Entry, List, Plan, Planned, Template, TemplateParameter, Written};
-use crate::processor;
+use crate::plan::{Entry, List, Plan, Planned};
 use crate::services::Services;
 use crate::synapse::Text;
-use crate::vault::Vault;
-use config::{ArtifactKind, Configuration, Element, FaultyArtifact, Key, StoreKind};
+use config::{Configuration, Element, FaultyArtifact, Key};
 use diagnostics::{Diagnostic, Diagnostics, SourceMap, Span};
 use message::regex::Pattern;
 use std::collections::HashMap;
@@ -23,11 +22,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Attributes that every mediator may have.
 pub const COMMON_ATTRIBUTES: &[&str] =
     &["description", "trace", "statistics", "traceFilter", "statistics-id", "hashCode"];
-
-/// The `main` sequence of a configuration without one, and its `fault` sequence.
-const DEFAULT_MAIN: &str =
-    r#"<sequence xmlns="http://ws.apache.org/ns/synapse" name="main"><log/><drop/></sequence>"#;
-const DEFAULT_FAULT: &str = r#"<sequence xmlns="http://ws.apache.org/ns/synapse" name="fault"><log level="custom"><property name="MESSAGE" value="Executing default &quot;fault&quot; sequence"/><property name="ERROR_CODE" expression="get-property('ERROR_CODE')"/><property name="ERROR_MESSAGE" expression="get-property('ERROR_MESSAGE')"/></log><drop/></sequence>"#;
 
 /// A sequence as configuration names it.
 #[derive(Debug)]
@@ -88,21 +82,22 @@ pub struct Compiler<'a> {
     sequences: HashMap<String, ListId>,
     endpoints: HashMap<String, Arc<dyn Endpoint>>,
     entries: HashMap<String, Entry>,
+    /// The artifacts that are left out.
+    faulty: Vec<FaultyArtifact>,
 }
 
-static GENERATION: AtomicU64 = AtomicU64::new(1);
 static UNIQUE: AtomicU64 = AtomicU64::new(1);
 
 /// Compiles `configuration`. Errors are added to `diagnostics`; what could be compiled is in the plan.
 pub fn compile(
     configuration: &Configuration,
     sources: SourceMap,
-    mut faulty: Vec<FaultyArtifact>,
+    faulty: Vec<FaultyArtifact>,
     registry: &Registry,
     services: &Services,
     diagnostics: &mut Diagnostics,
 ) -> Plan {
-    let mut compiler = Compiler {
+    let compiler = Compiler {
         configuration,
         diagnostics,
         services,
@@ -112,264 +107,12 @@ pub fn compile(
         sequences: HashMap::new(),
         endpoints: HashMap::new(),
         entries: HashMap::new(),
+        faulty,
     };
-    let plan = compiler.plan(sources, &mut faulty);
-    Plan { faulty, ..plan }
+    compiler.plan(sources)
 }
 
 impl Compiler<'_> {
-    fn plan(&mut self, sources: SourceMap, faulty: &mut Vec<FaultyArtifact>) -> Plan {
-        let configuration = self.configuration;
-        for entry in configuration.local_entries.iter() {
-            self.entries.insert(entry.key.value.clone(), Entry::of(entry.bytes()));
-        }
-        // Every named sequence has its number before any of them is compiled: they refer to each other.
-        let mut bodies: Vec<(String, Element, Option<Key>, Span)> = Vec::new();
-        for sequence in configuration.sequences.iter() {
-            let Some(name) = &sequence.name else { continue };
-            let id = self.reserve();
-            self.sequences.insert(name.value.clone(), id);
-            let element =
-                if sequence.built_in { built_in(&name.value) } else { Some(sequence.element.clone()) };
-            if let Some(element) = element {
-                bodies.push((name.value.clone(), element, sequence.on_error.clone(), sequence.span));
-            }
-        }
-        for entry in configuration.local_entries.iter() {
-            if let Some(element) = entry.element(diagnostics::FileId::BUILT_IN)
-                && element.is("sequence")
-                && !self.sequences.contains_key(&entry.key.value)
-            {
-                let id = self.reserve();
-                self.sequences.insert(entry.key.value.clone(), id);
-                bodies.push((entry.key.value.clone(), element, None, entry.span));
-            }
-        }
-        for endpoint in configuration.endpoints.iter() {
-            let mark = self.diagnostics.len();
-            let made = (self.registry.endpoints)(endpoint, self);
-            let name = endpoint.name.as_ref().map(|name| name.value.clone()).unwrap_or_default();
-            match made {
-                Some(made) if !self.diagnostics.has_errors_since(mark) => {
-                    self.endpoints.insert(name, made);
-                }
-                _ => self.left_out(ArtifactKind::Endpoint, &name, endpoint.span, mark, faulty),
-            }
-        }
-        for entry in configuration.local_entries.iter() {
-            if let Some(element) = entry.element(diagnostics::FileId::BUILT_IN)
-                && element.is("endpoint")
-                && let Some(endpoint) =
-                    config::Endpoint::parse_with(&element, &configuration.injector, self.diagnostics)
-                && let Some(made) = (self.registry.endpoints)(&endpoint, self)
-            {
-                self.endpoints.insert(entry.key.value.clone(), made);
-            }
-        }
-        for (name, element, on_error, span) in bodies {
-            let mark = self.diagnostics.len();
-            let id = self.sequences[&name];
-            let on_error = on_error.or_else(|| element.attribute("onError").map(Key::of));
-            // A sequence that is defined by an entry.
-            let element = match element.attribute("key").map(Key::of) {
-                Some(key) if element.elements().next().is_none() => match self.entry_element(&key) {
-                    Some(found) => found,
-                    None => element,
-                },
-                _ => element,
-            };
-            self.fill(id, format!("sequence {name}"), &element, on_error.as_ref());
-            if self.diagnostics.has_errors_since(mark) {
-                self.sequences.remove(&name);
-                self.left_out(ArtifactKind::Sequence, &name, span, mark, faulty);
-            }
-        }
-        let mut templates = HashMap::new();
-        for template in configuration.sequence_templates.iter() {
-            let mark = self.diagnostics.len();
-            let name = template.name.value.clone();
-            let id = self.reserve();
-            let on_error = template.on_error.as_ref().or(template.sequence.on_error.as_ref());
-            self.fill(id, format!("template {name}"), &template.sequence.element, on_error);
-            if self.diagnostics.has_errors_since(mark) {
-                self.left_out(ArtifactKind::Template, &name, template.span, mark, faulty);
-                continue;
-            }
-            let parameters = template
-                .parameters
-                .iter()
-                .map(|parameter| TemplateParameter {
-                    name: Arc::from(parameter.name.value.as_str()),
-                    mandatory: parameter.mandatory,
-                    default: parameter.default.as_deref().map(Arc::from),
-                })
-                .collect();
-            templates.insert(name.clone(), Arc::new(Template { name, list: id, parameters }));
-        }
-        let mut proxies: Vec<Proxy> = Vec::new();
-        for proxy in configuration.proxies.iter() {
-            let mark = self.diagnostics.len();
-            let made = dispatch::compile_proxy(proxy, self);
-            if self.diagnostics.has_errors_since(mark) {
-                self.left_out(ArtifactKind::Proxy, &proxy.name.value, proxy.span, mark, faulty);
-            } else {
-                proxies.push(made);
-            }
-        }
-        let mut apis: Vec<Api> = Vec::new();
-        for api in configuration.apis.iter() {
-            let mark = self.diagnostics.len();
-            let made = dispatch::compile_api(api, self);
-            if self.diagnostics.has_errors_since(mark) {
-                self.left_out(ArtifactKind::Api, &api.name.value, api.span, mark, faulty);
-            } else {
-                apis.push(made);
-            }
-        }
-        let mut processors = Vec::new();
-        for processor in configuration.message_processors.iter() {
-            let mark = self.diagnostics.len();
-            match processor::compile(processor, self) {
-                Some(made) if !self.diagnostics.has_errors_since(mark) => processors.push(Arc::new(made)),
-                _ => {
-                    let (kind, name) = (ArtifactKind::MessageProcessor, &processor.name.value);
-                    self.left_out(kind, name, processor.span, mark, faulty);
-                }
-            }
-        }
-        self.not_executable(faulty);
-        let main = self.sequences.get("main").copied();
-        let main = main.unwrap_or_else(|| self.default_sequence("main"));
-        let own_fault = self.sequences.get("fault").copied();
-        let fault = own_fault.unwrap_or_else(|| self.default_sequence("fault"));
-        let fault_is_built_in = own_fault.is_none()
-            || configuration.sequences.get("fault").is_none_or(|sequence| sequence.built_in);
-        let empty = |label: &str| List {
-            label: label.into(),
-            steps: Vec::new(),
-            on_error: None,
-            span: Span::BUILT_IN,
-        };
-        let api_rules: Vec<_> = apis.iter().map(|api| api.rule.clone()).collect();
-        Plan {
-            lists: self.lists.drain(..).map(|list| list.unwrap_or_else(|| empty("left out"))).collect(),
-            pre_mediate: self.sequences.get("pre-mediate").copied(),
-            sequences: std::mem::take(&mut self.sequences),
-            templates,
-            endpoints: std::mem::take(&mut self.endpoints),
-            implicit: self.implicit_endpoint(),
-            entries: std::mem::take(&mut self.entries),
-            stores: self.stores(),
-            processors,
-            proxy_names: proxies
-                .iter()
-                .enumerate()
-                .map(|(index, proxy)| (proxy.name.clone(), index))
-                .collect(),
-            proxies,
-            api_order: crate::resource::ApiOrder::new(&api_rules),
-            api_rules,
-            apis,
-            main,
-            fault,
-            fault_is_built_in,
-            registry: configuration.registry.clone(),
-            injector: configuration.injector.clone(),
-            vault: Vault::new(
-                self.services.settings.vault_directory.clone(),
-                self.services.settings.docker_secrets.clone(),
-                &configuration.root,
-            ),
-            sources: Arc::new(sources),
-            generation: GENERATION.fetch_add(1, Ordering::Relaxed),
-            faulty: Vec::new(),
-            written: Written::all(configuration),
-        }
-    }
-
-    /// Artifacts that are read and checked, and that nothing runs yet.
-    fn not_executable(&mut self, faulty: &mut Vec<FaultyArtifact>) {
-        let configuration = self.configuration;
-        let mut found: Vec<(ArtifactKind, &str, &str, Span)> = Vec::new();
-        let tasks = configuration.tasks.iter();
-        found.extend(tasks.map(|a| (ArtifactKind::Task, "task", a.name.value.as_str(), a.span)));
-        let stores = configuration.message_stores.iter().filter(|store| store.kind != StoreKind::Memory);
-        found.extend(
-            stores.map(|a| (ArtifactKind::MessageStore, "message store", a.name.value.as_str(), a.span)),
-        );
-        let inbound = configuration.inbound_endpoints.iter();
-        found.extend(
-            inbound
-                .map(|a| (ArtifactKind::InboundEndpoint, "inbound endpoint", a.name.value.as_str(), a.span)),
-        );
-        let executors = configuration.priority_executors.iter();
-        found.extend(
-            executors.map(|a| {
-                (ArtifactKind::PriorityExecutor, "priority executor", a.name.value.as_str(), a.span)
-            }),
-        );
-        let sources = configuration.event_sources.iter();
-        found.extend(
-            sources.map(|a| (ArtifactKind::EventSource, "event source", a.name.value.as_str(), a.span)),
-        );
-        for (kind, what, name, span) in found {
-            let message = format!("the {what} `{name}` is not executable yet");
-            // An executor only orders work; `enqueue` runs its sequence without one.
-            if kind == ArtifactKind::PriorityExecutor {
-                self.warning(
-                    "unsupported-artifact",
-                    message,
-                    span,
-                    "has no effect: `enqueue` runs its sequence at once",
-                );
-                continue;
-            }
-            self.error("unsupported-artifact", message.clone(), span, "left out");
-            faulty.push(FaultyArtifact { kind, name: Some(name.to_owned()), span, message });
-        }
-    }
-
-    /// The message stores that can be used.
-    fn stores(&self) -> HashMap<String, Arc<dyn stores::Store>> {
-        let memory = self.configuration.message_stores.iter().filter(|store| store.kind == StoreKind::Memory);
-        let made = memory.map(|own| (own.name.value.clone(), self.services.stores.memory(&own.name.value)));
-        made.collect()
-    }
-
-    /// `<endpoint><default/></endpoint>`: what `send` without an endpoint uses.
-    fn implicit_endpoint(&mut self) -> Arc<dyn Endpoint> {
-        let text = r#"<endpoint xmlns="http://ws.apache.org/ns/synapse"><default/></endpoint>"#;
-        config::parse(diagnostics::FileId::BUILT_IN, text)
-            .ok()
-            .and_then(|element| config::Endpoint::parse(&element, self.diagnostics))
-            .and_then(|endpoint| (self.registry.endpoints)(&endpoint, self))
-            .unwrap_or_else(|| unreachable!("the built-in default endpoint compiles"))
-    }
-
-    fn default_sequence(&mut self, name: &str) -> ListId {
-        let id = self.reserve();
-        if let Some(element) = built_in(name) {
-            self.fill(id, format!("sequence {name} (built in)"), &element, None);
-        }
-        id
-    }
-
-    fn left_out(
-        &mut self,
-        kind: ArtifactKind,
-        name: &str,
-        span: Span,
-        mark: usize,
-        faulty: &mut Vec<FaultyArtifact>,
-    ) {
-        let message = self
-            .diagnostics
-            .first_error_since(mark)
-            .map_or_else(|| "it could not be compiled".to_owned(), |error| error.message.clone());
-        let at = self.diagnostics.first_error_since(mark).and_then(Diagnostic::span).unwrap_or(span);
-        faulty.push(FaultyArtifact { kind, name: Some(name.to_owned()), span: at, message });
-    }
-
     fn reserve(&mut self) -> ListId {
         self.lists.push(None);
         ListId(self.lists.len() as u32 - 1)
@@ -821,9 +564,4 @@ impl Compiler<'_> {
             }
         }
     }
-}
-
-fn built_in(name: &str) -> Option<Element> {
-    let text = if name == "fault" { DEFAULT_FAULT } else { DEFAULT_MAIN };
-    config::parse(diagnostics::FileId::BUILT_IN, text).ok()
 }

@@ -1,0 +1,275 @@
+//! The plan of a configuration: its artifacts, one kind after the other.
+
+use super::Compiler;
+use crate::dispatch::{self, Api, Proxy};
+use crate::endpoint::Endpoint;
+use crate::mediator::ListId;
+use crate::plan::{Entry, List, Plan, Template, TemplateParameter, Written};
+use crate::processor;
+use crate::resource::ApiOrder;
+use crate::vault::Vault;
+use config::{ArtifactKind, Element, FaultyArtifact, Key, StoreKind};
+use diagnostics::{Diagnostic, FileId, SourceMap, Span};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The `main` sequence of a configuration without one, and its `fault` sequence.
+const DEFAULT_MAIN: &str =
+    r#"<sequence xmlns="http://ws.apache.org/ns/synapse" name="main"><log/><drop/></sequence>"#;
+const DEFAULT_FAULT: &str = r#"<sequence xmlns="http://ws.apache.org/ns/synapse" name="fault"><log level="custom"><property name="MESSAGE" value="Executing default &quot;fault&quot; sequence"/><property name="ERROR_CODE" expression="get-property('ERROR_CODE')"/><property name="ERROR_MESSAGE" expression="get-property('ERROR_MESSAGE')"/></log><drop/></sequence>"#;
+
+static GENERATION: AtomicU64 = AtomicU64::new(1);
+
+/// A named sequence that has its number and is not compiled yet.
+struct Body {
+    name: String,
+    element: Element,
+    on_error: Option<Key>,
+    span: Span,
+}
+
+impl Compiler<'_> {
+    pub(super) fn plan(mut self, sources: SourceMap) -> Plan {
+        let configuration = self.configuration;
+        for entry in configuration.local_entries.iter() {
+            self.entries.insert(entry.key.value.clone(), Entry::of(entry.bytes()));
+        }
+        // Every named sequence has its number before any of them is compiled: they refer to each other.
+        let bodies = self.number_sequences();
+        self.compile_endpoints();
+        self.compile_sequences(bodies);
+        let templates = self.compile_templates();
+        let mut proxies: Vec<Proxy> = Vec::new();
+        for proxy in configuration.proxies.iter() {
+            proxies.extend(self.artifact(ArtifactKind::Proxy, &proxy.name.value, proxy.span, |compiler| {
+                Some(dispatch::compile_proxy(proxy, compiler))
+            }));
+        }
+        let mut apis: Vec<Api> = Vec::new();
+        for api in configuration.apis.iter() {
+            apis.extend(self.artifact(ArtifactKind::Api, &api.name.value, api.span, |compiler| {
+                Some(dispatch::compile_api(api, compiler))
+            }));
+        }
+        let mut processors = Vec::new();
+        for own in configuration.message_processors.iter() {
+            let kind = ArtifactKind::MessageProcessor;
+            let made =
+                self.artifact(kind, &own.name.value, own.span, |compiler| processor::compile(own, compiler));
+            processors.extend(made.map(Arc::new));
+        }
+        self.leave_out_unsupported();
+        let main = self.sequences.get("main").copied();
+        let main = main.unwrap_or_else(|| self.default_sequence("main"));
+        let own_fault = self.sequences.get("fault").copied();
+        let fault = own_fault.unwrap_or_else(|| self.default_sequence("fault"));
+        let fault_is_built_in = own_fault.is_none()
+            || configuration.sequences.get("fault").is_none_or(|sequence| sequence.built_in);
+        let implicit = self.implicit_endpoint();
+        let empty =
+            || List { label: "left out".to_owned(), steps: Vec::new(), on_error: None, span: Span::BUILT_IN };
+        let proxy_names = proxies.iter().enumerate().map(|(index, proxy)| (proxy.name.clone(), index));
+        let api_rules: Vec<_> = apis.iter().map(|api| api.rule.clone()).collect();
+        Plan {
+            pre_mediate: self.sequences.get("pre-mediate").copied(),
+            stores: self.stores(),
+            lists: self.lists.into_iter().map(|list| list.unwrap_or_else(empty)).collect(),
+            sequences: self.sequences,
+            templates,
+            endpoints: self.endpoints,
+            implicit,
+            entries: self.entries,
+            processors,
+            proxy_names: proxy_names.collect(),
+            proxies,
+            api_order: ApiOrder::new(&api_rules),
+            api_rules,
+            apis,
+            main,
+            fault,
+            fault_is_built_in,
+            registry: configuration.registry.clone(),
+            injector: configuration.injector.clone(),
+            vault: Vault::new(
+                self.services.settings.vault_directory.clone(),
+                self.services.settings.docker_secrets.clone(),
+                &configuration.root,
+            ),
+            sources: Arc::new(sources),
+            generation: GENERATION.fetch_add(1, Ordering::Relaxed),
+            faulty: self.faulty,
+            written: Written::all(configuration),
+        }
+    }
+
+    /// Compiles an artifact; one with an error is left out.
+    fn artifact<T>(
+        &mut self,
+        kind: ArtifactKind,
+        name: &str,
+        span: Span,
+        compile: impl FnOnce(&mut Self) -> Option<T>,
+    ) -> Option<T> {
+        let mark = self.diagnostics.len();
+        let made = compile(self);
+        if made.is_some() && !self.diagnostics.has_errors_since(mark) {
+            return made;
+        }
+        let error = self.diagnostics.first_error_since(mark);
+        let message =
+            error.map_or_else(|| "it could not be compiled".to_owned(), |error| error.message.clone());
+        let span = error.and_then(Diagnostic::span).unwrap_or(span);
+        self.faulty.push(FaultyArtifact { kind, name: Some(name.to_owned()), span, message });
+        None
+    }
+
+    /// Gives the sequences their numbers: those of the configuration, and those that are local entries.
+    fn number_sequences(&mut self) -> Vec<Body> {
+        let mut bodies = Vec::new();
+        for sequence in self.configuration.sequences.iter() {
+            let Some(name) = sequence.name.as_ref().map(|name| name.value.clone()) else { continue };
+            let id = self.reserve();
+            self.sequences.insert(name.clone(), id);
+            let element = if sequence.built_in { built_in(&name) } else { Some(sequence.element.clone()) };
+            let (on_error, span) = (sequence.on_error.clone(), sequence.span);
+            bodies.extend(element.map(|element| Body { name, element, on_error, span }));
+        }
+        for entry in self.configuration.local_entries.iter() {
+            if let Some(element) = entry.element(FileId::BUILT_IN)
+                && element.is("sequence")
+                && !self.sequences.contains_key(&entry.key.value)
+            {
+                let (name, id) = (entry.key.value.clone(), self.reserve());
+                self.sequences.insert(name.clone(), id);
+                bodies.push(Body { name, element, on_error: None, span: entry.span });
+            }
+        }
+        bodies
+    }
+
+    fn compile_endpoints(&mut self) {
+        let configuration = self.configuration;
+        for endpoint in configuration.endpoints.iter() {
+            let name = endpoint.name.as_ref().map(|name| name.value.clone()).unwrap_or_default();
+            let made = self.artifact(ArtifactKind::Endpoint, &name, endpoint.span, |compiler| {
+                (compiler.registry.endpoints)(endpoint, compiler)
+            });
+            self.endpoints.extend(made.map(|made| (name, made)));
+        }
+        for entry in configuration.local_entries.iter() {
+            if let Some(element) = entry.element(FileId::BUILT_IN)
+                && element.is("endpoint")
+                && let Some(endpoint) =
+                    config::Endpoint::parse_with(&element, &configuration.injector, self.diagnostics)
+                && let Some(made) = (self.registry.endpoints)(&endpoint, self)
+            {
+                self.endpoints.insert(entry.key.value.clone(), made);
+            }
+        }
+    }
+
+    fn compile_sequences(&mut self, bodies: Vec<Body>) {
+        for Body { name, element, on_error, span } in bodies {
+            let id = self.sequences[&name];
+            let on_error = on_error.or_else(|| element.attribute("onError").map(Key::of));
+            // A sequence that is defined by an entry.
+            let element = match element.attribute("key").map(Key::of) {
+                Some(key) if element.elements().next().is_none() => {
+                    self.entry_element(&key).unwrap_or(element)
+                }
+                _ => element,
+            };
+            let made = self.artifact(ArtifactKind::Sequence, &name, span, |compiler| {
+                compiler.fill(id, format!("sequence {name}"), &element, on_error.as_ref());
+                Some(())
+            });
+            if made.is_none() {
+                self.sequences.remove(&name);
+            }
+        }
+    }
+
+    fn compile_templates(&mut self) -> HashMap<String, Arc<Template>> {
+        let mut templates = HashMap::new();
+        for template in self.configuration.sequence_templates.iter() {
+            let name = template.name.value.clone();
+            let list = self.reserve();
+            let on_error = template.on_error.as_ref().or(template.sequence.on_error.as_ref());
+            let made = self.artifact(ArtifactKind::Template, &name, template.span, |compiler| {
+                compiler.fill(list, format!("template {name}"), &template.sequence.element, on_error);
+                Some(())
+            });
+            if made.is_none() {
+                continue;
+            }
+            let parameter = |own: &config::TemplateParameter| TemplateParameter {
+                name: Arc::from(own.name.value.as_str()),
+                mandatory: own.mandatory,
+                default: own.default.as_deref().map(Arc::from),
+            };
+            let parameters = template.parameters.iter().map(parameter).collect();
+            templates.insert(name.clone(), Arc::new(Template { name, list, parameters }));
+        }
+        templates
+    }
+
+    /// Artifacts that are read and checked, and that nothing runs yet.
+    fn leave_out_unsupported(&mut self) {
+        let configuration = self.configuration;
+        for own in configuration.tasks.iter() {
+            self.unsupported(ArtifactKind::Task, "task", &own.name.value, own.span);
+        }
+        for own in configuration.message_stores.iter().filter(|store| store.kind != StoreKind::Memory) {
+            self.unsupported(ArtifactKind::MessageStore, "message store", &own.name.value, own.span);
+        }
+        for own in configuration.inbound_endpoints.iter() {
+            self.unsupported(ArtifactKind::InboundEndpoint, "inbound endpoint", &own.name.value, own.span);
+        }
+        for own in configuration.priority_executors.iter() {
+            // An executor only orders work.
+            let message = format!("the priority executor `{}` is not executable yet", own.name.value);
+            let effect = "has no effect: `enqueue` runs its sequence at once";
+            self.warning("unsupported-artifact", message, own.span, effect);
+        }
+        for own in configuration.event_sources.iter() {
+            self.unsupported(ArtifactKind::EventSource, "event source", &own.name.value, own.span);
+        }
+    }
+
+    fn unsupported(&mut self, kind: ArtifactKind, what: &str, name: &str, span: Span) {
+        let message = format!("the {what} `{name}` is not executable yet");
+        self.error("unsupported-artifact", message.clone(), span, "left out");
+        self.faulty.push(FaultyArtifact { kind, name: Some(name.to_owned()), span, message });
+    }
+
+    /// The message stores that can be used.
+    fn stores(&self) -> HashMap<String, Arc<dyn stores::Store>> {
+        let memory = self.configuration.message_stores.iter().filter(|store| store.kind == StoreKind::Memory);
+        let made = memory.map(|own| (own.name.value.clone(), self.services.stores.memory(&own.name.value)));
+        made.collect()
+    }
+
+    /// `<endpoint><default/></endpoint>`: what `send` without an endpoint uses.
+    fn implicit_endpoint(&mut self) -> Arc<dyn Endpoint> {
+        let text = r#"<endpoint xmlns="http://ws.apache.org/ns/synapse"><default/></endpoint>"#;
+        config::parse(FileId::BUILT_IN, text)
+            .ok()
+            .and_then(|element| config::Endpoint::parse(&element, self.diagnostics))
+            .and_then(|endpoint| (self.registry.endpoints)(&endpoint, self))
+            .unwrap_or_else(|| unreachable!("the built-in default endpoint compiles"))
+    }
+
+    fn default_sequence(&mut self, name: &str) -> ListId {
+        let id = self.reserve();
+        if let Some(element) = built_in(name) {
+            self.fill(id, format!("sequence {name} (built in)"), &element, None);
+        }
+        id
+    }
+}
+
+fn built_in(name: &str) -> Option<Element> {
+    let text = if name == "fault" { DEFAULT_FAULT } else { DEFAULT_MAIN };
+    config::parse(FileId::BUILT_IN, text).ok()
+}
