@@ -4,27 +4,27 @@
 //! message, by which the `cache collector="true"` in the response path keeps the backend's answer. Each finder has
 //! answers of its own, and a bound on them; a reload begins with none.
 
+mod protocol;
+mod question;
+
 use crate::steps::{Ends, Enters};
 use config::{Element, Key};
 use flow::{
     Answer, Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside,
-    ListId, Mediator, Need, Page, Pattern, SequenceRef, Step, Values,
+    ListId, Mediator, Need, Page, SequenceRef, Step, Values,
 };
-use message::{Envelope, Kind, Value};
+use message::Value;
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
+use protocol::Protocol;
+use question::{Digest, Question};
 use std::collections::HashMap;
-use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
-use xml::NodeKind;
 
 /// Most bytes that one finder keeps, whatever `maxSize` says.
 const HELD: u64 = 64 << 20;
-
-/// Most serialisations that one finder remembers of messages whose XML is in the cache.
-const SPELLINGS: u64 = 10_000;
 
 /// Longest `timeout`: a hundred years, in seconds.
 const FOREVER: u64 = 100 * 365 * 86_400;
@@ -34,10 +34,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Statuses of answers that are no answer to the next one who asks: parts of one, and "you have it already".
 const NEVER: [u16; 2] = [206, 304];
-
-/// Headers that differ between equal questions.
-const NOT_ASKED: &[&str] =
-    &["date", "user-agent", "activityid", "connection", "keep-alive", "content-length", "transfer-encoding"];
 
 /// `<cache collector="false"><onCacheHit/>?<protocol/>?<implementation/>?</cache>`, `<cache collector="true"/>`
 pub const DEFINITION: Definition = Definition {
@@ -131,17 +127,6 @@ With `enableCacheControl` an answer with `no-store` is not kept; one with `no-ca
     )],
 };
 
-const PROTOCOL: &[&str] = &[
-    "methods",
-    "headersToIncludeInHash",
-    "headersToExcludeInHash",
-    "responseCodes",
-    "enableCacheControl",
-    "includeAgeHeader",
-    "hashGenerator",
-];
-const METHODS: &[&str] = &["POST", "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "CONNECT", "PATCH"];
-
 struct Finder {
     core: Arc<Core>,
     on_hit: Option<ListId>,
@@ -151,39 +136,13 @@ struct Collector;
 
 /// What finder and collector work with.
 struct Core {
-    /// `None`: all.
-    methods: Option<Vec<String>>,
-    asked: Asked,
-    /// `None`: all statuses.
-    codes: Option<Pattern>,
+    protocol: Protocol,
+    /// Most bytes of an answer.
     largest: Option<usize>,
-    /// Obey the `Cache-Control` of the answers.
-    control: bool,
-    age: bool,
     answers: Cache<Digest, Arc<Kept>>,
-    /// The bytes of an XML message to the question that they spell.
-    spellings: Cache<Digest, Digest>,
     /// Questions that a message is asking the backend now; closed when its answer is kept, or will not be.
     asking: Mutex<HashMap<Digest, watch::Receiver<()>>>,
-    secrets: [RandomState; 2],
 }
-
-/// What makes a question, besides the body.
-enum Asked {
-    /// Address, method, and these headers.
-    All(Considered),
-    /// The body alone.
-    Body,
-}
-
-/// Header names in lower case.
-enum Considered {
-    Only(Vec<String>),
-    AllBut(Vec<String>),
-    None,
-}
-
-type Digest = (u64, u64);
 
 struct Kept {
     answer: Answer,
@@ -212,13 +171,6 @@ struct Wanted {
     first: Mutex<Option<First>>,
 }
 
-#[derive(Clone, Copy)]
-struct Question {
-    key: Digest,
-    /// By what the question is found next time without being read.
-    spelling: Option<Digest>,
-}
-
 /// The first one that asks a question: who asks the same waits until this is gone.
 struct First {
     core: Arc<Core>,
@@ -240,113 +192,30 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     if crate::target::is_true(element, "collector") {
         return Some(Box::new(Collector));
     }
-    let protocol = element.child("protocol");
-    if let Some(protocol) = protocol {
-        if let Some(kind) = protocol.attribute("type").filter(|kind| !kind.value.eq_ignore_ascii_case("http"))
-        {
-            let message = format!("there is no cache for `{}`", kind.value);
-            compiler.error("bad-value", message, kind.value_span, "expected HTTP");
+    let protocol = Protocol::compile(element, compiler)?;
+    let number = |own: Option<&str>| own.map(|own| own.trim().parse::<i64>().unwrap_or(-1));
+    let timeout = match number(element.attr("timeout")).map(u64::try_from) {
+        None => 5000,
+        Some(Ok(seconds)) => seconds.min(FOREVER),
+        Some(Err(_)) => {
+            let message = "the `timeout` of a cache cannot be negative";
+            compiler.error("bad-value", message, element.start_tag(), "expected seconds");
             return None;
         }
-        for child in protocol.elements().filter(|child| !PROTOCOL.contains(&child.local())) {
-            let message = format!("`{}` cannot stand inside of `protocol`", child.local());
-            let known = format!("expected {}", PROTOCOL.join(", "));
-            compiler.warning("unknown-element", message, child.name_span(), known);
-        }
+    };
+    let implementation = element.child("implementation");
+    let most = number(implementation.and_then(|own| own.attr("maxSize")));
+    if let (Some(own), Some(0)) = (implementation, most) {
+        let message = "a cache of size 0 keeps nothing";
+        compiler.error("bad-value", message, own.start_tag(), "expected a number of answers, or -1");
+        return None;
     }
-    let setting = |name: &str| protocol.and_then(|protocol| protocol.child(name));
-    let text =
-        |name: &str| setting(name).map(|own| own.text().trim().to_owned()).filter(|own| !own.is_empty());
-    let flag = |name: &str| text(name).is_some_and(|own| own.eq_ignore_ascii_case("true"));
-    let mut wrong = |place: Option<&Element>, message: String, expected: &str| -> Compiled {
-        compiler.error("bad-value", message, place.unwrap_or(element).start_tag(), expected);
-        None
-    };
-    let methods = match text("methods").filter(|own| own != "*") {
-        None => None,
-        Some(own) => {
-            let all: Vec<_> = own.split(',').map(|one| one.trim().to_ascii_uppercase()).collect();
-            if all.iter().any(|one| one == "*") {
-                None
-            } else if let Some(bad) = all.iter().find(|one| !METHODS.contains(&one.as_str())) {
-                let message = format!("the cache knows no method `{bad}`");
-                return wrong(setting("methods"), message, &format!("expected {} or *", METHODS.join(", ")));
-            } else {
-                Some(all)
-            }
-        }
-    };
-    let generator = text("hashGenerator").or_else(|| element.attr("hashGenerator").map(str::to_owned));
-    let asked = match generator.as_deref().map(|own| own.rsplit('.').next().unwrap_or(own)) {
-        None | Some("HttpRequestHashGenerator" | "REQUESTHASHGenerator") => {
-            let names = |name: &str| {
-                text(name)
-                    .map(|own| own.split(',').map(|one| one.trim().to_ascii_lowercase()).collect::<Vec<_>>())
-            };
-            Asked::All(match (names("headersToIncludeInHash"), names("headersToExcludeInHash")) {
-                (Some(only), _) => Considered::Only(only),
-                (None, Some(but)) if but.iter().any(|one| one == "*") => Considered::None,
-                (None, but) => Considered::AllBut(but.unwrap_or_default()),
-            })
-        }
-        Some("DOMHASHGenerator") => Asked::Body,
-        Some(_) => {
-            let own = generator.unwrap_or_default();
-            let message = format!("the hash generator `{own}` is a Java class and cannot run here");
-            return wrong(
-                setting("hashGenerator"),
-                message,
-                "expected HttpRequestHashGenerator, REQUESTHASHGenerator or DOMHASHGenerator",
-            );
-        }
-    };
-    let number = |own: Option<&str>| own.map(|own| own.trim().parse::<i64>().unwrap_or(-1));
-    let timeout = match number(element.attr("timeout")) {
-        None => 5000,
-        Some(seconds) => match u64::try_from(seconds) {
-            Ok(seconds) => seconds.min(FOREVER),
-            Err(_) => {
-                return wrong(
-                    None,
-                    "the `timeout` of a cache cannot be negative".to_owned(),
-                    "expected seconds",
-                );
-            }
-        },
-    };
-    let most = match element.child("implementation") {
-        Some(own) => match number(own.attr("maxSize")) {
-            Some(0) => {
-                return wrong(
-                    Some(own),
-                    "a cache of size 0 keeps nothing".to_owned(),
-                    "expected a number of answers, or -1",
-                );
-            }
-            most => most.and_then(|most| u64::try_from(most).ok()),
-        },
-        None => None,
-    };
-    let codes = match text("responseCodes").zip(setting("responseCodes")) {
-        None => None,
-        Some((own, place)) => match Pattern::compile(&own) {
-            Ok(pattern) => Some(pattern),
-            Err(why) => return wrong(Some(place), format!("`{own}` is no valid regular expression"), &why),
-        },
-    };
-    let control = flag("enableCacheControl");
-    let age = flag("includeAgeHeader");
+    let most = most.and_then(|most| u64::try_from(most).ok());
     let core = Core {
-        methods,
-        asked,
-        codes,
+        protocol,
         largest: number(element.attr("maxMessageSize")).and_then(|most| usize::try_from(most).ok()),
-        control,
-        age,
         answers: answers(Duration::from_secs(timeout), most),
-        spellings: Cache::new(SPELLINGS),
         asking: Mutex::default(),
-        secrets: [RandomState::new(), RandomState::new()],
     };
     let on_hit = match element.child("onCacheHit") {
         Some(own) => {
@@ -381,13 +250,7 @@ fn answers(timeout: Duration, most: Option<u64>) -> Cache<Digest, Arc<Kept>> {
 
 impl Mediator for Finder {
     fn need(&self) -> Need {
-        let bodyless = |method: &String| matches!(method.as_str(), "GET" | "HEAD" | "DELETE");
-        match &self.core.methods {
-            Some(methods) if methods.iter().all(bodyless) && matches!(self.core.asked, Asked::All(_)) => {
-                Need::Headers
-            }
-            _ => Need::Whole,
-        }
+        if self.core.protocol.reads_bodies() { Need::Whole } else { Need::Headers }
     }
 
     fn reason(&self) -> String {
@@ -405,10 +268,10 @@ impl Mediator for Finder {
         let core = &self.core;
         context.detach::<Wanted>();
         let method = context.axis2("HTTP_METHOD").map(|own| own.to_string()).unwrap_or_default();
-        if core.methods.as_ref().is_some_and(|methods| !methods.contains(&method)) {
+        if !core.protocol.looks_for(&method) {
             return Step::Done(Ok(Flow::Next));
         }
-        let question = core.question(&method, context);
+        let question = core.protocol.questions.ask(&method, context);
         if let Some(flow) = self.answer(question, context) {
             return Step::Done(Ok(flow));
         }
@@ -436,7 +299,7 @@ impl Finder {
         let core = &self.core;
         let kept = core.answers.get(&question.key).filter(|kept| core.is_fresh(kept))?;
         kept.answer.give(context);
-        if core.age {
+        if core.protocol.age {
             let age = kept.age.saturating_add(kept.since.elapsed().as_secs());
             context.headers.set("Age", age.to_string());
         }
@@ -472,135 +335,17 @@ impl Core {
         }
     }
 
-    /// The question that a message asks, and the spelling that it is found by next time.
-    fn question(&self, method: &str, context: &mut Context) -> Question {
-        let (key, spelling) = self.digests(method, context);
-        Question { key, spelling }
-    }
-
-    fn digests(&self, method: &str, context: &mut Context) -> (Digest, Option<Digest>) {
-        let mut mix = Mix([self.secrets[0].build_hasher(), self.secrets[1].build_hasher()]);
-        let bodyless = matches!(method, "GET" | "HEAD" | "DELETE");
-        if let Asked::All(considered) = &self.asked {
-            mix.field(method.as_bytes());
-            mix.field(context.to().unwrap_or_default().as_bytes());
-            considered.mix(context, &mut mix);
-            if bodyless {
-                return (mix.digest(), None);
-            }
-        }
-        let is_xml = !context.payload.is_json()
-            && (context.payload.is_changed()
-                || matches!(context.payload.reading().kind, Kind::Xml | Kind::Soap11 | Kind::Soap12));
-        let spelling = context.payload.bytes().map(|bytes| {
-            let mut spelling = mix.clone();
-            spelling.field(bytes);
-            spelling.digest()
-        });
-        match spelling {
-            Some(key) if !is_xml => return (key, None),
-            Some(spelling) => {
-                if let Some(key) = self.spellings.get(&spelling) {
-                    return (key, Some(spelling));
-                }
-            }
-            None => {}
-        }
-        // XML is the same question however it is written, and whatever the header blocks of its envelope say. What
-        // cannot be read is a question by its bytes.
-        match (context.envelope(), spelling) {
-            (Ok(envelope), _) => mix.body(envelope),
-            (Err(_), Some(spelling)) => return (spelling, None),
-            (Err(_), None) => {}
-        }
-        (mix.digest(), spelling)
-    }
-
     /// Whether an answer may be given without asking the backend.
     fn is_fresh(&self, kept: &Kept) -> bool {
         let age = kept.age.saturating_add(kept.since.elapsed().as_secs());
-        !self.control || (!kept.control.no_cache && kept.control.max_age.is_none_or(|most| age < most))
+        !self.protocol.control
+            || (!kept.control.no_cache && kept.control.max_age.is_none_or(|most| age < most))
     }
 
     fn keeps(&self, status: u16, control: &Control) -> bool {
         !NEVER.contains(&status)
-            && self.codes.as_ref().is_none_or(|codes| codes.matches(&status.to_string()))
-            && !(self.control && control.no_store)
-    }
-}
-
-impl Considered {
-    fn mix(&self, context: &Context, mix: &mut Mix) {
-        let wanted = |name: &String| {
-            let name = name.as_str();
-            match self {
-                Considered::None => false,
-                Considered::Only(names) => names.iter().any(|own| own == name),
-                Considered::AllBut(names) => {
-                    !NOT_ASKED.contains(&name) && !names.iter().any(|own| own == name)
-                }
-            }
-        };
-        let headers = context.headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value));
-        let mut headers: Vec<_> = headers.filter(|(name, _)| wanted(name)).collect();
-        headers.sort();
-        for (name, value) in headers {
-            mix.field(name.as_bytes());
-            mix.field(value);
-        }
-        mix.field(b"");
-    }
-}
-
-/// Two hashes with secrets of their own: nobody finds two questions that look the same.
-#[derive(Clone)]
-struct Mix([DefaultHasher; 2]);
-
-impl Mix {
-    fn field(&mut self, bytes: &[u8]) {
-        for hasher in &mut self.0 {
-            hasher.write_usize(bytes.len());
-            hasher.write(bytes);
-        }
-    }
-
-    fn digest(&self) -> Digest {
-        (self.0[0].finish(), self.0[1].finish())
-    }
-
-    /// The content of the body: names, attributes and texts with their depth.
-    fn body(&mut self, envelope: &Envelope) {
-        let document = &envelope.document;
-        let mut above = vec![envelope.body];
-        for node in document.descendants(envelope.body) {
-            while above.len() > 1 && above.last().copied() != document.parent(node) {
-                above.pop();
-            }
-            let depth = above.len().to_le_bytes();
-            match document.kind(node) {
-                NodeKind::Element => {
-                    for part in
-                        [&depth[..], document.namespace(node).as_bytes(), document.local(node).as_bytes()]
-                    {
-                        self.field(part);
-                    }
-                    let attributes = document.attributes(node);
-                    let mut attributes: Vec<_> = attributes
-                        .map(|own| [document.namespace(own), document.local(own), document.text(own)])
-                        .collect();
-                    attributes.sort_unstable();
-                    for part in attributes.iter().flatten() {
-                        self.field(part.as_bytes());
-                    }
-                    above.push(node);
-                }
-                NodeKind::Text => {
-                    self.field(&depth);
-                    self.field(document.text(node).as_bytes());
-                }
-                _ => {}
-            }
-        }
+            && self.protocol.codes.as_ref().is_none_or(|codes| codes.matches(&status.to_string()))
+            && !(self.protocol.control && control.no_store)
     }
 }
 
@@ -666,12 +411,9 @@ impl Wanted {
             return Ok(());
         }
         let kept = Kept { answer, since: Instant::now(), age, control };
-        let Question { key, spelling } = self.question;
-        self.core.answers.insert(key, Arc::new(kept));
+        self.core.answers.insert(self.question.key, Arc::new(kept));
         self.core.answers.run_pending_tasks();
-        if let Some(spelling) = spelling {
-            self.core.spellings.insert(spelling, key);
-        }
+        self.core.protocol.questions.remember(self.question);
         // The message and its copies may be on their way for long.
         lock(&self.first).take();
         Ok(())
@@ -954,16 +696,10 @@ mod tests {
             let tested = testing::main(&registry(testing::endpoints), "<cache/>");
             assert!(tested.found.is_empty(), "{:?}", tested.found);
             Arc::new(Core {
-                methods: None,
-                asked: Asked::Body,
-                codes: None,
+                protocol: Protocol::default(),
                 largest: None,
-                control: false,
-                age: false,
                 answers: answers(Duration::from_secs(60), None),
-                spellings: Cache::new(SPELLINGS),
                 asking: Mutex::default(),
-                secrets: [RandomState::new(), RandomState::new()],
             })
         };
         let first = core.first((1, 1)).expect("nobody asks yet");
