@@ -1,25 +1,24 @@
 //! `script`: runs JavaScript on the message.
 //!
 //! The script is checked when the configuration loads (one that a dynamic key names: when it is first used) and compiled
-//! once per worker. What it can do with the message is in the `Host` below; the engine and its limits are the room
-//! `script`.
+//! once per worker. What it can do with the message is in `script/host.rs`; the engine and its limits are the room `script`.
+
+mod host;
+
+pub(crate) use host::run;
 
 use crate::known::{Known, warn_missing};
-use crate::property;
 use crate::written::Written;
 use config::Element;
 use diagnostics::{Diagnostic, Span};
-use flow::library::Scope;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
     KeyValue, Mediator, Need, Page, Values,
 };
-use message::coding::Coding;
-use message::media::Kind;
-use message::{Envelope, Reading, SoapVersion, Value, XmlValue};
-use script::{Argument, Failure, Host, Limits, Reads, Returned, Script};
+use host::set_body;
+use message::Value;
+use script::{Argument, Failure, Limits, Reads, Script};
 use std::sync::Arc;
-use xml::{Document, NodeId};
 
 /// `<script language="js" [key="KEY" [function="f"]] [target="body|variable|none" [target-variable="v"]]>…</script>`
 pub const DEFINITION: Definition = Definition {
@@ -165,92 +164,83 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         );
         return None;
     }
-    let mut includes = Vec::new();
+    let arguments = arguments(element, compiler)?;
+    let target = Target::compile(element, compiler)?;
+    let (includes, texts) = includes(element, compiler)?;
+    let (source, function, inside) = match element.attribute("key") {
+        None => {
+            let text = Written::of(element);
+            (Source::Fixed(inline(&text, element, &includes, texts, compiler)?), None, Some(text))
+        }
+        Some(_) => {
+            let function = Arc::<str>::from(element.attr("function").unwrap_or("mediate").trim());
+            (behind_key(&function, element, includes, texts, compiler)?, Some(function), None)
+        }
+    };
+    let (language, limits) = (Arc::from(language.value.trim()), limits(compiler));
+    Some(Box::new(ScriptMediator { source, function, language, arguments, target, limits, inside }))
+}
+
+/// The keys and texts of what is included.
+fn includes(element: &Element, compiler: &mut Compiler<'_>) -> Option<(Vec<Arc<str>>, Vec<String>)> {
+    let (mut keys, mut texts) = (Vec::new(), Vec::new());
     for include in element.children_named("include") {
         let Some(key) = include.attr("key") else {
-            compiler.error(
-                "missing-attribute",
-                "`include` needs a `key`",
-                include.start_tag(),
-                "the script to load first",
-            );
+            let place = include.start_tag();
+            compiler.error("missing-attribute", "`include` needs a `key`", place, "the script to load first");
             return None;
         };
-        includes.push(Arc::<str>::from(key));
+        let Some(entry) = compiler.entry(key) else {
+            let message = format!("there is no script `{key}`");
+            compiler.error("unknown-entry", message, element.start_tag(), "it is to be included");
+            return None;
+        };
+        keys.push(Arc::from(key));
+        texts.push(text_of(&entry));
     }
-    let mut mediator = ScriptMediator {
-        source: Source::Keyed {
-            key: KeyValue::Literal(Arc::from("")),
-            includes: Vec::new(),
-            known: Known::default(),
-        },
-        function: None,
-        language: Arc::from(language.value.trim()),
-        arguments: arguments(element, compiler)?,
-        target: Target::compile(element, compiler)?,
-        limits: limits(compiler),
-        inside: None,
-    };
-    let place = element.value_span("key");
-    let mut texts = Vec::new();
-    for key in &includes {
-        match compiler.entry(key) {
-            Some(entry) => texts.push(text_of(&entry)),
-            None => {
-                compiler.error(
-                    "unknown-entry",
-                    format!("there is no script `{key}`"),
-                    element.start_tag(),
-                    "it is to be included",
-                );
-                return None;
-            }
-        }
-    }
-    if element.attribute("key").is_none() {
-        let text = Written::of(element);
-        texts.push(text.value.clone());
-        match check(&texts, None) {
-            Ok(script) => mediator.source = Source::Fixed(script),
-            Err(failure) => {
-                let own = failure.place.is_some_and(|place| place.source + 1 == texts.len());
-                let span =
-                    failure.place.filter(|_| own).and_then(|place| text.span_of(place.line, place.column));
-                report(
-                    &failure,
-                    span.unwrap_or(place),
-                    &name_of(&includes, &failure, "the script"),
-                    compiler,
-                );
-                return None;
-            }
-        }
-        mediator.inside = Some(text);
-        return Some(Box::new(mediator));
-    }
+    Some((keys, texts))
+}
+
+/// The script that stands inside.
+fn inline(
+    text: &Written,
+    element: &Element,
+    includes: &[Arc<str>],
+    mut texts: Vec<String>,
+    compiler: &mut Compiler<'_>,
+) -> Option<Script> {
+    texts.push(text.value.clone());
+    check(&texts, None)
+        .map_err(|failure| {
+            let own = failure.place.filter(|place| place.source + 1 == texts.len());
+            let span = own.and_then(|place| text.span_of(place.line, place.column));
+            let name = name_of(includes, &failure, "the script");
+            report(&failure, span.unwrap_or(element.start_tag()), &name, compiler);
+        })
+        .ok()
+}
+
+fn behind_key(
+    function: &str,
+    element: &Element,
+    includes: Vec<Arc<str>>,
+    mut texts: Vec<String>,
+    compiler: &mut Compiler<'_>,
+) -> Option<Source> {
     let key = compiler.key_value(element, "key")?;
-    mediator.function = Some(Arc::from(element.attr("function").unwrap_or("mediate").trim()));
-    let known = key.literal().map(Arc::<str>::from);
-    let entry = known.as_deref().and_then(|key| compiler.entry(key));
-    mediator.source = match (&known, entry) {
-        (Some(key), Some(entry)) => {
-            texts.push(text_of(&entry));
-            match check(&texts, mediator.function.as_deref()) {
-                Ok(script) => Source::Fixed(script),
-                Err(failure) => {
-                    report(&failure, place, &name_of(&includes, &failure, key), compiler);
-                    return None;
-                }
-            }
-        }
-        (known, _) => {
-            if let Some(key) = known {
-                warn_missing("script", key, place, compiler);
-            }
-            Source::Keyed { key, includes, known: Known::default() }
-        }
-    };
-    Some(Box::new(mediator))
+    let place = element.value_span("key");
+    if let Some(name) = key.literal() {
+        let Some(entry) = compiler.entry(name) else {
+            warn_missing("script", name, place, compiler);
+            return Some(Source::Keyed { key, includes, known: Known::default() });
+        };
+        texts.push(text_of(&entry));
+        return check(&texts, Some(function))
+            .map_err(|failure| report(&failure, place, &name_of(&includes, &failure, name), compiler))
+            .ok()
+            .map(Source::Fixed);
+    }
+    Some(Source::Keyed { key, includes, known: Known::default() })
 }
 
 fn check(texts: &[String], function: Option<&str>) -> Result<Script, Failure> {
@@ -404,56 +394,10 @@ impl Mediator for ScriptMediator {
             Target::Variable(name) => {
                 context.variables.set(Arc::clone(name), returned.value.unwrap_or(Value::from("")));
             }
-            Target::Body => body(returned.value, context)?,
+            Target::Body => set_body(returned.value, context)?,
         }
         Ok(Flow::Next)
     }
-}
-
-/// Runs a script on a message.
-///
-/// # Errors
-/// The engine has lost the message. What the script itself failed with is inside.
-pub(crate) fn run(
-    script: &Script,
-    context: &mut Context,
-    arguments: &[Argument],
-    limits: &Limits,
-) -> Result<Result<Returned, Failure>, Fault> {
-    let (host, result) = script::run(script, Box::new(Message(context.take())), arguments, limits);
-    let message = host.and_then(|host| host.into_any().downcast::<Message>().ok());
-    let Some(message) = message else { return Err(Fault::new("the script engine has lost the message")) };
-    *context = message.0;
-    Ok(result)
-}
-
-/// The value of a function as the payload: JSON, or XML in a text, or text.
-fn body(value: Option<Value>, context: &mut Context) -> Result<(), Fault> {
-    let Some(value) = value else { return Ok(()) };
-    let text = value.to_string();
-    let media = match &value {
-        Value::String(_) => match crate::xml_value::parse(&text) {
-            Ok(Value::Xml(xml)) => {
-                set_payload(context, &xml.document, xml.nodes[0])?;
-                "application/xml"
-            }
-            _ if serde_json::from_str::<serde_json::Value>(&text).is_ok() => {
-                context.payload.set_json(&text)?;
-                "application/json"
-            }
-            _ => {
-                context.payload.set_made(text, Reading { kind: Kind::Text, ..Reading::XML });
-                "text/plain"
-            }
-        },
-        _ => {
-            context.payload.set_json(&text)?;
-            "application/json"
-        }
-    };
-    context.set_axis2("messageType", Value::from(media));
-    context.remove_axis2("NO_ENTITY_BODY");
-    Ok(())
 }
 
 impl Given {
@@ -529,206 +473,6 @@ impl ScriptMediator {
             },
             _ => fault,
         }
-    }
-}
-
-/// The message, while a script has it.
-struct Message(Context);
-
-fn set_payload(context: &mut Context, document: &Document, element: NodeId) -> Result<(), Fault> {
-    let envelope = context.envelope_mut()?;
-    let old = envelope.payload();
-    let new = envelope.document.copy_from(envelope.body, document, element);
-    if let Some(old) = old {
-        envelope.document.replace(old, new);
-    }
-    context.remove_axis2("NO_ENTITY_BODY");
-    Ok(())
-}
-
-/// A fault in the words of an exception.
-fn words(fault: Fault) -> String {
-    if fault.detail.is_empty() { fault.message } else { format!("{}: {}", fault.message, fault.detail) }
-}
-
-fn scope_of(name: &str) -> Result<Scope, String> {
-    match name {
-        "variable" => Ok(Scope::Variable),
-        _ => Scope::of(name).ok_or_else(|| {
-            format!(
-                "there is no scope `{name}`: expected default, axis2, axis2-client, transport or operation"
-            )
-        }),
-    }
-}
-
-impl Host for Message {
-    fn property(&mut self, scope: &str, name: &str) -> Result<Option<Value>, String> {
-        Ok(scope_of(scope)?.get(&self.0, name))
-    }
-
-    fn set_property(&mut self, scope: &str, name: &str, value: Option<Value>) -> Result<(), String> {
-        match (scope_of(scope)?, value) {
-            (Scope::Variable, Some(value)) => self.0.variables.set(name, value),
-            (Scope::Variable, None) => drop(self.0.variables.remove(name)),
-            (scope, Some(value)) => {
-                property::set(scope, Arc::from(name), value, &mut self.0).map_err(words)?
-            }
-            (scope, None) => property::remove(scope, name, &mut self.0),
-        }
-        Ok(())
-    }
-
-    fn names(&mut self, scope: &str) -> Vec<String> {
-        let scope = if scope == "variable" { &self.0.variables } else { &self.0.properties };
-        scope.iter().map(|(name, _)| name.to_owned()).collect()
-    }
-
-    fn payload(&mut self) -> Result<Option<XmlValue>, String> {
-        let envelope = self.0.envelope().map_err(words)?;
-        Ok(envelope.payload().map(|payload| XmlValue::copy_of(&envelope.document, &[payload])))
-    }
-
-    fn set_payload(&mut self, document: &Document, element: NodeId) -> Result<(), String> {
-        set_payload(&mut self.0, document, element).map_err(words)
-    }
-
-    fn json(&mut self) -> Result<Option<String>, String> {
-        let payload = &mut self.0.payload;
-        if !payload.is_json() {
-            return Ok(None);
-        }
-        let reading = payload.reading();
-        if reading.coding == Coding::Identity
-            && reading.charset.is_none_or(|charset| charset.name() == "UTF-8")
-            && let Some(text) = payload.bytes().and_then(|bytes| std::str::from_utf8(bytes).ok())
-        {
-            return Ok(Some(text.to_owned()));
-        }
-        payload.json().map(|value| value.map(ToString::to_string)).map_err(|error| error.to_string())
-    }
-
-    fn set_json(&mut self, text: String, sound: bool) -> Result<(), String> {
-        let payload = &mut self.0.payload;
-        if sound && !text.is_empty() {
-            let reading =
-                Reading { kind: Kind::Json, charset: None, coding: Coding::Identity, ..payload.reading() };
-            payload.set_bytes(text, reading);
-        } else {
-            payload.set_json(&text).map_err(|error| error.to_string())?;
-        }
-        self.0.remove_axis2("NO_ENTITY_BODY");
-        Ok(())
-    }
-
-    fn envelope(&mut self) -> Result<XmlValue, String> {
-        let envelope = self.0.envelope().map_err(words)?;
-        Ok(XmlValue::copy_of(&envelope.document, &[envelope.root]))
-    }
-
-    fn set_envelope(&mut self, document: &Document, element: NodeId) -> Result<(), String> {
-        let mut own = Document::new();
-        own.copy_from(Document::ROOT, document, element);
-        self.0.payload.set_envelope(Envelope::of_document(own)?);
-        Ok(())
-    }
-
-    fn add_header(
-        &mut self,
-        must_understand: bool,
-        document: &Document,
-        element: NodeId,
-    ) -> Result<(), String> {
-        let envelope = self.0.envelope_mut().map_err(words)?;
-        let header = envelope.header_or_new();
-        let block = envelope.document.copy_from(header, document, element);
-        if must_understand {
-            let (value, uri) = match envelope.version {
-                SoapVersion::V11 => ("1", envelope.version.namespace()),
-                SoapVersion::V12 => ("true", envelope.version.namespace()),
-            };
-            envelope.document.set_attribute(block, "soapenv", uri, "mustUnderstand", value);
-        }
-        Ok(())
-    }
-
-    fn text(&mut self, what: &str) -> Option<String> {
-        let addressing = &self.0.addressing;
-        match what {
-            "To" => self.0.to(),
-            "From" => addressing.from.clone(),
-            "ReplyTo" => addressing.reply_to.clone(),
-            "FaultTo" => addressing.fault_to.clone(),
-            "WSAAction" => addressing.action.clone(),
-            "SoapAction" => self.0.soap_action(),
-            "RelatesTo" => addressing.relates_to.clone(),
-            "MessageID" | "WSAMessageID" => Some(self.0.message_id()),
-            _ => None,
-        }
-    }
-
-    fn set_text(&mut self, what: &str, text: Option<String>) {
-        let addressing = &mut self.0.addressing;
-        match what {
-            "To" => addressing.to = text,
-            "From" => addressing.from = text,
-            "ReplyTo" => addressing.reply_to = text,
-            "FaultTo" => addressing.fault_to = text,
-            "WSAAction" => addressing.action = text,
-            "SoapAction" => self.0.soap_action = text,
-            "RelatesTo" => addressing.relates_to = text,
-            "MessageID" | "WSAMessageID" => addressing.message_id = text,
-            _ => {}
-        }
-    }
-
-    fn flag(&mut self, what: &str) -> bool {
-        match what {
-            "Response" => self.0.response,
-            "SOAP11" => match self.0.payload.built_envelope() {
-                Some(envelope) => envelope.version == SoapVersion::V11,
-                None => self.0.payload.reading().kind != Kind::Soap12,
-            },
-            _ => self.0.axis2(name_of_flag(what)).is_some_and(|value| value.is_true()),
-        }
-    }
-
-    fn set_flag(&mut self, what: &str, value: bool) {
-        match what {
-            "Response" => self.0.response = value,
-            _ => self.0.set_axis2(name_of_flag(what), Value::Boolean(value)),
-        }
-    }
-
-    fn entry(&mut self, key: &str) -> Option<Value> {
-        let plan = Arc::clone(self.0.plan());
-        plan.entry(key).map(|entry| entry.value)
-    }
-
-    fn log(&mut self, level: &str, text: &str) {
-        let message_id = self.0.message_id();
-        match level {
-            "trace" => tracing::trace!(target: "busbar::script", %message_id, "{text}"),
-            "debug" => tracing::debug!(target: "busbar::script", %message_id, "{text}"),
-            "warn" => tracing::warn!(target: "busbar::script", %message_id, "{text}"),
-            "error" => tracing::error!(target: "busbar::script", %message_id, "{text}"),
-            _ => tracing::info!(target: "busbar::script", %message_id, "{text}"),
-        }
-    }
-
-    fn into_any(self: Box<Self>) -> Box<dyn std::any::Any> {
-        self
-    }
-}
-
-/// The axis2 property behind a flag.
-fn name_of_flag(what: &str) -> &'static str {
-    match what {
-        "DoingMTOM" => "enableMTOM",
-        "DoingSWA" => "enableSwA",
-        "DoingPOX" => "doingPOX",
-        "DoingGET" => "doingGET",
-        _ => "faultResponse",
     }
 }
 
