@@ -1,8 +1,9 @@
 //! `xslt`: replaces the payload, or the element that an expression selects, by what a stylesheet makes of it.
 //!
-//! The usual message, plain XML whose body nobody has looked into yet, goes straight from its bytes through the
-//! stylesheet to the bytes of the answer: no envelope is built around either. If it is large and the stylesheet looks
-//! only downwards, the result leaves while the message arrives.
+//! The usual message, whose body nobody has looked into yet, goes straight from its bytes through the stylesheet to the
+//! bytes of the next one: no tree of an envelope is built around either, and what stands around the payload of a SOAP
+//! message stays as it came. If it is large plain XML and the stylesheet looks only downwards, the result leaves while
+//! the message arrives.
 
 use crate::resources::RESOURCE;
 use crate::stylesheet::{PROCESSOR, Style, failed, not_xml};
@@ -12,7 +13,7 @@ use flow::{
     Mediator, Need, Page, Step, Values,
 };
 use message::media::Kind;
-use message::{Body, Envelope, Reading, Value, XmlValue};
+use message::{Body, Envelope, Opened, Reading, Value, XmlValue};
 use std::sync::Arc;
 use xml::{Document, NodeId, NodeKind, ParseOptions};
 use xslt::{OutputMethod, Stylesheet};
@@ -245,12 +246,17 @@ impl Mediator for Xslt {
         let (key, sheet) = self.style.find(context)?;
         let parameters = self.parameters(context)?;
         let run = Run { style: &self.style, key: &key, sheet: &sheet, parameters: &parameters };
-        if self.source.is_none()
-            && self.target.is_none()
-            && let Some(bytes) = context.payload.plain_xml()
-        {
-            let bytes = bytes.clone();
-            return run.plain(bytes, context).map(|()| Flow::Next);
+        if self.source.is_none() && self.target.is_none() {
+            if let Some(bytes) = context.payload.plain_xml() {
+                let bytes = bytes.clone();
+                return run.plain(bytes, context).map(|()| Flow::Next);
+            }
+            if direct(&sheet)
+                && let Some(opened) = context.payload.opened(&context.services().limits)
+                && run.inside(&opened, context)?
+            {
+                return Ok(Flow::Next);
+            }
         }
         let node = match &self.source {
             None => context.envelope()?.payload(),
@@ -337,6 +343,31 @@ impl Run<'_> {
         set_payload(self.key, envelope, result, context)
     }
 
+    /// The payload of a SOAP message from bytes to bytes, in place. `false`: this one takes a tree.
+    fn inside(&self, opened: &Opened, context: &mut Context) -> Result<bool, Fault> {
+        // What is wrong with it shows, with its place in the message, when that is read as a whole.
+        let Ok(input) = parsed(self.key, self.sheet, opened.payload(), context) else { return Ok(false) };
+        if input.children(Document::ROOT).nth(1).is_some() {
+            return Ok(false);
+        }
+        let (before, behind) = (opened.before(), opened.behind());
+        let mut out = Vec::with_capacity(before.len() + input.source().len() + behind.len() + 256);
+        out.extend_from_slice(before);
+        self.style.run(self.key, context, true, |options| {
+            self.sheet.transform_to(&input, Document::ROOT, self.parameters, options, &mut out)
+        })?;
+        let result = &out[before.len()..];
+        if !is_one_element(result) {
+            return Ok(false);
+        }
+        let declaration = result.len() - without_declaration(result).len();
+        out.drain(before.len()..before.len() + declaration);
+        out.extend_from_slice(behind);
+        let reading = context.payload.reading();
+        context.payload.set_made(out, reading);
+        Ok(true)
+    }
+
     /// The result for one element of the envelope.
     fn element(&self, node: NodeId, context: &Context) -> Result<Document, Fault> {
         // For the stylesheet the element is a document of its own.
@@ -381,14 +412,19 @@ fn direct(sheet: &Stylesheet) -> bool {
         && output.doctype_system.is_none()
 }
 
+/// What is behind the declaration of XML and white space.
+fn without_declaration(out: &[u8]) -> &[u8] {
+    let rest = out.trim_ascii_start();
+    match rest.strip_prefix(b"<?xml ").and_then(|rest| Some((rest, memchr::memmem::find(rest, b"?>")?))) {
+        Some((rest, end)) => rest[end + 2..].trim_ascii_start(),
+        None => rest,
+    }
+}
+
 /// Whether serialised output is, by its beginning and end, one element that is neither an envelope nor a fault.
 /// `false` only costs time: the result is then made as a tree.
 fn is_one_element(out: &[u8]) -> bool {
-    let mut rest = out.trim_ascii();
-    if rest.starts_with(b"<?xml ") {
-        let Some(end) = rest.windows(2).position(|pair| pair == b"?>") else { return false };
-        rest = rest[end + 2..].trim_ascii_start();
-    }
+    let rest = without_declaration(out).trim_ascii_end();
     let Some(name) = rest.strip_prefix(b"<") else { return false };
     let end = name.iter().position(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'/' | b'>'));
     let name = &name[..end.unwrap_or(0)];
@@ -479,6 +515,65 @@ mod tests {
         assert!(tested.found.is_empty(), "{:?}", tested.found);
         let mut end = tested.run(headers, body);
         end.outcome().map_err(|fault| fault + " / " + &end.property("ERROR_DETAIL").unwrap_or_default())
+    }
+
+    /// What is around the payload of a SOAP message has no part in what becomes of it: the way of bytes gives what the way of
+    /// trees gives.
+    #[test]
+    fn soap_messages_become_the_same_in_place_and_as_trees() {
+        let copy = "<x:template match='@*|node()'><x:copy><x:apply-templates select='@*|node()'/></x:copy></x:template>";
+        let renamed = "<x:template match='/'><o xmlns='urn:o'><x:for-each select='//i'><p><x:value-of select='.'/></p></x:for-each></o></x:template>";
+        let names = "<x:output omit-xml-declaration='yes'/><x:template match='/'><r><x:for-each select='/*/namespace::*'><x:sort select='name()'/><n><x:value-of select='name()'/></n></x:for-each><x:value-of select='count(/node())'/></r></x:template>";
+        let text = "<x:output method='text'/><x:template match='/'>only text</x:template>";
+        let two = "<x:template match='/'><a/><b/></x:template>";
+        let nothing = "<x:template match='/'/>";
+        let open = "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/' xmlns:p='urn:p' k='1'>";
+        for body in [
+            "<s:Body><a><i>1</i><i>2 &amp; 3</i></a></s:Body></s:Envelope>",
+            "<s:Header><p:h>1</p:h></s:Header><s:Body id='b'>\n <p:a p:k='&lt;'><i/><!--c--></p:a> </s:Body>\n</s:Envelope>\n",
+            "<s:Body><a xmlns='urn:a'/><b/></s:Body></s:Envelope>",
+            "<s:Body><a/><!--behind--></s:Body></s:Envelope>",
+            "<s:Body><a/></s:Body><!--behind--></s:Envelope>",
+            "<s:Body xmlns='urn:d'><a/></s:Body></s:Envelope>",
+            "<s:Body>text</s:Body></s:Envelope>",
+            "<s:Body/></s:Envelope>",
+            "<s:Body><a></s:Body></s:Envelope>",
+        ] {
+            let message = format!("{open}{body}");
+            for inside in [copy, renamed, names, text, two, nothing] {
+                let [bytes, trees] =
+                    ["<xslt key='s'/>", "<xslt key='s' source='$body/*[1]'/>"].map(|mediator| {
+                        let entry = sheet(inside);
+                        let tested = testing::main(
+                            &crate::registry(testing::endpoints),
+                            &format!("{mediator}{entry}"),
+                        );
+                        assert!(tested.found.is_empty(), "{:?}", tested.found);
+                        let mut end = tested.run(SOAP, &message);
+                        let fault = end.fault();
+                        let written = end.write(message::Format::Soap(message::SoapVersion::V11));
+                        let mut envelope = match xml::Document::parse(
+                            written.clone().into_bytes(),
+                            &xml::ParseOptions::default(),
+                        ) {
+                            Ok(document) => xml::to_string(&document, xml::Document::ROOT),
+                            Err(_) => written,
+                        };
+                        // The one way repeats declarations that the other leaves to the envelope.
+                        for declaration in
+                            [" xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\"", " xmlns:p=\"urn:p\""]
+                        {
+                            envelope = envelope.replace(declaration, "");
+                        }
+                        (fault, envelope)
+                    });
+                // Without an element `source` selects nothing, which is an error.
+                if trees.0.as_ref().is_some_and(|fault| fault.contains("selects no element")) {
+                    continue;
+                }
+                assert_eq!(bytes, trees, "{message} {inside}");
+            }
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::coding::Coding;
 use crate::envelope::{Envelope, PAYLOAD, SoapVersion, synapse_string};
 use crate::headers::{Headers, Known};
 use crate::media::{Kind, MediaType};
+use crate::opened::Opened;
 use crate::spill::{Spill, Spilled};
 use crate::{form, form_data, json};
 use base64::Engine;
@@ -306,6 +307,29 @@ impl Payload {
                     && self.json.is_none() =>
             {
                 Some(bytes)
+            }
+            _ => None,
+        }
+    }
+
+    /// The message opened at its payload, if it is a SOAP envelope in UTF-8 whose bytes are all here, nobody has looked into
+    /// them, and what is around the payload can stay as it is ([`Opened::of`]).
+    pub fn opened(&self, limits: &PayloadLimits) -> Option<Opened> {
+        let version = match self.reading.kind {
+            Kind::Soap11 if !self.reading.rest => SoapVersion::V11,
+            Kind::Soap12 => SoapVersion::V12,
+            _ => return None,
+        };
+        let utf8 = self.reading.charset.is_none_or(|charset| charset == encoding_rs::UTF_8);
+        match &self.raw {
+            Raw::Bytes(bytes)
+                if utf8
+                    && self.reading.coding == Coding::Identity
+                    && self.envelope.is_none()
+                    && self.json.is_none()
+                    && !names_encoding(bytes) =>
+            {
+                Opened::of(bytes, version, &limits.xml)
             }
             _ => None,
         }
