@@ -3,13 +3,17 @@
 
 use crate::envelope::SoapVersion;
 use bytes::Bytes;
-use memchr::memmem;
+use memchr::memmem::Finder;
 use std::cell::Cell;
 use std::ops::Range;
+use std::sync::LazyLock;
 use xml::{Event, Limits, Tokenizer};
 
 /// How far into the message its payload has to begin.
 const WINDOW: usize = 8 * 1024;
+
+/// What both WS-Addressing namespaces contain.
+static ADDRESSING: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("/addressing"));
 
 thread_local! {
     /// Its buffers and names serve the next message as well.
@@ -106,7 +110,7 @@ fn open(tokenizer: &mut Tokenizer, message: &Bytes, version: SoapVersion) -> Opt
     }
     let [envelope, body] = &tags;
     let end = before_end_tag(before_end_tag(message, envelope)?, body)?.len();
-    if end <= start || memmem::find(&message[..start], b"/addressing").is_some() {
+    if end <= start || ADDRESSING.find(&message[..start]).is_some() {
         return None;
     }
     let scope = scope.iter().map(|(prefix, uri)| format!(" xmlns:{prefix}=\"{uri}\"")).collect();
