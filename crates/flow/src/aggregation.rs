@@ -1,6 +1,6 @@
 //! Open aggregates: parts of a split message that wait for each other.
 
-use crate::context::Context;
+use crate::context::{Context, Contexts};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Mutex;
 use tokio::sync::oneshot;
@@ -12,7 +12,7 @@ pub type Key = (u64, String);
 /// One open aggregate.
 pub struct Aggregate {
     /// The parts in order of arrival.
-    pub parts: Vec<Context>,
+    pub parts: Contexts,
     /// Distinguishes it from a later one with the same key, for its timer.
     pub serial: u64,
     /// How many parts the split had, if it said so.
@@ -46,7 +46,7 @@ const MANY: usize = 64;
 /// What [`Aggregates::add`] did.
 pub enum Added {
     /// Complete: all parts in order of arrival.
-    Complete(Vec<Context>),
+    Complete(Contexts),
     /// Waiting for more; the first part opened it and may start a timer for this serial.
     Waiting {
         /// Whether this part opened the aggregate.
@@ -63,7 +63,7 @@ impl Aggregates {
     pub fn add(
         &self,
         key: Key,
-        part: Context,
+        part: Box<Context>,
         expected: Option<usize>,
         complete: impl FnOnce(usize, Option<usize>) -> bool,
     ) -> Added {
@@ -75,7 +75,7 @@ impl Aggregates {
             }
             table.aggregates.remove(&key).map(|aggregate| aggregate.parts).unwrap_or_default()
         } else if expected.is_some() && table.completed.contains(&key) {
-            return Added::Late(Box::new(part));
+            return Added::Late(part);
         } else if complete(1, expected) {
             vec![part]
         } else {
@@ -100,7 +100,7 @@ impl Aggregates {
     }
 
     /// The timer of an aggregate fired: its parts, if it is still open.
-    pub fn expire(&self, key: &Key, serial: u64) -> Option<Vec<Context>> {
+    pub fn expire(&self, key: &Key, serial: u64) -> Option<Contexts> {
         let mut table = self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if table.aggregates.get(key)?.serial != serial {
             return None;

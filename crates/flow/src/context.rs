@@ -220,6 +220,10 @@ pub(crate) struct Progress {
     pub complete: bool,
 }
 
+/// Several messages. Boxed: they are handed on, and a context is large.
+#[allow(clippy::vec_box)]
+pub type Contexts = Vec<Box<Context>>;
+
 /// A number that no other message has. Threads draw blocks of them, so that they rarely meet.
 fn next_number() -> u64 {
     const BLOCK: u64 = 1024;
@@ -459,17 +463,19 @@ impl Context {
         }) && !self.payload.is_unread()
     }
 
-    /// A copy that goes its own way (`clone`, `iterate`, …). The body must have been received.
-    pub fn branch(&mut self) -> Context {
-        let payload = self.payload.copy();
-        Context { payload, ..self.branch_without_payload() }
+    /// A copy that goes its own way (`clone`, `iterate`, …). The body must have been received. Boxed: it is handed on from
+    /// the mediator through the engine to a task, and a context is large.
+    pub fn branch(&mut self) -> Box<Context> {
+        let mut copy = self.branch_without_payload();
+        copy.payload = self.payload.copy();
+        copy
     }
 
     /// As [`Context::branch`], for a copy that gets a payload of its own: nothing of this one is copied but how it
     /// is read.
-    pub fn branch_without_payload(&mut self) -> Context {
+    pub fn branch_without_payload(&mut self) -> Box<Context> {
         self.operation.get_or_insert_with(Arc::default);
-        Context {
+        Box::new(Context {
             headers: self.headers.clone(),
             payload: self.payload.emptied(),
             properties: self.properties.clone(),
@@ -497,7 +503,7 @@ impl Context {
             progress: Progress { branch: true, called: false, ..self.progress },
             receiver: None,
             attached: self.attached.clone(),
-        }
+        })
     }
 
     /// Whether a `call` that is not blocking was answered since the list that runs was entered.
@@ -611,7 +617,7 @@ impl Context {
     }
 
     /// Moves the message out and leaves an empty shell that only the engine touches.
-    pub fn take(&mut self) -> Context {
+    pub fn take(&mut self) -> Box<Context> {
         let mut shell = Context::new(
             Arc::clone(&self.plan),
             Arc::clone(&self.services),
@@ -624,17 +630,17 @@ impl Context {
         shell.progress = self.progress;
         // Whoever drives this flow for the client still waits here for what others answer.
         shell.receiver = self.receiver.take();
-        std::mem::replace(self, shell)
+        Box::new(std::mem::replace(self, shell))
     }
 
     /// Puts a message back where [`Context::take`] took one out.
-    pub fn put(&mut self, mut message: Context) {
+    pub fn put(&mut self, mut message: Box<Context>) {
         message.receiver = self.receiver.take();
-        *self = message;
+        *self = *message;
     }
 
     /// Takes over a message that answers the client, from a branch that this flow waited for.
-    pub fn answer_with(&mut self, mut answer: Context) {
+    pub fn answer_with(&mut self, mut answer: Box<Context>) {
         answer.frames.clear();
         answer.exchange = self.exchange.clone();
         answer.progress.branch = self.progress.branch;
@@ -669,7 +675,7 @@ impl Context {
     }
 
     /// Puts this message in the place of another one in the flow: it goes on where that one stood.
-    pub fn continue_as(&mut self, mut other: Context) {
+    pub fn continue_as(&mut self, mut other: Box<Context>) {
         std::mem::swap(&mut self.frames, &mut other.frames);
         std::mem::swap(&mut self.handlers, &mut other.handlers);
         std::mem::swap(&mut self.functions, &mut other.functions);

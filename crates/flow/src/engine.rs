@@ -211,13 +211,13 @@ async fn run_above(context: &mut Context, list: ListId, base: usize) -> Result<b
 #[derive(Debug)]
 pub enum Branched {
     /// It ran to the end of its list.
-    Whole(Context),
+    Whole(Box<Context>),
     /// It ended early (`drop`): it brings nothing.
     Nothing,
     /// It failed, its fault handlers have run, and none of them answered.
-    Failed(Context),
+    Failed(Box<Context>),
     /// It answered the client.
-    Answer(Context),
+    Answer(Box<Context>),
 }
 
 /// Runs a list on a copy of a message, for a mediator that goes on with what the copies bring (`foreach` with a
@@ -225,7 +225,7 @@ pub enum Branched {
 ///
 /// Boxed, so that such mediators can stand inside of each other.
 pub fn run_branch(
-    mut copy: Context,
+    mut copy: Box<Context>,
     list: ListId,
 ) -> std::pin::Pin<Box<dyn Future<Output = Branched> + Send>> {
     Box::pin(async move {
@@ -261,7 +261,7 @@ pub fn run_branch(
         if let (Some(receiver), Some(exchange)) = (copy.receiver.take(), exchange) {
             exchange.ended();
             if let Ok(answer) = receiver.await {
-                return Branched::Answer(*answer);
+                return Branched::Answer(answer);
             }
         }
         Branched::Nothing
@@ -299,7 +299,7 @@ impl Mark {
 
 /// Takes up the flow of a message that waited somewhere (in an aggregate), without a client of its own: the answer
 /// goes to the message's exchange, which counts this as one that runs until it has ended.
-pub async fn resume(mut context: Context, first: Result<Flow, Fault>) {
+pub async fn resume(mut context: Box<Context>, first: Result<Flow, Fault>) {
     let first = match first {
         Ok(flow) => Some(flow),
         Err(fault) => raise(&mut context, fault).map(|_| Flow::Stop),
@@ -589,7 +589,7 @@ async fn split(context: &mut Context, parts: Split) -> bool {
 
 /// Runs a branch, or a flow whose client has its answer already. `true`: it failed.
 pub(crate) fn drive_to_end(
-    mut context: Context,
+    mut context: Box<Context>,
     first: Option<Flow>,
 ) -> std::pin::Pin<Box<dyn Future<Output = bool> + Send>> {
     Box::pin(async move {

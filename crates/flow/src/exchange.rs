@@ -74,11 +74,11 @@ impl Exchange {
     }
 
     /// Gives the answer; a second one is refused with a warning.
-    pub fn answer(&self, context: Context) {
+    pub fn answer(&self, context: Box<Context>) {
         match lock(&self.sender).take() {
             Some(sender) => {
                 // The client may be gone; nobody needs the answer then.
-                let _ = sender.send(Box::new(context));
+                let _ = sender.send(context);
             }
             None => {
                 tracing::warn!(message_id = %context.message_id(), "the client has its answer already; this one is dropped")

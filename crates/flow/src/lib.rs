@@ -39,7 +39,7 @@ mod wsdl;
 
 pub use crate::expression::{Expression, KeyValue, Wanted};
 pub use compile::{Compiler, SequenceRef, compile};
-pub use context::{Client, Context, Inbound};
+pub use context::{Client, Context, Contexts, Inbound};
 pub use dispatch::{Access, AccessLog, Bus};
 pub use engine::{Branched, Mark, resume, run_branch, run_list};
 pub use fault::{Code, Fault};

@@ -110,7 +110,7 @@ impl std::fmt::Debug for Split {
 /// One copy of a message.
 pub struct Branch {
     /// The copy, made by [`Context::branch`].
-    pub context: Context,
+    pub context: Box<Context>,
     /// Where it goes.
     pub target: BranchTarget,
 }

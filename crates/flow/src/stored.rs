@@ -41,7 +41,7 @@ impl Context {
     }
 
     /// A message out of a store, for the plan in force. It begins no flow by itself.
-    pub fn of_stored(plan: Arc<Plan>, services: Arc<Services>, message: &Message) -> Context {
+    pub fn of_stored(plan: Arc<Plan>, services: Arc<Services>, message: &Message) -> Box<Context> {
         let headers = message.headers.clone();
         let content_type = headers.get("Content-Type").map(str::to_owned);
         let client = message.soap.map_or(Client::Rest, Client::Soap);
@@ -59,7 +59,7 @@ impl Context {
             received: Instant::now(),
         };
         let payload = Payload::arrived(Body::Bytes(message.body.clone()), &headers, client == Client::Rest);
-        let mut context = Context::new(plan, services, Arc::new(inbound), headers, payload);
+        let mut context = Box::new(Context::new(plan, services, Arc::new(inbound), headers, payload));
         context.addressing =
             Addressing { to: message.to.clone(), action: message.action.clone(), ..Addressing::default() };
         context.soap_action = message.soap_action.clone();

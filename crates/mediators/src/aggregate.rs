@@ -5,8 +5,8 @@ use crate::target::{Correlation, ID};
 use config::Element;
 use flow::aggregation::{Added, Key};
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
-    KeyValue, ListId, Mediator, Need, Page, SequenceRef, Values,
+    Attribute, Children, Compiled, Compiler, Context, Contexts, Definition, Expression, Family, Fault, Flow,
+    Inside, KeyValue, ListId, Mediator, Need, Page, SequenceRef, Values,
 };
 use message::Value;
 use std::sync::Arc;
@@ -257,7 +257,7 @@ impl Mediator for Aggregate {
                     core.merge(context, &mut [])?;
                 } else {
                     let mut merged = parts.remove(0);
-                    let mut others: Vec<&mut Context> = parts.iter_mut().collect();
+                    let mut others: Vec<&mut Context> = parts.iter_mut().map(|part| &mut **part).collect();
                     others.push(context);
                     let result = core.merge(&mut merged, &mut others);
                     context.continue_as(merged);
@@ -326,9 +326,9 @@ impl Core {
     }
 
     /// The timer completes the aggregate with what has arrived.
-    async fn timed_out(&self, mut parts: Vec<Context>) {
+    async fn timed_out(&self, mut parts: Contexts) {
         let mut merged = parts.remove(0); // an open aggregate has at least one part
-        let mut others: Vec<&mut Context> = parts.iter_mut().collect();
+        let mut others: Vec<&mut Context> = parts.iter_mut().map(|part| &mut **part).collect();
         let result = self.merge(&mut merged, &mut others).and_then(|()| self.then(&mut merged));
         drop(parts);
         flow::resume(merged, result).await;

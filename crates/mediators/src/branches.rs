@@ -13,7 +13,7 @@ pub(crate) struct Branches<I> {
     parallel: bool,
 }
 
-impl<I: Iterator<Item = (Context, ListId)>> Branches<I> {
+impl<I: Iterator<Item = (Box<Context>, ListId)>> Branches<I> {
     /// Copies with the lists they run through. They are made when it is their turn.
     pub(crate) fn new(copies: I, parallel: bool) -> Branches<I> {
         Branches { waiting: copies.enumerate(), running: JoinSet::new(), parallel }

@@ -161,7 +161,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
 
 impl Callout {
     /// The copy that is sent.
-    fn request(&self, context: &mut Context) -> Result<Context, Fault> {
+    fn request(&self, context: &mut Context) -> Result<Box<Context>, Fault> {
         let mut copy = context.branch();
         copy.addressing.message_id = None;
         if let Some(action) = &self.action {
@@ -187,7 +187,7 @@ impl Callout {
     }
 
     /// Puts the answer where it belongs.
-    fn accept(&self, mut answer: Context, context: &mut Context) -> Result<(), Fault> {
+    fn accept(&self, mut answer: Box<Context>, context: &mut Context) -> Result<(), Fault> {
         if let Place::Envelope = self.target {
             context.payload = std::mem::take(&mut answer.payload);
             if let Some(content_type) = answer.headers.get("Content-Type") {

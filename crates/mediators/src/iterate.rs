@@ -6,8 +6,8 @@ use crate::target::{
 use config::Element;
 use flow::endpoint::EndpointRef;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
-    ListId, Mediator, Need, Page, Split, Values,
+    Attribute, Children, Compiled, Compiler, Context, Contexts, Definition, Expression, Family, Fault, Flow,
+    Inside, ListId, Mediator, Need, Page, Split, Values,
 };
 use message::{Envelope, Value};
 use std::sync::Arc;
@@ -186,7 +186,7 @@ impl Mediator for Iterate {
 impl Iterate {
     /// One copy for each selected element or text. Without `preservePayload` its envelope is built around the item
     /// and nothing else of the payload is copied.
-    fn xml_copies(&self, context: &mut Context) -> Result<Vec<Context>, Fault> {
+    fn xml_copies(&self, context: &mut Context) -> Result<Contexts, Fault> {
         let nodes = self.items.nodes(context)?;
         let envelope = match context.payload.built_envelope() {
             Some(envelope) if !nodes.is_empty() => envelope,
@@ -243,7 +243,7 @@ impl Iterate {
     }
 
     /// One copy for each element of the selected array.
-    fn json_copies(&self, context: &mut Context) -> Result<Vec<Context>, Fault> {
+    fn json_copies(&self, context: &mut Context) -> Result<Contexts, Fault> {
         let source = self.items.source();
         let items = match self.items.json_values(context)? {
             Some(serde_json::Value::Array(items)) => items,
@@ -281,7 +281,7 @@ impl Iterate {
     }
 }
 
-fn json_copy(context: &mut Context, value: serde_json::Value) -> Context {
+fn json_copy(context: &mut Context, value: serde_json::Value) -> Box<Context> {
     let mut copy = context.branch_without_payload();
     copy.payload.set_json_value(value);
     copy

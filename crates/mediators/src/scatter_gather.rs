@@ -354,7 +354,7 @@ impl ScatterGather {
     }
 
     /// Makes one message of the parts, in the order in which they came.
-    fn finish(&self, parts: Vec<Part>, last: Option<Context>, context: &mut Context) {
+    fn finish(&self, parts: Vec<Part>, last: Option<Box<Context>>, context: &mut Context) {
         let result = match &self.around {
             None => Value::Json(Arc::new(parts.into_iter().map(Part::json).collect())),
             Some(around) => {

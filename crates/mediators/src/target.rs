@@ -95,7 +95,7 @@ impl Target {
     }
 
     /// Sends a copy on its way.
-    pub(crate) fn branch(&self, mut context: Context) -> Result<Branch, Fault> {
+    pub(crate) fn branch(&self, mut context: Box<Context>) -> Result<Branch, Fault> {
         if let Some(to) = &self.to {
             context.addressing.to = Some(to.to_string());
         }

@@ -346,7 +346,7 @@ impl Run<'_> {
     /// The payload of a SOAP message from bytes to bytes, in place. `false`: this one takes a tree.
     fn inside(&self, opened: &Opened, context: &mut Context) -> Result<bool, Fault> {
         // What is wrong with it shows, with its place in the message, when that is read as a whole.
-        let Ok(input) = parsed(self.key, self.sheet, opened.payload(), context) else { return Ok(false) };
+        let Ok(input) = parsed(self.sheet, opened.payload(), context) else { return Ok(false) };
         if input.children(Document::ROOT).nth(1).is_some() {
             return Ok(false);
         }

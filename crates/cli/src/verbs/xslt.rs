@@ -7,7 +7,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 use xml::{Document, Dtd, Limits, ParseOptions};
-use xslt::{CompileOptions, FileResolver, FileResults, Processor, Results, RunOptions, Stylesheet, XsltError};
+use xslt::{
+    CompileOptions, FileResolver, FileResults, Processor, Results, RunOptions, Stylesheet, XsltError,
+};
 
 /// Transforms a document with an XSLT stylesheet.
 #[derive(clap::Args)]

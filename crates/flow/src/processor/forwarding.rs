@@ -98,7 +98,7 @@ impl Forwarding {
                 "attempt {attempts} failed: {why}"
             );
             if self.attempts.is_some_and(|most| attempts >= most) {
-                return self.give_up(&message, *context, work).await;
+                return self.give_up(&message, context, work).await;
             }
             if work.pause(self.retry).await {
                 return;
@@ -132,10 +132,10 @@ impl Forwarding {
             if !one_way {
                 self.faulted(context.branch(), &fault.message, work).await;
             }
-            return Attempt::Failed(Box::new(context), why);
+            return Attempt::Failed(context, why);
         }
         if let Err(fault) = context.receive_body().await {
-            return Attempt::Failed(Box::new(context), fault.to_string());
+            return Attempt::Failed(context, fault.to_string());
         }
         let status = context.status.unwrap_or_default();
         if !(200..300).contains(&status) && !self.accepted.contains(&status) {
@@ -143,7 +143,7 @@ impl Forwarding {
             if !one_way {
                 self.faulted(context.branch(), &why, work).await;
             }
-            return Attempt::Failed(Box::new(context), why);
+            return Attempt::Failed(context, why);
         }
         if one_way {
             return Attempt::Delivered;
@@ -160,15 +160,12 @@ impl Forwarding {
         if work.through(context, list).await {
             Attempt::Delivered
         } else {
-            Attempt::Failed(
-                Box::new(work.context(message)),
-                "the reply sequence did not run to its end".to_owned(),
-            )
+            Attempt::Failed(work.context(message), "the reply sequence did not run to its end".to_owned())
         }
     }
 
     /// Runs the fault sequence.
-    async fn faulted(&self, mut context: Context, why: &str, work: &Work) {
+    async fn faulted(&self, mut context: Box<Context>, why: &str, work: &Work) {
         if context.properties.get("ERROR_MESSAGE").is_none() {
             context.properties.set("ERROR_MESSAGE", Value::from(why));
         }
@@ -178,7 +175,7 @@ impl Forwarding {
     }
 
     /// The last attempt has failed.
-    async fn give_up(&self, message: &Message, mut context: Context, work: &Work) {
+    async fn give_up(&self, message: &Message, mut context: Box<Context>, work: &Work) {
         if let Some(store) = &self.failed {
             let moved = match work.context(message).to_stored() {
                 Ok(copy) => store.store(copy).await.map_err(|error| error.to_string()),

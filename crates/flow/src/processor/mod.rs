@@ -200,7 +200,7 @@ impl Work {
     }
 
     /// The message as a flow works on it.
-    fn context(&self, message: &Message) -> Context {
+    fn context(&self, message: &Message) -> Box<Context> {
         let mut context = Context::of_stored(Arc::clone(&self.plan), Arc::clone(&self.services), message);
         context.handlers.push(self.plan.fault);
         context.properties.set("message.processor.name", message::Value::from(self.processor.name.as_str()));
@@ -208,7 +208,7 @@ impl Work {
     }
 
     /// Runs a sequence on a message; `true`: to its end.
-    async fn through(&self, context: Context, list: ListId) -> bool {
+    async fn through(&self, context: Box<Context>, list: ListId) -> bool {
         matches!(run_branch(context, list).await, Branched::Whole(_))
     }
 

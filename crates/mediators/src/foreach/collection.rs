@@ -396,7 +396,7 @@ impl Foreach {
 
 /// The copies for the items, made one by one.
 struct Copies {
-    template: Context,
+    template: Box<Context>,
     items: Items,
     next: usize,
     counter: Option<Arc<str>>,
@@ -404,9 +404,9 @@ struct Copies {
 }
 
 impl Iterator for Copies {
-    type Item = (Context, ListId);
+    type Item = (Box<Context>, ListId);
 
-    fn next(&mut self) -> Option<(Context, ListId)> {
+    fn next(&mut self) -> Option<(Box<Context>, ListId)> {
         let index = self.next;
         self.next += 1;
         let mut copy = match &mut self.items {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use xml::{Document, NodeId};
 
 /// The message, while a script has it.
-struct Message(Context);
+struct Message(Box<Context>);
 
 /// Runs a script on a message.
 ///
@@ -26,7 +26,7 @@ pub(crate) fn run(
     let (host, result) = script::run(script, Box::new(Message(context.take())), arguments, limits);
     let message = host.and_then(|host| host.into_any().downcast::<Message>().ok());
     let Some(message) = message else { return Err(Fault::new("the script engine has lost the message")) };
-    *context = message.0;
+    *context = *message.0;
     Ok(result)
 }
 
