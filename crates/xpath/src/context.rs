@@ -109,6 +109,8 @@ pub struct Context<'a> {
     pub position: usize,
     /// The context size.
     pub size: usize,
+    /// The variables whose slots ([`ExtensionName::slot`]) are numbers of this list; the host is asked for others.
+    pub locals: &'a [Value],
     /// Variables and functions.
     pub host: &'a dyn Host,
     /// The names of a shared [`NamePool`](crate::NamePool) resolved for `doc`, if the expressions were compiled with one.
@@ -123,7 +125,7 @@ impl<'a> Context<'a> {
 
     /// A node of `doc`, position 1 of 1, no host.
     pub fn at(doc: &'a Document, node: Node) -> Context<'a> {
-        Context { doc, node, item: None, position: 1, size: 1, host: &(), names: None }
+        Context { doc, node, item: None, position: 1, size: 1, locals: &[], host: &(), names: None }
     }
 
     /// For expressions that read no document (see [`Expression::needs`](crate::Expression::needs)): an empty one.

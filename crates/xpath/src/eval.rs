@@ -4,13 +4,13 @@
 //! node-sets are built only where they are the result. Paths run depth-first and push nodes to a callback; a callback
 //! that returns `false` stops everything upstream.
 
-use crate::ast::BinaryOp;
+use crate::ast::{Axis, BinaryOp};
 use crate::compile::{Program, arithmetic};
 use crate::context::Context;
 use crate::error::{Span, XPathError};
 use crate::functions;
 use crate::number;
-use crate::plan::{Core, From, Op, Path, Predicate, Shape};
+use crate::plan::{Core, From, Op, Path, Predicate, Shape, Test};
 use crate::sequence::State;
 use crate::value::{DocId, Item, Node, NodeSet, Type, Value};
 use std::borrow::Cow;
@@ -139,7 +139,16 @@ impl<'a> Eval<'a> {
         })
     }
 
+    /// The value of a variable that is in the context's list.
+    #[inline]
+    fn local(&self, index: u32) -> Option<&'a Value> {
+        self.cx.locals.get(self.program.variables[index as usize].name.slot as usize)
+    }
+
     fn variable(&self, index: u32, span: Span) -> Result<Value, Fault> {
+        if let Some(value) = self.local(index) {
+            return Ok(value.clone());
+        }
         let name = &self.program.variables[index as usize].name;
         match self.cx.host.variable_by_name(name) {
             Ok(Some(v)) => Ok(v),
@@ -213,6 +222,9 @@ impl<'a> Eval<'a> {
                 },
             },
             Op::Arithmetic(..) | Op::Negate(_) => truth(self.number(op, at)?),
+            Op::Variable(index, _, span) if let Some(value) = self.local(*index) => {
+                self.truth_of(value, *span)?
+            }
             Op::Variable(_, _, span) | Op::Extension(_, _, _, span) => {
                 self.truth_of(&self.value(op, at)?, *span)?
             }
@@ -254,6 +266,7 @@ impl<'a> Eval<'a> {
                 },
             },
             Op::Or(_) | Op::And(_) | Op::Compare(..) => f64::from(u8::from(self.boolean(op, at)?)),
+            Op::Variable(index, ..) if let Some(value) = self.local(*index) => self.value_number(value)?,
             Op::Variable(..) | Op::Extension(..) | Op::Sequence(_) => {
                 self.value_number(&self.value(op, at)?)?
             }
@@ -319,6 +332,10 @@ impl<'a> Eval<'a> {
             },
             Op::Number(_) | Op::Arithmetic(..) | Op::Negate(_) => number::format(self.number(op, at)?),
             Op::Or(_) | Op::And(_) | Op::Compare(..) => boolean_text(self.boolean(op, at)?),
+            Op::Variable(index, ..) if let Some(value) = self.local(*index) => match value {
+                Value::String(text) => Cow::Borrowed(text),
+                value => self.value_string(value)?,
+            },
             Op::Variable(..) | Op::Extension(..) | Op::Sequence(_) => {
                 self.value_string(&self.value(op, at)?)?
             }
@@ -402,6 +419,7 @@ impl<'a> Eval<'a> {
     pub fn first(&self, op: &'a Op, at: Frame) -> Result<Option<Node>, Fault> {
         let mut first: Option<Node> = None;
         match op {
+            Op::Path(p) if p.is_context(at) => first = Some(at.node),
             Op::Path(p) if p.shape(self, at)?.ordered => {
                 self.each_in_path(p, at, &mut |n| {
                     first = Some(n);
@@ -505,6 +523,7 @@ impl<'a> Eval<'a> {
     /// Each node, in any order, possibly more than once.
     pub fn each(&self, op: &'a Op, at: Frame, f: Each<'_>) -> Walk {
         match op {
+            Op::Path(p) if p.is_context(at) => f(at.node),
             Op::Path(p) => {
                 let mut all = true;
                 self.each_in_path(p, at, &mut |n| {
@@ -772,7 +791,7 @@ impl<'a> Eval<'a> {
         match (ta, tb) {
             (Type::Any, Type::NodeSet) | (Type::NodeSet, Type::Any) | (Type::Any, _) | (_, Type::Any) => {}
             (Type::NodeSet, Type::NodeSet) => {
-                let right = self.strings(b, at)?;
+                let right = self.strings(op, b, at)?;
                 return self.compare_nodes(op, a, &right, at);
             }
             (Type::NodeSet, _) => {
@@ -790,6 +809,9 @@ impl<'a> Eval<'a> {
         }
         // At least one side is known only now. Most often both are numbers.
         if matches!(ta, Type::Any | Type::Number) && matches!(tb, Type::Any | Type::Number) {
+            if let (Some(left), Some(right)) = (self.known_number(a), self.known_number(b)) {
+                return Ok(relation(op, left, right));
+            }
             let (left, right) = (self.value(a, at)?, self.value(b, at)?);
             if let (Value::Number(left), Value::Number(right)) = (&left, &right) {
                 return Ok(relation(op, *left, *right));
@@ -799,13 +821,26 @@ impl<'a> Eval<'a> {
         self.compare_operands(op, self.operand(a, at)?, self.operand(b, at)?)
     }
 
+    /// The number that an operation is without doing anything.
+    #[inline]
+    fn known_number(&self, op: &'a Op) -> Option<f64> {
+        match op {
+            Op::Number(number) => Some(*number),
+            Op::Variable(index, ..) => match self.local(*index) {
+                Some(Value::Number(number)) => Some(*number),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     fn compare_operands(&self, op: BinaryOp, left: Operand<'a>, right: Operand<'a>) -> Result<bool, Fault> {
         match (left, right) {
             (Operand::Scalar(l), Operand::Scalar(r)) => Ok(compare_scalars(op, &l, &r)),
             (Operand::Nodes(l), Operand::Scalar(r)) => self.list_scalar(op, &l, &r),
             (Operand::Scalar(l), Operand::Nodes(r)) => self.list_scalar(op.mirrored(), &r, &l),
             (Operand::Nodes(l), Operand::Nodes(r)) => {
-                let strings = Strings::new(r);
+                let strings = Strings::new(op, r);
                 for s in &l {
                     if strings.any(op, s) {
                         return Ok(true);
@@ -825,10 +860,15 @@ impl<'a> Eval<'a> {
 
     fn operand(&self, op: &'a Op, at: Frame) -> Result<Operand<'a>, Fault> {
         if op.ty() == Type::NodeSet {
-            return Ok(Operand::Nodes(self.strings(op, at)?.list));
+            return Ok(Operand::Nodes(self.string_values(op, at)?));
         }
         if op.ty() != Type::Any {
             return Ok(Operand::Scalar(self.scalar(op, at)?));
+        }
+        if let Op::Variable(index, ..) = op
+            && let Some(Value::String(text)) = self.local(*index)
+        {
+            return Ok(Operand::Scalar(Scalar::String(Cow::Borrowed(text))));
         }
         self.operand_of(self.value(op, at)?)
     }
@@ -864,13 +904,18 @@ impl<'a> Eval<'a> {
         })
     }
 
-    fn strings(&self, op: &'a Op, at: Frame) -> Result<Strings<'a>, Fault> {
+    /// The string-values of an operand that is to be compared by `op`.
+    fn strings(&self, op: BinaryOp, operand: &'a Op, at: Frame) -> Result<Strings<'a>, Fault> {
+        Ok(Strings::new(op, self.string_values(operand, at)?))
+    }
+
+    fn string_values(&self, operand: &'a Op, at: Frame) -> Result<Vec<Cow<'a, str>>, Fault> {
         let mut list = Vec::new();
-        self.each(op, at, &mut |n| {
+        self.each(operand, at, &mut |n| {
             list.push(self.node_string(n)?);
             Ok(true)
         })?;
-        Ok(Strings::new(list))
+        Ok(list)
     }
 
     fn compare_nodes(&self, op: BinaryOp, a: &'a Op, right: &Strings<'a>, at: Frame) -> Result<bool, Fault> {
@@ -905,6 +950,15 @@ impl<'a> Eval<'a> {
 }
 
 impl Path {
+    /// Whether it is `.`, and that a node.
+    #[inline]
+    fn is_context(&self, at: Frame) -> bool {
+        matches!(self.start, From::Context)
+            && matches!(&*self.steps, [step] if step.axis == Axis::SelfAxis && step.test == Test::Node && step.predicates.is_empty())
+            && self.filter.is_empty()
+            && at.node.doc != DocId::ATOMIC
+    }
+
     /// What is known about the nodes before the path runs. Paths that start from an expression are taken as starting
     /// from several nodes.
     fn shape<'a>(&'a self, _: &Eval<'a>, _: Frame) -> Result<Shape, Fault> {
@@ -946,10 +1000,12 @@ pub(crate) struct Strings<'a> {
 }
 
 impl<'a> Strings<'a> {
-    fn new(list: Vec<Cow<'a, str>>) -> Strings<'a> {
-        let index = (list.len() > 8).then(|| list.iter().map(|s| s.to_string()).collect());
+    fn new(op: BinaryOp, list: Vec<Cow<'a, str>>) -> Strings<'a> {
+        let equality = matches!(op, BinaryOp::Equal | BinaryOp::NotEqual);
+        let indexed = op == BinaryOp::Equal && list.len() > 8;
+        let index = indexed.then(|| list.iter().map(|s| s.to_string()).collect());
         let (mut least, mut greatest) = (f64::NAN, f64::NAN);
-        for s in &list {
+        for s in list.iter().filter(|_| !equality) {
             let n = number::parse(s);
             // `min` and `max` ignore NaN.
             least = least.min(n);

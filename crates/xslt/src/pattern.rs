@@ -320,9 +320,10 @@ pub(crate) struct Rules {
     /// Index into `lists` by name; names beyond the end have the list of any name.
     elements: Vec<u32>,
     attributes: Vec<u32>,
-    /// By name: the template of the best rule, where it matches by the name alone ([`u32::MAX`] otherwise).
-    plain: Vec<u32>,
-    plain_any: u32,
+    /// By name.
+    plain: Vec<Quick>,
+    plain_any: Quick,
+    plain_text: Quick,
     any_element: u32,
     any_attribute: u32,
     text: u32,
@@ -353,6 +354,18 @@ pub(crate) enum Kind {
     Comment,
     Pi,
     Namespace,
+}
+
+/// What kind and name of a node alone say about its rule.
+#[derive(Debug, Copy, Clone, PartialEq, Default)]
+pub(crate) enum Quick {
+    /// It must be looked for.
+    #[default]
+    Ask,
+    /// The built-in one.
+    BuiltIn,
+    /// This template.
+    Template(u32),
 }
 
 impl Rules {
@@ -403,28 +416,29 @@ impl Rules {
         let [elements, attributes] = tables;
         (self.any_element, self.any_attribute, self.text, self.comment, self.pi, self.root) =
             (0, 1, 2, 3, 4, 5);
-        let plain = |list: &u32| {
-            let best = lists[*list as usize].first().map(|at| &self.rules[*at as usize]);
-            best.filter(|rule| rule.plain).map_or(u32::MAX, |rule| rule.template as u32)
+        let plain = |list: &u32| match lists[*list as usize].first().map(|at| &self.rules[*at as usize]) {
+            None => Quick::BuiltIn,
+            Some(rule) if rule.plain => Quick::Template(rule.template as u32),
+            Some(_) => Quick::Ask,
         };
         self.plain = elements.iter().map(plain).collect();
         self.plain_any = plain(&0);
+        self.plain_text = plain(&2);
         self.lists = lists;
         self.elements = elements;
         self.attributes = attributes;
     }
 
-    /// The template for an element of that name, where nothing else need be looked at.
+    /// For an element of that name.
     #[inline]
-    pub fn plain_rule(&self, name: Name) -> Option<usize> {
-        let template = self.plain.get(name.0 as usize).copied().unwrap_or(self.plain_any);
-        (template != u32::MAX).then_some(template as usize)
+    pub fn of_element(&self, name: Name) -> Quick {
+        self.plain.get(name.0 as usize).copied().unwrap_or(self.plain_any)
     }
 
-    /// Whether no rule can match text: it is copied.
+    /// For a text node.
     #[inline]
-    pub fn leaves_text(&self) -> bool {
-        self.lists.get(self.text as usize).is_none_or(|list| list.is_empty())
+    pub fn of_text(&self) -> Quick {
+        self.plain_text
     }
 
     /// The rules that may match a node, best first.

@@ -5,38 +5,88 @@ use unicode_normalization::UnicodeNormalization;
 /// The namespace of XHTML.
 pub(crate) const XHTML: &str = "http://www.w3.org/1999/xhtml";
 
-/// Elements without content and end tag.
-pub(crate) fn is_void(name: &str) -> bool {
-    one_of(
-        name,
-        &[
-            "area", "base", "basefont", "br", "col", "embed", "frame", "hr", "img", "input", "isindex",
-            "link", "meta", "param", "source", "track", "wbr",
-        ],
-    )
+/// What HTML says of an element.
+#[derive(Copy, Clone, Default, PartialEq)]
+pub(crate) struct Traits {
+    /// It has neither content nor end tag.
+    pub void: bool,
+    /// Its text is not escaped.
+    pub raw: bool,
+    /// Added white space around and in it would show.
+    pub inline: bool,
+    /// White space is kept in it.
+    pub keeps_space: bool,
 }
 
-/// Elements whose text is not escaped.
-pub(crate) fn is_raw(name: &str) -> bool {
-    one_of(name, &["script", "style"])
-}
+/// The traits of the elements that have any, by name.
+static TRAITS: [(&str, Traits); 55] = {
+    const NONE: Traits = Traits { void: false, raw: false, inline: false, keeps_space: false };
+    const VOID: Traits = Traits { void: true, ..NONE };
+    const INLINE: Traits = Traits { inline: true, ..NONE };
+    const BOTH: Traits = Traits { void: true, ..INLINE };
+    const RAW: Traits = Traits { raw: true, keeps_space: true, ..NONE };
+    [
+        ("a", INLINE),
+        ("abbr", INLINE),
+        ("acronym", INLINE),
+        ("applet", INLINE),
+        ("area", VOID),
+        ("b", INLINE),
+        ("base", VOID),
+        ("basefont", BOTH),
+        ("bdo", INLINE),
+        ("big", INLINE),
+        ("br", BOTH),
+        ("button", INLINE),
+        ("cite", INLINE),
+        ("code", INLINE),
+        ("col", VOID),
+        ("del", INLINE),
+        ("dfn", INLINE),
+        ("em", INLINE),
+        ("embed", BOTH),
+        ("font", INLINE),
+        ("frame", VOID),
+        ("hr", VOID),
+        ("i", INLINE),
+        ("iframe", INLINE),
+        ("img", BOTH),
+        ("input", BOTH),
+        ("ins", INLINE),
+        ("isindex", VOID),
+        ("kbd", INLINE),
+        ("label", INLINE),
+        ("link", VOID),
+        ("map", INLINE),
+        ("meta", VOID),
+        ("object", INLINE),
+        ("param", VOID),
+        ("pre", Traits { keeps_space: true, ..NONE }),
+        ("q", INLINE),
+        ("s", INLINE),
+        ("samp", INLINE),
+        ("script", RAW),
+        ("select", INLINE),
+        ("small", INLINE),
+        ("source", VOID),
+        ("span", INLINE),
+        ("strike", INLINE),
+        ("strong", INLINE),
+        ("style", RAW),
+        ("sub", INLINE),
+        ("sup", INLINE),
+        ("textarea", Traits { keeps_space: true, ..INLINE }),
+        ("track", VOID),
+        ("tt", INLINE),
+        ("u", INLINE),
+        ("var", INLINE),
+        ("wbr", VOID),
+    ]
+};
 
-/// Elements around and in which added white space would show.
-pub(crate) fn is_inline(name: &str) -> bool {
-    one_of(
-        name,
-        &[
-            "a", "abbr", "acronym", "applet", "b", "basefont", "bdo", "big", "br", "button", "cite", "code",
-            "del", "dfn", "em", "embed", "font", "i", "iframe", "img", "input", "ins", "kbd", "label", "map",
-            "object", "q", "s", "samp", "select", "small", "span", "strike", "strong", "sub", "sup",
-            "textarea", "tt", "u", "var",
-        ],
-    )
-}
-
-/// Elements in which white space is kept.
-pub(crate) fn keeps_space(name: &str) -> bool {
-    one_of(name, &["pre", "script", "style", "textarea"])
+/// What HTML says of the element with this name, in whatever case.
+pub(crate) fn traits(name: &str) -> Traits {
+    find(&TRAITS, name)
 }
 
 /// Attributes that stand without value when their value is their name.
@@ -76,29 +126,42 @@ fn one_of(name: &str, names: &[&str]) -> bool {
     names.iter().any(|n| n.as_bytes()[0] == first && n.eq_ignore_ascii_case(name))
 }
 
+/// The longest name in the table.
+const LONGEST: usize = 8;
+
+fn find(table: &[(&str, Traits)], name: &str) -> Traits {
+    let mut lower = [0; LONGEST];
+    let Some(lower) = lower.get_mut(..name.len()) else { return Traits::default() };
+    lower.copy_from_slice(name.as_bytes());
+    lower.make_ascii_lowercase();
+    let found = table.binary_search_by(|(known, _)| known.as_bytes().cmp(lower));
+    found.map_or(Traits::default(), |at| table[at].1)
+}
+
 /// Appends text, with the no-break space as `&nbsp;`.
 pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
-    let mut parts = text.split('\u{A0}');
-    if let Some(first) = parts.next() {
-        push_escaped(out, first);
-    }
-    for part in parts {
+    let mut rest = text;
+    while let Some(at) = memchr::memchr(0xC2, rest.as_bytes()).and_then(|_| rest.find('\u{A0}')) {
+        push_escaped(out, &rest[..at]);
         out.extend_from_slice(b"&nbsp;");
-        push_escaped(out, part);
+        rest = &rest[at + 2..];
     }
+    push_escaped(out, rest);
 }
 
 fn push_escaped(out: &mut Vec<u8>, text: &str) {
-    for part in text.split_inclusive(['<', '>', '&']) {
-        let (run, last) = match part.as_bytes().last() {
-            Some(b'<') => (&part[..part.len() - 1], "&lt;"),
-            Some(b'>') => (&part[..part.len() - 1], "&gt;"),
-            Some(b'&') => (&part[..part.len() - 1], "&amp;"),
-            _ => (part, ""),
-        };
-        out.extend_from_slice(run.as_bytes());
-        out.extend_from_slice(last.as_bytes());
+    let bytes = text.as_bytes();
+    let mut from = 0;
+    for at in memchr::memchr3_iter(b'<', b'>', b'&', bytes) {
+        out.extend_from_slice(&bytes[from..at]);
+        out.extend_from_slice(match bytes[at] {
+            b'<' => b"&lt;".as_slice(),
+            b'>' => b"&gt;",
+            _ => b"&amp;",
+        });
+        from = at + 1;
     }
+    out.extend_from_slice(&bytes[from..]);
 }
 
 /// Appends an attribute value: `<` and `&{` stay.
@@ -129,4 +192,20 @@ pub(crate) fn escape_uri(value: &str) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        assert!(TRAITS.is_sorted_by_key(|(name, _)| *name));
+        assert!(TRAITS.iter().all(|(name, _)| name.len() <= LONGEST));
+        assert!(
+            traits("BR").void && traits("br").inline && traits("Script").raw && traits("pre").keeps_space
+        );
+        assert!(traits("p") == Traits::default() && traits("blockquote") == Traits::default());
+        assert!(traits("") == Traits::default());
+    }
 }

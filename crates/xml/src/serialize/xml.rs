@@ -23,6 +23,8 @@ struct Frame {
     /// It has had child elements.
     children: bool,
     inline: bool,
+    /// (X)HTML: it has neither content nor, in HTML, an end tag.
+    void: bool,
     /// A `head` that was given a `meta`.
     head: bool,
 }
@@ -205,8 +207,8 @@ impl<'a> Serializer<'a> {
             Method::Xhtml if namespace == html::XHTML => Kind::Xhtml,
             _ => Kind::Xml,
         };
-        let is_html = kind != Kind::Xml;
-        let inline = is_html && html::is_inline(local);
+        let traits = if kind == Kind::Xml { html::Traits::default() } else { html::traits(local) };
+        let inline = traits.inline;
         let (inherited_keep, mixed) = self.frames.last().map_or((false, false), |f| (f.keep, f.mixed));
         let start = self.out.len();
         if self.options.indent && !inherited_keep && !mixed && !inline && !self.is_empty() {
@@ -238,8 +240,9 @@ impl<'a> Serializer<'a> {
             cdata,
             kind,
             head: false,
-            raw: kind == Kind::Html && html::is_raw(local),
-            keep: inherited_keep || (is_html && html::keeps_space(local)),
+            raw: kind == Kind::Html && traits.raw,
+            void: traits.void,
+            keep: inherited_keep || traits.keeps_space,
             mixed: false,
             children: false,
             inline,
@@ -624,13 +627,11 @@ impl<'a> Serializer<'a> {
                 self.close_tag();
                 return self.end_element();
             }
-            let is_void = std::str::from_utf8(&self.names[name.clone()])
-                .is_ok_and(|name| html::is_void(name.rsplit(':').next().unwrap_or(name)));
-            if self.in_tag && is_void {
+            if self.in_tag && frame.void {
                 self.out.extend_from_slice(if frame.kind == Kind::Xhtml { b" />" } else { b">" });
             } else {
                 self.close_tag();
-                if !is_void || frame.kind == Kind::Xhtml {
+                if !frame.void || frame.kind == Kind::Xhtml {
                     self.end_tag(&frame, name);
                 }
             }

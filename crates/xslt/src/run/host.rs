@@ -604,18 +604,22 @@ impl<'h> ExprHost<'h, '_> {
             let doc = engine.doc(node.doc);
             xpath
                 .expression
-                .evaluate(&Context { doc, node, item: None, position, size, host: &host, names: None })
+                .evaluate(&Context {
+                    doc,
+                    node,
+                    item: None,
+                    position,
+                    size,
+                    locals: &[],
+                    host: &host,
+                    names: None,
+                })
                 .ok()
         };
         if !depth.is_multiple_of(EVALUATIONS) {
             return Ok(run());
         }
-        let result = std::thread::scope(|scope| {
-            let thread =
-                std::thread::Builder::new().stack_size(super::SEGMENT_STACK).spawn_scoped(scope, run);
-            thread.ok().and_then(|thread| thread.join().ok())
-        });
-        Ok(result.flatten())
+        Ok(super::stack::on_new(|| Ok(run())).ok().flatten())
     }
 
     /// `dyn:map`: the expression for each node; values that are no nodes become elements.

@@ -13,6 +13,7 @@ mod number;
 mod out;
 mod results;
 mod sort;
+mod stack;
 mod stream;
 mod window;
 
@@ -23,6 +24,7 @@ use crate::model::{
 };
 use crate::names::{Name, Names};
 use crate::output::Method;
+use crate::pattern::Quick;
 use crate::resolver::Resolver;
 use docs::Docs;
 use host::ExprHost;
@@ -173,19 +175,28 @@ pub(crate) struct Frame {
     passed: u64,
 }
 
+impl Frame {
+    /// Makes place for so many variables.
+    #[inline]
+    fn reserve(&mut self, slots: usize) {
+        self.locals.extend(std::iter::repeat_with(|| Value::Empty).take(slots));
+    }
+}
+
 /// Names and values of `xsl:with-param`.
 type Arguments = SmallVec<[(Name, Value); 8]>;
 
 /// Most parameters of a template.
 pub(crate) const MAX_PARAMETERS: usize = 64;
 
-/// Nesting per thread: what surely fits into the stack of the thread that calls, and into one made for the rest.
-/// (Frames of builds for debugging are several times as large.)
+/// Nesting that surely fits into the stack of the thread that calls. (Frames of builds for debugging are several times as
+/// large.)
 const FIRST_SEGMENT: u32 = if cfg!(debug_assertions) { PATTERN_SEGMENT } else { 400 };
 /// The same where a pattern calls a function, on whatever stack there is.
 const PATTERN_SEGMENT: u32 = 120;
-const SEGMENT: u32 = 12_000;
-const SEGMENT_STACK: usize = 96 << 20;
+/// How much deeper it may go before the stack is looked at again, in the calling thread and in one of its own.
+const STRIDE: u32 = if cfg!(debug_assertions) { 10 } else { 50 };
+const OWN_STRIDE: u32 = 1000;
 
 impl<'e> Engine<'e> {
     pub fn new(
@@ -241,7 +252,7 @@ impl<'e> Engine<'e> {
 
     fn start(&self, node: NodeId, out: &mut Out<'_>) -> Res<()> {
         let next = FIRST_SEGMENT.min(self.depth_limit());
-        self.apply(Focus::new(Node::new(node), 0, next), 0, &[], out)
+        stack::on_this(|| self.apply(Focus::new(Node::new(node), 0, next), 0, &[], out))
     }
 
     // Template rules.
@@ -277,9 +288,12 @@ impl<'e> Engine<'e> {
     ) -> Res<()> {
         let template = &self.plan.templates[template];
         self.tick(out)?;
+        if template.body.is_empty() && template.returns.is_none() {
+            return Ok(());
+        }
         let mut frame = Frame::default();
         if template.slots > 0 {
-            frame.locals.resize(template.slots, Value::Empty);
+            frame.reserve(template.slots);
             for (name, slot) in &template.parameters {
                 if let Some((_, value)) = arguments.iter().find(|(argument, _)| argument == name) {
                     frame.locals[*slot] = value.clone();
@@ -287,14 +301,49 @@ impl<'e> Engine<'e> {
                 }
             }
         }
+        self.run_body(template, rule, focus, &mut frame, out)
+    }
+
+    /// `xsl:call-template`: the arguments go straight to where the template has its parameters.
+    fn call(
+        &self,
+        template: usize,
+        arguments: &[Argument],
+        focus: Focus,
+        caller: &mut Frame,
+        out: &mut Out<'_>,
+    ) -> Res<()> {
+        let template = &self.plan.templates[template];
+        self.tick(out)?;
+        let mut frame = Frame::default();
+        frame.reserve(template.slots);
+        for argument in arguments {
+            let value = self.binding(&argument.value, focus, caller, argument.place)?;
+            if let Some((_, slot)) = template.parameters.iter().find(|(name, _)| *name == argument.name) {
+                frame.locals[*slot] = value;
+                frame.passed |= 1 << slot;
+            }
+        }
+        self.run_body(template, (focus.rule, focus.mode), &focus, &mut frame, out)
+    }
+
+    #[inline]
+    fn run_body(
+        &self,
+        template: &Template,
+        rule: (u32, u32),
+        focus: &Focus,
+        frame: &mut Frame,
+        out: &mut Out<'_>,
+    ) -> Res<()> {
         let focus = Focus { rule: rule.0, mode: rule.1, depth: focus.depth + 1, ..*focus };
         if let Some(declared) = &template.returns {
-            return self.typed_result(template, declared, focus, &mut frame, out);
+            return self.typed_result(template, declared, focus, frame, out);
         }
         if focus.depth >= focus.next {
-            return self.exec_deeper(&template.body, focus, &mut frame, out);
+            return self.exec_deeper(&template.body, focus, frame, out);
         }
-        self.exec_here(&template.body, &focus, &mut frame, out)
+        self.exec_here(&template.body, &focus, frame, out)
     }
 
     /// Runs a template whose result has a declared type: it is put together, then written.
@@ -381,8 +430,9 @@ impl<'e> Engine<'e> {
         }
         let focus = Focus { depth: focus.depth + 1, ..focus };
         if focus.depth >= focus.next {
-            let focus = self.deeper(focus, Place::default())?;
-            return on_new_stack(|| self.apply_children_here(focus, mode, arguments, out));
+            return self.deeper(focus, Place::default(), |focus| {
+                self.apply_children_here(focus, mode, arguments, out)
+            });
         }
         self.apply_children_here(focus, mode, arguments, out)
     }
@@ -402,22 +452,29 @@ impl<'e> Engine<'e> {
         let mut focus = Focus { size, position: 0, ..focus };
         for child in doc.children(focus.node.id) {
             focus.position += 1;
-            match (doc.kind(child), bound) {
-                (NodeKind::Text, _) if rules.leaves_text() => {
-                    out.text(doc.text(child), false);
-                    continue;
-                }
+            let kind = doc.kind(child);
+            let rule = match (kind, bound) {
+                (NodeKind::Text, _) => rules.of_text(),
                 (NodeKind::Element, Some(bound)) => {
-                    let name = doc.name_id(child).map_or(Name::NONE, |name| bound.name(name.index()));
-                    if let Some(template) = rules.plain_rule(name) {
-                        focus.node = Node::in_document(id, child);
-                        self.run_rule(template, mode, &focus, arguments, out)?;
-                        continue;
-                    }
+                    rules.of_element(doc.name_id(child).map_or(Name::NONE, |name| bound.name(name.index())))
                 }
-                _ => {}
+                _ => Quick::Ask,
+            };
+            if rule == Quick::BuiltIn && kind == NodeKind::Text {
+                out.text(doc.text(child), false);
+                continue;
             }
-            self.apply(Focus { node: Node::in_document(id, child), ..focus }, mode, arguments, out)?;
+            focus.node = Node::in_document(id, child);
+            match rule {
+                Quick::Template(template) => {
+                    self.run_rule(template as usize, mode, &focus, arguments, out)?
+                }
+                Quick::BuiltIn => {
+                    let arguments = if self.plan.later { arguments } else { &[] };
+                    self.apply_children(focus, mode, arguments, out)?;
+                }
+                Quick::Ask => self.apply(focus, mode, arguments, out)?,
+            }
         }
         Ok(())
     }
@@ -427,9 +484,10 @@ impl<'e> Engine<'e> {
         u32::try_from(self.options.limits.depth).unwrap_or(u32::MAX - 1) + 1
     }
 
-    /// At a depth where a new stack begins: the focus there, unless it is too deep.
+    /// At a depth where a new stack may have to begin: goes on, unless it is too deep.
     #[cold]
-    fn deeper(&self, focus: Focus, place: Place) -> Res<Focus> {
+    #[inline(never)]
+    fn deeper(&self, focus: Focus, place: Place, go_on: impl FnOnce(Focus) -> Res<()> + Send) -> Res<()> {
         let limit = self.depth_limit();
         if focus.depth >= limit {
             return Err(self.fail(
@@ -437,7 +495,11 @@ impl<'e> Engine<'e> {
                 format!("templates are nested too deeply (limit {}): an endless recursion?", limit - 1),
             ));
         }
-        Ok(Focus { next: focus.depth.saturating_add(SEGMENT).min(limit), ..focus })
+        let further = |stride: u32| Focus { next: focus.depth.saturating_add(stride).min(limit), ..focus };
+        if stack::is_left() {
+            return go_on(further(STRIDE));
+        }
+        stack::on_new(|| go_on(further(OWN_STRIDE)))
     }
 
     // Instructions.
@@ -459,8 +521,7 @@ impl<'e> Engine<'e> {
         out: &mut Out<'_>,
     ) -> Res<()> {
         let place = body.first().map_or_else(Place::default, |instruction| instruction.place);
-        let focus = self.deeper(focus, place)?;
-        on_new_stack(|| self.exec_here(body, &focus, frame, out))
+        self.deeper(focus, place, |focus| self.exec_here(body, &focus, frame, out))
     }
 
     /// The same from within an expression: that has used stack too, so it counts for more.
@@ -626,8 +687,7 @@ impl<'e> Engine<'e> {
                         self.run_template(*template, (focus.rule, focus.mode), &focus, arguments, out)
                     });
                 }
-                let arguments = self.arguments(arguments, focus, frame)?;
-                self.run_template(*template, (focus.rule, focus.mode), &focus, &arguments, out)?;
+                self.call(*template, arguments, focus, frame, out)?;
             }
             Op::ForEach { select, body, .. }
                 if self.is_open(focus.node) && self.selects_step_by_step(place) =>
@@ -1150,6 +1210,7 @@ impl<'e> Engine<'e> {
             item: atom.as_ref(),
             position: focus.position as usize,
             size: focus.size as usize,
+            locals: &frame.locals,
             host: &host,
             names: self.docs.bound(focus.node.doc).map(|b| &b.pool),
         };
@@ -1341,18 +1402,6 @@ impl Focus {
     fn new(node: Node, depth: u32, next: u32) -> Focus {
         Focus { node, position: 1, size: 1, rule: NO_RULE, mode: 0, depth, next, dynamic: NO_DYNAMIC }
     }
-}
-
-/// Goes on in a thread with a stack of its own: recursion is bounded by the limit on depth, not by the caller's stack.
-fn on_new_stack<R: Send>(f: impl FnOnce() -> Res<R> + Send) -> Res<R> {
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(SEGMENT_STACK).spawn_scoped(scope, f);
-        match thread.map(std::thread::ScopedJoinHandle::join) {
-            Ok(Ok(result)) => result,
-            Ok(Err(_)) => Err(Box::new(XsltError::new("the transformation failed inside a deep recursion"))),
-            Err(error) => Err(Box::new(XsltError::new(format!("no stack for a deep recursion: {error}")))),
-        }
-    })
 }
 
 /// The mode that an `xsl:apply-templates` asks for.

@@ -34,7 +34,8 @@ impl Engine<'_> {
         focus: Focus,
         frame: &mut Frame,
     ) -> Res<()> {
-        if nodes.is_empty() {
+        // A single key is computed only where it may be of a wrong type.
+        if nodes.is_empty() || nodes.len() == 1 && !self.plan.later {
             return Ok(());
         }
         let order = self.sorted_order(nodes, sorts, focus, frame, None)?;

@@ -119,7 +119,8 @@ pub(crate) fn run<'s>(
     let mut out = Out::bytes(&mut bytes, outer.plan.writing.method()).of(Destination::Principal);
     let begin = |engine: &Engine<'_>, out: &mut Out<'_>| {
         let next = super::FIRST_SEGMENT.min(engine.depth_limit());
-        engine.apply(Focus::new(root, 0, next), 0, &[], out).map_err(|error| *error)
+        let focus = Focus::new(root, 0, next);
+        super::stack::on_this(|| engine.apply(focus, 0, &[], out)).map_err(|error| *error)
     };
     let why = outer.within(&stream, &window, 0).buffers(0, root).map_err(|error| *error)?;
     match why {
