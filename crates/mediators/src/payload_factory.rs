@@ -4,21 +4,26 @@
 //! key names: when it is first used), and escaping is decided per place. What comes out is well-formed by construction
 //! wherever no argument puts markup into the template, and is then not parsed again.
 
-use crate::free_marker::{Model, Templates};
+mod filling;
+mod template;
+
+use crate::free_marker::Templates;
 use crate::known::{Known, warn_missing};
-use crate::target::is_true;
 use config::Element;
 use diagnostics::Span;
+use filling::{
+    Argument, Filling, filling, is_json, json_of_markup, push_found, push_json, push_json_as_xml, push_text,
+    push_xml,
+};
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
     KeyValue, Mediator, Need, Page, Values,
 };
 use message::media::Kind;
-use message::{Envelope, Reading, SoapVersion, Value, XmlValue};
-use std::borrow::Cow;
-use std::fmt::Write;
+use message::{Envelope, Reading, SoapVersion, Value};
 use std::sync::Arc;
-use xml::{Document, NodeId, NodeKind, ParseOptions};
+use template::{Media, Part, Template, entry_text, without_blanks};
+use xml::{Document, ParseOptions};
 
 /// `<payloadFactory [media-type] [template-type] [escapeXmlChars]><format [key]>…</format><args><arg …/>*</args></payloadFactory>`
 pub const DEFINITION: Definition = Definition {
@@ -119,14 +124,6 @@ What comes out is checked: XML must be well-formed. JSON must begin as JSON does
     ],
 };
 
-/// What a template makes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Media {
-    Xml,
-    Json,
-    Text,
-}
-
 struct PayloadFactory {
     media: Media,
     template: Source,
@@ -141,46 +138,6 @@ enum Source {
 }
 
 type Cut = Known<Arc<str>, Arc<[u8]>, Template>;
-
-/// A template, cut.
-#[derive(Debug)]
-struct Template {
-    parts: Vec<Part>,
-    /// The expressions in it.
-    expressions: Vec<Expression>,
-    /// XML: the template is an element that may stand alone in a body, and is well-formed whatever text fills it.
-    sound: bool,
-}
-
-#[derive(Debug)]
-enum Part {
-    Literal(String),
-    /// An argument by its place in the list; `in_text`: not in an attribute value or the like.
-    Slot {
-        argument: usize,
-        in_text: bool,
-    },
-    /// An expression by its place in the list; `quoted`: inside of a JSON string.
-    Expression {
-        number: usize,
-        in_text: bool,
-        quoted: bool,
-    },
-}
-
-/// One argument.
-struct Argument {
-    value: Given,
-    /// `literal="true"`: JSON media take it as text, whatever it looks like.
-    literal: bool,
-}
-
-enum Given {
-    /// `value`, and whether it is XML.
-    Fixed(Arc<str>, bool),
-    XPath(Expression),
-    Json(Expression),
-}
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let place = element.start_tag();
@@ -204,58 +161,60 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let mut arguments = Vec::new();
     if let Some(args) = element.child("args") {
         for arg in args.children_named("arg") {
-            arguments.push(argument(arg, compiler)?);
+            arguments.push(Argument::compile(arg, compiler)?);
         }
     }
     let free_marker =
         element.attr("template-type").is_some_and(|kind| kind.trim().eq_ignore_ascii_case("freemarker"));
-    let template = if free_marker {
-        let text = match (media, format.elements().next()) {
-            (Media::Xml, Some(root)) => without_blanks(root.to_xml()),
-            _ => format.text(),
-        };
-        Source::FreeMarker(Templates::compile(format, text, compiler)?)
-    } else if format.attribute("key").is_some() {
-        let key = compiler.key_value(format, "key")?;
-        match key.literal().and_then(|key| compiler.entry(key)) {
-            Some(entry) => {
-                let text = entry_text(&entry.bytes, media);
-                let span = format.start_tag();
-                let (template, missing) = Template::cut(&text, media, arguments.len(), |own, _| {
-                    compiler.expression_text(own, span, format.scope()).ok_or(())
+    let template = match (free_marker, format.attribute("key")) {
+        (true, _) => Source::FreeMarker(Templates::compile(format, written(format, media), compiler)?),
+        (false, Some(_)) => behind_key(format, media, arguments.len(), compiler)?,
+        (false, None) => {
+            // In XML the text is written anew, so that only the element's place is known.
+            let span = format.text_span();
+            let (template, missing) =
+                Template::cut(&written(format, media), media, arguments.len(), |own, at| {
+                    let place = if media == Media::Xml { span } else { span.part(at, own.len()) };
+                    compiler.expression_text(own, place, format.scope()).ok_or(())
                 })
                 .ok()?;
-                report(missing, span, compiler);
-                Source::Fixed(template)
-            }
-            None => {
-                if let (Some(name), Some(attribute)) = (key.literal(), format.attribute("key")) {
-                    warn_missing("template", name, attribute.value_span, compiler);
-                }
-                Source::Keyed {
-                    key,
-                    known: Known::default(),
-                    scope: Box::new(format.scope().clone()),
-                    span: format.start_tag(),
-                }
-            }
+            report(missing, span, compiler);
+            Source::Fixed(template)
         }
-    } else {
-        let text = match (media, format.elements().next()) {
-            (Media::Xml, Some(root)) => without_blanks(root.to_xml()),
-            _ => format.text(),
-        };
-        // In XML the text is written anew, so that only the element's place is known.
-        let span = format.text_span();
-        let (template, missing) = Template::cut(&text, media, arguments.len(), |own, at| {
-            let place = if media == Media::Xml { span } else { span.part(at, own.len()) };
-            compiler.expression_text(own, place, format.scope()).ok_or(())
-        })
-        .ok()?;
-        report(missing, format.text_span(), compiler);
-        Source::Fixed(template)
     };
     Some(Box::new(PayloadFactory { media, template, arguments }))
+}
+
+/// The template that stands inside.
+fn written(format: &Element, media: Media) -> String {
+    match (media, format.elements().next()) {
+        (Media::Xml, Some(root)) => without_blanks(root.to_xml()),
+        _ => format.text(),
+    }
+}
+
+fn behind_key(
+    format: &Element,
+    media: Media,
+    arguments: usize,
+    compiler: &mut Compiler<'_>,
+) -> Option<Source> {
+    let key = compiler.key_value(format, "key")?;
+    let span = format.start_tag();
+    let Some(entry) = key.literal().and_then(|key| compiler.entry(key)) else {
+        if let Some(name) = key.literal() {
+            warn_missing("template", name, format.value_span("key"), compiler);
+        }
+        let scope = Box::new(format.scope().clone());
+        return Some(Source::Keyed { key, known: Known::default(), scope, span });
+    };
+    let text = entry_text(&entry.bytes, media);
+    let cut = Template::cut(&text, media, arguments, |own, _| {
+        compiler.expression_text(own, span, format.scope()).ok_or(())
+    });
+    let (template, missing) = cut.ok()?;
+    report(missing, span, compiler);
+    Some(Source::Fixed(template))
 }
 
 fn report(missing: Option<usize>, place: Span, compiler: &mut Compiler<'_>) {
@@ -269,270 +228,8 @@ fn report(missing: Option<usize>, place: Span, compiler: &mut Compiler<'_>) {
     }
 }
 
-fn argument(element: &Element, compiler: &mut Compiler<'_>) -> Option<Argument> {
-    let literal = is_true(element, "literal");
-    if let Some(value) = element.attr("value") {
-        return Some(Argument { value: Given::Fixed(Arc::from(value), markup(value)), literal });
-    }
-    let Some(attribute) = element.attribute("expression") else {
-        let place = element.start_tag();
-        compiler.error("missing-attribute", "`arg` needs a value", place, "expected `value` or `expression`");
-        return None;
-    };
-    let json = element.attr("evaluator").is_some_and(|name| name.trim() == "json");
-    let text = attribute.value.trim();
-    let expression = if json && !text.starts_with("json-eval(") && !text.starts_with("${") {
-        compiler.expression_text(&format!("json-eval({text})"), attribute.value_span, element.scope())?
-    } else {
-        compiler.expression(element, "expression")?
-    };
-    let value = if expression.is_json() { Given::Json(expression) } else { Given::XPath(expression) };
-    Some(Argument { value, literal })
-}
-
-impl Template {
-    /// Cuts a template at its placeholders and expressions. A placeholder without argument ends that for
-    /// placeholders: they are literal from there on, and the number is answered too. `compile` gets each expression with
-    /// `${` and `}`, and where it begins.
-    fn cut<X>(
-        text: &str,
-        media: Media,
-        arguments: usize,
-        mut compile: impl FnMut(&str, usize) -> Result<Expression, X>,
-    ) -> Result<(Template, Option<usize>), X> {
-        let mut parts = Vec::new();
-        let mut expressions = Vec::new();
-        let (mut start, mut from, mut missing) = (0, 0, None);
-        // Whether the text up to `seen` ends inside of a JSON string.
-        let (mut quoted, mut seen) = (false, 0);
-        while let Some(at) = text[from..].find('$').map(|at| at + from) {
-            let digits = text[at + 1..].bytes().take_while(u8::is_ascii_digit).count();
-            let length = if text[at + 1..].starts_with('{') {
-                flow::synapse::expression_length(&text[at..]).unwrap_or(0)
-            } else if digits > 0 && missing.is_none() {
-                1 + digits
-            } else {
-                0
-            };
-            from = at + length.max(1);
-            if length == 0 {
-                continue;
-            }
-            let in_text = in_text(&text[..at]);
-            let part = if digits > 0 {
-                let number: usize = text[at + 1..from].parse().unwrap_or(usize::MAX);
-                let Some(argument) = number.checked_sub(1).filter(|&index| index < arguments) else {
-                    missing = Some(number);
-                    continue;
-                };
-                Part::Slot { argument, in_text }
-            } else {
-                if media == Media::Json {
-                    quoted = ends_in_string(&text[seen..at], quoted);
-                    seen = from;
-                }
-                let own = &text[at..from];
-                let written = if media == Media::Xml { unescaped(own) } else { Cow::Borrowed(own) };
-                expressions.push(compile(&written[..], at)?);
-                Part::Expression { number: expressions.len() - 1, in_text, quoted }
-            };
-            if at > start {
-                parts.push(Part::Literal(text[start..at].to_owned()));
-            }
-            parts.push(part);
-            start = from;
-        }
-        if start < text.len() {
-            parts.push(Part::Literal(text[start..].to_owned()));
-        }
-        let sound = media == Media::Xml && is_sound(text);
-        Ok((Template { parts, expressions, sound }, missing))
-    }
-}
-
-/// Whether what follows this much of XML is content, not an attribute value or the like.
-fn in_text(before: &str) -> bool {
-    before.rfind('>') > before.rfind('<') || !before.contains('<')
-}
-
-/// Whether JSON is inside of a string at its end, if it was or was not at its beginning.
-fn ends_in_string(text: &str, mut inside: bool) -> bool {
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'"' => inside = !inside,
-            b'\\' if inside => {
-                bytes.next();
-            }
-            _ => {}
-        }
-    }
-    inside
-}
-
-/// An expression as it stands in XML that was written out.
-fn unescaped(text: &str) -> Cow<'_, str> {
-    if !text.contains('&') {
-        return Cow::Borrowed(text);
-    }
-    let document = Document::parse(format!("<e>{text}</e>").into_bytes(), &ParseOptions::default());
-    match document.ok().and_then(|own| Some(own.string_value(own.document_element()?).into_owned())) {
-        Some(own) => Cow::Owned(own),
-        None => Cow::Borrowed(text),
-    }
-}
-
-/// Whether the template is a well-formed element whose placeholders stand where text can stand, and that is neither
-/// an envelope nor a fault (which the engine wants to see).
-fn is_sound(text: &str) -> bool {
-    let Ok(document) = Document::parse(text.as_bytes().to_vec(), &ParseOptions::trusted()) else {
-        return false;
-    };
-    let Some(root) = document.document_element() else { return false };
-    let plain = document.descendants(Document::ROOT).all(|node| {
-        match document.kind(node) {
-            // An argument in a name would not be escaped as one.
-            NodeKind::Element => {
-                !document.qname(node).contains('$')
-                    && document.attributes(node).all(|attribute| !document.qname(attribute).contains('$'))
-                    && document
-                        .namespace_declarations(node)
-                        .all(|(prefix, uri)| !prefix.contains('$') && !uri.contains('$'))
-            }
-            NodeKind::Comment | NodeKind::ProcessingInstruction => false,
-            _ => true,
-        }
-    });
-    plain && !matches!(document.local(root), "Envelope" | "Fault") && !text.contains("<![CDATA[")
-}
-
-/// A template that is XML, without the texts that are only white space; others as they are.
-fn without_blanks(text: String) -> String {
-    let Ok(mut document) = Document::parse(text.clone().into_bytes(), &ParseOptions::trusted()) else {
-        return text;
-    };
-    let Some(root) = document.document_element() else { return text };
-    let blanks: Vec<NodeId> = document
-        .descendants(root)
-        .filter(|&node| document.kind(node) == NodeKind::Text && document.text(node).trim().is_empty())
-        .collect();
-    for blank in blanks {
-        document.detach(blank);
-    }
-    xml::to_string(&document, root)
-}
-
-/// The template in an entry.
-fn entry_text(bytes: &[u8], media: Media) -> String {
-    let text = String::from_utf8_lossy(bytes).into_owned();
-    if media == Media::Xml { without_blanks(text) } else { text }
-}
-
-/// What an argument is for one message.
-enum Filling<'a> {
-    Text(Cow<'a, str>),
-    /// Well-formed elements, and whether they came from nodes of the message.
-    Markup(Cow<'a, str>),
-    Json(serde_json::Value),
-    /// JSON null, or an expression that failed.
-    Nothing,
-}
-
-/// What an expression in a template is for one message. Text that JSON brought is text even if it looks like XML.
-fn filling(expression: &Expression, context: &mut Context) -> Result<Filling<'static>, Fault> {
-    use serde_json::Value as Json;
-    Ok(match expression.found(context)? {
-        None => Filling::Nothing,
-        Some(Value::Json(json)) => match &*json {
-            Json::Null => Filling::Nothing,
-            Json::Object(_) | Json::Array(_) => Filling::Json(Arc::unwrap_or_clone(json)),
-            _ => Filling::Text(Cow::Owned(Value::Json(json).to_string())),
-        },
-        // An element that an XPath finds stands for its text, one that a variable holds for itself.
-        Some(Value::Xml(xml)) if expression.source().contains("xpath(") => of_nodes(&xml),
-        Some(Value::Xml(xml))
-            if xml.nodes.iter().all(|&node| xml.document.kind(node) == NodeKind::Element) =>
-        {
-            Filling::Markup(Cow::Owned(xml.to_xml()))
-        }
-        Some(text) if expression.leads_into_json() => Filling::Text(Cow::Owned(text.to_string())),
-        Some(other) => text_or_markup(other.to_string()),
-    })
-}
-
-impl Filling<'_> {
-    /// As a FreeMarker template sees it.
-    fn model(self) -> Model {
-        match self {
-            Filling::Text(text) => Model::Text(text.into_owned()),
-            Filling::Markup(text) => Model::Xml(text.into_owned()),
-            Filling::Json(json) => Model::of(&Value::Json(Arc::new(json))),
-            Filling::Nothing => Model::Text(String::new()),
-        }
-    }
-}
-
-impl Argument {
-    fn evaluate(&self, context: &mut Context) -> Result<Filling<'_>, Fault> {
-        match &self.value {
-            Given::Fixed(text, true) => Ok(Filling::Markup(Cow::Borrowed(text))),
-            Given::Fixed(text, false) => Ok(Filling::Text(Cow::Borrowed(text))),
-            Given::Json(expression) => Ok(match expression.json_values(context)? {
-                None => Filling::Text(Cow::Borrowed("")),
-                Some(value @ (serde_json::Value::Object(_) | serde_json::Value::Array(_))) => {
-                    Filling::Json(value)
-                }
-                Some(scalar) => text_or_markup(message::jsonpath::text_of(&scalar)),
-            }),
-            Given::XPath(expression) => Ok(match expression.value(context)? {
-                None => Filling::Text(Cow::Borrowed("")),
-                Some(Value::Json(value)) if value.is_object() || value.is_array() => {
-                    Filling::Json((*value).clone())
-                }
-                Some(Value::Xml(xml)) => of_nodes(&xml),
-                Some(other) => text_or_markup(other.to_string()),
-            }),
-        }
-    }
-}
-
-fn text_or_markup(text: String) -> Filling<'static> {
-    if markup(&text) { Filling::Markup(Cow::Owned(text)) } else { Filling::Text(Cow::Owned(text)) }
-}
-
-/// One element with text of its own stands for that text; other nodes for their XML.
-fn of_nodes(xml: &Arc<XmlValue>) -> Filling<'static> {
-    let text = Value::Xml(Arc::clone(xml)).to_string();
-    let elements = xml.nodes.iter().all(|&node| xml.document.kind(node) == NodeKind::Element);
-    if elements && text.trim_start().starts_with('<') {
-        let own = xml.nodes.len() == 1 && !own_text(&xml.document, xml.nodes[0]).is_empty();
-        if !own {
-            return Filling::Markup(Cow::Owned(text));
-        }
-    }
-    text_or_markup(text)
-}
-
-fn own_text(document: &Document, element: NodeId) -> String {
-    let texts = document.children(element).filter(|&child| document.kind(child) == NodeKind::Text);
-    texts.map(|child| document.text(child).trim()).collect()
-}
-
-/// Whether a text is an XML document.
-fn markup(text: &str) -> bool {
-    let trimmed = text.trim();
-    trimmed.len() >= 4
-        && trimmed.starts_with('<')
-        && trimmed.ends_with('>')
-        && Document::parse(trimmed.as_bytes().to_vec(), &ParseOptions::default()).is_ok()
-}
-
 impl Mediator for PayloadFactory {
     fn need(&self) -> Need {
-        let of = |argument: &Argument| match &argument.value {
-            Given::Fixed(..) => Need::Nothing,
-            Given::XPath(expression) | Given::Json(expression) => expression.need(),
-        };
         let key = match &self.template {
             Source::Keyed { key, .. } => key.need(),
             Source::FreeMarker(templates) if templates.reads_payload() => Need::Whole,
@@ -543,7 +240,7 @@ impl Mediator for PayloadFactory {
             Source::Keyed { .. } | Source::FreeMarker(_) => &[],
         };
         let expressions = expressions.iter().map(Expression::need);
-        if self.arguments.iter().map(of).chain([key]).chain(expressions).any(Need::is_whole) {
+        if self.arguments.iter().map(Argument::need).chain([key]).chain(expressions).any(Need::is_whole) {
             Need::Whole
         } else {
             Need::Replaces
@@ -777,97 +474,6 @@ impl PayloadFactory {
         context.set_axis2("messageType", Value::from("application/json"));
         Ok(())
     }
-}
-
-/// What an expression found, as a JSON value, or inside of a JSON string: JSON stays JSON wherever it stands.
-fn push_found(filling: &Filling<'_>, quoted: bool, out: &mut String) {
-    match filling {
-        Filling::Nothing if quoted => {}
-        Filling::Nothing => out.push_str("null"),
-        Filling::Json(value) if quoted => message::json::escape(&value.to_string(), out),
-        Filling::Json(value) => push_json(value, out),
-        Filling::Text(text) | Filling::Markup(text) if quoted => message::json::escape(text, out),
-        Filling::Markup(text) => out.push_str(&json_of_markup(text)),
-        // A number, or JSON, in a text is taken for what it is.
-        Filling::Text(text) if serde_json::from_str::<serde_json::Value>(text).is_ok() => out.push_str(text),
-        Filling::Text(text) => message::json::write_string(text, out),
-    }
-}
-
-fn push_json(value: &serde_json::Value, out: &mut String) {
-    let _ = write!(out, "{value}"); // writing to a String cannot fail
-}
-
-/// Whether a text is a JSON object or array, which is inserted as it is.
-fn is_json(text: &str) -> bool {
-    text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<serde_json::Value>(text).is_ok()
-}
-
-/// A text as (part of) a JSON string.
-fn push_text(text: &str, quote: bool, out: &mut String) {
-    let bare = matches!(text, "true" | "false" | "null") || message::json::is_json_number(text);
-    let quote = quote && !bare;
-    if quote {
-        out.push('"');
-    }
-    message::json::escape(text, out);
-    if quote {
-        out.push('"');
-    }
-}
-
-/// Elements as JSON: one as an object with its name as member.
-fn json_of_markup(text: &str) -> String {
-    let text = match text.trim().strip_prefix("<?xml ").and_then(|rest| rest.split_once("?>")) {
-        Some((_, rest)) => rest,
-        None => text,
-    };
-    let wrapped = format!("<jsonObject>{text}</jsonObject>");
-    match Document::parse(wrapped.into_bytes(), &ParseOptions::default()) {
-        Ok(document) => match document.document_element() {
-            Some(root) => message::json::from_xml(&document, root),
-            None => "null".to_owned(),
-        },
-        Err(_) => "null".to_owned(),
-    }
-}
-
-/// A JSON object or array as the elements of its XML view, without the element around them.
-fn push_json_as_xml(value: &serde_json::Value, out: &mut String) {
-    let mut document = Document::new();
-    let root = message::json::to_xml(value, &mut document, Document::ROOT);
-    for child in document.children(root) {
-        out.push_str(&xml::to_string(&document, child));
-    }
-}
-
-/// A text, escaped for content (`in_text`) or an attribute value. `false`: it has characters that XML cannot have.
-fn push_xml(text: &str, in_text: bool, out: &mut String) -> bool {
-    let mut run = 0;
-    let mut sound = true;
-    for (at, byte) in text.bytes().enumerate() {
-        let entity = match byte {
-            b'<' => "&lt;",
-            b'>' => "&gt;",
-            b'&' => "&amp;",
-            b'"' if !in_text => "&quot;",
-            b'\'' if !in_text => "&apos;",
-            b'\n' if !in_text => "&#10;",
-            b'\t' if !in_text => "&#9;",
-            b'\r' => "&#13;",
-            0..=8 | 11 | 12 | 14..=31 | 0xef => {
-                // U+FFFE and U+FFFF begin with this byte too.
-                sound &= byte == 0xef && !text[at..].starts_with(['\u{fffe}', '\u{ffff}']);
-                continue;
-            }
-            _ => continue,
-        };
-        out.push_str(&text[run..at]);
-        out.push_str(entity);
-        run = at + 1;
-    }
-    out.push_str(&text[run..]);
-    sound
 }
 
 #[cfg(test)]
