@@ -2,16 +2,18 @@
 //!
 //! JSON messages are edited as JSON where both sides speak JSON; everything else works on the XML view.
 
+mod json;
+mod xml;
+
+use ::xml::{Document, ParseOptions};
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
     Mediator, Need, Page, Settings, Values,
 };
 use message::jsonpath::{Dialect, JsonPath};
-use message::{Envelope, Value, XmlValue};
-use serde_json::Value as Json;
+use message::{Value, XmlValue};
 use std::sync::Arc;
-use xml::{Document, NodeId, NodeKind, ParseOptions};
 
 /// `<enrich><source [type] [xpath] [property] [key] [clone]>inline</source><target [type] [xpath] [property] [action]/></enrich>`
 pub const DEFINITION: Definition = Definition {
@@ -361,12 +363,6 @@ fn parsed(text: &str) -> Option<XmlValue> {
     Some(XmlValue { document: Arc::new(document), nodes: vec![root] })
 }
 
-/// What an XML source gives: nodes of a document of their own, or a text.
-enum Part {
-    Nodes(Arc<XmlValue>),
-    Text(String),
-}
-
 impl Mediator for Enrich {
     fn need(&self) -> Need {
         Need::Whole
@@ -409,321 +405,10 @@ impl Enrich {
         };
         source && target && context.payload.is_json()
     }
-
-    // ---- JSON -------------------------------------------------------------------------------------------------
-
-    fn json(&self, context: &mut Context) -> Result<(), Fault> {
-        let mut root = context.payload.json()?.cloned().unwrap_or(Json::Null);
-        if let Source::Paths(paths) = &self.source {
-            return self.remove(paths, root, context);
-        }
-        let value = self.json_source(&root, context)?;
-        if !self.clone
-            && let Source::Custom(expression) = &self.source
-            && let Some(path) = expression.json_path()
-            && path.delete(&mut root) > 0
-        {
-            context.payload.set_json_value(root.clone());
-        }
-        let skip = |context: &Context, why: &str| {
-            tracing::error!(message_id = %context.message_id(), "enrich does nothing: {why}");
-            Ok(())
-        };
-        match (&self.target, self.action) {
-            (Target::Custom(_) | Target::Body, Action::Sibling) => skip(context, "JSON has no siblings"),
-            (Target::Custom(expression), action) => {
-                let path = fixed(expression)?;
-                let changed = if action == Action::Child {
-                    path.update(&mut root, |found| match found {
-                        Json::Array(items) => items.push(value.clone()),
-                        Json::Object(members) => {
-                            if let Json::Object(more) = &value {
-                                members.extend(more.clone());
-                            }
-                        }
-                        _ => {}
-                    })
-                } else {
-                    path.set(&mut root, &value)
-                };
-                if changed == 0 && path.is_definite() {
-                    return Err(Fault::new(format!("enrich: the path {} leads nowhere", path.source())));
-                }
-                context.payload.set_json_value(root);
-                Ok(())
-            }
-            (Target::Body, Action::Replace) if value.is_object() || value.is_array() => {
-                context.payload.set_json_value(value);
-                Ok(())
-            }
-            (Target::Body, _) => skip(context, "only an object or array can replace a JSON payload"),
-            (Target::Property(name), Action::Child) => {
-                let held = context.properties.get(name).and_then(json_of);
-                let Some(Json::Array(mut items)) = held else {
-                    return skip(context, "the property holds no JSON array");
-                };
-                items.push(value);
-                context.properties.set(Arc::clone(name), Value::Json(Arc::new(Json::Array(items))));
-                Ok(())
-            }
-            (Target::Property(name), _) => {
-                context.properties.set(Arc::clone(name), property_of(value));
-                Ok(())
-            }
-            (Target::Key(parent, member), _) => {
-                let new = match value {
-                    Json::String(text) => text,
-                    Json::Number(_) | Json::Bool(_) => value.to_string(),
-                    _ => return Err(Fault::new("enrich: the new name of a member has to be a text")),
-                };
-                let mut renamed = false;
-                parent.update(&mut root, |object| {
-                    if let Json::Object(members) = object
-                        && let Some(value) = members.shift_remove(member)
-                    {
-                        members.insert(new.clone(), value);
-                        renamed = true;
-                    }
-                });
-                if !renamed {
-                    return Err(Fault::new(format!("enrich: there is no member {member} to rename")));
-                }
-                context.payload.set_json_value(root);
-                Ok(())
-            }
-            (Target::Envelope, _) => Err(invalid_target()),
-        }
-    }
-
-    fn json_source(&self, root: &Json, context: &mut Context) -> Result<Json, Fault> {
-        let missing = || Fault::new("Failed to get the source for Enriching");
-        match &self.source {
-            Source::Custom(expression) => expression.json_values(context)?.ok_or_else(missing),
-            Source::Body => Ok(root.clone()),
-            Source::Property(name) => {
-                let value = context.properties.get(name).ok_or_else(missing)?;
-                Ok(json_of(value).unwrap_or_else(|| Json::String(value.to_string())))
-            }
-            Source::Text { pieces, .. } => {
-                let text = filled(pieces, context, |text, out| match serde_json::from_str::<Json>(text) {
-                    Ok(value) if value.is_object() || value.is_array() => out.push_str(text),
-                    _ => message::json::escape(text, out),
-                })?;
-                Ok(serde_json::from_str(&text).unwrap_or(Json::String(text)))
-            }
-            Source::Entry(key) => {
-                let value = context.plan().entry(key).ok_or_else(missing)?.value;
-                Ok(json_of(&value).unwrap_or_else(|| Json::String(value.to_string())))
-            }
-            Source::Paths(_) | Source::Envelope | Source::Element(_) => Err(missing()),
-        }
-    }
-
-    fn remove(&self, paths: &[JsonPath], root: Json, context: &mut Context) -> Result<(), Fault> {
-        let mut value = match &self.target {
-            Target::Property(name) => context
-                .properties
-                .get(name)
-                .and_then(json_of)
-                .ok_or_else(|| Fault::new(format!("enrich: the property {name} holds no JSON")))?,
-            Target::Body => root,
-            _ => return Err(invalid_target()),
-        };
-        for path in paths {
-            if path.is_root() {
-                value = Json::Object(serde_json::Map::new());
-            } else if path.delete(&mut value) == 0 && path.is_definite() {
-                return Err(Fault::new(format!("enrich: the path {} leads nowhere", path.source())));
-            }
-        }
-        match &self.target {
-            Target::Property(name) => context.properties.set(Arc::clone(name), property_of(value)),
-            _ => context.payload.set_json_value(value),
-        }
-        Ok(())
-    }
-
-    // ---- XML --------------------------------------------------------------------------------------------------
-
-    fn xml(&self, context: &mut Context) -> Result<(), Fault> {
-        if self.action == Action::Remove || matches!(self.target, Target::Key(..)) {
-            return match self.target {
-                Target::Body | Target::Property(_) => Ok(()),
-                _ => Err(invalid_target()),
-            };
-        }
-        let (part, moved) = self.xml_source(context)?;
-        let part = match part {
-            Some(part) => part,
-            None => {
-                tracing::error!(message_id = %context.message_id(), "enrich: the source is empty");
-                match &self.target {
-                    Target::Property(name) => context.properties.set(Arc::clone(name), Value::from("")),
-                    Target::Envelope => return Err(invalid_target()),
-                    _ => {}
-                }
-                return Ok(());
-            }
-        };
-        match &self.target {
-            Target::Property(name) => {
-                self.detach(&moved, context)?;
-                return self.to_property(name, part, context);
-            }
-            Target::Envelope => {
-                let Part::Nodes(xml) = &part else { return Err(invalid_target()) };
-                let mut whole = Document::new();
-                if let Some(&first) = xml.nodes.first() {
-                    whole.copy_from(Document::ROOT, &xml.document, first);
-                }
-                let envelope = Envelope::of_document(whole).map_err(|why| invalid_target().because(why))?;
-                context.payload.set_envelope(envelope);
-                return Ok(());
-            }
-            Target::Body => {
-                if let (Part::Text(text), Action::Replace) = (&part, self.action)
-                    && text.trim_start().starts_with(['{', '['])
-                    && let Ok(value) = serde_json::from_str::<Json>(text)
-                {
-                    context.payload.set_json_value(value);
-                    return Ok(());
-                }
-            }
-            Target::Custom(_) | Target::Key(..) => {}
-        }
-        let place = match &self.target {
-            Target::Custom(expression) => {
-                Some(expression.nodes(context)?.first().copied().ok_or_else(invalid_target)?)
-            }
-            _ => context.envelope()?.payload(),
-        };
-        self.detach(&moved, context)?;
-        let action = self.action;
-        let envelope = context.envelope_mut()?;
-        match place {
-            Some(place) => put(&mut envelope.document, place, &part, action),
-            None => append(&mut envelope.document, envelope.body, &part),
-        }
-        envelope.refresh().map_err(|why| Fault::new(format!("enrich broke the SOAP envelope: {why}")))
-    }
-
-    fn detach(&self, nodes: &[NodeId], context: &mut Context) -> Result<(), Fault> {
-        if !nodes.is_empty() {
-            let document = &mut context.envelope_mut()?.document;
-            nodes.iter().for_each(|&node| document.detach(node));
-        }
-        Ok(())
-    }
-
-    /// The source, copied, and the nodes of the message that have to leave their places.
-    fn xml_source(&self, context: &mut Context) -> Result<(Option<Part>, Vec<NodeId>), Fault> {
-        let own = |value: Option<&Value>| match value {
-            Some(Value::Xml(xml)) => Some(Part::Nodes(Arc::clone(xml))),
-            Some(value @ (Value::String(_) | Value::Json(_))) => Some(Part::Text(value.to_string())),
-            _ => None,
-        };
-        let nodes = match &self.source {
-            Source::Custom(expression) => {
-                let nodes = expression.nodes(context)?;
-                if nodes.is_empty() {
-                    let value = expression.value(context)?;
-                    let empty = matches!(&value, Some(Value::String(text)) if text.is_empty());
-                    return Ok((own(value.as_ref().filter(|_| !empty)), Vec::new()));
-                }
-                let document = &context.envelope()?.document;
-                let kinds = [NodeKind::Element, NodeKind::Text];
-                let nodes: Vec<_> =
-                    nodes.into_iter().filter(|&node| kinds.contains(&document.kind(node))).collect();
-                if nodes.iter().all(|&node| document.kind(node) == NodeKind::Text) && !nodes.is_empty() {
-                    let text = nodes.iter().map(|&node| document.text(node)).collect();
-                    return Ok((Some(Part::Text(text)), if self.clone { Vec::new() } else { nodes }));
-                }
-                nodes
-            }
-            Source::Envelope => vec![context.envelope()?.root],
-            Source::Body => context.envelope()?.payload().into_iter().collect(),
-            Source::Property(name) => return Ok((own(context.properties.get(name)), Vec::new())),
-            Source::Element(xml) => return Ok((Some(Part::Nodes(Arc::clone(xml))), Vec::new())),
-            Source::Entry(key) => {
-                return Ok((own(context.plan().entry(key).map(|entry| entry.value).as_ref()), Vec::new()));
-            }
-            Source::Text { pieces, markup } => {
-                let markup = *markup;
-                let text = filled(pieces, context, |text, out| {
-                    if !markup || text.trim_start().starts_with('<') {
-                        out.push_str(text);
-                    } else {
-                        let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-                        out.push_str(&escaped);
-                    }
-                })?;
-                let part = match parsed(&text) {
-                    Some(xml) => Part::Nodes(Arc::new(xml)),
-                    None => Part::Text(text),
-                };
-                return Ok((Some(part), Vec::new()));
-            }
-            Source::Paths(_) => Vec::new(),
-        };
-        if nodes.is_empty() {
-            return Ok((None, nodes));
-        }
-        let copy = XmlValue::copy_of(&context.envelope()?.document, &nodes);
-        let moves = !self.clone && !matches!(self.source, Source::Envelope);
-        Ok((Some(Part::Nodes(Arc::new(copy))), if moves { nodes } else { Vec::new() }))
-    }
-
-    fn to_property(&self, name: &Arc<str>, part: Part, context: &mut Context) -> Result<(), Fault> {
-        let value = match part {
-            Part::Text(text) => Value::from(text),
-            Part::Nodes(xml) => {
-                let held = match context.properties.get(name) {
-                    Some(Value::Xml(held)) if self.action == Action::Child => Some(Arc::clone(held)),
-                    Some(Value::String(text)) if self.action == Action::Child => parsed(text).map(Arc::new),
-                    _ => None,
-                };
-                match held.and_then(|held| held.nodes.first().copied().map(|first| (held, first))) {
-                    Some((held, first)) => {
-                        let mut document = (*held.document).clone();
-                        for &node in &xml.nodes {
-                            document.copy_from(first, &xml.document, node);
-                        }
-                        let nodes = held.nodes.clone();
-                        Value::Xml(Arc::new(XmlValue { document: Arc::new(document), nodes }))
-                    }
-                    None => Value::Xml(xml),
-                }
-            }
-        };
-        context.properties.set(Arc::clone(name), value);
-        Ok(())
-    }
 }
 
 fn invalid_target() -> Fault {
     Fault::new("Invalid Target object to be enrich.")
-}
-
-fn fixed(expression: &Expression) -> Result<&JsonPath, Fault> {
-    expression.json_path().ok_or_else(|| {
-        Fault::new(format!("{} cannot be a target: it is no plain JSONPath", expression.source()))
-    })
-}
-
-/// A property as JSON, if it is some.
-fn json_of(value: &Value) -> Option<Json> {
-    match value {
-        Value::Json(json) => Some((**json).clone()),
-        other => serde_json::from_str(&other.to_string()).ok(),
-    }
-}
-
-/// JSON as a property: its text, strings in quotes.
-fn property_of(value: Json) -> Value {
-    match value {
-        Json::String(_) => Value::from(value.to_string()),
-        other => Value::Json(Arc::new(other)),
-    }
 }
 
 fn filled(
@@ -741,68 +426,6 @@ fn filled(
         }
     }
     Ok(out)
-}
-
-fn append(document: &mut Document, parent: NodeId, part: &Part) {
-    if let Part::Nodes(xml) = part {
-        for &node in &xml.nodes {
-            document.copy_from(parent, &xml.document, node);
-        }
-    }
-}
-
-/// The text directly in an element becomes `text`; its child elements stay.
-fn set_own_text(document: &mut Document, element: NodeId, text: &str) {
-    let texts: Vec<_> =
-        document.children(element).filter(|&child| document.kind(child) == NodeKind::Text).collect();
-    texts.into_iter().for_each(|node| document.detach(node));
-    document.append_text(element, text);
-}
-
-/// Puts the part at, into or behind a node.
-fn put(document: &mut Document, place: NodeId, part: &Part, action: Action) {
-    match (document.kind(place), part) {
-        (NodeKind::Attribute, Part::Text(text)) => document.set_text(place, text),
-        (NodeKind::Attribute, Part::Nodes(xml)) => {
-            let text = xml.nodes.first().map(|&node| xml.document.string_value(node).into_owned());
-            document.set_text(place, &text.unwrap_or_default());
-        }
-        (NodeKind::Text, Part::Text(text)) => match document.parent(place) {
-            Some(parent) => set_own_text(document, parent, text),
-            None => document.set_text(place, text),
-        },
-        (NodeKind::Text, Part::Nodes(_)) => {
-            if let Some(parent) = document.parent(place) {
-                document.detach(place);
-                append(document, parent, part);
-            }
-        }
-        (NodeKind::Element, Part::Text(text)) if action == Action::Replace => {
-            set_own_text(document, place, text);
-        }
-        (NodeKind::Element, Part::Text(_)) => {}
-        (NodeKind::Element, Part::Nodes(xml)) => match action {
-            Action::Child => append(document, place, part),
-            _ => {
-                let Some(parent) = document.parent(place) else { return };
-                for &node in &xml.nodes {
-                    if xml.document.kind(node) != NodeKind::Element {
-                        continue;
-                    }
-                    let copy = document.copy_from(parent, &xml.document, node);
-                    if action == Action::Sibling {
-                        document.insert_after(place, copy);
-                    } else {
-                        document.insert_before(place, copy);
-                    }
-                }
-                if action == Action::Replace {
-                    document.detach(place);
-                }
-            }
-        },
-        _ => {}
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,232 @@
+//! Nodes and texts go from place to place of the XML view.
+
+use super::{Action, Enrich, Source, Target, filled, invalid_target, parsed};
+use flow::{Context, Fault};
+use message::{Envelope, Value, XmlValue};
+use serde_json::Value as Json;
+use std::sync::Arc;
+use xml::{Document, NodeId, NodeKind};
+
+/// What an XML source gives: nodes of a document of their own, or a text.
+enum Part {
+    Nodes(Arc<XmlValue>),
+    Text(String),
+}
+
+impl Enrich {
+    pub(super) fn xml(&self, context: &mut Context) -> Result<(), Fault> {
+        if self.action == Action::Remove || matches!(self.target, Target::Key(..)) {
+            return match self.target {
+                Target::Body | Target::Property(_) => Ok(()),
+                _ => Err(invalid_target()),
+            };
+        }
+        let (part, moved) = self.xml_source(context)?;
+        let part = match part {
+            Some(part) => part,
+            None => {
+                tracing::error!(message_id = %context.message_id(), "enrich: the source is empty");
+                match &self.target {
+                    Target::Property(name) => context.properties.set(Arc::clone(name), Value::from("")),
+                    Target::Envelope => return Err(invalid_target()),
+                    _ => {}
+                }
+                return Ok(());
+            }
+        };
+        match &self.target {
+            Target::Property(name) => {
+                self.detach(&moved, context)?;
+                return self.to_property(name, part, context);
+            }
+            Target::Envelope => {
+                let Part::Nodes(xml) = &part else { return Err(invalid_target()) };
+                let mut whole = Document::new();
+                if let Some(&first) = xml.nodes.first() {
+                    whole.copy_from(Document::ROOT, &xml.document, first);
+                }
+                let envelope = Envelope::of_document(whole).map_err(|why| invalid_target().because(why))?;
+                context.payload.set_envelope(envelope);
+                return Ok(());
+            }
+            Target::Body => {
+                if let (Part::Text(text), Action::Replace) = (&part, self.action)
+                    && text.trim_start().starts_with(['{', '['])
+                    && let Ok(value) = serde_json::from_str::<Json>(text)
+                {
+                    context.payload.set_json_value(value);
+                    return Ok(());
+                }
+            }
+            Target::Custom(_) | Target::Key(..) => {}
+        }
+        let place = match &self.target {
+            Target::Custom(expression) => {
+                Some(expression.nodes(context)?.first().copied().ok_or_else(invalid_target)?)
+            }
+            _ => context.envelope()?.payload(),
+        };
+        self.detach(&moved, context)?;
+        let action = self.action;
+        let envelope = context.envelope_mut()?;
+        match place {
+            Some(place) => put(&mut envelope.document, place, &part, action),
+            None => append(&mut envelope.document, envelope.body, &part),
+        }
+        envelope.refresh().map_err(|why| Fault::new(format!("enrich broke the SOAP envelope: {why}")))
+    }
+
+    fn detach(&self, nodes: &[NodeId], context: &mut Context) -> Result<(), Fault> {
+        if !nodes.is_empty() {
+            let document = &mut context.envelope_mut()?.document;
+            nodes.iter().for_each(|&node| document.detach(node));
+        }
+        Ok(())
+    }
+
+    /// The source, copied, and the nodes of the message that have to leave their places.
+    fn xml_source(&self, context: &mut Context) -> Result<(Option<Part>, Vec<NodeId>), Fault> {
+        let own = |value: Option<&Value>| match value {
+            Some(Value::Xml(xml)) => Some(Part::Nodes(Arc::clone(xml))),
+            Some(value @ (Value::String(_) | Value::Json(_))) => Some(Part::Text(value.to_string())),
+            _ => None,
+        };
+        let nodes = match &self.source {
+            Source::Custom(expression) => {
+                let nodes = expression.nodes(context)?;
+                if nodes.is_empty() {
+                    let value = expression.value(context)?;
+                    let empty = matches!(&value, Some(Value::String(text)) if text.is_empty());
+                    return Ok((own(value.as_ref().filter(|_| !empty)), Vec::new()));
+                }
+                let document = &context.envelope()?.document;
+                let kinds = [NodeKind::Element, NodeKind::Text];
+                let nodes: Vec<_> =
+                    nodes.into_iter().filter(|&node| kinds.contains(&document.kind(node))).collect();
+                if nodes.iter().all(|&node| document.kind(node) == NodeKind::Text) && !nodes.is_empty() {
+                    let text = nodes.iter().map(|&node| document.text(node)).collect();
+                    return Ok((Some(Part::Text(text)), if self.clone { Vec::new() } else { nodes }));
+                }
+                nodes
+            }
+            Source::Envelope => vec![context.envelope()?.root],
+            Source::Body => context.envelope()?.payload().into_iter().collect(),
+            Source::Property(name) => return Ok((own(context.properties.get(name)), Vec::new())),
+            Source::Element(xml) => return Ok((Some(Part::Nodes(Arc::clone(xml))), Vec::new())),
+            Source::Entry(key) => {
+                return Ok((own(context.plan().entry(key).map(|entry| entry.value).as_ref()), Vec::new()));
+            }
+            Source::Text { pieces, markup } => {
+                let markup = *markup;
+                let text = filled(pieces, context, |text, out| {
+                    if !markup || text.trim_start().starts_with('<') {
+                        out.push_str(text);
+                    } else {
+                        let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+                        out.push_str(&escaped);
+                    }
+                })?;
+                let part = match parsed(&text) {
+                    Some(xml) => Part::Nodes(Arc::new(xml)),
+                    None => Part::Text(text),
+                };
+                return Ok((Some(part), Vec::new()));
+            }
+            Source::Paths(_) => Vec::new(),
+        };
+        if nodes.is_empty() {
+            return Ok((None, nodes));
+        }
+        let copy = XmlValue::copy_of(&context.envelope()?.document, &nodes);
+        let moves = !self.clone && !matches!(self.source, Source::Envelope);
+        Ok((Some(Part::Nodes(Arc::new(copy))), if moves { nodes } else { Vec::new() }))
+    }
+
+    fn to_property(&self, name: &Arc<str>, part: Part, context: &mut Context) -> Result<(), Fault> {
+        let value = match part {
+            Part::Text(text) => Value::from(text),
+            Part::Nodes(xml) => {
+                let held = match context.properties.get(name) {
+                    Some(Value::Xml(held)) if self.action == Action::Child => Some(Arc::clone(held)),
+                    Some(Value::String(text)) if self.action == Action::Child => parsed(text).map(Arc::new),
+                    _ => None,
+                };
+                match held.and_then(|held| held.nodes.first().copied().map(|first| (held, first))) {
+                    Some((held, first)) => {
+                        let mut document = (*held.document).clone();
+                        for &node in &xml.nodes {
+                            document.copy_from(first, &xml.document, node);
+                        }
+                        let nodes = held.nodes.clone();
+                        Value::Xml(Arc::new(XmlValue { document: Arc::new(document), nodes }))
+                    }
+                    None => Value::Xml(xml),
+                }
+            }
+        };
+        context.properties.set(Arc::clone(name), value);
+        Ok(())
+    }
+}
+
+fn append(document: &mut Document, parent: NodeId, part: &Part) {
+    if let Part::Nodes(xml) = part {
+        for &node in &xml.nodes {
+            document.copy_from(parent, &xml.document, node);
+        }
+    }
+}
+
+/// The text directly in an element becomes `text`; its child elements stay.
+fn set_own_text(document: &mut Document, element: NodeId, text: &str) {
+    let texts: Vec<_> =
+        document.children(element).filter(|&child| document.kind(child) == NodeKind::Text).collect();
+    texts.into_iter().for_each(|node| document.detach(node));
+    document.append_text(element, text);
+}
+
+/// Puts the part at, into or behind a node.
+fn put(document: &mut Document, place: NodeId, part: &Part, action: Action) {
+    match (document.kind(place), part) {
+        (NodeKind::Attribute, Part::Text(text)) => document.set_text(place, text),
+        (NodeKind::Attribute, Part::Nodes(xml)) => {
+            let text = xml.nodes.first().map(|&node| xml.document.string_value(node).into_owned());
+            document.set_text(place, &text.unwrap_or_default());
+        }
+        (NodeKind::Text, Part::Text(text)) => match document.parent(place) {
+            Some(parent) => set_own_text(document, parent, text),
+            None => document.set_text(place, text),
+        },
+        (NodeKind::Text, Part::Nodes(_)) => {
+            if let Some(parent) = document.parent(place) {
+                document.detach(place);
+                append(document, parent, part);
+            }
+        }
+        (NodeKind::Element, Part::Text(text)) if action == Action::Replace => {
+            set_own_text(document, place, text);
+        }
+        (NodeKind::Element, Part::Text(_)) => {}
+        (NodeKind::Element, Part::Nodes(xml)) => match action {
+            Action::Child => append(document, place, part),
+            _ => {
+                let Some(parent) = document.parent(place) else { return };
+                for &node in &xml.nodes {
+                    if xml.document.kind(node) != NodeKind::Element {
+                        continue;
+                    }
+                    let copy = document.copy_from(parent, &xml.document, node);
+                    if action == Action::Sibling {
+                        document.insert_after(place, copy);
+                    } else {
+                        document.insert_before(place, copy);
+                    }
+                }
+                if action == Action::Replace {
+                    document.detach(place);
+                }
+            }
+        },
+        _ => {}
+    }
+}
