@@ -6,7 +6,7 @@ use crate::expression::{Expression, Wanted};
 use crate::fault::{Fault, code};
 use crate::library::SynapseHost;
 use message::{Coding, Kind, Payload, SoapVersion};
-use xml::Event;
+use xml::{Event, Tokenizer};
 use xpath::Decision;
 
 /// What early decision found out.
@@ -59,28 +59,11 @@ pub fn decide_now(
     run.feed(context)
 }
 
-thread_local! {
-    /// A tokenizer at rest: making one costs more than running it over a small message, and it knows the names that
-    /// messages have.
-    static AT_REST: std::cell::Cell<Option<Box<xml::Tokenizer>>> = const { std::cell::Cell::new(None) };
-}
-
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        if let Some(mut tokenizer) = self.tokenizer.take() {
-            tokenizer.recycle();
-            // A thread that is ending keeps nothing.
-            let _ = AT_REST.try_with(|at_rest| at_rest.set(Some(tokenizer)));
-        }
-    }
-}
-
 /// An expression on its way through an arriving body.
 struct Running<'e> {
     expression: &'e Expression,
     run: xpath::Run<'e>,
-    /// Taken only when this ends.
-    tokenizer: Option<Box<xml::Tokenizer>>,
+    tokenizer: xml::Lent,
     /// The body has no envelope of its own; one was made up around it.
     wrapped: bool,
     /// The document element has been seen.
@@ -118,12 +101,8 @@ fn begin<'e>(
         run.start_element(soap, "Envelope", &());
         run.start_element(soap, "Body", &());
     }
-    let tokenizer = AT_REST
-        .try_with(std::cell::Cell::take)
-        .ok()
-        .flatten()
-        .unwrap_or_else(|| Box::new(xml::Tokenizer::new(context.services.limits.xml.clone())));
-    Ok(Some(Running { expression, run, tokenizer: Some(tokenizer), wrapped, rooted: wrapped, fed: 0 }))
+    let tokenizer = Tokenizer::lent(&context.services.limits.xml);
+    Ok(Some(Running { expression, run, tokenizer, wrapped, rooted: wrapped, fed: 0 }))
 }
 
 impl Running<'_> {
@@ -133,7 +112,7 @@ impl Running<'_> {
         if complete && bytes.is_empty() {
             return Ok(Some(Early::Tree)); // no body is no broken body
         }
-        let Some(tokenizer) = self.tokenizer.as_mut() else { return Ok(Some(Early::Tree)) };
+        let tokenizer = &mut *self.tokenizer;
         let place = self.expression.span();
         let malformed = |error: xml::XmlError| {
             Fault::with_code(code::PAYLOAD, format!("the payload is not well-formed XML: {error}")).at(place)
@@ -202,7 +181,7 @@ fn settled(run: &xpath::Run<'_>) -> Option<Early> {
 /// The body does not arrive.
 pub(crate) async fn first_body_element(context: &mut Context) -> Result<Option<(String, String)>, Fault> {
     let limits = context.services.limits.clone();
-    let mut tokenizer = xml::Tokenizer::new(limits.xml);
+    let mut tokenizer = Tokenizer::lent(&limits.xml);
     let (mut fed, mut depth, mut in_body) = (0, 0, false);
     loop {
         let Some((bytes, complete)) = arrived(&mut context.payload) else { return Ok(None) };

@@ -4,7 +4,6 @@
 use crate::envelope::SoapVersion;
 use bytes::Bytes;
 use memchr::memmem::Finder;
-use std::cell::Cell;
 use std::ops::Range;
 use std::sync::LazyLock;
 use xml::{Event, Limits, Tokenizer};
@@ -14,11 +13,6 @@ const WINDOW: usize = 8 * 1024;
 
 /// What both WS-Addressing namespaces contain.
 static ADDRESSING: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("/addressing"));
-
-thread_local! {
-    /// Its buffers and names serve the next message as well.
-    static TOKENIZER: Cell<Option<Box<Tokenizer>>> = const { Cell::new(None) };
-}
 
 /// See the module.
 #[derive(Debug)]
@@ -36,16 +30,7 @@ impl Opened {
     ///
     /// That the payload is well-formed, and one element, is left to whoever reads it.
     pub fn of(message: &Bytes, version: SoapVersion, limits: &Limits) -> Option<Opened> {
-        let mut tokenizer = TOKENIZER
-            .try_with(Cell::take)
-            .ok()
-            .flatten()
-            .unwrap_or_else(|| Box::new(Tokenizer::new(limits.clone())));
-        let opened = open(&mut tokenizer, message, version);
-        tokenizer.recycle();
-        // Fails only while the thread ends.
-        let _ = TOKENIZER.try_with(|kept| kept.set(Some(tokenizer)));
-        opened
+        open(&mut Tokenizer::lent(limits), message, version)
     }
 
     /// What is before the payload.

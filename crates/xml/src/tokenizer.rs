@@ -430,6 +430,11 @@ impl Tokenizer {
         }
     }
 
+    /// Puts other limits in force. Call it before feeding.
+    pub(crate) fn set_limits(&mut self, limits: &Limits) {
+        self.limits.clone_from(limits);
+    }
+
     /// Starts over with another document; keeps memory, limits and the ids of interned names.
     pub fn reset(&mut self) {
         self.charset = None;

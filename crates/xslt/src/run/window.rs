@@ -3,7 +3,7 @@
 use crate::error::XsltError;
 use crate::model::Plan;
 use std::io::Read;
-use xml::{Builder, Document, Event, Interest, NodeId, NodeKind, Tokenizer};
+use xml::{Builder, Document, Event, Interest, Lent, NodeId, NodeKind, Tokenizer};
 
 /// Bytes asked of the reader at once.
 const PIECE: usize = 64 << 10;
@@ -74,7 +74,7 @@ fn copy_tag(from: &Document, element: NodeId, to: &mut Document, parent: NodeId)
 /// Reads a document into windows.
 pub(crate) struct Pump<'r> {
     reader: &'r mut (dyn Read + Send),
-    tokenizer: Tokenizer,
+    tokenizer: Lent,
     piece: Vec<u8>,
     /// The reader has no more.
     finished: bool,
@@ -96,7 +96,7 @@ impl<'r> Pump<'r> {
     pub fn new(reader: &'r mut (dyn Read + Send), limits: &xml::Limits, full: usize) -> Pump<'r> {
         Pump {
             reader,
-            tokenizer: Tokenizer::new(limits.clone()),
+            tokenizer: Tokenizer::lent(limits),
             piece: vec![0; PIECE],
             finished: false,
             ended: false,
