@@ -106,7 +106,7 @@ impl Configuration {
             return Ok(Some(Content { bytes: entry.bytes().into(), origin: entry.origin.clone() }));
         }
         let bytes = self.registry.read(key)?;
-        Ok(bytes.map(|bytes| Content { bytes: bytes.into(), origin: self.registry.path(key) }))
+        Ok(bytes.map(|bytes| Content { bytes, origin: self.registry.path(key) }))
     }
 
     /// Whether a key of the shared key space is defined here (not: in the registry).

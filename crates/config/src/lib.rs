@@ -20,6 +20,7 @@ mod parse;
 mod properties;
 pub mod read;
 mod references;
+mod resources;
 mod value;
 
 pub use artifacts::{

@@ -26,6 +26,28 @@ pub fn properties(text: &str) -> HashMap<String, String> {
     properties
 }
 
+/// The text of properties, sorted by their names.
+pub(crate) fn written(properties: &HashMap<String, String>) -> String {
+    let mut names: Vec<&String> = properties.keys().collect();
+    names.sort();
+    names.iter().map(|name| format!("{}={}\n", escaped(name), escaped(&properties[*name]))).collect()
+}
+
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{C}' => out.push_str("\\f"),
+            '\\' | '=' | ':' | '#' | '!' | ' ' => out.extend(['\\', letter]),
+            _ => out.push(letter),
+        }
+    }
+    out
+}
+
 /// Whether a line ends in a backslash that no other backslash escapes.
 fn continues(line: &str) -> bool {
     line.bytes().rev().take_while(|&byte| byte == b'\\').count() % 2 == 1

@@ -129,7 +129,8 @@ impl Expression {
                     json(path.trim(), scope, span, start + "json-eval(".len(), settings)?;
                 (Kind::Json(json_source, template), Need::Whole)
             } else if let Some(own) = trimmed.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')) {
-                let xpaths: Arc<dyn ::expression::XPathCompiler> = Arc::new(XPaths(scope.clone()));
+                let xpaths: Arc<dyn ::expression::XPathCompiler> =
+                    Arc::new(XPaths { namespaces: scope.clone(), failover: settings.xpath_failover });
                 let compiled = ::expression::Expression::compile(own, &xpaths).map_err(|error| {
                     let offset = error.span.start + start + 2..error.span.end + start + 2;
                     ExpressionError { message: error.message, offset }
@@ -464,7 +465,10 @@ impl Expression {
             let _ = context.payload.envelope(&limits);
         }
         if xpath.later {
-            return self.on_payload(xpath, context, evaluate);
+            let host = SynapseHost::beside(context).with_namespaces(xpath.namespaces.as_ref());
+            let own = &xpath.expression;
+            return on_payload(own, context, host, |cx| evaluate(own, cx))
+                .map_err(|error| self.fault(error.message));
         }
         let host = SynapseHost::new(context).with_namespaces(xpath.namespaces.as_ref());
         let result = match host.envelope() {
@@ -474,27 +478,6 @@ impl Expression {
                 evaluate(&xpath.expression, &xpath::Context::at(&envelope.document, node).with_host(&host))
             }
             _ => evaluate(&xpath.expression, &xpath::Context::without_document(&host)),
-        };
-        result.map_err(|error| self.fault(error.message))
-    }
-
-    /// As [`Expression::on_tree`], on a document whose element is the first child of the body.
-    fn on_payload<T>(
-        &self,
-        xpath: &XPath,
-        context: &Context,
-        evaluate: impl FnOnce(&xpath::Expression, &xpath::Context<'_>) -> Result<T, xpath::XPathError>,
-    ) -> Result<T, Fault> {
-        let host = SynapseHost::beside(context).with_namespaces(xpath.namespaces.as_ref());
-        let envelope = context.payload.built_envelope().filter(|_| xpath.reads_body);
-        let result = match envelope {
-            Some(envelope) => {
-                let nodes: Vec<_> = envelope.payload().into_iter().collect();
-                let own = XmlValue::copy_of(&envelope.document, &nodes);
-                let root = xpath::Node::new(xml::Document::ROOT);
-                evaluate(&xpath.expression, &xpath::Context::at(&own.document, root).with_host(&host))
-            }
-            None => evaluate(&xpath.expression, &xpath::Context::without_document(&host)),
         };
         result.map_err(|error| self.fault(error.message))
     }
@@ -619,8 +602,27 @@ fn json(
     Ok((source, JsonTemplate::Dynamic(pieces)))
 }
 
+/// Evaluates an XPath 2.0 on a document whose element is the first child of the body.
+pub(crate) fn on_payload<T>(
+    expression: &xpath::Expression,
+    context: &Context,
+    host: SynapseHost<'_>,
+    evaluate: impl FnOnce(&xpath::Context<'_>) -> Result<T, xpath::XPathError>,
+) -> Result<T, xpath::XPathError> {
+    let envelope = context.payload.built_envelope().filter(|_| expression.needs().document);
+    match envelope {
+        Some(envelope) => {
+            let nodes: Vec<_> = envelope.payload().into_iter().collect();
+            let own = XmlValue::copy_of(&envelope.document, &nodes);
+            let root = xpath::Node::new(xml::Document::ROOT);
+            evaluate(&xpath::Context::at(&own.document, root).with_host(&host))
+        }
+        None => evaluate(&xpath::Context::without_document(&host)),
+    }
+}
+
 /// What WSO2 takes of a value of XPath 2.0: truth as it is, else the text of the first item.
-fn first(value: xpath::Value, cx: &xpath::Context<'_>) -> Result<Value, xpath::XPathError> {
+pub(crate) fn first(value: xpath::Value, cx: &xpath::Context<'_>) -> Result<Value, xpath::XPathError> {
     let item = match value {
         xpath::Value::Boolean(truth) => return Ok(Value::Boolean(truth)),
         xpath::Value::Sequence(items) => match items.first() {

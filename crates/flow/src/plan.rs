@@ -8,7 +8,7 @@ use diagnostics::{FileId, SourceMap, Span};
 use message::{Value, XmlValue};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// See the module.
 pub struct Plan {
@@ -33,6 +33,8 @@ pub struct Plan {
     pub(crate) fault_is_built_in: bool,
     pub(crate) pre_mediate: Option<ListId>,
     pub(crate) registry: config::Registry,
+    /// Resources of the registry that were read, parsed.
+    pub(crate) resources: Mutex<HashMap<String, Entry>>,
     /// Values from outside: `file.properties`, the environment.
     pub(crate) injector: config::Injector,
     pub(crate) vault: crate::vault::Vault,
@@ -161,9 +163,9 @@ pub struct Entry {
 
 impl Entry {
     /// An entry of bytes: XML if it parses, else text.
-    pub fn of(bytes: Vec<u8>) -> Entry {
+    pub fn of(bytes: Arc<[u8]>) -> Entry {
         let text = String::from_utf8_lossy(&bytes).trim().to_owned();
-        let value = match xml::Document::parse(bytes.clone(), &xml::ParseOptions::trusted()) {
+        let value = match xml::Document::parse(bytes.to_vec(), &xml::ParseOptions::trusted()) {
             Ok(document) if text.starts_with('<') => match document.document_element() {
                 Some(root) => {
                     Value::Xml(Arc::new(XmlValue { nodes: vec![root], document: Arc::new(document) }))
@@ -172,9 +174,12 @@ impl Entry {
             },
             _ => Value::from(text),
         };
-        Entry { bytes: Arc::from(bytes), value }
+        Entry { bytes, value }
     }
 }
+
+/// Most resources of the registry that are kept parsed.
+const MAX_RESOURCES: usize = 1_000;
 
 impl Plan {
     /// A list by number.
@@ -241,7 +246,40 @@ impl Plan {
     pub fn entry(&self, key: &str) -> Option<Entry> {
         match self.entries.get(key) {
             Some(entry) => Some(entry.clone()),
-            None => self.registry.read(key).ok().flatten().map(Entry::of),
+            None => self.resource(key),
+        }
+    }
+
+    /// A registry resource; what cannot be read is said in the log, and not there.
+    fn resource(&self, key: &str) -> Option<Entry> {
+        let bytes = self.resource_bytes(key)?;
+        let mut parsed = self.resources.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(known) = parsed.get(key).filter(|known| Arc::ptr_eq(&known.bytes, &bytes)) {
+            return Some(known.clone());
+        }
+        if parsed.len() >= MAX_RESOURCES {
+            parsed.clear();
+        }
+        let entry = Entry::of(bytes);
+        parsed.insert(key.to_owned(), entry.clone());
+        Some(entry)
+    }
+
+    fn resource_bytes(&self, key: &str) -> Option<Arc<[u8]>> {
+        self.registry.read(key).unwrap_or_else(|why| {
+            tracing::warn!("the registry resource `{key}` cannot be read: {why}");
+            None
+        })
+    }
+
+    /// Writes a registry resource; of `KEY@NAME` the property of that name.
+    ///
+    /// # Errors
+    /// Why it cannot be written.
+    pub fn write_registry(&self, key: &str, text: &str) -> std::io::Result<()> {
+        match key.split_once('@') {
+            Some((key, name)) => self.registry.write_property(key, name, text),
+            None => self.registry.write(key, text),
         }
     }
 
@@ -250,7 +288,7 @@ impl Plan {
         if let Some((key, name)) = key.split_once('@') {
             return self.registry_property(key, name);
         }
-        let bytes = self.registry.read(key).ok().flatten()?;
+        let bytes = self.resource_bytes(key)?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 

@@ -1,7 +1,7 @@
 //! Synapse expressions, `${…}`, over a message: what the language crate asks of a host, and texts with them inside.
 
 use crate::context::Context;
-use crate::expression::{Expression, to_message_value};
+use crate::expression::{Expression, first, on_payload, to_message_value};
 use crate::fault::Fault;
 use crate::library::{Declared, Library, Scope, SynapseHost};
 use crate::mediator::{Need, Parameter};
@@ -11,7 +11,7 @@ use message::{Value as Own, XmlValue};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::Arc;
-use xpath::CompileOptions;
+use xpath::{CompileOptions, Version};
 
 pub use ::expression::expression_length;
 
@@ -19,13 +19,21 @@ pub use ::expression::expression_length;
 const MAX_DEFERRED: u32 = 8;
 
 /// Compiles the XPaths in an expression, with the namespaces of the element that it stands on.
-pub(crate) struct XPaths(pub Namespaces);
+pub(crate) struct XPaths {
+    pub namespaces: Namespaces,
+    /// What is no XPath 1.0 may be XPath 2.0 ([`crate::services::Settings::xpath_failover`]).
+    pub failover: bool,
+}
 
 impl ::expression::XPathCompiler for XPaths {
     fn compile(&self, source: &str) -> Result<xpath::Expression, String> {
-        let options =
-            CompileOptions { namespaces: &Declared(&self.0), library: &Library, ..CompileOptions::default() };
-        xpath::Expression::compile(source.trim(), &options).map_err(|error| error.message.clone())
+        let namespaces = &Declared(&self.namespaces);
+        let options = CompileOptions { namespaces, library: &Library, ..CompileOptions::default() };
+        xpath::Expression::compile(source.trim(), &options).or_else(|error| {
+            let options = CompileOptions { version: Version::V2, ..options };
+            let later = self.failover.then(|| xpath::Expression::compile(source.trim(), &options).ok());
+            later.flatten().ok_or_else(|| error.message.clone())
+        })
     }
 }
 
@@ -130,6 +138,9 @@ impl Host for MessageHost<'_> {
                 let node = xpath::Node::new(xml.nodes.first().copied().unwrap_or(xml::Document::ROOT));
                 let cx = xpath::Context::at(&xml.document, node).with_host(&host);
                 let value = xpath.evaluate(&cx).map_err(|error| error.message)?;
+                if xpath.version() == Version::V2 {
+                    return first(value, &cx).map(Some).map_err(|error| error.message);
+                }
                 Ok(to_message_value(value, &cx, false))
             }
         }
@@ -148,6 +159,10 @@ fn evaluate_xpath(
     context: &Context,
     node_test: bool,
 ) -> Result<Option<Own>, xpath::XPathError> {
+    if xpath.version() == Version::V2 {
+        return on_payload(xpath, context, SynapseHost::beside(context), |cx| first(xpath.evaluate(cx)?, cx))
+            .map(Some);
+    }
     let host = SynapseHost::new(context);
     match host.envelope() {
         Some(envelope) => {

@@ -47,7 +47,8 @@ else the value is empty.
 Scopes: `default` properties belong to the message, and its answer has them too; read them with `$ctx:NAME`. `transport` properties are headers: of the request
 that `call` or `send` makes, or of the answer; line breaks in them become blanks. `axis2` properties tell the transport what to do (`HTTP_SC`, `messageType`, …) and are gone with
 the answer of a backend; `axis2-client` are options of the next call. `operation` properties are shared by request and answer, `system` ones by the whole
-process. `analytics` goes beside the axis2 properties, `trace` nowhere, and `registry` is read-only here.
+process. `analytics` goes beside the axis2 properties, `trace` nowhere, and `registry` writes the resource that is called `name`, or with
+`KEY@NAME` a property of it: files below the registry's root, each written as a whole.
 
 An expression that finds nothing sets an empty text if it is a path, `json-eval` or `${…}`. Where it names a property or a header that is not there, the value is
 null: then a `default` property keeps the value that it had, a header becomes empty, and those of the other scopes are removed.
@@ -71,7 +72,7 @@ null: then a `default` property keeps the value that it had, a header becomes em
     faults: &[
         (
             "0",
-            "the value cannot have its type, an expression gives no header name, the scope is `registry`, or the body is larger than a flow \
+            "the value cannot have its type, an expression gives no header name, the registry resource cannot be written, or the body is larger than a flow \
              may hold",
         ),
         ("601000", "the expression reads the body, and it is not what its content type says"),
@@ -133,14 +134,6 @@ impl Property {
         }
         let span = element.start_tag();
         let scope = element.attr("scope").map_or(Some(Scope::Default), |scope| Scope::of(scope.trim()))?;
-        if scope == Scope::Registry {
-            compiler.warning(
-                "unsupported-scope",
-                "the registry is read-only here",
-                element.attribute("scope").map_or(span, |scope| scope.value_span),
-                "messages that come here fault: use a local entry, or a database",
-            );
-        }
         if element.attr("action").map(str::trim) == Some("remove") {
             return Some(Property { name, scope, source: None, pick: None, span });
         }
@@ -223,8 +216,13 @@ impl Property {
             match self.scope {
                 // A default property keeps what it had; a header becomes empty.
                 Scope::Default => {}
-                scope @ (Scope::Transport | Scope::Registry) => {
-                    return set(scope, name, Value::from(""), context).map_err(|fault| fault.at(self.span));
+                Scope::Transport => {
+                    return set(self.scope, name, Value::from(""), context)
+                        .map_err(|fault| fault.at(self.span));
+                }
+                Scope::Registry => {
+                    let why = format!("The registry resource {name} cannot be written: there is no value");
+                    return Err(Fault::new(why).at(self.span));
                 }
                 scope => remove(scope, &name, context),
             }
@@ -237,7 +235,7 @@ impl Property {
 /// Sets a property.
 ///
 /// # Errors
-/// The scope is read-only, or no header can have this name.
+/// No header can have this name, or the registry cannot be written.
 pub(crate) fn set(scope: Scope, name: Arc<str>, value: Value, context: &mut Context) -> Result<(), Fault> {
     match scope {
         Scope::Default => {
@@ -248,7 +246,10 @@ pub(crate) fn set(scope: Scope, name: Arc<str>, value: Value, context: &mut Cont
         }
         Scope::Transport => set_header(&name, &value.to_string(), context)?,
         Scope::Registry => {
-            return Err(Fault::new(format!("{name} cannot be written: the registry is read-only here")));
+            let text = value.to_string();
+            context.plan().write_registry(&name, &text).map_err(|why| {
+                Fault::new(format!("The registry resource {name} cannot be written: {why}"))
+            })?;
         }
         Scope::Axis2 => {
             if matches!(&*name, "SET_ROLLBACK_ONLY" | "ACKNOWLEDGE" | "SET_REQUEUE_ON_ROLLBACK") {
@@ -539,6 +540,56 @@ mod tests {
     }
 
     #[test]
+    fn the_registry_is_written() {
+        let root = std::env::temp_dir().join(format!("busbar-property-registry-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&root);
+        std::fs::create_dir_all(&root).expect("a directory for the test");
+        let run = |mediators: &str| {
+            let text = format!(
+                r#"<definitions xmlns="http://ws.apache.org/ns/synapse"><sequence name="main" onError="f">{mediators}</sequence><sequence name="f"/></definitions>"#
+            );
+            let options = config::LoadOptions::default();
+            testing::configuration_in(&registry(testing::endpoints), &text, &root, &options, |_| {})
+                .run(&[("Content-Type", "application/xml")], "<a><k>7</k></a>")
+        };
+        for (name, value, key) in [
+            ("conf:a/b.txt", "value=\"one\"", "conf:a/b.txt"),
+            ("conf:a/b.txt", "expression=\"//k\"", "/_system/config/a/b.txt"),
+            ("{concat('gov:n', //k)}", "value=\"x\"", "n7"),
+            ("conf:a/b.txt@p", "expression=\"//k\"", "conf:a/b.txt@p"),
+            ("conf:a@q", "value=\"of the collection\"", "conf:a@q"),
+        ] {
+            let end = run(&format!(
+                r#"<property name="{name}" {value} scope="registry"/><property name="seen" expression="get-property('registry', '{key}')"/>"#
+            ));
+            let wanted = if value.starts_with("expression") { "7" } else { value[6..].trim_matches('"') };
+            assert_eq!((end.property("seen").as_deref(), end.fault()), (Some(wanted), None), "{name}");
+        }
+        // Written and read by the same flow, again and again: nothing old is seen.
+        let end = run(
+            r#"<property name="conf:c" value="1" scope="registry"/><property name="x" expression="get-property('registry', 'conf:c')"/>
+               <property name="conf:c" value="2" scope="registry"/><property name="y" expression="get-property('registry', 'conf:c')"/>"#,
+        );
+        assert_eq!((end.property("x").as_deref(), end.property("y").as_deref()), (Some("1"), Some("2")));
+        for (property, why) in [
+            (r#"name="conf:../../out" value="1""#, "it leads out of the registry"),
+            (r#"name="conf:a" value="1""#, "it is a collection"),
+            (r#"name="conf:" value="1""#, "it is a collection"),
+            (r#"name="conf:n" expression="$ctx:none""#, "there is no value"),
+        ] {
+            let fault =
+                run(&format!(r#"<property {property} scope="registry"/>"#)).fault().unwrap_or_default();
+            assert!(
+                fault.starts_with("0: The registry resource conf:") && fault.ends_with(why),
+                "{property}: {fault}"
+            );
+        }
+        let end = run(r#"<property name="conf:c" action="remove" scope="registry"/>"#);
+        assert_eq!(end.fault(), None);
+        let _ = std::fs::remove_dir_all(&root);
+    }
+
+    #[test]
     fn mistakes_are_found_when_the_configuration_loads() {
         for (attributes, wanted) in [
             (r#"name="p""#, "`property` needs a value"),
@@ -550,7 +601,6 @@ mod tests {
             (r#"name="p" value="70000" type="SHORT""#, "`70000` is no whole number"),
             (r#"name="p" value="1" group="1""#, "`group` has no meaning here"),
             (r#"name="p" value="1" pattern="(" "#, "`(` is no valid regular expression"),
-            (r#"name="p" value="1" scope="registry""#, "the registry is read-only here"),
             (r#"name="a b" value="1" scope="transport""#, "`a b` is no header name"),
         ] {
             let tested = flow(&format!("<property {attributes}/>"));

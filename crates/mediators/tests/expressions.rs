@@ -586,3 +586,23 @@ fn what_is_no_xpath_1_may_be_xpath_2() {
     let fault = run(&tested, SOAP).fault().unwrap_or_default();
     assert!(fault.contains("XPath 2.0, which gives texts"), "{fault} {:?}", tested.found);
 }
+
+#[test]
+fn xpath_of_synapse_expressions_may_be_2_0() {
+    let body = r#"<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><o><i>3</i><i>5</i></o></s:Body></s:Envelope>"#;
+    table(
+        "later-synapse",
+        body,
+        true,
+        &[
+            ("${xpath('if (//i > 4) then \"large\" else \"small\"')}", "large"),
+            ("${xpath('string-join(for $i in //i return string($i), \"-\")')}", "3-5"),
+            ("${xpath('/o/i[2] ! 1')}", "!"),
+            ("${xpath('matches(//i[1], \"[0-9]\")')}", "true"),
+            ("${xpath('max(//i)')}", "5"),
+            // What is XPath 1.0 sees the envelope.
+            ("${xpath('name(/*)')}", "s:Envelope"),
+        ],
+    );
+    table("earlier-synapse", body, false, &[("${xpath('if (//i) then 1 else 2')}", "!")]);
+}

@@ -5,7 +5,7 @@ use crate::compile::{NOTHING, Program, compile};
 use crate::context::{Context, ExtensionName};
 use crate::error::{NotStreamable, XPathError};
 use crate::eval::Eval;
-use crate::options::CompileOptions;
+use crate::options::{CompileOptions, Version};
 use crate::parser::parse;
 use crate::stream::{StreamAs, StreamContext, StreamPlan};
 use crate::value::{Item, Node, NodeSet, Type, Value};
@@ -16,6 +16,7 @@ use std::sync::{Arc, OnceLock};
 #[derive(Debug)]
 pub struct Expression {
     source: Box<str>,
+    version: Version,
     pub(crate) program: Arc<Program>,
     streams: [OnceLock<Result<StreamPlan, NotStreamable>>; 6],
     needs: Needs,
@@ -55,7 +56,18 @@ impl Expression {
             variables: program.variables.iter().map(|v| v.name.clone()).collect(),
             functions: program.functions.clone(),
         };
-        Ok(Expression { source: src.into(), program: Arc::new(program), streams: Default::default(), needs })
+        Ok(Expression {
+            source: src.into(),
+            version: options.version,
+            program: Arc::new(program),
+            streams: Default::default(),
+            needs,
+        })
+    }
+
+    /// The version of the language it was compiled as.
+    pub fn version(&self) -> Version {
+        self.version
     }
 
     /// The source text.

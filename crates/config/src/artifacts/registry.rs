@@ -6,10 +6,12 @@ use super::local_entry::file_path;
 use crate::element::Element;
 use crate::parameter::{self, Parameter};
 use crate::read::{self, Shape};
+use crate::resources::Resources;
 use crate::value::Key;
 use diagnostics::{Diagnostic, Span};
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The registry: files below one directory.
@@ -27,6 +29,7 @@ pub struct Registry {
     pub cachable: Option<Duration>,
     /// The whole element.
     pub span: Span,
+    resources: Arc<Resources>,
 }
 
 /// How the keys of a [`Registry`] become paths below its root.
@@ -48,6 +51,7 @@ impl Registry {
             layout: RegistryLayout::Prefixed,
             cachable: Some(Duration::ZERO),
             span: Span::BUILT_IN,
+            resources: Arc::default(),
         }
     }
 
@@ -106,7 +110,15 @@ impl Registry {
             }
             _ => Some(default),
         };
-        Some(Registry { provider: Some(provider), parameters, root, layout, cachable, span: element.span() })
+        Some(Registry {
+            provider: Some(provider),
+            parameters,
+            root,
+            layout,
+            cachable,
+            span: element.span(),
+            resources: Arc::default(),
+        })
     }
 
     /// The file of a key; `None` when there is none or when it would be outside of the root.
@@ -127,11 +139,44 @@ impl Registry {
         crate::properties(&String::from_utf8_lossy(&text)).remove(name)
     }
 
-    /// The content of a resource; `None` when there is none (or a directory).
-    pub fn read(&self, key: &str) -> io::Result<Option<Vec<u8>>> {
-        match self.path(key) {
-            Some(path) if path.is_file() => std::fs::read(path).map(Some),
-            _ => Ok(None),
+    /// The content of a resource; `None` when there is none (or a directory). As long as the file is the same one, so are
+    /// the bytes.
+    ///
+    /// # Errors
+    /// The file is there and cannot be read.
+    pub fn read(&self, key: &str) -> io::Result<Option<Arc<[u8]>>> {
+        self.resources.read(key, self.cachable, || self.path(key))
+    }
+
+    /// Writes a resource, new or not.
+    ///
+    /// # Errors
+    /// The key leads out of the registry or to a collection, or the file cannot be written.
+    pub fn write(&self, key: &str, content: &str) -> io::Result<()> {
+        self.resources.write(self.own_root()?, &self.relative(key), content.as_bytes())
+    }
+
+    /// Sets a property of a resource or collection.
+    ///
+    /// # Errors
+    /// As of [`Registry::write`].
+    pub fn write_property(&self, key: &str, name: &str, value: &str) -> io::Result<()> {
+        let key = key.trim_end_matches('/');
+        let ending = if self.path(key).is_some_and(|path| path.is_dir()) { ".collections" } else { "" };
+        let relative = format!("{}{ending}.properties", self.relative(key));
+        self.resources.write_property(self.own_root()?, &relative, name, value)
+    }
+
+    fn own_root(&self) -> io::Result<&Path> {
+        self.root.as_deref().ok_or_else(|| io::Error::other("the registry is on the network"))
+    }
+
+    /// Where a key is written: where it is found, else where a new resource belongs.
+    fn relative(&self, key: &str) -> String {
+        let found = |relative: &str| self.root.as_deref().is_some_and(|root| below(root, relative).is_some());
+        match self.layout {
+            RegistryLayout::Prefixed if found(&prefixed(key)) || !found(key) => prefixed(key),
+            _ => key.to_owned(),
         }
     }
 }

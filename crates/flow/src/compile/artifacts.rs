@@ -33,7 +33,7 @@ impl Compiler<'_> {
     pub(super) fn plan(mut self, sources: SourceMap) -> Plan {
         let configuration = self.configuration;
         for entry in configuration.local_entries.iter() {
-            self.entries.insert(entry.key.value.clone(), Entry::of(entry.bytes()));
+            self.entries.insert(entry.key.value.clone(), Entry::of(entry.bytes().into()));
         }
         // Every named sequence has its number before any of them is compiled: they refer to each other.
         let bodies = self.number_sequences();
@@ -90,6 +90,7 @@ impl Compiler<'_> {
             fault,
             fault_is_built_in,
             registry: configuration.registry.clone(),
+            resources: Default::default(),
             injector: configuration.injector.clone(),
             vault: Vault::new(
                 self.services.settings.vault_directory.clone(),

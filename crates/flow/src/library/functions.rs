@@ -67,15 +67,29 @@ pub(super) fn url_encode(text: &str, charset: Option<&str>) -> String {
 pub(super) fn hmac(payload: &str, secret: &str, algorithm: Option<&str>) -> Result<String, String> {
     use aws_lc_rs::hmac;
     let algorithm = match algorithm.unwrap_or("HmacSHA1").to_ascii_uppercase().as_str() {
+        "HMACMD5" => return Ok(hex(&hmac_md5(payload, secret))),
         "HMACSHA1" => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
         "HMACSHA224" => hmac::HMAC_SHA224,
         "HMACSHA256" => hmac::HMAC_SHA256,
         "HMACSHA384" => hmac::HMAC_SHA384,
         "HMACSHA512" => hmac::HMAC_SHA512,
-        other => return Err(format!("unknown algorithm {other} (HmacSHA1, 224, 256, 384 or 512)")),
+        other => return Err(format!("unknown algorithm {other} (HmacMD5, HmacSHA1, 224, 256, 384 or 512)")),
     };
     let key = hmac::Key::new(algorithm, secret.as_bytes());
-    Ok(hmac::sign(&key, payload.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(hmac::sign(&key, payload.as_bytes()).as_ref()))
+}
+
+/// The code of RFC 2104 with MD5, which the library of the others does not have.
+fn hmac_md5(payload: &str, secret: &str) -> Vec<u8> {
+    use hmac::{KeyInit, Mac};
+    let mut code =
+        hmac::Hmac::<md5::Md5>::new_from_slice(secret.as_bytes()).expect("a key may have any length");
+    code.update(payload.as_bytes());
+    code.finalize().into_bytes().to_vec()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn known(charset: &str) -> Result<Charset, String> {
@@ -143,7 +157,8 @@ mod tests {
             let own = jefe(algorithm).unwrap();
             assert!(own.starts_with(begin) && own.len() == length, "{algorithm:?}: {own}");
         }
-        assert!(jefe(Some("HmacMD5")).is_err() && jefe(Some("")).is_err());
+        assert_eq!(jefe(Some("HmacMD5")).as_deref(), Ok("750c783e6ab0b503eaa86e310a5db738"));
+        assert!(jefe(Some("HmacMD4")).is_err() && jefe(Some("")).is_err());
         assert_eq!(hmac("", "b", None).unwrap(), "90eee90052f4fcbbf7cdde00871a3fb9457022ac");
     }
 }
