@@ -1,7 +1,10 @@
 //! Copies of a message that run for a mediator which goes on with what they bring.
 
 use flow::{Branched, Context, Fault, ListId, run_branch};
+use message::XmlValue;
+use std::sync::Arc;
 use tokio::task::JoinSet;
+use xml::{Document, NodeId};
 
 /// Most copies of one message that run at the same time.
 const AT_ONCE: usize = 64;
@@ -45,5 +48,43 @@ impl<I: Iterator<Item = (Box<Context>, ListId)>> Branches<I> {
     /// Nobody waits for the others any more; those that run end by themselves.
     pub(crate) fn leave(mut self) {
         self.running.detach_all();
+    }
+}
+
+/// What one copy brings.
+pub(crate) enum Brought {
+    /// JSON.
+    Json(serde_json::Value),
+    /// Nodes.
+    Xml(XmlValue),
+}
+
+impl Brought {
+    /// All as a JSON array; XML as its text.
+    pub(crate) fn array(all: Vec<Brought>) -> serde_json::Value {
+        let json = |one| match one {
+            Brought::Json(value) => value,
+            Brought::Xml(xml) => xml.to_xml().into(),
+        };
+        all.into_iter().map(json).collect()
+    }
+
+    /// An element around all that is XML.
+    pub(crate) fn element(name: &str, all: &[Brought]) -> XmlValue {
+        let mut document = Document::new();
+        let root = document.append_element(Document::ROOT, "", "", name);
+        Brought::append(all, &mut document, root);
+        XmlValue { document: Arc::new(document), nodes: vec![root] }
+    }
+
+    /// Appends all that is XML to a node; the new nodes.
+    pub(crate) fn append(all: &[Brought], document: &mut Document, parent: NodeId) -> Vec<NodeId> {
+        let mut added = Vec::with_capacity(all.len());
+        for one in all {
+            if let Brought::Xml(xml) = one {
+                added.extend(xml.nodes.iter().map(|&node| document.copy_from(parent, &xml.document, node)));
+            }
+        }
+        added
     }
 }

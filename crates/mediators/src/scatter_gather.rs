@@ -1,6 +1,6 @@
 //! `scatter-gather`: copies of the message through a sequence each; what they bring becomes one message.
 
-use crate::branches::Branches;
+use crate::branches::{Branches, Brought};
 use crate::xml_value;
 use config::Element;
 use flow::{
@@ -11,7 +11,7 @@ use message::{Envelope, SoapVersion, Value, XmlValue};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
-use xml::{Document, NodeId, NodeKind};
+use xml::{NodeId, NodeKind};
 
 /// `<scatter-gather target="body|variable" result-content-type="JSON|XML"><aggregation …/><sequence/>+</scatter-gather>`
 pub const DEFINITION: Definition = Definition {
@@ -103,6 +103,14 @@ const AGGREGATION: &[&str] = &["expression", "condition", "timeout", "min-messag
 struct ScatterGather {
     branches: Vec<ListId>,
     parallel: bool,
+    aggregation: Aggregation,
+    /// `None`: the body.
+    variable: Option<Arc<str>>,
+    /// The element around XML results; `None`: JSON.
+    around: Option<String>,
+}
+
+struct Aggregation {
     /// What is taken of each.
     expression: Expression,
     /// Only those that it holds for are collected.
@@ -111,10 +119,6 @@ struct ScatterGather {
     /// So many are enough.
     min: Option<KeyValue>,
     max: Option<KeyValue>,
-    /// `None`: the body.
-    variable: Option<Arc<str>>,
-    /// The element around XML results; `None`: JSON.
-    around: Option<String>,
 }
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
@@ -157,37 +161,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             "what is taken of each sequence",
         );
     };
-    for attribute in aggregation.attributes() {
-        if !AGGREGATION.contains(&&*attribute.name.local) {
-            let message = format!("`aggregation` has no attribute `{}`", attribute.name.local);
-            compiler.warning("unknown-attribute", message, attribute.name_span, "this has no effect");
-        }
-    }
-    let timeout = match aggregation.attribute("timeout") {
-        None => None,
-        Some(attribute) => match attribute.value.trim().parse::<u64>() {
-            Ok(milliseconds) => Some(Duration::from_millis(milliseconds)).filter(|limit| !limit.is_zero()),
-            Err(_) => {
-                let message = format!("`{}` is no number of milliseconds", attribute.value);
-                compiler.error("bad-value", message, attribute.value_span, "expected whole milliseconds");
-                return None;
-            }
-        },
-    };
-    let expression = compiler.expression(aggregation, "expression")?;
-    let condition = match aggregation.attribute("condition") {
-        Some(_) => Some(compiler.expression(aggregation, "condition")?),
-        None => None,
-    };
-    let (min, max) =
-        (compiler.key_value(aggregation, "min-messages"), compiler.key_value(aggregation, "max-messages"));
-    for count in [&min, &max].into_iter().flatten().filter_map(KeyValue::literal) {
-        if count.trim().parse::<i64>().is_err() {
-            let message = format!("`{count}` is no number of messages");
-            compiler.error("bad-value", message, aggregation.start_tag(), "expected a number");
-            return None;
-        }
-    }
+    let aggregation = Aggregation::compile(aggregation, compiler)?;
     let sequences = element.children_named("sequence").enumerate();
     let branches: Vec<_> = sequences
         .map(|(index, inside)| compiler.list(inside, format!("sequence {} of scatter-gather", index + 1)))
@@ -202,23 +176,48 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         return None;
     }
     let parallel = word("parallel-execution") != "false";
-    Some(Box::new(ScatterGather {
-        branches,
-        parallel,
-        expression,
-        condition,
-        timeout,
-        min,
-        max,
-        variable,
-        around,
-    }))
+    Some(Box::new(ScatterGather { branches, parallel, aggregation, variable, around }))
 }
 
-/// What one sequence brought.
-enum Part {
-    Json(serde_json::Value),
-    Xml(XmlValue),
+impl Aggregation {
+    fn compile(aggregation: &Element, compiler: &mut Compiler<'_>) -> Option<Aggregation> {
+        for attribute in aggregation.attributes() {
+            if !AGGREGATION.contains(&&*attribute.name.local) {
+                let message = format!("`aggregation` has no attribute `{}`", attribute.name.local);
+                compiler.warning("unknown-attribute", message, attribute.name_span, "this has no effect");
+            }
+        }
+        let timeout = match aggregation.attribute("timeout") {
+            None => None,
+            Some(attribute) => match attribute.value.trim().parse::<u64>() {
+                Ok(milliseconds) => {
+                    Some(Duration::from_millis(milliseconds)).filter(|limit| !limit.is_zero())
+                }
+                Err(_) => {
+                    let message = format!("`{}` is no number of milliseconds", attribute.value);
+                    compiler.error("bad-value", message, attribute.value_span, "expected whole milliseconds");
+                    return None;
+                }
+            },
+        };
+        let expression = compiler.expression(aggregation, "expression")?;
+        let condition = match aggregation.attribute("condition") {
+            Some(_) => Some(compiler.expression(aggregation, "condition")?),
+            None => None,
+        };
+        let (min, max) = (
+            compiler.key_value(aggregation, "min-messages"),
+            compiler.key_value(aggregation, "max-messages"),
+        );
+        for count in [&min, &max].into_iter().flatten().filter_map(KeyValue::literal) {
+            if count.trim().parse::<i64>().is_err() {
+                let message = format!("`{count}` is no number of messages");
+                compiler.error("bad-value", message, aggregation.start_tag(), "expected a number");
+                return None;
+            }
+        }
+        Some(Aggregation { expression, condition, timeout, min, max })
+    }
 }
 
 impl Mediator for ScatterGather {
@@ -254,10 +253,14 @@ impl ScatterGather {
                 .map_err(|_| Fault::new(format!("`{}` is no number of messages to collect", text.trim())))?;
             Ok(usize::try_from(number).ok().filter(|&number| number > 0))
         };
-        let enough = count(&self.min)?.into_iter().chain(count(&self.max)?).min().unwrap_or(usize::MAX);
+        let enough = count(&self.aggregation.min)?
+            .into_iter()
+            .chain(count(&self.aggregation.max)?)
+            .min()
+            .unwrap_or(usize::MAX);
         let copies: Vec<_> = self.branches.iter().map(|&list| (context.branch(), list)).collect();
         let mut branches = Branches::new(copies.into_iter(), self.parallel);
-        let deadline = self.timeout.map(|limit| Instant::now() + limit);
+        let deadline = self.aggregation.timeout.map(|limit| Instant::now() + limit);
         let mut parts = Vec::new();
         let (mut last, mut failed, mut late) = (None, None, false);
         while parts.len() < enough {
@@ -296,7 +299,7 @@ impl ScatterGather {
                 context.fail_as(&copy);
                 return Ok(Flow::Stop);
             }
-            if let Some(limit) = self.timeout.filter(|_| late) {
+            if let Some(limit) = self.aggregation.timeout.filter(|_| late) {
                 let message =
                     format!("no sequence of scatter-gather has ended within {} ms", limit.as_millis());
                 return Err(Fault { status: 504, ..Fault::new(message) });
@@ -307,44 +310,46 @@ impl ScatterGather {
     }
 
     /// What a copy brings; `None`: the condition leaves it out.
-    fn part(&self, copy: &mut Context) -> Result<Option<Part>, Fault> {
-        if let Some(condition) = &self.condition
+    fn part(&self, copy: &mut Context) -> Result<Option<Brought>, Fault> {
+        if let Some(condition) = &self.aggregation.condition
             && !condition.boolean(copy)?
         {
             return Ok(None);
         }
-        let source = self.expression.source();
+        let source = self.aggregation.expression.source();
         let nothing =
             || Fault::new(format!("Error evaluating expression: {source}")).because("it selects nothing");
         if self.around.is_none() {
-            if self.expression.is_json() {
-                return Ok(Some(Part::Json(self.expression.json_values(copy)?.ok_or_else(nothing)?)));
+            if self.aggregation.expression.is_json() {
+                return Ok(Some(Brought::Json(
+                    self.aggregation.expression.json_values(copy)?.ok_or_else(nothing)?,
+                )));
             }
-            let value = self.expression.value(copy)?.ok_or_else(nothing)?;
-            return Ok(Some(Part::Json(json(value))));
+            let value = self.aggregation.expression.value(copy)?.ok_or_else(nothing)?;
+            return Ok(Some(Brought::Json(json(value))));
         }
         let element = |value: &serde_json::Value| {
             let mut envelope = Envelope::empty(SoapVersion::V11);
             let root = message::json::to_xml(value, &mut envelope.document, envelope.body);
-            Some(Part::Xml(XmlValue::copy_of(&envelope.document, &[root])))
+            Some(Brought::Xml(XmlValue::copy_of(&envelope.document, &[root])))
         };
-        if self.expression.is_json() {
-            return Ok(element(&self.expression.json_values(copy)?.ok_or_else(nothing)?));
+        if self.aggregation.expression.is_json() {
+            return Ok(element(&self.aggregation.expression.json_values(copy)?.ok_or_else(nothing)?));
         }
-        if self.expression.xpath().is_some() {
-            let nodes = self.expression.nodes(copy)?;
+        if self.aggregation.expression.xpath().is_some() {
+            let nodes = self.aggregation.expression.nodes(copy)?;
             let document = &copy.envelope()?.document;
             let nodes: Vec<NodeId> =
                 nodes.into_iter().filter(|&node| document.kind(node) == NodeKind::Element).collect();
             if !nodes.is_empty() {
-                return Ok(Some(Part::Xml(XmlValue::copy_of(document, &nodes))));
+                return Ok(Some(Brought::Xml(XmlValue::copy_of(document, &nodes))));
             }
         }
-        match self.expression.value(copy)?.ok_or_else(nothing)? {
-            Value::Xml(nodes) => Ok(Some(Part::Xml((*nodes).clone()))),
+        match self.aggregation.expression.value(copy)?.ok_or_else(nothing)? {
+            Value::Xml(nodes) => Ok(Some(Brought::Xml((*nodes).clone()))),
             Value::Json(value) => Ok(element(&value)),
             text => match xml_value::parse(&text.to_string()) {
-                Ok(Value::Xml(nodes)) => Ok(Some(Part::Xml((*nodes).clone()))),
+                Ok(Value::Xml(nodes)) => Ok(Some(Brought::Xml((*nodes).clone()))),
                 Ok(_) => Err(nothing()),
                 Err(why) => {
                     Err(Fault::new(format!("what {source} gives cannot be collected as XML")).because(why))
@@ -354,21 +359,10 @@ impl ScatterGather {
     }
 
     /// Makes one message of the parts, in the order in which they came.
-    fn finish(&self, parts: Vec<Part>, last: Option<Box<Context>>, context: &mut Context) {
+    fn finish(&self, parts: Vec<Brought>, last: Option<Box<Context>>, context: &mut Context) {
         let result = match &self.around {
-            None => Value::Json(Arc::new(parts.into_iter().map(Part::json).collect())),
-            Some(around) => {
-                let mut document = Document::new();
-                let root = document.append_element(Document::ROOT, "", "", around);
-                for part in &parts {
-                    if let Part::Xml(xml) = part {
-                        for &node in &xml.nodes {
-                            document.copy_from(root, &xml.document, node);
-                        }
-                    }
-                }
-                Value::Xml(Arc::new(XmlValue { document: Arc::new(document), nodes: vec![root] }))
-            }
+            None => Value::Json(Arc::new(Brought::array(parts))),
+            Some(around) => Value::Xml(Arc::new(Brought::element(around, &parts))),
         };
         if let Some(name) = &self.variable {
             context.variables.set(Arc::clone(name), result);
@@ -392,15 +386,6 @@ impl ScatterGather {
                 context.set_axis2("messageType", Value::from("application/xml"));
             }
             _ => {}
-        }
-    }
-}
-
-impl Part {
-    fn json(self) -> serde_json::Value {
-        match self {
-            Part::Json(value) => value,
-            Part::Xml(xml) => xml.to_xml().into(),
         }
     }
 }

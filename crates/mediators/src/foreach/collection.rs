@@ -1,7 +1,7 @@
 //! `foreach` with a `collection`: a copy of the message for each item, all at once or one after the other; what
 //! they bring replaces the collection, or goes into a variable.
 
-use crate::branches::Branches;
+use crate::branches::{Branches, Brought};
 use crate::target::is_true;
 use config::Element;
 use flow::{Branched, Compiled, Compiler, Context, Expression, Fault, Flow, ListId, Mediator, Need, Step};
@@ -44,12 +44,6 @@ enum Output {
 enum Items {
     Json(Vec<serde_json::Value>),
     Xml(Arc<Document>, Vec<NodeId>),
-}
-
-/// What one item became.
-enum Made {
-    Json(serde_json::Value),
-    Xml(XmlValue),
 }
 
 /// Compiles `<foreach collection="…">`.
@@ -224,7 +218,7 @@ impl Foreach {
             tokio::spawn(async move { while let Ok(Some(_)) = branches.next().await {} });
             return Ok(Flow::Next);
         }
-        let mut made: Vec<Option<Made>> = std::iter::repeat_with(|| None).take(count).collect();
+        let mut made: Vec<Option<Brought>> = std::iter::repeat_with(|| None).take(count).collect();
         while let Some((index, ended)) = branches.next().await? {
             match ended {
                 Branched::Whole(mut item) => made[index] = self.made(&mut item).await?,
@@ -313,7 +307,7 @@ impl Foreach {
     }
 
     /// What an item became; an empty payload is nothing.
-    async fn made(&self, item: &mut Context) -> Result<Option<Made>, Fault> {
+    async fn made(&self, item: &mut Context) -> Result<Option<Brought>, Fault> {
         item.receive_body().await?;
         let json = match (&self.result, &self.collection) {
             (Output::Json(_), _) => true,
@@ -329,39 +323,36 @@ impl Foreach {
         }
         if json {
             let limits = item.services().limits.clone();
-            return Ok(Some(Made::Json(item.payload.as_json(&limits)?)));
+            return Ok(Some(Brought::Json(item.payload.as_json(&limits)?)));
         }
         let envelope = item.envelope()?;
-        Ok(envelope.payload().map(|element| Made::Xml(XmlValue::copy_of(&envelope.document, &[element]))))
+        Ok(envelope.payload().map(|element| Brought::Xml(XmlValue::copy_of(&envelope.document, &[element]))))
     }
 
     /// Puts what the items became where it belongs.
-    fn finish(&self, made: Vec<Made>, context: &mut Context) -> Result<(), Fault> {
+    fn finish(&self, made: Vec<Brought>, context: &mut Context) -> Result<(), Fault> {
         match (&self.result, &self.collection) {
             (Output::Json(name), _) => {
-                context.variables.set(Arc::clone(name), Value::Json(Arc::new(list(made))));
+                context.variables.set(Arc::clone(name), Value::Json(Arc::new(Brought::array(made))));
             }
             (Output::Xml(name, around), _) => {
-                let mut document = Document::new();
-                let root = document.append_element(Document::ROOT, "", "", around);
-                append(&mut document, root, &made);
-                let whole = XmlValue { document: Arc::new(document), nodes: vec![root] };
+                let whole = Brought::element(around, &made);
                 context.variables.set(Arc::clone(name), Value::Xml(Arc::new(whole)));
             }
             (Output::Original, Collection::Payload(path)) => {
                 let limits = context.services().limits.clone();
                 let root = context.payload.as_json(&limits)?;
-                context.payload.set_json_value(with(root, path, list(made)));
+                context.payload.set_json_value(with(root, path, Brought::array(made)));
             }
             (Output::Original, Collection::Variable(name, path)) => {
                 let changed = match context.variables.get(name) {
                     Some(Value::Xml(own)) => Value::Xml(Arc::new(replaced(own, &own.nodes, &made))),
                     Some(Value::Json(root)) => {
-                        Value::Json(Arc::new(with((**root).clone(), path, list(made))))
+                        Value::Json(Arc::new(with((**root).clone(), path, Brought::array(made))))
                     }
                     Some(other) => {
                         let root = serde_json::from_str(&other.to_string()).unwrap_or_default();
-                        Value::Json(Arc::new(with(root, path, list(made))))
+                        Value::Json(Arc::new(with(root, path, Brought::array(made))))
                     }
                     None => return Ok(()),
                 };
@@ -379,7 +370,7 @@ impl Foreach {
                 for &node in &nodes {
                     envelope.document.detach(node);
                 }
-                append(&mut envelope.document, parent, &made);
+                Brought::append(&made, &mut envelope.document, parent);
             }
             (Output::Original, Collection::NodesOf(name, expression)) => {
                 if let Some(Value::Xml(own)) = context.variables.get(name) {
@@ -460,14 +451,6 @@ fn select(expression: &Expression, document: &Document) -> Result<Vec<NodeId>, F
     })
 }
 
-fn list(made: Vec<Made>) -> serde_json::Value {
-    let json = |made| match made {
-        Made::Json(value) => value,
-        Made::Xml(xml) => xml.to_xml().into(),
-    };
-    made.into_iter().map(json).collect()
-}
-
 fn with(mut root: serde_json::Value, path: &JsonPath, items: serde_json::Value) -> serde_json::Value {
     if path.is_root() {
         return items;
@@ -476,24 +459,14 @@ fn with(mut root: serde_json::Value, path: &JsonPath, items: serde_json::Value) 
     root
 }
 
-fn append(document: &mut Document, parent: NodeId, made: &[Made]) -> Vec<NodeId> {
-    let mut added = Vec::with_capacity(made.len());
-    for one in made {
-        if let Made::Xml(xml) = one {
-            added.extend(xml.nodes.iter().map(|&node| document.copy_from(parent, &xml.document, node)));
-        }
-    }
-    added
-}
-
 /// A tree with some of its elements replaced: the new ones come last where the first of the old ones was.
-fn replaced(own: &XmlValue, old: &[NodeId], made: &[Made]) -> XmlValue {
+fn replaced(own: &XmlValue, old: &[NodeId], made: &[Brought]) -> XmlValue {
     let mut document = (*own.document).clone();
     let parent = old.first().and_then(|&first| document.parent(first)).unwrap_or(Document::ROOT);
     for &node in old {
         document.detach(node);
     }
-    let added = append(&mut document, parent, made);
+    let added = Brought::append(made, &mut document, parent);
     let mut nodes: Vec<_> = own.nodes.iter().copied().filter(|node| !old.contains(node)).collect();
     if parent == Document::ROOT {
         nodes.extend(added);
