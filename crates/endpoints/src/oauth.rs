@@ -7,7 +7,7 @@ use bytes::Bytes;
 use config::endpoint::{AuthMode, OAuth as Configured, OAuthGrant};
 use flow::authority::{Authority, Authorization, received};
 use flow::fault::code;
-use flow::{Compiler, Context, Fault, KeyValue, Need, Services};
+use flow::{Compiler, Context, Fault, KeyValue, Need, Services, lock};
 use message::{Headers, Method, Version};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -60,10 +60,6 @@ struct Asked {
     tokens: Arc<Tokens>,
     /// The token that this message was sent with.
     used: std::sync::Mutex<Option<String>>,
-}
-
-fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 impl OAuth {

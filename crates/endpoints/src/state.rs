@@ -85,7 +85,7 @@ impl State {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Now> {
-        self.now.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        flow::lock(&self.now)
     }
 
     /// Whether a message may be sent at `at`.

@@ -1,6 +1,7 @@
 //! Open aggregates: parts of a split message that wait for each other.
 
 use crate::context::{Context, Contexts};
+use crate::lock;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Mutex;
 use tokio::sync::oneshot;
@@ -67,7 +68,7 @@ impl Aggregates {
         expected: Option<usize>,
         complete: impl FnOnce(usize, Option<usize>) -> bool,
     ) -> Added {
-        let mut table = self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut table = lock(&self.open);
         let parts = if let Some(aggregate) = table.aggregates.get_mut(&key) {
             aggregate.parts.push(part);
             if !complete(aggregate.parts.len(), aggregate.expected) {
@@ -92,7 +93,7 @@ impl Aggregates {
 
     /// For a timer: resolves when the aggregate is complete. `None`: it is complete already.
     pub fn watch(&self, key: &Key, serial: u64) -> Option<oneshot::Receiver<()>> {
-        let mut table = self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut table = lock(&self.open);
         let aggregate = table.aggregates.get_mut(key).filter(|aggregate| aggregate.serial == serial)?;
         let (open, gone) = oneshot::channel();
         aggregate.open = Some(open);
@@ -101,7 +102,7 @@ impl Aggregates {
 
     /// The timer of an aggregate fired: its parts, if it is still open.
     pub fn expire(&self, key: &Key, serial: u64) -> Option<Contexts> {
-        let mut table = self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut table = lock(&self.open);
         if table.aggregates.get(key)?.serial != serial {
             return None;
         }
@@ -112,7 +113,7 @@ impl Aggregates {
 
     /// How many are open.
     pub fn len(&self) -> usize {
-        self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner).aggregates.len()
+        lock(&self.open).aggregates.len()
     }
 
     /// Whether none is open.

@@ -51,5 +51,5 @@ pub use mediator::{
 pub use message::regex::{Pattern, Search};
 pub use page::{Family, Inside, Page};
 pub use plan::Plan;
-pub use services::{Services, Settings};
+pub use services::{Services, Settings, lock};
 pub use synapse::Text;

@@ -3,6 +3,7 @@
 mod functions;
 
 use crate::context::Context;
+use crate::lock;
 use crate::mediator::Parameter;
 use ::expression::{DatePattern, Moment};
 use config::Scope as Namespaces;
@@ -287,7 +288,7 @@ impl<'a> SynapseHost<'a> {
         context.axis2.iter().for_each(|(_, value)| collect(value));
         context.variables.iter().for_each(|(_, value)| collect(value));
         if let Some(scope) = &context.operation {
-            let scope = scope.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let scope = lock(scope);
             scope.iter().for_each(|(_, value)| collect(value));
         }
         if let Some(frame) = context.functions.last() {

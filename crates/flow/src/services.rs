@@ -6,7 +6,7 @@ use message::PayloadLimits;
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// See the module.
@@ -36,12 +36,17 @@ pub struct Kept(Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
 impl Kept {
     /// The one value of the type; made when it is first asked for.
     pub fn get<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
-        let mut all = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut all = lock(&self.0);
         let one = Arc::clone(all.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default())));
         drop(all);
         // The key is the type of the value.
         one.downcast().unwrap_or_default()
     }
+}
+
+/// Locks a mutex, also one that a panic has left behind: what mutexes guard in flows is whole between any two statements.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Settings of the engine, with their defaults.

@@ -1,6 +1,7 @@
 //! Secrets of `wso2:vault-lookup(…)` and `${wso2-vault(…)}`: files, environment variables, and the plain entries of
 //! WSO2's `cipher-text.properties`.
 
+use crate::lock;
 use std::collections::HashMap;
 use std::fmt;
 use std::io::Read;
@@ -73,7 +74,7 @@ impl Vault {
             ));
         }
         let key = (kind, alias.to_owned());
-        let known = || self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let known = || lock(&self.known);
         if let Some((since, secret)) = known().get(&key)
             && since.elapsed() < KEPT
         {

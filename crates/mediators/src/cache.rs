@@ -11,7 +11,7 @@ use crate::steps::{Ends, Enters};
 use config::{Element, Key};
 use flow::{
     Answer, Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside,
-    ListId, Mediator, Need, Page, SequenceRef, Step, Values,
+    ListId, Mediator, Need, Page, SequenceRef, Step, Values, lock,
 };
 use message::Value;
 use moka::policy::EvictionPolicy;
@@ -19,7 +19,7 @@ use moka::sync::Cache;
 use protocol::Protocol;
 use question::{Digest, Question};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
@@ -182,10 +182,6 @@ impl Drop for First {
     fn drop(&mut self) {
         lock(&self.core.asking).remove(&self.key);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {

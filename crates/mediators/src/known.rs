@@ -1,10 +1,10 @@
 //! What is compiled of entries that only a message names, and kept as long as their texts stay the same.
 
 use diagnostics::Span;
-use flow::Compiler;
+use flow::{Compiler, lock};
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Most values that one mediator keeps: a client may choose the keys.
 const MOST: usize = 64;
@@ -30,23 +30,19 @@ impl<K: Clone + Eq + Hash, T: PartialEq, V> Known<K, T, V> {
         texts: T,
         make: impl FnOnce(&T) -> Result<V, E>,
     ) -> Result<Arc<V>, E> {
-        if let Some((old, value)) = self.lock().get(key)
+        if let Some((old, value)) = lock(&self.0).get(key)
             && *old == texts
         {
             return Ok(Arc::clone(value));
         }
         // Not under the lock: other workers' messages go on meanwhile.
         let value = Arc::new(make(&texts)?);
-        let mut known = self.lock();
+        let mut known = lock(&self.0);
         if known.len() >= MOST {
             known.clear();
         }
         known.insert(key.clone(), (texts, Arc::clone(&value)));
         Ok(value)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<K, (T, Arc<V>)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -90,7 +86,7 @@ mod tests {
         let known: Known<usize, (), ()> = Known::default();
         for key in 0..10 * MOST {
             let _ = known.get_or_make(&key, (), |()| Ok::<_, ()>(()));
-            assert!(known.lock().len() <= MOST);
+            assert!(lock(&known.0).len() <= MOST);
         }
     }
 }

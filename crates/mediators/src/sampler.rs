@@ -4,10 +4,10 @@ use crate::target::{TARGET, TARGET_ENDPOINT, TARGET_SEQUENCE, Target};
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside, ListId,
-    Mediator, Need, Page, Split, Step, Values,
+    Mediator, Need, Page, Split, Step, Values, lock,
 };
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// `<sampler [id] [rate] [unitTime]><messageQueue/>?<target/></sampler>`
@@ -106,10 +106,6 @@ impl Samplers {
         places.push(Place { bucket: Arc::clone(&bucket), load });
         bucket
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Which turns are taken. Times in milliseconds.

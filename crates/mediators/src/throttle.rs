@@ -9,12 +9,12 @@ use crate::known::{Known, warn_missing};
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside, ListId,
-    Mediator, Need, Page, SequenceRef, Values,
+    Mediator, Need, Page, SequenceRef, Values, lock,
 };
 use policy::{Access, Limit, Policy};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// `<throttle id [onAccept] [onReject]><policy [key]/><onAccept/>?<onReject/>?</throttle>`
@@ -244,10 +244,6 @@ impl Window {
         }
         false
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {

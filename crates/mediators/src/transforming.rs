@@ -72,7 +72,7 @@ impl State {
 impl Pipe {
     fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing that panics happens under the lock.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        flow::lock(&self.state)
     }
 
     fn wait<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
