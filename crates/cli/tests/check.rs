@@ -1,24 +1,20 @@
 //! `busbar check` from outside.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+mod support;
 
-fn configuration(name: &str, artifacts: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let text = format!("<definitions xmlns=\"http://ws.apache.org/ns/synapse\">{artifacts}</definitions>");
-    std::fs::write(&path, text).expect("written");
-    path
-}
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use support::configuration;
 
 fn check(path: &Path, more: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_busbar")).arg("check").arg(path).args(more).output().expect("ran")
+    support::busbar(&[&["check", path.to_str().expect("UTF-8")], more].concat())
 }
 
 #[test]
 fn the_exit_code_says_whether_there_are_errors() {
-    let good = configuration("check-good.xml", "<sequence name='main'><drop/></sequence>");
-    let warned = configuration("check-warned.xml", "<proxy name='P'><target inSequence='mian'/></proxy>");
-    let bad = configuration("check-bad.xml", "<proxy name='P'/>");
+    let good = configuration("check-good", "<sequence name='main'><drop/></sequence>");
+    let warned = configuration("check-warned", "<proxy name='P'><target inSequence='mian'/></proxy>");
+    let bad = configuration("check-bad", "<proxy name='P'/>");
     for (path, more, code) in [
         (&good, &[][..], 0),
         (&good, &["--strict"], 0),
@@ -38,7 +34,7 @@ fn the_exit_code_says_whether_there_are_errors() {
 
 #[test]
 fn json_and_sarif_are_json() {
-    let bad = configuration("check-formats.xml", "<proxy name='P'/><api name='A'/>");
+    let bad = configuration("check-formats", "<proxy name='P'/><api name='A'/>");
     let lines = check(&bad, &["--format", "json"]).stdout;
     let lines = String::from_utf8(lines).expect("UTF-8");
     assert!(lines.lines().count() >= 2);
@@ -54,7 +50,7 @@ fn json_and_sarif_are_json() {
 #[test]
 fn mistakes_inside_of_flows_are_found_with_their_place() {
     let path = configuration(
-        "check-five.xml",
+        "check-five",
         "
 <sequence name='main'>
   <sned/>
@@ -87,7 +83,7 @@ fn mistakes_inside_of_flows_are_found_with_their_place() {
 fn the_example_round_and_what_busbar_supplies_itself_are_clean() {
     let round = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/round");
     let https = "<endpoint name='E'><address uri='https://example.com/'/></endpoint>";
-    for path in [round, configuration("check-empty.xml", ""), configuration("check-https.xml", https)] {
+    for path in [round, configuration("check-empty", ""), configuration("check-https", https)] {
         let output = check(&path, &["--strict"]);
         let shown = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success() && shown.contains(" 0 errors, 0 warnings"), "{shown}");

@@ -48,7 +48,7 @@ fn https_has_a_certificate_of_its_own() {
 
 #[test]
 fn sigterm_lets_messages_in_flight_finish() {
-    let backend = Process::backend(800);
+    let backend = Process::backend(&["--delay", "800"]);
     let mut bus = Process::run(&configuration("run-drain", &relay(&backend)), &[]);
     let address = bus.http().to_owned();
     let asking = std::thread::spawn(move || ask(&address, "POST", "/services/P", b"<slow/>"));
@@ -63,7 +63,7 @@ fn sigterm_lets_messages_in_flight_finish() {
 
 #[test]
 fn a_second_sigterm_ends_it_at_once() {
-    let backend = Process::backend(15_000);
+    let backend = Process::backend(&["--delay", "15000"]);
     let mut bus = Process::run(&configuration("run-second", &relay(&backend)), &[]);
     let address = bus.http().to_owned();
     let asking = std::thread::spawn(move || ask(&address, "POST", "/services/P", b"<slow/>"));
@@ -195,7 +195,7 @@ fn what_stops_it_from_starting() {
 
 #[test]
 fn large_bodies_go_on_from_a_file() {
-    let backend = Process::backend(0);
+    let backend = Process::backend(&[]);
     let to = format!("<endpoint><address uri='http://{}/echo'/></endpoint>", backend.http());
     let branch = "<clone continueParent='true'><target><sequence><drop/></sequence></target></clone>";
     let proxy = |name: &str, steps: &str| {

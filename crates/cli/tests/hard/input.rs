@@ -396,7 +396,7 @@ fn judge(
 
 #[test]
 fn every_bad_request_to_every_scenario() {
-    let backend = Process::backend(0);
+    let backend = Process::backend(&[]);
     let bus = Process::run(&round("hard-round", backend.http()), &[]);
     let (mut wrong, mut table) = (Vec::new(), String::new());
     for scenario in ROUND {
@@ -439,7 +439,7 @@ fn every_bad_request_to_every_scenario() {
 
 #[test]
 fn nobody_is_asked_for() {
-    let backend = Process::backend(0);
+    let backend = Process::backend(&[]);
     let bus = Process::run(&round("hard-nobody", backend.http()), &[]);
     let cases = [
         ("POST /services/Nobody HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\n\r\n<a/>", 404),
@@ -473,7 +473,7 @@ fn nobody_is_asked_for() {
 #[test]
 fn a_connection_lives_on_after_a_fault() {
     use std::io::Write;
-    let backend = Process::backend(0);
+    let backend = Process::backend(&[]);
     let bus = Process::run(&round("hard-alive", backend.http()), &[]);
     for scenario in ROUND.iter().filter(|scenario| flow(scenario) != Flow::Bodyless) {
         let good = scenario.case(512).request;

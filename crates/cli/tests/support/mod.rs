@@ -81,9 +81,8 @@ impl Process {
     }
 
     /// `busbar backend` on a free port.
-    pub fn backend(delay: u32) -> Process {
-        let delay = delay.to_string();
-        Process::start(&["backend", "--listen", "127.0.0.1:0", "--workers", "1", "--delay", &delay])
+    pub fn backend(more: &[&str]) -> Process {
+        Process::start(&[&["backend", "--listen", "127.0.0.1:0", "--workers", "1"], more].concat())
     }
 
     /// A field of the ready line.
@@ -154,10 +153,13 @@ pub fn exchange(
 ) -> std::io::Result<(u16, String, Vec<u8>)> {
     stream.set_read_timeout(Some(Duration::from_secs(20)))?;
     let length = body.len();
-    let head = format!(
-        "{method} {path} HTTP/1.1\r\nHost: test\r\nContent-Type: text/xml\r\nContent-Length: {length}\r\n{more}\r\n"
-    );
-    stream.write_all(&[head.as_bytes(), body].concat())?;
+    let kind = if more.contains("Content-Type") { "" } else { "Content-Type: text/xml\r\n" };
+    let host = stream.peer_addr()?;
+    let head =
+        format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n{kind}Content-Length: {length}\r\n{more}\r\n");
+    // Beside the reading: an answer may begin before the request has ended.
+    let (mut writing, request) = (stream.try_clone()?, [head.as_bytes(), body].concat());
+    std::thread::spawn(move || drop(writing.write_all(&request)));
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
