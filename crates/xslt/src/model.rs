@@ -3,6 +3,7 @@
 
 use crate::expr::Expr;
 use crate::format_number::DecimalFormat;
+use crate::later::Later;
 use crate::names::{Name, Names};
 use crate::output::{OutputProperties, Writing};
 use crate::pattern::{Pattern, Rules};
@@ -382,12 +383,53 @@ pub(crate) struct Template {
     pub parameters: Box<[(Name, usize)]>,
     /// Slots of its variables.
     pub slots: usize,
+    /// It copies its node and goes on with what is in it.
+    pub identity: Option<Identity>,
     /// The declared type of its result, where it is not seen before the template runs.
     pub returns: Option<Box<Declared>>,
     /// Import precedence, and the lowest precedence of what its module imports (`xsl:apply-imports` chooses from
     /// `imports_from..precedence`).
     pub precedence: u32,
     pub imports_from: u32,
+}
+
+/// A template that holds an `xsl:copy`, in which there is nothing but an `xsl:apply-templates`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Identity {
+    /// It goes on with the attributes too: `select="@* | node()"`.
+    pub attributes: bool,
+    /// The mode in which it goes on.
+    mode: usize,
+}
+
+impl Identity {
+    /// What a template with this body is.
+    pub fn of(body: &[Instruction]) -> Option<Identity> {
+        let [Instruction { op, .. }] = body else { return None };
+        let inner = match op {
+            Op::Copy { sets, body } if sets.is_empty() => body,
+            Op::Later(later) => match &**later {
+                Later::Copy { sets, body, namespaces: true } if sets.is_empty() => body,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let [Instruction { op: Op::ApplyTemplates { select, mode, sorts, arguments }, .. }] = &**inner else {
+            return None;
+        };
+        let attributes = match select {
+            None => false,
+            Some(Expr::XPath(xpath)) if xpath.all => true,
+            Some(_) => return None,
+        };
+        (sorts.is_empty() && arguments.is_empty()).then_some(Identity { attributes, mode: *mode })
+    }
+
+    /// Whether it goes on in the mode in which it runs.
+    #[inline]
+    pub fn stays_in(self, mode: usize) -> bool {
+        self.mode == mode || self.mode == crate::later::CURRENT_MODE
+    }
 }
 
 /// A top-level variable or parameter.

@@ -323,6 +323,8 @@ pub(crate) struct Rules {
     /// By name.
     plain: Vec<Quick>,
     plain_any: Quick,
+    plain_attributes: Vec<Quick>,
+    plain_any_attribute: Quick,
     plain_text: Quick,
     any_element: u32,
     any_attribute: u32,
@@ -423,6 +425,8 @@ impl Rules {
         };
         self.plain = elements.iter().map(plain).collect();
         self.plain_any = plain(&0);
+        self.plain_attributes = attributes.iter().map(plain).collect();
+        self.plain_any_attribute = plain(&1);
         self.plain_text = plain(&2);
         self.lists = lists;
         self.elements = elements;
@@ -433,6 +437,12 @@ impl Rules {
     #[inline]
     pub fn of_element(&self, name: Name) -> Quick {
         self.plain.get(name.0 as usize).copied().unwrap_or(self.plain_any)
+    }
+
+    /// For an attribute of that name.
+    #[inline]
+    pub fn of_attribute(&self, name: Name) -> Quick {
+        self.plain_attributes.get(name.0 as usize).copied().unwrap_or(self.plain_any_attribute)
     }
 
     /// For a text node.

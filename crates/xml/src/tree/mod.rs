@@ -251,6 +251,26 @@ impl Document {
         (parent != DETACHED).then_some(NodeId(parent))
     }
 
+    /// Name and text of an element in no namespace, without attributes and declarations, that holds nothing but one
+    /// text: what most elements of messages are.
+    #[inline]
+    pub fn plain_leaf(&self, n: NodeId) -> Option<(&str, &str)> {
+        let node = self.node(n);
+        if node.kind != NodeKind::Element || node.b != NIL || node.ns != 0 || node.a == NIL {
+            return None;
+        }
+        let child = self.node(NodeId(node.a));
+        if child.kind != NodeKind::Text
+            || child.next != NIL
+            || child.b == 0
+            || node.prefix != NO_PREFIX
+            || self.names.uri_id_of(node.name) != NO_URI
+        {
+            return None;
+        }
+        Some((self.local(n), self.text(NodeId(node.a))))
+    }
+
     /// The first child.
     #[inline]
     pub fn first_child(&self, n: NodeId) -> Option<NodeId> {

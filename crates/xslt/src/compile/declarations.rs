@@ -5,7 +5,8 @@ use crate::expr::{Expr, namespace_of};
 use crate::format_number::DecimalFormat;
 use crate::functions::EXSLT_FUNCTIONS;
 use crate::model::{
-    AttributeSet, Binding, Function, Global, Key, Op, Place, SetPart, SpaceRule, SpaceTest, Template, Typed,
+    AttributeSet, Binding, Function, Global, Identity, Key, Op, Place, SetPart, SpaceRule, SpaceTest,
+    Template, Typed,
 };
 use crate::names::Name;
 use crate::output::{PROPERTIES, Writing};
@@ -422,6 +423,7 @@ impl Compiler<'_> {
         self.plan.templates.push(Template {
             title: title.into(),
             place: self.place(node),
+            identity: Identity::of(&body).filter(|_| returns.is_none()),
             body,
             parameters,
             slots: self.slots,
@@ -463,6 +465,7 @@ impl Compiler<'_> {
             body,
             parameters: Box::default(),
             slots: self.slots,
+            identity: None,
             returns: None,
             precedence: self.precedence,
             imports_from: self.imports_from,

@@ -253,6 +253,24 @@ impl<'o> Fast<'o> {
         }
     }
 
+    /// An element in no namespace that holds nothing but this text. `false`: it must be written otherwise, because there is
+    /// a default namespace.
+    #[inline]
+    pub fn plain_leaf(&mut self, local: &str, text: &str) -> bool {
+        if !self.lookup_in(self.scope, "").is_empty() {
+            return false;
+        }
+        self.close_tag();
+        self.out.push(b'<');
+        self.out.extend_from_slice(local.as_bytes());
+        self.out.push(b'>');
+        push_text(self.out, text);
+        self.out.extend_from_slice(b"</");
+        self.out.extend_from_slice(local.as_bytes());
+        self.out.push(b'>');
+        true
+    }
+
     pub fn end_element(&mut self) {
         let Some(frame) = self.frames.pop() else { return };
         if self.in_tag {

@@ -6,6 +6,7 @@
 mod docs;
 mod fast;
 mod host;
+mod identity;
 mod later;
 mod matching;
 mod nodes;
@@ -274,6 +275,11 @@ impl<'e> Engine<'e> {
         arguments: &[(Name, Value)],
         out: &mut Out<'_>,
     ) -> Res<()> {
+        if self.plan.templates[template].identity.is_some_and(|identity| identity.stays_in(mode))
+            && !self.is_open(focus.node)
+        {
+            return self.identical(template, mode, focus, false, out);
+        }
         self.run_template(template, (template as u32, mode as u32), focus, arguments, out)
     }
 

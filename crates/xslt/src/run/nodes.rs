@@ -96,6 +96,9 @@ fn copy_tree(doc: &Document, top: NodeId, namespaces: bool, out: &mut Out<'_>) {
     let mut at = top;
     loop {
         match doc.kind(at) {
+            NodeKind::Element
+                if at != top
+                    && doc.plain_leaf(at).is_some_and(|(local, text)| out.plain_leaf(local, text)) => {}
             NodeKind::Element => {
                 out.start_element(doc.prefix(at), doc.namespace(at), doc.local(at));
                 if !namespaces {

@@ -472,6 +472,17 @@ impl<'o> Out<'o> {
         }
     }
 
+    /// An element in no namespace that holds nothing but this text, where that can be written at once.
+    #[inline]
+    pub fn plain_leaf(&mut self, local: &str, text: &str) -> bool {
+        let Sink::Fast(fast) = &mut self.sink else { return false };
+        let done = fast.plain_leaf(local, text);
+        if done {
+            self.written += text.len();
+        }
+        done
+    }
+
     /// Text; `raw`: without escaping (`disable-output-escaping`).
     #[inline]
     pub fn text(&mut self, text: &str, raw: bool) {
