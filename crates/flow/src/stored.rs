@@ -4,7 +4,7 @@ use crate::context::{Addressing, Client, Context, Inbound, next_id};
 use crate::fault::Fault;
 use crate::plan::Plan;
 use crate::services::Services;
-use message::{Body, Payload};
+use message::{Body, Headers, Method, Payload};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,6 +12,25 @@ use stores::Message;
 
 /// A stored message has no client any more.
 const NOBODY: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
+
+impl Inbound {
+    /// Of a message that came over no connection.
+    pub(crate) fn of_nobody(method: Method, target: String, client: Client, headers: &Headers) -> Inbound {
+        Inbound {
+            method,
+            service_length: target.len(),
+            target,
+            secure: false,
+            tls: None,
+            peer: NOBODY,
+            local: NOBODY,
+            host: "localhost".to_owned(),
+            content_type: headers.get("Content-Type").map(str::to_owned),
+            client,
+            received: Instant::now(),
+        }
+    }
+}
 
 impl Context {
     /// The message as a store keeps it. The body must have been received.
@@ -43,21 +62,8 @@ impl Context {
     /// A message out of a store, for the plan in force. It begins no flow by itself.
     pub fn of_stored(plan: Arc<Plan>, services: Arc<Services>, message: &Message) -> Box<Context> {
         let headers = message.headers.clone();
-        let content_type = headers.get("Content-Type").map(str::to_owned);
         let client = message.soap.map_or(Client::Rest, Client::Soap);
-        let inbound = Inbound {
-            method: message.method.clone(),
-            service_length: message.target.len(),
-            target: message.target.clone(),
-            secure: false,
-            tls: None,
-            peer: NOBODY,
-            local: NOBODY,
-            host: "localhost".to_owned(),
-            content_type,
-            client,
-            received: Instant::now(),
-        };
+        let inbound = Inbound::of_nobody(message.method.clone(), message.target.clone(), client, &headers);
         let payload = Payload::arrived(Body::Bytes(message.body.clone()), &headers, client == Client::Rest);
         let mut context = Box::new(Context::new(plan, services, Arc::new(inbound), headers, payload));
         context.addressing =

@@ -21,7 +21,6 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 use transport::{Body, ConnectionInfo, Handler, Request, Target};
 
 const NOBODY: SocketAddr = SocketAddr::V4(std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 9));
@@ -147,20 +146,8 @@ impl Tested {
     pub fn context(&self, headers: &[(&str, &str)], body: &str) -> Context {
         let headers = fields(headers);
         let client = client_of(&Method::Post, headers.get("Content-Type"), &headers);
-        let content_type = headers.get("Content-Type").map(str::to_owned);
-        let inbound = Inbound {
-            method: Method::Post,
-            target: "/".to_owned(),
-            service_length: 0,
-            secure: false,
-            tls: None,
-            peer: NOBODY,
-            local: NOBODY,
-            host: "localhost".to_owned(),
-            content_type,
-            client,
-            received: Instant::now(),
-        };
+        let inbound = Inbound::of_nobody(Method::Post, "/".to_owned(), client, &headers);
+        let inbound = Inbound { service_length: 0, peer: NOBODY, local: NOBODY, ..inbound };
         let body = Body::Bytes(body.to_owned().into());
         let payload = Payload::arrived(body, &headers, client == Client::Rest);
         Context::new(self.bus.plan(), Arc::clone(self.bus.services()), Arc::new(inbound), headers, payload)
