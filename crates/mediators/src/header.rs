@@ -99,69 +99,8 @@ enum Header {
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let span = element.start_tag();
     let removes = element.attr("action").map(str::trim) == Some("remove");
-    let Some(name) = element.attribute("name") else {
-        let mut blocks = Vec::new();
-        for child in element.elements().filter(|child| !child.is("description")) {
-            match xml_value::of_element(child) {
-                Ok(Value::Xml(xml)) => blocks.push(xml),
-                Ok(_) => {}
-                Err(why) => {
-                    compiler.error("bad-value", why, child.start_tag(), "this becomes a header block");
-                    return None;
-                }
-            }
-        }
-        if blocks.is_empty() || removes {
-            compiler.error(
-                "missing-attribute",
-                "`header` needs a name",
-                span,
-                "expected `name`, or blocks inside to set",
-            );
-            return None;
-        }
-        return Some(Box::new(Header::Blocks(blocks)));
-    };
-    let place = if element.attr("scope").map(str::trim) == Some("transport") {
-        if !crate::support::is_header_name(&name.value) {
-            compiler.error(
-                "bad-value",
-                format!("`{}` is no header name", name.value),
-                name.value_span,
-                "expected a token",
-            );
-            return None;
-        }
-        Place::Transport(name.value.to_string())
-    } else {
-        match &*name.value {
-            "To" => Place::Addressing(Addressing::To),
-            "From" => Place::Addressing(Addressing::From),
-            "ReplyTo" => Place::Addressing(Addressing::ReplyTo),
-            "FaultTo" => Place::Addressing(Addressing::FaultTo),
-            "Action" => Place::Addressing(Addressing::Action),
-            "RelatesTo" => Place::Addressing(Addressing::RelatesTo),
-            other => {
-                let bound = other
-                    .split_once(':')
-                    .and_then(|(prefix, local)| Some((prefix, local, element.lookup_prefix(prefix)?)));
-                let Some((prefix, local, namespace)) = bound else {
-                    compiler.error(
-                        "bad-value",
-                        "SOAP headers must be namespace qualified",
-                        name.value_span,
-                        "expected `prefix:name` with a prefix that is bound here, or scope=\"transport\"",
-                    );
-                    return None;
-                };
-                Place::Block {
-                    prefix: prefix.to_owned(),
-                    namespace: namespace.to_owned(),
-                    local: local.to_owned(),
-                }
-            }
-        }
-    };
+    let Some(name) = element.attribute("name") else { return blocks(element, removes, compiler) };
+    let place = place(name, element, compiler)?;
     if removes {
         return Some(Box::new(Header::Remove(place)));
     }
@@ -170,16 +109,70 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     } else if element.attr("expression").is_some() {
         Content::Expression(compiler.expression(element, "expression")?)
     } else {
-        compiler.error(
-            "missing-attribute",
-            "`header` needs a value",
-            span,
-            "expected `value` or `expression`",
-        );
+        let expected = "expected `value` or `expression`";
+        compiler.error("missing-attribute", "`header` needs a value", span, expected);
         return None;
     };
     let xml = element.attr("type").map(str::trim) == Some("OM");
     Some(Box::new(Header::Set { place, content, xml, span }))
+}
+
+/// A `header` without a name sets what stands inside.
+fn blocks(element: &Element, removes: bool, compiler: &mut Compiler<'_>) -> Compiled {
+    let mut blocks = Vec::new();
+    for child in element.elements().filter(|child| !child.is("description")) {
+        match xml_value::of_element(child) {
+            Ok(Value::Xml(xml)) => blocks.push(xml),
+            Ok(_) => {}
+            Err(why) => {
+                compiler.error("bad-value", why, child.start_tag(), "this becomes a header block");
+                return None;
+            }
+        }
+    }
+    if blocks.is_empty() || removes {
+        let expected = "expected `name`, or blocks inside to set";
+        compiler.error("missing-attribute", "`header` needs a name", element.start_tag(), expected);
+        return None;
+    }
+    Some(Box::new(Header::Blocks(blocks)))
+}
+
+/// The header that a name means.
+fn place(name: &config::Attribute, element: &Element, compiler: &mut Compiler<'_>) -> Option<Place> {
+    if element.attr("scope").map(str::trim) == Some("transport") {
+        if !crate::support::is_header_name(&name.value) {
+            let message = format!("`{}` is no header name", name.value);
+            compiler.error("bad-value", message, name.value_span, "expected a token");
+            return None;
+        }
+        return Some(Place::Transport(name.value.to_string()));
+    }
+    Some(match &*name.value {
+        "To" => Place::Addressing(Addressing::To),
+        "From" => Place::Addressing(Addressing::From),
+        "ReplyTo" => Place::Addressing(Addressing::ReplyTo),
+        "FaultTo" => Place::Addressing(Addressing::FaultTo),
+        "Action" => Place::Addressing(Addressing::Action),
+        "RelatesTo" => Place::Addressing(Addressing::RelatesTo),
+        other => {
+            let bound = other
+                .split_once(':')
+                .and_then(|(prefix, local)| Some((prefix, local, element.lookup_prefix(prefix)?)));
+            let Some((prefix, local, namespace)) = bound else {
+                let expected =
+                    "expected `prefix:name` with a prefix that is bound here, or scope=\"transport\"";
+                let message = "SOAP headers must be namespace qualified";
+                compiler.error("bad-value", message, name.value_span, expected);
+                return None;
+            };
+            Place::Block {
+                prefix: prefix.to_owned(),
+                namespace: namespace.to_owned(),
+                local: local.to_owned(),
+            }
+        }
+    })
 }
 
 fn set_addressing(fact: Addressing, value: Option<String>, context: &mut Context) {
