@@ -186,6 +186,29 @@ fn documents() {
     assert!(failures.is_empty(), "\n{failures}");
 }
 
+/// Into a tree the principal result goes without its properties, but wrong ones are errors as well.
+#[test]
+fn into_a_tree() {
+    let doc = Document::parse(INPUT, &ParseOptions::default()).unwrap();
+    for (attributes, expected) in [
+        ("method='html'", Ok("<x/>")),
+        ("", Ok("<x/>")),
+        ("format='none'", Err("XTDE1460")),
+        ("indent='{\"maybe\"}'", Err("yes or no")),
+    ] {
+        let sheet = compile(&format!(
+            "<xsl:template match='/r'><xsl:result-document {attributes}><x/></xsl:result-document></xsl:template>"
+        ))
+        .unwrap();
+        let done = sheet.transform(&doc, Document::ROOT, &[], &RunOptions::default());
+        match (done, expected) {
+            (Ok(done), Ok(expected)) => assert_eq!(xml::to_string(&done.document, Document::ROOT), expected),
+            (Err(error), Err(expected)) => assert!(error.message.contains(expected), "{error}"),
+            (done, _) => panic!("{attributes}: {done:?}"),
+        }
+    }
+}
+
 /// What streams goes to its files piece by piece as well.
 #[test]
 fn they_stream() {

@@ -88,6 +88,10 @@ impl Engine<'_> {
             return Err(self.fail(place, twice("the principal result")));
         }
         if !out.makes_bytes() || !op.has_properties() {
+            if op.has_properties() {
+                // A tree is not written, but wrong names and values are wrong.
+                self.properties(op, focus, frame, place)?;
+            }
             self.exec(&op.body, focus, frame, out)?;
         } else {
             let bytes = self.written(op, focus, frame, place, out)?;
