@@ -51,14 +51,73 @@ fn is_document_of(doc: &Document, n: NodeId, name: Option<NameId>) -> bool {
 /// Predicates of one step whose positions are counted in place; more are applied to a list.
 const COUNTED: usize = 4;
 
+/// The largest position that [`Eval::nth_below`] counts to.
+const NEAR: usize = 8;
+
+/// The name and the position, if two steps are `descendant-or-self::node()/child::name[n]`.
+fn below_by_position(below: &Step, child: &Step) -> Option<(u32, usize)> {
+    match (&below.test, &child.test, &*child.predicates) {
+        (Test::Node, Test::Name(name), [Predicate::Position(nth)])
+            if below.axis == Axis::DescendantOrSelf
+                && below.predicates.is_empty()
+                && child.axis == Axis::Child
+                && (1..=NEAR).contains(nth) =>
+        {
+            Some((*name, *nth))
+        }
+        _ => None,
+    }
+}
+
 impl<'a> Eval<'a> {
     /// Runs the steps depth-first from one node.
     pub fn steps(&self, steps: &'a [Step], node: Node, f: Each<'_>) -> Walk {
         match steps {
             [] => f(node),
             [last] => self.step(last, node, f),
+            [below, child, rest @ ..] if let Some((name, nth)) = below_by_position(below, child) => {
+                match self.nth_below(name, nth, node, &mut |n| self.steps(rest, n, f)) {
+                    Some(walk) => walk,
+                    None => self.step(below, node, &mut |n| self.steps(&steps[1..], n, f)),
+                }
+            }
             [first, rest @ ..] => self.step(first, node, &mut |n| self.steps(rest, n, f)),
         }
+    }
+
+    /// `//name[n]`: of the nodes of that name below, those that are the n-th of their parent, which is less to look at than
+    /// the children of every node. `None`: this document has to be walked.
+    fn nth_below(&self, name: u32, nth: usize, node: Node, f: Each<'_>) -> Option<Walk> {
+        let mut walk = || {
+            let doc = self.doc(node.doc)?;
+            if node.is_namespace() || !doc.is_dense() || doc.kind(node.id) == NodeKind::Attribute {
+                return Ok(None);
+            }
+            let Some(name) = self.name(name, node.doc, doc) else { return Ok(Some(true)) };
+            // Children of one parent mostly follow each other.
+            let mut known: Option<(NodeId, Option<NodeId>)> = None;
+            let (mut from, to) = (node.id.index() + 1, doc.subtree_end(node.id).index());
+            while let Some(found) = doc.named_in(from, to, NodeKind::Element, name) {
+                from = found.index() + 1;
+                let Some(parent) = doc.parent(found) else { continue };
+                let wanted = match known {
+                    Some((of, wanted)) if of == parent => wanted,
+                    _ => {
+                        let mut wanted = doc.child_named(parent, name);
+                        for _ in 1..nth {
+                            wanted = wanted.and_then(|before| doc.sibling_named(before, name));
+                        }
+                        known = Some((parent, wanted));
+                        wanted
+                    }
+                };
+                if wanted == Some(found) && !f(node.at(found))? {
+                    return Ok(Some(false));
+                }
+            }
+            Ok(Some(true))
+        };
+        walk().transpose()
     }
 
     fn step(&self, step: &'a Step, node: Node, f: Each<'_>) -> Walk {

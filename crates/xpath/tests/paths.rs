@@ -66,3 +66,39 @@ proptest! {
         prop_assert_eq!(e.evaluate_string(&root).unwrap(), string, "{}", &path);
     }
 }
+
+/// `//name[n]` has a way of its own; a condition that says the same goes the long way.
+#[test]
+fn nodes_below_by_position_are_those_of_the_long_way() {
+    let mut changed =
+        xml::Document::parse(DOCUMENT.as_bytes().to_vec(), &xml::ParseOptions::default()).unwrap();
+    let parsed = changed.clone();
+    // Nodes are no longer stored in document order.
+    let first = changed.first_child(changed.document_element().unwrap()).unwrap();
+    let last = changed.last_child(changed.document_element().unwrap()).unwrap();
+    changed.detach(last);
+    assert!(changed.insert_before(first, last));
+    for doc in [&parsed, &changed] {
+        for name in ["a", "b", "none"] {
+            for n in [0, 1, 2, 3, 9] {
+                for around in [
+                    "//NODE",
+                    "//NODE/@x",
+                    "//NODE//NODE/..",
+                    "/a/b//NODE/text()",
+                    "count(//NODE)",
+                    "//@y/..//NODE",
+                    "//NODE = 't'",
+                    "string(//NODE)",
+                ] {
+                    let short = around.replace("NODE", &format!("{name}[{n}]"));
+                    let long = around.replace("NODE", &format!("{name}[position() = {n} and true()]"));
+                    let root = Context::root(doc);
+                    let [short_value, long_value] =
+                        [&short, &long].map(|path| format!("{:?}", compile(path).evaluate(&root).unwrap()));
+                    assert_eq!(short_value, long_value, "{short}");
+                }
+            }
+        }
+    }
+}
