@@ -385,6 +385,12 @@ impl Mediator for JsonTransform {
     }
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        // The type of the message stays: under an XML type the result is written as XML.
+        if !context.payload.is_json()
+            && let Some(own) = context.axis2("messageType")
+        {
+            context.set_axis2("messageType", own);
+        }
         let mut value: Option<Json> = None;
         if let Some(mapping) = &self.mapping {
             let envelope = context.envelope()?;

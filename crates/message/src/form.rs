@@ -1,5 +1,6 @@
 //! `application/x-www-form-urlencoded`: pairs, and their XML view.
 
+use std::collections::HashMap;
 use xml::{Document, NodeId, NodeKind};
 
 /// Decodes `+` and `%xx`; a malformed escape stays as it is. Bytes that are not UTF-8 become U+FFFD.
@@ -69,10 +70,16 @@ pub fn pairs(text: &str) -> Vec<(&str, String)> {
     pairs
 }
 
-/// Appends `<xformValues>` with an element per pair.
+/// Appends `<xformValues>` with an element per pair; those of one name stand together, where the first of them is.
 pub fn to_xml(form: &str, query: &str, document: &mut Document, parent: NodeId) -> NodeId {
     let root = document.append_element(parent, "", "", "xformValues");
-    for (name, value) in pairs(query).into_iter().chain(pairs(form)) {
+    let mut all: Vec<_> = pairs(query).into_iter().chain(pairs(form)).collect();
+    let mut places = HashMap::new();
+    for (place, (name, _)) in all.iter().enumerate() {
+        places.entry(*name).or_insert(place);
+    }
+    all.sort_by_key(|(name, _)| places[name]);
+    for (name, value) in all {
         let name = match name.chars().next() {
             Some(first) if first.is_ascii_digit() => format!("_JsonReader_PD_{name}"),
             Some('$') => format!("_JsonReader_PS_{}", &name[1..]),
@@ -131,5 +138,7 @@ mod tests {
         let mut document = Document::new();
         let root = to_xml("a=x+y&1b=2", "q=0", &mut document, Document::ROOT);
         assert_eq!(from_xml(&document, root), "q=0&a=x%20y&1b=2");
+        let root = to_xml("a=1&b=2&a=3", "b=0", &mut document, Document::ROOT);
+        assert_eq!(from_xml(&document, root), "b=0&b=2&a=1&a=3");
     }
 }
