@@ -25,24 +25,25 @@ fn goes_without_header(window: &[u8]) -> bool {
     let mut rest = window;
     loop {
         let [b'<', tag @ ..] = rest.trim_ascii_start() else { return false };
-        let Some(end) = memchr::memchr(b'>', tag) else { return false };
+        // An apostrophe may hide the end of the tag in a value.
+        let Some(end) = memchr::memchr2(b'>', b'\'', tag).filter(|&end| tag[end] == b'>') else {
+            return false;
+        };
         rest = &tag[end + 1..];
         let tag = &tag[..end];
         if let [b'?', .., b'?'] = tag {
             continue;
         }
-        let name = &tag[..memchr::memchr3(b' ', b'\n', b'\t', tag).unwrap_or(end)];
+        let space = tag.iter().position(|byte| matches!(byte, b' ' | b'\n' | b'\t'));
+        let name = &tag[..space.unwrap_or(end)];
         if !name.ends_with(b":Envelope") || !is_whole(tag) {
             return name.ends_with(b":Body");
         }
     }
 }
 
-/// Whether a tag that was cut off at a `>` ends there, and not within the value of an attribute.
+/// Whether a tag without apostrophes that was cut off at a `>` ends there, and not within the value of an attribute.
 fn is_whole(tag: &[u8]) -> bool {
-    if memchr::memchr(b'\'', tag).is_some() {
-        return false;
-    }
     match tag {
         // Only a quote that opens stands behind these.
         [.., b'=' | b' ' | b'\t' | b'\r' | b'\n', b'"'] => false,
