@@ -23,7 +23,9 @@ pub(crate) fn ascii(text: &str, out: &mut String) {
 
 /// Appends `text` with control and direction-changing characters escaped; all other characters stay.
 pub(crate) fn controls(text: &str, out: &mut String) {
-    let plain = text.bytes().position(|byte| !matches!(byte, b' '..=b'~')).unwrap_or(text.len());
+    // Most lines have nothing else, which is seen 32 bytes at a time.
+    let printable = |chunk: &&[u8]| chunk.iter().fold(true, |all, &byte| all & matches!(byte, b' '..=b'~'));
+    let plain = text.as_bytes().chunks(32).take_while(printable).map(<[u8]>::len).sum();
     let (plain, rest) = text.split_at(plain);
     out.push_str(plain);
     for letter in rest.chars() {

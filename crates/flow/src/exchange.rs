@@ -8,6 +8,7 @@ use crate::endpoint::{
 };
 use crate::engine::Sent;
 use crate::fault::{Fault, code};
+use crate::lock;
 use crate::mediator::{Branch, BranchTarget, Split};
 use crate::writing::{self, current_form, explicit_form, is_rewritten};
 use message::{
@@ -99,10 +100,6 @@ impl Exchange {
     pub(crate) fn close(&self) {
         lock(&self.sender).take();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// Sends the message. On success the context holds the answer.

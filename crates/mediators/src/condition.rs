@@ -77,7 +77,7 @@ impl Condition {
                 source.value(context, url)?.is_some_and(|value| pattern.matches(&value))
             }
             Condition::Equal(source, wanted) => {
-                source.value(context, url)?.is_some_and(|value| value.to_lowercase() == wanted.to_lowercase())
+                source.value(context, url)?.is_some_and(|value| same_letters(&value, wanted))
             }
             Condition::Truth(expression) => expression.boolean(context)?,
         })
@@ -96,6 +96,12 @@ impl Condition {
             Condition::Match(..) | Condition::Equal(..) => Need::Headers,
         }
     }
+}
+
+/// Whether two texts differ at most in the case of their letters.
+fn same_letters(one: &str, other: &str) -> bool {
+    one.eq_ignore_ascii_case(other)
+        || !(one.is_ascii() && other.is_ascii()) && one.to_lowercase() == other.to_lowercase()
 }
 
 fn evaluator_of(element: &Element, compiler: &mut Compiler<'_>) -> Option<Condition> {
