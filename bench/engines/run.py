@@ -32,6 +32,7 @@ import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+SUITES = os.environ.get("BUSBAR_SUITES", os.path.join(os.path.dirname(ROOT), "shared"))
 CACHE = os.path.expanduser("~/.cache/busbar-peers")
 CENTRAL = "https://repo1.maven.org/maven2/"
 JARS = [
@@ -156,7 +157,7 @@ def order_cases(folder):
 
 
 def suite_cases(group):
-    folder = os.path.join(os.environ.get("BUSBAR_SUITES", ""), "conformance", "xsltmark")
+    folder = os.path.join(SUITES, "conformance", "xsltmark")
     cases = []
     with open(os.path.join(folder, "manifest.jsonl"), encoding="utf-8") as lines:
         for case in map(json.loads, lines):
@@ -171,7 +172,7 @@ def suite_cases(group):
 
 def comparison():
     """The comparison of results: that of the suites where they are, else Canonical XML."""
-    file = os.path.join(os.environ.get("BUSBAR_SUITES", ""), "conformance", "tools", "compare.py")
+    file = os.path.join(SUITES, "conformance", "tools", "compare.py")
     if os.path.exists(file):
         spec = importlib.util.spec_from_file_location("compare", file)
         module = importlib.util.module_from_spec(spec)
