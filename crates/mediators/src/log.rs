@@ -181,7 +181,7 @@ impl Log {
     }
 
     fn line(&self, context: &mut Context) -> Result<String, Fault> {
-        let mut line = String::new();
+        let mut line = String::with_capacity(256);
         let mut separator = "";
         let mut add = |line: &mut String, label: &str, value: &str, between: &str| {
             line.push_str(separator);
