@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use xml::{Document, NameId};
+use xml::{Document, NameId, NodeId};
 use xpath::{BoundNames, DocId};
 
 /// A document beside the source.
@@ -84,8 +84,11 @@ impl Bound {
         self.ids.get(name.0 as usize).copied().flatten()
     }
 
-    pub fn name(&self, index: usize) -> Name {
-        self.names.get(index).copied().unwrap_or(Name::NONE)
+    /// The stylesheet's number of a node's name.
+    #[inline]
+    pub fn name_of(&self, doc: &Document, node: NodeId) -> Name {
+        let own = doc.name_id(node).and_then(|name| self.names.get(name.index()));
+        own.copied().unwrap_or(Name::NONE)
     }
 }
 

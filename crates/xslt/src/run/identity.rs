@@ -3,8 +3,7 @@
 //! what has another rule goes the usual way.
 
 use super::out::Out;
-use super::{Engine, Focus, Place, Res};
-use crate::names::Name;
+use super::{Engine, Focus, Place, Res, quick_rule};
 use crate::pattern::Quick;
 use xml::NodeKind;
 use xpath::Node;
@@ -84,10 +83,8 @@ impl Engine<'_> {
         if attributes {
             for attribute in doc.attributes(parent) {
                 focus.position += 1;
-                let rule = bound.map_or(Quick::Ask, |bound| {
-                    let name = doc.name_id(attribute);
-                    rules.of_attribute(name.map_or(Name::NONE, |name| bound.name(name.index())))
-                });
+                let rule =
+                    bound.map_or(Quick::Ask, |bound| rules.of_attribute(bound.name_of(doc, attribute)));
                 match rule {
                     Quick::Template(template) if is_identity(template) => {
                         self.tick(out)?;
@@ -115,13 +112,7 @@ impl Engine<'_> {
         for child in doc.children(parent) {
             focus.position += 1;
             let kind = doc.kind(child);
-            let rule = match (kind, bound) {
-                (NodeKind::Text, _) => rules.of_text(),
-                (NodeKind::Element, Some(bound)) => {
-                    rules.of_element(doc.name_id(child).map_or(Name::NONE, |name| bound.name(name.index())))
-                }
-                _ => Quick::Ask,
-            };
+            let rule = quick_rule(rules, bound, doc, child);
             match (kind, rule) {
                 (NodeKind::Element, Quick::Template(template))
                     if inside

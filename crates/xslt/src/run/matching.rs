@@ -36,7 +36,7 @@ impl Engine<'_> {
     fn name(&self, node: Node) -> Name {
         let doc = self.doc(node.doc);
         match self.docs.bound(node.doc) {
-            Some(bound) => doc.name_id(node.id).map_or(Name::NONE, |id| bound.name(id.index())),
+            Some(bound) => bound.name_of(doc, node.id),
             None => self.plan.names.find(doc.namespace(node.id), doc.local(node.id)).unwrap_or(Name::NONE),
         }
     }

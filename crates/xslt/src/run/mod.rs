@@ -25,9 +25,9 @@ use crate::model::{
 };
 use crate::names::{Name, Names};
 use crate::output::Method;
-use crate::pattern::Quick;
+use crate::pattern::{Quick, Rules};
 use crate::resolver::Resolver;
-use docs::Docs;
+use docs::{Bound, Docs};
 use host::ExprHost;
 use host::KeyIndex;
 use later::{Dynamic, NO_DYNAMIC};
@@ -459,13 +459,7 @@ impl<'e> Engine<'e> {
         for child in doc.children(focus.node.id) {
             focus.position += 1;
             let kind = doc.kind(child);
-            let rule = match (kind, bound) {
-                (NodeKind::Text, _) => rules.of_text(),
-                (NodeKind::Element, Some(bound)) => {
-                    rules.of_element(doc.name_id(child).map_or(Name::NONE, |name| bound.name(name.index())))
-                }
-                _ => Quick::Ask,
-            };
+            let rule = quick_rule(rules, bound, doc, child);
             if rule == Quick::BuiltIn && kind == NodeKind::Text {
                 out.text(doc.text(child), false);
                 continue;
@@ -1380,6 +1374,16 @@ impl<'x> NamePath<'x> {
             at = self.doc.sibling_named(child, name);
         }
         false
+    }
+}
+
+/// What is known of the rule for a child without asking its patterns.
+#[inline]
+fn quick_rule(rules: &Rules, bound: Option<&Bound>, doc: &Document, child: NodeId) -> Quick {
+    match (doc.kind(child), bound) {
+        (NodeKind::Text, _) => rules.of_text(),
+        (NodeKind::Element, Some(bound)) => rules.of_element(bound.name_of(doc, child)),
+        _ => Quick::Ask,
     }
 }
 
