@@ -15,12 +15,12 @@ use crate::exchange::client_of;
 use crate::fault::{Fault, code};
 use crate::mediator::{Need, Registry};
 use crate::metrics::Counters;
-use crate::services::Services;
+use crate::services::{Services, lock};
 use message::{Format, Headers, Method, Payload, Reading, RequestHead, Version};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use transport::{Body, ConnectionInfo, Handler, Request, Target};
 
 const NOBODY: SocketAddr = SocketAddr::V4(std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 9));
@@ -108,6 +108,58 @@ pub struct Answer {
     pub headers: Headers,
     /// The body as text.
     pub body: String,
+}
+
+/// Runs something, and takes down `LEVEL message` of what this thread logs meanwhile to targets that begin so.
+pub fn logged<T>(target: &'static str, run: impl FnOnce() -> T) -> (Vec<String>, T) {
+    let lines = Lines { target, lines: Arc::default() };
+    let result = tracing::subscriber::with_default(lines.clone(), run);
+    let taken = std::mem::take(&mut *lock(&lines.lines));
+    (taken, result)
+}
+
+#[derive(Clone)]
+struct Lines {
+    target: &'static str,
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl tracing::Subscriber for Lines {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        metadata.target().starts_with(self.target) && *metadata.level() <= tracing::Level::DEBUG
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        struct Line(String);
+        impl tracing::field::Visit for Line {
+            fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+                if field.name() == "message" {
+                    self.0.push_str(&format!("{value:?}"));
+                }
+            }
+
+            fn record_str(&mut self, field: &tracing::field::Field, value: &str) {
+                if field.name() == "message" {
+                    self.0.push_str(value);
+                }
+            }
+        }
+        let mut line = Line(format!("{} ", event.metadata().level()));
+        event.record(&mut line);
+        lock(&self.lines).push(line.0);
+    }
+
+    fn enter(&self, _: &tracing::span::Id) {}
+
+    fn exit(&self, _: &tracing::span::Id) {}
 }
 
 impl Tested {

@@ -314,51 +314,10 @@ mod tests {
     use super::*;
     use crate::registry;
     use flow::testing;
-    use std::sync::{Arc, Mutex};
-
-    /// Takes down `LEVEL message` of the events of `busbar::log`.
-    #[derive(Clone, Default)]
-    struct Lines(Arc<Mutex<Vec<String>>>);
-
-    impl tracing::Subscriber for Lines {
-        fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
-            metadata.target() == "busbar::log" && *metadata.level() <= Level::DEBUG
-        }
-
-        fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
-            tracing::span::Id::from_u64(1)
-        }
-
-        fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
-
-        fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
-
-        fn event(&self, event: &tracing::Event<'_>) {
-            struct Message(String);
-            impl tracing::field::Visit for Message {
-                fn record_debug(&mut self, _: &tracing::field::Field, _: &dyn std::fmt::Debug) {}
-
-                fn record_str(&mut self, field: &tracing::field::Field, value: &str) {
-                    if field.name() == "message" {
-                        self.0.push_str(value);
-                    }
-                }
-            }
-            let mut message = Message(format!("{} ", event.metadata().level()));
-            event.record(&mut message);
-            self.0.lock().unwrap().push(message.0);
-        }
-
-        fn enter(&self, _: &tracing::span::Id) {}
-
-        fn exit(&self, _: &tracing::span::Id) {}
-    }
 
     fn logged(text: &str, headers: &[(&str, &str)], body: &str) -> (Vec<String>, testing::Ended) {
-        let lines = Lines::default();
         let flow = testing::main(&registry(testing::endpoints), text);
-        let end = tracing::subscriber::with_default(lines.clone(), || flow.run(headers, body));
-        (std::mem::take(&mut *lines.0.lock().unwrap()), end)
+        testing::logged("busbar::log", || flow.run(headers, body))
     }
 
     #[test]

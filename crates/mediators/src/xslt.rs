@@ -328,17 +328,17 @@ impl Run<'_> {
     /// A plain XML document from bytes to bytes, as the new payload.
     fn plain(&self, bytes: bytes::Bytes, context: &mut Context) -> Result<(), Fault> {
         let input = parsed(self.sheet, bytes, context)?;
-        if direct(self.sheet) {
+        let result = if direct(self.sheet) {
             let mut out = Vec::new();
-            self.style.run(self.key, context, true, |options| {
-                self.sheet.transform_to(&input, Document::ROOT, self.parameters, options, &mut out)
-            })?;
+            self.bytes(&input, &mut out, context)?;
             if is_one_element(&out) {
                 context.payload.set_made(out, Reading { charset: None, kind: Kind::Xml, ..Reading::XML });
                 return Ok(());
             }
-        }
-        let result = self.tree(&input, true, context)?;
+            self.read(&out, context)?
+        } else {
+            self.tree(&input, true, context)?
+        };
         let envelope = Envelope::empty(message::SoapVersion::V11);
         set_payload(self.key, envelope, result, context)
     }
@@ -353,12 +353,14 @@ impl Run<'_> {
         let (before, behind) = (opened.before(), opened.behind());
         let mut out = Vec::with_capacity(before.len() + input.source().len() + behind.len() + 256);
         out.extend_from_slice(before);
-        self.style.run(self.key, context, true, |options| {
-            self.sheet.transform_to(&input, Document::ROOT, self.parameters, options, &mut out)
-        })?;
+        self.bytes(&input, &mut out, context)?;
         let result = &out[before.len()..];
         if !is_one_element(result) {
-            return Ok(false);
+            let result = self.read(result, context)?;
+            if let Some(node) = context.envelope()?.payload() {
+                place(self.key, node, result, context)?;
+            }
+            return Ok(true);
         }
         let declaration = result.len() - without_declaration(result).len();
         out.drain(before.len()..before.len() + declaration);
@@ -366,6 +368,29 @@ impl Run<'_> {
         let reading = context.payload.reading();
         context.payload.set_made(out, reading);
         Ok(true)
+    }
+
+    /// The result as XML, behind what is in `out` already.
+    fn bytes(&self, input: &Document, out: &mut Vec<u8>, context: &Context) -> Result<(), Fault> {
+        self.style.run(self.key, context, true, |options| {
+            let options = xslt::RunOptions { as_xml: true, ..*options };
+            self.sheet.transform_to(input, Document::ROOT, self.parameters, &options, out)
+        })
+    }
+
+    /// What [`Run::bytes`] wrote, as a tree of its first element; further elements and text are left out.
+    fn read(&self, written: &[u8], context: &Context) -> Result<Document, Fault> {
+        let text = [b"<result>", without_declaration(written), b"</result>"].concat();
+        let limits = context.services().limits.xml.clone();
+        let whole = Document::parse(text, &ParseOptions { limits, ..ParseOptions::default() })
+            .map_err(|why| failed(self.key, format!("the result is not well-formed: {why}")))?;
+        let around = whole.document_element().unwrap_or(Document::ROOT);
+        let first = whole.children(around).find(|&node| whole.kind(node) == NodeKind::Element);
+        let mut result = Document::new();
+        if let Some(first) = first {
+            result.copy_from(Document::ROOT, &whole, first);
+        }
+        Ok(result)
     }
 
     /// The result for one element of the envelope.
@@ -422,7 +447,7 @@ fn without_declaration(out: &[u8]) -> &[u8] {
 }
 
 /// Whether serialised output is, by its beginning and end, one element that is neither an envelope nor a fault.
-/// `false` only costs time: the result is then made as a tree.
+/// `false` only costs time: the result is then read again.
 fn is_one_element(out: &[u8]) -> bool {
     let rest = without_declaration(out).trim_ascii_end();
     let Some(name) = rest.strip_prefix(b"<") else { return false };
@@ -432,7 +457,7 @@ fn is_one_element(out: &[u8]) -> bool {
     if name.is_empty()
         || name.starts_with(b"!")
         || name.starts_with(b"?")
-        || matches!(local, b"Envelope" | b"Fault" | b"html" | b"HTML")
+        || matches!(local, b"Envelope" | b"Fault")
     {
         return false;
     }
@@ -637,6 +662,41 @@ mod tests {
         let tested =
             testing::main(&crate::registry(testing::endpoints), &format!("<xslt key='s'/>{}", sheet(whole)));
         assert!(tested.run(XML, "<a/>").payload().starts_with("<n"));
+    }
+
+    /// What is no single element, an envelope or a page of HTML is made once all the same.
+    #[test]
+    fn results_are_made_once() {
+        let says = "<x:message>made</x:message>";
+        let soap = "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/'><s:Body><a/></s:Body></s:Envelope>";
+        for (inside, wanted) in [
+            ("<n/>", Some("<n/>")),
+            ("<n/><m/>", Some("<n/>")),
+            ("text<n>1</n>text", Some("<n>1</n>")),
+            ("<html><br/></html>", Some("<html><br/></html>")),
+            ("<n xmlns='urn:n'><n/></n>", Some("<n xmlns=\"urn:n\"><n/></n>")),
+            ("<x:comment>c</x:comment><n/>", Some("<n/>")),
+            ("<x:text disable-output-escaping='yes'>&lt;n/&gt;&lt;m/&gt;</x:text>", Some("<n/>")),
+            ("<x:text disable-output-escaping='yes'>&lt;n&gt;</x:text>", None),
+            ("text", None),
+            ("", None),
+        ] {
+            let entry = sheet(&format!(
+                "<x:output omit-xml-declaration='yes'/><x:template match='/'>{says}{inside}</x:template>"
+            ));
+            for (headers, body) in [(XML, "<a/>"), (SOAP, soap)] {
+                let tested =
+                    testing::main(&crate::registry(testing::endpoints), &format!("<xslt key='s'/>{entry}"));
+                assert!(tested.found.is_empty(), "{:?}", tested.found);
+                let (lines, mut end) = testing::logged("busbar_mediators", || tested.run(headers, body));
+                let made = lines.iter().filter(|line| line.contains("xsl:message: made")).count();
+                assert_eq!(made, 1, "{inside} {body}: {lines:?}");
+                let payload = end.outcome().ok();
+                let around = " xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\"";
+                let payload = payload.map(|own| testing::without_envelope(&own).replace(around, ""));
+                assert_eq!(payload.as_deref(), wanted, "{inside} {body}");
+            }
+        }
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub enum OutputMethod {
     Text,
 }
 
-/// The properties that are one value; the others are lists of names.
+/// The properties that are one value; the others are lists of names. Behind [`FIRST`] of them stand those of XSLT 2.0.
 pub(crate) const PROPERTIES: [&str; 14] = [
     "method",
     "version",
@@ -65,12 +65,21 @@ pub(crate) const PROPERTIES: [&str; 14] = [
     "doctype-system",
     "indent",
     "media-type",
+    // Of XSLT 2.0:
     "byte-order-mark",
     "escape-uri-attributes",
     "include-content-type",
     "normalization-form",
     "undeclare-prefixes",
 ];
+
+/// How many of [`PROPERTIES`] XSLT 1.0 has.
+const FIRST: usize = 9;
+
+/// The [`PROPERTIES`] that XSLT 1.0 has, and those that 2.0 adds.
+pub(crate) fn properties_by_version() -> (&'static [&'static str], &'static [&'static str]) {
+    PROPERTIES.split_at(FIRST)
+}
 
 impl OutputProperties {
     /// Sets one of [`PROPERTIES`]; `later`: as XSLT 2.0 has it. Errors: what the value may be.
@@ -196,6 +205,14 @@ impl Writing {
 }
 
 impl<'a> Method<'a> {
+    /// XML, where the result would decide.
+    pub fn or_xml(self) -> Method<'a> {
+        match self {
+            Method::ByResult { xml, .. } => Method::Fixed(xml),
+            fixed => fixed,
+        }
+    }
+
     /// The options where the first element has this name (XSLT 1.0 section 16, XSLT 2.0 section 20); `None`: there is none,
     /// or text comes before it.
     pub fn by(self, first: Option<(&str, &str)>) -> &'a WriteOptions {

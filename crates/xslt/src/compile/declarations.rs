@@ -9,7 +9,7 @@ use crate::model::{
     Template, Typed,
 };
 use crate::names::Name;
-use crate::output::{PROPERTIES, Writing};
+use crate::output::{PROPERTIES, Writing, properties_by_version};
 use crate::pattern::{Rule, Rules};
 use std::collections::HashMap;
 use xml::{NodeId, NodeKind};
@@ -260,22 +260,8 @@ impl Compiler<'_> {
     }
 
     fn output(&mut self, node: NodeId) {
-        self.attributes(
-            node,
-            &[
-                "method",
-                "version",
-                "encoding",
-                "omit-xml-declaration",
-                "standalone",
-                "doctype-public",
-                "doctype-system",
-                "cdata-section-elements",
-                "indent",
-                "media-type",
-            ],
-            &[],
-        );
+        let (first, _) = properties_by_version();
+        self.attributes(node, &[first, &["cdata-section-elements"]].concat(), &[]);
         self.empty(node);
         let own = self.attribute(node, "name").filter(|_| self.later);
         let name = own.and_then(|name| self.symbol(node, &name));

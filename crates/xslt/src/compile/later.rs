@@ -6,7 +6,7 @@ use crate::expr::ElementScope;
 use crate::later::{CURRENT_MODE, Content, ForEachGroup, Grouping, Later, ResultDocument};
 use crate::model::{Argument, Avt, Binding, Body, Declared, Function, Instruction, Op, Place, Typed};
 use crate::names::Name;
-use crate::output::{OutputProperties, PROPERTIES};
+use crate::output::{OutputProperties, PROPERTIES, properties_by_version};
 use std::collections::{BTreeMap, HashMap};
 use xml::{Document, NodeId, NodeKind};
 use xpath::{
@@ -57,18 +57,7 @@ const MORE: [(&str, &[&str]); 21] = [
     ("key", &["collation"]),
     ("for-each", &[]),
     ("apply-templates", &[]),
-    (
-        "output",
-        &[
-            "name",
-            "byte-order-mark",
-            "escape-uri-attributes",
-            "include-content-type",
-            "normalization-form",
-            "undeclare-prefixes",
-            "use-character-maps",
-        ],
-    ),
+    ("output", &["name", "use-character-maps"]),
     ("decimal-format", &[]),
 ];
 
@@ -76,6 +65,7 @@ const MORE: [(&str, &[&str]); 21] = [
 pub(super) fn is_attribute(element: &str, attribute: &str) -> bool {
     STANDARD.contains(&attribute)
         || MORE.iter().any(|(name, more)| *name == element && more.contains(&attribute))
+        || element == "output" && properties_by_version().1.contains(&attribute)
 }
 
 /// The version in effect at an element: the nearest `version` attribute.

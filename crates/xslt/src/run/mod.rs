@@ -85,6 +85,8 @@ pub struct RunOptions<'a> {
     pub results: Option<&'a dyn crate::Results>,
     /// The input was parsed with [`crate::Stylesheet::strip_space`]: nothing is left to strip.
     pub stripped: bool,
+    /// Where the stylesheet leaves the output method to the result, it is XML, also for `html`.
+    pub as_xml: bool,
     /// URI of the input, for relative references in it.
     pub input_uri: &'a str,
 }
@@ -108,6 +110,7 @@ impl Default for RunOptions<'_> {
             messages: None,
             results: None,
             stripped: false,
+            as_xml: false,
             input_uri: "",
         }
     }
@@ -241,7 +244,9 @@ impl<'e> Engine<'e> {
     /// Transforms into bytes.
     pub fn to_bytes(&self, node: NodeId, bytes: &mut Vec<u8>) -> Res<()> {
         let start = bytes.len();
-        let mut out = Out::bytes(bytes, self.plan.writing.method()).of(Destination::Principal);
+        let method = self.plan.writing.method();
+        let method = if self.options.as_xml { method.or_xml() } else { method };
+        let mut out = Out::bytes(bytes, method).of(Destination::Principal);
         self.start(node, &mut out)?;
         let is_result = self.end(&out)?;
         out.finish();
