@@ -10,7 +10,7 @@ use crate::mediator::{Flow, ListId};
 use crate::metrics::Counters;
 use crate::plan::Plan;
 use crate::resource::ResourceRule;
-use crate::respond::{response, text, unanswered};
+use crate::respond::{refused, response, soap_fault, text, unanswered};
 use crate::routing;
 use crate::services::Services;
 use crate::wsdl::Wsdl;
@@ -375,13 +375,7 @@ fn find_proxy(plan: &Plan, rest: &str) -> Option<(usize, usize)> {
 
 fn proxy_route(plan: &Plan, inbound: &Inbound, index: usize, service_length: usize) -> Route {
     let proxy = &plan.proxies[index];
-    let refused = |reason: String| {
-        let version = match inbound.client {
-            Client::Soap(version) => version,
-            Client::Rest => message::SoapVersion::V11,
-        };
-        Route::Answer(crate::wsdl::soap_fault(version, &reason))
-    };
+    let refused = |reason: String| Route::Answer(refused(inbound, &reason));
     let reachable = if inbound.secure { proxy.https } else { proxy.http };
     if !reachable {
         return refused(format!(
@@ -418,7 +412,7 @@ async fn serve(context: &mut Context, plan: &Plan) -> Response {
                             "The endpoint reference (EPR) for the Operation not found is {} and the WSA Action = {action}",
                             context.inbound.path()
                         );
-                        return crate::wsdl::soap_fault(version, &reason);
+                        return soap_fault(version, &reason);
                     }
                     Err(fault) => {
                         raise(context, fault);

@@ -1,10 +1,11 @@
 //! The answer to the client: status, headers and the payload in the form that the client can read.
 
-use crate::context::{Client, Context};
+use crate::context::{Client, Context, Inbound};
 use crate::fault::Fault;
 use crate::writing::{current_form, explicit_form, is_rewritten, untouched, write};
-use message::{Envelope, Format, Kind, Method, Payload, SoapVersion, Version};
+use message::{Envelope, Format, Kind, MediaType, Method, Payload, PayloadLimits, SoapVersion, Version};
 use transport::{Body, Framing, Response, ResponseHead};
+use xml::Document;
 
 /// Headers of a request that make no sense in an answer.
 const REQUEST_ONLY: &[&str] = &[
@@ -256,4 +257,41 @@ pub(crate) fn unanswered(context: &mut Context, failure: Option<u16>) -> Respons
 /// A value as a header or body text, for the dispatcher's own answers.
 pub(crate) fn text(status: u16, text: impl Into<String>) -> Response {
     Response::new(status, Body::Bytes(text.into().into())).with("Content-Type", "text/plain; charset=UTF-8")
+}
+
+/// A refusal before any flow runs, with status 500 and in the form that the client speaks, as WSO2 has it.
+pub(crate) fn refused(inbound: &Inbound, reason: &str) -> Response {
+    if let Client::Soap(version) = inbound.client {
+        return soap_fault(version, reason);
+    }
+    let kind = inbound.content_type.as_deref().map(|own| Kind::of(MediaType::parse(own).essence));
+    let (content_type, body) = match kind {
+        Some(Kind::Json) => {
+            let fault = serde_json::json!({
+                "Fault": { "faultcode": "soapenv:Server", "faultstring": reason, "detail": null }
+            });
+            ("application/json", fault.to_string())
+        }
+        other => {
+            let mut document = Document::new();
+            let element = document.append_element(Document::ROOT, "", "", "faultstring");
+            document.append_text(element, reason);
+            let own = if other == Some(Kind::Soap11) { "text/xml" } else { "application/xml" };
+            (own, xml::to_string(&document, element))
+        }
+    };
+    Response::new(500, Body::Bytes(body.into()))
+        .with("Content-Type", format!("{content_type}; charset=UTF-8"))
+}
+
+/// A SOAP fault with status 500 that the bus itself answers with.
+pub(crate) fn soap_fault(version: SoapVersion, reason: &str) -> Response {
+    let mut envelope = Envelope::empty(version);
+    let code = if version == SoapVersion::V11 { "Server" } else { "Receiver" };
+    envelope.append_fault(&message::envelope::Fault { code, reason, role: "", node: "" }, None);
+    let bytes = Payload::of_envelope(envelope)
+        .write(message::Format::Soap(version), &PayloadLimits::default())
+        .unwrap_or_default();
+    Response::new(500, Body::Bytes(bytes))
+        .with("Content-Type", format!("{}; charset=UTF-8", version.media_type()))
 }

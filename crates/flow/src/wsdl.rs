@@ -6,7 +6,7 @@ use crate::fault::Fault;
 use crate::plan::Plan;
 use crate::respond::text;
 use config::WsdlSource;
-use message::{Body, Envelope, Payload, PayloadLimits, SoapVersion};
+use message::Body;
 use transport::Response;
 use xml::{Document, NodeId, NodeKind};
 
@@ -235,16 +235,4 @@ pub(crate) fn index(plan: &Plan, inbound: &Inbound) -> Response {
          <body><h1>Services</h1><table>\n<tr><th>Service (WSDL)</th><th>State</th></tr>\n{rows}</table></body></html>\n"
     );
     Response::new(200, Body::Bytes(page.into())).with("Content-Type", "text/html; charset=UTF-8")
-}
-
-/// A SOAP fault with status 500 that the bus itself answers with.
-pub(crate) fn soap_fault(version: SoapVersion, reason: &str) -> Response {
-    let mut envelope = Envelope::empty(version);
-    let code = if version == SoapVersion::V11 { "Server" } else { "Receiver" };
-    envelope.append_fault(&message::envelope::Fault { code, reason, role: "", node: "" }, None);
-    let bytes = Payload::of_envelope(envelope)
-        .write(message::Format::Soap(version), &PayloadLimits::default())
-        .unwrap_or_default();
-    Response::new(500, Body::Bytes(bytes))
-        .with("Content-Type", format!("{}; charset=UTF-8", version.media_type()))
 }
