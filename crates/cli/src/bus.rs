@@ -331,6 +331,8 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     set(&mut engine.script_memory, limits.script_memory.map(|size| size.0));
     // The thread of a worker has a stack of 2 MiB, which the engine cannot see.
     set(&mut engine.script_stack, limits.script_stack.map(|size| size.0.min(1 << 20)));
+    set(&mut engine.registry.size, limits.registry_size.map(|size| size.0));
+    set(&mut engine.registry.files, limits.registry_files);
     engine.list_services = settings.http.list_services;
     engine.preserve_user_agent = settings.http.preserve_user_agent;
     engine.preserve_server = settings.http.preserve_server;

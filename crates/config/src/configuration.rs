@@ -105,8 +105,8 @@ impl Configuration {
         if let Some(entry) = self.local_entries.get(key) {
             return Ok(Some(Content { bytes: entry.bytes().into(), origin: entry.origin.clone() }));
         }
-        let bytes = self.registry.read(key)?;
-        Ok(bytes.map(|bytes| Content { bytes, origin: self.registry.path(key) }))
+        let found = self.registry.read(key)?;
+        Ok(found.map(|found| Content { bytes: found.bytes, origin: self.registry.path(key) }))
     }
 
     /// Whether a key of the shared key space is defined here (not: in the registry).

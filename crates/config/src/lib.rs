@@ -38,4 +38,5 @@ pub use load::{Fetch, FetchFunction, LoadOptions, Loaded, load, load_text};
 pub use parameter::{Parameter, ParameterValue};
 pub use parse::parse;
 pub use properties::properties;
+pub use resources::{Found, RegistryLimits};
 pub use value::{Expression, Key, Spanned, Value};

@@ -13,24 +13,59 @@ use std::time::{Duration, Instant, SystemTime};
 const MAX_BYTES: usize = 64 << 20;
 const MAX_COUNT: usize = 1_000;
 
+/// How long the number of files is taken for right after a write was refused for it.
+const RECOUNT: Duration = Duration::from_secs(1);
+
+/// Bounds on what flows write into a registry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RegistryLimits {
+    /// Largest file that is written, in bytes. Default 16 MiB.
+    pub size: usize,
+    /// Most files and directories in the registry: beyond, no new ones are made. Default 10,000.
+    pub files: usize,
+}
+
+impl Default for RegistryLimits {
+    fn default() -> RegistryLimits {
+        RegistryLimits { size: 16 << 20, files: 10_000 }
+    }
+}
+
+/// What a key gives.
+#[derive(Debug)]
+pub struct Found {
+    /// The content.
+    pub bytes: Arc<[u8]>,
+    /// Why it is what it was before: its file cannot be read any more. Said once, until it can be read again.
+    pub stale: Option<io::Error>,
+}
+
 /// What was read, by key.
 #[derive(Default)]
 pub(crate) struct Resources {
     known: Mutex<Known>,
-    /// Properties are read, changed and written again by one at a time.
-    writing: Mutex<()>,
+    /// One writes at a time: properties are read, changed and written again, and files are counted.
+    writing: Mutex<Option<Count>>,
+}
+
+/// Files and directories below the root, and when they were counted.
+struct Count {
+    number: usize,
+    counted: Instant,
 }
 
 #[derive(Default)]
 struct Known {
-    resources: HashMap<String, Resource>,
+    resources: HashMap<String, Kept>,
     bytes: usize,
 }
 
-struct Resource {
+struct Kept {
     bytes: Arc<[u8]>,
     stamp: Stamp,
     looked: Instant,
+    /// It is not what its file is, and that was said.
+    stale: bool,
 }
 
 /// What tells a file from the one that it was.
@@ -57,34 +92,42 @@ impl Resources {
         &self,
         key: &str,
         fresh: Option<Duration>,
-        path: impl FnOnce() -> Option<PathBuf>,
-    ) -> io::Result<Option<Arc<[u8]>>> {
+        path: impl FnOnce() -> io::Result<Option<PathBuf>>,
+    ) -> io::Result<Option<Found>> {
         let known =
             lock(&self.known).resources.get(key).map(|own| (Arc::clone(&own.bytes), own.stamp, own.looked));
         if let Some((bytes, _, looked)) = &known
             && fresh.is_none_or(|fresh| looked.elapsed() < fresh)
         {
-            return Ok(Some(Arc::clone(bytes)));
+            return Ok(Some(Found { bytes: Arc::clone(bytes), stale: None }));
         }
-        let Some(path) = path().filter(|path| path.is_file()) else {
-            self.forget(key);
-            return Ok(None);
-        };
-        let read = || -> io::Result<(Arc<[u8]>, Stamp)> {
+        let read = || -> io::Result<Option<(Arc<[u8]>, Stamp)>> {
+            let Some(path) = path()?.filter(|path| path.is_file()) else { return Ok(None) };
             let metadata = std::fs::metadata(&path)?;
             let stamp = Stamp { modified: metadata.modified().ok(), length: metadata.len() };
-            match &known {
-                Some((bytes, own, _)) if *own == stamp => Ok((Arc::clone(bytes), stamp)),
-                _ => Ok((Arc::from(std::fs::read(&path)?), stamp)),
+            Ok(Some(match &known {
+                Some((bytes, own, _)) if *own == stamp => (Arc::clone(bytes), stamp),
+                _ => (Arc::from(std::fs::read(&path)?), stamp),
+            }))
+        };
+        match (read(), &known) {
+            (Ok(Some((bytes, stamp))), _) => {
+                let kept = Kept { bytes: Arc::clone(&bytes), stamp, looked: Instant::now(), stale: false };
+                lock(&self.known).keep(key, kept);
+                Ok(Some(Found { bytes, stale: None }))
             }
-        };
-        let (bytes, stamp) = match (read(), known) {
-            (Ok(read), _) => read,
-            (Err(_), Some((bytes, ..))) => return Ok(Some(bytes)),
-            (Err(error), None) => return Err(error),
-        };
-        lock(&self.known).keep(key, Resource { bytes: Arc::clone(&bytes), stamp, looked: Instant::now() });
-        Ok(Some(bytes))
+            (Ok(None), _) => {
+                self.forget(key);
+                Ok(None)
+            }
+            (Err(error), Some((bytes, ..))) => {
+                let mut known = lock(&self.known);
+                let said =
+                    known.resources.get_mut(key).is_some_and(|own| std::mem::replace(&mut own.stale, true));
+                Ok(Some(Found { bytes: Arc::clone(bytes), stale: (!said).then_some(error) }))
+            }
+            (Err(error), None) => Err(error),
+        }
     }
 
     fn forget(&self, key: &str) {
@@ -95,18 +138,14 @@ impl Resources {
     }
 
     /// Writes a file below `root`, as a whole or not at all.
-    pub(crate) fn write(&self, root: &Path, relative: &str, content: &[u8]) -> io::Result<()> {
-        let path = writable(root, relative)?;
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let beside = path.with_file_name(format!(".{}.{number}.new", std::process::id()));
-        let written = std::fs::write(&beside, content).and_then(|()| std::fs::rename(&beside, &path));
-        if written.is_err() {
-            let _ = std::fs::remove_file(&beside);
-        }
-        // The same file may be known by other keys as well.
-        *lock(&self.known) = Known::default();
-        written
+    pub(crate) fn write(
+        &self,
+        root: &Path,
+        relative: &str,
+        content: &[u8],
+        limits: &RegistryLimits,
+    ) -> io::Result<()> {
+        self.write_alone(root, relative, content, limits, &mut lock(&self.writing))
     }
 
     /// Sets a property in the properties file `relative`.
@@ -116,8 +155,9 @@ impl Resources {
         relative: &str,
         name: &str,
         value: &str,
+        limits: &RegistryLimits,
     ) -> io::Result<()> {
-        let _alone = lock(&self.writing);
+        let mut count = lock(&self.writing);
         let text = match std::fs::read(root.join(relative)) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
@@ -125,12 +165,89 @@ impl Resources {
         };
         let mut properties = crate::properties(&text);
         properties.insert(name.to_owned(), value.to_owned());
-        self.write(root, relative, crate::properties::written(&properties).as_bytes())
+        let content = crate::properties::written(&properties);
+        self.write_alone(root, relative, content.as_bytes(), limits, &mut count)
+    }
+
+    fn write_alone(
+        &self,
+        root: &Path,
+        relative: &str,
+        content: &[u8],
+        limits: &RegistryLimits,
+        count: &mut Option<Count>,
+    ) -> io::Result<()> {
+        if content.len() > limits.size {
+            return Err(refused(&format!(
+                "it would have {} bytes, more than `limits.registry_size` allows ({})",
+                content.len(),
+                limits.size
+            )));
+        }
+        let path = writable(root, relative)?;
+        let new = path.ancestors().take_while(|own| !own.exists()).count();
+        let number = if new > 0 { room(root, new, limits, count)? } else { 0 };
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let next = NEXT.fetch_add(1, Ordering::Relaxed);
+        let beside = path.with_file_name(format!(".{}.{next}.new", std::process::id()));
+        let written = std::fs::write(&beside, content).and_then(|()| std::fs::rename(&beside, &path));
+        match (&written, count) {
+            (Ok(()), Some(count)) if new > 0 => count.number = number + new,
+            (Ok(()), _) => {}
+            (Err(_), _) => drop(std::fs::remove_file(&beside)),
+        }
+        // The same file may be known by other keys as well.
+        *lock(&self.known) = Known::default();
+        written
     }
 }
 
+/// How many files and directories there are, if `new` ones still have room.
+fn room(root: &Path, new: usize, limits: &RegistryLimits, count: &mut Option<Count>) -> io::Result<usize> {
+    let fits = |count: &Count| count.number.saturating_add(new) <= limits.files;
+    // Others may have removed files since they were counted.
+    if !count.as_ref().is_some_and(|count| fits(count) || count.counted.elapsed() < RECOUNT) {
+        let mut number = 0;
+        entries(root, limits.files, &mut number)?;
+        *count = Some(Count { number, counted: Instant::now() });
+    }
+    match count {
+        Some(count) if fits(count) => Ok(count.number),
+        _ => Err(refused(&format!(
+            "it is new, and there are as many files and directories in the registry as `limits.registry_files` allows ({})",
+            limits.files
+        ))),
+    }
+}
+
+/// Adds what is below a directory to `number`, until it is `most`.
+fn entries(directory: &Path, most: usize, number: &mut usize) -> io::Result<()> {
+    let mut directories = vec![directory.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory)? {
+            if *number >= most {
+                return Ok(());
+            }
+            *number += 1;
+            let entry = entry?;
+            // A link is not followed: what is behind it may be anything.
+            if entry.file_type()?.is_dir() {
+                directories.push(entry.path());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn refused(why: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, why.to_owned())
+}
+
 impl Known {
-    fn keep(&mut self, key: &str, resource: Resource) {
+    fn keep(&mut self, key: &str, resource: Kept) {
         if resource.bytes.len() > MAX_BYTES {
             return;
         }
@@ -144,9 +261,8 @@ impl Known {
     }
 }
 
-/// The path of a file that may be written, its directories made; never outside of `root`, also not through a link.
+/// The path of a file that may be written; never outside of `root`, also not through a link.
 fn writable(root: &Path, relative: &str) -> io::Result<PathBuf> {
-    let refused = |why: &str| io::Error::new(ErrorKind::InvalidInput, why.to_owned());
     let relative = Path::new(relative.trim_start_matches('/'));
     if relative.components().any(|part| !matches!(part, Component::Normal(_))) {
         return Err(refused("it leads out of the registry"));
@@ -164,9 +280,6 @@ fn writable(root: &Path, relative: &str) -> io::Result<PathBuf> {
     }
     if path.is_dir() {
         return Err(refused("it is a collection"));
-    }
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent)?;
     }
     Ok(path)
 }
@@ -187,8 +300,8 @@ mod tests {
         }
 
         fn read(&self, resources: &Resources, name: &str, fresh: Option<Duration>) -> Option<String> {
-            let bytes = resources.read(name, fresh, || Some(self.0.join(name))).expect("readable");
-            bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            let found = resources.read(name, fresh, || Ok(Some(self.0.join(name)))).expect("readable");
+            found.map(|found| String::from_utf8_lossy(&found.bytes).into_owned())
         }
     }
 
@@ -219,9 +332,10 @@ mod tests {
         let resources = Resources::default();
         let read = || {
             resources
-                .read("a", Some(Duration::ZERO), || Some(file.clone()))
+                .read("a", Some(Duration::ZERO), || Ok(Some(file.clone())))
                 .expect("readable")
                 .expect("there")
+                .bytes
         };
         assert!(Arc::ptr_eq(&read(), &read()));
         assert_eq!(scratch.read(&resources, "none", None), None);
@@ -230,10 +344,11 @@ mod tests {
     #[test]
     fn what_is_kept_is_bounded() {
         let mut known = Known::default();
-        let resource = |size: usize| Resource {
+        let resource = |size: usize| Kept {
             bytes: vec![0; size].into(),
             stamp: Stamp { modified: None, length: 0 },
             looked: Instant::now(),
+            stale: false,
         };
         (0..3 * MAX_COUNT).for_each(|n| known.keep(&n.to_string(), resource(1)));
         assert!(known.resources.len() <= MAX_COUNT && known.bytes == known.resources.len());
@@ -248,12 +363,14 @@ mod tests {
         let scratch = Scratch::new("write");
         let root = scratch.0.join("root");
         let resources = Resources::default();
+        let limits = &RegistryLimits::default();
         let read = |name: &str| std::fs::read_to_string(root.join(name)).ok();
-        resources.write(&root, "config/a/b.txt", b"one").expect("writable");
-        resources.write(&root, "config/a/b.txt", b"two").expect("writable");
+        resources.write(&root, "config/a/b.txt", b"one", limits).expect("writable");
+        resources.write(&root, "config/a/b.txt", b"two", limits).expect("writable");
         assert_eq!(read("config/a/b.txt").as_deref(), Some("two"));
         for (name, value) in [("p", "1"), ("a b=", "x\ny: é"), ("p", "2")] {
-            resources.write_property(&root, "config/a/b.txt.properties", name, value).expect("writable");
+            let file = "config/a/b.txt.properties";
+            resources.write_property(&root, file, name, value, limits).expect("writable");
         }
         let properties = crate::properties(&read("config/a/b.txt.properties").expect("written"));
         assert_eq!(properties.len(), 2);
@@ -264,17 +381,83 @@ mod tests {
             ("", "no resource"),
             ("config/a", "a collection"),
         ] {
-            let error = resources.write(&root, relative, b"x").expect_err(relative);
+            let error = resources.write(&root, relative, b"x", limits).expect_err(relative);
             assert!(error.to_string().contains(why), "{relative}: {error}");
         }
         #[cfg(unix)]
         {
             std::os::unix::fs::symlink(&scratch.0, root.join("link")).expect("a link");
-            let error = resources.write(&root, "link/out", b"x").expect_err("outside");
+            let error = resources.write(&root, "link/out", b"x", limits).expect_err("outside");
             assert!(error.to_string().contains("out of the registry"), "{error}");
         }
         // Nothing is left over.
         let names = std::fs::read_dir(root.join("config/a")).expect("a directory");
         assert!(names.flatten().all(|entry| !entry.file_name().to_string_lossy().starts_with('.')));
+    }
+
+    #[test]
+    fn what_is_written_is_bounded() {
+        let scratch = Scratch::new("bounds");
+        let root = scratch.0.join("root");
+        std::fs::create_dir_all(root.join("there")).expect("a directory");
+        let resources = Resources::default();
+        let limits = &RegistryLimits { size: 8, files: 4 };
+        let write = |relative: &str, content: &[u8]| {
+            resources.write(&root, relative, content, limits).map_err(|error| error.to_string())
+        };
+        assert_eq!(write("a", b"12345678"), Ok(()));
+        assert!(write("a", b"123456789").is_err_and(|why| why.contains("`limits.registry_size` allows (8)")));
+        // A directory counts as well: `there`, `a`, `d`, `d/b`.
+        assert_eq!(write("d/b", b"1"), Ok(()));
+        let full = |why: String| why.contains("`limits.registry_files` allows (4)");
+        assert!(write("c", b"1").is_err_and(full));
+        assert!(write("e/f/g", b"1").is_err_and(full));
+        assert!(!root.join("e").exists(), "nothing is made for what is refused");
+        let property = |name: &str| {
+            resources.write_property(&root, "a.properties", name, "1", limits).map_err(|e| e.to_string())
+        };
+        assert!(property("p").is_err_and(full));
+        // What is there may be changed, and what is removed makes room, as soon as files are counted again.
+        assert_eq!(write("a", b"2"), Ok(()));
+        std::fs::remove_file(root.join("a")).expect("removable");
+        if let Some(count) = &mut *lock(&resources.writing) {
+            count.number = 3;
+        }
+        assert_eq!(property("p"), Ok(()));
+        assert!(property("long-name").is_err_and(|why| why.contains("registry_size")));
+        // Counted by another process that starts: nothing new.
+        let later = Resources::default();
+        assert!(later.write(&root, "c", b"1", limits).is_err_and(|error| full(error.to_string())));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_file_that_cannot_be_read_any_more_is_what_it_was() {
+        let scratch = Scratch::new("stale");
+        let file = scratch.0.join("a");
+        let resources = Resources::default();
+        let read = || {
+            let path = || match file.canonicalize() {
+                Ok(path) => Ok(Some(path)),
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(error),
+            };
+            let found = resources.read("a", Some(Duration::ZERO), path).expect("known");
+            found.map(|found| (String::from_utf8_lossy(&found.bytes).into_owned(), found.stale.is_some()))
+        };
+        let one = |stale: bool| Some(("one".to_owned(), stale));
+        std::fs::write(&file, "one").expect("writable");
+        assert_eq!(read(), one(false));
+        for _ in 0..2 {
+            std::fs::remove_file(&file).expect("removable");
+            std::os::unix::fs::symlink(&file, &file).expect("a link to itself");
+            // Said once.
+            assert_eq!((read(), read(), read()), (one(true), one(false), one(false)));
+            std::fs::remove_file(&file).expect("removable");
+            std::fs::write(&file, "one").expect("writable");
+            assert_eq!(read(), one(false));
+        }
+        std::fs::remove_file(&file).expect("removable");
+        assert_eq!(read(), None);
     }
 }

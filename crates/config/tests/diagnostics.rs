@@ -256,7 +256,7 @@ fn a_directory_is_loaded_by_kind() {
         assert!(configuration.sequences.get("main").is_some_and(|s| !s.built_in));
         assert_eq!(configuration.local_entries.get("e").map(|e| e.bytes()), Some(b"<e/>".to_vec()));
         let registry =
-            |key: &str| configuration.registry.read(key).expect("readable").map(|bytes| bytes.to_vec());
+            |key: &str| configuration.registry.read(key).expect("readable").map(|found| found.bytes.to_vec());
         assert_eq!(registry("conf:seq.xml"), Some(b"<sequence/>".to_vec()));
         assert_eq!(registry("conf:/seq.xml"), Some(b"<sequence/>".to_vec()));
         assert_eq!(registry("/_system/config/seq.xml"), Some(b"<sequence/>".to_vec()));

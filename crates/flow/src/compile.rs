@@ -464,13 +464,13 @@ impl Compiler<'_> {
         {
             return Some(element);
         }
-        let bytes = self.configuration.registry.read(&key.value).ok().flatten()?;
+        let bytes = self.configuration.registry.read(&key.value).ok().flatten()?.bytes;
         config::parse(key.span.file, &String::from_utf8_lossy(&bytes)).ok()
     }
 
     /// A sequence from the registry, compiled once per plan.
     fn registry_sequence(&mut self, key: &Key) -> Option<ListId> {
-        let bytes = self.configuration.registry.read(&key.value).ok().flatten()?;
+        let bytes = self.configuration.registry.read(&key.value).ok().flatten()?.bytes;
         let element = config::parse(diagnostics::FileId::BUILT_IN, &String::from_utf8_lossy(&bytes)).ok()?;
         if !element.is("sequence") {
             return None;
@@ -539,7 +539,7 @@ impl Compiler<'_> {
     pub fn entry(&self, key: &str) -> Option<Entry> {
         match self.entries.get(key) {
             Some(entry) => Some(entry.clone()),
-            None => self.configuration.registry.read(key).ok().flatten().map(Entry::of),
+            None => self.configuration.registry.read(key).ok().flatten().map(|found| Entry::of(found.bytes)),
         }
     }
 

@@ -266,10 +266,21 @@ impl Plan {
     }
 
     fn resource_bytes(&self, key: &str) -> Option<Arc<[u8]>> {
-        self.registry.read(key).unwrap_or_else(|why| {
-            tracing::warn!("the registry resource `{key}` cannot be read: {why}");
-            None
-        })
+        match self.registry.read(key) {
+            Ok(found) => {
+                let found = found?;
+                if let Some(why) = found.stale {
+                    tracing::warn!(
+                        "the registry resource `{key}` cannot be read any more, it is used as it was: {why}"
+                    );
+                }
+                Some(found.bytes)
+            }
+            Err(why) => {
+                tracing::warn!("the registry resource `{key}` cannot be read: {why}");
+                None
+            }
+        }
     }
 
     /// Writes a registry resource; of `KEY@NAME` the property of that name.

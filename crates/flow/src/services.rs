@@ -79,6 +79,8 @@ pub struct Settings {
     pub vault_directory: Option<PathBuf>,
     /// The same for secrets of the kind `DOCKER`. Default `/run/secrets`.
     pub docker_secrets: PathBuf,
+    /// Bounds on what flows write into the registry.
+    pub registry: config::RegistryLimits,
     /// `dialect = "synapse"`: Apache Synapse's behaviour where it differs from WSO2's.
     pub synapse_dialect: bool,
     /// Longest run of a script. Default 5 s.
@@ -105,6 +107,7 @@ impl Default for Settings {
             xpath_failover: false,
             vault_directory: None,
             docker_secrets: PathBuf::from(crate::vault::DOCKER_SECRETS),
+            registry: config::RegistryLimits::default(),
             synapse_dialect: false,
             script_time: Duration::from_secs(5),
             script_memory: 64 << 20,

@@ -48,7 +48,8 @@ Scopes: `default` properties belong to the message, and its answer has them too;
 that `call` or `send` makes, or of the answer; line breaks in them become blanks. `axis2` properties tell the transport what to do (`HTTP_SC`, `messageType`, …) and are gone with
 the answer of a backend; `axis2-client` are options of the next call. `operation` properties are shared by request and answer, `system` ones by the whole
 process. `analytics` goes beside the axis2 properties, `trace` nowhere, and `registry` writes the resource that is called `name`, or with
-`KEY@NAME` a property of it: files below the registry's root, each written as a whole.
+`KEY@NAME` a property of it: files below the registry's root, each written as a whole, as large and as many as the settings `limits.registry_size` and `limits.registry_files`
+allow.
 
 An expression that finds nothing sets an empty text if it is a path, `json-eval` or `${…}`. Where it names a property or a header that is not there, the value is
 null: then a `default` property keeps the value that it had, a header becomes empty, and those of the other scopes are removed.

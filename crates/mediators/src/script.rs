@@ -654,6 +654,41 @@ mod tests {
     }
 
     #[test]
+    fn scripts_write_the_registry_within_its_limits() {
+        let root = std::env::temp_dir().join(format!("busbar-script-registry-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&root);
+        std::fs::create_dir_all(&root).unwrap();
+        let run = |script: &str| {
+            let text = format!(
+                r#"<definitions xmlns="http://ws.apache.org/ns/synapse"><sequence name="main"><script language="js"><![CDATA[{script}]]></script></sequence></definitions>"#
+            );
+            let registry = crate::registry(testing::endpoints);
+            let options = config::LoadOptions::default();
+            testing::configuration_in(&registry, &text, &root, &options, |services| {
+                services.settings.registry = config::RegistryLimits { size: 100, files: 4 };
+            })
+            .run(XML, "<a/>")
+        };
+        let end = run(
+            "mc.setProperty('conf:a/b', 'one', 'registry'); mc.setProperty('conf:a/b@p', 2, 'registry'); \
+                       mc.setProperty('seen', mc.getProperty('conf:a/b', 'registry') + mc.getProperty('conf:a/b@p', 'registry'));",
+        );
+        assert_eq!((end.fault(), end.property("seen").as_deref()), (None, Some("one2")));
+        for (script, why) in [
+            ("mc.setProperty('conf:c', '1', 'registry');", "`limits.registry_files` allows (4)"),
+            (
+                "mc.setProperty('conf:a/b', new Array(200).join('x'), 'registry');",
+                "`limits.registry_size` allows (100)",
+            ),
+        ] {
+            let end = run(script);
+            let detail = end.property("ERROR_DETAIL").unwrap_or_default();
+            assert!(end.fault().is_some() && detail.contains(why), "{script}: {detail}");
+        }
+        let _ = std::fs::remove_dir_all(&root);
+    }
+
+    #[test]
     fn what_a_script_throws_runs_the_fault_sequence() {
         let deep = "[".repeat(100_000);
         for (script, headers, body, detail) in [
@@ -665,7 +700,7 @@ mod tests {
             ("mc.setJsonText(mc, '{');", XML, "<a/>", "not JSON"),
             ("mc.setEnvelope(<a/>);", XML, "<a/>", "not a SOAP"),
             ("mc.setProperty('a', 1, 'nowhere');", XML, "<a/>", "there is no scope `nowhere`"),
-            ("mc.setProperty('a', 1, 'registry');", XML, "<a/>", "read-only"),
+            ("mc.setProperty('conf:../a', 1, 'registry');", XML, "<a/>", "out of the registry"),
             ("mc.getPayloadXML().b.c.d = 1;", XML, "", "cannot be assigned"),
         ] {
             let end = inline(script).run(headers, body);

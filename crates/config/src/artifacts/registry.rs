@@ -6,7 +6,7 @@ use super::local_entry::file_path;
 use crate::element::Element;
 use crate::parameter::{self, Parameter};
 use crate::read::{self, Shape};
-use crate::resources::Resources;
+use crate::resources::{Found, RegistryLimits, Resources};
 use crate::value::Key;
 use diagnostics::{Diagnostic, Span};
 use std::io;
@@ -27,6 +27,7 @@ pub struct Registry {
     pub layout: RegistryLayout,
     /// How long a resource is used without looking again; `None`: for ever.
     pub cachable: Option<Duration>,
+    limits: RegistryLimits,
     /// The whole element.
     pub span: Span,
     resources: Arc<Resources>,
@@ -50,6 +51,7 @@ impl Registry {
             root: Some(root),
             layout: RegistryLayout::Prefixed,
             cachable: Some(Duration::ZERO),
+            limits: RegistryLimits::default(),
             span: Span::BUILT_IN,
             resources: Arc::default(),
         }
@@ -116,19 +118,35 @@ impl Registry {
             root,
             layout,
             cachable,
+            limits: RegistryLimits::default(),
             span: element.span(),
             resources: Arc::default(),
         })
     }
 
+    /// The same one, with bounds on what flows write.
+    pub fn limited(&self, limits: RegistryLimits) -> Registry {
+        Registry { limits, ..self.clone() }
+    }
+
     /// The file of a key; `None` when there is none or when it would be outside of the root.
     pub fn path(&self, key: &str) -> Option<PathBuf> {
-        let root = self.root.as_ref()?;
+        self.find(key).ok().flatten()
+    }
+
+    /// As [`Registry::path`]; an error where nobody can tell.
+    fn find(&self, key: &str) -> io::Result<Option<PathBuf>> {
+        let Some(root) = &self.root else { return Ok(None) };
         let candidates = match self.layout {
-            RegistryLayout::Prefixed => vec![prefixed(key), key.to_owned()],
-            RegistryLayout::Plain => vec![key.to_owned(), prefixed(key)],
+            RegistryLayout::Prefixed => [prefixed(key), key.to_owned()],
+            RegistryLayout::Plain => [key.to_owned(), prefixed(key)],
         };
-        candidates.iter().find_map(|relative| below(root, relative))
+        for relative in &candidates {
+            if let Some(path) = below(root, relative)? {
+                return Ok(Some(path));
+            }
+        }
+        Ok(None)
     }
 
     /// A property of a resource (`NAME.properties` beside it) or of a collection (`NAME.collections.properties`).
@@ -136,24 +154,25 @@ impl Registry {
         let text = ["properties", "collections.properties"].iter().find_map(|ending| {
             self.read(&format!("{}.{ending}", key.trim_end_matches('/'))).ok().flatten()
         })?;
-        crate::properties(&String::from_utf8_lossy(&text)).remove(name)
+        crate::properties(&String::from_utf8_lossy(&text.bytes)).remove(name)
     }
 
     /// The content of a resource; `None` when there is none (or a directory). As long as the file is the same one, so are
     /// the bytes.
     ///
     /// # Errors
-    /// The file is there and cannot be read.
-    pub fn read(&self, key: &str) -> io::Result<Option<Arc<[u8]>>> {
-        self.resources.read(key, self.cachable, || self.path(key))
+    /// The file is there, cannot be read, and was not read before.
+    pub fn read(&self, key: &str) -> io::Result<Option<Found>> {
+        self.resources.read(key, self.cachable, || self.find(key))
     }
 
     /// Writes a resource, new or not.
     ///
     /// # Errors
-    /// The key leads out of the registry or to a collection, or the file cannot be written.
+    /// The key leads out of the registry or to a collection, the limits do not allow it, or the file cannot be
+    /// written.
     pub fn write(&self, key: &str, content: &str) -> io::Result<()> {
-        self.resources.write(self.own_root()?, &self.relative(key), content.as_bytes())
+        self.resources.write(self.own_root()?, &self.relative(key), content.as_bytes(), &self.limits)
     }
 
     /// Sets a property of a resource or collection.
@@ -164,7 +183,7 @@ impl Registry {
         let key = key.trim_end_matches('/');
         let ending = if self.path(key).is_some_and(|path| path.is_dir()) { ".collections" } else { "" };
         let relative = format!("{}{ending}.properties", self.relative(key));
-        self.resources.write_property(self.own_root()?, &relative, name, value)
+        self.resources.write_property(self.own_root()?, &relative, name, value, &self.limits)
     }
 
     fn own_root(&self) -> io::Result<&Path> {
@@ -173,7 +192,9 @@ impl Registry {
 
     /// Where a key is written: where it is found, else where a new resource belongs.
     fn relative(&self, key: &str) -> String {
-        let found = |relative: &str| self.root.as_deref().is_some_and(|root| below(root, relative).is_some());
+        let found = |relative: &str| {
+            self.root.as_deref().is_some_and(|root| below(root, relative).is_ok_and(|path| path.is_some()))
+        };
         match self.layout {
             RegistryLayout::Prefixed if found(&prefixed(key)) || !found(key) => prefixed(key),
             _ => key.to_owned(),
@@ -203,14 +224,27 @@ fn prefixed(key: &str) -> String {
 }
 
 /// An existing path below `root`, also after links are followed.
-fn below(root: &Path, relative: &str) -> Option<PathBuf> {
+fn below(root: &Path, relative: &str) -> io::Result<Option<PathBuf>> {
     let relative = Path::new(relative.trim_start_matches('/'));
     if relative.components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
-        return None;
+        return Ok(None);
     }
-    let real_root = root.canonicalize().ok()?;
+    let real = |path: &Path| match path.canonicalize() {
+        Ok(real) => Ok(Some(real)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        // A key that can be no path.
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidFilename) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    };
+    let Some(real_root) = real(root)? else { return Ok(None) };
     let path = root.join(relative);
-    path.canonicalize().ok().filter(|real| real.starts_with(&real_root)).map(|_| path)
+    Ok(real(&path)?.filter(|real| real.starts_with(&real_root)).map(|_| path))
 }
 
 /// `<taskManager>`; accepted, there is one.

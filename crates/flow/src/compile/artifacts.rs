@@ -89,7 +89,7 @@ impl Compiler<'_> {
             main,
             fault,
             fault_is_built_in,
-            registry: configuration.registry.clone(),
+            registry: configuration.registry.limited(self.services.settings.registry),
             resources: Default::default(),
             injector: configuration.injector.clone(),
             vault: Vault::new(

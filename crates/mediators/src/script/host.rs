@@ -68,9 +68,6 @@ impl Host for Message {
         match (scope_of(scope)?, value) {
             (Scope::Variable, Some(value)) => self.0.variables.set(name, value),
             (Scope::Variable, None) => drop(self.0.variables.remove(name)),
-            (Scope::Registry, Some(_)) => {
-                return Err("the registry is read-only for scripts: use the mediator `property`".into());
-            }
             (scope, Some(value)) => {
                 property::set(scope, Arc::from(name), value, &mut self.0).map_err(words)?
             }
