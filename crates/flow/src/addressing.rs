@@ -139,7 +139,7 @@ pub(crate) fn strip(context: &mut Context) -> Result<bool, Fault> {
     if !context.payload.is_built() {
         return Ok(false);
     }
-    let Some(envelope) = context.payload.built_envelope() else { return Ok(false) };
+    let Some(envelope) = context.payload.frame() else { return Ok(false) };
     let Some(header) = envelope.header else { return Ok(false) };
     let any = envelope.elements_of(header).any(|block| is_addressing(envelope, block));
     if !any || context.payload.is_json() || preserved(context) {

@@ -307,6 +307,15 @@ impl Context {
         Ok(self.payload.envelope(&self.services.limits)?)
     }
 
+    /// The XML view, shared: what others change of the message does not reach it. Pieces of it can be written as they came
+    /// (`Payload::envelope_for_pieces`).
+    ///
+    /// # Errors
+    /// As [`Context::envelope`].
+    pub fn shared_envelope(&mut self) -> Result<Arc<Envelope>, Fault> {
+        Ok(Arc::clone(self.payload.envelope_for_pieces(&self.services.limits)?))
+    }
+
     /// The XML view, to be changed.
     ///
     /// # Errors

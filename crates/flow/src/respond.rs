@@ -110,9 +110,8 @@ fn status(context: &mut Context) -> u16 {
             }
         }
     }
-    let fault = context.payload.is_changed()
-        && context.payload.built_envelope().is_some_and(|envelope| envelope.fault().is_some())
-        || context.progress.pox_fault;
+    let fault =
+        context.payload.is_changed() && context.payload.is_known_fault() || context.progress.pox_fault;
     if let Some(status) = context.status {
         // The backend's status stays, but a fault that was made here is no success.
         return if fault && status < 400 { fault_status(context) } else { status };
@@ -192,6 +191,10 @@ fn wanted_soap_version(context: &Context) -> Option<SoapVersion> {
 }
 
 fn fault_to_exception(context: &mut Context) {
+    // Pieces say without their tree whether they are a fault.
+    if context.payload.is_assembled() && !context.payload.is_known_fault() {
+        return;
+    }
     let limits = context.services.limits.clone();
     let Ok(envelope) = context.payload.envelope(&limits) else { return };
     let Some(fault) = envelope.fault() else { return };

@@ -8,7 +8,7 @@ use flow::{
     Attribute, Children, Compiled, Compiler, Context, Contexts, Definition, Expression, Family, Fault, Flow,
     Inside, KeyValue, ListId, Mediator, Need, Page, SequenceRef, Values,
 };
-use message::Value;
+use message::{Assembly, Envelope, Kind, Piece, Shell, Value, XmlValue};
 use std::sync::Arc;
 use std::time::Duration;
 use xml::{NodeId, NodeKind};
@@ -374,13 +374,17 @@ impl Core {
     fn merge_xml(&self, first: &mut Context, others: &mut [&mut Context]) -> Result<(), Fault> {
         let nodes = self.selected(first)?;
         let enclosing = self.enclosing.as_ref().map(|name| enclosing(name, first)).transpose()?;
+        if let Some(merged) = self.assembled(first, &nodes, &enclosing, others)? {
+            first.payload.set_assembly(merged);
+            return Ok(());
+        }
         let envelope = first.envelope_mut()?;
         let body = envelope.body;
         // What was selected further down moves up, and what held it goes.
         let mut holders = Vec::new();
         for node in nodes {
             if node == envelope.root || node == body || Some(node) == envelope.header {
-                return Err(Fault::new("parts of the SOAP envelope itself cannot be aggregated"));
+                return Err(of_the_envelope());
             }
             if envelope.document.parent(node) == Some(body) {
                 continue;
@@ -402,7 +406,7 @@ impl Core {
             let own = other.envelope()?;
             for node in nodes {
                 if node == own.root || node == own.body {
-                    return Err(Fault::new("parts of the SOAP envelope itself cannot be aggregated"));
+                    return Err(of_the_envelope());
                 }
                 envelope.document.copy_from(body, &own.document, node);
             }
@@ -417,12 +421,47 @@ impl Core {
         Ok(())
     }
 
+    /// The same in pieces, which most aggregates are until they are sent; `None`: the tree of the first message has to be
+    /// changed.
+    fn assembled(
+        &self,
+        first: &mut Context,
+        nodes: &[NodeId],
+        enclosing: &Option<(Arc<XmlValue>, NodeId)>,
+        others: &mut [&mut Context],
+    ) -> Result<Option<Assembly>, Fault> {
+        if matches!(first.payload.reading().kind, Kind::Related | Kind::FormData) {
+            return Ok(None);
+        }
+        let envelope = first.shared_envelope()?;
+        let Some(kept) = body_of(&envelope, nodes) else { return Ok(None) };
+        let mut pieces: Vec<Piece> = Vec::with_capacity(kept.len() + others.len());
+        pieces.extend(kept.into_iter().map(|node| (Arc::clone(&envelope), node)));
+        for other in others {
+            let nodes = self.selected(other)?;
+            let own = other.shared_envelope()?;
+            if nodes.iter().any(|&node| node == own.root || node == own.body) {
+                return Err(of_the_envelope());
+            }
+            pieces.extend(nodes.into_iter().map(|node| (Arc::clone(&own), node)));
+        }
+        let mut shell = envelope.emptied();
+        let place = match enclosing {
+            Some((element, root)) => shell.document.copy_from(shell.body, &element.document, *root),
+            None => shell.body,
+        };
+        Ok(Some(Assembly::new(Arc::new(Shell::within(shell, place)), pieces)))
+    }
+
     /// The elements (and texts) of a message that are aggregated.
     fn selected(&self, context: &mut Context) -> Result<Vec<NodeId>, Fault> {
         let missing = || Fault::new("Could not find matching elements to aggregate.");
         let Some(expression) = &self.expression else {
-            return Ok(vec![context.envelope()?.payload().ok_or_else(missing)?]);
+            return Ok(vec![context.shared_envelope()?.payload().ok_or_else(missing)?]);
         };
+        if expression.need().is_whole() {
+            context.shared_envelope()?;
+        }
         let nodes = expression.nodes(context)?;
         let document = &context.envelope()?.document;
         let kinds = [NodeKind::Element, NodeKind::Text];
@@ -431,12 +470,49 @@ impl Core {
     }
 }
 
+/// What is in the body of the first message once the nodes that were selected are there and what held them is gone.
+/// `None`: nodes are in each other or beside the body, or are the envelope's own.
+fn body_of(envelope: &Envelope, nodes: &[NodeId]) -> Option<Vec<NodeId>> {
+    let document = &envelope.document;
+    if !document.is_ordered() || !nodes.is_sorted() {
+        return None;
+    }
+    let (mut moved, mut holders) = (Vec::new(), Vec::new());
+    for &node in nodes {
+        let mut top = node;
+        loop {
+            let parent = document.parent(top)?;
+            if parent == envelope.body {
+                break;
+            }
+            if nodes.binary_search(&parent).is_ok() {
+                return None;
+            }
+            top = parent;
+        }
+        if top != node {
+            moved.push(node);
+            if holders.last() != Some(&top) {
+                holders.push(top);
+            }
+        }
+    }
+    let stays = |child: &NodeId| holders.binary_search(child).is_err();
+    let mut all: Vec<NodeId> = document.children(envelope.body).filter(stays).collect();
+    all.append(&mut moved);
+    Some(all)
+}
+
+fn of_the_envelope() -> Fault {
+    Fault::new("parts of the SOAP envelope itself cannot be aggregated")
+}
+
 fn nothing(expression: &Expression) -> Fault {
     Fault::new(format!("Error evaluating expression: {}", expression.source())).because("it selects nothing")
 }
 
 /// The element that a property holds.
-fn enclosing(name: &str, context: &Context) -> Result<(Arc<message::XmlValue>, NodeId), Fault> {
+fn enclosing(name: &str, context: &Context) -> Result<(Arc<XmlValue>, NodeId), Fault> {
     let missing =
         || Fault::new(format!("the enclosingElementProperty {name} of aggregate holds no XML element"));
     let Some(Value::Xml(element)) = context.properties.get(name) else { return Err(missing()) };

@@ -216,7 +216,7 @@ fn envelope_of(xml: &XmlValue, kind: Kind, context: &Context) -> Envelope {
         return envelope;
     }
     let version = if kind == Kind::Soap12 { SoapVersion::V12 } else { SoapVersion::V11 };
-    let mut envelope = match context.payload.built_envelope() {
+    let mut envelope = match context.payload.frame() {
         Some(built) if built.version == version => envelope_with_headers(built),
         _ => Envelope::empty(version),
     };

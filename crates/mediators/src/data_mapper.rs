@@ -422,7 +422,7 @@ fn place(value: Value, context: &mut Context) -> Result<(), Fault> {
                 _ => None,
             };
             let envelope = envelope.unwrap_or_else(|| {
-                let mut envelope = match context.payload.built_envelope() {
+                let mut envelope = match context.payload.frame() {
                     Some(built) => crate::support::envelope_with_headers(built),
                     None => Envelope::empty(SoapVersion::V11),
                 };

@@ -9,9 +9,9 @@ use flow::{
     Attribute, Children, Compiled, Compiler, Context, Contexts, Definition, Expression, Family, Fault, Flow,
     Inside, ListId, Mediator, Need, Page, Split, Values,
 };
-use message::{Envelope, Value};
+use message::{Assembly, Envelope, Shell, Value};
 use std::sync::Arc;
-use xml::{Document, NodeKind};
+use xml::{Document, NodeId, NodeKind};
 
 /// `<iterate [id] expression [attachPath] [preservePayload] [continueParent] [sequential]><target/></iterate>`
 pub const DEFINITION: Definition = Definition {
@@ -184,62 +184,45 @@ impl Mediator for Iterate {
 }
 
 impl Iterate {
-    /// One copy for each selected element or text. Without `preservePayload` its envelope is built around the item
-    /// and nothing else of the payload is copied.
+    /// One copy for each selected element or text: the item in an envelope with the headers, or in what is left of the
+    /// payload. Nothing is copied before somebody wants to see it.
     fn xml_copies(&self, context: &mut Context) -> Result<Contexts, Fault> {
+        if self.items.need().is_whole() {
+            context.shared_envelope()?;
+        }
         let nodes = self.items.nodes(context)?;
-        let envelope = match context.payload.built_envelope() {
-            Some(envelope) if !nodes.is_empty() => envelope,
-            _ => return Ok(Vec::new()),
-        };
-        let document = &envelope.document;
-        let nodes: Vec<_> = nodes
-            .into_iter()
-            .filter(|&node| matches!(document.kind(node), NodeKind::Element | NodeKind::Text))
-            .collect();
-        let bodies: Vec<Envelope> = match &self.preserve {
-            None => nodes
-                .iter()
-                .map(|&node| {
-                    let mut own = crate::support::envelope_with_headers(envelope);
-                    own.document.copy_from(own.body, document, node);
-                    own
-                })
-                .collect(),
+        if nodes.is_empty() || context.payload.built_envelope().is_none() {
+            return Ok(Vec::new());
+        }
+        let envelope = context.shared_envelope()?;
+        let items =
+            |node: &NodeId| matches!(envelope.document.kind(*node), NodeKind::Element | NodeKind::Text);
+        let nodes: Vec<_> = nodes.into_iter().filter(items).collect();
+        let shell = match &self.preserve {
+            None => Shell::new(crate::support::envelope_with_headers(&envelope)),
             Some(attach) => {
-                let rest = without(envelope, &nodes)?;
-                // The place is looked for once: copies of a tree keep the numbers of its nodes.
                 let mut probe = context.branch_without_payload();
-                probe.payload.set_envelope(rest);
+                probe.payload.set_envelope(without(&envelope, &nodes)?);
                 let place = match attach {
                     Some(attach) => attach.nodes(&mut probe)?.first().copied(),
                     None => probe.payload.built_envelope().map(|rest| rest.root),
                 };
-                let rest = probe.payload.built_envelope();
-                let (Some(rest), Some(envelope)) = (rest, context.payload.built_envelope()) else {
-                    return Ok(Vec::new());
-                };
+                let rest = probe.envelope()?.clone();
                 let Some(place) = place.filter(|&place| rest.document.kind(place) == NodeKind::Element)
                 else {
                     let path = attach.as_ref().map_or(".", Expression::source);
                     return Err(Fault::new(format!("the attachPath {path} selects no element")));
                 };
-                let attached = |&node: &xml::NodeId| {
-                    let mut own = rest.clone();
-                    own.document.copy_from(place, &envelope.document, node);
-                    own
-                };
-                nodes.iter().map(attached).collect()
+                Shell::within(rest, place)
             }
         };
-        Ok(bodies
-            .into_iter()
-            .map(|body| {
-                let mut copy = context.branch_without_payload();
-                copy.payload.set_envelope(body);
-                copy
-            })
-            .collect())
+        let shell = Arc::new(shell);
+        let copy = |node| {
+            let mut copy = context.branch_without_payload();
+            copy.payload.set_assembly(Assembly::new(Arc::clone(&shell), [(Arc::clone(&envelope), node)]));
+            copy
+        };
+        Ok(nodes.into_iter().map(copy).collect())
     }
 
     /// One copy for each element of the selected array.

@@ -405,7 +405,7 @@ impl PayloadFactory {
         if soap && !context.payload.is_empty() {
             context.envelope()?;
         }
-        let header = context.payload.built_envelope().is_some_and(|envelope| envelope.header.is_some());
+        let header = context.payload.frame().is_some_and(|envelope| envelope.header.is_some());
         if sound && !header {
             context.payload.set_made(text, Reading { kind: Kind::Xml, charset: None, ..Reading::XML });
             return Ok(());
@@ -420,7 +420,7 @@ impl PayloadFactory {
         let envelope = if is_envelope {
             Envelope::of_document(document).map_err(invalid)?
         } else {
-            let mut envelope = match context.payload.built_envelope() {
+            let mut envelope = match context.payload.frame() {
                 Some(old) => crate::support::envelope_with_headers(old),
                 None if reading.kind == Kind::Soap12 => Envelope::empty(SoapVersion::V12),
                 None => Envelope::empty(SoapVersion::V11),

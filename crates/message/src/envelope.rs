@@ -74,6 +74,13 @@ impl Envelope {
         Envelope { document, root, header: None, body, version }
     }
 
+    /// A copy with nothing in its body.
+    pub fn emptied(&self) -> Envelope {
+        let mut document = Document::new();
+        document.copy_around(Document::ROOT, &self.document, self.root, self.body);
+        Envelope::of_document(document).unwrap_or_else(|_| Envelope::empty(self.version))
+    }
+
     /// Finds the places of a document that is an envelope.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 //!
 //! This room knows what a message is; it does not know where it comes from or what is done with it.
 
+mod assembly;
 pub mod attachments;
 mod body;
 pub mod charset;
@@ -23,6 +24,7 @@ pub mod regex;
 mod spill;
 pub mod value;
 
+pub use assembly::{Assembly, Piece, Shell};
 pub use attachments::Packing;
 pub use body::{Body, BodyError, BodyStream};
 pub use charset::Charset;

@@ -3,6 +3,7 @@
 //! It climbs from an unread stream over its bytes to a view (envelope or JSON) and never needs to come down: the
 //! bytes are kept beside the view until the view is edited, so an untouched payload leaves as it came.
 
+use crate::assembly::Assembly;
 use crate::attachments::{Attachments, Packing, pack};
 use crate::body::{Body, BodyError, BodyStream};
 use crate::charset::{Charset, Unmappable, for_reading};
@@ -145,6 +146,8 @@ enum Raw {
     Empty,
     Stream(Box<dyn BodyStream>),
     Bytes(Bytes),
+    /// Pieces of other messages, put together here.
+    Assembled(Box<Assembly>),
     /// Larger than what may be held.
     Spilled(Arc<Spilled>),
     /// The stream was handed to an endpoint.
@@ -155,8 +158,8 @@ enum Raw {
 pub struct Payload {
     raw: Raw,
     reading: Reading,
-    /// The XML view, once somebody asked for it.
-    envelope: Option<Box<Envelope>>,
+    /// The XML view, once somebody asked for it. Copies of the message share it until one is changed.
+    envelope: Option<Arc<Envelope>>,
     /// The JSON view, once somebody asked for it or set it.
     json: Option<Box<serde_json::Value>>,
     /// The JSON form of the XML view, once somebody asked for it; the error where it has none.
@@ -183,6 +186,7 @@ impl fmt::Debug for Payload {
             Raw::Empty => "empty".to_owned(),
             Raw::Stream(_) => "unread".to_owned(),
             Raw::Bytes(bytes) => format!("{} bytes", bytes.len()),
+            Raw::Assembled(own) => format!("{own:?}"),
             Raw::Spilled(spilled) => format!("{} bytes in a file", spilled.len()),
             Raw::Consumed => "consumed".to_owned(),
         };
@@ -232,7 +236,7 @@ impl Payload {
     /// A payload that is an envelope of our own making.
     pub fn of_envelope(envelope: Envelope) -> Payload {
         let reading = Reading { kind: Kind::Xml, ..Reading::XML };
-        Payload { reading, envelope: Some(Box::new(envelope)), changed: true, ..Payload::empty() }
+        Payload { reading, envelope: Some(Arc::new(envelope)), changed: true, ..Payload::empty() }
     }
 
     /// How the bytes are read.
@@ -252,7 +256,12 @@ impl Payload {
 
     /// Whether some mediator built a view of the payload, in which case WSO2 would write it anew.
     pub fn is_built(&self) -> bool {
-        (self.envelope.is_some() && !self.peeked) || self.json.is_some()
+        (self.envelope.is_some() && !self.peeked) || self.json.is_some() || self.is_assembled()
+    }
+
+    /// Whether it is an envelope in pieces ([`Payload::set_assembly`]).
+    pub fn is_assembled(&self) -> bool {
+        matches!(self.raw, Raw::Assembled(_))
     }
 
     /// Whether the payload is no longer the bytes that arrived.
@@ -417,15 +426,29 @@ impl Payload {
     /// # Errors
     /// The body is not what its type says, or exceeds a limit.
     pub fn envelope(&mut self, limits: &PayloadLimits) -> Result<&Envelope, PayloadError> {
+        self.shared(limits, false)?;
+        Ok(self.envelope.as_deref().expect("built just above"))
+    }
+
+    /// As [`Payload::envelope`], to take pieces out of it: they can then be written as they came
+    /// ([`crate::Assembly`]) if this is the first to ask for the view.
+    ///
+    /// # Errors
+    /// As [`Payload::envelope`].
+    pub fn envelope_for_pieces(&mut self, limits: &PayloadLimits) -> Result<&Arc<Envelope>, PayloadError> {
+        self.shared(limits, true)
+    }
+
+    fn shared(&mut self, limits: &PayloadLimits, pieces: bool) -> Result<&Arc<Envelope>, PayloadError> {
         if self.envelope.is_none() {
             let built = match &self.json {
                 Some(value) => json_view(value, &limits.json),
-                None => self.build(limits)?,
+                None => self.build(limits, pieces)?,
             };
-            self.envelope = Some(Box::new(built));
+            self.envelope = Some(Arc::new(built));
         }
         self.peeked = false;
-        Ok(self.envelope.as_deref().expect("built just above"))
+        Ok(self.envelope.as_ref().expect("built just above"))
     }
 
     /// As [`Payload::envelope`], for a look that leaves the message one that nobody read.
@@ -449,12 +472,30 @@ impl Payload {
         self.json = None;
         self.rendered = OnceLock::new();
         self.raw = Raw::Empty;
-        Ok(self.envelope.as_deref_mut().expect("built just above"))
+        Ok(Arc::make_mut(self.envelope.as_mut().expect("built just above")))
     }
 
     /// The XML view if somebody built it already.
     pub fn built_envelope(&self) -> Option<&Envelope> {
         self.envelope.as_deref()
+    }
+
+    /// What is known of the envelope without building a view: its version and header are right, its body may lack pieces.
+    pub fn frame(&self) -> Option<&Envelope> {
+        match (&self.envelope, &self.raw) {
+            (Some(envelope), _) => Some(envelope),
+            (None, Raw::Assembled(own)) => Some(own.frame()),
+            _ => None,
+        }
+    }
+
+    /// Whether the payload is a SOAP fault, as far as somebody looked into it or made it.
+    pub fn is_known_fault(&self) -> bool {
+        match (&self.envelope, &self.raw) {
+            (Some(envelope), _) => envelope.fault().is_some(),
+            (None, Raw::Assembled(own)) => own.is_fault(),
+            _ => false,
+        }
     }
 
     /// The JSON value of a JSON payload, read as [`crate::lenient`] says; `None` for other payloads.
@@ -561,6 +602,13 @@ impl Payload {
         *self = Payload { reading, attachments, ..Payload::of_envelope(envelope) };
     }
 
+    /// Replaces the payload by an envelope that stays in pieces until somebody wants to see it.
+    pub fn set_assembly(&mut self, assembly: Assembly) {
+        let (reading, attachments) = (self.reading, self.kept_attachments());
+        let raw = Raw::Assembled(Box::new(assembly));
+        *self = Payload { raw, reading, attachments, changed: true, ..Payload::empty() };
+    }
+
     /// The parts that go along when a new payload takes the place of this one.
     fn kept_attachments(&mut self) -> Option<Box<Attachments>> {
         let mut kept = self.attachments.take().filter(|_| self.reading.kind != Kind::FormData)?;
@@ -604,6 +652,10 @@ impl Payload {
                 self.raw = Raw::Bytes(bytes.clone());
                 Body::Bytes(bytes)
             }
+            Raw::Assembled(own) => {
+                self.raw = Raw::Assembled(own);
+                Body::Empty
+            }
             Raw::Spilled(spilled) => {
                 let body = Body::Stream(spilled.reader());
                 self.raw = Raw::Spilled(spilled);
@@ -629,8 +681,8 @@ impl Payload {
         }
         match self.reading.kind {
             Kind::Json => self.json = Some(Box::new(serde_json::Value::Object(serde_json::Map::new()))),
-            Kind::Soap12 => self.envelope = Some(Box::new(Envelope::empty(SoapVersion::V12))),
-            _ => self.envelope = Some(Box::new(Envelope::empty(SoapVersion::V11))),
+            Kind::Soap12 => self.envelope = Some(Arc::new(Envelope::empty(SoapVersion::V12))),
+            _ => self.envelope = Some(Arc::new(Envelope::empty(SoapVersion::V11))),
         }
     }
 
@@ -643,6 +695,7 @@ impl Payload {
     pub fn copy(&self) -> Payload {
         let raw = match &self.raw {
             Raw::Bytes(bytes) => Raw::Bytes(bytes.clone()),
+            Raw::Assembled(own) => Raw::Assembled(own.clone()),
             Raw::Spilled(spilled) => Raw::Spilled(Arc::clone(spilled)),
             Raw::Consumed | Raw::Stream(_) => Raw::Consumed,
             Raw::Empty => Raw::Empty,
@@ -690,6 +743,11 @@ impl Payload {
                 Raw::Empty if self.envelope.is_none() => return plain(Bytes::new()),
                 _ => {}
             }
+        }
+        if let Raw::Assembled(own) = &self.raw
+            && let Some(bytes) = writing.assembled(own)
+        {
+            return plain(bytes);
         }
         if format == Format::Json
             && let Some(value) = self.json()?
@@ -788,7 +846,10 @@ impl Payload {
     }
 
     /// Builds the XML view from the bytes.
-    fn build(&mut self, limits: &PayloadLimits) -> Result<Envelope, PayloadError> {
+    fn build(&mut self, limits: &PayloadLimits, pieces: bool) -> Result<Envelope, PayloadError> {
+        if let Raw::Assembled(own) = &self.raw {
+            return Ok(own.build());
+        }
         if matches!(self.raw, Raw::Consumed | Raw::Stream(_)) {
             return Err(PayloadError::Consumed);
         }
@@ -828,7 +889,7 @@ impl Payload {
                     Kind::Soap11 => !self.reading.rest,
                     kind => kind == Kind::Soap12,
                 };
-                parse_xml(self.decoded_bytes(limits.held)?, soap, self.reading.charset, limits)
+                parse_xml(self.decoded_bytes(limits.held)?, soap, self.reading.charset, limits, pieces)
             }
         }
     }
@@ -841,7 +902,7 @@ impl Payload {
         };
         let root = attachments.split(&bytes)?;
         let soap = matches!(root.kind, Kind::Soap11 | Kind::Soap12);
-        let mut envelope = parse_xml(root.content, soap, root.charset, limits)?;
+        let mut envelope = parse_xml(root.content, soap, root.charset, limits, false)?;
         attachments.include(&mut envelope.document, limits.held)?;
         Ok(envelope)
     }
@@ -951,13 +1012,28 @@ impl Writing<'_> {
         if self.charset.is_utf8() { text.into() } else { self.charset.encode(&text, unmappable).into() }
     }
 
-    fn xml(&self, document: &Document, node: xml::NodeId) -> Bytes {
+    /// What is in pieces, where it can be written without its tree. In other encodings the characters that they do not have
+    /// are references, which cannot stand everywhere in a piece.
+    fn assembled(&self, own: &Assembly) -> Option<Bytes> {
+        if self.packing != Packing::None || !self.charset.is_utf8() {
+            return None;
+        }
         let mut out = Vec::new();
+        self.declare(&mut out);
+        own.write(self.format, &mut out).then(|| out.into())
+    }
+
+    fn declare(&self, out: &mut Vec<u8>) {
         if self.declaration || !self.charset.is_utf8() {
             out.extend_from_slice(b"<?xml version=\"1.0\" encoding=\"");
             out.extend_from_slice(self.charset_name.as_bytes());
             out.extend_from_slice(b"\"?>");
         }
+    }
+
+    fn xml(&self, document: &Document, node: xml::NodeId) -> Bytes {
+        let mut out = Vec::new();
+        self.declare(&mut out);
         xml::write(document, node, &xml::WriteOptions::default(), &mut out);
         if self.charset.is_utf8() {
             return out.into();
@@ -972,10 +1048,12 @@ fn parse_xml(
     soap: bool,
     charset: Option<&'static Encoding>,
     limits: &PayloadLimits,
+    pieces: bool,
 ) -> Result<Envelope, PayloadError> {
     let options = ParseOptions {
         limits: limits.xml.clone(),
         charset: charset.map(|charset| charset.name().to_owned()),
+        extents: pieces,
         ..ParseOptions::default()
     };
     let not_xml = |error| malformed(format!("the payload is not well-formed XML: {error}"));

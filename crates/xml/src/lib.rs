@@ -38,7 +38,7 @@ pub use options::{Dtd, FileResolver, ParseOptions, Resolver, StripRule, StripSpa
 pub use serialize::{Method, Normalization, Serializer, WriteOptions, Writer};
 pub use tokenizer::{AskLeaf, Attribute, Attributes, Event, Interest, Name, Tokenizer};
 pub use tree::{Document, NodeId, NodeKind, NodeSpan};
-pub use write::{to_string, write};
+pub use write::{Hole, Scope, to_string, write, write_around, write_part};
 
 /// Escaping for XML in UTF-8.
 pub mod escape {

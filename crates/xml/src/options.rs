@@ -14,6 +14,9 @@ pub struct ParseOptions {
     pub dtd: Dtd,
     /// Keep the source spans of elements and attributes ([`crate::Document::position`]).
     pub positions: bool,
+    /// Keep where elements begin and end, so that parts of the document can be written as they came
+    /// ([`crate::write_part`]). Default `false`.
+    pub extents: bool,
     /// The encoding the caller knows from outside (the `charset` of a content type). It goes before the
     /// encoding declaration, after a byte order mark.
     pub charset: Option<String>,

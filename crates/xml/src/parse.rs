@@ -9,7 +9,7 @@ use crate::error::{ErrorKind, Fault, Res, XmlError, end, fault, limit, syntax};
 use crate::lex::{self, RawAttribute, Reference};
 use crate::names::{Bindings, NO_URI, Seen, UNBOUND, XML_PREFIX, XMLNS_PREFIX, XMLNS_QNAME, XMLNS_URI};
 use crate::scan::{survey, text_end};
-use crate::tree::{DEFAULTED, IS_ID, NIL, Node, NodeKind, NodeSpan, NsDecl, SIDE};
+use crate::tree::{DEFAULTED, Extent, IS_ID, NIL, Node, NodeKind, NodeSpan, NsDecl, SIDE};
 use crate::{Document, Dtd, Limits, NodeId, ParseOptions, encoding};
 use bytes::Bytes;
 use std::cell::Cell;
@@ -83,6 +83,7 @@ impl Document {
                 self.ns.truncate(ns_before);
                 self.side.truncate(side_before);
                 self.spans.truncate(before.min(self.spans.len()));
+                self.extents.clear();
                 self.unordered = was_unordered;
                 match last_before {
                     Some(last) => {
@@ -110,6 +111,8 @@ struct Open {
     mark: u32,
     /// The name as written.
     qname: u32,
+    /// Its place in the extents, where they are kept.
+    extent: u32,
     /// Whitespace-only text here is left out.
     strip: bool,
     /// `xml:space="preserve"` is in force.
@@ -150,6 +153,7 @@ struct Parser<'a> {
     /// `]]>` may occur in the current input.
     cdata_end: bool,
     positions: bool,
+    extents: bool,
     /// The last start tag, as a qualified name.
     last_tag: u32,
     /// Inside an entity: where its reference stands in the document.
@@ -167,6 +171,7 @@ impl<'a> Parser<'a> {
         }
         Parser {
             positions: options.positions && slices,
+            extents: options.extents && slices && options.strip_space.is_none(),
             doc,
             options,
             limits: &options.limits,
@@ -188,7 +193,8 @@ impl<'a> Parser<'a> {
     fn document(&mut self, input: &[u8], parent: NodeId) -> Res<NodeId> {
         self.cdata_end = survey(input)?.cdata_end;
         let last_child = self.doc.last_child(parent).map_or(NIL, |n| n.0);
-        let base = Open { node: parent.0, last_child, mark: 0, qname: 0, strip: false, preserve: false };
+        let base =
+            Open { node: parent.0, last_child, mark: 0, qname: 0, extent: 0, strip: false, preserve: false };
         self.s.stack.push(base);
         let mut p = 0;
         let mut standalone = false;
@@ -263,6 +269,8 @@ impl<'a> Parser<'a> {
         let end = dtd.doctype(input, p)?;
         // Comments and processing instructions in the declaration are no part of the tree.
         self.dtd = Some(dtd);
+        // What the text refers to would be missing where a piece of it is put.
+        self.extents = false;
         Ok(end)
     }
 
@@ -352,7 +360,11 @@ impl<'a> Parser<'a> {
             let span = NodeSpan { start: at as u32 - 1, end: tag.end as u32, ..NodeSpan::default() };
             self.doc.spans.push(self.within.unwrap_or(span));
         }
-        let mut open = Open { node: id, last_child: NIL, mark, qname, strip, preserve };
+        let extent = self.doc.extents.len() as u32;
+        if self.extents {
+            self.doc.extents.push(Extent { node: id, start: at as u32 - 1, end: 0 });
+        }
+        let mut open = Open { node: id, last_child: NIL, mark, qname, extent, strip, preserve };
         if has_attributes {
             self.attributes(input, id, qname, &mut open)?;
         }
@@ -362,14 +374,26 @@ impl<'a> Parser<'a> {
         }
         if tag.empty {
             self.s.bindings.rewind(mark);
+            self.ends(extent, tag.end);
             return Ok(tag.end);
         }
         if let Some(end) = self.leaf_element(input, tag.end, &open) {
             self.s.bindings.rewind(mark);
+            self.ends(extent, end);
             return Ok(end);
         }
         self.s.stack.push(open);
         Ok(tag.end)
+    }
+
+    /// Notes where an element ends.
+    #[inline(always)]
+    fn ends(&mut self, extent: u32, at: usize) {
+        if self.extents
+            && let Some(extent) = self.doc.extents.get_mut(extent as usize)
+        {
+            extent.end = at as u32;
+        }
     }
 
     /// What most elements of messages are: one piece of text and the end tag, read at once. `None`: anything else,
@@ -643,6 +667,7 @@ impl<'a> Parser<'a> {
         self.close_links();
         self.s.stack.pop();
         self.s.bindings.rewind(open.mark);
+        self.ends(open.extent, close + 1);
         Ok(close + 1)
     }
 

@@ -182,7 +182,7 @@ impl Host for Message {
     fn flag(&mut self, what: &str) -> bool {
         match what {
             "Response" => self.0.response,
-            "SOAP11" => match self.0.payload.built_envelope() {
+            "SOAP11" => match self.0.payload.frame() {
                 Some(envelope) => envelope.version == SoapVersion::V11,
                 None => self.0.payload.reading().kind != Kind::Soap12,
             },

@@ -62,6 +62,31 @@ impl Document {
         node: NodeId,
         skip: &dyn Fn(&str, &str) -> bool,
     ) -> NodeId {
+        self.copy_some(parent, other, node, None, skip)
+    }
+
+    /// As [`Document::copy_from`], but what is in the element `emptied` stays behind. Returns the copies of `node` and of
+    /// `emptied`; `None` where that is not in `node`.
+    pub fn copy_around(
+        &mut self,
+        parent: NodeId,
+        other: &Document,
+        node: NodeId,
+        emptied: NodeId,
+    ) -> (NodeId, Option<NodeId>) {
+        let mut copied = None;
+        let top = self.copy_some(parent, other, node, Some((emptied, &mut copied)), &|_, _| false);
+        (top, copied)
+    }
+
+    fn copy_some(
+        &mut self,
+        parent: NodeId,
+        other: &Document,
+        node: NodeId,
+        mut emptied: Option<(NodeId, &mut Option<NodeId>)>,
+        skip: &dyn Fn(&str, &str) -> bool,
+    ) -> NodeId {
         match other.kind(node) {
             NodeKind::Attribute if self.kind(parent) == NodeKind::Element => {
                 return self.set_attribute(
@@ -94,7 +119,14 @@ impl Document {
         // The way down and up again, without recursion.
         let (mut from, mut to) = (node, top);
         'walk: loop {
-            if let Some(child) = other.first_child(from) {
+            let empty = match &mut emptied {
+                Some((own, copied)) if *own == from => {
+                    **copied = Some(to);
+                    true
+                }
+                _ => false,
+            };
+            if let Some(child) = other.first_child(from).filter(|_| !empty) {
                 from = child;
             } else {
                 loop {

@@ -114,6 +114,14 @@ pub struct NodeSpan {
     pub value_end: u32,
 }
 
+/// Where an element stands in its source, from the start of its start tag to the end of its end tag.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Extent {
+    pub node: u32,
+    pub start: u32,
+    pub end: u32,
+}
+
 /// What a DTD said that outlives parsing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DtdFacts {
@@ -137,6 +145,8 @@ pub struct Document {
     pub(crate) ns: Vec<NsDecl>,
     /// Parallel to `nodes`, when positions are kept.
     pub(crate) spans: Vec<NodeSpan>,
+    /// Where elements begin and end in the source, by ascending ids, when that is kept. Empty after any change.
+    pub(crate) extents: Vec<Extent>,
     /// Where lines start, when positions are kept.
     pub(crate) lines: Vec<u32>,
     pub(crate) dtd: Option<Box<DtdFacts>>,
@@ -161,7 +171,7 @@ impl Document {
 
     /// An empty document: only its document node.
     pub fn new() -> Document {
-        let pool::Arena { nodes, names, side, ns } = pool::Arena::take();
+        let pool::Arena { nodes, names, side, ns, extents } = pool::Arena::take();
         Document {
             nodes,
             names,
@@ -169,6 +179,7 @@ impl Document {
             side,
             ns,
             spans: Vec::new(),
+            extents,
             lines: Vec::new(),
             dtd: None,
             base_uri: None,
@@ -198,6 +209,7 @@ impl Document {
         self.side.clear();
         self.ns.clear();
         self.spans.clear();
+        self.extents.clear();
         self.lines.clear();
         self.dtd = None;
         self.base_uri = None;
@@ -538,6 +550,14 @@ impl Document {
     /// The source spans of the node, under the same conditions as [`Document::position`].
     pub fn span(&self, n: NodeId) -> Option<NodeSpan> {
         self.spans.get(n.index()).copied().filter(|s| s.end != 0)
+    }
+
+    /// The bytes that the element was read from, where they are kept ([`crate::ParseOptions::extents`]) and nothing of the
+    /// document was changed since.
+    pub fn source_of(&self, n: NodeId) -> Option<&str> {
+        let at = self.extents.binary_search_by_key(&n.0, |extent| extent.node).ok()?;
+        let Extent { start, end, .. } = self.extents[at];
+        self.source.get(start as usize..end as usize).map(crate::lex::text)
     }
 
     /// Line and column of a byte offset of the source, where positions are kept.

@@ -106,6 +106,7 @@ impl Document {
     /// Appends text; when the last child is text, it grows instead (and is the answer).
     pub fn append_text(&mut self, parent: NodeId, value: &str) -> NodeId {
         if let Some(last) = self.last_child(parent).filter(|&n| self.kind(n) == NodeKind::Text) {
+            self.touch();
             let node = self.nodes[last.index()];
             let (mut a, mut b) = (node.a, node.b);
             if node.flags & SIDE == 0 || (a + b) as usize != self.side.len() {
@@ -231,6 +232,7 @@ impl Document {
         if self.kind(element) != NodeKind::Element {
             return;
         }
+        self.touch();
         let mut at = self.node(element).ns;
         let mut last = 0;
         while let Some(decl) = (at as usize).checked_sub(1).and_then(|i| self.ns.get_mut(i)) {
@@ -366,6 +368,7 @@ impl Document {
             }
             return;
         }
+        self.touch();
         let node = self.nodes[n.index()];
         if node.flags & SIDE != 0 && value.len() <= node.b as usize {
             // Fits in its old place.
@@ -389,6 +392,7 @@ impl Document {
 
     /// Gives an element, an attribute or (target) a processing instruction another name.
     pub fn rename(&mut self, n: NodeId, prefix: &str, namespace: &str, local: &str) {
+        self.touch();
         let uri = self.names.uri(namespace);
         let name = self.names.name(uri, local);
         let prefix = match self.kind(n) {

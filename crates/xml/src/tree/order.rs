@@ -59,6 +59,7 @@ impl Document {
     /// Forgets the order index before a change.
     #[inline]
     pub(crate) fn touch(&mut self) {
+        self.extents.clear();
         if self.unordered && self.order.get().is_some() {
             self.order = std::sync::OnceLock::new();
         }

@@ -1,7 +1,7 @@
 //! Memory of documents that are gone, kept per thread for the next ones: messages of one kind have the same names and
 //! about the same number of nodes, so a new document starts with what the last one left.
 
-use super::{DETACHED, Document, Node, NodeKind, NsDecl};
+use super::{DETACHED, Document, Extent, Node, NodeKind, NsDecl};
 use crate::names::Names;
 use std::cell::RefCell;
 
@@ -12,6 +12,7 @@ pub(super) struct Arena {
     pub names: Names,
     pub side: String,
     pub ns: Vec<NsDecl>,
+    pub extents: Vec<Extent>,
 }
 
 /// Documents kept (as many as the branches of some messages have), and the bytes of all their nodes, texts and names.
@@ -34,6 +35,7 @@ impl Arena {
         self.nodes.capacity() * size_of::<Node>()
             + self.side.capacity()
             + self.ns.capacity() * size_of::<NsDecl>()
+            + self.extents.capacity() * size_of::<Extent>()
             + self.names.bytes()
     }
 
@@ -54,6 +56,7 @@ impl Arena {
         self.nodes.clear();
         self.side.clear();
         self.ns.clear();
+        self.extents.clear();
         self.names.trim();
         let bytes = self.bytes();
         let _ = POOL.try_with(|pool| {
@@ -73,6 +76,7 @@ impl Drop for Document {
             names: std::mem::take(&mut self.names),
             side: std::mem::take(&mut self.side),
             ns: std::mem::take(&mut self.ns),
+            extents: std::mem::take(&mut self.extents),
         };
         if arena.nodes.capacity() > 0 {
             arena.keep();
