@@ -162,8 +162,10 @@ pub(crate) fn write(context: &mut Context, outgoing: &Outgoing) -> Result<(), Fa
     if preserve && outgoing.addressing.is_none() {
         return Ok(());
     }
-    let services = std::sync::Arc::clone(&context.services);
-    let there = blocks(context.payload.envelope(&services.limits)?);
+    let there = match context.payload.frame() {
+        Some(frame) => blocks(frame),
+        None => blocks(context.envelope()?),
+    };
     if there.is_empty() && outgoing.addressing.is_none() {
         return Ok(());
     }

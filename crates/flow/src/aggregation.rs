@@ -3,12 +3,12 @@
 use crate::context::{Context, Contexts};
 use crate::lock;
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use tokio::sync::oneshot;
 
 /// What identifies an open aggregate: the mediator's number, and the message that was split (or the mediator alone
 /// with `correlateOn`).
-pub type Key = (u64, String);
+pub type Key = (u64, Arc<str>);
 
 /// One open aggregate.
 pub struct Aggregate {

@@ -545,7 +545,7 @@ async fn split(context: &mut Context, parts: Split) -> bool {
         }
     };
     exchange.started(parts.branches.len());
-    let turns = Arc::new(Semaphore::new(MAX_PARALLEL));
+    let turns = (parts.branches.len() > MAX_PARALLEL).then(|| Arc::new(Semaphore::new(MAX_PARALLEL)));
     let mut branches = parts.branches.into_iter();
     while let Some(branch) = branches.next() {
         let mut copy = branch.context;
@@ -574,11 +574,13 @@ async fn split(context: &mut Context, parts: Split) -> bool {
         };
         let run = drive_to_end(copy, first);
         if !parts.sequential {
-            let turns = Arc::clone(&turns);
-            tokio::spawn(async move {
-                let _turn = turns.acquire().await;
-                run.await;
-            });
+            match turns.clone() {
+                None => drop(tokio::spawn(run)),
+                Some(turns) => drop(tokio::spawn(async move {
+                    let _turn = turns.acquire().await;
+                    run.await
+                })),
+            }
         } else if run.await && parts.stops {
             context.properties.set("ERROR_ON_TARGET_EXECUTION", Value::Boolean(true));
             branches.by_ref().for_each(|_| exchange.ended());

@@ -4,7 +4,8 @@ use crate::context::Context;
 use crate::fault::Fault;
 use bytes::Bytes;
 use message::charset::Charset;
-use message::{Body, Coding, Format, Kind, MediaType, Packing, SoapVersion, Value, Writing};
+use message::{Body, Coding, Format, Headers, Kind, MediaType, Packing, SoapVersion, Value, Writing};
+use std::borrow::Cow;
 
 /// The form of an explicitly set `messageType` that differs from the payload's own.
 pub(crate) fn explicit_form(context: &Context) -> Option<(Format, Option<String>)> {
@@ -59,7 +60,7 @@ pub(crate) fn is_rewritten(context: &Context) -> bool {
         && let Some(charset) = Charset::for_label(&name.to_string())
         && context.payload.reading().kind != Kind::Binary
     {
-        let own = arrived_in(context).and_then(|own| Charset::for_label(&own)).unwrap_or(Charset::UTF8);
+        let own = arrived_in(context).and_then(Charset::for_label).unwrap_or(Charset::UTF8);
         if own != charset {
             return true;
         }
@@ -141,30 +142,29 @@ pub(crate) fn untouched(context: &mut Context) -> Body {
 
 /// The charset of what is written: the endpoint's, else the property's, else that of an explicit type, else the one
 /// that the message came in. Names that nobody knows are UTF-8.
-fn charset_of(context: &Context, endpoint: Option<&str>) -> (Charset, String) {
-    let text = |name| context.axis2.get(name).map(Value::to_string);
-    let in_type = |name| text(name).and_then(|own| MediaType::parse(&own).charset().map(str::to_owned));
+fn charset_of(context: &Context, endpoint: Option<&str>) -> (Charset, Cow<'static, str>) {
+    let text = |name| context.axis2.get(name).map(|own| Cow::Owned(own.to_string()));
+    let in_type = |name| Some(Cow::Owned(MediaType::parse(&text(name)?).charset()?.to_owned()));
     let name = endpoint
-        .map(str::to_owned)
+        .map(Cow::Borrowed)
         .or_else(|| text("CHARACTER_SET_ENCODING"))
         .or_else(|| in_type("ContentType"))
         .or_else(|| in_type("messageType"))
-        .or_else(|| arrived_in(context));
+        .or_else(|| arrived_in(context).map(Cow::Borrowed));
     match name.as_deref().and_then(|name| Some((Charset::for_label(name)?, name))) {
         Some((charset, name)) if !charset.is_utf8() => {
-            (charset, name.trim().trim_matches('"').to_ascii_uppercase())
+            (charset, name.trim().trim_matches('"').to_ascii_uppercase().into())
         }
-        _ => (Charset::UTF8, "UTF-8".to_owned()),
+        _ => (Charset::UTF8, "UTF-8".into()),
     }
 }
 
 /// The charset that the message came in, where its type names one.
-fn arrived_in(context: &Context) -> Option<String> {
-    let of = |content_type: &str| MediaType::parse(content_type).charset().map(str::to_owned);
-    let header = context.headers.get("Content-Type").and_then(of);
+fn arrived_in(context: &Context) -> Option<&str> {
+    let header = context.headers.get("Content-Type").and_then(|own| MediaType::parse(own).charset());
     header.or_else(|| {
         let inbound = context.inbound.content_type.as_deref().filter(|_| context.request_headers);
-        inbound.and_then(of)
+        inbound.and_then(|own| MediaType::parse(own).charset())
     })
 }
 
@@ -200,9 +200,11 @@ fn set_content_type(context: &mut Context, format: Format, content_type: Option<
         Format::Text => content_type.unwrap_or("text/plain"),
         Format::Binary => content_type.unwrap_or("application/octet-stream"),
     };
-    let mut value = explicit.unwrap_or_else(|| essence.to_owned());
+    let own = explicit.as_deref().unwrap_or(essence);
+    let mut value = String::with_capacity(own.len() + charset.len() + 16);
+    value.push_str(own);
     let wanted = context.axis2.get("setCharacterEncoding").is_none_or(|wanted| wanted.to_string() != "false");
-    if wanted && format != Format::Binary && MediaType::parse(&value).charset().is_none() {
+    if wanted && format != Format::Binary && MediaType::parse(own).charset().is_none() {
         value.push_str("; charset=");
         value.push_str(charset);
     }
@@ -219,10 +221,32 @@ fn set_content_type(context: &mut Context, format: Format, content_type: Option<
 fn write_action(context: &mut Context, format: Format) {
     let action = match format {
         Format::Soap(SoapVersion::V12) => return,
-        Format::Soap(SoapVersion::V11) if !context.response => context.soap_action().or(Some(String::new())),
-        _ => context.soap_action.clone(),
+        Format::Soap(SoapVersion::V11) if !context.response => match &context.soap_action {
+            Some(action) => Some(quoted(action)),
+            None if has_quoted_action(&context.headers) => None,
+            None => Some(quoted(&context.soap_action().unwrap_or_default())),
+        },
+        _ => context.soap_action.as_deref().map(quoted),
     };
     if let Some(action) = action {
-        context.headers.set("SOAPAction", ["\"", &action, "\""].concat());
+        context.headers.set("SOAPAction", action);
+    }
+}
+
+fn quoted(action: &str) -> String {
+    ["\"", action, "\""].concat()
+}
+
+/// Whether there is one SOAPAction header, as it would be written.
+fn has_quoted_action(headers: &Headers) -> bool {
+    let mut all = headers.get_all("SOAPAction");
+    match (all.next(), all.next()) {
+        (Some([b'"', action @ .., b'"']), None) => {
+            let (first, last) = (action.first(), action.last());
+            let plain =
+                |byte: Option<&u8>| byte.is_some_and(|byte| *byte != b'"' && !byte.is_ascii_whitespace());
+            action.is_ascii() && plain(first) && plain(last)
+        }
+        _ => false,
     }
 }

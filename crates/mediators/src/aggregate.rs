@@ -306,7 +306,7 @@ impl Core {
     /// What the message belongs to, and how many there are of it if it says so; `None`: it passes through.
     fn key(&self, context: &mut Context) -> Result<Option<(Key, Option<usize>)>, Fault> {
         let announced = |context: &Context| {
-            let sequence = context.properties.get(&self.correlation.sequence)?.to_string();
+            let sequence = text(context.properties.get(&self.correlation.sequence)?);
             sequence.split_once('/').map_or(Some(1), |(_, count)| count.trim().parse().ok())
         };
         if let Some(expression) = &self.correlate_on {
@@ -316,10 +316,10 @@ impl Core {
                 Some(value) if matches!(&value, Value::String(text) if text.is_empty()) => {
                     Err(nothing(expression))
                 }
-                Some(_) => Ok(Some(((self.number, expression.source().to_owned()), announced(context)))),
+                Some(_) => Ok(Some(((self.number, expression.source().into()), announced(context)))),
             };
         }
-        let Some(id) = context.properties.get(&self.correlation.id).map(Value::to_string) else {
+        let Some(id) = context.properties.get(&self.correlation.id).map(text) else {
             return Ok(None);
         };
         Ok(Some(((self.number, id), announced(context))))
@@ -378,6 +378,16 @@ impl Core {
             first.payload.set_assembly(merged);
             return Ok(());
         }
+        self.merge_trees(first, nodes, enclosing, others)
+    }
+
+    fn merge_trees(
+        &self,
+        first: &mut Context,
+        nodes: Vec<NodeId>,
+        enclosing: Option<(Arc<XmlValue>, NodeId)>,
+        others: &mut [&mut Context],
+    ) -> Result<(), Fault> {
         let envelope = first.envelope_mut()?;
         let body = envelope.body;
         // What was selected further down moves up, and what held it goes.
@@ -467,6 +477,14 @@ impl Core {
         let kinds = [NodeKind::Element, NodeKind::Text];
         let nodes: Vec<_> = nodes.into_iter().filter(|&node| kinds.contains(&document.kind(node))).collect();
         if nodes.is_empty() { Err(missing()) } else { Ok(nodes) }
+    }
+}
+
+/// A value as a string; one that is a string is shared.
+fn text(value: &Value) -> Arc<str> {
+    match value {
+        Value::String(text) => Arc::clone(text),
+        other => other.to_string().into(),
     }
 }
 
@@ -683,6 +701,111 @@ mod tests {
             let made = ask(&text(complete), XML, body).body;
             assert_eq!(testing::without_envelope(&made), answer, "{complete}");
         }
+    }
+
+    /// Putting pieces together comes to the same as changing the tree of the first part.
+    #[test]
+    fn pieces_are_what_the_trees_would_be() {
+        const SOAP: &[(&str, &str)] = &[("Content-Type", "text/xml"), ("SOAPAction", "x")];
+        let registry = crate::registry(testing::endpoints);
+        let tested = testing::main(&registry, "");
+        let envelope = |inside: &str| {
+            format!(
+                "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/' xmlns:e='urn:e'><s:Header><h><i>h</i></h></s:Header>\
+                 <s:Body id='b'>{inside}</s:Body></s:Envelope>"
+            )
+        };
+        let bodies = [
+            "<i>1</i>",
+            "\n <i a=\"'\">1</i>\n <!--c--><k><i>2</i>t<i xmlns='urn:d'><j/></i></k> <l><m><i>3</i></m><i/></l>text",
+            "<k xmlns='urn:d'><i xmlns=''><![CDATA[<]]></i><e:i e:a='&amp;'/></k>",
+            "<i><i>inner</i></i>",
+            "<k/>",
+            "",
+        ];
+        let around = message::XmlValue::copy_of(
+            &xml::Document::parse_str("<all xmlns='urn:all'><first/></all>", &Default::default()).unwrap(),
+            &[NodeId::from_index(1).unwrap()],
+        );
+        let expressions = [
+            "//i",
+            "//*[local-name()='i']",
+            "$body/*",
+            "//i/text()",
+            "//*[local-name()='Body']",
+            "//i[1]|//j",
+            "//h",
+        ];
+        let settings = flow::Settings::default();
+        let scope = config::Scope::default();
+        for (first, second) in
+            bodies.iter().flat_map(|first| bodies.iter().map(move |second| (first, second)))
+        {
+            for expression in expressions.into_iter().map(Some).chain([None]) {
+                for enclosing in [None, Some("around")] {
+                    let core = Core {
+                        number: 1,
+                        correlation: Correlation { sequence: "s".into(), id: "i".into() },
+                        correlate_on: None,
+                        min: None,
+                        max: None,
+                        timeout: None,
+                        expression: expression.map(|text| {
+                            Expression::compile(text, &scope, diagnostics::Span::BUILT_IN, &settings)
+                                .expect("it compiles")
+                        }),
+                        enclosing: enclosing.map(Arc::from),
+                        child: false,
+                        then: Then::Nothing,
+                    };
+                    let merged = |trees: bool, format: message::Format| {
+                        let [mut one, mut other] =
+                            [first, second].map(|body| tested.context(SOAP, &envelope(body)));
+                        one.properties.set("around", Value::Xml(Arc::new(around.clone())));
+                        let others: &mut [&mut Context] = &mut [&mut other];
+                        let result = match trees {
+                            false => core.merge(&mut one, others),
+                            true => core.selected(&mut one).and_then(|nodes| {
+                                let around = core
+                                    .enclosing
+                                    .as_ref()
+                                    .map(|name| super::enclosing(name, &one))
+                                    .transpose()?;
+                                core.merge_trees(&mut one, nodes, around, others)
+                            }),
+                        };
+                        let limits = message::PayloadLimits::default();
+                        result
+                            .map_err(|fault| fault.to_string())
+                            .map(|()| one.payload.write(format, &limits).unwrap())
+                    };
+                    for format in [message::Format::Soap(message::SoapVersion::V11), message::Format::Xml] {
+                        let what = format!("{first} and {second} by {expression:?} in {enclosing:?}");
+                        match (merged(false, format), merged(true, format)) {
+                            (Ok(pieces), Ok(trees)) if trees.is_empty() => {
+                                assert_eq!(pieces, trees, "{what}")
+                            }
+                            (Ok(pieces), Ok(trees)) => {
+                                assert_eq!(canonical(&pieces), canonical(&trees), "{what}")
+                            }
+                            (pieces, trees) => assert_eq!(pieces, trees, "{what}"),
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn canonical(text: &[u8]) -> String {
+        let document = xml::Document::parse(text.to_vec(), &xml::ParseOptions::default()).expect("it is XML");
+        let mut out = Vec::new();
+        let options = xml::c14n::Options {
+            algorithm: xml::c14n::Algorithm::Exclusive,
+            comments: true,
+            ..xml::c14n::Options::default()
+        };
+        xml::c14n::canonicalize(&document, xml::Document::ROOT, &options, &mut out);
+        String::from_utf8(out).expect("it is UTF-8")
     }
 
     #[test]

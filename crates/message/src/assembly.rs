@@ -127,6 +127,9 @@ impl Assembly {
             _ => None,
         };
         let Some(Text { bytes, hole }) = text else { return false };
+        // About what it takes; where the source is not known a piece is short more often than long.
+        let length = |(envelope, node): &Piece| envelope.document.source_of(*node).map_or(256, str::len) + 64;
+        out.reserve(bytes.len() + self.pieces.iter().map(length).sum::<usize>());
         let (before, behind) = bytes.split_at(hole.at);
         out.extend_from_slice(before);
         for (envelope, node) in &self.pieces {

@@ -203,6 +203,13 @@ impl Fields {
     }
 
     fn find(&self, name: &[u8], from: usize) -> Option<usize> {
+        let known = Known::of(name);
+        if known != Known::Other {
+            if self.known & known.bit() == 0 {
+                return None;
+            }
+            return self.fields[from..].iter().position(|f| f.known == known).map(|i| i + from);
+        }
         self.fields[from..].iter().position(|f| self.is_named(*f, name)).map(|i| i + from)
     }
 

@@ -7,15 +7,30 @@ use std::sync::Arc;
 /// Above this many entries a scope is hashed; below it, walking a few names is cheaper.
 const FEW: usize = 16;
 
+/// Entries for which a copy of a scope has room.
+const MARKS: usize = 4;
+
 /// The properties of one scope of one message: names are case-sensitive, the last value wins.
 ///
 /// An empty scope owns no memory, so a message that sets nothing costs nothing.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Properties {
     few: Vec<(Arc<str>, Value)>,
     /// Boxed, so that the scopes of a message that sets little stay small.
     #[allow(clippy::box_collection)]
     many: Option<Box<HashMap<Arc<str>, Value>>>,
+}
+
+impl Clone for Properties {
+    fn clone(&self) -> Properties {
+        let mut few = Vec::new();
+        if !self.few.is_empty() {
+            // Who copies a message marks the copy.
+            few.reserve_exact(self.few.len() + MARKS);
+            few.extend_from_slice(&self.few);
+        }
+        Properties { few, many: self.many.clone() }
+    }
 }
 
 impl Properties {

@@ -84,7 +84,6 @@ fn as_it_came(
 ) {
     let end = source.bytes().position(|b| matches!(b, b' ' | b'\t' | b'\r' | b'\n' | b'/' | b'>'));
     let (name, rest) = source.split_at(end.unwrap_or(source.len()));
-    out.reserve(source.len() + 64);
     out.extend_from_slice(name.as_bytes());
     let mut has_default = false;
     doc.each_in_scope_namespace(node, &mut |prefix, uri| {
