@@ -33,10 +33,6 @@ impl Address for ToOfMessage {
             let message = "the message has no To address to send it to";
             return Err(Fault::with_code(code::ENDPOINT_NOT_READY, message));
         };
-        if !to.contains("://") {
-            let message = format!("the To address `{to}` of the message is no URL that can be sent to");
-            return Err(Fault::with_code(code::ENDPOINT_NOT_READY, message));
-        }
         let (target, path) = leaf::parse(&to, context)?;
         // A To that is the client's own URL has its path in it already.
         let own = context.addressing.to.is_some();

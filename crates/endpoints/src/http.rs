@@ -1,7 +1,7 @@
 //! `<http uri-template="…" method="…">`: a URI template.
 
 use crate::leaf::{self, Address, Resolved};
-use crate::uri_template::{UriTemplate, join_postfix, parse_url};
+use crate::uri_template::{UriTemplate, join_postfix};
 use config::endpoint::HttpEndpoint;
 use flow::endpoint::Endpoint;
 use flow::{Compiler, Context, Fault};
@@ -12,7 +12,7 @@ use transport::Target;
 struct Template {
     template: UriTemplate,
     /// A template without variables is an address; it is read once.
-    fixed: Option<(Target, String)>,
+    fixed: Option<Result<(Target, String), Fault>>,
     method: Option<Method>,
 }
 
@@ -30,26 +30,7 @@ pub fn compile(
             return None;
         }
     };
-    let fixed = if template.is_static() {
-        let url = match parse_url(template.raw()) {
-            Ok(url) => url,
-            Err(error) => {
-                let place = kind.uri_template.span.part(error.span.start, error.span.len());
-                compiler.error("bad-address", format!("`{text}` is no address"), place, error.message);
-                return None;
-            }
-        };
-        match leaf::target_of(&url, &compiler.services.tls) {
-            Ok(target) => Some((target, url.path_and_query)),
-            Err(fault) => {
-                let place = kind.uri_template.span;
-                compiler.error("unsupported-transport", fault.message, place, "expected http or https");
-                return None;
-            }
-        }
-    } else {
-        None
-    };
+    let fixed = template.is_static().then(|| leaf::fixed(template.raw(), kind.uri_template.span, compiler));
     let method = kind.method.map(|method| Method::new(method.as_str()));
     let address = Template { template, fixed, method };
     let authentication = kind.authentication.as_ref();
@@ -66,7 +47,7 @@ pub fn compile(
 impl Address for Template {
     fn resolve(&self, context: &mut Context) -> Result<Resolved, Fault> {
         let (target, path) = match &self.fixed {
-            Some((target, path)) => (target.clone(), path.clone()),
+            Some(address) => address.clone()?,
             None => {
                 let properties = &context.properties;
                 let url =

@@ -2,11 +2,13 @@
 
 use crate::oauth::OAuth;
 use crate::state::{Policy, State};
+use crate::uri_template::{UrlError, parse_url};
 use crate::{name_of, report_unsupported};
 use config::endpoint::{
     AddressingVersion as ConfigAddressing, Authentication, Definition, Delay, EndpointProperty, Format,
     Optimize, PropertyScope, PropertyValue, TimeoutAction as ConfigTimeout,
 };
+use diagnostics::Span;
 use flow::endpoint::{
     AddressingVersion, Attempt, Choice, Endpoint, EndpointFormat, Leaf, Outgoing, TimeoutAction,
 };
@@ -378,12 +380,32 @@ fn with_payload_as_query(path: String, context: &mut Context) -> Result<String, 
 /// # Errors
 /// It is no http or https URL.
 pub fn parse(url: &str, context: &Context) -> Result<(Target, String), Fault> {
-    let parsed = crate::uri_template::parse_url(url).map_err(|error| {
-        let url = diagnostics::without_credentials(url);
-        Fault::new(format!("`{url}` is no address that can be sent to: {error}"))
+    match parse_url(url) {
+        Ok(parsed) => Ok((target_of(&parsed, &context.services().tls)?, parsed.path_and_query)),
+        Err(error) => Err(no_address(url, &error)),
+    }
+}
+
+/// As [`parse`], for an address that the configuration says. Where nothing can be sent to it, loading warns, and
+/// messages fault: other branches of the flow may be in use.
+pub fn fixed(url: &str, span: Span, compiler: &mut Compiler<'_>) -> Result<(Target, String), Fault> {
+    let parsed = parse_url(url).map_err(|error| {
+        let place = span.part(error.span.start, error.span.len());
+        let message = format!("`{}` is no address", diagnostics::without_credentials(url));
+        compiler.warning("bad-address", message, place, error.message);
+        no_address(url, &error)
     })?;
-    let target = target_of(&parsed, &context.services().tls)?;
+    let target = target_of(&parsed, &compiler.services.tls).inspect_err(|fault| {
+        compiler.warning("unsupported-transport", &*fault.message, span, "expected http or https");
+    })?;
     Ok((target, parsed.path_and_query))
+}
+
+fn no_address(url: &str, error: &UrlError) -> Fault {
+    let http = ["http:", "https:"].iter().any(|scheme| url.starts_with(scheme));
+    let code = if http { code::GENERAL } else { code::NO_TRANSPORT };
+    let url = diagnostics::without_credentials(url);
+    Fault::with_code(code, format!("`{url}` is no address that can be sent to: {error}"))
 }
 
 /// The connection of a parsed URL.
@@ -397,7 +419,9 @@ pub fn target_of(url: &crate::uri_template::Url, tls: &flow::services::TlsProfil
             Some(profile) => Ok(Target::https(&url.host, url.port, profile.clone())),
             None => Err(Fault::new(format!("there is no TLS profile for {}", url.authority()))),
         },
-        other => Err(Fault::new(format!("the transport `{other}` cannot be sent to"))),
+        other => {
+            Err(Fault::with_code(code::NO_TRANSPORT, format!("the transport `{other}` cannot be sent to")))
+        }
     }
 }
 

@@ -352,16 +352,15 @@ fn default_port(scheme: &str) -> Option<u16> {
 }
 
 /// Reads `scheme://host[:port][/path][?query][#fragment]` strictly: one reading or an error. User information is
-/// refused (an address with a password belongs into the endpoint's authentication), as are blanks, control and
-/// non-ASCII characters, malformed percent-encoding in the host and ports out of range.
+/// refused (an address with a password belongs into the endpoint's authentication), as are control characters,
+/// hosts with other characters than those of names, and ports out of range. What no URL may contain behind the
+/// authority (blanks, letters that are not ASCII) is percent-encoded.
 pub fn parse_url(text: &str) -> Result<Url, UrlError> {
     let error = |message, span| Err(UrlError { message, span });
     if text.len() > MAX_LENGTH {
         return error("the URL is too long", 0..text.len());
     }
-    if let Some(at) =
-        text.bytes().position(|b| !(0x21..=0x7E).contains(&b) || matches!(b, b'\\' | b'"' | b'<' | b'>'))
-    {
+    if let Some(at) = text.bytes().position(|b| b.is_ascii_control()) {
         return error("a character that no URL may contain", at..at + 1);
     }
     let Some((scheme, rest)) = text.split_once("://") else {
@@ -415,7 +414,17 @@ pub fn parse_url(text: &str) -> Result<Url, UrlError> {
         },
     };
     let tail = tail.split('#').next().unwrap_or("");
-    let path_and_query = if tail.starts_with('/') { tail.to_owned() } else { format!("/{tail}") };
+    let mut path_and_query = String::with_capacity(tail.len() + 1);
+    if !tail.starts_with('/') {
+        path_and_query.push('/');
+    }
+    for b in tail.bytes() {
+        if b.is_ascii_graphic() && !matches!(b, b'\\' | b'"' | b'<' | b'>') {
+            path_and_query.push(char::from(b));
+        } else {
+            push_encoded(&mut path_and_query, b);
+        }
+    }
     Ok(Url { scheme, host: host.to_ascii_lowercase(), port, path_and_query })
 }
 
@@ -526,6 +535,7 @@ mod tests {
             ("http://[::1]", "http", "::1", 80, "/", "[::1]"),
             ("tcp://h:9/", "tcp", "h", 9, "/", "h:9"),
             ("http://my_host:/x", "http", "my_host", 80, "/x", "my_host"),
+            ("http://h?a b/\u{e4}%20\\", "http", "h", 80, "/?a%20b/%C3%A4%20%5C", "h"),
         ] {
             let url = parse_url(text).unwrap_or_else(|e| panic!("{text}: {e}"));
             let found = (url.scheme.as_str(), url.host.as_str(), url.port, url.path_and_query.as_str());
@@ -543,8 +553,8 @@ mod tests {
             "http://h:0",
             "http://h:70000",
             "http://h:+1",
-            "http://h/a b",
-            "http://h/\u{e4}",
+            "http://h b/",
+            "http://\u{e4}/",
             "http://[::1",
             "http://[x]",
             "http://[::1]x",

@@ -196,6 +196,10 @@ pub(crate) struct Progress {
     pub called: bool,
     /// How often a `call` that is not blocking was answered; it wraps around.
     pub calls: u16,
+    /// What runs now goes on behind the answer of an endpoint, to a `send` or to a `call` that is not blocking.
+    pub resumed: bool,
+    /// How many faults were raised.
+    pub faults: u16,
     /// How often `send` sent the message.
     pub sends: u16,
     /// A fault was raised, with the status it suggests.
@@ -509,7 +513,7 @@ impl Context {
             exchange: self.exchange.clone(),
             number: next_number(),
             place: self.place,
-            progress: Progress { branch: true, called: false, ..self.progress },
+            progress: Progress { branch: true, called: false, resumed: false, ..self.progress },
             receiver: None,
             attached: self.attached.clone(),
         })

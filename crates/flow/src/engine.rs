@@ -16,6 +16,9 @@ use tokio::sync::Semaphore;
 /// Most copies of one message that run at the same time; the others wait for their turn. Each may need a connection.
 const MAX_PARALLEL: usize = 100;
 
+/// Most faults that one message may run into: handlers that fail may enter sequences with handlers.
+const MAX_FAULTS: u16 = 1000;
+
 /// How a flow ended.
 #[derive(Debug)]
 pub(crate) enum Ending {
@@ -397,6 +400,7 @@ pub(crate) fn begin_request(context: &mut Context, list: Option<ListId>) {
 /// Starts the flow of a response. `false`: there is nothing to run, the response is the answer as it is.
 fn begin_response(context: &mut Context, receive: Option<ListId>) -> bool {
     context.response = true;
+    context.progress.resumed = goes_on(context);
     context.frames.clear();
     context.handlers.clear();
     context.functions.clear();
@@ -413,6 +417,11 @@ fn begin_response(context: &mut Context, receive: Option<ListId>) -> bool {
     list.is_some()
 }
 
+/// Whether the flow goes on behind what an endpoint answered; WSO2 does not take 202 for an answer.
+fn goes_on(context: &Context) -> bool {
+    context.progress.answered && context.status != Some(202)
+}
+
 pub(crate) fn push_fault_handlers(context: &mut Context) {
     let plan = &context.plan;
     let own = match context.owner {
@@ -420,11 +429,11 @@ pub(crate) fn push_fault_handlers(context: &mut Context) {
         Owner::Proxy(index) => plan.proxies[index].fault_sequence,
         Owner::Resource(api, resource) => plan.apis[api].resources[resource].fault_sequence,
     };
-    let all = plan.fault;
-    context.handlers.push(all);
-    if let Some(own) = own {
-        context.handlers.push(own);
+    // WSO2: a fault sequence of a proxy has none behind it.
+    if own.is_none() || !matches!(context.owner, Owner::Proxy(_)) {
+        context.handlers.push(plan.fault);
     }
+    context.handlers.extend(own);
 }
 
 /// Whether the client gets its 202 before the message is sent.
@@ -451,7 +460,7 @@ async fn dispatch_send(context: &mut Context, destination: Destination) -> Resul
             context.services.settings.sends
         )));
     }
-    match send(context, destination).await? {
+    match send(context, destination).await.map_err(Fault::of_send)? {
         Sent::Answered => {}
         Sent::Split(parts) => {
             split(context, parts).await;
@@ -512,6 +521,7 @@ async fn call(context: &mut Context, mut destination: Destination) -> Result<(),
     context.progress.called = true;
     if !blocking {
         context.progress.calls = context.progress.calls.wrapping_add(1);
+        context.progress.resumed = goes_on(context);
     }
     if let Some((mut headers, request_headers)) = kept {
         for name in ["Content-Type", "Content-Encoding"] {
@@ -638,11 +648,20 @@ pub(crate) fn raise(context: &mut Context, mut fault: Fault) -> Option<Ending> {
     context.progress.failed = Some(status_of(&fault));
     context.frames.clear();
     context.functions.clear();
+    context.progress.faults = context.progress.faults.saturating_add(1);
+    if context.progress.faults > MAX_FAULTS {
+        tracing::error!(message_id = %context.message_id(), "the message ran into {MAX_FAULTS} faults: do handlers fail in a circle?");
+        context.handlers.clear();
+    }
     let Some(handler) = context.handlers.pop() else {
         context.progress.handled = false;
         return Some(Ending::Nothing);
     };
     context.progress.handled = handler != context.plan.fault || !context.plan.fault_is_built_in;
+    // WSO2: what fails behind the answer of an endpoint, other than sending, is no success, whatever it answered.
+    if context.progress.resumed && !fault.is_of_endpoint() {
+        context.set_axis2("HTTP_SC", Value::Integer(500));
+    }
     if context.properties.get("ERROR_CODE").is_none() {
         let properties = &mut context.properties;
         if let Code::Number(number @ 101_500..=101_599) = fault.code {

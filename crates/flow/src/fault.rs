@@ -34,6 +34,8 @@ pub mod code {
     pub const CALLOUT_FAILED: i32 = 401000;
     /// The blocking sender failed.
     pub const BLOCKING_SENDER_FAILED: i32 = 401002;
+    /// No transport can send to the address.
+    pub const NO_TRANSPORT: i32 = 401003;
     /// A SOAP fault that is forced to be an error.
     pub const SOAP_FAULT: i32 = 500000;
     /// A mandatory template parameter is missing.
@@ -105,6 +107,24 @@ impl Fault {
     pub fn at(mut self, place: Span) -> Fault {
         self.place.get_or_insert(place);
         self
+    }
+
+    /// As `send` tells it: WSO2 has the code of an address that no transport can send to for `call` only.
+    pub(crate) fn of_send(mut self) -> Fault {
+        if self.code == Code::Number(code::NO_TRANSPORT) {
+            self.code = Code::Number(code::GENERAL);
+        }
+        self
+    }
+
+    /// Whether an endpoint failed, or has nowhere to send to, and no step of the flow.
+    pub(crate) fn is_of_endpoint(&self) -> bool {
+        let code = match self.code {
+            Code::Number(number) => number,
+            Code::Word(_) => code::GENERAL,
+        };
+        self.sending
+            || matches!(code, 101_500..=101_599 | 303_000..=305_999 | 401_000..=401_999 | code::SOAP_FAULT)
     }
 
     /// Adds the cause chain.
