@@ -337,9 +337,18 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     engine.preserve_user_agent = settings.http.preserve_user_agent;
     engine.preserve_server = settings.http.preserve_server;
     engine.preserve_headers = settings.http.preserve_headers.clone();
+    let header = settings.http.correlation_header.trim();
+    if !header.bytes().all(message::is_token_byte) {
+        return Err(format!("http.correlation_header: `{header}` is no header name"));
+    }
+    engine.correlation_header = header.to_owned();
     engine.synapse_dialect = settings.dialect == Dialect::Synapse;
     crate::tunables::apply(&settings.wso2, engine)?;
     engine.vault_directory = settings.vault.directory.clone();
+    if let Some(file) = &settings.vault.key {
+        let key = flow::vault::Key::read(file).map_err(|why| format!("vault.key: {why}"))?;
+        engine.vault_key = Some(Arc::new(key));
+    }
     if let Some(directory) = &settings.vault.docker {
         engine.docker_secrets.clone_from(directory);
     }

@@ -126,6 +126,8 @@ pub struct Http {
     pub preserve_server: bool,
     /// Headers that are not regenerated on the way out.
     pub preserve_headers: Vec<String>,
+    /// Header with the correlation id of a request; empty: none is made. Default `activityid`.
+    pub correlation_header: String,
 }
 
 impl Default for Http {
@@ -136,6 +138,7 @@ impl Default for Http {
             preserve_user_agent: false,
             preserve_server: true,
             preserve_headers: Vec::new(),
+            correlation_header: "activityid".to_owned(),
         }
     }
 }
@@ -188,6 +191,8 @@ pub struct Vault {
     pub directory: Option<PathBuf>,
     /// The same for secrets of the kind `DOCKER`. Default `/run/secrets`.
     pub docker: Option<PathBuf>,
+    /// PEM key (PKCS #8) of the keystore that WSO2's tool encrypted secrets for.
+    pub key: Option<PathBuf>,
 }
 
 /// See [`Settings::log`].

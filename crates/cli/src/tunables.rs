@@ -200,7 +200,7 @@ const NOT_NEEDED: &[(&str, &str)] = &[
     ("force.passthrough.builder", "not needed here, because a message is read when somebody asks"),
     ("transport.sender.connection", "is limits.idle_backend here"),
     ("transport.listener.shutdown.wait.sec", "is limits.drain here"),
-    ("correlation_header_name", "has no effect: log lines have the message id"),
+    ("correlation_header_name", "is http.correlation_header here"),
     ("expected_max_queueing_time", "not needed here, because messages do not wait for threads"),
     ("tls_graceful_connection_termination", "not needed here, because it is always so"),
     ("ignore_case_sensitive_headers", "not needed here, because names of headers have no case"),

@@ -12,6 +12,7 @@ use crate::mediator::{Children, ListId, Mediator, Registry, Values};
 use crate::plan::{Entry, List, Plan, Planned};
 use crate::services::Services;
 use crate::synapse::Text;
+use crate::vault::{Vault, lookups};
 use config::{Configuration, Element, FaultyArtifact, Key};
 use diagnostics::{Diagnostic, Diagnostics, SourceMap, Span};
 use message::regex::Pattern;
@@ -82,6 +83,7 @@ pub struct Compiler<'a> {
     sequences: HashMap<String, ListId>,
     endpoints: HashMap<String, Arc<dyn Endpoint>>,
     entries: HashMap<String, Entry>,
+    vault: Vault,
     /// The artifacts that are left out.
     faulty: Vec<FaultyArtifact>,
 }
@@ -107,6 +109,12 @@ pub fn compile(
         sequences: HashMap::new(),
         endpoints: HashMap::new(),
         entries: HashMap::new(),
+        vault: Vault::new(
+            services.settings.vault_directory.clone(),
+            services.settings.docker_secrets.clone(),
+            services.settings.vault_key.clone(),
+            &configuration.root,
+        ),
         faulty,
     };
     compiler.plan(sources)
@@ -377,6 +385,7 @@ impl Compiler<'_> {
                     let place = span.part(start + warning.span.start, warning.span.len().max(1));
                     self.warning("expression", warning.message.clone(), place, warning.advice.clone());
                 }
+                self.check_secrets(text, span)?;
                 Some(expression)
             }
             Err(error) if error.message.contains("is not declared") => {
@@ -396,6 +405,25 @@ impl Compiler<'_> {
                 None
             }
         }
+    }
+
+    /// Checks that the secrets that an expression names can be had; `None` if one cannot (recorded).
+    fn check_secrets(&mut self, text: &str, span: Span) -> Option<()> {
+        let mut all = Some(());
+        for (arguments, place) in lookups(text) {
+            let argument = |at: usize| arguments.get(at).copied();
+            if let Err(why) = self.vault.look_up(argument(0).unwrap_or_default(), argument(1), argument(2)) {
+                let place = span.part(place.start, place.len());
+                self.error(
+                    "unknown-secret",
+                    format!("the secret of `{}` cannot be had", text.trim()),
+                    place,
+                    why,
+                );
+                all = None;
+            }
+        }
+        all
     }
 
     /// A text with `${…}` in it; `None` if one of them is wrong (recorded).

@@ -1,5 +1,6 @@
 //! The context of one message: everything mediators read and change, and where the engine stands with it.
 
+use crate::correlation::Correlation;
 use crate::exchange::Exchange;
 use crate::fault::Fault;
 use crate::mediator::{ListId, Parameters};
@@ -179,6 +180,7 @@ pub struct Context {
     pub(crate) functions: Functions,
     pub(crate) exchange: Option<Arc<Exchange>>,
     pub(crate) number: u64,
+    pub(crate) correlation: Correlation,
     /// The step that ran last: where a failure of what it asked the engine for is reported.
     pub(crate) place: Option<Span>,
     pub(crate) progress: Progress,
@@ -254,6 +256,7 @@ impl Context {
         headers: Headers,
         payload: Payload,
     ) -> Context {
+        let number = next_number();
         Context {
             headers,
             payload,
@@ -277,7 +280,8 @@ impl Context {
             handlers: SmallVec::new(),
             functions: Vec::new(),
             exchange: None,
-            number: next_number(),
+            number,
+            correlation: Correlation::Of(number),
             place: None,
             progress: Progress::default(),
             receiver: None,
@@ -381,6 +385,7 @@ impl Context {
                 .and_then(|value| text(message::MediaType::parse(value).charset().unwrap_or("UTF-8"))),
             // As WSO2 spells it.
             "ORGINAL_CONTEN_LENGTH" => self.headers.get("Content-Length").and_then(text),
+            crate::correlation::PROPERTY => Some(Value::from(self.correlation_id())),
             "message.builder.invoked" => Some(Value::Boolean(self.payload.is_built())),
             // As in WSO2, client options and operation properties are seen through the message's own scope.
             _ => self.client.get(name).cloned().or_else(|| self.operation(name)),
@@ -512,6 +517,7 @@ impl Context {
             functions: self.functions.clone(),
             exchange: self.exchange.clone(),
             number: next_number(),
+            correlation: self.correlation.clone(),
             place: self.place,
             progress: Progress { branch: true, called: false, resumed: false, ..self.progress },
             receiver: None,
@@ -585,6 +591,7 @@ impl Context {
             ("ARTIFACT_NAME", Owner::Resource(..)) => Some(Value::from(format!("api{}", self.owner_name()))),
             ("rest.url.pattern", Owner::Resource(..)) => self.properties.get("SYNAPSE_RESOURCE").cloned(),
             ("SERVER_IP", _) => Some(Value::from(self.inbound.local.ip().to_string())),
+            (crate::correlation::PROPERTY, _) => Some(Value::from(self.correlation_id())),
             ("SERVER_HOST", _) => Some(Value::from(host_name())),
             ("IsClientDoingREST", _) => Some(Value::Boolean(self.is_rest())),
             ("IsClientDoingSOAP11", _) => {

@@ -680,6 +680,9 @@ pub(crate) fn raise(context: &mut Context, mut fault: Fault) -> Option<Ending> {
         properties.set("ERROR_DETAIL", Value::from(detail));
         properties.set("ERROR_EXCEPTION", Value::from(first_line));
     }
+    if let Some(state) = fault.protocol_state {
+        context.properties.set("PROTOCOL_STATE_ON_FAILURE", Value::Integer(state.into()));
+    }
     if fault.sending {
         context.properties.set("SENDING_FAULT", Value::Boolean(true));
     }

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
-use transport::{Body, Framing, OutRequest, SendError, SendOptions};
+use transport::{Body, Framing, OutRequest, SendError, SendErrorKind, SendOptions};
 
 /// The one answer that a client waits for while branches of its message run.
 ///
@@ -336,17 +336,14 @@ fn failed(
 ) -> Fault {
     let number = error.kind.code() as i32;
     // What the client did not send whole, or what cannot be sent at all, says nothing about the endpoint.
-    let about_endpoint = !matches!(
-        error.kind,
-        transport::SendErrorKind::RequestBody(_) | transport::SendErrorKind::BadRequest(_)
-    );
+    let about_endpoint = !matches!(error.kind, SendErrorKind::RequestBody(_) | SendErrorKind::BadRequest(_));
     if about_endpoint {
         leaf.failed(number);
     }
     if error.body_intact && context.payload.is_consumed() && !matches!(body, Body::Empty) {
         context.payload.put_back(body);
     }
-    let client_gone = matches!(error.kind, transport::SendErrorKind::RequestBody(_));
+    let client_gone = matches!(error.kind, SendErrorKind::RequestBody(_));
     let message = match number {
         code::CONNECTION_FAILED => "Error connecting to the back end".to_owned(),
         code::CONNECTION_TIMEOUT => "Send timeout".to_owned(),
@@ -369,6 +366,7 @@ fn failed(
         peer: Some(outgoing.target.to_string()),
         sending: number != code::CONNECTION_TIMEOUT,
         status,
+        protocol_state: protocol_state(&error.kind),
         ..Fault::with_code(number, message)
     }
 }
@@ -397,6 +395,21 @@ fn accept(context: &mut Context, response: transport::Response) {
     context.become_answer(head.status, Some(head.reason));
 }
 
+/// Where the exchange with the backend stood when it failed, by WSO2's numbers: the request was to be sent (0), its body
+/// was on its way (2), it was sent (3). Not known of a timeout, as in WSO2.
+fn protocol_state(kind: &SendErrorKind) -> Option<u8> {
+    match kind {
+        SendErrorKind::Dns(_)
+        | SendErrorKind::Connect(_)
+        | SendErrorKind::ConnectTimeout
+        | SendErrorKind::Tls(_)
+        | SendErrorKind::BadRequest(_) => Some(0),
+        SendErrorKind::Write(_) | SendErrorKind::RequestBody(_) => Some(2),
+        SendErrorKind::Read(_) | SendErrorKind::Closed | SendErrorKind::Protocol(_) => Some(3),
+        SendErrorKind::ResponseTimeout | SendErrorKind::WriteTimeout => None,
+    }
+}
+
 /// Makes method, headers and body of the request in the form that the endpoint wants.
 async fn request(context: &mut Context, outgoing: &Outgoing) -> Result<(Method, Body), Fault> {
     let explicit = context.axis2.get("HTTP_METHOD").map(|value| Method::new(&value.to_string()));
@@ -408,6 +421,7 @@ async fn request(context: &mut Context, outgoing: &Outgoing) -> Result<(Method, 
         _ => outgoing.method.clone().unwrap_or_else(own),
     };
     drop_regenerated(context);
+    context.correlate();
     let bodyless = matches!(method, Method::Get | Method::Head)
         || context.axis2_is_true("NO_ENTITY_BODY")
         || (context.axis2_is_true("FORCE_POST_PUT_NOBODY") && !matches!(method, Method::Delete));

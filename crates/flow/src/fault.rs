@@ -77,6 +77,8 @@ pub struct Fault {
     pub peer: Option<String>,
     /// `SENDING_FAULT`: sending to an endpoint failed.
     pub sending: bool,
+    /// `PROTOCOL_STATE_ON_FAILURE`: where an exchange stood that failed.
+    pub protocol_state: Option<u8>,
     /// The status the client gets if no fault sequence answers (500 where nothing better is known).
     pub status: u16,
     /// The error properties were set by an inner handler already and stay as they are.
@@ -98,6 +100,7 @@ impl Fault {
             place: None,
             peer: None,
             sending: false,
+            protocol_state: None,
             status: 500,
             keep_properties: false,
         }

@@ -51,6 +51,7 @@ impl Answer {
 
     /// Makes the message this answer.
     pub fn give(&self, context: &mut Context) {
+        context.keeps_correlation();
         context.headers = self.headers.clone();
         context.payload = Payload::arrived(Body::Bytes(self.body.clone()), &self.headers, self.rest);
         context.become_answer(self.status, self.reason.clone());

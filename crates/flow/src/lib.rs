@@ -7,8 +7,9 @@
 mod addressing;
 pub mod aggregation;
 pub mod authority;
-pub mod compile;
+mod compile;
 pub mod context;
+pub mod correlation;
 mod direct;
 pub mod dispatch;
 pub mod endpoint;

@@ -74,7 +74,10 @@ impl Scope {
             Scope::Default => context.properties.get(name).cloned().or_else(|| context.provenance(name)),
             Scope::Axis2 => context.axis2(name),
             Scope::Axis2Client => context.client.get(name).cloned(),
-            Scope::Transport => context.headers.get_bytes(name).map(header_text).map(Value::from),
+            Scope::Transport => match context.headers.get_bytes(name) {
+                Some(value) => Some(Value::from(header_text(value))),
+                None => context.correlation_header(name),
+            },
             Scope::Operation => context.operation(name),
             Scope::Variable => context.variables.get(name).cloned(),
             Scope::System => system(name).or_else(|| Scope::Environment.get(context, name)),
@@ -517,8 +520,8 @@ impl Host for SynapseHost<'_> {
             "hmac-generate" => string(functions::hmac(&text(0), &text(1), some(2).as_deref()))?,
             "evaluate" => self.evaluate(&text(0), cx).map_err(named)?,
             "vault-lookup" => {
-                let encrypted = text(2).trim().eq_ignore_ascii_case("true");
-                string(self.context.plan().vault().secret(&text(0), some(1).as_deref(), encrypted))?
+                let vault = self.context.plan().vault();
+                string(vault.look_up(&text(0), some(1).as_deref(), some(2).as_deref()))?
             }
             _ => return Ok(None),
         }))

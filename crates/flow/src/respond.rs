@@ -1,6 +1,6 @@
 //! The answer to the client: status, headers and the payload in the form that the client can read.
 
-use crate::context::{Client, Context, Inbound};
+use crate::context::{Client, Context, Inbound, Owner};
 use crate::fault::Fault;
 use crate::writing::{current_form, explicit_form, is_rewritten, untouched, write};
 use message::{Envelope, Format, Kind, MediaType, Method, Payload, PayloadLimits, SoapVersion, Version};
@@ -55,6 +55,9 @@ pub(crate) async fn response(context: &mut Context) -> Result<Response, Fault> {
         for name in REQUEST_ONLY {
             context.headers.remove(name);
         }
+    }
+    if context.request_headers || matches!(context.owner, Owner::Resource(..)) {
+        context.correlate();
     }
     let mut headers = std::mem::take(&mut context.headers);
     if !context.services.settings.preserve_server {

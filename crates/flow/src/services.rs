@@ -73,12 +73,16 @@ pub struct Settings {
     pub preserve_user_agent: bool,
     /// Forward the backend's Server header (`http.server.preserve`). Default true.
     pub preserve_server: bool,
+    /// Header with the correlation id of a request (`correlation_header_name`); empty: none is made. Default `activityid`.
+    pub correlation_header: String,
     /// `synapse.xpath.dom.failover.enabled`: what is no XPath 1.0 is evaluated as XPath 2.0. Default false.
     pub xpath_failover: bool,
     /// The directory with one file for each secret.
     pub vault_directory: Option<PathBuf>,
     /// The same for secrets of the kind `DOCKER`. Default `/run/secrets`.
     pub docker_secrets: PathBuf,
+    /// What secrets were encrypted for.
+    pub vault_key: Option<Arc<crate::vault::Key>>,
     /// Bounds on what flows write into the registry.
     pub registry: config::RegistryLimits,
     /// `dialect = "synapse"`: Apache Synapse's behaviour where it differs from WSO2's.
@@ -104,9 +108,11 @@ impl Default for Settings {
             preserve_headers: Vec::new(),
             preserve_user_agent: false,
             preserve_server: true,
+            correlation_header: "activityid".to_owned(),
             xpath_failover: false,
             vault_directory: None,
             docker_secrets: PathBuf::from(crate::vault::DOCKER_SECRETS),
+            vault_key: None,
             registry: config::RegistryLimits::default(),
             synapse_dialect: false,
             script_time: Duration::from_secs(5),

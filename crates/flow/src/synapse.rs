@@ -148,8 +148,7 @@ impl Host for MessageHost<'_> {
 
     fn secret(&self, path: &[String]) -> Result<String, String> {
         let argument = |at: usize| path.get(at).map(String::as_str);
-        let encrypted = argument(2).is_some_and(|own| own.trim().eq_ignore_ascii_case("true"));
-        self.context.plan().vault().secret(argument(0).unwrap_or(""), argument(1), encrypted)
+        self.context.plan().vault().look_up(argument(0).unwrap_or(""), argument(1), argument(2))
     }
 }
 

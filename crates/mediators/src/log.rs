@@ -213,8 +213,8 @@ impl Log {
                     }
                 }
                 add(&mut line, "MessageID", &context.message_id(), ": ");
-                if let Some(correlation) = context.axis2("correlation_id") {
-                    add(&mut line, "correlation_id", &correlation.to_string(), ": ");
+                if let Some(correlation) = context.given_correlation_id() {
+                    add(&mut line, flow::correlation::PROPERTY, &correlation, ": ");
                 }
                 add(&mut line, "Direction", if context.response { "response" } else { "request" }, ": ");
             }

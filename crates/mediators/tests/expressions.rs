@@ -109,7 +109,8 @@ fn run(tested: &Tested, body: &str) -> Ended {
 fn value(place: &Place, body: &str, expression: &str, failover: bool) -> String {
     let sequence = format!(r#"{BEFORE}<property name="p" expression="{}"/>"#, escaped(expression));
     let tested = configured(&place.0, &sequence, "", failover);
-    if let Some(found) = tested.found.iter().find(|found| found.contains("expression:")) {
+    let wrong = |found: &&String| found.contains("expression:") || found.starts_with("unknown-secret:");
+    if let Some(found) = tested.found.iter().find(wrong) {
         return format!("!{found}: {}", tested.reasons.join("\n"));
     }
     let end = run(&tested, body);
@@ -319,7 +320,16 @@ fn functions_of_xpath() {
             ("wso2:vault-lookup('plain')", "open"),
             ("wso2:vault-lookup('cipher')", "!is encrypted"),
             ("wso2:vault-lookup('db', 'FILE', 'true')", "!is encrypted"),
-            ("wso2:vault-lookup('none')", "!no secret none"),
+            (
+                "wso2:vault-lookup('none')",
+                "!unknown-secret: the secret of `wso2:vault-lookup('none')` cannot be had",
+            ),
+            ("wso2:vault-lookup('none', 'ENV')", "!no secret none"),
+            ("concat('', wso2:vault-lookup('../db'))", "!no name of a secret"),
+            // What is computed shows when it runs.
+            ("wso2:vault-lookup(concat('no', 'ne'))", "!0: Evaluation of the expression"),
+            ("wso2:vault-lookup(concat('cip', 'her'))", "!0: Evaluation of the expression"),
+            ("wso2:vault-lookup(concat('d', 'b'))", "s3cret"),
             ("hashicorp:vault-lookup('path', 'field')", "!vault.directory"),
             ("encrypt('a', 'b', 'c', 'd')", "!keystores"),
             ("nofunc('a')", "!there is no function"),
@@ -411,7 +421,9 @@ fn synapse_expressions() {
             ("${registry(\"conf:folder/deep.json\").d.e}", "7"),
             ("${registry(\"conf:none\")}", ""),
             ("${wso2-vault(\"db\")}", "s3cret"),
-            ("${wso2-vault(\"none\")}", ""),
+            ("${wso2-vault(\"none\")}", "!no secret none"),
+            ("${wso2-vault(\"cipher\")}", "!`vault.key` names no key"),
+            ("${wso2-vault(\"no\" + \"ne\")}", ""),
             ("${hashicorp-vault(\"a\", \"b\")}", "!vault.directory"),
             ("${xpath('//a/s')}", "x"),
             ("${xpath('$var:v')}", "vv"),
@@ -500,7 +512,7 @@ fn an_expression_reads_what_it_needs() {
         ("get-property('axis2', 'REST_URL_POSTFIX')", Need::Headers),
         ("fn:concat('/', $trp:a)", Need::Headers),
         ("concat('/a', get-property('x'))", Need::Headers),
-        ("wso2:vault-lookup('a')", Need::Headers),
+        ("wso2:vault-lookup('db')", Need::Headers),
         ("${vars.v + configs.x}", Need::Headers),
         ("$body//a[. = $ctx:x]", Need::Whole),
         ("$env", Need::Whole),

@@ -184,6 +184,119 @@ fn what_counts_as_a_failure() {
 }
 
 #[test]
+fn where_an_exchange_stood_when_it_failed() {
+    let free = TcpListener::bind("127.0.0.1:0").expect("loopback").local_addr().expect("an address");
+    // They take the request and close, answer with something else, or never.
+    let closing = TcpListener::bind("127.0.0.1:0").expect("loopback");
+    let (closes, silent) =
+        (closing.local_addr().expect("an address"), TcpListener::bind("127.0.0.1:0").expect("loopback"));
+    std::thread::spawn(move || {
+        for mut stream in closing.incoming().flatten() {
+            let _ = std::io::Read::read(&mut stream, &mut [0; 4096]);
+        }
+    });
+    let silent_at = silent.local_addr().expect("an address");
+    for (address, code, state) in [
+        (free.to_string(), "101503", "0"),
+        (closes.to_string(), "101505", "3"),
+        (testing::backend("nonsense\r\n\r\n").replace("http://", ""), "101506", "3"),
+        (silent_at.to_string(), "101504", ""),
+    ] {
+        let fault = listing(&[("default", "ERROR_CODE"), ("default", "PROTOCOL_STATE_ON_FAILURE")]);
+        let wait = axis2("SEND_TIMEOUT", "200");
+        let call = call(&format!("http://{address}/"));
+        let tested = configured(&format!(
+            r#"<sequence name="main" onError="f">{wait}{call}</sequence><sequence name="f">{fault}</sequence>"#
+        ));
+        let answer = tested.ask("POST", "/", &HEADERS, "<a/>");
+        let lines: Vec<&str> = answer.body.lines().collect();
+        assert_eq!(
+            lines,
+            [format!("ERROR_CODE={code}"), format!("PROTOCOL_STATE_ON_FAILURE={state}")],
+            "{address}"
+        );
+    }
+}
+
+const CORRELATION: [(&str, &str); 3] =
+    [("axis2", "correlation_id"), ("default", "correlation_id"), ("transport", "activityid")];
+
+fn ids(answer: &Answer) -> Vec<String> {
+    answer.body.lines().filter_map(|line| Some(line.split_once('=')?.1.to_owned())).collect()
+}
+
+#[test]
+fn the_correlation_id_is_the_clients_or_made() {
+    let tested = main(&listing(&CORRELATION));
+    let given = tested.ask("POST", "/", &[("activityid", "mine")], "");
+    assert_eq!(ids(&given), ["mine"; 3]);
+    let made = tested.ask("POST", "/", &[], "");
+    let id = &ids(&made)[0];
+    assert_eq!((id.len(), ids(&made).iter().all(|own| own == id)), (36, true), "{made:?}");
+    assert_eq!(made.headers.get("activityid"), Some(id.as_str()), "an answer that is made here has it");
+    assert_ne!(ids(&tested.ask("POST", "/", &[], ""))[0], *id);
+    // An empty one is none that would tell anything.
+    assert_eq!(ids(&tested.ask("POST", "/", &[("activityid", "")], ""))[0].len(), 36);
+}
+
+#[test]
+fn backends_get_the_correlation_id_and_it_outlives_their_answers() {
+    let seen = r#"<property name="seen" expression="$body/*[1]"/>"#;
+    let shown = r#"<payloadFactory media-type="text"><format>$1
+$2</format><args><arg expression="$axis2:correlation_id"/><arg expression="$ctx:seen"/></args></payloadFactory><property name="messageType" value="text/plain" scope="axis2"/><respond/>"#;
+    let calls = format!("{}{}", call(&mirror()), call(&mirror()));
+    let tested = main(&format!("{calls}{seen}{shown}"));
+    for (headers, given) in [(&[("ActivityID", "mine")][..], Some("mine")), (&[], None)] {
+        let answer = tested.ask("POST", "/", headers, "");
+        let (id, request) = answer.body.split_once('\n').expect("two parts");
+        assert_eq!(support::value(request, "activityid"), Some(id), "{answer:?}");
+        assert!(given.map_or(id.len() == 36, |given| given == id), "{answer:?}");
+    }
+    // Relayed, proxies leave answers as they are; an API's have it.
+    let send = |address: &str| format!(r#"<send><endpoint><address uri="{address}"/></endpoint></send>"#);
+    let inside =
+        format!("<inSequence>{}</inSequence>", send(&testing::backend("HTTP/1.1 200 OK\r\n\r\nyes")));
+    let tested = configured(&format!(
+        r#"<proxy name="P"><target>{inside}</target></proxy><api name="A" context="/a"><resource methods="POST">{inside}</resource></api>"#
+    ));
+    for (path, has) in [("/services/P", false), ("/a", true)] {
+        let answer = tested.ask("POST", path, &[], "");
+        assert_eq!((answer.body.as_str(), answer.headers.contains("activityid")), ("yes", has), "{path}");
+    }
+}
+
+#[test]
+fn copies_have_a_correlation_id_of_their_own() {
+    let target = r#"<target><sequence><property name="id" expression="$axis2:correlation_id" scope="operation"/></sequence></target>"#;
+    let tested = main(&format!(
+        r#"<clone sequential="true" continueParent="true">{target}</clone>{}"#,
+        listing(&[("axis2", "correlation_id"), ("operation", "id")])
+    ));
+    let all = ids(&tested.ask("POST", "/", &[("activityid", "mine")], ""));
+    assert_eq!(all[0], "mine");
+    assert!(all[1].starts_with("mine_") && all[1].len() == "mine_".len() + 36, "{all:?}");
+    let all = ids(&tested.ask("POST", "/", &[], ""));
+    assert!(all[1].starts_with(&format!("{}_", all[0])), "{all:?}");
+}
+
+#[test]
+fn no_correlation_id_is_sent_where_the_setting_names_no_header() {
+    let text = format!(
+        r#"<definitions xmlns="http://ws.apache.org/ns/synapse"><sequence name="main">{}<respond/></sequence></definitions>"#,
+        call(&mirror())
+    );
+    for (name, wanted) in [("", None), ("X-Request-Id", Some(36))] {
+        let registry = busbar_mediators::registry(endpoints::endpoint);
+        let tested = testing::configuration_with(&registry, &text, |services| {
+            services.settings.correlation_header = name.to_owned();
+        });
+        let answer = tested.ask("POST", "/", &[], "");
+        let sent = support::value(&answer.body, "x-request-id").map(str::len);
+        assert_eq!((sent, support::value(&answer.body, "activityid")), (wanted, None), "{answer:?}");
+    }
+}
+
+#[test]
 fn waits_are_bounded() {
     // It takes the connection and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").expect("loopback");

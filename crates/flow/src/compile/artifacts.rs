@@ -7,7 +7,6 @@ use crate::mediator::ListId;
 use crate::plan::{Entry, List, Plan, Template, TemplateParameter, Written};
 use crate::processor;
 use crate::resource::ApiOrder;
-use crate::vault::Vault;
 use config::{ArtifactKind, Element, FaultyArtifact, Key, StoreKind};
 use diagnostics::{Diagnostic, FileId, SourceMap, Span};
 use std::collections::HashMap;
@@ -92,11 +91,7 @@ impl Compiler<'_> {
             registry: configuration.registry.limited(self.services.settings.registry),
             resources: Default::default(),
             injector: configuration.injector.clone(),
-            vault: Vault::new(
-                self.services.settings.vault_directory.clone(),
-                self.services.settings.docker_secrets.clone(),
-                &configuration.root,
-            ),
+            vault: self.vault,
             sources: Arc::new(sources),
             generation: GENERATION.fetch_add(1, Ordering::Relaxed),
             faulty: self.faulty,
