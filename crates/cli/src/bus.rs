@@ -344,16 +344,25 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     engine.correlation_header = header.to_owned();
     engine.synapse_dialect = settings.dialect == Dialect::Synapse;
     crate::tunables::apply(&settings.wso2, engine)?;
-    engine.vault_directory = settings.vault.directory.clone();
-    if let Some(file) = &settings.vault.key {
+    vault(&settings.vault, engine)?;
+    services.tls = TlsProfiles::with_system(profiles(&settings.profile)?);
+    Ok(services)
+}
+
+/// Where secrets are.
+///
+/// # Errors
+/// The key cannot be read.
+pub fn vault(settings: &crate::settings::Vault, engine: &mut flow::Settings) -> Result<(), String> {
+    engine.vault_directory = settings.directory.clone();
+    if let Some(directory) = &settings.docker {
+        engine.docker_secrets.clone_from(directory);
+    }
+    if let Some(file) = &settings.key {
         let key = flow::vault::Key::read(file).map_err(|why| format!("vault.key: {why}"))?;
         engine.vault_key = Some(Arc::new(key));
     }
-    if let Some(directory) = &settings.vault.docker {
-        engine.docker_secrets.clone_from(directory);
-    }
-    services.tls = TlsProfiles::with_system(profiles(&settings.profile)?);
-    Ok(services)
+    Ok(())
 }
 
 fn set<T>(field: &mut T, value: Option<T>) {

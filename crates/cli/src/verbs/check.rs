@@ -88,6 +88,7 @@ fn services(path: &Path) -> Result<Services, String> {
     let mut services = Services::new(Client::new(ClientLimits::default()));
     crate::tunables::apply(&settings.wso2, &mut services.settings)?;
     services.settings.synapse_dialect = settings.dialect == Dialect::Synapse;
+    crate::bus::vault(&settings.vault, &mut services.settings)?;
     let any = ClientTlsOptions { roots: Roots::Insecure, ..ClientTlsOptions::default() };
     services.tls.profiles.extend(ClientTls::new(&any).ok().map(|any| ("*".to_owned(), any)));
     Ok(services)
