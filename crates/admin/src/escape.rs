@@ -24,8 +24,15 @@ pub(crate) fn ascii(text: &str, out: &mut String) {
 /// Appends `text` with control and direction-changing characters escaped; all other characters stay.
 pub(crate) fn controls(text: &str, out: &mut String) {
     // Most lines have nothing else, which is seen 32 bytes at a time.
-    let printable = |chunk: &&[u8]| chunk.iter().fold(true, |all, &byte| all & matches!(byte, b' '..=b'~'));
-    let plain = text.as_bytes().chunks(32).take_while(printable).map(<[u8]>::len).sum();
+    fn printable(chunk: &[u8]) -> bool {
+        chunk.iter().fold(true, |all, &byte| all & matches!(byte, b' '..=b'~'))
+    }
+    let (blocks, tail) = text.as_bytes().as_chunks::<32>();
+    let plain = 32 * blocks.iter().take_while(|block| printable(&block[..])).count();
+    if plain == 32 * blocks.len() && printable(tail) {
+        out.push_str(text);
+        return;
+    }
     let (plain, rest) = text.split_at(plain);
     out.push_str(plain);
     for letter in rest.chars() {

@@ -147,6 +147,13 @@ where
     N: for<'a> FormatFields<'a> + 'static,
 {
     fn format_event(&self, _: &FmtContext<'_, S, N>, mut out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        if self.format == Format::Text && has_message_only(event) {
+            let mut line = String::with_capacity(512);
+            self.head(event, &mut line);
+            event.record(&mut Only(&mut line));
+            line.push('\n');
+            return out.write_str(&line);
+        }
         let mut facts = Facts::default();
         event.record(&mut facts);
         let mut line = String::with_capacity(256);
@@ -160,14 +167,20 @@ where
 }
 
 impl Lines {
-    fn text(&self, event: &Event<'_>, mut facts: Facts, line: &mut String) -> fmt::Result {
+    /// What each line begins with.
+    fn head(&self, event: &Event<'_>, line: &mut String) {
         time::rfc3339((self.clock)(), line);
         let level = *event.metadata().level();
-        match self.colour {
-            true => write!(line, " \x1b[{}m{level:>5}\x1b[0m ", colour(level))?,
-            false => line.push_str(padded(level)),
+        if self.colour {
+            let _ = write!(line, " \x1b[{}m{level:>5}\x1b[0m ", colour(level)); // a String takes everything
+        } else {
+            line.push_str(padded(level));
         }
         line.push_str(event.metadata().target());
+    }
+
+    fn text(&self, event: &Event<'_>, mut facts: Facts, line: &mut String) -> fmt::Result {
+        self.head(event, line);
         if !facts.message.is_empty() {
             line.push(' ');
             escape::controls(&facts.message, line);
@@ -233,6 +246,28 @@ fn colour(level: Level) -> u8 {
         Level::INFO => 32,
         Level::DEBUG => 34,
         Level::TRACE => 35,
+    }
+}
+
+/// Whether an event is a text and nothing else, as those of the log mediator are.
+fn has_message_only(event: &Event<'_>) -> bool {
+    let mut fields = event.metadata().fields().iter();
+    fields.next().is_some_and(|field| field.name() == "message") && fields.next().is_none()
+}
+
+/// Writes such a text into its line.
+struct Only<'a>(&'a mut String);
+
+impl Visit for Only<'_> {
+    fn record_str(&mut self, _: &Field, value: &str) {
+        if !value.is_empty() {
+            self.0.push(' ');
+            escape::controls(value, self.0);
+        }
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.record_str(field, &format!("{value:?}"));
     }
 }
 

@@ -299,6 +299,14 @@ impl Context {
         &self.services
     }
 
+    /// Appends the message id to a text.
+    pub fn push_message_id(&self, out: &mut String) {
+        match &self.addressing.message_id {
+            Some(id) => out.push_str(id),
+            None => push_unique(self.number, out),
+        }
+    }
+
     /// The message id: as received or set, else one made from the process's own numbering.
     pub fn message_id(&self) -> String {
         match &self.addressing.message_id {
@@ -629,8 +637,17 @@ impl Context {
         if let Some(action) = &self.soap_action {
             return Some(action.clone());
         }
-        let header = self.headers.get("SOAPAction").map(|value| value.trim().trim_matches('"').to_owned());
-        header.filter(|action| !action.is_empty()).or_else(|| {
+        let header = self.headers.get_known(message::Known::SoapAction).map(|value| {
+            let mut action = value.trim_ascii();
+            while let Some(rest) = action.strip_prefix('"') {
+                action = rest;
+            }
+            while let Some(rest) = action.strip_suffix('"') {
+                action = rest;
+            }
+            action
+        });
+        header.filter(|action| !action.is_empty()).map(str::to_owned).or_else(|| {
             let content_type = self.headers.get("Content-Type")?;
             message::MediaType::parse(content_type).parameter("action").map(str::to_owned)
         })
@@ -735,6 +752,12 @@ pub(crate) fn next_id() -> String {
 
 /// `urn:uuid:` and a UUID-shaped id that is unique in this process and, by its start time and process id, beyond it.
 pub(crate) fn unique(number: u64) -> String {
+    let mut id = String::with_capacity(48);
+    push_unique(number, &mut id);
+    id
+}
+
+fn push_unique(number: u64, id: &mut String) {
     use std::sync::LazyLock;
     static FRONT: LazyLock<String> = LazyLock::new(|| {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -747,10 +770,8 @@ pub(crate) fn unique(number: u64) -> String {
             0x8000 | (start as u16 & 0x3fff),
         )
     });
-    let mut id = String::with_capacity(FRONT.len() + 12);
+    let digit = |place: usize| b"0123456789abcdef"[(number >> (4 * (11 - place))) as usize & 15];
+    let digits: [u8; 12] = std::array::from_fn(digit);
     id.push_str(&FRONT);
-    for digit in (0..12).rev() {
-        id.push(char::from(b"0123456789abcdef"[(number >> (4 * digit)) as usize & 15]));
-    }
-    id
+    id.push_str(std::str::from_utf8(&digits).unwrap_or_default());
 }

@@ -287,9 +287,11 @@ impl<'a> SynapseHost<'a> {
                 documents.push(Arc::clone(xml));
             }
         };
-        context.properties.iter().for_each(|(_, value)| collect(value));
-        context.axis2.iter().for_each(|(_, value)| collect(value));
-        context.variables.iter().for_each(|(_, value)| collect(value));
+        for scope in [&context.properties, &context.axis2, &context.variables] {
+            if !scope.is_empty() {
+                scope.iter().for_each(|(_, value)| collect(value));
+            }
+        }
         if let Some(scope) = &context.operation {
             let scope = lock(scope);
             scope.iter().for_each(|(_, value)| collect(value));

@@ -200,7 +200,7 @@ impl Log {
         match self.detail {
             Detail::Simple | Detail::Full => {
                 let addressing = &context.addressing;
-                add(&mut line, "To", &context.to().unwrap_or_default(), ": ");
+                add(&mut line, "To", context.to().as_deref().unwrap_or_default(), ": ");
                 let action = context.soap_action();
                 for (label, value) in [
                     ("From", &addressing.from),
@@ -212,7 +212,8 @@ impl Log {
                         add(&mut line, label, value, ": ");
                     }
                 }
-                add(&mut line, "MessageID", &context.message_id(), ": ");
+                add(&mut line, "MessageID", "", ": ");
+                context.push_message_id(&mut line);
                 if let Some(correlation) = context.given_correlation_id() {
                     add(&mut line, flow::correlation::PROPERTY, &correlation, ": ");
                 }

@@ -210,7 +210,11 @@ impl Fields {
             }
             return self.fields[from..].iter().position(|f| f.known == known).map(|i| i + from);
         }
-        self.fields[from..].iter().position(|f| self.is_named(*f, name)).map(|i| i + from)
+        let length = name.len() as u32;
+        let found = self.fields[from..].iter().position(|f| {
+            f.name_len == length && f.known == known && self.arena[f.name()].eq_ignore_ascii_case(name)
+        });
+        found.map(|i| i + from)
     }
 
     fn remove(&mut self, name: &[u8], from: usize) -> bool {

@@ -31,7 +31,7 @@ impl Pattern {
         Pattern::with_flags(source, "")
     }
 
-    /// As [`Pattern::compile`], with flags of Java (`i m s x`; `d u U` change nothing here).
+    /// As [`Pattern::compile`], with flags of Java (`i m s x U`; `d u` change nothing here).
     ///
     /// # Errors
     /// As [`Pattern::compile`], or a flag that Java does not have.
@@ -46,7 +46,8 @@ impl Pattern {
         }
         // The line end lets a comment of the flag x end before the bracket.
         let end = if inline.contains('x') { "\n" } else { "" };
-        let whole = build(&format!(r"\A(?:(?{inline}:{}{end}))\z", translate(source)))?;
+        let source_here = rewritten(source, flags.contains('U'));
+        let whole = build(&format!(r"\A(?:(?{inline}:{source_here}{end}))\z"))?;
         Ok(Pattern { source: source.to_owned(), whole })
     }
 
@@ -174,8 +175,14 @@ pub(crate) fn build(pattern: &str) -> Result<fancy_regex::Regex, String> {
         .map_err(|error| error.to_string().replace('\n', " "))
 }
 
-/// Rewrites what Java writes differently: `\Q…\E`, `\h`, `\R`, `\Z`, `\uXXXX`, `\p{javaLowerCase}`, `\p{Alpha}` ….
+/// Rewrites what Java writes differently or means otherwise: `\w`, `\d` and `\s`, which are of ASCII, `\Q…\E`, `\h`, `\R`, `\Z`,
+/// `\uXXXX`, `\p{javaLowerCase}`, `\p{Alpha}` ….
 pub fn translate(java: &str) -> String {
+    rewritten(java, false)
+}
+
+/// `unicode`: the flag `U`, by which `\w`, `\d` and `\s` are of Unicode.
+fn rewritten(java: &str, unicode: bool) -> String {
     let mut out = String::with_capacity(java.len());
     let mut rest = java;
     while let Some(at) = rest.find('\\') {
@@ -193,6 +200,12 @@ pub fn translate(java: &str) -> String {
                 rest = tail.get(end + 2..).unwrap_or("");
                 continue;
             }
+            'w' if !unicode => out.push_str("[a-zA-Z0-9_]"),
+            'W' if !unicode => out.push_str("[^a-zA-Z0-9_]"),
+            'd' if !unicode => out.push_str("[0-9]"),
+            'D' if !unicode => out.push_str("[^0-9]"),
+            's' if !unicode => out.push_str(r"[\x20\t\n\x0B\x0C\r]"),
+            'S' if !unicode => out.push_str(r"[^\x20\t\n\x0B\x0C\r]"),
             'h' => out.push_str(r"[ \t\u{A0}\u{1680}\u{180e}\u{2000}-\u{200a}\u{202f}\u{205f}\u{3000}]"),
             'R' => out.push_str(r"(?:\r\n|[\n\x0B\x0C\r\u{85}\u{2028}\u{2029}])"),
             'Z' => out.push_str(r"(?=\n?\z)"),
@@ -252,6 +265,13 @@ mod tests {
             (r"\Qa.b\E\d", "axb1", false),
             (r"(\w+)-\1", "x-x", true),
             (r"[a-z&&[^x]]+", "abc", true),
+            (r"\w\W\d\D\s\S", "a.1é\tx", true),
+            (r"\w", "é", false),
+            (r"\d", "٣", false),
+            (r"\s", "\u{A0}", false),
+            (r"[\w.-]+@[^\s\d]+", "a.b-c@é", true),
+            (r"[^\w]+", "é!", true),
+            (r"(?x) \s [\s] ", " \t", true),
             (r"\p{Upper}\p{Alpha}*\u0041", "IbmA", true),
             (r"http://localhost:9000.*", "http://localhost:9000/x", true),
             ("a|ab", "ab", true),
@@ -266,6 +286,7 @@ mod tests {
             ("a.b", "su", "a\nb", true),
             ("a b # c", "x", "ab", true),
             ("^b$", "m", "b", true),
+            (r"\w\s", "U", "é\u{A0}", true),
         ] {
             assert_eq!(Pattern::with_flags(pattern, flags).unwrap().matches(value), matches, "{pattern}");
         }
@@ -320,7 +341,7 @@ mod tests {
             (r"\Qa.b\Ec", r"a\.bc"),
             (r"\u0041", r"\u{0041}"),
             (r"\p{Upper}", r"\p{Lu}"),
-            (r"\d\.", r"\d\."),
+            (r"\d\.", r"[0-9]\."),
             ("\\", "\\"),
         ] {
             assert_eq!(translate(java), wanted);

@@ -57,7 +57,7 @@ const NEAR: usize = 8;
 /// The name and the position, if two steps are `descendant-or-self::node()/child::name[n]`.
 fn below_by_position(below: &Step, child: &Step) -> Option<(u32, usize)> {
     match (&below.test, &child.test, &*child.predicates) {
-        (Test::Node, Test::Name(name), [Predicate::Position(nth)])
+        (Test::Node | Test::Parent, Test::Name(name), [Predicate::Position(nth)])
             if below.axis == Axis::DescendantOrSelf
                 && below.predicates.is_empty()
                 && child.axis == Axis::Child

@@ -302,8 +302,9 @@ impl<'a> Eval<'a> {
                 }
                 Core::String => self.argument_or_context(args, at)?,
                 Core::Concat => {
-                    let mut out = self.string(&args[0], at)?.into_owned();
-                    for a in &args[1..] {
+                    // Room for what most are made of; growing costs more than that.
+                    let mut out = String::with_capacity(64);
+                    for a in args {
                         out.push_str(&self.string(a, at)?);
                     }
                     Cow::Owned(out)
