@@ -29,7 +29,7 @@ pub fn compile(
 
 impl Address for ToOfMessage {
     fn resolve(&self, context: &mut Context) -> Result<Resolved, Fault> {
-        let Some(to) = context.to().filter(|to| !ANONYMOUS.contains(&to.as_str())) else {
+        let Some(to) = context.to().filter(|to| !to.is_empty() && !ANONYMOUS.contains(&to.as_str())) else {
             let message = "the message has no To address to send it to";
             return Err(Fault::with_code(code::ENDPOINT_NOT_READY, message));
         };

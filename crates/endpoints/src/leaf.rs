@@ -240,7 +240,7 @@ impl LeafEndpoint {
             let Some(value) = value else { continue };
             match property.scope {
                 PropertyScope::Default => context.properties.set(Arc::clone(&property.name), value),
-                PropertyScope::Transport => context.headers.set(&property.name, value.to_string()),
+                PropertyScope::Transport => context.set_header(&property.name, &value.to_string()),
                 PropertyScope::Axis2 => context.set_axis2(Arc::clone(&property.name), value),
                 PropertyScope::Axis2Client => context.client.set(Arc::clone(&property.name), value),
             }

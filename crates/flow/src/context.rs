@@ -169,6 +169,8 @@ pub struct Context {
     pub reason: Option<Cow<'static, str>>,
     /// What the client sent.
     pub inbound: Arc<Inbound>,
+    /// What steps made of the transport header `Content-Type` (`None` inside: removed): see [`Context::set_header`].
+    pub(crate) said_type: Option<Option<Box<str>>>,
     pub(crate) axis2: Properties,
     pub(crate) axis2_removed: Vec<Arc<str>>,
     pub(crate) operation: Option<Arc<Mutex<Properties>>>,
@@ -270,6 +272,7 @@ impl Context {
             status: None,
             reason: None,
             inbound,
+            said_type: None,
             axis2: Properties::new(),
             axis2_removed: Vec::new(),
             operation: None,
@@ -407,6 +410,34 @@ impl Context {
         self.axis2.get(name).is_some_and(Value::is_true)
     }
 
+    /// Sets a transport header for a step of the flow.
+    ///
+    /// As in WSO2, `Content-Type` is only what steps read then: what leaves is labelled by `messageType` and
+    /// `ContentType`, but for requests without a body.
+    pub fn set_header(&mut self, name: &str, value: &str) {
+        if name.eq_ignore_ascii_case("Content-Type") {
+            self.said_type = Some(Some(value.into()));
+        } else {
+            self.headers.set(name, value);
+        }
+    }
+
+    /// Removes a transport header for a step of the flow; of `Content-Type` as [`Context::set_header`].
+    pub fn remove_header(&mut self, name: &str) {
+        if name.eq_ignore_ascii_case("Content-Type") {
+            self.said_type = Some(None);
+        } else {
+            self.headers.remove(name);
+        }
+    }
+
+    /// `ContentType` of axis2 scope, where it was set and is not only that of `messageType`.
+    pub(crate) fn label(&self) -> Option<String> {
+        let label = self.axis2.get("ContentType")?.to_string();
+        let of_type = self.axis2.get("messageType").is_some_and(|own| own.to_string() == label);
+        (!of_type && !label.chars().any(char::is_control)).then_some(label)
+    }
+
     /// Sets a property of axis2 scope. `messageType` also sets the Content-Type header.
     pub fn set_axis2(&mut self, name: impl Into<Arc<str>>, value: Value) {
         let name = name.into();
@@ -428,6 +459,7 @@ impl Context {
         let name = name.into();
         if &*name == "TRANSPORT_HEADERS" {
             self.headers.clear();
+            self.said_type = None;
         }
         if &*name == "EXCESS_TRANSPORT_HEADERS" {
             self.drop_repeated_headers();
@@ -514,6 +546,7 @@ impl Context {
             status: self.status,
             reason: self.reason.clone(),
             inbound: Arc::clone(&self.inbound),
+            said_type: self.said_type.clone(),
             axis2: self.axis2.clone(),
             axis2_removed: self.axis2_removed.clone(),
             operation: self.operation.clone(),
@@ -565,6 +598,7 @@ impl Context {
     pub(crate) fn become_answer(&mut self, status: u16, reason: Option<Cow<'static, str>>) {
         self.status = Some(status);
         self.reason = reason;
+        self.said_type = None;
         self.axis2.clear();
         self.axis2_removed.clear();
         self.client.clear();

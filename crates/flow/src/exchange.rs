@@ -434,6 +434,13 @@ async fn request(context: &mut Context, outgoing: &Outgoing) -> Result<(Method, 
         if method == Method::Get && context.payload.is_changed() {
             context.headers.remove("Content-Type");
         }
+        match context.said_type.take() {
+            Some(Some(said)) => context.headers.set("Content-Type", &*said),
+            Some(None) => {
+                context.headers.remove("Content-Type");
+            }
+            None => {}
+        }
         return Ok((method, Body::Empty));
     }
     if context.payload.is_consumed() {
@@ -448,6 +455,9 @@ async fn request(context: &mut Context, outgoing: &Outgoing) -> Result<(Method, 
         && (context.axis2.is_empty() || !is_rewritten(context));
     if untouched && !addressing::strip(context)? {
         relabel(context);
+        if context.said_type == Some(None) {
+            context.headers.remove("Content-Type");
+        }
         return Ok((method, writing::untouched(context)));
     }
     let limits = context.services.limits.clone();

@@ -74,6 +74,9 @@ impl Scope {
             Scope::Default => context.properties.get(name).cloned().or_else(|| context.provenance(name)),
             Scope::Axis2 => context.axis2(name),
             Scope::Axis2Client => context.client.get(name).cloned(),
+            Scope::Transport if context.said_type.is_some() && name.eq_ignore_ascii_case("Content-Type") => {
+                context.said_type.as_ref()?.as_deref().map(Value::from)
+            }
             Scope::Transport => match context.headers.get_bytes(name) {
                 Some(value) => Some(Value::from(header_text(value))),
                 None => context.correlation_header(name),

@@ -134,6 +134,9 @@ pub(crate) fn coded(context: &mut Context, bytes: Bytes) -> Bytes {
 /// The payload as it is, for a receiver that takes it so.
 pub(crate) fn untouched(context: &mut Context) -> Body {
     let uncoded = context.payload.is_uncoded();
+    if let Some(label) = context.label() {
+        context.headers.set("Content-Type", label);
+    }
     match context.payload.take_body() {
         Body::Bytes(bytes) if uncoded => Body::Bytes(coded(context, bytes)),
         body => body,
@@ -188,9 +191,7 @@ fn packing_of(context: &Context, format: Format, endpoint: Option<Packing>) -> P
 
 /// Sets Content-Type (and the SOAP action) for a body that was written in `format`.
 fn set_content_type(context: &mut Context, format: Format, content_type: Option<&str>, charset: &str) {
-    let explicit = context.axis2.get("ContentType").map(Value::to_string);
-    let explicit = explicit
-        .filter(|own| content_type.is_some_and(|t| Kind::of(MediaType::parse(own).essence) == Kind::of(t)));
+    let explicit = context.label().filter(|_| content_type.is_some());
     let essence = match format {
         Format::Soap(version) => version.media_type(),
         Format::Xml => content_type.filter(|own| Kind::of(own).is_xml()).unwrap_or("application/xml"),

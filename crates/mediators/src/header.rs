@@ -274,9 +274,13 @@ impl Mediator for Header {
                 }
             }
             Header::Remove(Place::Transport(name)) => {
-                context.headers.remove(name);
+                context.remove_header(name);
             }
-            Header::Remove(Place::Addressing(fact)) => set_addressing(*fact, None, context),
+            Header::Remove(Place::Addressing(fact)) => {
+                // The address that the request came to is gone as well.
+                let none = (*fact == Addressing::To).then(String::new);
+                set_addressing(*fact, none, context);
+            }
             Header::Remove(Place::Block { namespace, local, .. }) => {
                 let envelope = context.envelope()?;
                 let Some(header) = envelope.header else { return Ok(Flow::Next) };

@@ -279,7 +279,7 @@ pub(crate) fn remove(scope: Scope, name: &str, context: &mut Context) {
             context.client.remove(name);
         }
         Scope::Transport => {
-            context.headers.remove(name);
+            context.remove_header(name);
         }
         Scope::Operation => context.set_operation(name, None),
         Scope::Analytics => context.remove_axis2(format!("ANALYTICS_METADATA.{name}")),

@@ -18,9 +18,9 @@ pub(crate) fn set_header(name: &str, value: &str, context: &mut Context) -> Resu
     }
     let breaks = |c: char| matches!(c, '\0' | '\n' | '\x0b' | '\x0c' | '\r');
     if value.contains(breaks) {
-        context.headers.set(name, value.replace(breaks, " ").trim());
+        context.set_header(name, value.replace(breaks, " ").trim());
     } else {
-        context.headers.set(name, value);
+        context.set_header(name, value);
     }
     Ok(())
 }
