@@ -388,8 +388,9 @@ async fn is_soap_fault(context: &mut Context) -> Result<bool, Fault> {
 /// Makes the context the answer of the backend: default scope stays, axis2 scope and headers are the answer's.
 fn accept(context: &mut Context, response: transport::Response) {
     let head = response.head;
-    // For a REST client a SOAP answer under `text/xml` is plain XML, unless the endpoint asked for SOAP.
-    let rest = context.is_rest() && !context.progress.soap_endpoint;
+    // For a REST client, and from a plain endpoint, an answer under `text/xml` is plain XML, unless the endpoint asked
+    // for SOAP.
+    let rest = (context.is_rest() || context.progress.pox_endpoint) && !context.progress.soap_endpoint;
     context.payload = Payload::arrived(response.body, &head.headers, rest);
     context.headers = head.headers;
     context.become_answer(head.status, Some(head.reason));

@@ -111,6 +111,8 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
                 Argument::Ready(Parameter::Deferred(Arc::new(expression)))
             }
         };
+        // WSO2: of several of one name the last one counts.
+        arguments.retain(|(known, _): &(Arc<str>, _)| &**known != name);
         arguments.push((Arc::from(name), argument));
     }
     Some(Box::new(CallTemplate { target, on_error, arguments, span: element.start_tag() }))
