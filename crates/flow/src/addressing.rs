@@ -34,7 +34,7 @@ fn goes_without_header(window: &[u8]) -> bool {
         if let [b'?', .., b'?'] = tag {
             continue;
         }
-        let space = tag.iter().position(|byte| matches!(byte, b' ' | b'\n' | b'\t'));
+        let space = memchr::memchr3(b' ', b'\n', b'\t', tag);
         let name = &tag[..space.unwrap_or(end)];
         if !name.ends_with(b":Envelope") || !is_whole(tag) {
             return name.ends_with(b":Body");

@@ -4,7 +4,10 @@
 //! time passes within a turn, so it is read once in it, and anew behind work that took its time.
 
 use std::cell::Cell;
+use std::task::Context;
 use std::time::Instant;
+
+use crate::timer::Alarm;
 
 struct Turn {
     /// Address of the connection whose task is being polled; 0 outside of a turn.
@@ -14,6 +17,8 @@ struct Turn {
 
 thread_local! {
     static TURN: Turn = const { Turn { of: Cell::new(0), now: Cell::new(None) } };
+    /// That of the task whose turn it is. Apart, because it is gone when the thread ends, and bodies may still be dropped then.
+    static ALARM: Cell<Option<Box<Alarm>>> = const { Cell::new(None) };
 }
 
 /// The time: in the turn of a connection as it was when it was first asked for.
@@ -37,25 +42,44 @@ pub fn passed() {
     TURN.with(|turn| turn.now.set(None));
 }
 
-/// Polls the task of a connection.
+/// Polls the task of a connection, which has this alarm.
 #[inline]
-pub(crate) fn turn<C, T>(connection: &C, poll: impl FnOnce() -> T) -> T {
+pub(crate) fn turn<C, T>(connection: &C, alarm: &mut Option<Box<Alarm>>, poll: impl FnOnce() -> T) -> T {
     /// Ends the turn, also if it panics.
-    struct End(usize);
-    impl Drop for End {
+    struct End<'a> {
+        alarm: &'a mut Option<Box<Alarm>>,
+        before: (usize, Option<Box<Alarm>>),
+    }
+    impl Drop for End<'_> {
         fn drop(&mut self) {
             TURN.with(|turn| {
-                turn.of.set(self.0);
+                turn.of.set(self.before.0);
                 turn.now.set(None);
             });
+            *self.alarm = exchange(self.before.1.take());
         }
     }
-    let before = TURN.with(|turn| {
+    let of = TURN.with(|turn| {
         turn.now.set(None);
         turn.of.replace(std::ptr::from_ref(connection).addr())
     });
-    let _end = End(before);
+    let _end = End { before: (of, exchange(alarm.take())), alarm };
     poll()
+}
+
+/// Puts an alarm in force and gives the one that was.
+#[inline]
+fn exchange(alarm: Option<Box<Alarm>>) -> Option<Box<Alarm>> {
+    ALARM.try_with(|own| own.replace(alarm)).ok().flatten()
+}
+
+/// Does something with the alarm of the task whose turn it is, if that is who is being polled.
+#[inline]
+pub(crate) fn alarm<T>(cx: &Context<'_>, work: impl FnOnce(&mut Alarm) -> T) -> Option<T> {
+    let mut alarm = exchange(None)?;
+    let done = alarm.wakes(cx).then(|| work(&mut alarm));
+    exchange(Some(alarm));
+    done
 }
 
 /// Whether this is called from within the turn of that connection.
@@ -71,7 +95,7 @@ mod tests {
     #[test]
     fn time_stands_still_within_a_turn_until_it_has_passed() {
         let (a, b) = (0, 0);
-        turn(&a, || {
+        turn(&a, &mut None, || {
             let first = now();
             assert_eq!(now(), first);
             assert!(is_turn_of(&a) && !is_turn_of(&b));

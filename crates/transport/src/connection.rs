@@ -21,8 +21,9 @@ use crate::clock;
 use crate::http1::Length;
 use crate::http1::chunked::{self, Chunks};
 use crate::http1::parse::{self, HeadLimits, Refusal, RequestFacts, ResponseFacts};
-use crate::io::{ReadHalf, Timer, WriteHalf, Writer};
+use crate::io::{ReadHalf, WriteHalf, Writer};
 use crate::relay::Upload;
+use crate::timer::Timer;
 
 /// A lock that outlives a panic of its holder: what it guards is valid between any two statements.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,20 +1,17 @@
-//! The two halves of a connection, plain or TLS, and the deadline of a half that waits.
+//! The two halves of a connection, plain or TLS.
 
-use std::future::Future;
 use std::io::{self, IoSlice, Read};
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::task::coop;
-use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_rustls::TlsStream;
 
-use crate::clock;
+use crate::timer::Timer;
 
 /// The receiving half. It travels with the body of a message.
 pub(crate) enum ReadHalf {
@@ -219,55 +216,5 @@ fn write_plain(
     match parts {
         [one] => Pin::new(half).poll_write(cx, one),
         _ => Pin::new(half).poll_write_vectored(cx, parts),
-    }
-}
-
-/// A deadline that costs nothing while nobody waits.
-///
-/// It is armed when a wait begins and cleared when it ends. The timer of the runtime is made once per
-/// connection and left alone while the deadline only moves away from it; when it fires too early it is set
-/// to the true one.
-#[derive(Default)]
-pub(crate) struct Timer {
-    deadline: Option<Instant>,
-    sleep: Option<Pin<Box<Sleep>>>,
-    /// When `sleep` fires, and whom it wakes then.
-    armed: Option<(Instant, Waker)>,
-}
-
-impl Timer {
-    /// To be called when the operation is pending: whether it has been for `wait`.
-    pub(crate) fn poll_expired(&mut self, wait: Duration, cx: &mut Context<'_>) -> bool {
-        let now = Instant::from_std(clock::now());
-        let deadline = *self.deadline.get_or_insert_with(|| now + wait);
-        if let Some((at, waker)) = &self.armed
-            && *at <= deadline
-            && now < *at
-            && waker.will_wake(cx.waker())
-        {
-            return false;
-        }
-        self.armed = None;
-        let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
-        if sleep.deadline() > deadline {
-            sleep.as_mut().reset(deadline);
-        }
-        while sleep.as_mut().poll(cx).is_ready() {
-            if sleep.deadline() >= deadline {
-                self.deadline = None;
-                return true;
-            }
-            sleep.as_mut().reset(deadline);
-        }
-        // With its budget used up a task is polled again at once, and the sleep has not heard of it.
-        if coop::has_budget_remaining() {
-            self.armed = Some((sleep.deadline(), cx.waker().clone()));
-        }
-        false
-    }
-
-    /// The wait has ended.
-    pub(crate) fn clear(&mut self) {
-        self.deadline = None;
     }
 }

@@ -24,6 +24,7 @@ mod server;
 mod settings;
 mod stats;
 mod target;
+mod timer;
 mod tls;
 
 use std::future::Future;

@@ -3,7 +3,7 @@
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use message::{Body, BodyError, Known, Method, RequestHead, ResponseHead, Version};
 
@@ -14,6 +14,7 @@ use crate::http1::parse::{HeadLimits, Refusal, RequestFacts};
 use crate::http1::write::{self, Delimiter, Kind};
 use crate::relay::{Outgoing, RelayError};
 use crate::server::Listening;
+use crate::timer::Alarm;
 use crate::{ConnectionInfo, Cut, Framing, Handler, Request, Response, Target};
 
 /// Serves the connection until it ends or is [cut](Conn::cut).
@@ -25,15 +26,15 @@ pub(crate) async fn serve<H: Handler>(
 ) {
     let conn = incoming.conn.clone();
     let mut requests = pin!(requests(listening, &conn, incoming, info, handler));
-    let mut waker: Option<Waker> = None;
+    let mut alarm: Option<Box<Alarm>> = None;
     poll_fn(|cx| {
-        if !waker.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
+        if !alarm.as_ref().is_some_and(|alarm| alarm.wakes(cx)) {
             conn.polled_by(cx.waker());
-            waker = Some(cx.waker().clone());
+            alarm = Some(Box::new(Alarm::new(cx)));
         }
         match conn.is_cut() {
             true => Poll::Ready(()),
-            false => clock::turn(&*conn, || requests.as_mut().poll(cx)),
+            false => clock::turn(&*conn, &mut alarm, || requests.as_mut().poll(cx)),
         }
     })
     .await;
