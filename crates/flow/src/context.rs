@@ -784,7 +784,7 @@ pub(crate) fn next_id() -> String {
     unique(next_number())
 }
 
-/// `urn:uuid:` and a UUID-shaped id that is unique in this process and, by its start time and process id, beyond it.
+/// `urn:uuid:` and [the id of a number](uuid).
 pub(crate) fn unique(number: u64) -> String {
     let mut id = String::with_capacity(48);
     push_unique(number, &mut id);
@@ -792,20 +792,30 @@ pub(crate) fn unique(number: u64) -> String {
 }
 
 fn push_unique(number: u64, id: &mut String) {
+    id.push_str("urn:uuid:");
+    id.push_str(std::str::from_utf8(&uuid(number)).unwrap_or_default());
+}
+
+/// A UUID-shaped id that is unique in this process and, by its start time and process id, beyond it.
+pub(crate) fn uuid(number: u64) -> [u8; 36] {
     use std::sync::LazyLock;
-    static FRONT: LazyLock<String> = LazyLock::new(|| {
+    static FRONT: LazyLock<[u8; 36]> = LazyLock::new(|| {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let start = (since.as_nanos() as u64).rotate_left(20) ^ u64::from(std::process::id());
-        format!(
-            "urn:uuid:{:08x}-{:04x}-4{:03x}-{:04x}-",
+        let front = format!(
+            "{:08x}-{:04x}-4{:03x}-{:04x}-",
             (start >> 32) as u32,
             (start >> 16) as u16,
             (start >> 4) as u16 & 0xfff,
             0x8000 | (start as u16 & 0x3fff),
-        )
+        );
+        let mut id = [0; 36];
+        id[..24].copy_from_slice(front.as_bytes());
+        id
     });
-    let digit = |place: usize| b"0123456789abcdef"[(number >> (4 * (11 - place))) as usize & 15];
-    let digits: [u8; 12] = std::array::from_fn(digit);
-    id.push_str(&FRONT);
-    id.push_str(std::str::from_utf8(&digits).unwrap_or_default());
+    let mut id = *FRONT;
+    for (at, digit) in id[24..].iter_mut().enumerate() {
+        *digit = b"0123456789abcdef"[(number >> (44 - 4 * at)) as usize & 15];
+    }
+    id
 }

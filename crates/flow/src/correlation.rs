@@ -6,7 +6,7 @@
 //!
 //! [`Settings::correlation_header`]: crate::services::Settings::correlation_header
 
-use crate::context::{Context, unique};
+use crate::context::{Context, uuid};
 use message::Value;
 use std::sync::Arc;
 
@@ -33,9 +33,7 @@ impl Correlation {
 
 /// The UUID of a number.
 fn made(number: u64) -> String {
-    let mut id = unique(number);
-    id.drain(.."urn:uuid:".len());
-    id
+    uuid(number).map(char::from).iter().collect()
 }
 
 impl Context {
@@ -64,8 +62,13 @@ impl Context {
 
     /// Gives the headers the id, unless they have one or it is switched off.
     pub(crate) fn correlate(&mut self) {
-        if !self.keeps_correlation() && !self.services.settings.correlation_header.is_empty() {
-            self.headers.append(&self.services.settings.correlation_header, self.correlation.text());
+        if self.keeps_correlation() || self.services.settings.correlation_header.is_empty() {
+            return;
+        }
+        let name = &self.services.settings.correlation_header;
+        match &self.correlation {
+            Correlation::Of(number) => self.headers.append(name, uuid(*number)),
+            Correlation::Given(id) => self.headers.append(name, id.as_bytes()),
         }
     }
 
