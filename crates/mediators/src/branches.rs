@@ -1,7 +1,7 @@
 //! Copies of a message that run for a mediator which goes on with what they bring.
 
 use flow::{Branched, Context, Fault, ListId, run_branch};
-use message::XmlValue;
+use message::{Envelope, Piece, XmlValue};
 use std::sync::Arc;
 use tokio::task::JoinSet;
 use xml::{Document, NodeId};
@@ -57,6 +57,8 @@ pub(crate) enum Brought {
     Json(serde_json::Value),
     /// Nodes.
     Xml(XmlValue),
+    /// Nodes where they are, for an envelope in pieces.
+    Pieces(Arc<Envelope>, Vec<NodeId>),
 }
 
 impl Brought {
@@ -65,6 +67,7 @@ impl Brought {
         let json = |one| match one {
             Brought::Json(value) => value,
             Brought::Xml(xml) => xml.to_xml().into(),
+            Brought::Pieces(envelope, nodes) => XmlValue::copy_of(&envelope.document, &nodes).to_xml().into(),
         };
         all.into_iter().map(json).collect()
     }
@@ -81,10 +84,27 @@ impl Brought {
     pub(crate) fn append(all: &[Brought], document: &mut Document, parent: NodeId) -> Vec<NodeId> {
         let mut added = Vec::with_capacity(all.len());
         for one in all {
-            if let Brought::Xml(xml) = one {
-                added.extend(xml.nodes.iter().map(|&node| document.copy_from(parent, &xml.document, node)));
-            }
+            let copied;
+            let xml = match one {
+                Brought::Json(_) => continue,
+                Brought::Xml(xml) => xml,
+                Brought::Pieces(envelope, nodes) => {
+                    copied = XmlValue::copy_of(&envelope.document, nodes);
+                    &copied
+                }
+            };
+            added.extend(xml.nodes.iter().map(|&node| document.copy_from(parent, &xml.document, node)));
         }
         added
+    }
+
+    /// All as pieces; `None`: not all are.
+    pub(crate) fn pieces(all: &[Brought]) -> Option<Vec<Piece>> {
+        let mut pieces = Vec::with_capacity(all.len());
+        for one in all {
+            let Brought::Pieces(envelope, nodes) = one else { return None };
+            pieces.extend(nodes.iter().map(|&node| (Arc::clone(envelope), node)));
+        }
+        Some(pieces)
     }
 }

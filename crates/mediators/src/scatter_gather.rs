@@ -7,7 +7,7 @@ use flow::{
     Attribute, Branched, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow,
     Inside, KeyValue, ListId, Mediator, Need, Page, Step, Values,
 };
-use message::{Envelope, SoapVersion, Value, XmlValue};
+use message::{Assembly, Envelope, Shell, SoapVersion, Value, XmlValue};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -337,10 +337,17 @@ impl ScatterGather {
             return Ok(element(&self.aggregation.expression.json_values(copy)?.ok_or_else(nothing)?));
         }
         if self.aggregation.expression.xpath().is_some() {
+            if self.aggregation.expression.need().is_whole() {
+                copy.shared_envelope()?;
+            }
             let nodes = self.aggregation.expression.nodes(copy)?;
-            let document = &copy.envelope()?.document;
+            let envelope = copy.shared_envelope()?;
+            let document = &envelope.document;
             let nodes: Vec<NodeId> =
                 nodes.into_iter().filter(|&node| document.kind(node) == NodeKind::Element).collect();
+            if !nodes.is_empty() && self.variable.is_none() && is_like_ours(&envelope) {
+                return Ok(Some(Brought::Pieces(envelope, nodes)));
+            }
             if !nodes.is_empty() {
                 return Ok(Some(Brought::Xml(XmlValue::copy_of(document, &nodes))));
             }
@@ -360,6 +367,19 @@ impl ScatterGather {
 
     /// Makes one message of the parts, in the order in which they came.
     fn finish(&self, parts: Vec<Brought>, last: Option<Box<Context>>, context: &mut Context) {
+        if let (Some(around), None, Some(pieces)) = (&self.around, &self.variable, Brought::pieces(&parts))
+            && !pieces.is_empty()
+        {
+            if let Some(last) = last {
+                context.continue_as(last);
+            }
+            context.remove_axis2("NO_ENTITY_BODY");
+            let mut shell = Envelope::empty(SoapVersion::V11);
+            let place = shell.document.append_element(shell.body, "", "", around);
+            context.payload.set_assembly(Assembly::new(Arc::new(Shell::within(shell, place)), pieces));
+            context.set_axis2("messageType", Value::from("application/xml"));
+            return;
+        }
         let result = match &self.around {
             None => Value::Json(Arc::new(Brought::array(parts))),
             Some(around) => Value::Xml(Arc::new(Brought::element(around, &parts))),
@@ -388,6 +408,11 @@ impl ScatterGather {
             _ => {}
         }
     }
+}
+
+/// Whether what is taken out of an envelope needs no namespace of it that the envelopes made here do not have.
+fn is_like_ours(envelope: &Envelope) -> bool {
+    envelope.version == SoapVersion::V11 && envelope.document.prefix(envelope.root) == "soapenv"
 }
 
 /// A value as JSON: what is JSON stays so, XML gets its JSON form.
