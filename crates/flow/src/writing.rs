@@ -9,7 +9,9 @@ use std::borrow::Cow;
 
 /// The form of an explicitly set `messageType` that differs from the payload's own.
 pub(crate) fn explicit_form(context: &Context) -> Option<(Format, Option<String>)> {
-    let message_type = context.axis2.get("messageType")?.to_string();
+    let Some(message_type) = context.axis2.get("messageType").map(Value::to_string) else {
+        return made_form(context);
+    };
     let essence = MediaType::parse(&message_type).essence.to_owned();
     let kind = Kind::of(&essence);
     let reading = context.payload.reading();
@@ -22,6 +24,16 @@ pub(crate) fn explicit_form(context: &Context) -> Option<(Format, Option<String>
         _ => Format::of(&essence, rest),
     };
     Some((format, Some(essence)))
+}
+
+/// The form of JSON that a step made on a message of an XML type: the type of the message stays.
+fn made_form(context: &Context) -> Option<(Format, Option<String>)> {
+    if !context.payload.is_uncoded() || context.payload.reading().kind != Kind::Json {
+        return None;
+    }
+    let own = MediaType::parse(context.headers.get("Content-Type")?);
+    let is_xml = matches!(own.kind(), Kind::Xml | Kind::Soap11 | Kind::Soap12);
+    is_xml.then(|| (Format::of(own.essence, context.is_rest()), Some(own.essence.to_owned())))
 }
 
 /// The form of a changed payload whose type nobody changed.

@@ -367,12 +367,6 @@ impl Core {
             let name = element.document.local(root).to_owned();
             merged = serde_json::Value::Object([(name, merged)].into_iter().collect());
         }
-        // The type of the message stays: under an XML type the result is written as XML.
-        if !first.payload.is_json()
-            && let Some(own) = first.axis2("messageType")
-        {
-            first.set_axis2("messageType", own);
-        }
         first.payload.set_json_value(merged);
         Ok(())
     }
