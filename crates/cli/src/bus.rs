@@ -337,6 +337,7 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     engine.preserve_user_agent = settings.http.preserve_user_agent;
     engine.preserve_server = settings.http.preserve_server;
     engine.preserve_headers = settings.http.preserve_headers.clone();
+    engine.callback_address = callback_address(&settings.http.callback_address)?;
     let header = settings.http.correlation_header.trim();
     if !header.bytes().all(message::is_token_byte) {
         return Err(format!("http.correlation_header: `{header}` is no header name"));
@@ -347,6 +348,19 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     vault(&settings.vault, engine)?;
     services.tls = TlsProfiles::with_system(profiles(&settings.profile)?);
     Ok(services)
+}
+
+/// Scheme, host and port, or nothing.
+fn callback_address(text: &str) -> Result<String, String> {
+    let text = text.trim().trim_end_matches('/');
+    let authority = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    match authority {
+        _ if text.is_empty() => Ok(String::new()),
+        Some(authority) if !authority.is_empty() && !authority.contains(['/', '?', '#', ' ', '@']) => {
+            Ok(text.to_owned())
+        }
+        _ => Err(format!("http.callback_address: `{text}` is not like http://bus.example:8280")),
+    }
 }
 
 /// Where secrets are.

@@ -126,6 +126,8 @@ pub struct Http {
     pub preserve_server: bool,
     /// Headers that are not regenerated on the way out.
     pub preserve_headers: Vec<String>,
+    /// How backends reach this server to answer on connections of their own. Default: where the client connected to.
+    pub callback_address: String,
     /// Header with the correlation id of a request; empty: none is made. Default `activityid`.
     pub correlation_header: String,
 }
@@ -138,6 +140,7 @@ impl Default for Http {
             preserve_user_agent: false,
             preserve_server: true,
             preserve_headers: Vec::new(),
+            callback_address: String::new(),
             correlation_header: "activityid".to_owned(),
         }
     }

@@ -51,6 +51,7 @@ pub struct LeafEndpoint {
     timeout: Option<Timeout>,
     on_timeout: TimeoutAction,
     addressing: Option<AddressingVersion>,
+    separate_listener: bool,
     packing: Option<Packing>,
     properties: Vec<Property>,
     authorization: Authorization,
@@ -146,6 +147,7 @@ pub fn compile(
             Some(ConfigAddressing::Submission) => AddressingVersion::Submission,
             _ => AddressingVersion::Final,
         }),
+        separate_listener: definition.addressing.as_ref().is_some_and(|own| own.separate_listener),
         packing: definition.optimize.map(|optimize| match optimize {
             Optimize::Mtom => Packing::Mtom,
             Optimize::Swa => Packing::Swa,
@@ -343,6 +345,7 @@ impl Leaf for LeafEndpoint {
             timeout,
             on_timeout: self.on_timeout,
             addressing: self.addressing,
+            separate_listener: self.separate_listener,
             packing: self.packing,
             authority,
         })

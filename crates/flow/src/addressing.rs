@@ -52,6 +52,40 @@ fn is_whole(tag: &[u8]) -> bool {
     }
 }
 
+/// Whether the beginning of the message names a WS-Addressing namespace. As much of it is waited for as tells: a body may
+/// come long after its head.
+async fn names_a_namespace(context: &mut Context) -> bool {
+    let mut ended = false;
+    loop {
+        let (bytes, complete) = match context.payload.stream_mut() {
+            Some(stream) => {
+                let complete = stream.is_complete();
+                (stream.buffered(), complete)
+            }
+            None => match context.payload.bytes() {
+                Some(bytes) => (&bytes[..], true),
+                None => return false,
+            },
+        };
+        let window = &bytes[..bytes.len().min(WINDOW)];
+        if goes_without_header(window) {
+            return false;
+        }
+        if MARK.find(window).is_some() {
+            return true;
+        }
+        if complete || ended || bytes.len() >= WINDOW {
+            return false;
+        }
+        let Some(stream) = context.payload.stream_mut() else { return false };
+        match std::future::poll_fn(|cx| stream.poll_more(cx)).await {
+            Ok(more) => ended = !more,
+            // Whoever reads the body finds out.
+            Err(_) => return false,
+        }
+    }
+}
+
 /// Fills [`Context::addressing`] from the message's headers.
 ///
 /// # Errors
@@ -64,18 +98,7 @@ pub(crate) async fn read(context: &mut Context) -> Result<(), Fault> {
     if !soap {
         return Ok(());
     }
-    let found = {
-        let bytes = match context.payload.stream_mut() {
-            Some(stream) => stream.buffered(),
-            None => match context.payload.bytes() {
-                Some(bytes) => &bytes[..],
-                None => return Ok(()),
-            },
-        };
-        let window = &bytes[..bytes.len().min(WINDOW)];
-        !goes_without_header(window) && MARK.find(window).is_some()
-    };
-    if !found {
+    if !names_a_namespace(context).await {
         return Ok(());
     }
     let limits = context.services.limits.clone();
@@ -126,7 +149,8 @@ fn blocks(envelope: &Envelope) -> Vec<NodeId> {
     envelope.elements_of(header).filter(|&block| is_addressing(envelope, block)).collect()
 }
 
-fn preserved(context: &Context) -> bool {
+/// `PRESERVE_WS_ADDRESSING`.
+pub(crate) fn preserved(context: &Context) -> bool {
     context.properties.get("PRESERVE_WS_ADDRESSING").is_some_and(Value::is_true)
 }
 
@@ -170,6 +194,7 @@ pub(crate) fn write(context: &mut Context, outgoing: &Outgoing) -> Result<(), Fa
         return Ok(());
     }
     let own = context.addressing.clone();
+    let callback = outgoing.separate_listener.then(|| crate::callback::address(context)).transpose()?;
     let action = own.action.clone().or_else(|| context.soap_action()).unwrap_or_default();
     let id = crate::context::unique(context.number);
     let envelope = context.envelope_mut()?;
@@ -177,35 +202,47 @@ pub(crate) fn write(context: &mut Context, outgoing: &Outgoing) -> Result<(), Fa
     let mut said = Vec::new();
     let mut names = Vec::new();
     for block in there {
-        said.push(envelope.document.string_value(block).trim().to_owned());
-        names.push(envelope.document.local(block).to_owned());
+        // The answer is expected here, wherever the sender wanted it.
+        if callback.is_some() && envelope.document.local(block) == "ReplyTo" {
+            envelope.document.detach(block);
+            continue;
+        }
+        let name = envelope.document.local(block).to_owned();
+        said.push((name.clone(), envelope.document.string_value(block).trim().to_owned()));
+        names.push(name);
         if !preserve {
             envelope.document.detach(block);
         }
     }
     let Some(version) = outgoing.addressing else { return Ok(()) };
-    let new = |fact: &Option<String>| fact.clone().filter(|fact| !said.contains(fact));
+    let new = |name: &str, fact: &Option<String>| {
+        let own = fact.clone()?;
+        let theirs = said.iter().any(|(said, value)| said == name && *value == own);
+        (!theirs).then_some(own)
+    };
     let address = match outgoing.request_target.starts_with('/') {
         true => format!("{}{}", outgoing.target, outgoing.request_target),
         false => outgoing.request_target.clone(),
     };
     let (namespace, reply_to) = match version {
-        AddressingVersion::Final => (WSA_FINAL, new(&own.reply_to)),
-        AddressingVersion::Submission => {
-            (WSA_SUBMISSION, Some(new(&own.reply_to).unwrap_or_else(|| SUBMISSION_ANONYMOUS.to_owned())))
-        }
+        AddressingVersion::Final => (WSA_FINAL, new("ReplyTo", &own.reply_to)),
+        AddressingVersion::Submission => (
+            WSA_SUBMISSION,
+            Some(new("ReplyTo", &own.reply_to).unwrap_or_else(|| SUBMISSION_ANONYMOUS.to_owned())),
+        ),
     };
+    let reply_to = callback.or(reply_to);
     let header = envelope.header_or_new();
     let document = &mut envelope.document;
     document.declare_namespace(header, "wsa", namespace);
     for (name, value, is_reference) in [
         ("To", Some(address), false),
         ("ReplyTo", reply_to, true),
-        ("From", new(&own.from), true),
-        ("FaultTo", new(&own.fault_to), true),
+        ("From", new("From", &own.from), true),
+        ("FaultTo", new("FaultTo", &own.fault_to), true),
         ("MessageID", Some(id), false),
         ("Action", Some(action), false),
-        ("RelatesTo", new(&own.relates_to), false),
+        ("RelatesTo", new("RelatesTo", &own.relates_to), false),
     ] {
         let Some(value) = value.filter(|_| !preserve || !names.iter().any(|there| there == name)) else {
             continue;
@@ -221,7 +258,74 @@ pub(crate) fn write(context: &mut Context, outgoing: &Outgoing) -> Result<(), Fa
 
 #[cfg(test)]
 mod tests {
-    use super::goes_without_header;
+    use super::{goes_without_header, read};
+    use crate::mediator::Registry;
+    use crate::testing;
+    use message::{Body, BodyError, BodyStream, Payload};
+    use std::any::Any;
+    use std::task::{Context as Task, Poll};
+
+    /// A body of which a byte arrives at a time, after its head.
+    struct Bytewise(Vec<u8>, usize);
+
+    impl BodyStream for Bytewise {
+        fn buffered(&self) -> &[u8] {
+            &self.0[..self.1]
+        }
+
+        fn poll_more(&mut self, _: &mut Task<'_>) -> Poll<Result<bool, BodyError>> {
+            let more = self.1 < self.0.len();
+            self.1 += usize::from(more);
+            Poll::Ready(Ok(more))
+        }
+
+        fn consume(&mut self, n: usize) {
+            self.0.drain(..n);
+            self.1 -= n;
+        }
+
+        fn is_complete(&self) -> bool {
+            self.1 == self.0.len()
+        }
+
+        fn exact_len(&self) -> Option<u64> {
+            None
+        }
+
+        fn into_any(self: Box<Self>) -> Box<dyn Any + Send> {
+            self
+        }
+    }
+
+    #[test]
+    fn headers_are_read_also_where_the_body_comes_after_its_head() {
+        let nothing = "x".repeat(8000);
+        let soap = |header: &str| {
+            format!(
+                "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/'>{header}<s:Body><a>{nothing}</a></s:Body></s:Envelope>"
+            )
+        };
+        let wsa = "<s:Header xmlns:w='http://www.w3.org/2005/08/addressing'><w:MessageID>urn:1</w:MessageID></s:Header>";
+        let registry =
+            Registry { definitions: Vec::new(), unsupported: Vec::new(), endpoints: testing::endpoints };
+        for (message, id, arrived) in [
+            (soap(wsa), Some("urn:1"), None),
+            // As much as tells, and no more.
+            (soap("").replace('\'', "\""), None, Some(soap("").find("<a>").unwrap_or_default())),
+            (soap("<s:Header><own/></s:Header>"), None, Some(super::WINDOW)),
+            (String::new(), None, Some(0)),
+            ("<a>".to_owned(), None, Some(3)),
+        ] {
+            let tested = testing::main(&registry, "");
+            let mut context = tested.context(&[("Content-Type", "text/xml"), ("SOAPAction", "")], "");
+            let body = Body::Stream(Box::new(Bytewise(message.into_bytes(), 0)));
+            context.payload = Payload::arrived(body, &context.headers, false);
+            testing::block_on(read(&mut context)).expect("nothing is wrong with it");
+            assert_eq!(context.addressing.message_id.as_deref(), id);
+            let waiting = context.payload.stream_mut().map(|stream| stream.buffered().len());
+            assert_eq!(waiting, arrived);
+        }
+    }
 
     #[test]
     fn the_first_tags_tell_that_there_is_no_header() {

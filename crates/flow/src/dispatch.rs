@@ -248,6 +248,12 @@ impl Bus {
         let route = route(&plan, &self.services, &inbound);
         let (response, inbound, name) = match route {
             Route::Answer(response) => (response, Some(Arc::new(inbound)), String::new()),
+            Route::Callback => {
+                let services = Arc::clone(&self.services);
+                // Boxed: few requests are such answers, and all have the room of the largest.
+                let taken = Box::pin(crate::callback::take(plan, services, inbound, head.headers, body));
+                (taken.await, None, String::new())
+            }
             Route::Flow { owner, service_length } => {
                 inbound.service_length = service_length;
                 let payload = Payload::arrived(body, &head.headers, inbound.client == Client::Rest);
@@ -309,8 +315,13 @@ impl Handler for Bus {
 }
 
 enum Route {
-    Flow { owner: Owner, service_length: usize },
+    Flow {
+        owner: Owner,
+        service_length: usize,
+    },
     Answer(Response),
+    /// An answer of a backend ([`crate::callback`]).
+    Callback,
 }
 
 /// Finds out who serves a request.
@@ -344,6 +355,9 @@ fn route(plan: &Plan, services: &Services, inbound: &Inbound) -> Route {
         {
             let service_length = start + "/services/".len() + length;
             return proxy_route(plan, inbound, index, service_length);
+        }
+        if rest.strip_prefix('/').is_some_and(|rest| services.callbacks.is_address(rest)) {
+            return Route::Callback;
         }
     }
     if target == "/favicon.ico" {

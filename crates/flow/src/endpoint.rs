@@ -118,6 +118,8 @@ pub struct Outgoing {
     pub on_timeout: TimeoutAction,
     /// WS-Addressing headers to write.
     pub addressing: Option<AddressingVersion>,
+    /// With `addressing`: the answer comes on a connection of its own.
+    pub separate_listener: bool,
     /// `optimize`: MTOM or SwA.
     pub packing: Option<message::Packing>,
     /// Knows the `Authorization`; the request may be sent again after a 401.

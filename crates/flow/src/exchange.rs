@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
-use transport::{Body, Framing, OutRequest, SendError, SendErrorKind, SendOptions};
+use transport::{Body, Framing, OutRequest, Response, SendError, SendErrorKind, SendOptions};
 
 /// The one answer that a client waits for while branches of its message run.
 ///
@@ -182,6 +182,8 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
         // It may have to be sent again.
         context.receive_body().await?;
     }
+    // From before it is sent: the answer may be faster than the acknowledgement.
+    let callback = if outgoing.separate_listener { Some(crate::callback::expect(context)?) } else { None };
     let built = context.payload.is_changed();
     let (method, mut body) = request(context, &outgoing).await?;
     let settings = &context.services.settings;
@@ -252,7 +254,22 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
     match sent {
         Ok(response) => {
             leaf.counters().record(elapsed(started), response.head.status >= 500);
-            accept(context, response);
+            match callback.filter(|_| is_acknowledgement(&response)) {
+                None => accept(context, response),
+                Some(callback) => {
+                    let rest = options.response.saturating_sub(elapsed(started));
+                    let Some(answer) = Box::pin(callback.answer(rest)).await else {
+                        context.headers = headers;
+                        let target = outgoing.target.clone();
+                        let kind = SendErrorKind::ResponseTimeout;
+                        let error = SendError { kind, target, nothing_processed: false, body_intact: false };
+                        return Err(failed(context, leaf, error, Body::Empty, &outgoing, blocking));
+                    };
+                    let mut response = Response::new(200, Body::Bytes(answer.body));
+                    response.head.headers = answer.headers;
+                    accept(context, response);
+                }
+            }
             if outgoing.addressing.is_some() {
                 addressing::read(context).await?;
             }
@@ -282,6 +299,16 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
             Err(failed(context, leaf, error, body, &outgoing, blocking))
         }
     }
+}
+
+/// Whether a response only says that the request arrived: the answer will come to the callback address.
+fn is_acknowledgement(response: &Response) -> bool {
+    let nothing = match &response.body {
+        Body::Empty => true,
+        Body::Bytes(bytes) => bytes.is_empty(),
+        Body::Stream(stream) => stream.exact_len() == Some(0),
+    };
+    response.head.status == 202 || (200..300).contains(&response.head.status) && nothing
 }
 
 /// The statuses that are failures of a blocking call: those of WSO2, but for what two properties of the message say.
@@ -386,7 +413,7 @@ async fn is_soap_fault(context: &mut Context) -> Result<bool, Fault> {
 }
 
 /// Makes the context the answer of the backend: default scope stays, axis2 scope and headers are the answer's.
-fn accept(context: &mut Context, response: transport::Response) {
+fn accept(context: &mut Context, response: Response) {
     let head = response.head;
     // For a REST client, and from a plain endpoint, an answer under `text/xml` is plain XML, unless the endpoint asked
     // for SOAP.

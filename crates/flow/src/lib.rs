@@ -7,6 +7,7 @@
 mod addressing;
 pub mod aggregation;
 pub mod authority;
+mod callback;
 mod compile;
 pub mod context;
 pub mod correlation;

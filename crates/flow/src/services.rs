@@ -27,6 +27,8 @@ pub struct Services {
     pub tls: TlsProfiles,
     /// What mediators keep beyond the plan.
     pub kept: Kept,
+    /// Messages whose answers come on connections of their own.
+    pub(crate) callbacks: crate::callback::Callbacks,
 }
 
 /// State of mediators that outlives plans, one value of each type: a reload finds it as it was.
@@ -73,6 +75,9 @@ pub struct Settings {
     pub preserve_user_agent: bool,
     /// Forward the backend's Server header (`http.server.preserve`). Default true.
     pub preserve_server: bool,
+    /// How backends reach this server where `separateListener` makes them answer on connections of their own: scheme,
+    /// host and port. Default: empty, the address that the client connected to.
+    pub callback_address: String,
     /// Header with the correlation id of a request (`correlation_header_name`); empty: none is made. Default `activityid`.
     pub correlation_header: String,
     /// `synapse.xpath.dom.failover.enabled`: what is no XPath 1.0 is evaluated as XPath 2.0. Default false.
@@ -108,6 +113,7 @@ impl Default for Settings {
             preserve_headers: Vec::new(),
             preserve_user_agent: false,
             preserve_server: true,
+            callback_address: String::new(),
             correlation_header: "activityid".to_owned(),
             xpath_failover: false,
             vault_directory: None,
@@ -171,6 +177,7 @@ impl Services {
             metrics: Metrics::default(),
             tls: TlsProfiles::default(),
             kept: Kept::default(),
+            callbacks: Default::default(),
         }
     }
 }

@@ -293,7 +293,7 @@ fn fields(headers: &[(&str, &str)]) -> Headers {
     fields
 }
 
-fn block_on<T>(future: impl Future<Output = T>) -> T {
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime starts").block_on(future)
 }
@@ -433,6 +433,7 @@ impl Leaf for Address {
             timeout: None,
             on_timeout: TimeoutAction::None,
             addressing: None,
+            separate_listener: false,
             packing: None,
             authority: None,
         })

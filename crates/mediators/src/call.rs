@@ -79,9 +79,9 @@ A SOAP fault is an error only with the property `FORCE_ERROR_ON_SOAP_FAULT`. Wit
         ("0", "the `source` gives nothing, or cannot be sent under its content type, or the name of the target is null"),
         (
             "101503",
-            "the endpoint cannot be reached; 101504 if it does not answer in time, 101505 and other codes of \
-             [faults](../mediation.md) for what else goes wrong there",
+            "the endpoint cannot be reached; 101505 and other codes of [faults](../mediation.md#faults) for what else goes wrong there",
         ),
+        ("101504", "the endpoint does not answer in time"),
     ],
 };
 

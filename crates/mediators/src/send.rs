@@ -67,9 +67,10 @@ An answer with status 4xx or 5xx is no fault. What can go wrong when sending is 
         ("0", "`receive` names a sequence that does not exist, there is no endpoint and the To address is no URL, or answers are sent on again and again (more than 100 times)"),
         (
             "101503",
-            "the endpoint cannot be reached; 101504 if it does not answer in time, 303001 while it is suspended, 101505 and other codes of \
+            "the endpoint cannot be reached; 303001 while it is suspended, 101505 and other codes of \
              [faults](../mediation.md#faults) for what else goes wrong there",
         ),
+        ("101504", "the endpoint does not answer in time"),
         ("305100", "the endpoint that is named does not exist"),
     ],
 };
