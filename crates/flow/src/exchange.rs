@@ -458,6 +458,15 @@ async fn request(context: &mut Context, outgoing: &Outgoing) -> Result<(Method, 
         matches!(outgoing.format, EndpointFormat::Pox | EndpointFormat::Get | EndpointFormat::Rest);
 
     let form = outgoing_form(context, outgoing);
+    let is_soap = || {
+        let format = form.as_ref().map_or_else(|| current_form(context).0, |(format, _)| *format);
+        !bodyless && matches!(format, Format::Soap(_))
+    };
+    if outgoing.separate_listener && !is_soap() {
+        return Err(Fault::new(
+            "an answer on a connection of its own (separateListener) is to a SOAP message: the endpoint needs a format of soap11 or soap12",
+        ));
+    }
     if bodyless {
         if method == Method::Get && context.payload.is_changed() {
             context.headers.remove("Content-Type");
