@@ -77,6 +77,7 @@ is not noticed here.",
         ("<filter xpath=\"//a[\"><drop/></filter>", "no valid expression"),
         ("<filter xpath=\"//a\"><else><drop/></else></filter>", "`else` without `then`"),
         ("<filter source=\"//a\" regex=\"(\"><drop/></filter>", "no valid regular expression"),
+        ("<filter source=\"//a\" regex=\"\"><drop/></filter>", "must not be empty"),
     ],
     faults: &[
         ("0", "a branch names a sequence that does not exist, or the body is larger than a flow may hold"),
@@ -115,6 +116,11 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         Condition::Truth(compiler.expression(element, "xpath")?)
     } else if element.attr("source").is_some() && element.attr("regex").is_some() {
         let source = compiler.expression(element, "source");
+        if let Some(regex) = element.attribute("regex").filter(|regex| regex.value.trim().is_empty()) {
+            let message = "`regex` must not be empty";
+            compiler.error("empty-attribute", message, regex.value_span, "expected a regular expression");
+            return None;
+        }
         let pattern = compiler.pattern(element, "regex");
         Condition::Match(source?, pattern?)
     } else {
