@@ -323,6 +323,8 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     services.limits.json = Arc::new(crate::tunables::mapping(&settings.wso2)?);
     set(&mut services.limits.xml.depth, limits.xml_depth);
     set(&mut services.limits.xml.attributes, limits.xml_attributes);
+    set(&mut services.stores.limits.messages, limits.store_messages);
+    set(&mut services.stores.limits.bytes, limits.store_size.map(|size| size.0));
     let engine = &mut services.settings;
     set(&mut engine.connect_timeout, limits.connect.map(|time| time.0));
     set(&mut engine.global_timeout, limits.response.map(|time| time.0));

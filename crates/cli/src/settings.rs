@@ -104,6 +104,10 @@ pub struct Limits {
     pub script_memory: Option<Size>,
     /// Largest stack of a script, at most 1m. Default 512k.
     pub script_stack: Option<Size>,
+    /// Most messages in an in-memory store. Default 100,000.
+    pub store_messages: Option<usize>,
+    /// Most bytes of them. Default 256m.
+    pub store_size: Option<Size>,
     /// Largest resource that a flow writes into the registry. Default 16m.
     pub registry_size: Option<Size>,
     /// Most files and directories in the registry: beyond, flows make no new ones. Default 10,000.

@@ -109,13 +109,17 @@ pub trait Store: Send + Sync {
 
 /// The stores of a process, by name. They outlive a reload of the configuration, and what waits in them does too.
 #[derive(Default)]
-pub struct Stores(Mutex<HashMap<String, Arc<dyn Store>>>);
+pub struct Stores {
+    stores: Mutex<HashMap<String, Arc<dyn Store>>>,
+    /// What each in-memory store may hold.
+    pub limits: MemoryLimits,
+}
 
 impl Stores {
     /// The in-memory store of a name, made when it is first asked for.
     pub fn memory(&self, name: &str) -> Arc<dyn Store> {
-        let mut stores = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = || Arc::new(Memory::new(name, MemoryLimits::default())) as Arc<dyn Store>;
+        let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = || Arc::new(Memory::new(name, self.limits)) as Arc<dyn Store>;
         Arc::clone(stores.entry(name.to_owned()).or_insert_with(made))
     }
 }
