@@ -273,6 +273,10 @@ impl Mediator for Finder {
         }
         match core.first(question.key) {
             Ok(first) => {
+                // Whoever asked before may have got the answer since this one looked for it.
+                if let Some(flow) = self.answer(question, context) {
+                    return Step::Done(Ok(flow));
+                }
                 self.want(question, Some(first), context);
                 Step::Done(Ok(Flow::Next))
             }
