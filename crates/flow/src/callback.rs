@@ -76,7 +76,7 @@ impl Callbacks {
             let mut bytes = [0_u8; 16];
             // Without it the address can be guessed; RelatesTo has to fit all the same.
             let _ = aws_lc_rs::rand::fill(&mut bytes);
-            bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+            crate::library::hex(&bytes)
         })
     }
 

@@ -671,16 +671,8 @@ impl Context {
         if let Some(action) = &self.soap_action {
             return Some(action.clone());
         }
-        let header = self.headers.get_known(message::Known::SoapAction).map(|value| {
-            let mut action = value.trim_ascii();
-            while let Some(rest) = action.strip_prefix('"') {
-                action = rest;
-            }
-            while let Some(rest) = action.strip_suffix('"') {
-                action = rest;
-            }
-            action
-        });
+        let header = self.headers.get_known(message::Known::SoapAction);
+        let header = header.map(|value| value.trim_ascii().trim_matches('"'));
         header.filter(|action| !action.is_empty()).map(str::to_owned).or_else(|| {
             let content_type = self.headers.get("Content-Type")?;
             message::MediaType::parse(content_type).parameter("action").map(str::to_owned)

@@ -62,7 +62,7 @@ impl Context {
 
     /// Gives the headers the id, unless they have one or it is switched off.
     pub(crate) fn correlate(&mut self) {
-        if self.keeps_correlation() || self.services.settings.correlation_header.is_empty() {
+        if self.services.settings.correlation_header.is_empty() || self.keeps_correlation() {
             return;
         }
         let name = &self.services.settings.correlation_header;

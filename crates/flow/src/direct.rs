@@ -93,7 +93,7 @@ fn property(text: &str) -> Option<(Scope, &str, bool, &str)> {
 }
 
 /// A literal in quotes and what follows.
-fn quoted(text: &str) -> Option<(&str, &str)> {
+pub(crate) fn quoted(text: &str) -> Option<(&str, &str)> {
     let quote = text.chars().next().filter(|quote| matches!(quote, '\'' | '"'))?;
     text[1..].split_once(quote)
 }

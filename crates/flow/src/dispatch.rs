@@ -18,7 +18,7 @@ use arc_swap::ArcSwap;
 use message::{Known, Method, Payload};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use transport::{Body, ConnectionInfo, Cut, Handler, Request, Response};
+use transport::{ConnectionInfo, Cut, Handler, Request, Response};
 
 /// A proxy service of the plan.
 pub struct Proxy {
@@ -283,11 +283,7 @@ impl Bus {
             }
         };
         if let (Some(access), Some(inbound)) = (&self.access, inbound) {
-            let length = match &response.body {
-                Body::Empty => Some(0),
-                Body::Bytes(bytes) => Some(bytes.len() as u64),
-                Body::Stream(stream) => stream.exact_len(),
-            };
+            let length = response.body.exact_len();
             let status = response.head.status;
             access.record(&Access {
                 inbound: &inbound,

@@ -303,11 +303,7 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
 
 /// Whether a response only says that the request arrived: the answer will come to the callback address.
 fn is_acknowledgement(response: &Response) -> bool {
-    let nothing = match &response.body {
-        Body::Empty => true,
-        Body::Bytes(bytes) => bytes.is_empty(),
-        Body::Stream(stream) => stream.exact_len() == Some(0),
-    };
+    let nothing = response.body.exact_len() == Some(0);
     response.head.status == 202 || (200..300).contains(&response.head.status) && nothing
 }
 

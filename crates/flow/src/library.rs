@@ -2,6 +2,8 @@
 
 mod functions;
 
+pub(crate) use functions::hex;
+
 use crate::context::Context;
 use crate::lock;
 use crate::mediator::Parameter;

@@ -86,7 +86,7 @@ async fn as_asked(context: &mut Context, body: Body) -> Result<Body, Fault> {
     };
     if let (true, Body::Bytes(bytes)) = (tagged, &body) {
         let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, bytes);
-        let tag: String = digest.as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+        let tag = crate::library::hex(&digest.as_ref()[..16]);
         context.headers.set("ETag", format!("\"{tag}\""));
     }
     Ok(body)

@@ -210,10 +210,7 @@ impl Fields {
             }
             return self.fields[from..].iter().position(|f| f.known == known).map(|i| i + from);
         }
-        let length = name.len() as u32;
-        let found = self.fields[from..].iter().position(|f| {
-            f.name_len == length && f.known == known && self.arena[f.name()].eq_ignore_ascii_case(name)
-        });
+        let found = self.fields[from..].iter().position(|f| f.known == known && self.is_named(*f, name));
         found.map(|i| i + from)
     }
 

@@ -1,5 +1,6 @@
 //! Which secrets an expression names, so that they can be looked for when it is compiled.
 
+use crate::direct::quoted;
 use std::ops::Range;
 
 /// The functions of XPath and of `${…}`.
@@ -15,7 +16,7 @@ pub(crate) fn lookups(expression: &str) -> Vec<(Vec<&str>, Range<usize>)> {
     let mut at = 0;
     while let Some(next) = expression[at..].chars().next() {
         let rest = &expression[at..];
-        if let Some((_, behind)) = literal(rest) {
+        if let Some((_, behind)) = quoted(rest) {
             at = expression.len() - behind.len();
             continue;
         }
@@ -32,18 +33,12 @@ pub(crate) fn lookups(expression: &str) -> Vec<(Vec<&str>, Range<usize>)> {
     found
 }
 
-/// The text between quotes, and what follows.
-fn literal(text: &str) -> Option<(&str, &str)> {
-    let quote = text.chars().next().filter(|quote| matches!(quote, '\'' | '"'))?;
-    text[1..].split_once(quote)
-}
-
 /// `('a', "b")` and what follows.
 fn arguments(text: &str) -> Option<(Vec<&str>, &str)> {
     let mut rest = text.trim_start().strip_prefix('(')?;
     let mut all = Vec::new();
     loop {
-        let (own, behind) = literal(rest.trim_start())?;
+        let (own, behind) = quoted(rest.trim_start())?;
         all.push(own);
         let behind = behind.trim_start();
         match behind.strip_prefix(',') {
