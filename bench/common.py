@@ -3,6 +3,7 @@ import collections, http.client, os, pathlib, re, shutil, socket, subprocess, sy
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+SUITES = pathlib.Path(os.environ.get("BUSBAR_SUITES", ROOT.parent / "shared"))
 QUIET = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 # What every client of these scripts sends beside the body.

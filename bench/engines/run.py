@@ -31,8 +31,9 @@ import tempfile
 import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-SUITES = os.environ.get("BUSBAR_SUITES", os.path.join(os.path.dirname(ROOT), "shared"))
+sys.path.insert(0, os.path.dirname(HERE))
+from common import ROOT, SUITES, TARGET
+
 CACHE = os.path.expanduser("~/.cache/busbar-peers")
 CENTRAL = "https://repo1.maven.org/maven2/"
 JARS = [
@@ -49,8 +50,7 @@ SIZES = {"1k": 1 << 10, "10k": 10 << 10, "100k": 100 << 10, "1m": 1 << 20}
 def build_busbar():
     subprocess.run([os.environ.get("CARGO", "cargo"), "build", "--profile", "quick", "-p", "busbar-xslt", "--example", "engine_worker"],
                    cwd=ROOT, check=True)
-    target = os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target"))
-    return [os.path.join(target, "quick", "examples", "engine_worker")]
+    return [os.path.join(TARGET, "quick", "examples", "engine_worker")]
 
 
 def build_libxslt():
