@@ -147,19 +147,10 @@ where
     N: for<'a> FormatFields<'a> + 'static,
 {
     fn format_event(&self, _: &FmtContext<'_, S, N>, mut out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        if self.format == Format::Text && has_message_only(event) {
-            let mut line = String::with_capacity(512);
-            self.head(event, &mut line);
-            event.record(&mut Only(&mut line));
-            line.push('\n');
-            return out.write_str(&line);
-        }
-        let mut facts = Facts::default();
-        event.record(&mut facts);
-        let mut line = String::with_capacity(256);
+        let mut line = String::with_capacity(512);
         match self.format {
-            Format::Text => self.text(event, facts, &mut line)?,
-            Format::Json => self.json(event, facts, &mut line)?,
+            Format::Text => self.text(event, &mut line),
+            Format::Json => self.json(event, &mut line)?,
         }
         line.push('\n');
         out.write_str(&line)
@@ -179,14 +170,16 @@ impl Lines {
         line.push_str(event.metadata().target());
     }
 
-    fn text(&self, event: &Event<'_>, mut facts: Facts, line: &mut String) -> fmt::Result {
+    fn text(&self, event: &Event<'_>, line: &mut String) {
         self.head(event, line);
-        if !facts.message.is_empty() {
-            line.push(' ');
-            escape::controls(&facts.message, line);
-        }
-        facts.fields.sort_by_key(|(name, _)| rank(name));
-        for (name, value) in &facts.fields {
+        let mut fields = facts(event, |message| {
+            if !message.is_empty() {
+                line.push(' ');
+                escape::controls(message, line);
+            }
+        });
+        fields.sort_by_key(|(name, _)| rank(name));
+        for (name, value) in &fields {
             let text = match value {
                 serde_json::Value::String(text) => text,
                 other => &other.to_string(),
@@ -198,18 +191,18 @@ impl Lines {
                 escape::value(text, line);
             }
         }
-        Ok(())
     }
 
-    fn json(&self, event: &Event<'_>, facts: Facts, line: &mut String) -> fmt::Result {
-        let mut now = String::new();
+    fn json(&self, event: &Event<'_>, line: &mut String) -> fmt::Result {
+        let (mut now, mut text) = (String::new(), String::new());
         time::rfc3339((self.clock)(), &mut now);
+        let fields = facts(event, |message| text.push_str(message));
         let mut object = serde_json::Map::new();
         object.insert("time".to_owned(), now.into());
         object.insert("level".to_owned(), event.metadata().level().as_str().into());
         object.insert("target".to_owned(), event.metadata().target().into());
-        object.insert("message".to_owned(), facts.message.into());
-        for (name, value) in facts.fields {
+        object.insert("message".to_owned(), text.into());
+        for (name, value) in fields {
             if value != "" {
                 // The four above are never replaced.
                 let name = if object.contains_key(name) { format!("{name}_") } else { name.to_owned() };
@@ -249,53 +242,32 @@ fn colour(level: Level) -> u8 {
     }
 }
 
-/// Whether an event is a text and nothing else, as those of the log mediator are.
-fn has_message_only(event: &Event<'_>) -> bool {
-    let mut fields = event.metadata().fields().iter();
-    fields.next().is_some_and(|field| field.name() == "message") && fields.next().is_none()
+/// The fields of an event; its message, which comes before them, is given to `message`.
+fn facts(event: &Event<'_>, message: impl FnMut(&str)) -> Vec<(&'static str, serde_json::Value)> {
+    let mut facts = Facts { message, fields: Vec::new() };
+    event.record(&mut facts);
+    facts.fields
 }
 
-/// Writes such a text into its line.
-struct Only<'a>(&'a mut String);
-
-impl Visit for Only<'_> {
-    fn record_str(&mut self, _: &Field, value: &str) {
-        if !value.is_empty() {
-            self.0.push(' ');
-            escape::controls(value, self.0);
-        }
-    }
-
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.record_str(field, &format!("{value:?}"));
-    }
-}
-
-/// Message and fields of an event.
-#[derive(Default)]
-struct Facts {
-    message: String,
+struct Facts<M> {
+    message: M,
     fields: Vec<(&'static str, serde_json::Value)>,
 }
 
-impl Facts {
+impl<M: FnMut(&str)> Facts<M> {
     fn add(&mut self, field: &Field, value: impl Into<serde_json::Value>) {
         self.fields.push((field.name(), value.into()));
     }
 }
 
-impl Visit for Facts {
+impl<M: FnMut(&str)> Visit for Facts<M> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        if field.name() == "message" {
-            let _ = write!(self.message, "{value:?}"); // a String takes everything
-        } else {
-            self.add(field, format!("{value:?}"));
-        }
+        self.record_str(field, &format!("{value:?}"));
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
         if field.name() == "message" {
-            self.message.push_str(value);
+            (self.message)(value);
         } else {
             self.add(field, value);
         }
