@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -255,4 +256,48 @@ fn a_flow_may_close_the_connection_of_its_client() {
         let (_, head, _) = exchange(&mut stream, "POST", &format!("/services/{name}"), b"<a/>", "").unwrap();
         assert_eq!(head.to_ascii_lowercase().contains("connection: close"), closes, "{name}: {head}");
     }
+}
+
+/// A backend that takes one message with 202 and sends the answer to its `ReplyTo`.
+fn answers_later() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let (mut bytes, mut room) = (Vec::new(), [0; 4096]);
+        while !bytes.windows(9).any(|part| part == b"Envelope>") {
+            let count = stream.read(&mut room).unwrap();
+            bytes.extend_from_slice(&room[..count]);
+        }
+        stream.write_all(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n").unwrap();
+        let message = String::from_utf8(bytes).unwrap();
+        let behind =
+            |text: &str, tag: &str| text.split_once(tag).unwrap().1.split('<').next().unwrap().to_owned();
+        let to = behind(message.split_once("ReplyTo").unwrap().1, "Address>");
+        let answer = format!(
+            "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/'><s:Header><a:RelatesTo \
+             xmlns:a='http://www.w3.org/2005/08/addressing'>{}</a:RelatesTo></s:Header><s:Body><late/></s:Body></s:Envelope>",
+            behind(&message, "MessageID>")
+        );
+        let (host, path) = to.strip_prefix("http://").unwrap().split_once('/').unwrap();
+        assert_eq!(ask(host, "POST", &format!("/{path}"), answer.as_bytes()).unwrap().0, 202);
+    });
+    address
+}
+
+#[test]
+fn answers_on_connections_of_their_own_are_in_the_access_log() {
+    let backend = answers_later();
+    let artifacts = format!(
+        "<proxy name='Front'><target><inSequence><call><endpoint><address uri='http://{backend}/' format='soap11'>\
+         <enableAddressing separateListener='true'/></address></endpoint></call><respond/></inSequence></target></proxy>"
+    );
+    let path = configuration("run-callback", &artifacts);
+    let bus = Process::run(&path, &["--set", "log.access=common", "--set", "log.access_to=stderr"]);
+    let (status, _, body) = ask(bus.http(), "POST", "/services/Front", b"<a/>").unwrap();
+    assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
+    assert!(String::from_utf8_lossy(&body).contains("late"));
+    // Without the secret behind it.
+    bus.says("\"POST /services/busbar-callback/ HTTP/1.1\" 202 ", 1);
+    bus.says("\"POST /services/Front HTTP/1.1\" 200 ", 1);
 }

@@ -124,19 +124,27 @@ pub(crate) fn expect(context: &Context) -> Result<Waiting, Fault> {
     Ok(Waiting { services: Arc::clone(&context.services), id, receiver })
 }
 
-/// Takes an answer that came to the address: 202 where somebody waits for it.
-pub(crate) async fn take(
-    plan: Arc<Plan>,
-    services: Arc<Services>,
-    inbound: Inbound,
-    headers: Headers,
-    body: Body,
-) -> Response {
+/// What a request to the address is said to be: SOAP, and in logs without the secret.
+pub(crate) fn inbound(mut inbound: Inbound) -> Inbound {
     let version = match Reading::of(inbound.content_type.as_deref(), None, false).kind {
         Kind::Soap12 => SoapVersion::V12,
         _ => SoapVersion::V11,
     };
-    let inbound = Arc::new(Inbound { client: Client::Soap(version), ..inbound });
+    inbound.client = Client::Soap(version);
+    if let Some(at) = inbound.target.find(PATH) {
+        inbound.target.truncate(at + PATH.len());
+    }
+    inbound
+}
+
+/// Takes an answer that came to the address: 202 where somebody waits for it.
+pub(crate) async fn take(
+    plan: Arc<Plan>,
+    services: Arc<Services>,
+    inbound: Arc<Inbound>,
+    headers: Headers,
+    body: Body,
+) -> Response {
     let payload = Payload::arrived(body, &headers, false);
     let mut context = Context::new(plan, services, inbound, headers, payload);
     if let Err(fault) = context.receive_body().await {

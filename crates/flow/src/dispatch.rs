@@ -250,9 +250,11 @@ impl Bus {
             Route::Answer(response) => (response, Some(Arc::new(inbound)), String::new()),
             Route::Callback => {
                 let services = Arc::clone(&self.services);
+                let inbound = Arc::new(crate::callback::inbound(inbound));
+                let logged = Arc::clone(&inbound);
                 // Boxed: few requests are such answers, and all have the room of the largest.
                 let taken = Box::pin(crate::callback::take(plan, services, inbound, head.headers, body));
-                (taken.await, None, String::new())
+                (taken.await, Some(logged), String::new())
             }
             Route::Flow { owner, service_length } => {
                 inbound.service_length = service_length;
