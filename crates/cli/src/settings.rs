@@ -198,7 +198,7 @@ pub struct Vault {
     pub directory: Option<PathBuf>,
     /// The same for secrets of the kind `DOCKER`. Default `/run/secrets`.
     pub docker: Option<PathBuf>,
-    /// PEM key (PKCS #8) of the keystore that WSO2's tool encrypted secrets for.
+    /// What WSO2's tool encrypted secrets for: a file with the PEM key (PKCS #8) of the keystore, or a key of AES in hex.
     pub key: Option<PathBuf>,
 }
 

@@ -11,6 +11,27 @@ fn check(path: &Path, more: &[&str]) -> Output {
 }
 
 #[test]
+fn what_only_the_machine_that_runs_it_has_may_be_absent() {
+    let path = configuration(
+        "check-absent",
+        r#"<sequence name="main"><property name="p" expression="wso2:vault-lookup('no-such-secret')"/><call-template target="no"/></sequence>
+        <endpoint name="E"><address uri="$SYSTEM:NO_SUCH_VARIABLE"/></endpoint>
+        <sequence name="wrong"><property name="p" expression="wso2:vault-lookup('a', 'CELLAR')"/></sequence>
+        <endpoint name="F"><address uri="$secret{backend}"/></endpoint>"#,
+    );
+    let output = check(&path, &["--format", "json"]);
+    let lines = String::from_utf8_lossy(&output.stdout);
+    let found: Vec<serde_json::Value> =
+        lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let rules = |severity: &str| {
+        let all = found.iter().filter(|own| own["severity"] == severity);
+        all.map(|own| own["rule"].as_str().unwrap_or_default()).collect::<Vec<_>>()
+    };
+    assert_eq!(rules("warning"), ["unresolved-value", "unknown-secret", "unknown-template"], "{lines}");
+    assert_eq!(rules("error"), ["unresolved-value", "unknown-secret"], "{lines}");
+}
+
+#[test]
 fn the_exit_code_says_whether_there_are_errors() {
     let good = configuration("check-good", "<sequence name='main'><drop/></sequence>");
     let warned = configuration("check-warned", "<proxy name='P'><target inSequence='mian'/></proxy>");

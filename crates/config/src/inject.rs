@@ -5,7 +5,7 @@
 
 use crate::properties::properties;
 use crate::value::Key;
-use diagnostics::{Diagnostic, Diagnostics};
+use diagnostics::{Diagnostic, Diagnostics, Severity};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -16,6 +16,8 @@ pub struct Injector {
     properties: Arc<HashMap<String, String>>,
     /// Instead of the environment of the process, for tests and tools.
     environment: Option<Arc<HashMap<String, String>>>,
+    /// A name that is not set is a warning.
+    check_only: bool,
 }
 
 impl Injector {
@@ -40,9 +42,27 @@ impl Injector {
         self
     }
 
-    /// A value with its mark resolved. A name that is not set is an error (`unresolved-value`).
+    /// The configuration is only looked at, on a machine that may not have the values.
+    #[must_use]
+    pub fn check_only(mut self, check_only: bool) -> Injector {
+        self.check_only = check_only;
+        self
+    }
+
+    /// A value with its mark resolved. A name that is not set is an error (`unresolved-value`), and so is `$secret{…}`.
     pub fn resolve(&self, key: Key, diagnostics: &mut Diagnostics) -> Key {
-        let Some((kind, name)) = mark(&key) else { return key };
+        let Some((kind, name)) = mark(&key) else {
+            if let Some(alias) = key.strip_prefix("$secret{").and_then(|rest| rest.strip_suffix('}')) {
+                let message = format!("`{}` is known in deployment.toml, not in artifacts", key.value);
+                let help = format!(
+                    "where an expression can stand: {{wso2:vault-lookup('{alias}')}}; else $SYSTEM: or $FILE:"
+                );
+                let found =
+                    Diagnostic::error("unresolved-value", message).at(key.span, "would be taken as it is");
+                diagnostics.push(found.help(help));
+            }
+            return key;
+        };
         let (value, what) = match kind {
             "SYSTEM" => (self.environment(name), "the environment variable"),
             "FILE" => (self.property(name).map(str::to_owned), "the property of file.properties"),
@@ -59,8 +79,10 @@ impl Injector {
                     "configs" => format!("`{name}` is set {what}"),
                     _ => format!("{what} `{name}` is not set"),
                 };
+                let severity = if self.check_only { Severity::Warning } else { Severity::Error };
                 diagnostics.push(
-                    Diagnostic::error("unresolved-value", message).at(key.span, "needed for this value"),
+                    Diagnostic::new("unresolved-value", severity, message)
+                        .at(key.span, "needed for this value"),
                 );
                 key
             }
@@ -79,6 +101,11 @@ impl Injector {
             None => std::env::var(name).ok(),
         }
     }
+}
+
+/// Whether a value is one that should have been replaced, and was not.
+pub fn is_unresolved(value: &str) -> bool {
+    mark(value).is_some_and(|(kind, _)| matches!(kind, "SYSTEM" | "FILE" | "configs"))
 }
 
 /// `$KIND:NAME` or `${configs.NAME}` at the start of a value.
@@ -117,12 +144,18 @@ mod tests {
             ("${vars.x}", Some("${vars.x}")),
             ("$uri", Some("$uri")),
             ("$OTHER:x", Some("$OTHER:x")),
+            ("$secret{db}", None),
+            ("x$secret{db}", Some("x$secret{db}")),
         ] {
             let mut diagnostics = Diagnostics::new();
             let key = Key { value: value.to_owned(), span: Span::BUILT_IN };
             let resolved = injector.resolve(key, &mut diagnostics);
             assert_eq!(diagnostics.has_errors(), expected.is_none(), "{value}");
             assert_eq!(resolved.value, expected.unwrap_or(value), "{value}");
+            let mut diagnostics = Diagnostics::new();
+            injector.clone().check_only(true).resolve(resolved, &mut diagnostics);
+            assert_eq!(diagnostics.has_errors(), value == "$secret{db}", "{value}");
+            assert_eq!(diagnostics.warnings() == 1, expected.is_none() && value != "$secret{db}", "{value}");
         }
     }
 }

@@ -33,7 +33,7 @@ pub use artifacts::{
 pub use configuration::{ArtifactKind, Configuration, Content, FaultyArtifact, Named};
 pub use element::{Attribute, Child, Element, Name, SYNAPSE, Scope, Text, XML_NAMESPACE};
 pub use endpoint::{Endpoint, EndpointKind};
-pub use inject::Injector;
+pub use inject::{Injector, is_unresolved};
 pub use load::{Fetch, FetchFunction, LoadOptions, Loaded, load, load_text};
 pub use parameter::{Parameter, ParameterValue};
 pub use parse::parse;

@@ -24,6 +24,8 @@ pub struct LoadOptions {
     pub injector: Option<Injector>,
     /// Fetches local entries whose `src` is an http(s) URL, once, while loading. `None`: they are left out.
     pub fetch: Option<Fetch>,
+    /// The configuration is only looked at: values from outside that are not on this machine are warnings.
+    pub check_only: bool,
 }
 
 /// Reads the resource at a URL; the error says why that failed.
@@ -61,6 +63,7 @@ pub fn load(path: &Path, options: &LoadOptions) -> Loaded {
         let file = layout.properties.iter().find(|path| path.is_file());
         file.map_or_else(Injector::new, |path| Injector::new().with_file(path))
     });
+    let injector = injector.check_only(options.check_only);
     let mut loader = Loader::new(layout.root, layout.registry, injector, options.fetch.clone());
     loader.diagnostics.extend(problems);
     for (path, kind) in layout.files {

@@ -18,7 +18,7 @@ fn read(artifacts: &str) -> Loaded {
         "synapse.xml",
         &text,
         Path::new("/nonexistent"),
-        &LoadOptions { injector: Some(injector), fetch: None },
+        &LoadOptions { injector: Some(injector), ..LoadOptions::default() },
     )
 }
 

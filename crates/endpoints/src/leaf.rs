@@ -395,7 +395,9 @@ pub fn fixed(url: &str, span: Span, compiler: &mut Compiler<'_>) -> Result<(Targ
     let parsed = parse_url(url).map_err(|error| {
         let place = span.part(error.span.start, error.span.len());
         let message = format!("`{}` is no address", diagnostics::without_credentials(url));
-        compiler.warning("bad-address", message, place, error.message);
+        if !config::is_unresolved(url) {
+            compiler.warning("bad-address", message, place, error.message);
+        }
         no_address(url, &error)
     })?;
     let target = target_of(&parsed, &compiler.services.tls).inspect_err(|fault| {

@@ -412,15 +412,18 @@ impl Compiler<'_> {
         let mut all = Some(());
         for (arguments, place) in lookups(text) {
             let argument = |at: usize| arguments.get(at).copied();
-            if let Err(why) = self.vault.look_up(argument(0).unwrap_or_default(), argument(1), argument(2)) {
+            let secret = self.vault.look_up(argument(0).unwrap_or_default(), argument(1), argument(2));
+            if let Err(own) = secret {
                 let place = span.part(place.start, place.len());
-                self.error(
-                    "unknown-secret",
-                    format!("the secret of `{}` cannot be had", text.trim()),
-                    place,
-                    why,
-                );
-                all = None;
+                let message = format!("the secret of `{}` cannot be had", text.trim());
+                if own.absent && self.services.settings.check_only {
+                    let found = Diagnostic::warning("unknown-secret", message).at(place, own.why);
+                    self.diagnostics
+                        .push(found.help("`busbar run` leaves this artifact out where it is absent"));
+                } else {
+                    self.error("unknown-secret", message, place, own.why);
+                    all = None;
+                }
             }
         }
         all

@@ -528,7 +528,8 @@ impl Host for SynapseHost<'_> {
             "evaluate" => self.evaluate(&text(0), cx).map_err(named)?,
             "vault-lookup" => {
                 let vault = self.context.plan().vault();
-                string(vault.look_up(&text(0), some(1).as_deref(), some(2).as_deref()))?
+                let secret = vault.look_up(&text(0), some(1).as_deref(), some(2).as_deref());
+                string(secret.map_err(|own| own.why))?
             }
             _ => return Ok(None),
         }))

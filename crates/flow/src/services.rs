@@ -88,6 +88,8 @@ pub struct Settings {
     pub docker_secrets: PathBuf,
     /// What secrets were encrypted for.
     pub vault_key: Option<Arc<crate::vault::Key>>,
+    /// The configuration is only looked at: secrets that are not on this machine are warnings. Default false.
+    pub check_only: bool,
     /// Bounds on what flows write into the registry.
     pub registry: config::RegistryLimits,
     /// `dialect = "synapse"`: Apache Synapse's behaviour where it differs from WSO2's.
@@ -119,6 +121,7 @@ impl Default for Settings {
             vault_directory: None,
             docker_secrets: PathBuf::from(crate::vault::DOCKER_SECRETS),
             vault_key: None,
+            check_only: false,
             registry: config::RegistryLimits::default(),
             synapse_dialect: false,
             script_time: Duration::from_secs(5),

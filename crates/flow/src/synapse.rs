@@ -148,7 +148,8 @@ impl Host for MessageHost<'_> {
 
     fn secret(&self, path: &[String]) -> Result<String, String> {
         let argument = |at: usize| path.get(at).map(String::as_str);
-        self.context.plan().vault().look_up(argument(0).unwrap_or(""), argument(1), argument(2))
+        let vault = self.context.plan().vault();
+        vault.look_up(argument(0).unwrap_or(""), argument(1), argument(2)).map_err(|own| own.why)
     }
 }
 

@@ -60,7 +60,7 @@ impl Drop for Place {
 fn configured(place: &Path, sequence: &str, beside: &str, failover: bool) -> Tested {
     let environment = HashMap::from([("both", "env"), ("ONLY_ENV", "e")].map(|(k, v)| (k.into(), v.into())));
     let injector = Injector::new().with_file(&place.join("file.properties")).with_environment(environment);
-    let options = LoadOptions { injector: Some(injector), fetch: None };
+    let options = LoadOptions { injector: Some(injector), ..LoadOptions::default() };
     let text = format!(
         r#"<definitions xmlns="http://ws.apache.org/ns/synapse"><localEntry key="entry">entered</localEntry>
         <sequence name="main" xmlns:m="urn:m">{sequence}</sequence>{beside}</definitions>"#

@@ -12,7 +12,8 @@ use transport::{Client, ClientLimits, ClientTls, ClientTlsOptions, Roots};
 
 /// Lints a configuration without running it.
 ///
-/// Exits with 1 when there are errors (with --strict also when there are warnings), else with 0.
+/// Exits with 1 when there are errors (with --strict also when there are warnings), else with 0. What only the machine
+/// has that runs it (secrets, environment variables, file.properties) may be absent: a warning.
 #[derive(clap::Args)]
 pub struct Args {
     /// A configuration directory, a file with `<definitions>` or one artifact, or a WSO2 home.
@@ -44,7 +45,7 @@ pub fn run(args: Args) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let loaded = load(&args.path, &services, &LoadOptions::default());
+    let loaded = load(&args.path, &services, &LoadOptions { check_only: true, ..LoadOptions::default() });
     let sources = &loaded.plan.sources;
     let mut out = String::new();
     match args.format {
@@ -88,7 +89,10 @@ fn services(path: &Path) -> Result<Services, String> {
     let mut services = Services::new(Client::new(ClientLimits::default()));
     crate::tunables::apply(&settings.wso2, &mut services.settings)?;
     services.settings.synapse_dialect = settings.dialect == Dialect::Synapse;
-    crate::bus::vault(&settings.vault, &mut services.settings)?;
+    let mut vault = settings.vault;
+    vault.key = vault.key.filter(|key| key.exists());
+    crate::bus::vault(&vault, &mut services.settings)?;
+    services.settings.check_only = true;
     let any = ClientTlsOptions { roots: Roots::Insecure, ..ClientTlsOptions::default() };
     services.tls.profiles.extend(ClientTls::new(&any).ok().map(|any| ("*".to_owned(), any)));
     Ok(services)

@@ -1,8 +1,9 @@
-//! Cipher texts as WSO2's tool writes them, and the key that reads them.
+//! Cipher texts as WSO2's tools write them, and the key that reads them.
 //!
-//! They are Base64: of what RSA made, or of JSON that also says how (`{"c": CIPHER, "t": TRANSFORMATION, …}`). The key is
-//! that of WSO2's keystore, exported as PEM.
+//! They are Base64: of what RSA made, or of JSON that also says how (`{"c": CIPHER, "t": TRANSFORMATION, …}`; of AES:
+//! `{"cipherText": CIPHER, "iv": VECTOR}`). The key is that of WSO2's keystore, exported as PEM, or the key of AES.
 
+use super::gcm;
 use aws_lc_rs::rsa::{
     OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, Pkcs1PrivateDecryptingKey, PrivateDecryptingKey,
 };
@@ -13,9 +14,21 @@ use std::path::Path;
 
 /// Largest file with a key, in bytes.
 const MAX_KEY: usize = 64 * 1024;
+/// The transformation of symmetric encryption, as Java calls it.
+const GCM: &str = "AES/GCM/NOPADDING";
+/// What a cipher text is not.
+const NONE: &str = "it is no cipher text of WSO2's tool";
+
+/// What secrets were encrypted for.
+pub struct Key(Kind);
+
+enum Kind {
+    Rsa(Rsa),
+    Aes(Box<gcm::Key>),
+}
 
 /// A private key of RSA.
-pub struct Key {
+struct Rsa {
     oaep: OaepPrivateDecryptingKey,
     pkcs1: Pkcs1PrivateDecryptingKey,
 }
@@ -26,7 +39,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// How a cipher text was made.
+/// How RSA was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     /// With SHA-1, as Java has it by default.
@@ -34,8 +47,16 @@ enum Way {
     Pkcs1,
 }
 
+/// How a cipher text was made.
+enum Sealed {
+    /// In one of these ways.
+    Rsa(&'static [Way]),
+    /// With this initialization vector.
+    Aes(Vec<u8>),
+}
+
 impl Key {
-    /// Reads a key from a PEM file (PKCS #8).
+    /// Reads a key from a file: PEM (PKCS #8) of RSA, or the hexadecimal digits of a key of AES.
     ///
     /// # Errors
     /// It cannot be read, or is no such key: what to do instead.
@@ -45,12 +66,78 @@ impl Key {
         if bytes.len() > MAX_KEY {
             return Err(place("it is too large for a key".to_owned()));
         }
-        Key::of_pem(&String::from_utf8_lossy(&bytes)).map_err(place)
+        Key::of_text(&String::from_utf8_lossy(&bytes)).map_err(place)
     }
 
-    fn of_pem(text: &str) -> Result<Key, String> {
+    fn of_text(text: &str) -> Result<Key, String> {
+        if let Some(key) = unhex(text.trim()).and_then(|bytes| gcm::Key::new(&bytes)) {
+            return Ok(Key(Kind::Aes(Box::new(key))));
+        }
+        Rsa::of_pem(text).map(|key| Key(Kind::Rsa(key)))
+    }
+
+    /// The plain text of a cipher text.
+    ///
+    /// # Errors
+    /// It is none, was encrypted in a way that is not known here, or for another key.
+    pub fn decrypt(&self, text: &str) -> Result<String, String> {
+        let (sealed, cipher) = Sealed::of(text)?;
+        let plain = match (&self.0, sealed) {
+            (Kind::Rsa(key), Sealed::Rsa(ways)) => ways.iter().find_map(|way| key.open(*way, &cipher)),
+            (Kind::Aes(key), Sealed::Aes(vector)) => key.open(&vector, &cipher),
+            (Kind::Rsa(_), Sealed::Aes(_)) => {
+                return Err(
+                    "it was encrypted with AES, and the setting `vault.key` names a key of RSA: name a \
+                            file with the hexadecimal digits of the symmetric key"
+                        .to_owned(),
+                );
+            }
+            (Kind::Aes(_), Sealed::Rsa(_)) => {
+                return Err(
+                    "it was encrypted with RSA, and the setting `vault.key` names a key of AES: name \
+                            the key of WSO2's keystore as PEM"
+                        .to_owned(),
+                );
+            }
+        };
+        let plain = plain.ok_or("it was encrypted for another key than that of the setting `vault.key`")?;
+        String::from_utf8(plain).map_err(|_| "it is no text".to_owned())
+    }
+}
+
+impl Sealed {
+    /// What a cipher text says of itself, and its bytes.
+    fn of(text: &str) -> Result<(Sealed, Vec<u8>), String> {
+        let decoded = |text: &str| STANDARD.decode(text).map_err(|_| NONE.to_owned());
+        let bytes = decoded(&text.split_whitespace().collect::<String>())?;
+        let Ok(serde_json::Value::Object(own)) = serde_json::from_slice(&bytes) else {
+            // Which of the two, by default, depends on the version.
+            return Ok((Sealed::Rsa(&[Way::Oaep, Way::Pkcs1]), bytes));
+        };
+        let text = |name: &str| own.get(name).and_then(serde_json::Value::as_str);
+        let (way, vector) = (text("t").map(str::to_ascii_uppercase), text("iv"));
+        let sealed = match (way.as_deref(), vector) {
+            (None | Some(GCM), Some(vector)) => Sealed::Aes(decoded(vector)?),
+            (Some(GCM), None) => return Err(NONE.to_owned()),
+            (None | Some("RSA" | "RSA/ECB/PKCS1PADDING"), _) => Sealed::Rsa(&[Way::Pkcs1]),
+            (Some("RSA/ECB/OAEPWITHSHA1ANDMGF1PADDING" | "RSA/ECB/OAEPWITHSHA-1ANDMGF1PADDING"), _) => {
+                Sealed::Rsa(&[Way::Oaep])
+            }
+            (Some(way), _) => {
+                return Err(format!(
+                    "{way} is not known here: RSA with OAEP and SHA-1, RSA with PKCS #1, and AES/GCM are"
+                ));
+            }
+        };
+        Ok((sealed, decoded(text("cipherText").or_else(|| text("c")).ok_or(NONE)?)?))
+    }
+}
+
+impl Rsa {
+    fn of_pem(text: &str) -> Result<Rsa, String> {
         const WAY: &str = "expected a private key of RSA as PEM (PKCS #8): `openssl pkcs12 -in wso2carbon.p12 -nodes \
-                           -nocerts | openssl pkcs8 -topk8 -nocrypt -out key.pem`";
+                           -nocerts | openssl pkcs8 -topk8 -nocrypt -out key.pem`, or the 64 hexadecimal digits of a \
+                           key of AES";
         let encoded = text
             .split_once("-----BEGIN PRIVATE KEY-----")
             .and_then(|(_, rest)| rest.split_once("-----END PRIVATE KEY-----"));
@@ -59,32 +146,10 @@ impl Key {
         let der = STANDARD.decode(encoded).map_err(|_| WAY.to_owned())?;
         let key = || PrivateDecryptingKey::from_pkcs8(&der).map_err(|why| format!("{WAY} ({why})"));
         let failed = |_| WAY.to_owned();
-        Ok(Key {
+        Ok(Rsa {
             oaep: OaepPrivateDecryptingKey::new(key()?).map_err(failed)?,
             pkcs1: Pkcs1PrivateDecryptingKey::new(key()?).map_err(failed)?,
         })
-    }
-
-    /// The plain text of a cipher text.
-    ///
-    /// # Errors
-    /// It is none, was encrypted in a way that is not known here, or for another key.
-    pub fn decrypt(&self, text: &str) -> Result<String, String> {
-        const NONE: &str = "it is no cipher text of WSO2's tool";
-        let encoded: String = text.split_whitespace().collect();
-        let bytes = STANDARD.decode(encoded).map_err(|_| NONE.to_owned())?;
-        let (cipher, ways) = match serde_json::from_slice::<serde_json::Value>(&bytes) {
-            Ok(own) if own.is_object() => {
-                let text = |name: &str| own.get(name).and_then(serde_json::Value::as_str);
-                let cipher = text("c").and_then(|own| STANDARD.decode(own).ok()).ok_or(NONE)?;
-                (cipher, vec![way(text("t").unwrap_or("RSA"))?])
-            }
-            // Which of the two, by default, depends on the version.
-            _ => (bytes, vec![Way::Oaep, Way::Pkcs1]),
-        };
-        let plain = ways.into_iter().find_map(|way| self.open(way, &cipher));
-        let plain = plain.ok_or("it was encrypted for another key than that of the setting `vault.key`")?;
-        String::from_utf8(plain).map_err(|_| "it is no text".to_owned())
     }
 
     fn open(&self, way: Way, cipher: &[u8]) -> Option<Vec<u8>> {
@@ -97,17 +162,11 @@ impl Key {
     }
 }
 
-/// The way that Java calls so.
-fn way(transformation: &str) -> Result<Way, String> {
-    Ok(match transformation.to_ascii_uppercase().as_str() {
-        "RSA" | "RSA/ECB/PKCS1PADDING" => Way::Pkcs1,
-        "RSA/ECB/OAEPWITHSHA1ANDMGF1PADDING" | "RSA/ECB/OAEPWITHSHA-1ANDMGF1PADDING" => Way::Oaep,
-        _ => {
-            return Err(format!(
-                "{transformation} is not known here: RSA with OAEP and SHA-1, or with PKCS #1, is"
-            ));
-        }
-    })
+/// The bytes that hexadecimal digits are.
+pub(super) fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u8>> = text.chars().map(|digit| digit.to_digit(16).map(|own| own as u8)).collect();
+    let pairs = digits?;
+    (pairs.len() % 2 == 0).then(|| pairs.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
 }
 
 #[cfg(test)]
@@ -135,13 +194,13 @@ pub(super) mod tests {
     /// A key, and what encrypts for it.
     pub fn key() -> (Key, impl Fn(&[u8]) -> String) {
         let (pem, key) = generated();
-        (Key::of_pem(&pem).unwrap(), move |plain: &[u8]| STANDARD.encode(oaep(&key, plain)))
+        (Key::of_text(&pem).unwrap(), move |plain: &[u8]| STANDARD.encode(oaep(&key, plain)))
     }
 
     #[test]
     fn what_was_encrypted_for_the_key_is_read() {
         let (pem, private) = generated();
-        let key = Key::of_pem(&format!("Bag Attributes\n    friendlyName: wso2carbon\n{pem}")).unwrap();
+        let key = Key::of_text(&format!("Bag Attributes\n    friendlyName: wso2carbon\n{pem}")).unwrap();
         let public = Pkcs1PublicEncryptingKey::new(private.public_key()).unwrap();
         let mut room = vec![0; public.ciphertext_size()];
         let pkcs1 = public.encrypt(b"p w", &mut room).unwrap().to_vec();
@@ -159,7 +218,9 @@ pub(super) mod tests {
             (&json(&own, "RSA/ECB/OAEPwithSHA1andMGF1Padding"), Ok("p w")),
             (&json(&pkcs1, "RSA"), Ok("p w")),
             (&json(&own, "RSA"), Err("another key")),
-            (&json(&own, "AES/GCM/NoPadding"), Err("AES/GCM/NoPadding is not known")),
+            (&json(&own, "AES/GCM/NoPadding"), Err("no cipher text")),
+            (&json(&own, "AES/CBC/PKCS5Padding"), Err("AES/CBC/PKCS5PADDING is not known")),
+            (SYMMETRIC, Err("names a key of RSA")),
             (&STANDARD.encode("{}"), Err("no cipher text")),
             (&STANDARD.encode(oaep(b"\xff")), Err("no text")),
             ("AbCd", Err("another key")),
@@ -173,8 +234,50 @@ pub(super) mod tests {
                 (own, _) => panic!("{text}: {own:?}"),
             }
         }
-        let other = Key::of_pem(&generated().0).unwrap();
+        let other = Key::of_text(&generated().0).unwrap();
         assert!(other.decrypt(&STANDARD.encode(&own)).is_err_and(|why| why.contains("another key")));
+    }
+
+    /// What WSO2's tool makes of `open sesame` with the key below: a vector of 128 bytes, and JSON as Gson writes it.
+    pub const SYMMETRIC: &str = "eyJjaXBoZXJUZXh0IjoibVErNjZDSlRTeXBaMnJJQlhGV1lQNnBEQTdxRnZFckZPVGtuIiwiaXYiOiJBUVlMRUJVYUh5UXBMak00UFVKSFRGRldXMkJsYW05MGVYNkRpSTJTbDV5aHBxdXd0YnEveE1uTzA5amQ0dWZzOGZiN0FBVUtEeFFaSGlNb0xUSTNQRUZHUzFCVldsOWthVzV6ZUgyQ2g0eVJscHVncGFxdnRMbSt3OGpOMHRmYzRlYnI4UFg2L3dRSkRoTVlIU0luTERFMk8wQkZTazlVV1Y1amFHMXlkM3dcdTAwM2QifQ==";
+    const SYMMETRIC_KEY: &str = "0104070a0d101316191c1f2225282b2e3134373a3d404346494c4f5255585B5E\n";
+
+    /// The symmetric key.
+    pub fn symmetric() -> Key {
+        Key::of_text(SYMMETRIC_KEY).unwrap()
+    }
+
+    #[test]
+    fn what_was_encrypted_with_a_symmetric_key_is_read() {
+        let key = symmetric();
+        let json = |text: &str| STANDARD.encode(text);
+        for (text, wanted) in [
+            (SYMMETRIC, Ok("open sesame")),
+            (
+                &json(
+                    r#"{"c":"QS94J+RksCtbKuZuiC/clr8PW8k4qXFOWh99","t":"AES/GCM/NoPadding","iv":"AQYLEBUaHyQpLjM4"}"#,
+                ),
+                Ok("abcdefghijk"),
+            ),
+            (
+                &json(r#"{"c":"QS94J+RksCtbKuZuiC/clr8PW8k4qXFOWh99","iv":"AQYLEBUaHyQpLjM5"}"#),
+                Err("another key"),
+            ),
+            (&json(r#"{"c":"QS94","iv":"AQYLEBUaHyQpLjM4"}"#), Err("another key")),
+            (&json(r#"{"c":"QS94","iv":""}"#), Err("another key")),
+            (&json(r#"{"c":"QS94","iv":"?"}"#), Err("no cipher text")),
+            (&json(r#"{"iv":"AQYLEBUaHyQpLjM4"}"#), Err("no cipher text")),
+            (&json(r#"{"c":"QS94","t":"AES/GCM/NoPadding"}"#), Err("no cipher text")),
+            ("AbCd", Err("names a key of AES")),
+        ] {
+            match (key.decrypt(text), wanted) {
+                (Ok(own), Ok(wanted)) => assert_eq!(own, wanted, "{text}"),
+                (Err(own), Err(wanted)) => assert!(own.contains(wanted), "{text}: {own}"),
+                (own, _) => panic!("{text}: {own:?}"),
+            }
+        }
+        let other = Key::of_text(&SYMMETRIC_KEY.replace("01", "02")).unwrap();
+        assert!(other.decrypt(SYMMETRIC).is_err_and(|why| why.contains("another key")));
     }
 
     #[test]
@@ -189,7 +292,7 @@ pub(super) mod tests {
             &pem(b"junk"),
             "-----BEGIN PRIVATE KEY-----\n?\n-----END PRIVATE KEY-----",
         ] {
-            assert!(Key::of_pem(text).is_err_and(|why| why.contains("openssl pkcs8 -topk8")), "{text}");
+            assert!(Key::of_text(text).is_err_and(|why| why.contains("openssl pkcs8 -topk8")), "{text}");
         }
         assert!(
             Key::read(Path::new("/nowhere/key.pem")).is_err_and(|why| why.starts_with("/nowhere/key.pem: "))
