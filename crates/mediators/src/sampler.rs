@@ -127,8 +127,10 @@ impl Bucket {
             (self.span, self.taken) = (self.span.saturating_add(self.unit), 0);
         }
         let wait = self.span.saturating_sub(now);
-        let waiting = (wait / self.unit).saturating_mul(self.rate);
-        if waiting >= MAX_WAITING {
+        // Those of this span, and of whole ones that have not begun either.
+        let before =
+            (wait.saturating_sub(1) / self.unit).saturating_mul(self.rate).saturating_add(self.taken);
+        if wait > 0 && before >= MAX_WAITING {
             return None;
         }
         self.taken += 1;
@@ -218,8 +220,35 @@ mod tests {
         let waits: Vec<_> = [0, 0, 10, 10, 10, 500, 501].iter().map(|&now| bucket.turn(now)).collect();
         assert_eq!(waits, [Some(0), Some(0), Some(90), Some(90), Some(190), Some(0), Some(0)]);
         let mut bucket = Bucket { rate: 1, unit: 1, span: 0, taken: 0 };
-        let admitted = (0..2 * MAX_WAITING).filter(|_| bucket.turn(0).is_some()).count() as u64;
-        assert_eq!(admitted, MAX_WAITING);
+        let admitted = |bucket: &mut Bucket, now| {
+            (0..5 * MAX_WAITING).map_while(|_| bucket.turn(now)).filter(|&wait| wait > 0).count() as u64
+        };
+        assert_eq!(admitted(&mut bucket, 0), MAX_WAITING);
+        // Also where a span has more than may wait, and where it has begun already.
+        for (rate, unit) in [(2 * MAX_WAITING, 1000), (3000, 1000), (7, 13)] {
+            let mut bucket = Bucket { rate, unit, span: 1, taken: 0 };
+            assert_eq!(admitted(&mut bucket, 1), MAX_WAITING, "{rate}");
+            assert_eq!(bucket.turn(12), None, "{rate}");
+            assert_eq!(admitted(&mut bucket, unit + 1), rate.min(MAX_WAITING), "{rate}");
+        }
+    }
+
+    #[test]
+    fn where_too_many_wait_the_client_is_told() {
+        let tested = testing::main(
+            &registry(testing::endpoints),
+            "<sampler><target><sequence><respond/></sequence></target></sampler>",
+        );
+        let ask = || tested.ask("POST", "/", &[("Content-Type", "application/json")], "{}");
+        assert_eq!(ask().status, 200);
+        let samplers = tested.bus.services().kept.get::<Samplers>();
+        let now = samplers.started.elapsed().as_millis() as u64;
+        for places in lock(&samplers.by_definition).values() {
+            let mut bucket = lock(&places[0].bucket);
+            while bucket.turn(now).is_some() {}
+        }
+        let answer = ask();
+        assert_eq!(answer.status, 503, "{answer:?}");
     }
 
     #[test]
