@@ -3,7 +3,7 @@
 
 use crate::names::{Bindings, NO_PREFIX, NO_URI, PrefixId, UNBOUND, UriId, XML_PREFIX, XML_URI};
 use crate::serialize::{HEXADECIMAL, push_attribute_with, push_text_with};
-use crate::{Document, NodeId, NodeKind};
+use crate::{Document, NodeId, NodeKind, ParseOptions, XmlError};
 use std::collections::{HashMap, HashSet};
 
 /// Which canonical form.
@@ -65,6 +65,18 @@ impl Selection for NodeSet {
     fn has_namespace(&self, element: NodeId, prefix: &str) -> bool {
         self.namespaces.get(&element).is_some_and(|list| list.iter().any(|p| **p == *prefix))
     }
+}
+
+/// The canonical form, with comments, of a text that is a document: two texts are the same document if theirs are alike.
+///
+/// # Errors
+/// It is not well-formed.
+pub fn of_text(text: impl Into<Vec<u8>>, algorithm: Algorithm) -> Result<String, XmlError> {
+    let document = Document::parse(text.into(), &ParseOptions::default())?;
+    let mut out = Vec::new();
+    let options = Options { algorithm, comments: true, ..Options::default() };
+    canonicalize(&document, Document::ROOT, &options, &mut out);
+    Ok(String::from_utf8_lossy(&out).into_owned())
 }
 
 /// Appends the canonical form of `node` and all that is in it.

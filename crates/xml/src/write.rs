@@ -416,18 +416,11 @@ fn through_serializer(doc: &Document, top: NodeId, options: &WriteOptions, out: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ParseOptions, c14n};
+    use crate::ParseOptions;
+    use crate::c14n::{Algorithm, of_text};
 
     fn parse(text: &str, extents: bool) -> Document {
         Document::parse_str(text, &ParseOptions { extents, ..ParseOptions::default() }).expect(text)
-    }
-
-    fn canonical(text: &str, exclusive: bool) -> String {
-        let algorithm = if exclusive { c14n::Algorithm::Exclusive } else { c14n::Algorithm::Inclusive10 };
-        let mut out = Vec::new();
-        let options = c14n::Options { algorithm, comments: true, ..c14n::Options::default() };
-        c14n::canonicalize(&parse(text, false), Document::ROOT, &options, &mut out);
-        String::from_utf8(out).unwrap()
     }
 
     const SOURCES: &[&str] = &[
@@ -481,8 +474,8 @@ mod tests {
                     assert_eq!(filled(written(&plain, &scope, &hole.declared)), whole, "{source} in {place}");
                     let came = filled(written(&kept, &scope, &hole.declared));
                     assert_eq!(
-                        canonical(&came, false),
-                        canonical(&whole, false),
+                        of_text(&*came, Algorithm::Inclusive10).unwrap(),
+                        of_text(&*whole, Algorithm::Inclusive10).unwrap(),
                         "{source} in {place}: {came}"
                     );
                     // The part alone.
@@ -490,8 +483,8 @@ mod tests {
                     assert_eq!(written(&plain, &scope, &Scope::default()), alone, "{source} from {place}");
                     let came = written(&kept, &scope, &Scope::default());
                     assert_eq!(
-                        canonical(&came, true),
-                        canonical(&alone, true),
+                        of_text(&*came, Algorithm::Exclusive).unwrap(),
+                        of_text(&*alone, Algorithm::Exclusive).unwrap(),
                         "{source} from {place}: {came}"
                     );
                 }
