@@ -84,16 +84,18 @@ impl Brought {
     pub(crate) fn append(all: &[Brought], document: &mut Document, parent: NodeId) -> Vec<NodeId> {
         let mut added = Vec::with_capacity(all.len());
         for one in all {
-            let copied;
-            let xml = match one {
-                Brought::Json(_) => continue,
-                Brought::Xml(xml) => xml,
-                Brought::Pieces(envelope, nodes) => {
-                    copied = XmlValue::copy_of(&envelope.document, nodes);
-                    &copied
+            match one {
+                Brought::Json(_) => {}
+                Brought::Xml(xml) => {
+                    added.extend(
+                        xml.nodes.iter().map(|&node| document.copy_from(parent, &xml.document, node)),
+                    );
                 }
-            };
-            added.extend(xml.nodes.iter().map(|&node| document.copy_from(parent, &xml.document, node)));
+                Brought::Pieces(envelope, nodes) => {
+                    let copy = |&node: &NodeId| XmlValue::copy_to(document, parent, &envelope.document, node);
+                    added.extend(nodes.iter().map(copy));
+                }
+            }
         }
         added
     }

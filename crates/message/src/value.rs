@@ -19,14 +19,17 @@ impl XmlValue {
     /// of an envelope around them stays behind where nothing in them needs it.
     pub fn copy_of(document: &Document, nodes: &[NodeId]) -> XmlValue {
         let mut own = Document::new();
-        let copy = |&node: &NodeId| {
-            let left_behind = |prefix: &str, uri: &str| {
-                SoapVersion::of_namespace(uri).is_some() && !uses(document, node, prefix)
-            };
-            own.copy_from_but(Document::ROOT, document, node, &left_behind)
-        };
+        let copy = |&node: &NodeId| XmlValue::copy_to(&mut own, Document::ROOT, document, node);
         let nodes = nodes.iter().map(copy).collect();
         XmlValue { document: Arc::new(own), nodes }
+    }
+
+    /// A copy of one node, so, as the last child of a node of another tree.
+    pub fn copy_to(own: &mut Document, parent: NodeId, document: &Document, node: NodeId) -> NodeId {
+        let left_behind = |prefix: &str, uri: &str| {
+            SoapVersion::of_namespace(uri).is_some() && !uses(document, node, prefix)
+        };
+        own.copy_from_but(parent, document, node, &left_behind)
     }
 
     /// The nodes serialised one after the other.
