@@ -99,7 +99,7 @@ impl Mapping {
         match value {
             Value::Object(_) | Value::Array(_) => content(self, value, document, root, 0),
             scalar => {
-                document.append_text(root, &scalar.to_string());
+                document.append_text(root, &json_text(scalar));
             }
         }
         root
@@ -136,7 +136,7 @@ fn content(mapping: &Mapping, value: &Value, document: &mut Document, element: N
         Value::Null => {}
         Value::String(text) => {
             if !text.is_empty() {
-                document.append_text(element, &sayable(text));
+                document.append_text(element, text);
             }
         }
         Value::Bool(_) | Value::Number(_) => {
@@ -182,17 +182,14 @@ fn nested(mapping: &Mapping, item: &Value, document: &mut Document, element: Nod
     content(mapping, item, document, element, depth);
 }
 
-/// A text as XML can have it: the characters that it has no way to write, not even by reference, are replaced.
-fn sayable(text: &str) -> Cow<'_, str> {
-    if text.chars().all(xml::is_char) {
-        return Cow::Borrowed(text);
-    }
-    Cow::Owned(text.chars().map(|c| if xml::is_char(c) { c } else { char::REPLACEMENT_CHARACTER }).collect())
+/// The JSON text of a value, for an element: what neither JSON escapes nor XML allows is escaped.
+fn json_text(value: &Value) -> String {
+    value.to_string().replace('\u{FFFE}', "\\ufffe").replace('\u{FFFF}', "\\uffff")
 }
 
 fn scalar_text(value: &Value) -> String {
     match value {
-        Value::String(text) => sayable(text).into_owned(),
+        Value::String(text) => text.clone(),
         Value::Null => String::new(),
         other => other.to_string(),
     }
@@ -711,6 +708,7 @@ mod tests {
     fn what_xml_cannot_say_is_replaced() {
         for (json, xml) in [
             (r#"{"a":"x\by\n"}"#, "<jsonObject><a>x\u{FFFD}y\n</a></jsonObject>"),
+            ("\"a\u{FFFE}\\uffff\"", r#"<jsonValue>"a\ufffe\uffff"</jsonValue>"#),
             (r#"{"":{}}"#, "<jsonObject><_/></jsonObject>"),
             (r#"{"a":{"":[1,2]}}"#, "<jsonObject><a><_>1</_><_>2</_></a></jsonObject>"),
             (

@@ -69,10 +69,10 @@ fn text_ends(block: &[u8; 16]) -> u32 {
     }
 }
 
-/// The same for `quote`, `<`, `&` and control characters.
+/// The same for `quote`, `<`, `&` and control characters; for writing, also for the byte that U+FFFE and U+FFFF begin with.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 #[inline(always)]
-fn value_ends(block: &[u8; 16], quote: u8) -> u32 {
+fn value_ends<const WRITING: bool>(block: &[u8; 16], quote: u8) -> u32 {
     use std::arch::x86_64::{
         _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8,
     };
@@ -83,18 +83,33 @@ fn value_ends(block: &[u8; 16], quote: u8) -> u32 {
         let hits = _mm_cmpeq_epi8(x, _mm_set1_epi8(quote as i8));
         let hits = _mm_or_si128(hits, _mm_cmpeq_epi8(x, _mm_set1_epi8(b'<' as i8)));
         let hits = _mm_or_si128(hits, _mm_cmpeq_epi8(x, _mm_set1_epi8(b'&' as i8)));
-        let controls = _mm_cmpeq_epi8(_mm_min_epu8(x, _mm_set1_epi8(0x1F)), x);
-        _mm_movemask_epi8(_mm_or_si128(hits, controls)) as u32
+        let mut hits = _mm_or_si128(hits, _mm_cmpeq_epi8(_mm_min_epu8(x, _mm_set1_epi8(0x1F)), x));
+        if WRITING {
+            hits = _mm_or_si128(hits, _mm_cmpeq_epi8(x, _mm_set1_epi8(0xEFu8 as i8)));
+        }
+        _mm_movemask_epi8(hits) as u32
     }
 }
 
-/// The first `quote`, `<`, `&`, tab, line feed or carriage return at or after `from`, else the length.
+/// The first `quote`, `<`, `&` or control character (tab, line feed, carriage return) at or after `from`, else the length.
 #[inline(always)]
 pub(crate) fn value_end(input: &[u8], from: usize, quote: u8) -> usize {
+    value_stop::<false>(input, from, quote)
+}
+
+/// The first byte that a value in double quotes may be unable to hold as it is: those of [`value_end`], and the first byte of
+/// U+FFFE and U+FFFF.
+#[inline(always)]
+pub(crate) fn value_escape(input: &[u8], from: usize) -> usize {
+    value_stop::<true>(input, from, b'"')
+}
+
+#[inline(always)]
+fn value_stop<const WRITING: bool>(input: &[u8], from: usize, quote: u8) -> usize {
     let mut at = from;
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     while let Some(block) = input.get(at..).and_then(<[u8]>::first_chunk::<16>) {
-        let hit = value_ends(block, quote);
+        let hit = value_ends::<WRITING>(block, quote);
         if hit != 0 {
             return at + hit.trailing_zeros() as usize;
         }
@@ -102,20 +117,32 @@ pub(crate) fn value_end(input: &[u8], from: usize, quote: u8) -> usize {
     }
     while let Some(chunk) = input.get(at..).and_then(<[u8]>::first_chunk) {
         let x = u64::from_le_bytes(*chunk);
-        let hit = is(x, quote) | is(x, b'<') | is(x, b'&') | control(x);
+        let mut hit = is(x, quote) | is(x, b'<') | is(x, b'&') | control(x);
+        if WRITING {
+            hit |= is(x, 0xEF);
+        }
         if hit != 0 {
             return at + (hit.trailing_zeros() / 8) as usize;
         }
         at += 8;
     }
-    tail(input, at, |b| b == quote || b == b'<' || b == b'&' || b < 0x20)
+    tail(input, at, |b| b == quote || b == b'<' || b == b'&' || b < 0x20 || WRITING && b == 0xEF)
 }
 
-/// The first byte that text cannot hold as it is: `<`, `>`, `&`, carriage return.
+/// The first byte that text may be unable to hold as it is: `<`, `>`, `&`, a control character (some line feeds and tabs are
+/// among them), the first byte of U+FFFE and U+FFFF.
 #[inline(always)]
 pub(crate) fn text_escape(input: &[u8], from: usize) -> usize {
-    let hits = |x| is(x, b'<') | is(x, b'>') | is(x, b'&') | is(x, b'\r');
+    let hits = |x| is(x, b'<') | is(x, b'>') | is(x, b'&') | is(x, 0xEF) | control(x);
     let mut at = from;
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    while let Some(block) = input.get(at..).and_then(<[u8]>::first_chunk::<16>) {
+        let hit = text_escapes(block);
+        if hit != 0 {
+            return at + hit.trailing_zeros() as usize;
+        }
+        at += 16;
+    }
     while let Some(chunk) = input.get(at..).and_then(<[u8]>::first_chunk) {
         let hit = hits(u64::from_le_bytes(*chunk));
         if hit != 0 {
@@ -125,7 +152,34 @@ pub(crate) fn text_escape(input: &[u8], from: usize) -> usize {
     }
     match hits(rest(&input[at..])) {
         0 => input.len(),
-        hit => at + (hit.trailing_zeros() / 8) as usize,
+        // The zeros behind the rest are control characters as well.
+        hit => input.len().min(at + (hit.trailing_zeros() / 8) as usize),
+    }
+}
+
+/// Bit by bit, which of the bytes text may be unable to hold; tabs and line feeds are not among them.
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+#[inline(always)]
+fn text_escapes(block: &[u8; 16]) -> u32 {
+    use std::arch::x86_64::{
+        _mm_andnot_si128, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128,
+        _mm_set1_epi8,
+    };
+    // SAFETY: as in `text_ends`.
+    #[allow(unsafe_code)]
+    unsafe {
+        let x = _mm_loadu_si128(block.as_ptr().cast());
+        let blank = _mm_or_si128(
+            _mm_cmpeq_epi8(x, _mm_set1_epi8(b'\n' as i8)),
+            _mm_cmpeq_epi8(x, _mm_set1_epi8(b'\t' as i8)),
+        );
+        let controls = _mm_cmpeq_epi8(_mm_min_epu8(x, _mm_set1_epi8(0x1F)), x);
+        let hits = _mm_andnot_si128(blank, controls);
+        let hits = _mm_or_si128(hits, _mm_cmpeq_epi8(x, _mm_set1_epi8(b'<' as i8)));
+        let hits = _mm_or_si128(hits, _mm_cmpeq_epi8(x, _mm_set1_epi8(b'>' as i8)));
+        let hits = _mm_or_si128(hits, _mm_cmpeq_epi8(x, _mm_set1_epi8(b'&' as i8)));
+        let hits = _mm_or_si128(hits, _mm_cmpeq_epi8(x, _mm_set1_epi8(0xEFu8 as i8)));
+        _mm_movemask_epi8(hits) as u32
     }
 }
 

@@ -1,7 +1,10 @@
 //! Escaping: unchanged runs are copied whole.
 
+use std::borrow::Cow;
+
 use super::encode::Repertoire;
-use crate::scan::{text_escape, value_end};
+use crate::chars::is_char;
+use crate::scan::{first_bad, text_escape, value_escape};
 
 /// How tab, line feed and carriage return are written where they cannot stand for themselves.
 pub(crate) type Blanks = [&'static [u8]; 3];
@@ -10,13 +13,13 @@ const DECIMAL: Blanks = [b"&#9;", b"&#10;", b"&#13;"];
 /// As canonical XML has them.
 pub(crate) const HEXADECIMAL: Blanks = [b"&#x9;", b"&#xA;", b"&#xD;"];
 
-/// Appends text; `<`, `>`, `&` and carriage returns as references.
+/// Appends text; `<`, `>`, `&` and carriage returns as references, characters that XML does not allow as U+FFFD.
 #[inline]
 pub fn push_text(out: &mut Vec<u8>, text: &str) {
     push_text_with(out, text, &DECIMAL);
 }
 
-/// Appends an attribute value for double quotes.
+/// Appends an attribute value for double quotes; characters that XML does not allow as U+FFFD.
 #[inline]
 pub fn push_attribute(out: &mut Vec<u8>, value: &str) {
     push_attribute_with(out, value, &DECIMAL);
@@ -30,13 +33,15 @@ pub(crate) fn push_text_with(out: &mut Vec<u8>, text: &str, blanks: &Blanks) {
         let e = text_escape(bytes, p);
         out.extend_from_slice(&bytes[p..e]);
         let Some(&b) = bytes.get(e) else { return };
+        p = e + 1;
         out.extend_from_slice(match b {
             b'<' => b"&lt;",
             b'>' => b"&gt;",
             b'&' => b"&amp;",
-            _ => blanks[2],
+            b'\r' => blanks[2],
+            b'\t' | b'\n' => &bytes[e..p],
+            _ => allowed(bytes, e, &mut p),
         });
-        p = e + 1;
     }
 }
 
@@ -45,20 +50,43 @@ pub(crate) fn push_attribute_with(out: &mut Vec<u8>, value: &str, blanks: &Blank
     let bytes = value.as_bytes();
     let mut p = 0;
     loop {
-        let e = value_end(bytes, p, b'"');
+        let e = value_escape(bytes, p);
         out.extend_from_slice(&bytes[p..e]);
         let Some(&b) = bytes.get(e) else { return };
-        match b {
-            b'<' => out.extend_from_slice(b"&lt;"),
-            b'&' => out.extend_from_slice(b"&amp;"),
-            b'"' => out.extend_from_slice(b"&quot;"),
-            b'\t' => out.extend_from_slice(blanks[0]),
-            b'\n' => out.extend_from_slice(blanks[1]),
-            b'\r' => out.extend_from_slice(blanks[2]),
-            other => out.push(other),
-        }
         p = e + 1;
+        out.extend_from_slice(match b {
+            b'<' => b"&lt;",
+            b'&' => b"&amp;",
+            b'"' => b"&quot;",
+            b'\t' => blanks[0],
+            b'\n' => blanks[1],
+            b'\r' => blanks[2],
+            _ => allowed(bytes, e, &mut p),
+        });
     }
+}
+
+/// The character at `from` as XML can have it, `to` behind it: U+FFFD for one that is not allowed, not even as a reference.
+/// It is a control character, or begins with the byte EF. (A tree may have such characters: from forms, headers, JSON.)
+#[cold]
+fn allowed<'a>(bytes: &'a [u8], from: usize, to: &mut usize) -> &'a [u8] {
+    if bytes[from] == 0xEF {
+        *to = from + 3;
+        if !matches!(bytes[from + 1..], [0xBF, 0xBE | 0xBF, ..]) {
+            return &bytes[from..*to];
+        }
+    }
+    REPLACEMENT
+}
+
+const REPLACEMENT: &[u8] = "\u{FFFD}".as_bytes();
+
+/// `text` with U+FFFD for the characters that XML does not allow.
+pub(crate) fn sound(text: &str) -> Cow<'_, str> {
+    if first_bad(text.as_bytes()).is_none() {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.chars().map(|c| if is_char(c) { c } else { char::REPLACEMENT_CHARACTER }).collect())
 }
 
 /// Appends a character reference.
@@ -98,11 +126,48 @@ mod tests {
             ("plain text, quite long", "plain text, quite long", "plain text, quite long"),
             ("a<b>&\"c\r\n\t", "a&lt;b&gt;&amp;\"c&#13;\n\t", "a&lt;b>&amp;&quot;c&#13;&#10;&#9;"),
             ("\u{E9}\u{1F600}", "\u{E9}\u{1F600}", "\u{E9}\u{1F600}"),
+            ("a\0b\u{1F}", "a\u{FFFD}b\u{FFFD}", "a\u{FFFD}b\u{FFFD}"),
+            (
+                "\u{FFFD}\u{FFFE}\u{FFFF}\u{FF0C}",
+                "\u{FFFD}\u{FFFD}\u{FFFD}\u{FF0C}",
+                "\u{FFFD}\u{FFFD}\u{FFFD}\u{FF0C}",
+            ),
         ] {
             let (mut t, mut v) = (Vec::new(), Vec::new());
             push_text(&mut t, text);
             push_attribute(&mut v, text);
             assert_eq!((t.as_slice(), v.as_slice()), (as_text.as_bytes(), as_value.as_bytes()));
+        }
+    }
+
+    /// At every place of a block, and behind it.
+    #[test]
+    fn every_character_at_every_place() {
+        let blanks = ["&#9;", "&#10;", "&#13;"];
+        for c in (0..0x100).chain(0xFEFE..0xFF02).chain(0xFFF8..0x10002).filter_map(char::from_u32) {
+            for before in [0, 1, 7, 8, 13, 15, 16, 17, 30] {
+                for behind in [0, 1, 2, 9, 17] {
+                    let (a, z) = ("a".repeat(before), "z".repeat(behind));
+                    let text = format!("{a}{c}{z}");
+                    let (mut t, mut v) = (Vec::new(), Vec::new());
+                    push_text(&mut t, &text);
+                    push_attribute(&mut v, &text);
+                    let plain = c.to_string();
+                    let (in_text, in_value) = match c {
+                        '<' => ("&lt;", "&lt;"),
+                        '>' => ("&gt;", ">"),
+                        '&' => ("&amp;", "&amp;"),
+                        '"' => ("\"", "&quot;"),
+                        '\t' => ("\t", blanks[0]),
+                        '\n' => ("\n", blanks[1]),
+                        '\r' => (blanks[2], blanks[2]),
+                        c if !is_char(c) => ("\u{FFFD}", "\u{FFFD}"),
+                        _ => (&*plain, &*plain),
+                    };
+                    assert_eq!(String::from_utf8(t).unwrap(), format!("{a}{in_text}{z}"), "{c:?}");
+                    assert_eq!(String::from_utf8(v).unwrap(), format!("{a}{in_value}{z}"), "{c:?}");
+                }
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The serializer.
 
 use super::encode::{Output, Repertoire};
-use super::escape::{each_run, push_attribute, push_text};
+use super::escape::{each_run, push_attribute, push_text, sound};
 use super::{Method, Normalization, WriteOptions, html};
 use crate::{XML_NS, XMLNS_NS, is_same};
 use unicode_normalization::UnicodeNormalization;
@@ -514,6 +514,7 @@ impl<'a> Serializer<'a> {
     }
 
     fn cdata(&mut self, text: &str) {
+        let text = &*sound(text);
         if !self.in_cdata {
             self.close_tag();
             self.out.extend_from_slice(b"<![CDATA[");
@@ -685,6 +686,7 @@ impl<'a> Serializer<'a> {
 }
 
 pub(crate) fn push_comment(out: &mut Vec<u8>, text: &str) {
+    let text = &*sound(text);
     out.extend_from_slice(b"<!--");
     if text.contains("--") || text.ends_with('-') {
         let mut last = 0;
@@ -705,6 +707,7 @@ pub(crate) fn push_comment(out: &mut Vec<u8>, text: &str) {
 }
 
 pub(crate) fn push_pi(out: &mut Vec<u8>, target: &str, data: &str) {
+    let data = &*sound(data);
     out.extend_from_slice(b"<?");
     out.extend_from_slice(target.as_bytes());
     if !data.is_empty() {
