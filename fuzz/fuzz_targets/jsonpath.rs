@@ -1,6 +1,9 @@
-//! JSONPath in both dialects: `PATH NUL JSON`. What is selected by paths is what is selected by values.
+//! JSONPath in both dialects: `PATH NUL JSON`. What is selected by paths is what is selected by values, but for objects that
+//! Jayway makes of a list of members, which counts as its members where paths are asked for.
 
 #![no_main]
+
+use std::borrow::Cow;
 
 use libfuzzer_sys::fuzz_target;
 use message::jsonpath::{Dialect, JsonPath};
@@ -18,7 +21,9 @@ fuzz_target!(|data: &str| {
         };
         let with_paths = compiled.select_with_paths(&value);
         let values = compiled.select(&value);
-        assert_eq!(with_paths.nodes, values.nodes, "{path}");
+        if values.nodes.iter().all(|node| matches!(node, Cow::Borrowed(_))) {
+            assert_eq!(with_paths.nodes, values.nodes, "{path}");
+        }
         if dialect == Dialect::Rfc9535 {
             for (path, node) in with_paths.paths.iter().zip(&with_paths.nodes) {
                 assert_eq!(path.get(&value), Some(node.as_ref()));
