@@ -2,7 +2,8 @@
 
 use super::super::known::Known;
 use super::super::{Decision, Item, ItemTest, Leaf, LeafKind, ScopePlan, StepKind, StreamOp, StreamStep};
-use super::{Cursor, LeafState, NONE, Run, ScopeState};
+use super::state::{Cursor, LeafState, ScopeState};
+use super::{NONE, Run};
 use crate::ast::BinaryOp;
 use crate::eval::relation;
 use crate::number;

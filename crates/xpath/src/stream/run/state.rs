@@ -1,8 +1,9 @@
 //! The stacks of a run. They outlive it: the next one on the thread finds room in them, and what names mean to its plan.
 
-use super::{Candidate, Collector, Cursor, Family, Frame, LeafState, ScopeState};
 use crate::stream::class::UNKNOWN;
+use crate::stream::known::Known;
 use std::cell::RefCell;
+use std::collections::VecDeque;
 
 /// States kept by a thread, and the most text that one keeps room for.
 const KEPT: usize = 16;
@@ -94,4 +95,106 @@ impl State {
         self.classes[name] = class;
         class
     }
+}
+
+/// Where the stacks stood when an element (first: the document) began.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Frame {
+    /// Open elements, its own included.
+    pub depth: usize,
+    pub children: usize,
+    pub below: usize,
+    pub counters: usize,
+    pub scopes: usize,
+    pub leaves: usize,
+    pub candidates: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cursor {
+    pub leaf: u32,
+    pub candidate: u32,
+    pub step: u32,
+    /// Where the positions of its predicates are counted.
+    pub counters: u32,
+    /// The classes of nodes that its step may find.
+    pub mask: u32,
+    /// It is the last step, and does nothing but compare what it finds.
+    pub compares: bool,
+    pub dead: bool,
+}
+
+/// The children of one parent, for a cursor that counts among them.
+#[derive(Debug)]
+pub(super) struct Family {
+    /// Of the parent.
+    pub depth: usize,
+    pub parent: u64,
+    /// The cursor, by what it works for.
+    pub task: (u32, u32, u32),
+    /// The first of its counts.
+    pub counts: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct ScopeState {
+    pub plan: usize,
+    pub first_leaf: usize,
+    pub position: usize,
+    /// The candidate that waits for it.
+    pub candidate: u32,
+    pub decided: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct LeafState {
+    pub scope: u32,
+    /// Where its plan is: the number of the scope's plan, and that in it.
+    pub plan: (u32, u32),
+    /// Cursors, collectors and pending candidates.
+    pub refs: usize,
+    pub value: Option<Known>,
+    /// Of `count()` and `sum()`, so far.
+    pub sum: f64,
+    /// The first node has been found.
+    pub taken: bool,
+    /// The last node counted: a node found twice counts once.
+    pub last: u64,
+    /// Of `(path)[n]` steps: step, last node, count.
+    pub nth: Vec<(u32, u64, usize)>,
+    /// Of `sum()`: numbers in the order of their nodes' start, waiting for earlier ones; and how many are added.
+    pub summands: VecDeque<Option<f64>>,
+    pub summed: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Candidate {
+    pub leaf: u32,
+    pub parent: u32,
+    /// Predicates not decided yet.
+    pub undecided: usize,
+    pub hit: bool,
+    /// A predicate is false, or everything is known.
+    pub dead: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Collector {
+    pub leaf: u32,
+    pub candidate: u32,
+    /// Number of open frames; of a text node those around it.
+    pub depth: usize,
+    pub text_node: bool,
+    pub dead: bool,
+    /// Of `sum()`: the number of the node.
+    pub summand: u64,
+    pub kind: Gather,
+}
+
+#[derive(Debug)]
+pub(super) enum Gather {
+    /// Equality with a string needs no buffer: how much of it has been met.
+    Match(usize),
+    /// From here in the text.
+    Buffer(usize),
 }

@@ -1,0 +1,274 @@
+//! Comparisons (section 3.4).
+
+use super::{Eval, Fault, Frame, truth};
+use crate::ast::BinaryOp;
+use crate::number;
+use crate::plan::Op;
+use crate::value::{Item, Type, Value};
+use std::borrow::Cow;
+
+impl<'a> Eval<'a> {
+    pub(super) fn compare(&self, op: BinaryOp, a: &'a Op, b: &'a Op, at: Frame) -> Result<bool, Fault> {
+        let (ta, tb) = (a.ty(), b.ty());
+        match (ta, tb) {
+            (Type::Any, Type::NodeSet) | (Type::NodeSet, Type::Any) | (Type::Any, _) | (_, Type::Any) => {}
+            (Type::NodeSet, Type::NodeSet) => {
+                let right = self.strings(op, b, at)?;
+                return self.compare_nodes(op, a, &right, at);
+            }
+            (Type::NodeSet, _) => {
+                let scalar = self.scalar(b, at)?;
+                return self.compare_nodes_scalar(op, a, &scalar, at);
+            }
+            (_, Type::NodeSet) => {
+                let scalar = self.scalar(a, at)?;
+                return self.compare_nodes_scalar(op.mirrored(), b, &scalar, at);
+            }
+            _ => {
+                let left = self.scalar(a, at)?;
+                return Ok(compare_scalars(op, &left, &self.scalar(b, at)?));
+            }
+        }
+        // At least one side is known only now. Most often both are numbers.
+        if matches!(ta, Type::Any | Type::Number) && matches!(tb, Type::Any | Type::Number) {
+            if let (Some(left), Some(right)) = (self.known_number(a), self.known_number(b)) {
+                return Ok(relation(op, left, right));
+            }
+            let (left, right) = (self.value(a, at)?, self.value(b, at)?);
+            if let (Value::Number(left), Value::Number(right)) = (&left, &right) {
+                return Ok(relation(op, *left, *right));
+            }
+            return self.compare_operands(op, self.operand_of(left)?, self.operand_of(right)?);
+        }
+        self.compare_operands(op, self.operand(a, at)?, self.operand(b, at)?)
+    }
+
+    /// The number that an operation is without doing anything.
+    #[inline]
+    fn known_number(&self, op: &'a Op) -> Option<f64> {
+        match op {
+            Op::Number(number) => Some(*number),
+            Op::Variable(index, ..) => match self.local(*index) {
+                Some(Value::Number(number)) => Some(*number),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn compare_operands(&self, op: BinaryOp, left: Operand<'a>, right: Operand<'a>) -> Result<bool, Fault> {
+        match (left, right) {
+            (Operand::Scalar(l), Operand::Scalar(r)) => Ok(compare_scalars(op, &l, &r)),
+            (Operand::Nodes(l), Operand::Scalar(r)) => self.list_scalar(op, &l, &r),
+            (Operand::Scalar(l), Operand::Nodes(r)) => self.list_scalar(op.mirrored(), &r, &l),
+            (Operand::Nodes(l), Operand::Nodes(r)) => {
+                let strings = Strings::new(op, r);
+                for s in &l {
+                    if strings.any(op, s) {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+        }
+    }
+
+    fn list_scalar(&self, op: BinaryOp, list: &[Cow<'a, str>], scalar: &Scalar<'a>) -> Result<bool, Fault> {
+        if let Scalar::Boolean(_) = scalar {
+            return Ok(compare_scalars(op, &Scalar::Boolean(!list.is_empty()), scalar));
+        }
+        Ok(list.iter().any(|s| compare_string_scalar(op, s, scalar)))
+    }
+
+    fn operand(&self, op: &'a Op, at: Frame) -> Result<Operand<'a>, Fault> {
+        if op.ty() == Type::NodeSet {
+            return Ok(Operand::Nodes(self.string_values(op, at)?));
+        }
+        if op.ty() != Type::Any {
+            return Ok(Operand::Scalar(self.scalar(op, at)?));
+        }
+        if let Op::Variable(index, ..) = op
+            && let Some(Value::String(text)) = self.local(*index)
+        {
+            return Ok(Operand::Scalar(Scalar::String(Cow::Borrowed(text))));
+        }
+        self.operand_of(self.value(op, at)?)
+    }
+
+    fn operand_of(&self, value: Value) -> Result<Operand<'a>, Fault> {
+        Ok(match value {
+            Value::Boolean(b) => Operand::Scalar(Scalar::Boolean(b)),
+            Value::Number(n) => Operand::Scalar(Scalar::Number(n)),
+            Value::String(s) => Operand::Scalar(Scalar::String(Cow::Owned(s.to_string()))),
+            Value::Empty => Operand::Nodes(Vec::new()),
+            Value::Atomic(a) if a.is_numeric() => Operand::Scalar(Scalar::Number(a.to_double())),
+            Value::Atomic(a) => Operand::Scalar(Scalar::String(Cow::Owned(a.to_text().into_owned()))),
+            Value::Sequence(items) => Operand::Nodes(
+                items
+                    .iter()
+                    .map(|item| match item {
+                        Item::Node(n) => self.node_string(*n),
+                        Item::Atomic(a) => Ok(Cow::Owned(a.to_text().into_owned())),
+                    })
+                    .collect::<Result<Vec<_>, _>>()?,
+            ),
+            Value::NodeSet(set) => {
+                Operand::Nodes(set.iter().map(|n| self.node_string(n)).collect::<Result<Vec<_>, _>>()?)
+            }
+        })
+    }
+
+    fn scalar(&self, op: &'a Op, at: Frame) -> Result<Scalar<'a>, Fault> {
+        Ok(match op.ty() {
+            Type::Boolean => Scalar::Boolean(self.boolean(op, at)?),
+            Type::Number => Scalar::Number(self.number(op, at)?),
+            _ => Scalar::String(self.string(op, at)?),
+        })
+    }
+
+    /// The string-values of an operand that is to be compared by `op`.
+    fn strings(&self, op: BinaryOp, operand: &'a Op, at: Frame) -> Result<Strings<'a>, Fault> {
+        Ok(Strings::new(op, self.string_values(operand, at)?))
+    }
+
+    fn string_values(&self, operand: &'a Op, at: Frame) -> Result<Vec<Cow<'a, str>>, Fault> {
+        let mut list = Vec::new();
+        self.each(operand, at, &mut |n| {
+            list.push(self.node_string(n)?);
+            Ok(true)
+        })?;
+        Ok(list)
+    }
+
+    fn compare_nodes(&self, op: BinaryOp, a: &'a Op, right: &Strings<'a>, at: Frame) -> Result<bool, Fault> {
+        if right.list.is_empty() {
+            return Ok(false);
+        }
+        let mut found = false;
+        self.each(a, at, &mut |n| {
+            found = right.any(op, &self.node_string(n)?);
+            Ok(!found)
+        })?;
+        Ok(found)
+    }
+
+    fn compare_nodes_scalar(
+        &self,
+        op: BinaryOp,
+        a: &'a Op,
+        scalar: &Scalar<'a>,
+        at: Frame,
+    ) -> Result<bool, Fault> {
+        if let Scalar::Boolean(_) = scalar {
+            return Ok(compare_scalars(op, &Scalar::Boolean(self.boolean(a, at)?), scalar));
+        }
+        let mut found = false;
+        self.each(a, at, &mut |n| {
+            found = compare_string_scalar(op, &self.node_string(n)?, scalar);
+            Ok(!found)
+        })?;
+        Ok(found)
+    }
+}
+
+enum Operand<'a> {
+    Scalar(Scalar<'a>),
+    Nodes(Vec<Cow<'a, str>>),
+}
+
+/// A value that is not a node-set.
+pub(crate) enum Scalar<'a> {
+    Boolean(bool),
+    Number(f64),
+    String(Cow<'a, str>),
+}
+
+/// The string-values of a node-set, prepared for being compared with many others.
+pub(crate) struct Strings<'a> {
+    list: Vec<Cow<'a, str>>,
+    /// For more than a few strings.
+    index: Option<std::collections::HashSet<String>>,
+    least: f64,
+    greatest: f64,
+}
+
+impl<'a> Strings<'a> {
+    fn new(op: BinaryOp, list: Vec<Cow<'a, str>>) -> Strings<'a> {
+        let equality = matches!(op, BinaryOp::Equal | BinaryOp::NotEqual);
+        let indexed = op == BinaryOp::Equal && list.len() > 8;
+        let index = indexed.then(|| list.iter().map(|s| s.to_string()).collect());
+        let (mut least, mut greatest) = (f64::NAN, f64::NAN);
+        for s in list.iter().filter(|_| !equality) {
+            let n = number::parse(s);
+            // `min` and `max` ignore NaN.
+            least = least.min(n);
+            greatest = greatest.max(n);
+        }
+        Strings { list, index, least, greatest }
+    }
+
+    /// Is there a string `t` here with `s op t`?
+    fn any(&self, op: BinaryOp, s: &str) -> bool {
+        match op {
+            BinaryOp::Equal => match &self.index {
+                Some(index) => index.contains(s),
+                None => self.list.iter().any(|t| t == s),
+            },
+            BinaryOp::NotEqual => self.list.iter().any(|t| t != s),
+            BinaryOp::Less | BinaryOp::LessOrEqual => relation(op, number::parse(s), self.greatest),
+            _ => relation(op, number::parse(s), self.least),
+        }
+    }
+}
+
+/// Comparison of two values that are not node-sets.
+pub(crate) fn compare_scalars(op: BinaryOp, a: &Scalar<'_>, b: &Scalar<'_>) -> bool {
+    if matches!(op, BinaryOp::Equal | BinaryOp::NotEqual) {
+        let equal = match (a, b) {
+            (Scalar::Boolean(_), _) | (_, Scalar::Boolean(_)) => a.boolean() == b.boolean(),
+            (Scalar::String(a), Scalar::String(b)) => a == b,
+            _ => a.number() == b.number(),
+        };
+        return equal == (op == BinaryOp::Equal);
+    }
+    relation(op, a.number(), b.number())
+}
+
+/// A node's string-value against a number or a string.
+pub(crate) fn compare_string_scalar(op: BinaryOp, s: &str, scalar: &Scalar<'_>) -> bool {
+    match (op, scalar) {
+        (BinaryOp::Equal, Scalar::String(t)) => s == t,
+        (BinaryOp::NotEqual, Scalar::String(t)) => s != t,
+        _ => relation(op, number::parse(s), scalar.number()),
+    }
+}
+
+/// The six comparisons on numbers.
+pub(crate) fn relation(op: BinaryOp, a: f64, b: f64) -> bool {
+    match op {
+        BinaryOp::Equal => a == b,
+        BinaryOp::NotEqual => a != b,
+        BinaryOp::Less => a < b,
+        BinaryOp::LessOrEqual => a <= b,
+        BinaryOp::Greater => a > b,
+        _ => a >= b,
+    }
+}
+
+impl Scalar<'_> {
+    pub fn boolean(&self) -> bool {
+        match self {
+            Scalar::Boolean(b) => *b,
+            Scalar::Number(n) => truth(*n),
+            Scalar::String(s) => !s.is_empty(),
+        }
+    }
+
+    pub fn number(&self) -> f64 {
+        match self {
+            Scalar::Boolean(b) => f64::from(u8::from(*b)),
+            Scalar::Number(n) => *n,
+            Scalar::String(s) => number::parse(s),
+        }
+    }
+}

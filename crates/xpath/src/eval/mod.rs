@@ -1,0 +1,426 @@
+//! Evaluation on a tree.
+//!
+//! Each operation can be asked for what its user needs (a boolean, a number, a string, the nodes one by one), so that
+//! node-sets are built only where they are the result. Paths run depth-first and push nodes to a callback; a callback
+//! that returns `false` stops everything upstream.
+
+mod compare;
+mod nodes;
+
+pub(crate) use compare::{Scalar, compare_scalars, compare_string_scalar, relation};
+
+use crate::compile::{Program, arithmetic};
+use crate::context::Context;
+use crate::error::{Span, XPathError};
+use crate::functions;
+use crate::number;
+use crate::plan::{Core, Op};
+use crate::sequence::State;
+use crate::value::{DocId, Item, Node, NodeSet, Type, Value};
+use std::borrow::Cow;
+use std::cell::{Cell, OnceCell};
+use xml::{Document, NameId, NodeId, NodeKind};
+
+/// `Ok(true)`: go on; `Ok(false)`: enough.
+pub(crate) type Walk = Result<bool, Fault>;
+/// Boxed so that the hot results stay in registers.
+pub(crate) type Fault = Box<XPathError>;
+pub(crate) type Each<'f> = &'f mut dyn FnMut(Node) -> Walk;
+
+pub(crate) fn fault(message: impl Into<String>, span: Span) -> Fault {
+    Box::new(XPathError::new(message, span))
+}
+
+/// The context of one operation.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Frame {
+    pub node: Node,
+    pub position: usize,
+    pub size: usize,
+}
+
+/// How many names are kept resolved during an evaluation; further ones are looked up each time.
+const CACHED_NAMES: usize = 16;
+
+#[derive(Clone, Copy)]
+enum Resolved {
+    NotYet,
+    Absent,
+    Name(NameId),
+}
+
+/// One evaluation.
+pub(crate) struct Eval<'a> {
+    pub program: &'a Program,
+    pub cx: &'a Context<'a>,
+    names: [Cell<Resolved>; CACHED_NAMES],
+    /// Made when something of XPath 2.0 asks for it.
+    pub later: OnceCell<Box<State>>,
+}
+
+impl<'a> Eval<'a> {
+    pub fn new(program: &'a Program, cx: &'a Context<'a>) -> Eval<'a> {
+        Eval {
+            program,
+            cx,
+            names: [const { Cell::new(Resolved::NotYet) }; CACHED_NAMES],
+            later: OnceCell::new(),
+        }
+    }
+
+    pub fn frame(&self) -> Frame {
+        let node = match self.cx.item {
+            None => self.cx.node,
+            Some(atom) => self.keep_atom(atom.clone()),
+        };
+        Frame { node, position: self.cx.position, size: self.cx.size }
+    }
+
+    /// The document a node belongs to.
+    pub fn doc(&self, id: DocId) -> Result<&'a Document, Fault> {
+        if id == self.cx.node.doc && id != DocId::ATOMIC {
+            return Ok(self.cx.doc);
+        }
+        match self.cx.host.document(id) {
+            Some(doc) => Ok(doc),
+            None if id == DocId::ATOMIC => Err(self.no_context_node()),
+            None => Err(fault("a node belongs to a document that is not there any more", Span::default())),
+        }
+    }
+
+    /// The root of the tree a node belongs to.
+    fn root(&self, n: Node) -> Result<NodeId, Fault> {
+        if n.id == Document::ROOT && n.doc != DocId::ATOMIC {
+            return Ok(n.id);
+        }
+        Ok(self.doc(n.doc)?.root_of(n.id))
+    }
+
+    /// The number of name `index` in the document of a node; `None`: no node there has that name.
+    pub fn name(&self, index: u32, doc_id: DocId, doc: &Document) -> Option<NameId> {
+        let (uri, local, pooled) = &self.program.names[index as usize];
+        if doc_id != self.cx.node.doc {
+            return doc.find_name(uri, local);
+        }
+        if let (Some(bound), Some(number)) = (self.cx.names, pooled)
+            && let Some(id) = bound.ids.get(*number as usize)
+        {
+            return *id;
+        }
+        let Some(cell) = self.names.get(index as usize) else {
+            return doc.find_name(uri, local);
+        };
+        match cell.get() {
+            Resolved::Name(id) => Some(id),
+            Resolved::Absent => None,
+            Resolved::NotYet => {
+                let id = doc.find_name(uri, local);
+                cell.set(id.map_or(Resolved::Absent, Resolved::Name));
+                id
+            }
+        }
+    }
+
+    // ---- values ----
+
+    pub fn value(&self, op: &'a Op, at: Frame) -> Result<Value, Fault> {
+        Ok(match op {
+            Op::Text(s) => Value::String(s.clone()),
+            Op::Sequence(s) => self.sequence(s, at)?,
+            Op::Variable(index, _, span) => self.variable(*index, *span)?,
+            Op::Extension(index, args, _, span) => self.extension(*index, args, *span, at)?,
+            Op::Path(p) if self.may_filter_value(p) => match self.filtered_value(p, at)? {
+                Some(value) => value,
+                None => Value::NodeSet(NodeSet::from_ordered(&self.nodes(op, at)?)),
+            },
+            _ => match op.ty() {
+                Type::Boolean => Value::Boolean(self.boolean(op, at)?),
+                Type::Number => Value::Number(self.number(op, at)?),
+                Type::String => Value::String(self.string(op, at)?.into()),
+                Type::NodeSet | Type::Any => Value::NodeSet(NodeSet::from_ordered(&self.nodes(op, at)?)),
+            },
+        })
+    }
+
+    /// The value of a variable that is in the context's list.
+    #[inline]
+    fn local(&self, index: u32) -> Option<&'a Value> {
+        self.cx.locals.get(self.program.variables[index as usize].name.slot as usize)
+    }
+
+    fn variable(&self, index: u32, span: Span) -> Result<Value, Fault> {
+        if let Some(value) = self.local(index) {
+            return Ok(value.clone());
+        }
+        let name = &self.program.variables[index as usize].name;
+        match self.cx.host.variable_by_name(name) {
+            Ok(Some(v)) => Ok(v),
+            Ok(None) => Err(fault(format!("the variable `${}` has no value", qname(name)), span)),
+            Err(message) => Err(fault(message, span)),
+        }
+    }
+
+    fn extension(&self, index: u32, args: &'a [Op], span: Span, at: Frame) -> Result<Value, Fault> {
+        let name = &self.program.functions[index as usize];
+        let args = args.iter().map(|a| self.value(a, at)).collect::<Result<Vec<_>, _>>()?;
+        let atom = self.context_atom(at.node);
+        let cx = Context {
+            doc: if at.node.doc == DocId::ATOMIC { self.cx.doc } else { self.doc(at.node.doc)? },
+            node: at.node,
+            item: atom.as_ref(),
+            position: at.position,
+            size: at.size,
+            ..*self.cx
+        };
+        match self.cx.host.call_by_name(name, &args, &cx) {
+            Ok(Some(v)) => Ok(v),
+            Ok(None) => Err(fault(format!("there is no function `{}()`", qname(name)), span)),
+            Err(message) => Err(fault(message, span)),
+        }
+    }
+
+    pub fn boolean(&self, op: &'a Op, at: Frame) -> Result<bool, Fault> {
+        Ok(match op {
+            Op::Or(items) => {
+                for item in items {
+                    if self.boolean(item, at)? {
+                        return Ok(true);
+                    }
+                }
+                false
+            }
+            Op::And(items) => {
+                for item in items {
+                    if !self.boolean(item, at)? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            Op::Compare(op, both) => self.compare(*op, &both.0, &both.1, at)?,
+            Op::Number(n) => truth(*n),
+            Op::Text(s) => !s.is_empty(),
+            Op::Union(_) | Op::Path(_) | Op::Current(_) => {
+                let mut found = false;
+                self.each(op, at, &mut |_| {
+                    found = true;
+                    Ok(false)
+                })?;
+                found
+            }
+            Op::Call(core, args, _) => match core {
+                Core::True => true,
+                Core::False => false,
+                Core::Not => !self.boolean(&args[0], at)?,
+                Core::Boolean => self.boolean(&args[0], at)?,
+                Core::StartsWith => self.string(&args[0], at)?.starts_with(&*self.string(&args[1], at)?),
+                Core::Contains => {
+                    functions::contains(&self.string(&args[0], at)?, &self.string(&args[1], at)?)
+                }
+                Core::Lang => functions::lang(self.doc(at.node.doc)?, at.node, &self.string(&args[0], at)?),
+                _ => match core.returns() {
+                    Type::Number => truth(self.number(op, at)?),
+                    Type::String => !self.string(op, at)?.is_empty(),
+                    _ => !self.nodes(op, at)?.is_empty(),
+                },
+            },
+            Op::Arithmetic(..) | Op::Negate(_) => truth(self.number(op, at)?),
+            Op::Variable(index, _, span) if let Some(value) = self.local(*index) => {
+                self.truth_of(value, *span)?
+            }
+            Op::Variable(_, _, span) | Op::Extension(_, _, _, span) => {
+                self.truth_of(&self.value(op, at)?, *span)?
+            }
+            Op::Sequence(s) => self.sequence_boolean(s, at)?,
+        })
+    }
+
+    pub fn number(&self, op: &'a Op, at: Frame) -> Result<f64, Fault> {
+        Ok(match op {
+            Op::Number(n) => *n,
+            Op::Arithmetic(op, both) => {
+                let a = self.number(&both.0, at)?;
+                arithmetic(*op, a, self.number(&both.1, at)?)
+            }
+            Op::Negate(a) => -self.number(a, at)?,
+            Op::Call(core, args, span) => match core {
+                Core::Position => at.position as f64,
+                Core::Last => at.size as f64,
+                Core::Count => self.count(&args[0], at, *span)? as f64,
+                Core::Sum => {
+                    let mut sum = 0.0;
+                    self.each_distinct(&args[0], at, *span, &mut |n| {
+                        sum += number::parse(&self.node_string(n)?);
+                        Ok(true)
+                    })?;
+                    sum
+                }
+                Core::StringLength => functions::length(&self.argument_or_context(args, at)?) as f64,
+                Core::Number => match args.first() {
+                    Some(a) => self.number(a, at)?,
+                    None => number::parse(&self.node_string(at.node)?),
+                },
+                Core::Floor => self.number(&args[0], at)?.floor(),
+                Core::Ceiling => self.number(&args[0], at)?.ceil(),
+                Core::Round => number::round(self.number(&args[0], at)?),
+                _ => match core.returns() {
+                    Type::Boolean => f64::from(u8::from(self.boolean(op, at)?)),
+                    _ => number::parse(&self.string(op, at)?),
+                },
+            },
+            Op::Or(_) | Op::And(_) | Op::Compare(..) => f64::from(u8::from(self.boolean(op, at)?)),
+            Op::Variable(index, ..) if let Some(value) = self.local(*index) => self.value_number(value)?,
+            Op::Variable(..) | Op::Extension(..) | Op::Sequence(_) => {
+                self.value_number(&self.value(op, at)?)?
+            }
+            Op::Text(_) | Op::Union(_) | Op::Path(_) | Op::Current(_) => number::parse(&self.string(op, at)?),
+        })
+    }
+
+    pub fn string(&self, op: &'a Op, at: Frame) -> Result<Cow<'a, str>, Fault> {
+        Ok(match op {
+            Op::Text(s) => Cow::Borrowed(s),
+            Op::Union(_) | Op::Path(_) | Op::Current(_) | Op::Call(Core::Id, ..) => {
+                if let Op::Path(p) = op
+                    && self.may_filter_value(p)
+                    && let Some(value) = self.filtered_value(p, at)?
+                {
+                    return Ok(Cow::Owned(self.value_string(&value)?.into_owned()));
+                }
+                match self.first(op, at)? {
+                    Some(n) => self.node_string(n)?,
+                    None => Cow::Borrowed(""),
+                }
+            }
+            Op::Call(core, args, _) => match core {
+                Core::LocalName | Core::NamespaceUri | Core::Name => {
+                    let node = match args.first() {
+                        Some(a) => self.first(a, at)?,
+                        None => Some(at.node),
+                    };
+                    match node {
+                        Some(n) => functions::node_name(*core, self.doc(n.doc)?, n),
+                        None => Cow::Borrowed(""),
+                    }
+                }
+                Core::String => self.argument_or_context(args, at)?,
+                Core::Concat => {
+                    // Room for what most are made of; growing costs more than that.
+                    let mut out = String::with_capacity(64);
+                    for a in args {
+                        out.push_str(&self.string(a, at)?);
+                    }
+                    Cow::Owned(out)
+                }
+                Core::SubstringBefore => {
+                    functions::substring_before(self.string(&args[0], at)?, &self.string(&args[1], at)?)
+                }
+                Core::SubstringAfter => {
+                    functions::substring_after(self.string(&args[0], at)?, &self.string(&args[1], at)?)
+                }
+                Core::Substring => {
+                    let s = self.string(&args[0], at)?;
+                    let from = self.number(&args[1], at)?;
+                    let len = args.get(2).map(|a| self.number(a, at)).transpose()?;
+                    functions::substring(s, from, len)
+                }
+                Core::NormalizeSpace => functions::normalize_space(self.argument_or_context(args, at)?),
+                Core::Translate => {
+                    let s = self.string(&args[0], at)?;
+                    functions::translate(s, &self.string(&args[1], at)?, &self.string(&args[2], at)?)
+                }
+                _ => match core.returns() {
+                    Type::Boolean => boolean_text(self.boolean(op, at)?),
+                    _ => number::format(self.number(op, at)?),
+                },
+            },
+            Op::Number(_) | Op::Arithmetic(..) | Op::Negate(_) => number::format(self.number(op, at)?),
+            Op::Or(_) | Op::And(_) | Op::Compare(..) => boolean_text(self.boolean(op, at)?),
+            Op::Variable(index, ..) if let Some(value) = self.local(*index) => match value {
+                Value::String(text) => Cow::Borrowed(text),
+                value => self.value_string(value)?,
+            },
+            Op::Variable(..) | Op::Extension(..) | Op::Sequence(_) => {
+                self.value_string(&self.value(op, at)?)?
+            }
+        })
+    }
+
+    fn argument_or_context(&self, args: &'a [Op], at: Frame) -> Result<Cow<'a, str>, Fault> {
+        match args.first() {
+            Some(a) => self.string(a, at),
+            None => self.node_string(at.node),
+        }
+    }
+
+    pub fn value_number(&self, v: &Value) -> Result<f64, Fault> {
+        Ok(match v {
+            Value::Number(n) => *n,
+            Value::Boolean(b) => f64::from(u8::from(*b)),
+            Value::String(s) => number::parse(s),
+            Value::Empty | Value::NodeSet(_) => number::parse(&self.value_string(v)?),
+            Value::Atomic(a) => a.to_double(),
+            Value::Sequence(items) => match items.first() {
+                Some(Item::Atomic(a)) => a.to_double(),
+                Some(Item::Node(n)) => number::parse(&self.node_string(*n)?),
+                None => f64::NAN,
+            },
+        })
+    }
+
+    pub fn value_string(&self, v: &Value) -> Result<Cow<'a, str>, Fault> {
+        Ok(match v {
+            Value::Empty => Cow::Borrowed(""),
+            Value::NodeSet(n) => match n.first() {
+                Some(n) => self.node_string(n)?,
+                None => Cow::Borrowed(""),
+            },
+            Value::Boolean(b) => boolean_text(*b),
+            Value::Number(n) => number::format(*n),
+            Value::String(s) => Cow::Owned(s.to_string()),
+            Value::Atomic(a) => Cow::Owned(a.to_text().into_owned()),
+            Value::Sequence(items) => match items.first() {
+                Some(Item::Atomic(a)) => Cow::Owned(a.to_text().into_owned()),
+                Some(Item::Node(n)) => self.node_string(*n)?,
+                None => Cow::Borrowed(""),
+            },
+        })
+    }
+
+    /// The string-value of a node (section 5).
+    pub fn node_string(&self, n: Node) -> Result<Cow<'a, str>, Fault> {
+        Ok(node_string(self.doc(n.doc)?, n))
+    }
+}
+
+/// The string-value of a node.
+pub(crate) fn node_string(doc: &Document, n: Node) -> Cow<'_, str> {
+    if n.is_namespace() {
+        return Cow::Borrowed(namespace_at(doc, n).map_or("", |(_, uri)| uri));
+    }
+    match doc.kind(n.id) {
+        NodeKind::Element | NodeKind::Document => doc.string_value(n.id),
+        _ => Cow::Borrowed(doc.text(n.id)),
+    }
+}
+
+/// Prefix and URI of a namespace node. The first one of every element is `xml`.
+pub(crate) fn namespace_at(doc: &Document, n: Node) -> Option<(&str, &str)> {
+    match n.namespace {
+        0 => None,
+        1 => Some(("xml", xml::XML_NS)),
+        further => doc.in_scope_namespaces(n.id).get(further as usize - 2).copied(),
+    }
+}
+
+pub(crate) fn truth(n: f64) -> bool {
+    n != 0.0 && !n.is_nan()
+}
+
+pub(crate) fn boolean_text(b: bool) -> Cow<'static, str> {
+    Cow::Borrowed(if b { "true" } else { "false" })
+}
+
+fn qname(name: &crate::context::ExtensionName) -> String {
+    if name.prefix.is_empty() { name.local.to_string() } else { format!("{}:{}", name.prefix, name.local) }
+}

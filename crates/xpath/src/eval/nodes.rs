@@ -1,0 +1,451 @@
+//! Operations as nodes: paths run depth-first, predicates count along them.
+
+use super::{Each, Eval, Fault, Frame, Walk, fault};
+use crate::ast::Axis;
+use crate::error::Span;
+use crate::plan::{Core, From, Op, Path, Predicate, Shape, Test};
+use crate::value::{DocId, Item, Node, NodeSet, Type, Value};
+use std::cmp::Ordering;
+
+impl<'a> Eval<'a> {
+    /// The nodes in document order, without duplicates.
+    pub fn nodes(&self, op: &'a Op, at: Frame) -> Result<Vec<Node>, Fault> {
+        let mut out = Vec::new();
+        let mut sorted = false;
+        match op {
+            Op::Path(p) => {
+                let shape = self.each_in_path(p, at, &mut |n| {
+                    out.push(n);
+                    Ok(true)
+                })?;
+                sorted = shape.ordered && shape.distinct;
+            }
+            _ => {
+                self.each(op, at, &mut |n| {
+                    out.push(n);
+                    Ok(true)
+                })?;
+            }
+        }
+        if !sorted {
+            self.sort(&mut out)?;
+        }
+        Ok(out)
+    }
+
+    /// The first node in document order.
+    pub fn first(&self, op: &'a Op, at: Frame) -> Result<Option<Node>, Fault> {
+        let mut first: Option<Node> = None;
+        match op {
+            Op::Path(p) if p.is_context(at) => first = Some(at.node),
+            Op::Path(p) if p.shape(self, at)?.ordered => {
+                self.each_in_path(p, at, &mut |n| {
+                    first = Some(n);
+                    Ok(false)
+                })?;
+            }
+            Op::Variable(..) | Op::Extension(..) => return Ok(self.node_value(op, at)?.first()),
+            Op::Sequence(s) => {
+                let value = self.sequence(s, at)?;
+                return match value.item(0) {
+                    None => Ok(None),
+                    Some(Item::Node(n)) => Ok(Some(n)),
+                    Some(Item::Atomic(_)) => Err(no_nodes(&value, s.span)),
+                };
+            }
+            _ => {
+                self.each(op, at, &mut |n| {
+                    let earlier = match first {
+                        Some(f) => self.order(n, f)? == Ordering::Less,
+                        None => true,
+                    };
+                    if earlier {
+                        first = Some(n);
+                    }
+                    Ok(true)
+                })?;
+            }
+        }
+        Ok(first)
+    }
+
+    pub fn count(&self, op: &'a Op, at: Frame, span: Span) -> Result<usize, Fault> {
+        let mut count = 0;
+        self.each_distinct(op, at, span, &mut |_| {
+            count += 1;
+            Ok(true)
+        })?;
+        Ok(count)
+    }
+
+    /// Each node once, in any order.
+    pub(super) fn each_distinct(&self, op: &'a Op, at: Frame, span: Span, f: Each<'_>) -> Walk {
+        match op {
+            Op::Path(p) if p.shape(self, at)?.distinct => {
+                self.each_in_path(p, at, f)?;
+                Ok(true)
+            }
+            Op::Variable(..) | Op::Extension(..) => {
+                for n in self.node_value(op, at).map_err(|e| placed(e, span))?.iter() {
+                    if !f(n)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            _ => {
+                for n in self.nodes(op, at)? {
+                    if !f(n)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+        }
+    }
+
+    /// A variable's or an extension function's value as nodes.
+    pub(super) fn node_value(&self, op: &'a Op, at: Frame) -> Result<NodeSet, Fault> {
+        match self.value(op, at)? {
+            Value::NodeSet(n) => Ok(n),
+            value => {
+                let span = match op {
+                    Op::Variable(_, _, s) | Op::Extension(_, _, _, s) => *s,
+                    Op::Sequence(s) => s.span,
+                    _ => Span::default(),
+                };
+                self.only_nodes(&value, span).map_err(|mut e| {
+                    // XPath 1.0 has no codes.
+                    if matches!(op, Op::Sequence(_)) {
+                        e.code = "XPTY0004".into();
+                    }
+                    e
+                })
+            }
+        }
+    }
+
+    /// A value as nodes in document order.
+    #[cold]
+    pub(super) fn only_nodes(&self, value: &Value, span: Span) -> Result<NodeSet, Fault> {
+        let nodes: Option<Vec<Node>> = value.items().map(|item| item.node()).collect();
+        match nodes {
+            Some(mut nodes) => {
+                self.sort(&mut nodes)?;
+                Ok(NodeSet::from_ordered(&nodes))
+            }
+            None => Err(no_nodes(value, span)),
+        }
+    }
+
+    /// Each node, in any order, possibly more than once.
+    pub fn each(&self, op: &'a Op, at: Frame, f: Each<'_>) -> Walk {
+        match op {
+            Op::Path(p) if p.is_context(at) => f(at.node),
+            Op::Path(p) => {
+                let mut all = true;
+                self.each_in_path(p, at, &mut |n| {
+                    all = f(n)?;
+                    Ok(all)
+                })?;
+                Ok(all)
+            }
+            Op::Union(items) => {
+                for item in items {
+                    if !self.each(item, at, f)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Op::Current(span) => match self.cx.host.current() {
+                Some(n) => f(n),
+                None => Err(fault("there is no current node here", *span)),
+            },
+            Op::Call(Core::Id, args, _) => self.id(&args[0], at, f),
+            _ => {
+                for n in self.node_value(op, at)?.iter() {
+                    if !f(n)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+        }
+    }
+
+    fn id(&self, arg: &'a Op, at: Frame, f: Each<'_>) -> Walk {
+        let doc = self.doc(at.node.doc)?;
+        let mut tokens = |s: &str| -> Walk {
+            for token in s.split([' ', '\t', '\r', '\n']).filter(|t| !t.is_empty()) {
+                if let Some(n) = doc.element_by_id(token)
+                    && !f(at.node.at(n))?
+                {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        let held = match arg.ty() {
+            Type::NodeSet => return self.each(arg, at, &mut |n| tokens(&self.node_string(n)?)),
+            Type::Any => self.value(arg, at)?,
+            _ => return tokens(&self.string(arg, at)?),
+        };
+        match &held {
+            Value::NodeSet(set) => {
+                for n in set.iter() {
+                    if !tokens(&self.node_string(n)?)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            other => tokens(&self.value_string(other)?),
+        }
+    }
+
+    /// Runs a path and tells what is known about the order in which the nodes came.
+    pub(super) fn each_in_path(&self, p: &'a Path, at: Frame, f: Each<'_>) -> Result<Shape, Fault> {
+        let one = match &p.start {
+            From::Root => at.node.at(self.root(at.node)?),
+            From::Context => at.node,
+            From::Op(op) => {
+                let starts = self.starts(p, op, at)?;
+                return match starts.as_slice() {
+                    [] => Ok(Shape::ONE),
+                    [one] => self.run(p, &[*one], f).map(|_| p.from_one),
+                    many => self.run(p, many, f).map(|_| p.from_many),
+                };
+            }
+        };
+        self.run(p, &[one], f)?;
+        Ok(p.from_one)
+    }
+
+    /// Whether a path is no more than positions of what may be a single value ([`Host::paths_from_values`]).
+    ///
+    /// [`Host::paths_from_values`]: crate::Host::paths_from_values
+    pub(super) fn may_filter_value(&self, p: &Path) -> bool {
+        let positions = p
+            .filter
+            .iter()
+            .all(|own| matches!(own, Predicate::Position(_) | Predicate::Last | Predicate::Never));
+        p.steps.is_empty()
+            && positions
+            && matches!(p.start, From::Op(Op::Variable(..) | Op::Extension(..)))
+            && self.cx.host.paths_from_values()
+    }
+
+    /// The value that such a path starts from, if it is one that the positions keep; `None`: it starts from nodes,
+    /// or nothing is left.
+    pub(super) fn filtered_value(&self, p: &'a Path, at: Frame) -> Result<Option<Value>, Fault> {
+        let From::Op(op) = &p.start else { return Ok(None) };
+        let kept = p.filter.iter().all(|own| matches!(own, Predicate::Position(1) | Predicate::Last));
+        let value = self.value(op, at)?;
+        Ok(Some(value).filter(|value| kept && !matches!(value, Value::NodeSet(_) | Value::Empty)))
+    }
+
+    /// The filtered start nodes of a path.
+    fn starts(&self, p: &'a Path, op: &'a Op, at: Frame) -> Result<NodeSet, Fault> {
+        // Where values are like nodes without children, no step leads anywhere from them.
+        if matches!(op, Op::Variable(..) | Op::Extension(..)) && self.cx.host.paths_from_values() {
+            return match self.value(op, at)? {
+                Value::NodeSet(nodes) => self.kept_starts(nodes, p),
+                sequence @ Value::Sequence(_) => self.kept_starts(self.only_nodes(&sequence, p.span)?, p),
+                _ => Ok(NodeSet::new()),
+            };
+        }
+        // The common `(…)[1]` and `(…)[n]` need no list.
+        if let [Predicate::Position(wanted)] = &*p.filter {
+            if *wanted == 1 {
+                return Ok(self.first(op, at)?.map_or(NodeSet::new(), NodeSet::one));
+            }
+            if let Op::Path(inner) = op
+                && let shape = inner.shape(self, at)?
+                && shape.ordered
+                && shape.distinct
+            {
+                let mut seen = 0;
+                let mut found = NodeSet::new();
+                self.each_in_path(inner, at, &mut |n| {
+                    seen += 1;
+                    if seen == *wanted {
+                        found = NodeSet::one(n);
+                    }
+                    Ok(seen < *wanted)
+                })?;
+                return Ok(found);
+            }
+        }
+        let set = match op {
+            Op::Variable(..) | Op::Extension(..) => self.node_value(op, at)?,
+            Op::Sequence(s) => match self.sequence(s, at)? {
+                Value::NodeSet(nodes) => nodes,
+                other => self.only_nodes(&other, s.span).map_err(|mut e| {
+                    e.code = "XPTY0019".into();
+                    e
+                })?,
+            },
+            _ => NodeSet::from_ordered(&self.nodes(op, at)?),
+        };
+        self.kept_starts(set, p)
+    }
+
+    /// The start nodes that the predicates of a path keep.
+    fn kept_starts(&self, mut set: NodeSet, p: &'a Path) -> Result<NodeSet, Fault> {
+        for predicate in &p.filter {
+            let kept = self.filter(set.as_slice(), predicate)?;
+            set = NodeSet::from_ordered(&kept);
+        }
+        Ok(set)
+    }
+
+    /// The nodes of a list that a predicate keeps, positions counted along the list.
+    pub fn filter(&self, list: &[Node], predicate: &'a Predicate) -> Result<Vec<Node>, Fault> {
+        match predicate {
+            Predicate::Position(n) => return Ok(list.get(n - 1).copied().into_iter().collect()),
+            Predicate::Last => return Ok(list.last().copied().into_iter().collect()),
+            _ => {}
+        }
+        let mut kept = Vec::new();
+        for (i, node) in list.iter().enumerate() {
+            let at = Frame { node: *node, position: i + 1, size: list.len() };
+            if self.holds(predicate, at)? {
+                kept.push(*node);
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Does a predicate hold for a node at its position?
+    pub fn holds(&self, predicate: &'a Predicate, at: Frame) -> Result<bool, Fault> {
+        Ok(match predicate {
+            Predicate::Position(n) => at.position == *n,
+            Predicate::Last => at.position == at.size,
+            Predicate::Never => false,
+            Predicate::Number(op) => self.number(op, at)? == at.position as f64,
+            Predicate::Boolean(op) => self.boolean(op, at)?,
+            Predicate::Any(op) => match self.value(op, at)? {
+                Value::Number(n) => n == at.position as f64,
+                Value::Atomic(a) if a.is_numeric() => a.to_double() == at.position as f64,
+                other => self.truth_of(&other, Span::default())?,
+            },
+        })
+    }
+
+    /// Runs the steps of a path, removing duplicates where the analysis asks for it.
+    fn run(&self, p: &'a Path, starts: &[Node], f: Each<'_>) -> Walk {
+        let one = starts.len() == 1;
+        let mut steps = &*p.steps;
+        let mut held: Vec<Node> = Vec::new();
+        let mut nodes = starts;
+        while let Some(stop) = steps.iter().position(|s| if one { s.break_one } else { s.break_many }) {
+            let (now, rest) = steps.split_at(stop + 1);
+            let mut next = Vec::new();
+            for n in nodes {
+                self.steps(now, *n, &mut |n| {
+                    next.push(n);
+                    Ok(true)
+                })?;
+            }
+            self.sort(&mut next)?;
+            held = next;
+            nodes = &held;
+            steps = rest;
+        }
+        for n in nodes {
+            if !self.steps(steps, *n, f)? {
+                return Ok(false);
+            }
+        }
+        drop(held);
+        Ok(true)
+    }
+
+    /// Document order across documents; a namespace node stands behind its element, before the attributes.
+    pub fn order(&self, a: Node, b: Node) -> Result<Ordering, Fault> {
+        if a.doc != b.doc {
+            return Ok(a.doc.cmp(&b.doc));
+        }
+        if a.id == b.id {
+            return Ok(a.namespace.cmp(&b.namespace));
+        }
+        Ok(self.doc(a.doc)?.compare_order(a.id, b.id))
+    }
+
+    /// Sorts into document order and removes duplicates.
+    pub fn sort(&self, nodes: &mut Vec<Node>) -> Result<(), Fault> {
+        let Some(first) = nodes.first() else { return Ok(()) };
+        // Nearly always: one document whose ids are its order.
+        let id = first.doc;
+        if nodes.iter().all(|node| node.doc == id) && self.doc(id)?.is_ordered() {
+            let key = |node: &Node| (node.id, node.namespace);
+            if !nodes.windows(2).all(|pair| key(&pair[0]) < key(&pair[1])) {
+                nodes.sort_unstable_by_key(key);
+                nodes.dedup();
+            }
+            return Ok(());
+        }
+        let mut ascending = true;
+        for pair in nodes.windows(2) {
+            if self.order(pair[0], pair[1])? != Ordering::Less {
+                ascending = false;
+                break;
+            }
+        }
+        if ascending {
+            return Ok(());
+        }
+        // Every document is there: the nodes were just compared or walked in it.
+        nodes.sort_by(|a, b| self.order(*a, *b).unwrap_or(Ordering::Equal));
+        nodes.dedup();
+        Ok(())
+    }
+}
+
+impl Path {
+    /// Whether it is `.`, and that a node.
+    #[inline]
+    fn is_context(&self, at: Frame) -> bool {
+        matches!(self.start, From::Context)
+            && matches!(&*self.steps, [step] if step.axis == Axis::SelfAxis && step.test == Test::Node && step.predicates.is_empty())
+            && self.filter.is_empty()
+            && at.node.doc != DocId::ATOMIC
+    }
+
+    /// What is known about the nodes before the path runs. Paths that start from an expression are taken as starting
+    /// from several nodes.
+    fn shape<'a>(&'a self, _: &Eval<'a>, _: Frame) -> Result<Shape, Fault> {
+        Ok(match self.start {
+            From::Op(_) => {
+                // `each_in_path` may run with the better shape of one node; what holds for many holds for one as well
+                // only if both say so.
+                Shape {
+                    single: self.from_one.single && self.from_many.single,
+                    ordered: self.from_one.ordered && self.from_many.ordered,
+                    distinct: self.from_one.distinct && self.from_many.distinct,
+                    peers: self.from_one.peers && self.from_many.peers,
+                }
+            }
+            _ => self.from_one,
+        })
+    }
+}
+
+/// A value that should have been nodes.
+#[cold]
+fn no_nodes(value: &Value, span: Span) -> Fault {
+    let found = match value {
+        Value::Sequence(_) => "sequence with atomic values",
+        other => other.type_of().name(),
+    };
+    fault(format!("a node-set is needed here, this is a {found}"), span)
+}
+
+/// Gives an error a place if it has none yet.
+fn placed(mut e: Fault, span: Span) -> Fault {
+    if e.span == (0..0) {
+        e.span = span.range();
+    }
+    e
+}
