@@ -36,6 +36,8 @@ pub enum Known {
     Upgrade,
     UserAgent,
     XForwardedFor,
+    /// WSO2's name for the correlation id.
+    ActivityId,
 }
 
 impl Known {
@@ -56,7 +58,7 @@ impl Known {
             7 => known! { b"trailer" => Trailer, b"upgrade" => Upgrade, },
             10 => known! {
                 b"connection" => Connection, b"user-agent" => UserAgent, b"soapaction" => SoapAction,
-                b"keep-alive" => KeepAlive,
+                b"keep-alive" => KeepAlive, b"activityid" => ActivityId,
             },
             12 => known! { b"content-type" => ContentType, },
             13 => known! { b"authorization" => Authorization, b"cache-control" => CacheControl, },

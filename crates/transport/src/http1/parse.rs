@@ -339,50 +339,54 @@ fn read_fields<'a>(
 ) -> Result<usize, Stop> {
     let mut left = most.min(MOST_FIELDS);
     loop {
-        match &wire[at..] {
+        let line = wire.get(at..).unwrap_or_default();
+        match line {
             [b'\r', b'\n', ..] => return Ok(at + 2),
             [] | [b'\r'] => return Err(Stop::Partial),
             [b'\r' | b'\n', ..] => return Err(bad(BARE)),
             _ => {}
         }
         left = left.checked_sub(1).ok_or_else(|| Stop::Refused(refuse(431, "too many header fields")))?;
-        let (name_len, known) = match field_name(&wire[at..]) {
+        let (name_len, known) = match field_name(line) {
             Some(found) => found,
             // Something is wrong, or hardly anything is there: byte by byte.
             None => {
-                let name_len = token(&wire[at..]);
-                match wire.get(at + name_len) {
-                    Some(b':') if name_len > 0 => (name_len, Known::of(&wire[at..at + name_len])),
+                let name_len = token(line);
+                match line.get(name_len) {
+                    Some(b':') if name_len > 0 => (name_len, Known::of(&line[..name_len])),
                     None => return Err(Stop::Partial),
                     _ => return Err(bad("invalid header name")),
                 }
             }
         };
-        let mut value_at = at + name_len + 1;
-        while matches!(wire.get(value_at), Some(b' ' | b'\t')) {
-            value_at += 1;
+        let behind = line.get(name_len + 1..).unwrap_or_default();
+        // Nearly always one space, then the value.
+        let mut rest = behind;
+        while let [b' ' | b'\t', more @ ..] = rest {
+            rest = more;
         }
-        let line_end = value_at + text(wire.get(value_at..).unwrap_or_default());
-        match wire.get(line_end..).unwrap_or_default() {
+        let (mut value, end) = rest.split_at(text(rest));
+        match end {
             [b'\r', b'\n', ..] => {}
             [] | [b'\r'] => return Err(Stop::Partial),
             [b'\n', ..] => return Err(bad(BARE)),
             _ => return Err(bad("invalid header value")),
         }
-        let mut value_end = line_end;
-        while value_end > value_at && matches!(wire[value_end - 1], b' ' | b'\t') {
-            value_end -= 1;
+        let padded = value.len();
+        while let [less @ .., b' ' | b'\t'] = value {
+            value = less;
         }
-        seen.see(known, &wire[value_at..value_end])?;
+        seen.see(known, value)?;
+        let blanks = behind.len() - rest.len();
         headers.push_wire(WireField {
             at: at as u32,
             name_len: name_len as u32,
-            value_at: value_at as u32,
-            value_len: (value_end - value_at) as u32,
+            value_at: (at + name_len + 1 + blanks) as u32,
+            value_len: value.len() as u32,
             known,
-            plain: value_at == at + name_len + 2 && wire[value_at - 1] == b' ' && value_end == line_end,
+            plain: blanks == 1 && behind.first() == Some(&b' ') && value.len() == padded,
         });
-        at = line_end + 2;
+        at += name_len + 1 + blanks + padded + 2;
     }
 }
 
