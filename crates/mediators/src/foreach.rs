@@ -372,6 +372,13 @@ mod tests {
             ("expression='//i'", line, XML, "<a/>", "<a/>"),
             ("expression='//i'", "<drop/>", XML, "<a><i k='x'/><i k='y'/></a>", "<a><i k=\"x\"/></a>"),
             (
+                "expression='//i[@k]' xmlns:p='urn:p'",
+                "<property name='n' expression='//i/@p:k'/>",
+                XML,
+                "<a xmlns:p='urn:p'><i k='x'><p:b> 1 </p:b></i><i/></a>",
+                "<a xmlns:p=\"urn:p\"><i/><i xmlns:p=\"urn:p\" k=\"x\"><p:b> 1 </p:b></i></a>",
+            ),
+            (
                 "expression='//i' continueLoopOnFailure='true'",
                 "<drop/>",
                 XML,
@@ -397,6 +404,29 @@ mod tests {
             ),
         ] {
             assert_eq!(run(attributes, inside, headers, body).as_deref(), Ok(out), "{attributes} {body}");
+        }
+    }
+
+    #[test]
+    fn what_comes_behind_sees_the_results_of_both_forms() {
+        let inside = "<filter xpath='//i/@k = 1'><then><enrich><source type='inline'><new xmlns='urn:n'/></source><target type='body'/></enrich></then></filter>";
+        let body = "<a xmlns:p='urn:p'><l><i k='1'/><p:x/><i k='2'><p:b/></i></l></a>";
+        for attributes in ["expression='//i'", "collection='//i' parallel-execution='false'"] {
+            for (behind, wanted) in [
+                ("", "<a xmlns:p=\"urn:p\"><l><p:x/><new xmlns=\"urn:n\"/><i k=\"2\"><p:b/></i></l></a>"),
+                (
+                    "<property name='n' expression='count(//i/p:b)' xmlns:p='urn:p'/><enrich><source type='inline'><e xmlns=''/></source><target action='child' xpath='//l'/></enrich>",
+                    "<a xmlns:p=\"urn:p\"><l><p:x/><new xmlns=\"urn:n\"/><i k=\"2\"><p:b/></i><e/></l></a>",
+                ),
+            ] {
+                let text = format!("<foreach {attributes}><sequence>{inside}</sequence></foreach>{behind}");
+                let tested = testing::main(&crate::registry(testing::endpoints), &text);
+                let mut end = tested.run(XML, body);
+                // Where a declaration stands twice does not matter.
+                let made = end.outcome().map(|text| text.replace("<i xmlns:p=\"urn:p\"", "<i"));
+                assert_eq!(made.as_deref(), Ok(wanted), "{attributes} {behind}");
+                assert_eq!(end.property("n").is_some(), !behind.is_empty());
+            }
         }
     }
 

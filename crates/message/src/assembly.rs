@@ -88,14 +88,19 @@ impl Assembly {
 
     /// The first element in the body: of the shell, or else of the pieces.
     fn payload(&self) -> Option<(&Envelope, NodeId)> {
-        let shell = &self.shell;
-        if let Some(payload) = shell.envelope.payload() {
-            return Some((&shell.envelope, payload));
+        let own = &self.shell.envelope;
+        match own.payload() {
+            Some(payload) => Some((own, payload)),
+            None => self.first().map(|(envelope, node)| (&**envelope, *node)),
         }
-        let elements = self.pieces.iter().map(|(envelope, node)| (&**envelope, *node));
-        let mut elements =
-            elements.filter(|(envelope, node)| envelope.document.kind(*node) == NodeKind::Element);
-        elements.next().filter(|_| shell.place == shell.envelope.body)
+    }
+
+    /// The first element in the body, where that is a piece.
+    pub fn first(&self) -> Option<&Piece> {
+        let shell = &self.shell;
+        let is_element = |(envelope, node): &&Piece| envelope.document.kind(*node) == NodeKind::Element;
+        let around = shell.envelope.payload().is_some() || shell.place != shell.envelope.body;
+        self.pieces.iter().find(is_element).filter(|_| !around)
     }
 
     /// Whether the payload is a SOAP fault.

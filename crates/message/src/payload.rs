@@ -3,7 +3,7 @@
 //! It climbs from an unread stream over its bytes to a view (envelope or JSON) and never needs to come down: the
 //! bytes are kept beside the view until the view is edited, so an untouched payload leaves as it came.
 
-use crate::assembly::Assembly;
+use crate::assembly::{Assembly, Piece};
 use crate::attachments::{Attachments, Packing, pack};
 use crate::body::{Body, BodyError, BodyStream};
 use crate::charset::{Charset, Unmappable, for_reading};
@@ -262,6 +262,21 @@ impl Payload {
     /// Whether it is an envelope in pieces ([`Payload::set_assembly`]).
     pub fn is_assembled(&self) -> bool {
         matches!(self.raw, Raw::Assembled(_))
+    }
+
+    /// The first element in the body as a piece: where it is, if nobody has changed it since ([`Payload::set_assembly`]),
+    /// else in its own envelope.
+    ///
+    /// # Errors
+    /// As [`Payload::envelope`].
+    pub fn first_piece(&mut self, limits: &PayloadLimits) -> Result<Option<Piece>, PayloadError> {
+        if let Raw::Assembled(own) = &self.raw
+            && let Some(piece) = own.first()
+        {
+            return Ok(Some(piece.clone()));
+        }
+        let envelope = self.envelope_for_pieces(limits)?;
+        Ok(envelope.payload().map(|element| (Arc::clone(envelope), element)))
     }
 
     /// Whether the payload is no longer the bytes that arrived.

@@ -6,7 +6,7 @@ use crate::target::is_true;
 use config::Element;
 use flow::{Branched, Compiled, Compiler, Context, Expression, Fault, Flow, ListId, Mediator, Need, Step};
 use message::jsonpath::{Dialect, JsonPath};
-use message::{Envelope, Value, XmlValue};
+use message::{Assembly, Envelope, Shell, Value, XmlValue};
 use std::sync::Arc;
 use xml::{Document, NodeId, NodeKind};
 
@@ -44,6 +44,8 @@ enum Output {
 enum Items {
     Json(Vec<serde_json::Value>),
     Xml(Arc<Document>, Vec<NodeId>),
+    /// Of the payload: written as they came if nobody looks at them.
+    Pieces(Arc<Envelope>, Vec<NodeId>),
 }
 
 /// Compiles `<foreach collection="…">`.
@@ -206,13 +208,14 @@ impl Foreach {
         let items = self.items(context)?;
         let count = match &items {
             Items::Json(items) => items.len(),
-            Items::Xml(_, items) => items.len(),
+            Items::Xml(_, items) | Items::Pieces(_, items) => items.len(),
         };
         if count == 0 {
             return Ok(Flow::Next);
         }
         let template = context.branch_without_payload();
-        let copies = Copies { template, items, next: 0, counter: self.counter.clone(), list: self.body };
+        let copies =
+            Copies { template, items, next: 0, counter: self.counter.clone(), list: self.body, shell: None };
         let mut branches = Branches::new(copies, self.parallel);
         if self.leave {
             tokio::spawn(async move { while let Ok(Some(_)) = branches.next().await {} });
@@ -272,10 +275,9 @@ impl Foreach {
                 None => Err(wrong()),
             },
             Collection::Nodes(expression) => {
-                let nodes = expression.nodes(context)?;
-                let document = context.envelope()?.document.clone();
-                let nodes = elements(&document, nodes);
-                Ok(Items::Xml(Arc::new(document), nodes))
+                let envelope = context.shared_envelope()?;
+                let nodes = elements(&envelope.document, expression.nodes(context)?);
+                Ok(Items::Pieces(envelope, nodes))
             }
             Collection::NodesOf(name, expression) => match context.variables.get(name) {
                 Some(Value::Xml(tree)) => {
@@ -325,8 +327,9 @@ impl Foreach {
             let limits = item.services().limits.clone();
             return Ok(Some(Brought::Json(item.payload.as_json(&limits)?)));
         }
-        let envelope = item.envelope()?;
-        Ok(envelope.payload().map(|element| Brought::Xml(XmlValue::copy_of(&envelope.document, &[element]))))
+        let limits = item.services().limits.clone();
+        let made = item.payload.first_piece(&limits)?;
+        Ok(made.map(|(envelope, element)| Brought::Pieces(envelope, vec![element])))
     }
 
     /// Puts what the items became where it belongs.
@@ -392,6 +395,16 @@ struct Copies {
     next: usize,
     counter: Option<Arc<str>>,
     list: ListId,
+    /// What is around each piece.
+    shell: Option<Arc<Shell>>,
+}
+
+/// An envelope of the version of a message.
+fn empty(copy: &Context) -> Envelope {
+    Envelope::empty(match copy.payload.reading().kind {
+        message::Kind::Soap12 => message::SoapVersion::V12,
+        _ => message::SoapVersion::V11,
+    })
 }
 
 impl Iterator for Copies {
@@ -410,13 +423,17 @@ impl Iterator for Copies {
             Items::Xml(document, items) => {
                 let &node = items.get(index)?;
                 let mut copy = self.template.branch_without_payload();
-                let version = match copy.payload.reading().kind {
-                    message::Kind::Soap12 => message::SoapVersion::V12,
-                    _ => message::SoapVersion::V11,
-                };
-                let mut own = Envelope::empty(version);
+                let mut own = empty(&copy);
                 own.document.copy_from(own.body, document, node);
                 copy.payload.set_envelope(own);
+                copy
+            }
+            Items::Pieces(envelope, items) => {
+                let &node = items.get(index)?;
+                let mut copy = self.template.branch_without_payload();
+                let shell = self.shell.get_or_insert_with(|| Arc::new(Shell::new(empty(&copy))));
+                let item = Assembly::new(Arc::clone(shell), [(Arc::clone(envelope), node)]);
+                copy.payload.set_assembly(item);
                 copy
             }
         };
