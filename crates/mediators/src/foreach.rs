@@ -9,7 +9,7 @@ use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
     ListId, Mark, Mediator, Need, Page, SequenceRef, Step, Values,
 };
-use message::{Envelope, Value, XmlValue};
+use message::{Assembly, Envelope, Shell, Value, XmlValue};
 use std::sync::Arc;
 use xml::NodeKind;
 
@@ -241,10 +241,11 @@ impl Foreach {
         let original = Arc::new(original);
         let version = envelope.version;
         context.properties.set(Arc::clone(&self.original), Value::Xml(Arc::clone(&original)));
-        let rest = context.envelope_mut()?;
+        let mut rest = std::mem::replace(context.envelope_mut()?, Envelope::empty(version));
         for &node in &nodes {
             rest.document.detach(node);
         }
+        let limits = context.services().limits.clone();
         let whole = std::mem::take(&mut context.payload);
         let mut results = Vec::with_capacity(nodes.len());
         let mut count = 0;
@@ -257,27 +258,19 @@ impl Foreach {
             count = index + 1;
             context.receive_body().await?;
             // An item that cannot be read is lost like one that is empty.
-            match context.envelope() {
-                Ok(made) if made.payload().is_some() => results.push(std::mem::take(&mut context.payload)),
-                Ok(_) => {}
-                Err(fault) if self.lenient => {
-                    tracing::error!(message_id = %context.message_id(), "foreach loses item {index}: {fault}")
+            match context.payload.first_piece(&limits) {
+                Ok(made) => results.extend(made),
+                Err(error) if self.lenient => {
+                    tracing::error!(message_id = %context.message_id(), "foreach loses item {index}: {error}")
                 }
-                Err(fault) => return Err(fault),
+                Err(error) => return Err(error.into()),
             }
             if matches!(ended, Ended::Early) {
                 break;
             }
         }
         context.payload = whole;
-        let envelope = context.envelope_mut()?;
-        for made in &results {
-            if let Some(made) = made.built_envelope()
-                && let Some(element) = made.payload()
-            {
-                envelope.document.copy_from(parent, &made.document, element);
-            }
-        }
+        context.payload.set_assembly(Assembly::new(Arc::new(Shell::within(rest, parent)), results));
         context.properties.set(Arc::clone(&self.counter), Value::Integer(count as i64));
         Ok(())
     }
