@@ -15,7 +15,7 @@ use crate::routing;
 use crate::services::Services;
 use crate::wsdl::Wsdl;
 use arc_swap::ArcSwap;
-use message::{Known, Method, Payload};
+use message::{Kind, Known, Method, Payload, SoapVersion};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use transport::{ConnectionInfo, Cut, Handler, Request, Response};
@@ -258,7 +258,14 @@ impl Bus {
             }
             Route::Flow { owner, service_length } => {
                 inbound.service_length = service_length;
-                let payload = Payload::arrived(body, &head.headers, inbound.client == Client::Rest);
+                let mut payload = Payload::arrived(body, &head.headers, inbound.client == Client::Rest);
+                if payload.reading().kind == Kind::Form
+                    && !matches!(inbound.method, Method::Get | Method::Head | Method::Delete)
+                {
+                    let proxy = matches!(owner, Owner::Proxy(_));
+                    let version = if proxy { SoapVersion::V11 } else { SoapVersion::V12 };
+                    payload.posted_with(inbound.query().unwrap_or_default(), version);
+                }
                 let inbound = Arc::new(inbound);
                 // The log may need it when the message has become another one.
                 let logged = self.access.as_ref().map(|_| Arc::clone(&inbound));

@@ -26,14 +26,14 @@ pub(crate) fn explicit_form(context: &Context) -> Option<(Format, Option<String>
     Some((format, Some(essence)))
 }
 
-/// The form of JSON that a step made on a message of an XML type: the type of the message stays.
+/// The form of JSON that a step made on a message of an XML type, or on a form: the type of the message stays.
 fn made_form(context: &Context) -> Option<(Format, Option<String>)> {
     if !context.payload.is_uncoded() || context.payload.reading().kind != Kind::Json {
         return None;
     }
     let own = MediaType::parse(context.headers.get("Content-Type")?);
-    let is_xml = matches!(own.kind(), Kind::Xml | Kind::Soap11 | Kind::Soap12);
-    is_xml.then(|| (Format::of(own.essence, context.is_rest()), Some(own.essence.to_owned())))
+    let stays = matches!(own.kind(), Kind::Xml | Kind::Soap11 | Kind::Soap12 | Kind::Form);
+    stays.then(|| (Format::of(own.essence, context.is_rest()), Some(own.essence.to_owned())))
 }
 
 /// The form of a changed payload whose type nobody changed.

@@ -1,8 +1,18 @@
 //! Content codings: bodies that are compressed.
 
 use crate::payload::PayloadError;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
 use std::io::{Read, Write};
+
+/// Base64 as Java reads it: padded or not, and whatever the last bits are.
+pub const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
 
 /// A content coding (`Content-Encoding`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

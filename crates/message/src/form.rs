@@ -1,5 +1,6 @@
 //! `application/x-www-form-urlencoded`: pairs, and their XML view.
 
+use crate::json::{Mapping, member_name};
 use std::collections::HashMap;
 use xml::{Document, NodeId, NodeKind};
 
@@ -70,22 +71,20 @@ pub fn pairs(text: &str) -> Vec<(&str, String)> {
     pairs
 }
 
-/// Appends `<xformValues>` with an element per pair; those of one name stand together, where the first of them is.
+/// Appends `<xformValues>` with an element per pair, of `query` (that of the request) and then of `form`; those of one name
+/// stand together, where the first of them is. What no element name can have is escaped as in the JSON mapping.
 pub fn to_xml(form: &str, query: &str, document: &mut Document, parent: NodeId) -> NodeId {
     let root = document.append_element(parent, "", "", "xformValues");
-    let mut all: Vec<_> = pairs(query).into_iter().chain(pairs(form)).collect();
+    let mut all: Vec<_> =
+        pairs(query).into_iter().chain(pairs(form)).map(|(name, value)| (decode(name), value)).collect();
     let mut places = HashMap::new();
     for (place, (name, _)) in all.iter().enumerate() {
-        places.entry(*name).or_insert(place);
+        places.entry(name.clone()).or_insert(place);
     }
     all.sort_by_key(|(name, _)| places[name]);
+    let mapping = Mapping::default();
     for (name, value) in all {
-        let name = match name.chars().next() {
-            Some(first) if first.is_ascii_digit() => format!("_JsonReader_PD_{name}"),
-            Some('$') => format!("_JsonReader_PS_{}", &name[1..]),
-            _ => name.to_owned(),
-        };
-        let element = document.append_element(root, "", "", &name);
+        let element = document.append_element(root, "", "", &mapping.element_name(&name));
         if !value.is_empty() {
             document.append_text(element, &value);
         }
@@ -100,12 +99,7 @@ pub fn from_xml(document: &Document, element: NodeId) -> String {
         if !out.is_empty() {
             out.push('&');
         }
-        let name = document.local(child);
-        let name = name.strip_prefix("_JsonReader_PD_").unwrap_or(name);
-        match name.strip_prefix("_JsonReader_PS_") {
-            Some(rest) => encode(&format!("${rest}"), &mut out),
-            None => encode(name, &mut out),
-        }
+        encode(&member_name(document.local(child)), &mut out);
         out.push('=');
         encode(&document.string_value(child), &mut out);
     }
@@ -140,5 +134,28 @@ mod tests {
         assert_eq!(from_xml(&document, root), "q=0&a=x%20y&1b=2");
         let root = to_xml("a=1&b=2&a=3", "b=0", &mut document, Document::ROOT);
         assert_eq!(from_xml(&document, root), "b=0&b=2&a=1&a=3");
+    }
+
+    #[test]
+    fn any_name_can_be_an_element() {
+        for (form, again) in [
+            ("a%20b=1&a+b=2", "a%20b=1&a%20b=2"),
+            ("a<b=1", "a%3Cb=1"),
+            ("%61=1", "a=1"),
+            ("x:y=1&$=2&$z=3&@q=4&#=5", "x%3Ay=1&%24=2&%24z=3&%40q=4&%23=5"),
+            ("a[]=1&a%5B%5D=2", "a%5B%5D=1&a%5B%5D=2"),
+            ("-x=1&.x=2&1x=3", "-x=1&.x=2&1x=3"),
+            ("=v&%00=1&%F0%9F%98%80=2", "_=v&%00=1&%F0%9F%98%80=2"),
+            ("_JsonReader_PD_1=a", "1=a"),
+            ("", ""),
+        ] {
+            let mut document = Document::new();
+            let root = to_xml(form, "", &mut document, Document::ROOT);
+            let mut text = Vec::new();
+            xml::write(&document, root, &xml::WriteOptions::default(), &mut text);
+            let read = Document::parse(text.clone(), &xml::ParseOptions::default());
+            assert!(read.is_ok(), "{form}: {} {read:?}", String::from_utf8_lossy(&text));
+            assert_eq!(from_xml(&document, root), again);
+        }
     }
 }

@@ -196,7 +196,8 @@ fn scalar_text(value: &Value) -> String {
 }
 
 impl Mapping {
-    fn element_name(&self, name: &str) -> String {
+    /// The name of the element of a member.
+    pub(crate) fn element_name(&self, name: &str) -> String {
         let name = match name.chars().next() {
             // No element is without a name.
             None => "_".to_owned(),

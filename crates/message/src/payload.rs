@@ -166,12 +166,21 @@ pub struct Payload {
     rendered: OnceLock<Box<Result<serde_json::Value, PayloadError>>>,
     /// The views are newer than the bytes.
     changed: bool,
+    /// Of a form that a client posted.
+    posted: Option<Box<Posted>>,
     /// The bytes were made here, so nobody has coded them yet as `Content-Encoding` says.
     made: bool,
     /// The XML view was only built to look at it: the message still counts as one that nobody read.
     peeked: bool,
     /// Of a multipart message: its content type, and the parts beside the envelope.
     attachments: Option<Box<Attachments>>,
+}
+
+/// See [`Payload::posted_with`].
+#[derive(Clone)]
+struct Posted {
+    query: Box<str>,
+    version: SoapVersion,
 }
 
 impl Default for Payload {
@@ -204,6 +213,7 @@ impl Payload {
             json: None,
             rendered: OnceLock::new(),
             changed: false,
+            posted: None,
             made: false,
             peeked: false,
             attachments: None,
@@ -239,6 +249,11 @@ impl Payload {
         Payload { reading, envelope: Some(Arc::new(envelope)), changed: true, ..Payload::empty() }
     }
 
+    /// Of a form: what its request says beside it. The XML view begins with the pairs of `query`, in an envelope of `version`.
+    pub fn posted_with(&mut self, query: &str, version: SoapVersion) {
+        self.posted = Some(Box::new(Posted { query: query.into(), version }));
+    }
+
     /// How the bytes are read.
     pub fn reading(&self) -> Reading {
         self.reading
@@ -252,6 +267,11 @@ impl Payload {
     /// Whether the body is still on its way.
     pub fn is_unread(&self) -> bool {
         matches!(self.raw, Raw::Stream(_)) && !self.changed
+    }
+
+    /// Whether only WS-Addressing was looked for in the message ([`Payload::peek`]).
+    pub fn is_peeked(&self) -> bool {
+        self.peeked
     }
 
     /// Whether some mediator built a view of the payload, in which case WSO2 would write it anew.
@@ -722,6 +742,7 @@ impl Payload {
             json: self.json.clone(),
             rendered: OnceLock::new(),
             changed: self.changed,
+            posted: self.posted.clone(),
             made: self.made,
             peeked: self.peeked,
             attachments: self.attachments.clone(),
@@ -868,7 +889,7 @@ impl Payload {
         if matches!(self.raw, Raw::Consumed | Raw::Stream(_)) {
             return Err(PayloadError::Consumed);
         }
-        if matches!(self.raw, Raw::Empty) {
+        if matches!(self.raw, Raw::Empty) && self.posted.is_none() {
             let version = if self.reading.kind == Kind::Soap12 { SoapVersion::V12 } else { SoapVersion::V11 };
             return Ok(Envelope::empty(version));
         }
@@ -887,8 +908,12 @@ impl Payload {
             }
             Kind::Form => {
                 let text = self.decoded_text(limits.held)?;
-                let mut envelope = Envelope::empty(SoapVersion::V12);
-                form::to_xml(&text, "", &mut envelope.document, envelope.body);
+                let (query, version) = match self.posted.as_deref() {
+                    Some(posted) => (&*posted.query, posted.version),
+                    None => ("", SoapVersion::V12),
+                };
+                let mut envelope = Envelope::empty(version);
+                form::to_xml(&text, query, &mut envelope.document, envelope.body);
                 Ok(envelope)
             }
             Kind::Text => {
