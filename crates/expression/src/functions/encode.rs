@@ -5,7 +5,8 @@ use crate::evaluate::Failure;
 use crate::value::Value;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use encoding_rs::{Encoding, UTF_8};
+use message::charset::{Charset, Unmappable};
+use message::coding::BASE64;
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -23,15 +24,16 @@ fn owned<'v>(text: String) -> Result<'v> {
 /// The bytes of the first argument in the character set that the second one names; UTF-8 without.
 fn bytes(arguments: &[Value<'_>]) -> std::result::Result<Vec<u8>, Failure> {
     let own = text(arguments, 0)?;
-    let encoding = match arguments.len() {
-        1 => UTF_8,
-        _ => {
-            let label = text(arguments, 1)?;
-            Encoding::for_label(label.as_bytes())
-                .ok_or_else(|| Failure(format!("there is no character set {label}")))?
-        }
-    };
-    Ok(encoding.encode(&own).0.into_owned())
+    Ok(charset(arguments)?.encode(&own, Unmappable::Question))
+}
+
+/// The character set that the second argument names.
+fn charset(arguments: &[Value<'_>]) -> std::result::Result<Charset, Failure> {
+    if arguments.len() < 2 {
+        return Ok(Charset::UTF8);
+    }
+    let label = text(arguments, 1)?;
+    Charset::for_label(&label).ok_or_else(|| Failure(format!("there is no character set {label}")))
 }
 
 fn base64_encode<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
@@ -40,16 +42,20 @@ fn base64_encode<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
 
 fn base64_decode<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
     let compact: String = text(arguments, 0)?.split_whitespace().collect();
-    let bytes = STANDARD.decode(compact).map_err(|why| Failure(format!("this is no base64: {why}")))?;
+    let bytes = BASE64.decode(compact).map_err(|why| Failure(format!("this is no base64: {why}")))?;
     owned(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// All but letters, digits and `-_.`.
+/// All but letters, digits and `-_.`. As in WSO2, forms of other character sets than UTF-8 are those of HTML: a blank is a
+/// plus sign, and an asterisk itself.
 fn url_encode<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
     let mut out = String::new();
+    let html = !charset(arguments)?.is_utf8();
     for byte in bytes(arguments)? {
-        if byte.is_ascii_alphanumeric() || b"-_.".contains(&byte) {
+        if byte.is_ascii_alphanumeric() || b"-_.".contains(&byte) || (html && byte == b'*') {
             out.push(char::from(byte));
+        } else if html && byte == b' ' {
+            out.push('+');
         } else {
             let _ = write!(out, "%{byte:02X}"); // writing to a String cannot fail
         }

@@ -10,13 +10,9 @@ use std::borrow::Cow;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function { name: "length", arity: 1..=1, run: length },
-    Function { name: "toUpper", arity: 1..=1, run: |a| owned(text(a, 0)?.to_uppercase()) },
-    Function { name: "toLower", arity: 1..=1, run: |a| owned(text(a, 0)?.to_lowercase()) },
-    Function {
-        name: "trim",
-        arity: 1..=1,
-        run: |a| owned(text(a, 0)?.trim_matches(|c| c <= ' ').to_owned()),
-    },
+    Function { name: "toUpper", arity: 1..=1, run: |a| owned(plain(a)?.to_uppercase()) },
+    Function { name: "toLower", arity: 1..=1, run: |a| owned(plain(a)?.to_lowercase()) },
+    Function { name: "trim", arity: 1..=1, run: |a| owned(plain(a)?.trim_matches(|c| c <= ' ').to_owned()) },
     Function { name: "subString", arity: 2..=3, run: sub_string },
     Function { name: "startsWith", arity: 2..=2, run: |a| truth(text(a, 0)?.starts_with(&*text(a, 1)?)) },
     Function { name: "endsWith", arity: 2..=2, run: |a| truth(text(a, 0)?.ends_with(&*text(a, 1)?)) },
@@ -33,6 +29,15 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 fn owned<'v>(text: String) -> Result<'v> {
     Ok(Value::Text(Cow::Owned(text)))
+}
+
+/// The argument as text; numbers and truths have one.
+fn plain<'s>(arguments: &'s [Value<'_>]) -> std::result::Result<Cow<'s, str>, Failure> {
+    match arguments.first() {
+        Some(Value::Number(number)) => Ok(number.to_string().into()),
+        Some(Value::Boolean(truth)) => Ok(truth.to_string().into()),
+        _ => text(arguments, 0),
+    }
 }
 
 fn truth<'v>(truth: bool) -> Result<'v> {

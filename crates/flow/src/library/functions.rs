@@ -1,9 +1,8 @@
 //! The functions that Synapse adds to XPath and that need nothing but their arguments.
 
 use base64::Engine;
-use base64::alphabet;
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use message::charset::{Charset, Unmappable, for_reading};
+use message::coding::BASE64;
 
 /// `base64Encode(text[, charset])`.
 pub(super) fn base64_encode(text: &str, charset: Option<&str>) -> Result<String, String> {
@@ -13,14 +12,6 @@ pub(super) fn base64_encode(text: &str, charset: Option<&str>) -> Result<String,
     };
     Ok(base64::engine::general_purpose::STANDARD.encode(bytes))
 }
-
-/// Without padding, and whatever the last bits are.
-const LENIENT: GeneralPurpose = GeneralPurpose::new(
-    &alphabet::STANDARD,
-    GeneralPurposeConfig::new()
-        .with_decode_allow_trailing_bits(true)
-        .with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
 
 /// `base64Decode(text[, charset])`: what is no Base64 in it is passed over, as Java's decoder does; white space around the
 /// result is cut off, as in WSO2.
@@ -43,7 +34,7 @@ pub(super) fn base64_decode(text: &str, charset: Option<&str>) -> Result<String,
     if digits.len() % 4 == 1 {
         digits.pop();
     }
-    let bytes = LENIENT.decode(digits).map_err(|error| error.to_string())?;
+    let bytes = BASE64.decode(digits).map_err(|error| error.to_string())?;
     Ok(encoding.decode_without_bom_handling(&bytes).0.trim_matches(|c: char| c <= ' ').to_owned())
 }
 
