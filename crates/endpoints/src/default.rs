@@ -3,6 +3,7 @@
 use crate::leaf::{self, Address, Resolved, postfix};
 use crate::uri_template::join_postfix;
 use config::endpoint::{Definition, Format};
+use diagnostics::FileId;
 use flow::endpoint::Endpoint;
 use flow::fault::code;
 use flow::{Compiler, Context, Fault};
@@ -16,6 +17,8 @@ const ANONYMOUS: [&str; 2] = [
 
 struct ToOfMessage {
     format: Option<Format>,
+    /// The rest of the client's URL follows, as for other endpoints. Not where `send` and `call` have no endpoint (WSO2).
+    appends: bool,
 }
 
 pub fn compile(
@@ -23,7 +26,7 @@ pub fn compile(
     definition: &Definition,
     compiler: &mut Compiler<'_>,
 ) -> Option<Arc<dyn Endpoint>> {
-    let address = ToOfMessage { format: definition.format };
+    let address = ToOfMessage { format: definition.format, appends: endpoint.span.file != FileId::BUILT_IN };
     leaf::compile(endpoint, definition, Box::new(address), "default", None, compiler)
 }
 
@@ -35,7 +38,7 @@ impl Address for ToOfMessage {
         };
         let (target, path) = leaf::parse(&to, context)?;
         // A To that is the client's own URL has its path in it already.
-        let own = context.addressing.to.is_some();
+        let own = self.appends && context.addressing.to.is_some();
         let path = match postfix(context, self.format).filter(|_| own) {
             None => path,
             Some(postfix) => join_postfix(&path, &postfix),

@@ -145,7 +145,8 @@ pub fn compile(
         on_timeout,
         addressing: definition.addressing.as_ref().map(|addressing| match addressing.version {
             Some(ConfigAddressing::Submission) => AddressingVersion::Submission,
-            _ => AddressingVersion::Final,
+            Some(ConfigAddressing::Final) => AddressingVersion::Final,
+            None => AddressingVersion::Received,
         }),
         separate_listener: definition.addressing.as_ref().is_some_and(|own| own.separate_listener),
         packing: definition.optimize.map(|optimize| match optimize {

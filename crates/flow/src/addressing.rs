@@ -136,6 +136,9 @@ pub(crate) async fn read(context: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
+/// The action of a message that has none.
+const NO_ACTION: &str = "urn:anonOutInOpResponse";
+
 /// The address of replies on the connection that the request came on, as the submission of 2004 names it.
 const SUBMISSION_ANONYMOUS: &str = "http://schemas.xmlsoap.org/ws/2004/08/addressing/role/anonymous";
 
@@ -195,12 +198,15 @@ pub(crate) fn write(context: &mut Context, outgoing: &Outgoing) -> Result<(), Fa
     }
     let own = context.addressing.clone();
     let callback = outgoing.separate_listener.then(|| crate::callback::address(context)).transpose()?;
-    let action = own.action.clone().or_else(|| context.soap_action()).unwrap_or_default();
+    // An action must not be empty; this is what WSO2 says for a message without one.
+    let action = own.action.clone().or_else(|| context.soap_action()).filter(|action| !action.is_empty());
+    let action = action.unwrap_or_else(|| NO_ACTION.to_owned());
     let id = crate::context::unique(context.number);
     let envelope = context.envelope_mut()?;
     // What the sender said of itself is not what the bus says of itself.
     let mut said = Vec::new();
     let mut names = Vec::new();
+    let submission = there.iter().any(|&block| envelope.document.namespace(block) == WSA_SUBMISSION);
     for block in there {
         // The answer is expected here, wherever the sender wanted it.
         if callback.is_some() && envelope.document.local(block) == "ReplyTo" {
@@ -224,8 +230,12 @@ pub(crate) fn write(context: &mut Context, outgoing: &Outgoing) -> Result<(), Fa
         true => format!("{}{}", outgoing.target, outgoing.request_target),
         false => outgoing.request_target.clone(),
     };
+    let version = match version {
+        AddressingVersion::Received if submission => AddressingVersion::Submission,
+        version => version,
+    };
     let (namespace, reply_to) = match version {
-        AddressingVersion::Final => (WSA_FINAL, new("ReplyTo", &own.reply_to)),
+        AddressingVersion::Final | AddressingVersion::Received => (WSA_FINAL, new("ReplyTo", &own.reply_to)),
         AddressingVersion::Submission => (
             WSA_SUBMISSION,
             Some(new("ReplyTo", &own.reply_to).unwrap_or_else(|| SUBMISSION_ANONYMOUS.to_owned())),

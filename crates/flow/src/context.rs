@@ -202,6 +202,8 @@ pub(crate) struct Progress {
     pub calls: u16,
     /// What runs now goes on behind the answer of an endpoint, to a `send` or to a `call` that is not blocking.
     pub resumed: bool,
+    /// `onError` of the endpoint that the message could not be sent to, ahead of the fault handlers.
+    pub on_endpoint_error: Option<ListId>,
     /// How many faults were raised.
     pub faults: u16,
     /// How often `send` sent the message.
@@ -385,10 +387,13 @@ impl Context {
             "ssl.client.auth.cert" => self.inbound.certificates(false).map(Value::from),
             "ssl.client.auth.cert.X509" => self.inbound.certificates(true).map(Value::from),
             "NO_ENTITY_BODY" => self.payload.is_empty().then_some(Value::Boolean(true)),
-            "messageType" => self
-                .headers
-                .get("Content-Type")
-                .map(|value| Value::from(message::MediaType::parse(value).essence)),
+            "messageType" => match self.headers.get("Content-Type") {
+                Some(value) => text(message::MediaType::parse(value).essence),
+                None if self.progress.answered => None,
+                // As WSO2 reads a request that does not say what it is.
+                None if self.payload.is_empty() => text("application/xml"),
+                None => text("application/octet-stream"),
+            },
             "ContentType" => self.headers.get("Content-Type").and_then(text),
             "CHARACTER_SET_ENCODING" => self
                 .headers

@@ -157,6 +157,8 @@ pub enum TimeoutAction {
 /// `enableAddressing`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressingVersion {
+    /// That of the message, 1.0 if it has none.
+    Received,
     /// 1.0.
     Final,
     /// August 2004.

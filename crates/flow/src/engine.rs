@@ -653,10 +653,12 @@ pub(crate) fn raise(context: &mut Context, mut fault: Fault) -> Option<Ending> {
         tracing::error!(message_id = %context.message_id(), "the message ran into {MAX_FAULTS} faults: do handlers fail in a circle?");
         context.handlers.clear();
     }
-    let Some(handler) = context.handlers.pop() else {
+    let first = context.progress.on_endpoint_error.take();
+    let Some(handler) = context.handlers.pop().or(first) else {
         context.progress.handled = false;
         return Some(Ending::Nothing);
     };
+    let first = first.filter(|&first| first != handler);
     context.progress.handled = handler != context.plan.fault || !context.plan.fault_is_built_in;
     // WSO2: what fails behind the answer of an endpoint, other than sending, is no success, whatever it answered.
     if context.progress.resumed && !fault.is_of_endpoint() {
@@ -686,7 +688,13 @@ pub(crate) fn raise(context: &mut Context, mut fault: Fault) -> Option<Ending> {
     if fault.sending {
         context.properties.set("SENDING_FAULT", Value::Boolean(true));
     }
-    enter(context, handler, Entry::default()).err().and_then(|fault| raise(context, fault))
+    let mut entered = enter(context, handler, Entry::default());
+    // What the endpoint has of its own comes first; where it fails, the handler behind it has not run yet.
+    if let (Ok(()), Some(first)) = (&entered, first) {
+        let entry = Entry { on_error: Some(handler), ..Entry::default() };
+        entered = enter(context, first, entry);
+    }
+    entered.err().and_then(|fault| raise(context, fault))
 }
 
 /// The status for a client whose flow failed without giving an answer.

@@ -132,10 +132,15 @@ pub(crate) async fn send(context: &mut Context, destination: Destination) -> Res
         };
         let kept = endpoint.resends().then(|| (context.headers.clone(), context.payload.copy()));
         match attempt(context, &leaf, destination.blocking).await {
-            Ok(()) => return Ok(Sent::Answered),
+            Ok(()) => {
+                context.progress.on_endpoint_error = None;
+                return Ok(Sent::Answered);
+            }
             Err(fault) => {
-                if let Some(handler) = leaf.on_error() {
-                    context.handlers.push(handler);
+                if context.services.settings.synapse_dialect {
+                    context.handlers.extend(leaf.on_error());
+                } else {
+                    context.progress.on_endpoint_error = leaf.on_error();
                 }
                 if let Some((headers, payload)) = kept {
                     context.headers = headers;
@@ -308,7 +313,7 @@ fn is_acknowledgement(response: &Response) -> bool {
 }
 
 /// The statuses that are failures of a blocking call: those of WSO2, but for what two properties of the message say.
-struct Refusals {
+pub(crate) struct Refusals {
     /// `ERROR_HTTP_STATUS_CODES`
     more: Option<String>,
     /// `NON_ERROR_HTTP_STATUS_CODES`
@@ -316,7 +321,7 @@ struct Refusals {
 }
 
 impl Refusals {
-    fn of(context: &Context) -> Refusals {
+    pub(crate) fn of(context: &Context) -> Refusals {
         let list = |name: &str| {
             let value = context.axis2.get(name).or_else(|| context.client.get(name));
             value.or_else(|| context.properties.get(name)).map(Value::to_string)
@@ -324,7 +329,7 @@ impl Refusals {
         Refusals { more: list("ERROR_HTTP_STATUS_CODES"), fewer: list("NON_ERROR_HTTP_STATUS_CODES") }
     }
 
-    fn contains(&self, status: u16) -> bool {
+    pub(crate) fn contains(&self, status: u16) -> bool {
         let lists = |list: &Option<String>| {
             list.as_ref().is_some_and(|list| list.split(',').any(|own| own.trim().parse() == Ok(status)))
         };
@@ -540,9 +545,15 @@ fn outgoing_form(context: &Context, outgoing: &Outgoing) -> Option<(Format, Opti
 
 /// Same bytes under another label: `ContentType` was set, or a SOAP action.
 fn relabel(context: &mut Context) {
-    if let Some(action) = context.soap_action.clone() {
-        context.headers.set("SOAPAction", format!("\"{action}\""));
+    let Some(action) = context.soap_action.clone() else { return };
+    if context.payload.reading().kind != Kind::Soap12 {
+        return context.headers.set("SOAPAction", format!("\"{action}\""));
     }
+    let Some(own) = context.headers.get("Content-Type") else { return };
+    let own = MediaType::parse(own);
+    let charset = own.charset().map(|charset| format!("; charset={charset}")).unwrap_or_default();
+    let value = format!("{}{charset}; action=\"{action}\"", own.essence);
+    context.headers.set("Content-Type", value);
 }
 
 /// The time since, by the clock of the turn.

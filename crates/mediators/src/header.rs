@@ -176,6 +176,11 @@ fn place(name: &config::Attribute, element: &Element, compiler: &mut Compiler<'_
 }
 
 fn set_addressing(fact: Addressing, value: Option<String>, context: &mut Context) {
+    // As in WSO2, this is reading the message: the WS-Addressing headers of the sender do not go on beside another To or Action.
+    if context.payload.is_peeked() {
+        // It was built before: this cannot fail.
+        let _ = context.envelope();
+    }
     let addressing = &mut context.addressing;
     match fact {
         Addressing::To => addressing.to = value,

@@ -4,7 +4,8 @@ use super::{Work, milliseconds, number, sequence};
 use crate::compile::{Compiler, SequenceRef};
 use crate::context::Context;
 use crate::endpoint::{Destination, EndpointRef};
-use crate::exchange::send;
+use crate::exchange::{Refusals, send};
+use crate::fault::{Code, code};
 use crate::mediator::ListId;
 use config::{Key, MessageProcessor};
 use message::Value;
@@ -128,9 +129,13 @@ impl Forwarding {
         let destination = Destination { reference: Some(reference), ..Destination::implicit() };
         if let Err(fault) = send(&mut context, destination).await {
             let why = fault.to_string();
-            context.properties.set("blocking.sender.error", Value::Boolean(true));
+            let code = match &fault.code {
+                Code::Number(code::CONNECTION_FAILED) => Value::Integer(code::BLOCKING_SENDER_FAILED.into()),
+                Code::Number(number) => Value::Integer((*number).into()),
+                Code::Word(word) => Value::from(word.as_str()),
+            };
             if !one_way {
-                self.faulted(context.branch(), &fault.message, work).await;
+                self.faulted(context.branch(), Some(code), &fault.message, work).await;
             }
             return Attempt::Failed(context, why);
         }
@@ -141,7 +146,9 @@ impl Forwarding {
         if !(200..300).contains(&status) && !self.accepted.contains(&status) {
             let why = format!("the endpoint answered with status {status}");
             if !one_way {
-                self.faulted(context.branch(), &why, work).await;
+                // Those that a blocking call takes for failures have a code; others are answers.
+                let code = Refusals::of(&context).contains(status).then(|| Value::Integer(status.into()));
+                self.faulted(context.branch(), code, &why, work).await;
             }
             return Attempt::Failed(context, why);
         }
@@ -156,6 +163,10 @@ impl Forwarding {
             Ok(list) => list,
             Err(fault) => return Attempt::Impossible(fault.to_string()),
         };
+        if let Some(fault) = self.fault.as_ref().and_then(|own| list_of(own, &mut context)) {
+            context.handlers.clear();
+            context.handlers.push(fault);
+        }
         // The sequence has the answer; what is left for a failure is the message as it was.
         if work.through(context, list).await {
             Attempt::Delivered
@@ -164,8 +175,13 @@ impl Forwarding {
         }
     }
 
-    /// Runs the fault sequence.
-    async fn faulted(&self, mut context: Box<Context>, why: &str, work: &Work) {
+    /// Runs the fault sequence. `code`: what the sender failed with.
+    async fn faulted(&self, mut context: Box<Context>, code: Option<Value>, why: &str, work: &Work) {
+        let failed = if code.is_some() { "true" } else { "false" };
+        context.properties.set("blocking.sender.error", Value::from(failed));
+        if let Some(code) = code {
+            context.properties.set("ERROR_CODE", code);
+        }
         if context.properties.get("ERROR_MESSAGE").is_none() {
             context.properties.set("ERROR_MESSAGE", Value::from(why));
         }
