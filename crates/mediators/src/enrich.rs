@@ -584,6 +584,45 @@ mod tests {
     }
 
     #[test]
+    fn what_has_no_place_in_a_property_leaves_it_as_it_was() {
+        for (name, before, source, action, headers, body, after) in [
+            (
+                "json",
+                "<property name='p' value='[7]'/>",
+                "xpath='json-eval($.a)'",
+                "sibling",
+                JSON,
+                r#"{"a":1}"#,
+                "[7]",
+            ),
+            (
+                "text",
+                "<property name='p' type='OM'><w xmlns=''><x/></w></property>",
+                "xpath='//a/text()'",
+                "child",
+                XML,
+                "<r><a>1</a></r>",
+                "<w><x/></w>",
+            ),
+            (
+                "node",
+                "<property name='p' type='OM'><w xmlns=''><x/></w></property>",
+                "xpath='//a'",
+                "child",
+                XML,
+                "<r><a>1</a></r>",
+                "<w><x/><a>1</a></w>",
+            ),
+        ] {
+            let text = format!(
+                "{before}<enrich><source {source}/><target type='property' property='p' action='{action}'/></enrich>"
+            );
+            let tested = testing::main(&crate::registry(testing::endpoints), &text);
+            assert_eq!(tested.run(headers, body).property("p").as_deref(), Some(after), "{name}");
+        }
+    }
+
+    #[test]
     fn what_does_not_fit_faults_and_nothing_panics() {
         for (source, target, headers, body) in [
             ("xpath='//a'", "xpath='//none'", XML, "<r><a/></r>"),

@@ -459,9 +459,12 @@ impl PayloadFactory {
                 }
             }
         }
+        // WSO2: nothing is an object without members.
+        if out.trim_start().is_empty() {
+            out = "{}".to_owned();
+        }
         let text = out.trim_start();
-        let starts_like_json = text.is_empty()
-            || text.starts_with(['{', '[', '"', '-', 't', 'f', 'n'])
+        let starts_like_json = text.starts_with(['{', '[', '"', '-', 't', 'f', 'n'])
             || text.starts_with(|c: char| c.is_ascii_digit());
         if !starts_like_json {
             let start: String = text.chars().take(20).collect();
@@ -584,6 +587,8 @@ mod tests {
                 in_xml,
                 r#"{"a":"x & \"y\""}"#,
             ),
+            ("json", " ", String::new(), XML, in_xml, "{}"),
+            ("json", "$1", xpath("//none"), XML, in_xml, "{}"),
             ("text", " $1-$1 ", xpath("string(//v/@at)"), XML, in_xml, "7-7"),
         ] {
             // What was taken out of the message brings the namespaces along that it had there.

@@ -320,13 +320,13 @@ impl ScatterGather {
         let nothing =
             || Fault::new(format!("Error evaluating expression: {source}")).because("it selects nothing");
         if self.around.is_none() {
-            if self.aggregation.expression.is_json() {
-                return Ok(Some(Brought::Json(
-                    self.aggregation.expression.json_values(copy)?.ok_or_else(nothing)?,
-                )));
-            }
-            let value = self.aggregation.expression.value(copy)?.ok_or_else(nothing)?;
-            return Ok(Some(Brought::Json(json(value))));
+            let value = match self.aggregation.expression.is_json() {
+                true => self.aggregation.expression.json_values(copy)?,
+                false => self.aggregation.expression.value(copy)?.map(json),
+            };
+            // As everywhere, a `${…}` that fails is an empty text.
+            let value = value.or_else(|| source.starts_with("${").then(|| "".into()));
+            return Ok(Some(Brought::Json(value.ok_or_else(nothing)?)));
         }
         let element = |value: &serde_json::Value| {
             let mut envelope = Envelope::empty(SoapVersion::V11);
@@ -566,6 +566,12 @@ mod tests {
         let answer = compiled(BODY, &format!("<aggregation expression='json-eval($)' timeout='50'/>{slow}"))
             .ask("POST", "/", &[JSON], "{}");
         assert_eq!(answer.status, 504, "{answer:?}");
+    }
+
+    #[test]
+    fn an_expression_that_fails_brings_an_empty_text() {
+        let inside = format!("<aggregation expression='${{payload.none}}'/>{}", makes("{}"));
+        assert_eq!(compiled(BODY, &inside).ask("POST", "/", &[JSON], "{}").body, r#"[""]"#);
     }
 
     #[test]

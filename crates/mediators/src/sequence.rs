@@ -38,6 +38,7 @@ Sequences may call one another 512 deep.",
         (Need::Whole, "the key is an expression on the body"),
     ],
     refused: &[
+        ("<sequence/>", "neither `key` nor mediators"),
         ("<sequence key=\"none\"/>", "there is no sequence `none`"),
         ("<sequence key=\"{//a[}\"/>", "no valid expression"),
         ("<sequence key=\"main\" onError=\"fault\"/>", "`onError` cannot stand beside `key`"),
@@ -52,6 +53,11 @@ Sequences may call one another 512 deep.",
 };
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    if element.attr("key").is_none() && element.elements().next().is_none() {
+        let message = "`sequence` has neither `key` nor mediators";
+        compiler.error("missing-attribute", message, element.span(), "name a sequence");
+        return None;
+    }
     if element.attr("key").is_none() {
         let list = compiler.list(element, "sequence in place");
         return Some(Box::new(Enters(SequenceRef::Known(list))));

@@ -22,7 +22,9 @@ impl Enrich {
             context.payload.set_json_value(root.clone());
         }
         match (&self.target, self.action) {
-            (Target::Custom(_) | Target::Body, Action::Sibling) => skip("JSON has no siblings", context),
+            (Target::Custom(_) | Target::Body | Target::Property(_), Action::Sibling) => {
+                skip("JSON has no siblings", context)
+            }
             (Target::Custom(expression), action) => put(value, fixed(expression)?, action, root, context),
             (Target::Body, Action::Replace) if value.is_object() || value.is_array() => {
                 context.payload.set_json_value(value);

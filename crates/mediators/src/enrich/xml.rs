@@ -144,6 +144,13 @@ impl Enrich {
 
     fn to_property(&self, name: &Arc<str>, part: Part, context: &mut Context) -> Result<(), Fault> {
         let value = match part {
+            // An element has no place for a text among its children here, as where the target is in the message.
+            Part::Text(_)
+                if self.action == Action::Child
+                    && matches!(context.properties.get(name), Some(Value::Xml(_))) =>
+            {
+                return Ok(());
+            }
             Part::Text(text) => Value::from(text),
             Part::Nodes(xml) => {
                 let held = match context.properties.get(name) {

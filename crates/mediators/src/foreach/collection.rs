@@ -244,7 +244,9 @@ impl Foreach {
 
     fn items(&self, context: &mut Context) -> Result<Items, Fault> {
         let wrong = || {
-            Fault::new(format!("Collection expression : {} did not resolve to a valid array", self.source))
+            let source = self.source.strip_prefix("${").and_then(|own| own.strip_suffix('}'));
+            let source = source.unwrap_or(&self.source);
+            Fault::new(format!("Expression {source} did not resolve to a valid array"))
         };
         let limits = context.services().limits.clone();
         let array = |root: &serde_json::Value, path: &JsonPath| {
