@@ -541,6 +541,20 @@ mod tests {
     }
 
     #[test]
+    fn what_the_client_speaks_is_known_until_a_script_says_otherwise() {
+        for (headers, set, wanted) in [
+            (XML, "", "true"),
+            (SOAP, "", "false"),
+            (XML, "mc.setDoingPOX(false);", "false"),
+            (SOAP, "mc.setDoingPOX(true);", "true"),
+        ] {
+            let script = format!("{set} mc.setProperty('p', String(mc.isDoingPOX()));");
+            let flow = flow(&format!("<script language='js'><![CDATA[{script}]]></script>"));
+            assert_eq!(flow.run(headers, "<a/>").property("p").as_deref(), Some(wanted), "{set}");
+        }
+    }
+
+    #[test]
     fn properties_and_facts_are_read_and_set() {
         let script = "mc.setProperty('a', mc.getProperty('x') + 1);
             mc.setProperty('messageType', 'application/json', 'axis2'); mc.setProperty('X-H', 'h', 'transport');

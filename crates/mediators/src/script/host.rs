@@ -186,7 +186,10 @@ impl Host for Message {
                 Some(envelope) => envelope.version == SoapVersion::V11,
                 None => self.0.payload.reading().kind != Kind::Soap12,
             },
-            _ => self.0.axis2(name_of_flag(what)).is_some_and(|value| value.is_true()),
+            _ => match self.0.axis2(name_of_flag(what)) {
+                Some(value) => value.is_true(),
+                None => what == "DoingPOX" && self.0.is_rest(),
+            },
         }
     }
 
