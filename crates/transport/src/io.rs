@@ -1,10 +1,14 @@
 //! The two halves of a connection, plain or TLS.
+//!
+//! Plain ones are read and written by system calls of their own: those of the C library can be cancelled, which costs each
+//! two locked operations in a process of several threads.
 
-use std::io::{self, IoSlice, Read};
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
@@ -189,7 +193,7 @@ impl Writer {
 fn read_plain(stream: &TcpStream, into: &mut [u8]) -> io::Result<usize> {
     let mut got = None;
     let read = stream.try_io(Interest::READABLE, || {
-        let n = (&*SockRef::from(stream)).read(into)?;
+        let (n, _) = recv(stream, &mut *into, RecvFlags::empty())?;
         got = Some(n);
         if n > 0 && n < into.len() { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(n) }
     });
@@ -206,7 +210,9 @@ fn write_plain(
     parts: &[IoSlice<'_>],
 ) -> Poll<io::Result<usize>> {
     let now = match parts {
-        [one] => half.as_ref().try_write(one),
+        [one] => {
+            half.as_ref().try_io(Interest::WRITABLE, || Ok(send(half.as_ref(), one, SendFlags::NOSIGNAL)?))
+        }
         _ => half.as_ref().try_write_vectored(parts),
     };
     match now {
