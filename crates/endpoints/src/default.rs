@@ -3,7 +3,6 @@
 use crate::leaf::{self, Address, Resolved, postfix};
 use crate::uri_template::join_postfix;
 use config::endpoint::{Definition, Format};
-use diagnostics::FileId;
 use flow::endpoint::Endpoint;
 use flow::fault::code;
 use flow::{Compiler, Context, Fault};
@@ -26,7 +25,7 @@ pub fn compile(
     definition: &Definition,
     compiler: &mut Compiler<'_>,
 ) -> Option<Arc<dyn Endpoint>> {
-    let address = ToOfMessage { format: definition.format, appends: endpoint.span.file != FileId::BUILT_IN };
+    let address = ToOfMessage { format: definition.format, appends: !endpoint.implicit };
     leaf::compile(endpoint, definition, Box::new(address), "default", None, compiler)
 }
 

@@ -37,6 +37,8 @@ pub struct Endpoint {
     pub properties: Vec<EndpointProperty>,
     /// The documentation.
     pub description: Option<String>,
+    /// Nobody wrote it: it is what `send` and `call` without an endpoint use.
+    pub implicit: bool,
     /// As it was read.
     pub element: Element,
     /// The whole element.
@@ -212,6 +214,7 @@ impl Endpoint {
                 .children_named("property")
                 .filter_map(|property| EndpointProperty::parse(property, diagnostics))
                 .collect(),
+            implicit: false,
             description: read::child_text(element, "description")
                 .map(|key| key.value)
                 .or_else(|| read::optional_text(element, "description")),

@@ -252,7 +252,7 @@ impl Compiler<'_> {
         config::parse(FileId::BUILT_IN, text)
             .ok()
             .and_then(|element| config::Endpoint::parse(&element, self.diagnostics))
-            .and_then(|endpoint| (self.registry.endpoints)(&endpoint, self))
+            .and_then(|own| (self.registry.endpoints)(&config::Endpoint { implicit: true, ..own }, self))
             .unwrap_or_else(|| unreachable!("the built-in default endpoint compiles"))
     }
 
