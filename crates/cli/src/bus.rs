@@ -5,7 +5,6 @@ use crate::settings::{Dialect, Profile, Settings};
 use admin::access::AccessLog;
 use admin::logging::Logging;
 use admin::{Admin, AdminState, Output, Phase, Readiness};
-use config::LoadOptions;
 use diagnostics::Severity;
 use flow::services::TlsProfiles;
 use flow::{Bus, Plan, Services};
@@ -73,8 +72,7 @@ pub struct Running {
 /// # Errors
 /// Nothing in it can serve, or (`strict`) something in it is wrong.
 pub fn plan(path: &Path, services: &Services, strict: bool) -> Result<Plan, String> {
-    let options = LoadOptions { fetch: Some(crate::fetch::fetch()), ..LoadOptions::default() };
-    let loaded = load(path, services, &options);
+    let loaded = load(path, services, Some(crate::fetch::fetch()));
     loaded.print(|diagnostic| diagnostic.severity >= Severity::Warning);
     let errors = loaded.found.errors();
     if strict && errors > 0 {

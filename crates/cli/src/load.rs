@@ -1,6 +1,6 @@
 //! Loads and compiles a configuration, with everything that was found about it in one list.
 
-use config::LoadOptions;
+use config::{Fetch, LoadOptions};
 use diagnostics::{Diagnostic, Diagnostics, FileId, Severity, render};
 use flow::{Plan, Services};
 use std::collections::HashSet;
@@ -17,9 +17,10 @@ pub struct Loaded {
     pub artifacts: usize,
 }
 
-/// Loads the configuration at `path` and compiles it. Never fails: what cannot be used is in [`Loaded::found`].
-pub fn load(path: &Path, services: &Services, options: &LoadOptions) -> Loaded {
-    let loaded = config::load(path, options);
+/// Loads the configuration at `path` and compiles it; `fetch`: what gets local entries from URLs. Never fails: what cannot be used is in [`Loaded::found`].
+pub fn load(path: &Path, services: &Services, fetch: Option<Fetch>) -> Loaded {
+    let options = LoadOptions { fetch, check_only: services.settings.check_only, ..LoadOptions::default() };
+    let loaded = config::load(path, &options);
     let mut found = loaded.diagnostics;
     let registry = mediators::registry(endpoints::endpoint);
     let artifacts = loaded.configuration.artifacts();
@@ -82,8 +83,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("busbar-load-{}-{name}.xml", std::process::id()));
         let text = format!("<definitions xmlns='http://ws.apache.org/ns/synapse'>{artifacts}</definitions>");
         std::fs::write(&path, text).unwrap();
-        let loaded =
-            load(&path, &Services::new(Client::new(ClientLimits::default())), &LoadOptions::default());
+        let loaded = load(&path, &Services::new(Client::new(ClientLimits::default())), None);
         std::fs::remove_file(&path).unwrap();
         let found = loaded.found.iter().map(|one| (one.rule, one.message.clone())).collect();
         (found, loaded.can_serve())

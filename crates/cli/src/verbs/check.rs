@@ -2,7 +2,6 @@
 
 use crate::load::load;
 use crate::settings::{Dialect, Settings};
-use config::LoadOptions;
 use diagnostics::{Severity, render};
 use flow::Services;
 use std::io::{IsTerminal, Write};
@@ -45,7 +44,7 @@ pub fn run(args: Args) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let loaded = load(&args.path, &services, &LoadOptions { check_only: true, ..LoadOptions::default() });
+    let loaded = load(&args.path, &services, None);
     let sources = &loaded.plan.sources;
     let mut out = String::new();
     match args.format {

@@ -3,7 +3,6 @@
 use crate::explanation::{Behind, Branch, Flow, Part, Step, flows};
 use crate::load::load;
 use crate::settings::Settings;
-use config::LoadOptions;
 use diagnostics::{Severity, Span, did_you_mean};
 use flow::{Need, Plan};
 use serde_json::{Value as Json, json};
@@ -45,7 +44,7 @@ pub fn run(args: Args) -> ExitCode {
 fn explain(args: &Args) -> Result<String, String> {
     let settings = Settings::load(&args.path, None, &[])?;
     let services = crate::bus::services(&settings)?;
-    let loaded = load(&args.path, &services, &LoadOptions::default());
+    let loaded = load(&args.path, &services, None);
     loaded.print(|diagnostic| diagnostic.severity == Severity::Error);
     let plan = &loaded.plan;
     let found = flows(plan, args.artifact.as_deref());

@@ -21,13 +21,7 @@ fn owned<'v>(text: String) -> Result<'v> {
     Ok(Value::Text(Cow::Owned(text)))
 }
 
-/// The bytes of the first argument in the character set that the second one names; UTF-8 without.
-fn bytes(arguments: &[Value<'_>]) -> std::result::Result<Vec<u8>, Failure> {
-    let own = text(arguments, 0)?;
-    Ok(charset(arguments)?.encode(&own, Unmappable::Question))
-}
-
-/// The character set that the second argument names.
+/// The character set that the second argument names; UTF-8 without.
 fn charset(arguments: &[Value<'_>]) -> std::result::Result<Charset, Failure> {
     if arguments.len() < 2 {
         return Ok(Charset::UTF8);
@@ -37,7 +31,8 @@ fn charset(arguments: &[Value<'_>]) -> std::result::Result<Charset, Failure> {
 }
 
 fn base64_encode<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
-    owned(STANDARD.encode(bytes(arguments)?))
+    let own = text(arguments, 0)?;
+    owned(STANDARD.encode(charset(arguments)?.encode(&own, Unmappable::Question)))
 }
 
 fn base64_decode<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
@@ -50,8 +45,9 @@ fn base64_decode<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
 /// plus sign, and an asterisk itself.
 fn url_encode<'v>(arguments: Arguments<'_, 'v>) -> Result<'v> {
     let mut out = String::new();
-    let html = !charset(arguments)?.is_utf8();
-    for byte in bytes(arguments)? {
+    let charset = charset(arguments)?;
+    let html = !charset.is_utf8();
+    for byte in charset.encode(&text(arguments, 0)?, Unmappable::Question) {
         if byte.is_ascii_alphanumeric() || b"-_.".contains(&byte) || (html && byte == b'*') {
             out.push(char::from(byte));
         } else if html && byte == b' ' {
