@@ -8,12 +8,13 @@ mod artifacts;
 use crate::endpoint::{Endpoint, EndpointRef};
 use crate::expression::{Expression, KeyValue};
 use crate::fault::Fault;
+use crate::identity::Identity;
 use crate::mediator::{Children, ListId, Mediator, Registry, Values};
 use crate::plan::{Entry, List, Plan, Planned};
 use crate::services::Services;
 use crate::synapse::Text;
 use crate::vault::{Vault, lookups};
-use config::{Configuration, Element, FaultyArtifact, Key};
+use config::{ArtifactKind, Configuration, Element, FaultyArtifact, Key};
 use diagnostics::{Diagnostic, Diagnostics, SourceMap, Span};
 use message::regex::Pattern;
 use std::collections::HashMap;
@@ -84,8 +85,22 @@ pub struct Compiler<'a> {
     endpoints: HashMap<String, Arc<dyn Endpoint>>,
     entries: HashMap<String, Entry>,
     vault: Vault,
+    inside: Inside,
     /// The artifacts that are left out.
     faulty: Vec<FaultyArtifact>,
+}
+
+/// The artifact that is compiled, for the identities of its parts.
+struct Inside {
+    artifact: Identity,
+    /// How many parts of each name there are so far.
+    parts: HashMap<String, u32>,
+}
+
+impl Inside {
+    fn of(artifact: Identity) -> Inside {
+        Inside { artifact, parts: HashMap::new() }
+    }
 }
 
 static UNIQUE: AtomicU64 = AtomicU64::new(1);
@@ -115,6 +130,7 @@ pub fn compile(
             services.settings.vault_key.clone(),
             &configuration.root,
         ),
+        inside: Inside::of(Identity::of(ArtifactKind::Definitions, "")),
         faulty,
     };
     compiler.plan(sources)
@@ -329,6 +345,30 @@ impl Compiler<'_> {
         }
     }
 
+    /// Compiles parts of an artifact.
+    fn inside<T>(&mut self, artifact: Identity, compile: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = std::mem::replace(&mut self.inside, Inside::of(artifact));
+        let made = compile(self);
+        self.inside = outer;
+        made
+    }
+
+    /// The identity of the artifact that is compiled.
+    pub fn artifact_identity(&self) -> &Identity {
+        &self.inside.artifact
+    }
+
+    /// The identity of a part of the artifact that is compiled, by its name or description; of several with the same one
+    /// their order tells them apart.
+    pub fn identity(&mut self, part: &str) -> Identity {
+        let count = self.inside.parts.entry(part.to_owned()).or_default();
+        *count += 1;
+        match *count {
+            1 => self.inside.artifact.part(part),
+            n => self.inside.artifact.part(&format!("{part}#{n}")),
+        }
+    }
+
     /// The number of this compilation.
     pub fn load(&self) -> u64 {
         self.load
@@ -509,7 +549,9 @@ impl Compiler<'_> {
         let id = self.reserve();
         self.sequences.insert(key.value.clone(), id);
         let on_error = element.attribute("onError").map(Key::of);
-        self.fill(id, format!("sequence {}", key.value), &element, on_error.as_ref());
+        self.inside(Identity::of(ArtifactKind::Sequence, &key.value), |compiler| {
+            compiler.fill(id, format!("sequence {}", key.value), &element, on_error.as_ref());
+        });
         Some(id)
     }
 
@@ -551,7 +593,10 @@ impl Compiler<'_> {
                 && element.is("endpoint")
                 && let Some(endpoint) =
                     config::Endpoint::parse_with(&element, &self.configuration.injector, self.diagnostics)
-                && let Some(made) = (self.registry.endpoints)(&endpoint, self)
+                && let Some(made) = self
+                    .inside(Identity::of(ArtifactKind::Endpoint, &key.value), |compiler| {
+                        (compiler.registry.endpoints)(&endpoint, compiler)
+                    })
             {
                 self.endpoints.insert(key.value.clone(), Arc::clone(&made));
                 return Arc::new(EndpointRef::Known(made));

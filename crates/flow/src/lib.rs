@@ -18,6 +18,7 @@ mod engine;
 pub mod exchange;
 pub mod expression;
 pub mod fault;
+pub mod identity;
 pub mod kept;
 pub mod library;
 pub mod mediator;
@@ -45,6 +46,7 @@ pub use context::{Client, Context, Contexts, Inbound};
 pub use dispatch::{Access, AccessLog, Bus};
 pub use engine::{Branched, Mark, resume, run_branch, run_list};
 pub use fault::{Code, Fault};
+pub use identity::{Identity, States};
 pub use kept::Answer;
 pub use mediator::{
     Attribute, Branch, BranchTarget, Children, Compiled, Definition, Entry, Flow, ListId, Mediator, Need,

@@ -27,6 +27,8 @@ pub struct Services {
     pub tls: TlsProfiles,
     /// What mediators keep beyond the plan.
     pub kept: Kept,
+    /// States of artifacts and their parts, which outlive the plan.
+    pub states: crate::identity::States,
     /// Messages whose answers come on connections of their own.
     pub(crate) callbacks: crate::callback::Callbacks,
 }
@@ -180,6 +182,7 @@ impl Services {
             metrics: Metrics::default(),
             tls: TlsProfiles::default(),
             kept: Kept::default(),
+            states: Default::default(),
             callbacks: Default::default(),
         }
     }

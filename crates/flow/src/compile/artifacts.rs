@@ -3,6 +3,7 @@
 use super::Compiler;
 use crate::dispatch::{self, Api, Proxy};
 use crate::endpoint::Endpoint;
+use crate::identity::Identity;
 use crate::mediator::ListId;
 use crate::plan::{Entry, List, Plan, Template, TemplateParameter, Written};
 use crate::processor;
@@ -108,7 +109,7 @@ impl Compiler<'_> {
         compile: impl FnOnce(&mut Self) -> Option<T>,
     ) -> Option<T> {
         let mark = self.diagnostics.len();
-        let made = compile(self);
+        let made = self.inside(Identity::of(kind, name), compile);
         if made.is_some() && !self.diagnostics.has_errors_since(mark) {
             return made;
         }
@@ -158,7 +159,10 @@ impl Compiler<'_> {
                 && element.is("endpoint")
                 && let Some(endpoint) =
                     config::Endpoint::parse_with(&element, &configuration.injector, self.diagnostics)
-                && let Some(made) = (self.registry.endpoints)(&endpoint, self)
+                && let Some(made) = self
+                    .inside(Identity::of(ArtifactKind::Endpoint, &entry.key.value), |compiler| {
+                        (compiler.registry.endpoints)(&endpoint, compiler)
+                    })
             {
                 self.endpoints.insert(entry.key.value.clone(), made);
             }
