@@ -363,9 +363,7 @@ fn failed(
     blocking: bool,
 ) -> Fault {
     let number = error.kind.code() as i32;
-    // What the client did not send whole, or what cannot be sent at all, says nothing about the endpoint.
-    let about_endpoint = !matches!(error.kind, SendErrorKind::RequestBody(_) | SendErrorKind::BadRequest(_));
-    if about_endpoint {
+    if error.kind.is_about_backend() {
         leaf.failed(number);
     }
     if error.body_intact && context.payload.is_consumed() && !matches!(body, Body::Empty) {
@@ -382,6 +380,7 @@ fn failed(
         if blocking && number == code::CONNECTION_FAILED { code::BLOCKING_SENDER_FAILED } else { number };
     let status = match outgoing.on_timeout {
         _ if client_gone => 400,
+        _ if matches!(error.kind, SendErrorKind::LocalShortage(_)) => 503,
         TimeoutAction::Discard => 504,
         _ => 500,
     };
@@ -431,6 +430,7 @@ fn protocol_state(kind: &SendErrorKind) -> Option<u8> {
         SendErrorKind::Dns(_)
         | SendErrorKind::Connect(_)
         | SendErrorKind::ConnectTimeout
+        | SendErrorKind::LocalShortage(_)
         | SendErrorKind::Tls(_)
         | SendErrorKind::BadRequest(_) => Some(0),
         SendErrorKind::Write(_) | SendErrorKind::RequestBody(_) => Some(2),

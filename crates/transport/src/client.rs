@@ -290,7 +290,7 @@ fn respond(
         }
         _ => incoming.into_body(),
     };
-    Response { head, body, close: false, framing: Framing::Auto, about: 0 }
+    Response { head, body, close: false, framing: Framing::Auto, about: 0, on_end: None }
 }
 
 /// One request on one connection: both directions at once, because the response may come first.

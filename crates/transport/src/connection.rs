@@ -245,6 +245,16 @@ impl Incoming {
         }
     }
 
+    /// What is there of the head that is being received, and what follows it.
+    pub(crate) fn head_received(&self) -> &[u8] {
+        self.buffer.wire()
+    }
+
+    /// For how long the head has been on its way; `whole` is how long it may be.
+    pub(crate) fn head_took(&self, whole: Duration) -> Duration {
+        self.timer.left().map_or(Duration::ZERO, |left| whole.saturating_sub(left))
+    }
+
     /// Receives a response head, skipping interim ones. `wait`: for its first byte, none while the request is
     /// still being sent; `pause`: between two pieces of it.
     pub(crate) fn poll_response(

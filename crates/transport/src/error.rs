@@ -15,7 +15,8 @@ pub struct SendError {
     pub kind: SendErrorKind,
     /// The backend.
     pub target: Target,
-    /// Certain that the backend did not begin to process the request; sending it elsewhere is safe.
+    /// Certain that the backend did not begin to process the request, because not one byte of it was sent; sending it
+    /// elsewhere, or once more, is safe whatever its method.
     pub nothing_processed: bool,
     /// Nothing of the request body was consumed; it can be sent again as it is.
     pub body_intact: bool,
@@ -28,6 +29,10 @@ pub enum SendErrorKind {
     Dns(Arc<io::Error>),
     /// No address accepted the connection (101503).
     Connect(Arc<io::Error>),
+    /// This process lacks what a connection takes: descriptors, memory of the kernel, ports, or a place among the
+    /// connections that one backend may have. It says nothing about the backend (101500). The request may be sent again
+    /// later.
+    LocalShortage(Arc<io::Error>),
     /// Connecting took too long (101508).
     ConnectTimeout,
     /// The TLS handshake failed: certificate, version, cipher (101503).
@@ -52,10 +57,22 @@ pub enum SendErrorKind {
 }
 
 impl SendErrorKind {
+    /// Whether it says something about the backend. A request that did not arrive whole or cannot be sent, and a
+    /// shortage of this process, do not.
+    pub fn is_about_backend(&self) -> bool {
+        !matches!(
+            self,
+            SendErrorKind::RequestBody(_) | SendErrorKind::BadRequest(_) | SendErrorKind::LocalShortage(_)
+        )
+    }
+
     /// The error code of a Synapse endpoint for this failure.
     pub fn code(&self) -> u32 {
         match self {
-            SendErrorKind::Write(_) | SendErrorKind::RequestBody(_) | SendErrorKind::BadRequest(_) => 101500,
+            SendErrorKind::Write(_)
+            | SendErrorKind::LocalShortage(_)
+            | SendErrorKind::RequestBody(_)
+            | SendErrorKind::BadRequest(_) => 101500,
             SendErrorKind::Read(_) => 101501,
             SendErrorKind::Dns(_) | SendErrorKind::Connect(_) | SendErrorKind::Tls(_) => 101503,
             SendErrorKind::ResponseTimeout | SendErrorKind::WriteTimeout => 101504,
@@ -71,6 +88,7 @@ impl fmt::Display for SendErrorKind {
         match self {
             SendErrorKind::Dns(e) => write!(f, "cannot resolve the host name: {e}"),
             SendErrorKind::Connect(e) => write!(f, "cannot connect: {e}"),
+            SendErrorKind::LocalShortage(e) => write!(f, "no resources for a connection: {e}"),
             SendErrorKind::ConnectTimeout => f.write_str("connecting took too long"),
             SendErrorKind::Tls(e) => write!(f, "TLS handshake failed: {e}"),
             SendErrorKind::Write(e) => write!(f, "sending the request failed: {e}"),
@@ -96,6 +114,7 @@ impl std::error::Error for SendError {
         match &self.kind {
             SendErrorKind::Dns(e)
             | SendErrorKind::Connect(e)
+            | SendErrorKind::LocalShortage(e)
             | SendErrorKind::Tls(e)
             | SendErrorKind::Write(e)
             | SendErrorKind::Read(e) => Some(e.as_ref()),

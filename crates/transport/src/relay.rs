@@ -32,6 +32,8 @@ pub(crate) struct Outgoing {
     sent: usize,
     /// Bytes at the front of the body that were sent and are kept for a repetition.
     kept: usize,
+    /// Bytes of the body that were framed so far, sent or not.
+    entity: u64,
     /// Bytes of the body that follow `head`.
     data: usize,
     /// What follows them.
@@ -60,6 +62,7 @@ impl Outgoing {
             head: scratch(),
             sent: 0,
             kept: 0,
+            entity: 0,
             data: 0,
             tail: &[],
             left: Left::Nothing,
@@ -102,6 +105,11 @@ impl Outgoing {
         if let Some((data, tail)) = self.repeat {
             (self.sent, self.kept, self.data, self.tail) = (0, 0, data, tail);
         }
+    }
+
+    /// Bytes of the body that are with the kernel; the few behind a head that it did not take yet are counted.
+    pub(crate) fn sent_of_body(&self) -> u64 {
+        self.entity - self.data as u64
     }
 
     /// Whether the body is still needed after all was sent.
@@ -189,6 +197,7 @@ impl Outgoing {
         const LENGTH: BodyError = BodyError::Malformed("its length is not the declared one");
         let n = body.buffered().len();
         let complete = body.is_complete();
+        self.entity += n as u64;
         match &mut self.left {
             Left::Nothing => self.framed = true,
             Left::Exact(left) => {

@@ -1,6 +1,8 @@
 //! One connection of a listener, from its first request to its last.
 
+use std::any::Any;
 use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -15,17 +17,21 @@ use crate::http1::write::{self, Delimiter, Kind};
 use crate::relay::{Outgoing, RelayError};
 use crate::server::Listening;
 use crate::timer::Alarm;
-use crate::{ConnectionInfo, Cut, Framing, Handler, Request, Response, Target};
+use crate::{
+    ConnectionInfo, Cut, End, Framing, Handler, OnEnd, Outcome, Refused, Request, Response, ServerLimits,
+    Target,
+};
 
 /// Serves the connection until it ends or is [cut](Conn::cut).
 pub(crate) async fn serve<H: Handler>(
     listening: &Listening,
+    limits: &ServerLimits,
     incoming: Box<Incoming>,
     info: &ConnectionInfo,
     handler: &H,
 ) {
     let conn = incoming.conn.clone();
-    let mut requests = pin!(requests(listening, &conn, incoming, info, handler));
+    let mut requests = pin!(requests(listening, limits, &conn, incoming, info, handler));
     let mut alarm: Option<Box<Alarm>> = None;
     poll_fn(|cx| {
         if !alarm.as_ref().is_some_and(|alarm| alarm.wakes(cx)) {
@@ -50,12 +56,12 @@ struct Asked {
 
 async fn requests<H: Handler>(
     listening: &Listening,
+    limits: &ServerLimits,
     conn: &Arc<Conn>,
     mut incoming: Box<Incoming>,
     info: &ConnectionInfo,
     handler: &H,
 ) {
-    let limits = &listening.limits;
     let head_limits =
         HeadLimits { size: limits.head_size, fields: limits.header_count, target: limits.target_size };
     let mut served = 0;
@@ -68,7 +74,7 @@ async fn requests<H: Handler>(
             Ok(None) => return hang_up(conn).await,
             Err(refusal) => {
                 listening.counters.refused.add(1);
-                return refuse(listening, conn, incoming, refusal).await;
+                return refuse(limits, conn, incoming, refusal, info, handler).await;
             }
         };
         listening.counters.requests.bump();
@@ -82,29 +88,37 @@ async fn requests<H: Handler>(
                 && served != limits.requests,
         };
 
-        let (request, mut home) = request(incoming, head, facts, listening);
+        let (request, mut home) = request(incoming, head, facts, limits);
         // In place: this future is as large as the flow is deep, and would be moved into another one.
         let answered = {
             let mut handling = pin!(handler.handle(request, info));
-            poll_fn(|cx| match handling.as_mut().poll(cx) {
-                Poll::Ready(response) => Poll::Ready(Some(response)),
-                Poll::Pending if client_is_gone(conn, &mut home, cx) => Poll::Ready(None),
-                Poll::Pending => Poll::Pending,
+            poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| handling.as_mut().poll(cx))) {
+                Ok(Poll::Ready(response)) => Poll::Ready(Some(response)),
+                Ok(Poll::Pending) if client_is_gone(conn, &mut home, cx) => Poll::Ready(None),
+                Ok(Poll::Pending) => Poll::Pending,
+                // Whatever the future held was dropped by the panic, the body of the request among it.
+                Err(panic) => {
+                    handler.panicked(info, message_of(&*panic));
+                    Poll::Ready(Some(Response { close: true, ..Response::new(500, "internal error\n") }))
+                }
             })
             .await
         };
-        let Some(response) = answered else {
+        let Some(mut response) = answered else {
             listening.counters.aborted.add(1);
             return;
         };
         let about = response.about;
-        match respond(listening, conn, &mut home, response, &asked).await {
+        let mut account = Account::of(&mut response, info);
+        let responded = respond(listening, limits, conn, &mut home, response, &asked, &mut account).await;
+        account.close(&responded);
+        match responded {
             Ok(keep_alive) => {
-                let Some(back) = come_home(listening, conn, home).await else { return };
+                let Some(back) = come_home(limits, conn, home).await else { return };
                 incoming = back;
                 let mut discard = limits.discard;
                 if !keep_alive || !poll_fn(|cx| incoming.poll_discard(cx, &mut discard)).await {
-                    return close(listening, conn, incoming).await;
+                    return close(limits, conn, incoming).await;
                 }
                 incoming.next_message();
             }
@@ -123,14 +137,49 @@ async fn requests<H: Handler>(
     }
 }
 
+/// What a panic said.
+fn message_of(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("it said nothing")
+}
+
+/// Tells how a response ended, whatever ends it: at its end, or when the task of the connection is cut.
+struct Account<'a> {
+    on_end: Option<Box<dyn OnEnd>>,
+    end: End<'a>,
+}
+
+impl<'a> Account<'a> {
+    fn of(response: &mut Response, client: &'a ConnectionInfo) -> Account<'a> {
+        let end = End { client, status: response.head.status, bytes: 0, outcome: Outcome::Abandoned };
+        Account { on_end: response.on_end.take(), end }
+    }
+
+    fn close<T>(mut self, responded: &Result<T, Failure>) {
+        self.end.outcome = match responded {
+            Ok(_) => Outcome::Whole,
+            Err(Failure::Client) => Outcome::Abandoned,
+            Err(Failure::Body { error, .. }) => Outcome::Cut(error.clone()),
+        };
+    }
+}
+
+impl Drop for Account<'_> {
+    fn drop(&mut self) {
+        if let Some(on_end) = self.on_end.take() {
+            on_end.ended(&self.end);
+        }
+    }
+}
+
 /// Makes the request. Without a body the receiving half stays here.
 fn request(
     mut incoming: Box<Incoming>,
     head: RequestHead,
     facts: RequestFacts,
-    listening: &Listening,
+    limits: &ServerLimits,
 ) -> (Request, Option<Box<Incoming>>) {
-    incoming.begin_body(facts.length, listening.limits.body, facts.expects_continue);
+    incoming.begin_body(facts.length, limits.body, facts.expects_continue);
     match facts.length {
         Length::None => (Request { head, body: Body::Empty }, Some(incoming)),
         _ => (Request { head, body: incoming.into_body() }, None),
@@ -169,14 +218,16 @@ impl Failure {
 }
 
 /// Writes the response; whether the connection stays open.
+#[allow(clippy::too_many_arguments)]
 async fn respond(
     listening: &Listening,
+    limits: &ServerLimits,
     conn: &Conn,
     home: &mut Option<Box<Incoming>>,
     response: Response,
     asked: &Asked,
+    account: &mut Account<'_>,
 ) -> Result<bool, Failure> {
-    let limits = &listening.limits;
     if home.is_none() {
         *home = conn.take_home();
     }
@@ -207,6 +258,7 @@ async fn respond(
         std::mem::take(&mut body).recycle();
         keep_alive = false;
         write_refusal(&mut outgoing.head, Refusal { status: 500, why });
+        account.end.status = 500;
         outgoing
             .begin(Delimiter::None, &mut body, false)
             .map_err(|error| Failure::of(RelayError::Body(error), &mut body))?;
@@ -215,11 +267,15 @@ async fn respond(
             .begin(delimiter, &mut body, false)
             .map_err(|error| Failure::of(RelayError::Body(error), &mut body))?;
     }
-    poll_fn(|cx| match outgoing.poll(cx, &conn.writer, &mut body) {
-        Poll::Pending if client_is_gone(conn, home, cx) => {
-            Poll::Ready(Err(RelayError::Write(std::io::ErrorKind::ConnectionAborted.into())))
+    poll_fn(|cx| {
+        let polled = outgoing.poll(cx, &conn.writer, &mut body);
+        account.end.bytes = outgoing.sent_of_body();
+        match polled {
+            Poll::Pending if client_is_gone(conn, home, cx) => {
+                Poll::Ready(Err(RelayError::Write(std::io::ErrorKind::ConnectionAborted.into())))
+            }
+            polled => polled,
         }
-        polled => polled,
     })
     .await
     .map_err(|failure| Failure::of(failure, &mut body))?;
@@ -277,22 +333,31 @@ fn fields_of(
 }
 
 /// Waits for the receiving half when the flow still reads the request behind its response.
-async fn come_home(listening: &Listening, conn: &Conn, home: Option<Box<Incoming>>) -> Option<Box<Incoming>> {
+async fn come_home(limits: &ServerLimits, conn: &Conn, home: Option<Box<Incoming>>) -> Option<Box<Incoming>> {
     if let Some(incoming) = home.or_else(|| conn.take_home()) {
         return Some(incoming);
     }
     let back = poll_fn(|_| conn.take_home().map_or(Poll::Pending, Poll::Ready));
-    tokio::time::timeout(listening.limits.body, back).await.ok()
+    tokio::time::timeout(limits.body, back).await.ok()
 }
 
 /// Answers what is not a request and closes.
-async fn refuse(listening: &Listening, conn: &Conn, incoming: Box<Incoming>, refusal: Refusal) {
-    tracing::debug!(status = refusal.status, why = refusal.why, "request refused");
-    let mut outgoing = Outgoing::new(listening.limits.linger);
+async fn refuse<H: Handler>(
+    limits: &ServerLimits,
+    conn: &Conn,
+    incoming: Box<Incoming>,
+    refusal: Refusal,
+    client: &ConnectionInfo,
+    handler: &H,
+) {
+    let Refusal { status, why } = refusal;
+    let took = incoming.head_took(limits.head);
+    handler.refused(&Refused { client, status, why, received: incoming.head_received(), took });
+    let mut outgoing = Outgoing::new(limits.linger);
     write_refusal(&mut outgoing.head, refusal);
     let mut body = Body::Empty;
     if poll_fn(|cx| outgoing.poll(cx, &conn.writer, &mut body)).await.is_ok() {
-        linger(listening, conn, incoming).await;
+        linger(limits, conn, incoming).await;
     }
 }
 
@@ -313,10 +378,10 @@ fn write_refusal(out: &mut Vec<u8>, refusal: Refusal) {
 }
 
 /// Ends the connection after a response.
-async fn close(listening: &Listening, conn: &Conn, incoming: Box<Incoming>) {
+async fn close(limits: &ServerLimits, conn: &Conn, incoming: Box<Incoming>) {
     match incoming.is_done() && !incoming.has_more() {
         true => hang_up(conn).await,
-        false => linger(listening, conn, incoming).await,
+        false => linger(limits, conn, incoming).await,
     }
 }
 
@@ -332,7 +397,7 @@ async fn hang_up(conn: &Conn) {
 
 /// Closes the sending side and reads on for a while: closing with unread bytes would reset the connection, and
 /// the client might lose the response.
-async fn linger(listening: &Listening, conn: &Conn, mut incoming: Box<Incoming>) {
+async fn linger(limits: &ServerLimits, conn: &Conn, mut incoming: Box<Incoming>) {
     hang_up(conn).await;
-    let _ = tokio::time::timeout(listening.limits.linger, poll_fn(|cx| incoming.poll_linger(cx))).await;
+    let _ = tokio::time::timeout(limits.linger, poll_fn(|cx| incoming.poll_linger(cx))).await;
 }

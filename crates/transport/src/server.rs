@@ -72,19 +72,21 @@ impl Drop for Workers {
 /// A listener. It is bound when made, and accepts on every worker from [`serve`](Server::serve) on.
 pub struct Server {
     local: SocketAddr,
-    tls: Option<ServerTls>,
-    limits: Arc<ServerLimits>,
+    tls: Mutex<Option<ServerTls>>,
+    limits: Mutex<Arc<ServerLimits>>,
     first: Mutex<Option<Socket>>,
     listening: Mutex<Vec<Arc<Listening>>>,
 }
 
 /// What the connections of one listener on one worker share.
 pub(crate) struct Listening {
-    pub(crate) limits: Arc<ServerLimits>,
+    /// For connections from now on; each keeps those that it began with.
+    limits: Mutex<Arc<ServerLimits>>,
     pub(crate) counters: ServerCounters,
     worker: usize,
     local: SocketAddr,
-    tls: Option<TlsAcceptor>,
+    /// See `limits`.
+    tls: Mutex<Option<TlsAcceptor>>,
     draining: AtomicBool,
     /// The acceptor shall look at `draining`.
     drain: Notify,
@@ -96,6 +98,10 @@ pub(crate) struct Listening {
 impl Listening {
     pub(crate) fn is_draining(&self) -> bool {
         self.draining.load(Relaxed)
+    }
+
+    fn limits(&self) -> Arc<ServerLimits> {
+        lock(&self.limits).clone()
     }
 }
 
@@ -121,8 +127,8 @@ impl Server {
         let local = first.local_addr()?.as_socket().ok_or(io::ErrorKind::Unsupported)?;
         Ok(Server {
             local,
-            tls,
-            limits: Arc::new(limits),
+            tls: Mutex::new(tls),
+            limits: Mutex::new(Arc::new(limits)),
             first: Mutex::new(Some(first)),
             listening: Mutex::default(),
         })
@@ -139,17 +145,19 @@ impl Server {
         if first.is_none() {
             return Err(io::Error::other("the listener is already serving or drained"));
         }
+        let limits = lock(&self.limits).clone();
+        let tls = lock(&self.tls).as_ref().map(|tls| TlsAcceptor::from(tls.0.clone()));
         for (worker, runtime) in workers.handles().iter().enumerate() {
             let socket = match first.take() {
                 Some(socket) => socket,
-                None => listen(self.local, true, self.limits.backlog)?,
+                None => listen(self.local, true, limits.backlog)?,
             };
             let listening = Arc::new(Listening {
-                limits: self.limits.clone(),
+                limits: Mutex::new(limits.clone()),
                 counters: ServerCounters::default(),
                 worker,
                 local: self.local,
-                tls: self.tls.as_ref().map(|tls| TlsAcceptor::from(tls.0.clone())),
+                tls: Mutex::new(tls.clone()),
                 draining: AtomicBool::new(false),
                 drain: Notify::new(),
                 freed: Notify::new(),
@@ -163,6 +171,31 @@ impl Server {
             runtime.spawn(accept(listening, listener, handler.clone()));
         }
         Ok(())
+    }
+
+    /// Replaces certificate, key and client verification: connections that are accepted from now on use the new ones, those
+    /// that are open go on as they are. Has no effect on a listener without TLS, which stays one.
+    pub fn set_tls(&self, tls: ServerTls) {
+        let mut current = lock(&self.tls);
+        if current.is_none() {
+            return;
+        }
+        for listening in lock(&self.listening).iter() {
+            *lock(&listening.tls) = Some(TlsAcceptor::from(tls.0.clone()));
+        }
+        *current = Some(tls);
+    }
+
+    /// Replaces the limits, for connections that are accepted from now on. `backlog` stays what it was.
+    pub fn set_limits(&self, limits: ServerLimits) {
+        let limits = Arc::new(limits);
+        let mut current = lock(&self.limits);
+        for listening in lock(&self.listening).iter() {
+            *lock(&listening.limits) = limits.clone();
+            // The acceptor may wait for a place under the old limit.
+            listening.freed.notify_one();
+        }
+        *current = limits;
     }
 
     /// Stops accepting, closes idle connections, lets requests in flight finish with `Connection: close`, and cuts
@@ -236,7 +269,7 @@ async fn accept<H: Handler>(listening: Arc<Listening>, listener: TcpListener, ha
     const SHORTEST: Duration = Duration::from_millis(20);
     let mut pause = SHORTEST;
     while !listening.is_draining() {
-        if listening.counters.open.get() >= listening.limits.connections as u64 {
+        if listening.counters.open.get() >= listening.limits().connections as u64 {
             tokio::select! {
                 () = listening.freed.notified() => {}
                 () = listening.drain.notified() => {}
@@ -282,27 +315,33 @@ fn start<H: Handler>(listening: &Arc<Listening>, stream: TcpStream, peer: Socket
     listening.counters.open.add(1);
     tokio::spawn(async move {
         let listening = &open.listening;
-        let Some((read, write, tls)) = handshake(listening, stream, peer).await else {
+        let limits = listening.limits();
+        let Some((read, write, tls)) = handshake(listening, &limits, stream, peer).await else {
             listening.counters.failed.add(1);
             return;
         };
         info.tls = tls;
         let conn = Conn::new(write, None);
         lock(&listening.open).insert(open.id, conn.clone());
-        let limits = &listening.limits;
         let incoming = Incoming::new(read, conn, limits.io_buffer_size, limits.half_close);
-        crate::serve::serve(listening, incoming, &info, &*handler).await;
+        crate::serve::serve(listening, &limits, incoming, &info, &*handler).await;
     });
 }
 
 type Halves = (ReadHalf, WriteHalf, Option<Arc<TlsInfo>>);
 
-async fn handshake(listening: &Listening, stream: TcpStream, peer: SocketAddr) -> Option<Halves> {
-    let Some(acceptor) = &listening.tls else {
+async fn handshake(
+    listening: &Listening,
+    limits: &ServerLimits,
+    stream: TcpStream,
+    peer: SocketAddr,
+) -> Option<Halves> {
+    let acceptor = lock(&listening.tls).clone();
+    let Some(acceptor) = acceptor else {
         let (read, write) = split_plain(stream);
         return Some((read, write, None));
     };
-    match tokio::time::timeout(listening.limits.handshake, acceptor.accept(stream)).await {
+    match tokio::time::timeout(limits.handshake, acceptor.accept(stream)).await {
         Ok(Ok(stream)) => {
             let info = Arc::new(TlsInfo::of(stream.get_ref().1));
             let (read, write) = split_tls(stream.into());

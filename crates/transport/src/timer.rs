@@ -24,7 +24,7 @@ impl Timer {
     pub(crate) fn poll_expired(&mut self, wait: Duration, cx: &mut Context<'_>) -> bool {
         let now = Instant::from_std(clock::now());
         let deadline = *self.deadline.get_or_insert_with(|| now + wait);
-        let expired = match clock::alarm(cx, |alarm| alarm.is_due(deadline, now)) {
+        match clock::alarm(cx, |alarm| alarm.is_due(deadline, now)) {
             Some(expired) => expired,
             None => {
                 let fits = self.own.as_ref().is_some_and(|own| own.wakes(cx));
@@ -33,11 +33,13 @@ impl Timer {
                 }
                 self.own.as_mut().is_some_and(|own| own.is_due(deadline, now))
             }
-        };
-        if expired {
-            self.deadline = None;
         }
-        expired
+    }
+
+    /// How long the wait that was begun may still last.
+    pub(crate) fn left(&self) -> Option<Duration> {
+        let deadline = self.deadline?;
+        Some(deadline.saturating_duration_since(Instant::from_std(clock::now())))
     }
 
     /// The wait has ended.

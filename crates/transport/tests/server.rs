@@ -219,3 +219,18 @@ fn beyond_the_connection_limit_clients_wait() {
     second.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     assert_eq!(read_response(&mut second).1, b"ignored");
 }
+
+#[test]
+fn limits_are_replaced_for_connections_to_come() {
+    let echo = start_with(Echo, ServerLimits { connections: 1, ..ServerLimits::default() });
+    let mut first = connect(echo.addr);
+    first.write_all(b"GET /ignore HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    read_response(&mut first);
+    let mut second = connect(echo.addr);
+    second.write_all(b"GET /0123456789 HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    echo.server.set_limits(ServerLimits { connections: 2, target_size: 8, ..ServerLimits::default() });
+    assert!(read_response(&mut second).0.starts_with("HTTP/1.1 414"));
+    first.write_all(b"GET /0123456789 HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    assert!(read_response(&mut first).0.starts_with("HTTP/1.1 200"));
+}

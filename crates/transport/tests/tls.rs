@@ -111,6 +111,35 @@ fn bodies_pass_and_connections_are_kept() {
 }
 
 #[test]
+fn certificates_are_replaced_while_connections_go_on() {
+    let (old, new) = (Files::new("old"), Files::new("new"));
+    let (server, _workers) = old.server(ClientVerify::None);
+    let target = |files: &Files| {
+        let profile = ClientTls::new(&files.profile(Roots::File(files.at("ca.pem")), false)).unwrap();
+        Target::https("localhost", server.local_addr().port(), profile)
+    };
+    let (trusts_old, trusts_new) = (target(&old), target(&new));
+    let client = Client::new(ClientLimits::default());
+    block_on(async {
+        assert!(ask(&client, &trusts_old, "1").await.is_ok());
+        assert!(ask(&client, &trusts_new, "1").await.is_err());
+        server.set_tls(
+            ServerTls::new(&ServerTlsOptions {
+                certificates: new.at("localhost.pem"),
+                key: new.at("localhost.key"),
+                client_roots: None,
+                client_verify: ClientVerify::None,
+            })
+            .unwrap(),
+        );
+        assert!(ask(&client, &trusts_old, "2").await.is_ok(), "on the connection that was open");
+        assert!(ask(&client, &trusts_new, "2").await.is_ok());
+        client.close_idle();
+        assert!(ask(&client, &trusts_old, "3").await.is_err());
+    });
+}
+
+#[test]
 fn certificates_are_demanded_and_checked() {
     let files = Files::new("mutual");
     let trusted = || Roots::File(files.at("ca.pem"));
