@@ -161,6 +161,14 @@ impl Client {
     }
 
     async fn connect_now(&self, target: &Target) -> Result<Box<Incoming>, SendErrorKind> {
+        #[cfg(feature = "simulation")]
+        if let Ok(ip) = target.host().parse()
+            && let Some(connecting) = crate::simulation::connect(SocketAddr::new(ip, target.port()))
+        {
+            let (read, write) = crate::simulation::split(connecting.await.map_err(connect_error)?);
+            let conn = Conn::new(write, Some(ClientSide::new(self.pools.shard(), target.clone())));
+            return Ok(Incoming::new(read, conn, self.pools.limits.io_buffer_size, false));
+        }
         let stream = match target.host().parse() {
             Ok(ip) => TcpStream::connect(SocketAddr::new(ip, target.port())).await.map_err(connect_error)?,
             Err(_) => {

@@ -27,7 +27,8 @@ pub fn now() -> Instant {
     TURN.with(|turn| match turn.now.get() {
         Some(now) => now,
         None => {
-            let now = Instant::now();
+            // The clock of the runtime, so that a paused one rules everything; otherwise that of the system.
+            let now = tokio::time::Instant::now().into_std();
             if turn.of.get() != 0 {
                 turn.now.set(Some(now));
             }

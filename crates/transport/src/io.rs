@@ -15,18 +15,24 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio_rustls::TlsStream;
 
+#[cfg(feature = "simulation")]
+use crate::simulation;
 use crate::timer::Timer;
 
 /// The receiving half. It travels with the body of a message.
 pub(crate) enum ReadHalf {
     Plain(OwnedReadHalf),
     Tls(Box<tokio::io::ReadHalf<TlsStream<TcpStream>>>),
+    #[cfg(feature = "simulation")]
+    Simulated(simulation::ReadHalf),
 }
 
 /// The sending half.
 pub(crate) enum WriteHalf {
     Plain(OwnedWriteHalf),
     Tls(Box<tokio::io::WriteHalf<TlsStream<TcpStream>>>),
+    #[cfg(feature = "simulation")]
+    Simulated(simulation::WriteHalf),
     /// After [`Writer::abandon`].
     Gone,
 }
@@ -48,6 +54,8 @@ impl ReadHalf {
         match self {
             ReadHalf::Plain(half) => half.as_ref().try_io(Interest::READABLE, || Ok(())).is_ok(),
             ReadHalf::Tls(_) => true,
+            #[cfg(feature = "simulation")]
+            ReadHalf::Simulated(half) => half.0.may_read(),
         }
     }
 
@@ -56,6 +64,8 @@ impl ReadHalf {
         match self {
             ReadHalf::Plain(half) => half.as_ref().poll_read_ready(cx),
             ReadHalf::Tls(_) => Poll::Ready(Ok(())),
+            #[cfg(feature = "simulation")]
+            ReadHalf::Simulated(half) => half.0.poll_ready(cx).map(Ok),
         }
     }
 
@@ -75,11 +85,17 @@ impl ReadHalf {
                 ready!(Pin::new(half.as_mut()).poll_read(cx, &mut into))?;
                 Poll::Ready(Ok(into.filled().len()))
             }
+            #[cfg(feature = "simulation")]
+            ReadHalf::Simulated(half) => half.0.poll_read(cx, into),
         }
     }
 
     /// Makes the close that follows a reset, so that the peer cannot take what it got for the whole.
     pub(crate) fn reset_on_close(&self) {
+        #[cfg(feature = "simulation")]
+        if let ReadHalf::Simulated(half) = self {
+            half.0.reset_on_close();
+        }
         if let ReadHalf::Plain(half) = self {
             // If it fails the peer sees an ordinary close in the middle of a message.
             let _ = SockRef::from(half.as_ref()).set_linger(Some(Duration::ZERO));
@@ -120,6 +136,8 @@ impl Writer {
                 (WriteHalf::Plain(half), parts) => write_plain(half, cx, parts),
                 (WriteHalf::Tls(half), [one]) => Pin::new(half.as_mut()).poll_write(cx, one),
                 (WriteHalf::Tls(half), _) => Pin::new(half.as_mut()).poll_write_vectored(cx, parts),
+                #[cfg(feature = "simulation")]
+                (WriteHalf::Simulated(half), parts) => half.wire().poll_write(cx, parts),
                 (WriteHalf::Gone, _) => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
             };
         }
@@ -155,14 +173,22 @@ impl Writer {
         match &mut self.half {
             WriteHalf::Plain(half) => Pin::new(half).poll_shutdown(cx),
             WriteHalf::Tls(half) => Pin::new(half.as_mut()).poll_shutdown(cx),
+            #[cfg(feature = "simulation")]
+            WriteHalf::Simulated(half) => {
+                half.wire().shutdown();
+                Poll::Ready(Ok(()))
+            }
             WriteHalf::Gone => Poll::Ready(Ok(())),
         }
     }
 
     /// Sends no more, not even the FIN that tokio sends when the half is dropped.
     pub(crate) fn abandon(&mut self) {
-        if let WriteHalf::Plain(half) = std::mem::replace(&mut self.half, WriteHalf::Gone) {
-            half.forget();
+        match std::mem::replace(&mut self.half, WriteHalf::Gone) {
+            WriteHalf::Plain(half) => half.forget(),
+            #[cfg(feature = "simulation")]
+            WriteHalf::Simulated(half) => half.forget(),
+            WriteHalf::Tls(_) | WriteHalf::Gone => {}
         }
     }
 
@@ -171,6 +197,8 @@ impl Writer {
             let n = ready!(match &mut self.half {
                 WriteHalf::Plain(half) => Pin::new(half).poll_write(cx, self.interim),
                 WriteHalf::Tls(half) => Pin::new(half.as_mut()).poll_write(cx, self.interim),
+                #[cfg(feature = "simulation")]
+                WriteHalf::Simulated(half) => half.wire().poll_write(cx, &[IoSlice::new(self.interim)]),
                 WriteHalf::Gone => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
             })?;
             self.interim = &self.interim[n..];
@@ -181,6 +209,8 @@ impl Writer {
     fn poll_flush_half(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.half {
             WriteHalf::Plain(_) | WriteHalf::Gone => Poll::Ready(Ok(())),
+            #[cfg(feature = "simulation")]
+            WriteHalf::Simulated(_) => Poll::Ready(Ok(())),
             WriteHalf::Tls(half) => Pin::new(half.as_mut()).poll_flush(cx),
         }
     }

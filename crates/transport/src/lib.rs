@@ -22,6 +22,8 @@ mod relay;
 mod serve;
 mod server;
 mod settings;
+#[cfg(feature = "simulation")]
+pub mod simulation;
 mod stats;
 mod target;
 mod timer;

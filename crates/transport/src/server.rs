@@ -81,7 +81,7 @@ pub struct Server {
 /// What the connections of one listener on one worker share.
 pub(crate) struct Listening {
     /// For connections from now on; each keeps those that it began with.
-    limits: Mutex<Arc<ServerLimits>>,
+    pub(crate) limits: Mutex<Arc<ServerLimits>>,
     pub(crate) counters: ServerCounters,
     worker: usize,
     local: SocketAddr,
@@ -96,6 +96,11 @@ pub(crate) struct Listening {
 }
 
 impl Listening {
+    #[cfg(feature = "simulation")]
+    pub(crate) fn open(&self) -> &Mutex<HashMap<u64, Arc<Conn>>> {
+        &self.open
+    }
+
     pub(crate) fn is_draining(&self) -> bool {
         self.draining.load(Relaxed)
     }
@@ -146,24 +151,12 @@ impl Server {
             return Err(io::Error::other("the listener is already serving or drained"));
         }
         let limits = lock(&self.limits).clone();
-        let tls = lock(&self.tls).as_ref().map(|tls| TlsAcceptor::from(tls.0.clone()));
         for (worker, runtime) in workers.handles().iter().enumerate() {
             let socket = match first.take() {
                 Some(socket) => socket,
                 None => listen(self.local, true, limits.backlog)?,
             };
-            let listening = Arc::new(Listening {
-                limits: Mutex::new(limits.clone()),
-                counters: ServerCounters::default(),
-                worker,
-                local: self.local,
-                tls: Mutex::new(tls.clone()),
-                draining: AtomicBool::new(false),
-                drain: Notify::new(),
-                freed: Notify::new(),
-                open: Mutex::default(),
-            });
-            lock(&self.listening).push(listening.clone());
+            let listening = self.listening(worker);
             let listener = {
                 let _entered = runtime.enter();
                 TcpListener::from_std(socket.into())?
@@ -196,6 +189,42 @@ impl Server {
             listening.freed.notify_one();
         }
         *current = limits;
+    }
+
+    /// Makes what the connections of a worker share.
+    fn listening(&self, worker: usize) -> Arc<Listening> {
+        let listening = Arc::new(Listening {
+            limits: Mutex::new(lock(&self.limits).clone()),
+            counters: ServerCounters::default(),
+            worker,
+            local: self.local,
+            tls: Mutex::new(lock(&self.tls).as_ref().map(|tls| TlsAcceptor::from(tls.0.clone()))),
+            draining: AtomicBool::new(false),
+            drain: Notify::new(),
+            freed: Notify::new(),
+            open: Mutex::default(),
+        });
+        lock(&self.listening).push(listening.clone());
+        listening
+    }
+
+    /// A server that binds nothing; its connections come by [`crate::simulation::accept`].
+    #[cfg(feature = "simulation")]
+    pub fn simulated(local: SocketAddr, limits: ServerLimits) -> Server {
+        let server = Server {
+            local,
+            tls: Mutex::new(None),
+            limits: Mutex::new(Arc::new(limits)),
+            first: Mutex::default(),
+            listening: Mutex::default(),
+        };
+        server.listening(0);
+        server
+    }
+
+    #[cfg(feature = "simulation")]
+    pub(crate) fn simulated_listening(&self) -> Arc<Listening> {
+        lock(&self.listening)[0].clone()
     }
 
     /// Stops accepting, closes idle connections, lets requests in flight finish with `Connection: close`, and cuts
@@ -301,18 +330,14 @@ async fn accept<H: Handler>(listening: Arc<Listening>, listener: TcpListener, ha
 
 /// Starts the task of a connection.
 fn start<H: Handler>(listening: &Arc<Listening>, stream: TcpStream, peer: SocketAddr, handler: Arc<H>) {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
     // Fails only on a socket that is already dead, which shows at once.
     let _ = stream.set_nodelay(true);
     let local = match listening.local.ip().is_unspecified() {
         true => stream.local_addr().unwrap_or(listening.local),
         false => listening.local,
     };
-    let mut info =
-        ConnectionInfo { id: NEXT.fetch_add(1, Relaxed), peer, local, worker: listening.worker, tls: None };
-    let open = Open { listening: listening.clone(), id: info.id };
-    listening.counters.accepted.add(1);
-    listening.counters.open.add(1);
+    let open = Open::new(listening);
+    let mut info = ConnectionInfo { id: open.id, peer, local, worker: listening.worker, tls: None };
     tokio::spawn(async move {
         let listening = &open.listening;
         let limits = listening.limits();
@@ -359,9 +384,24 @@ async fn handshake(
 }
 
 /// Counts a connection, whatever way its task ends.
-struct Open {
+pub(crate) struct Open {
     listening: Arc<Listening>,
     id: u64,
+}
+
+impl Open {
+    pub(crate) fn new(listening: &Arc<Listening>) -> Open {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        listening.counters.accepted.add(1);
+        listening.counters.open.add(1);
+        Open { listening: listening.clone(), id: NEXT.fetch_add(1, Relaxed) }
+    }
+
+    /// Number of the connection.
+    #[cfg(feature = "simulation")]
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
 }
 
 impl Drop for Open {
