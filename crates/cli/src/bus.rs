@@ -326,6 +326,7 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     let engine = &mut services.settings;
     set(&mut engine.connect_timeout, limits.connect.map(|time| time.0));
     set(&mut engine.global_timeout, limits.response.map(|time| time.0));
+    set(&mut engine.attempts, limits.attempts.map(|most| most.max(1)));
     set(&mut engine.socket_timeout, limits.socket.map(|time| time.0));
     set(&mut engine.script_time, limits.script_time.map(|time| time.0));
     set(&mut engine.script_memory, limits.script_memory.map(|size| size.0));

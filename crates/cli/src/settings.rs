@@ -88,6 +88,8 @@ pub struct Limits {
     pub connect: Option<Time>,
     /// Longest wait for the answer of an endpoint without a timeout of its own. Default 120s.
     pub response: Option<Time>,
+    /// Most attempts of a group of endpoints with one message. Default 100.
+    pub attempts: Option<u16>,
     /// Longest silence of a backend within an answer. Default 180s.
     pub socket: Option<Time>,
     /// Idle connections kept per backend and worker. Default 1,024.

@@ -50,6 +50,8 @@ pub struct Configuration {
     pub registry: Registry,
     /// The task manager, if one is configured.
     pub task_manager: Option<TaskManager>,
+    /// Reads resources at URLs; `None`: they are not read.
+    pub fetch: Option<crate::load::Fetch>,
     /// Values from outside, for endpoints written inside mediators.
     pub injector: Injector,
 }
@@ -74,6 +76,7 @@ impl Configuration {
             imports: Named::default(),
             registry: Registry::beside(registry),
             task_manager: None,
+            fetch: None,
             injector,
         }
     }

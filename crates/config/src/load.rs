@@ -93,8 +93,10 @@ struct Loader {
 
 impl Loader {
     fn new(root: PathBuf, registry: PathBuf, injector: Injector, fetch: Option<Fetch>) -> Loader {
+        let mut configuration = Configuration::new(root, registry.clone(), injector);
+        configuration.fetch = fetch.clone();
         Loader {
-            configuration: Configuration::new(root, registry.clone(), injector),
+            configuration,
             sources: SourceMap::new(),
             diagnostics: Diagnostics::new(),
             faulty: Vec::new(),

@@ -6,18 +6,18 @@ use crate::uri_template::{UrlError, parse_url};
 use crate::{name_of, report_unsupported};
 use config::endpoint::{
     AddressingVersion as ConfigAddressing, Authentication, Definition, Delay, EndpointProperty, Format,
-    Optimize, PropertyScope, PropertyValue, TimeoutAction as ConfigTimeout,
+    Optimize, PropertyScope, PropertyValue, Retry, TimeoutAction as ConfigTimeout,
 };
 use diagnostics::Span;
 use flow::endpoint::{
-    AddressingVersion, Attempt, Choice, Endpoint, EndpointFormat, Leaf, Outgoing, TimeoutAction,
+    AddressingVersion, Attempts, Choice, Endpoint, EndpointFormat, Leaf, Outgoing, Step, TimeoutAction,
 };
 use flow::fault::code;
 use flow::metrics::Counters;
-use flow::{Compiler, Context, Expression, Fault, KeyValue, ListId, Need};
+use flow::{Code, Compiler, Context, Expression, Fault, Identity, KeyValue, ListId, Need, Services};
 use message::{Method, Packing, SoapVersion, Value, XmlValue};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use transport::Target;
 
 /// Where a kind of leaf sends a message.
@@ -30,6 +30,11 @@ pub trait Address: Send + Sync {
 
     /// The address as the configuration has it, for people.
     fn written(&self) -> String;
+
+    /// The code of the fault while the endpoint lets nothing through.
+    fn not_ready(&self) -> i32 {
+        code::ENDPOINT_NOT_READY
+    }
 }
 
 /// An address for one message.
@@ -45,6 +50,9 @@ pub struct Resolved {
 /// An endpoint that sends to one address.
 pub struct LeafEndpoint {
     name: String,
+    /// Nobody gave it a name: `name` describes it, and clients are not to see that.
+    anonymous: bool,
+    identity: Arc<Identity>,
     address: Box<dyn Address>,
     format: EndpointFormat,
     charset: Option<Arc<str>>,
@@ -56,6 +64,7 @@ pub struct LeafEndpoint {
     properties: Vec<Property>,
     authorization: Authorization,
     on_error: Option<ListId>,
+    retry: Retry,
     state: State,
     counters: Arc<Counters>,
 }
@@ -87,6 +96,39 @@ enum PropertySource {
 /// The endpoint of one leaf.
 struct Single(Arc<LeafEndpoint>);
 
+/// The code of an anonymous endpoint in messages, as the engines say it.
+const ANONYMOUS: &str = "AnonymousEndpoint";
+
+/// An endpoint with nothing but an address, made while messages run; its counters are those of what it was made for.
+pub fn plain(
+    name: String,
+    address: Box<dyn Address>,
+    identity: Identity,
+    counters: Arc<Counters>,
+    services: &Services,
+) -> Arc<dyn Endpoint> {
+    let state = State::of(&identity, &address.written(), Policy::default(), &services.states);
+    Arc::new(Single(Arc::new(LeafEndpoint {
+        name,
+        anonymous: true,
+        identity: Arc::new(identity),
+        address,
+        format: EndpointFormat::AsIs,
+        charset: None,
+        timeout: None,
+        on_timeout: TimeoutAction::None,
+        addressing: None,
+        separate_listener: false,
+        packing: None,
+        properties: Vec::new(),
+        authorization: Authorization::None,
+        on_error: None,
+        retry: Retry::default(),
+        state,
+        counters,
+    })))
+}
+
 /// Compiles the common part around an address.
 pub fn compile(
     endpoint: &config::Endpoint,
@@ -98,6 +140,7 @@ pub fn compile(
 ) -> Option<Arc<dyn Endpoint>> {
     report_unsupported(definition, endpoint, compiler);
     let name = name_of(endpoint, description);
+    let identity = compiler.identity(endpoint.name.as_ref().map_or(description, |name| &name.value));
     let (timeout, on_timeout) = match &definition.timeout {
         None => (None, TimeoutAction::None),
         Some(timeout) => {
@@ -128,9 +171,15 @@ pub fn compile(
             let own = (key_value(username, compiler)?, key_value(password, compiler)?);
             Authorization::Basic(Box::new(own))
         }
-        Some(Authentication::OAuth(own)) => Authorization::OAuth(Box::new(OAuth::compile(own, compiler)?)),
+        Some(Authentication::OAuth(own)) => {
+            Authorization::OAuth(Box::new(OAuth::compile(own, &identity, compiler)?))
+        }
     };
+    let states = &compiler.services.states;
+    let state = State::of(&identity, &address.written(), Policy::of(definition), states);
     let leaf = LeafEndpoint {
+        anonymous: endpoint.name.is_none(),
+        identity: Arc::new(identity),
         address,
         format: match definition.format {
             None => EndpointFormat::AsIs,
@@ -156,7 +205,8 @@ pub fn compile(
         properties,
         authorization,
         on_error: endpoint.on_error.as_ref().and_then(|key| compiler.handler(key)),
-        state: State::new(Policy::of(definition)),
+        retry: definition.retry.clone(),
+        state,
         counters: compiler.services.metrics.counters("endpoint", &name),
         name,
     };
@@ -210,15 +260,26 @@ impl Endpoint for Single {
         &self.0.name
     }
 
-    fn choose(&self, _context: &mut Context, failed: &[Attempt]) -> Result<Choice, Fault> {
-        if let Some(attempt) = failed.last() {
-            return Err(attempt.fault.clone());
+    fn choose(&self, _context: &mut Context, attempts: &Attempts, step: &mut Step) -> Result<Choice, Fault> {
+        if let Some(fault) = attempts.last()
+            && (step.asked || attempts.went_to(&self.0.identity))
+        {
+            return Err(fault.clone());
         }
+        step.asked = true;
         if !self.0.state.is_ready_now() {
             return Err(not_ready(&self.0));
         }
         let leaf: Arc<dyn Leaf> = Arc::<LeafEndpoint>::clone(&self.0);
         Ok(Choice::Leaf(leaf))
+    }
+
+    fn is_ready(&self) -> bool {
+        self.0.state.is_ready_now()
+    }
+
+    fn lets_retry(&self, fault: &Fault) -> bool {
+        lets_retry(&self.0.retry, fault)
     }
 
     fn leaves(&self) -> Vec<Arc<dyn Leaf>> {
@@ -229,8 +290,17 @@ impl Endpoint for Single {
 
 fn not_ready(leaf: &LeafEndpoint) -> Fault {
     let state = leaf.state.name().to_uppercase();
-    let message = format!("Currently , Address endpoint : [ Name : {} ] [ State : {state} ]", leaf.name);
-    Fault::with_code(code::ENDPOINT_NOT_READY, message)
+    let name = if leaf.anonymous { ANONYMOUS } else { &leaf.name };
+    let message = format!("Currently , Address endpoint : [ Name : {name} ] [ State : {state} ]");
+    Fault::with_code(leaf.address.not_ready(), message)
+}
+
+/// Whether `retryConfig` lets a group try another endpoint after a fault.
+pub fn lets_retry(retry: &Retry, fault: &Fault) -> bool {
+    let Code::Number(number) = fault.code else { return false };
+    let number = i64::from(number);
+    !retry.disabled_error_codes.contains(&number)
+        && (retry.enabled_error_codes.is_empty() || retry.enabled_error_codes.contains(&number))
 }
 
 impl LeafEndpoint {
@@ -284,12 +354,20 @@ impl Leaf for LeafEndpoint {
         self.state.name()
     }
 
+    fn identity(&self) -> &Arc<Identity> {
+        &self.identity
+    }
+
+    fn episode(&self) -> u64 {
+        self.state.episode()
+    }
+
     fn succeeded(&self) {
         self.state.succeeded();
     }
 
-    fn failed(&self, code: i32) {
-        self.state.failed(code, Instant::now());
+    fn failed(&self, code: i32, episode: u64) {
+        self.state.failed(code, episode, std::time::Instant::now());
     }
 
     fn reads_body(&self) -> bool {

@@ -6,14 +6,20 @@
 mod address;
 mod default;
 mod failover;
+mod group;
 mod http;
 mod leaf;
 mod load_balance;
+mod member;
 mod oauth;
 mod recipient_list;
 mod reference;
+mod session;
 mod state;
+#[cfg(test)]
+mod tests;
 pub mod uri_template;
+mod wsdl;
 
 use config::{EndpointKind, endpoint::Definition};
 use flow::Compiler;
@@ -52,9 +58,7 @@ pub fn endpoint(endpoint: &config::Endpoint, compiler: &mut Compiler<'_>) -> Opt
                 template.instantiate(name, uri, &instance.parameters, injector, compiler.diagnostics)?;
             self::endpoint(&made, compiler)
         }
-        EndpointKind::Wsdl(_) => {
-            refuse(endpoint, compiler, "wsdl", "give the address of the port in an address endpoint")
-        }
+        EndpointKind::Wsdl(kind) => wsdl::compile(endpoint, kind, compiler),
         EndpointKind::DynamicLoadBalance(_) => {
             refuse(endpoint, compiler, "dynamicLoadbalance", "list the members in a loadbalance endpoint")
         }

@@ -1,5 +1,8 @@
 //! `<authentication><oauth>` of http endpoints: an access token, fetched when it is first needed, kept for as long as
 //! the server says, and fetched anew once when the backend answers with 401.
+//!
+//! One message fetches a token; the others that need the same one wait for what comes of it, each no longer than a fetch
+//! may take. Tokens belong to the endpoint's identity and survive reloads.
 
 use crate::leaf;
 use base64::Engine;
@@ -7,12 +10,12 @@ use bytes::Bytes;
 use config::endpoint::{AuthMode, OAuth as Configured, OAuthGrant};
 use flow::authority::{Authority, Authorization, received};
 use flow::fault::code;
-use flow::{Compiler, Context, Fault, KeyValue, Need, Services, lock};
+use flow::{Compiler, Context, Fault, Identity, KeyValue, Need, Services, lock};
 use message::{Headers, Method, Version};
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use tokio::sync::Mutex;
+use tokio::sync::watch;
 use transport::{Body, Framing, OutRequest, SendOptions, Target};
 
 /// How long a token is kept whose server does not say.
@@ -23,6 +26,10 @@ const MOST: usize = 1000;
 
 /// Largest answer with a token.
 const ANSWER: usize = 1 << 20;
+
+/// A token is not used in the last part of its life, so that it is still good when it arrives: a tenth, and no more than
+/// this.
+const SKEW: Duration = Duration::from_secs(60);
 
 /// Longest wait for the server of tokens, unless the endpoint says how long.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -40,13 +47,57 @@ pub(crate) struct OAuth {
     tokens: Arc<Tokens>,
 }
 
-/// The tokens of one endpoint, by the request that they were asked for with. While one is fetched the others wait.
+/// The tokens of one endpoint, by the request that they were asked for with.
 #[derive(Default)]
-struct Tokens(Mutex<HashMap<String, Token>>);
+struct Tokens(Mutex<HashMap<String, Kept>>);
 
+enum Kept {
+    Token(Token),
+    /// A message is fetching it; what comes of it, which is nothing if that message goes away.
+    Coming(watch::Receiver<Option<Result<String, Fault>>>),
+}
+
+#[derive(Clone)]
 struct Token {
     value: String,
     until: Instant,
+}
+
+/// Fetches a token for all who wait for it. Where it is dropped before, the next one fetches.
+struct Fetching<'a> {
+    tokens: &'a Tokens,
+    key: &'a str,
+    outcome: watch::Sender<Option<Result<String, Fault>>>,
+}
+
+impl Fetching<'_> {
+    fn ends(self, fetched: Result<Token, Fault>) -> Result<String, Fault> {
+        let outcome = fetched.as_ref().map(|token| token.value.clone()).map_err(Fault::clone);
+        if let Ok(token) = fetched {
+            let mut all = lock(&self.tokens.0);
+            if all.len() >= MOST {
+                let now = Instant::now();
+                all.retain(|_, kept| !matches!(kept, Kept::Token(token) if token.until <= now));
+            }
+            if all.len() >= MOST {
+                all.retain(|_, kept| matches!(kept, Kept::Coming(_)));
+            }
+            all.insert(self.key.to_owned(), Kept::Token(token));
+        }
+        self.outcome.send_replace(Some(outcome.clone()));
+        outcome
+    }
+}
+
+impl Drop for Fetching<'_> {
+    fn drop(&mut self) {
+        let mut all = lock(&self.tokens.0);
+        if let Some(Kept::Coming(outcome)) = all.get(self.key)
+            && outcome.same_channel(&self.outcome.subscribe())
+        {
+            all.remove(self.key);
+        }
+    }
 }
 
 /// The request for a token, for one message.
@@ -59,12 +110,16 @@ struct Asked {
     response: Duration,
     tokens: Arc<Tokens>,
     /// The token that this message was sent with.
-    used: std::sync::Mutex<Option<String>>,
+    used: Mutex<Option<String>>,
 }
 
 impl OAuth {
     /// Reads the configuration; `None` after a recorded error.
-    pub(crate) fn compile(own: &Configured, compiler: &mut Compiler<'_>) -> Option<OAuth> {
+    pub(crate) fn compile(
+        own: &Configured,
+        identity: &Identity,
+        compiler: &mut Compiler<'_>,
+    ) -> Option<OAuth> {
         let literal = |text: &str| KeyValue::Literal(Arc::from(text));
         let mut value = |own: &config::Value| leaf::key_value(own, compiler);
         let mut fields = Vec::new();
@@ -125,7 +180,8 @@ impl OAuth {
             compiler.error("bad-address", message, own.element.start_tag(), error.to_string());
             return None;
         }
-        Some(OAuth { url, fields, client, headers, connect, response, tokens: Arc::default() })
+        let tokens = compiler.services.states.get(identity);
+        Some(OAuth { url, fields, client, headers, connect, response, tokens })
     }
 
     /// What of a message the credentials read.
@@ -162,7 +218,7 @@ impl OAuth {
         let url = self.url.resolve(context)?.unwrap_or_default();
         let (target, path) = leaf::parse(&url, context)?;
         let (connect, response, tokens) = (self.connect, self.response, Arc::clone(&self.tokens));
-        let used = std::sync::Mutex::default();
+        let used = Mutex::default();
         Ok(Arc::new(Asked { target, path, headers, body, connect, response, tokens, used }))
     }
 }
@@ -182,28 +238,46 @@ impl Asked {
     /// The `Authorization` with a token: the one that is kept, unless this message was refused with it.
     async fn token(&self, services: &Services) -> Result<Option<String>, Fault> {
         let key = self.key();
-        let mut tokens = self.tokens.0.lock().await;
         let refused = lock(&self.used).take();
-        let kept = tokens.get(&key).filter(|own| own.until > Instant::now());
-        let value = match kept.map(|own| &own.value).filter(|own| Some(*own) != refused.as_ref()) {
-            Some(value) => value.clone(),
-            None => {
-                let token = self.fetch(services).await?;
-                if tokens.len() >= MOST {
-                    let now = Instant::now();
-                    tokens.retain(|_, token| token.until > now);
-                }
-                if tokens.len() >= MOST {
-                    tokens.clear();
-                }
-                let value = token.value.clone();
-                tokens.insert(key, token);
-                value
+        // Whoever waits for another message's fetch waits no longer than for one of its own.
+        let longest = self.connect.unwrap_or(services.settings.connect_timeout) + self.response;
+        let deadline = tokio::time::Instant::now() + longest;
+        let value = loop {
+            let mut coming = match self.kept(&key, refused.as_deref()) {
+                Ok(value) => break value,
+                Err(Turn::Fetch(fetching)) => break fetching.ends(self.fetch(services).await)?,
+                Err(Turn::Wait(coming)) => coming,
+            };
+            let outcome = tokio::time::timeout_at(deadline, coming.wait_for(Option::is_some)).await;
+            match outcome {
+                Ok(Ok(outcome)) => match &*outcome {
+                    Some(Ok(value)) => break value.clone(),
+                    Some(Err(fault)) => return Err(fault.clone()),
+                    None => {}
+                },
+                // The one who fetched went away.
+                Ok(Err(_)) => {}
+                Err(_) => return Err(self.failed("no token in time".to_owned())),
             }
         };
         let authorization = format!("Bearer {value}");
         *lock(&self.used) = Some(value);
         Ok(Some(authorization))
+    }
+
+    /// The token that is kept, or what to do without one.
+    fn kept<'a>(&'a self, key: &'a str, refused: Option<&str>) -> Result<String, Turn<'a>> {
+        let mut all = lock(&self.tokens.0);
+        match all.get(key) {
+            Some(Kept::Token(token)) if token.until > Instant::now() && Some(&*token.value) != refused => {
+                return Ok(token.value.clone());
+            }
+            Some(Kept::Coming(coming)) => return Err(Turn::Wait(coming.clone())),
+            _ => {}
+        }
+        let (outcome, coming) = watch::channel(None);
+        all.insert(key.to_owned(), Kept::Coming(coming));
+        Err(Turn::Fetch(Fetching { tokens: &self.tokens, key, outcome }))
     }
 
     /// What tells this request from others of the endpoint.
@@ -212,17 +286,19 @@ impl Asked {
         format!("{}{} {client} {}", self.target, self.path, self.body)
     }
 
-    async fn fetch(&self, services: &Services) -> Result<Token, Fault> {
+    fn failed(&self, why: String) -> Fault {
         let server = format!("{}{}", self.target, self.path.split('?').next().unwrap_or_default());
-        let failed = |why: String| Fault {
+        let message = "Could not get an access token for the OAuth endpoint";
+        Fault {
             status: 502,
             detail: format!("{server}: {why}"),
             peer: Some(self.target.to_string()),
-            ..Fault::with_code(
-                code::ENDPOINT_AUTHENTICATION,
-                "Could not get an access token for the OAuth endpoint",
-            )
-        };
+            ..Fault::with_code(code::ENDPOINT_AUTHENTICATION, message)
+        }
+    }
+
+    async fn fetch(&self, services: &Services) -> Result<Token, Fault> {
+        let failed = |why: String| self.failed(why);
         let options = SendOptions {
             connect: self.connect.unwrap_or(services.settings.connect_timeout),
             response: self.response,
@@ -259,15 +335,23 @@ impl Asked {
         if value.is_empty() || value.bytes().any(|byte| byte.is_ascii_control() || byte == b' ') {
             return Err(failed("its access_token is no token".to_owned()));
         }
-        // Seconds, in some servers' answers as a text. A little less, so that it is still good when it arrives.
+        // Seconds, in some servers' answers as a text.
         let seconds = answer.get("expires_in").and_then(|own| match own {
             serde_json::Value::String(text) => text.trim().parse().ok(),
             other => other.as_u64(),
         });
-        let good = seconds
-            .map_or(UNTIL_TOLD, |seconds: u64| Duration::from_secs(seconds.min(365 * 86_400)).mul_f32(0.9));
+        let good = seconds.map_or(UNTIL_TOLD, |seconds: u64| {
+            let life = Duration::from_secs(seconds.min(365 * 86_400));
+            life - (life / 10).min(SKEW)
+        });
         Ok(Token { value: value.to_owned(), until: began + good })
     }
+}
+
+/// What a message without a token does.
+enum Turn<'a> {
+    Fetch(Fetching<'a>),
+    Wait(watch::Receiver<Option<Result<String, Fault>>>),
 }
 
 impl std::fmt::Debug for Asked {

@@ -1,28 +1,61 @@
-//! `<recipientlist>`: a copy to each of several endpoints.
+//! `<recipientlist>`: a copy to each of several endpoints, which the configuration lists or each message names.
 
-use crate::name_of;
+use crate::leaf::{self, Address, Resolved, postfix};
+use crate::uri_template::join_postfix;
+use crate::{member, name_of};
 use config::endpoint::{RecipientList as Config, Recipients};
-use flow::endpoint::{Attempt, Choice, Endpoint, Leaf};
-use flow::{Compiler, Context, Fault};
-use std::sync::Arc;
+use flow::endpoint::{Attempts, Choice, Endpoint, Leaf, Step};
+use flow::metrics::Counters;
+use flow::{Compiler, Context, Fault, Identity, KeyValue, Need, lock};
+use std::sync::{Arc, Mutex};
+
+/// Most addresses that one message may name.
+const MOST: usize = 1_000;
 
 struct RecipientList {
     name: String,
     endpoints: Vec<Arc<dyn Endpoint>>,
 }
 
+/// Recipients that each message names.
+struct Named {
+    name: String,
+    identity: Identity,
+    value: KeyValue,
+    /// Those of the last messages, the latest one last: their states are remembered.
+    recent: Mutex<Vec<(String, Arc<dyn Endpoint>)>>,
+    /// `max-cache`: how many.
+    most: usize,
+    counters: Arc<Counters>,
+}
+
+/// An address that a message named.
+struct Recipient(String);
+
 pub fn compile(
     endpoint: &config::Endpoint,
     group: &Config,
     compiler: &mut Compiler<'_>,
 ) -> Option<Arc<dyn Endpoint>> {
-    let Recipients::Endpoints(children) = &group.recipients else {
-        let message = "recipient lists of members or of computed addresses are not executable yet";
-        compiler.error("unsupported-endpoint", message, endpoint.span, "list endpoints");
-        return None;
+    let name = name_of(endpoint, "recipientlist");
+    let endpoints: Option<Vec<_>> = match &group.recipients {
+        Recipients::Endpoints(all) => all.iter().map(|own| crate::endpoint(own, compiler)).collect(),
+        Recipients::Members(all) => {
+            all.iter().map(|own| member::compile(own, endpoint, &group.definition, compiler)).collect()
+        }
+        Recipients::Dynamic { value, max_cache } => {
+            let value = leaf::key_value(value, compiler)?;
+            return Some(Arc::new(Named {
+                identity: compiler.identity(&name),
+                value,
+                recent: Mutex::default(),
+                most: *max_cache,
+                counters: compiler.services.metrics.counters("endpoint", &name),
+                name,
+            }));
+        }
     };
-    let endpoints = children.iter().map(|child| crate::endpoint(child, compiler)).collect::<Option<_>>()?;
-    Some(Arc::new(RecipientList { name: name_of(endpoint, "recipientlist"), endpoints }))
+    Some(Arc::new(RecipientList { name, endpoints: endpoints? }))
 }
 
 impl Endpoint for RecipientList {
@@ -30,11 +63,73 @@ impl Endpoint for RecipientList {
         &self.name
     }
 
-    fn choose(&self, _context: &mut Context, _failed: &[Attempt]) -> Result<Choice, Fault> {
+    fn choose(&self, _: &mut Context, _: &Attempts, _: &mut Step) -> Result<Choice, Fault> {
         Ok(Choice::Everyone(self.endpoints.clone()))
     }
 
     fn leaves(&self) -> Vec<Arc<dyn Leaf>> {
         self.endpoints.iter().flat_map(|endpoint| endpoint.leaves()).collect()
+    }
+}
+
+impl Named {
+    fn recipient(&self, url: &str, context: &Context) -> Arc<dyn Endpoint> {
+        let mut recent = lock(&self.recent);
+        let found = recent.iter().position(|(known, _)| known == url).map(|at| recent.remove(at));
+        let (url, endpoint) = found.unwrap_or_else(|| {
+            let description = diagnostics::without_credentials(url).into_owned();
+            let (identity, counters) = (self.identity.part(url), Arc::clone(&self.counters));
+            let address = Box::new(Recipient(url.to_owned()));
+            (url.to_owned(), leaf::plain(description, address, identity, counters, context.services()))
+        });
+        if self.most > 0 {
+            if recent.len() >= self.most {
+                recent.remove(0);
+            }
+            recent.push((url, Arc::clone(&endpoint)));
+        }
+        endpoint
+    }
+}
+
+impl Endpoint for Named {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn choose(&self, context: &mut Context, _: &Attempts, _: &mut Step) -> Result<Choice, Fault> {
+        let list = self.value.resolve(context)?.unwrap_or_default();
+        let urls = list.split(',').map(str::trim).filter(|url| !url.is_empty());
+        let endpoints: Vec<_> = urls.take(MOST + 1).map(|url| self.recipient(url, context)).collect();
+        match endpoints.len() {
+            0 => Err(crate::group::none_ready(&self.name)),
+            count if count > MOST => {
+                Err(Fault::new(format!("the message names more than {MOST} recipients")))
+            }
+            _ => Ok(Choice::Everyone(endpoints)),
+        }
+    }
+
+    fn reads_body(&self) -> bool {
+        self.value.need() >= Need::Prefix
+    }
+
+    fn leaves(&self) -> Vec<Arc<dyn Leaf>> {
+        lock(&self.recent).iter().flat_map(|(_, endpoint)| endpoint.leaves()).collect()
+    }
+}
+
+impl Address for Recipient {
+    fn resolve(&self, context: &mut Context) -> Result<Resolved, Fault> {
+        let (target, path) = leaf::parse(&self.0, context)?;
+        let path = match postfix(context, None) {
+            None => path,
+            Some(postfix) => join_postfix(&path, &postfix),
+        };
+        Ok(Resolved { target, path, method: None })
+    }
+
+    fn written(&self) -> String {
+        self.0.clone()
     }
 }

@@ -2,20 +2,26 @@
 //!
 //! Exactly that of Synapse: an error that marks goes to TIMEOUT until its retries are used up, an error that suspends
 //! to SUSPENDED for a duration that grows with every suspension until one success; an expired suspension lets all
-//! traffic through.
+//! traffic through. One thing is added, because many attempts are under way at a time: an attempt that began before the
+//! last suspension says nothing new when it fails, so one breakdown of a backend is one suspension.
+//!
+//! The state ([`Cell`]) belongs to the endpoint's identity and survives reloads; the [`Policy`] is the plan's.
 
 use config::endpoint::Definition;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
+use flow::{Identity, States};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Suspension when none is configured.
-const DEFAULT_SUSPENSION: Duration = Duration::from_millis(30_000);
+/// Suspension when none is configured, in milliseconds.
+const DEFAULT_SUSPENSION: i64 = 30_000;
+/// The longest one, ten years: no clock overflows.
+const LONGEST: u64 = 10 * 365 * 86_400_000;
 /// Codes that mark for suspension when none are configured: timed out, closed.
 const MARKING: [i64; 2] = [101_504, 101_505];
 
-/// When an endpoint is suspended, and for how long.
-#[derive(Clone, Debug, Default)]
+/// When an endpoint is suspended, and for how long. Times are milliseconds, as the engines calculate with them.
+#[derive(Clone, Debug)]
 pub struct Policy {
     /// `markForSuspension/errorCodes`; empty: the default ones.
     pub marking: Vec<i64>,
@@ -25,12 +31,26 @@ pub struct Policy {
     pub retry_delay: Duration,
     /// `suspendOnFailure/errorCodes`; empty: all.
     pub suspending: Vec<i64>,
-    /// `initialDuration`; `None`: 30 s.
-    pub initial: Option<Duration>,
-    /// `progressionFactor`.
+    /// `initialDuration`; negative: 30 s.
+    pub initial: i64,
+    /// `progressionFactor`; a product below zero: 30 s.
     pub factor: f32,
-    /// `maximumDuration`.
-    pub maximum: Option<Duration>,
+    /// `maximumDuration`; negative: 30 s, as anything above it.
+    pub maximum: i64,
+}
+
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy {
+            marking: Vec::new(),
+            retries: 0,
+            retry_delay: Duration::ZERO,
+            suspending: Vec::new(),
+            initial: -1,
+            factor: 1.0,
+            maximum: i64::MAX,
+        }
+    }
 }
 
 impl Policy {
@@ -48,16 +68,29 @@ impl Policy {
             maximum: suspend.maximum_duration,
         }
     }
+
+    /// The suspension after one of `last` milliseconds; zero counts as none. As in the engines, the maximum is looked at
+    /// before the sign, and a product that no number holds is the largest one, or zero if it is none.
+    fn suspension(&self, last: i64) -> i64 {
+        let next = if last == 0 { self.initial } else { (last as f32 * self.factor) as i64 };
+        let next = next.min(self.maximum);
+        if next < 0 { DEFAULT_SUSPENSION } else { next }
+    }
 }
 
-/// The state of one endpoint.
+/// What is remembered of an endpoint.
 #[derive(Debug)]
-pub struct State {
-    policy: Policy,
+pub struct Cell {
     /// The phase is [`Phase::Active`], for those who need to know no more: every message, twice.
     active: AtomicBool,
+    /// How often it was suspended or switched.
+    episode: AtomicU64,
     now: Mutex<Now>,
 }
+
+/// Switched off by hand; what stays when the endpoint gets another address.
+#[derive(Debug, Default)]
+struct Switch(AtomicBool);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
@@ -70,26 +103,50 @@ enum Phase {
 #[derive(Debug)]
 struct Now {
     phase: Phase,
-    remaining: u32,
-    /// The last suspension since the endpoint was active; zero counts as none.
-    last: Duration,
+    /// Retries that were used up since the endpoint was active.
+    retries: u32,
+    /// The last suspension since the endpoint was active, in milliseconds; zero counts as none.
+    last: i64,
     retry_at: Option<Instant>,
 }
 
+impl Now {
+    const ACTIVE: Now = Now { phase: Phase::Active, retries: 0, last: 0, retry_at: None };
+}
+
+impl Default for Cell {
+    fn default() -> Cell {
+        Cell { active: AtomicBool::new(true), episode: AtomicU64::new(0), now: Mutex::new(Now::ACTIVE) }
+    }
+}
+
+/// The state of one endpoint.
+#[derive(Debug)]
+pub struct State {
+    policy: Policy,
+    cell: Arc<Cell>,
+    off: Arc<Switch>,
+}
+
 impl State {
-    /// An active endpoint.
-    pub fn new(policy: Policy) -> State {
-        let remaining = policy.retries;
-        let now = Now { phase: Phase::Active, remaining, last: Duration::ZERO, retry_at: None };
-        State { policy, active: AtomicBool::new(true), now: Mutex::new(now) }
+    /// The state of `identity` at an address. It is that of the plan before, if there was one; at another address
+    /// nothing is known yet, but that the endpoint was switched off.
+    pub fn of(identity: &Identity, address: &str, policy: Policy, states: &States) -> State {
+        let off: Arc<Switch> = states.get(identity);
+        let cell = states.get(&identity.part(address));
+        let state = State { policy, cell, off };
+        if state.off.0.load(Acquire) && state.name() != "off" {
+            state.switch(false);
+        }
+        state
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Now> {
-        flow::lock(&self.now)
+        flow::lock(&self.cell.now)
     }
 
     /// Whether a message may be sent at `at`.
-    pub fn is_ready(&self, at: Instant) -> bool {
+    fn is_ready(&self, at: Instant) -> bool {
         let now = self.lock();
         match now.phase {
             Phase::Active => true,
@@ -100,7 +157,12 @@ impl State {
 
     /// Whether a message may be sent now. An active endpoint is asked without looking at the clock.
     pub fn is_ready_now(&self) -> bool {
-        self.active.load(Acquire) || self.is_ready(Instant::now())
+        self.cell.active.load(Acquire) || self.is_ready(Instant::now())
+    }
+
+    /// The number of suspensions so far; an attempt takes it down when it begins.
+    pub fn episode(&self) -> u64 {
+        self.cell.episode.load(Acquire)
     }
 
     /// For people and the admin address.
@@ -115,91 +177,143 @@ impl State {
 
     /// An answer came.
     pub fn succeeded(&self) {
-        if self.active.load(Acquire) {
+        if self.cell.active.load(Acquire) {
             return;
         }
         let mut now = self.lock();
-        if !matches!(now.phase, Phase::Active | Phase::Off) {
-            *now = Now {
-                phase: Phase::Active,
-                remaining: self.policy.retries,
-                last: Duration::ZERO,
-                retry_at: None,
-            };
+        if now.phase != Phase::Off {
+            *now = Now::ACTIVE;
         }
-        self.active.store(now.phase == Phase::Active, Release);
+        self.cell.active.store(now.phase == Phase::Active, Release);
     }
 
-    /// An error came at `at`.
-    pub fn failed(&self, code: i32, at: Instant) {
+    /// An error came at `at`, of an attempt that began in `episode`.
+    pub fn failed(&self, code: i32, episode: u64, at: Instant) {
         let code = i64::from(code);
         let policy = &self.policy;
         let marks =
             if policy.marking.is_empty() { MARKING.contains(&code) } else { policy.marking.contains(&code) };
         let suspends = policy.suspending.is_empty() || policy.suspending.contains(&code);
-        let mut now = self.lock();
-        if now.phase == Phase::Off {
+        if !marks && !suspends {
             return;
         }
-        if marks && now.remaining > 0 {
-            now.remaining -= 1;
-            now.phase = Phase::Timeout;
-            now.retry_at = Some(at + policy.retry_delay);
-        } else if marks || suspends {
-            let next = if now.last.is_zero() {
-                policy.initial
-            } else {
-                Some(now.last.mul_f32(policy.factor.max(0.0)))
-            };
-            let duration = match (next, policy.maximum) {
-                (Some(next), Some(maximum)) if next > maximum => maximum,
-                (Some(next), _) => next,
-                (None, _) => DEFAULT_SUSPENSION,
-            };
-            now.last = duration;
-            now.phase = Phase::Suspended;
-            now.retry_at = Some(at + duration);
+        let mut now = self.lock();
+        if now.phase == Phase::Off || episode != self.episode() {
+            return;
         }
-        self.active.store(now.phase == Phase::Active, Release);
+        let pause = if marks && now.retries < policy.retries {
+            now.retries += 1;
+            now.phase = Phase::Timeout;
+            policy.retry_delay
+        } else {
+            now.last = policy.suspension(now.last);
+            now.phase = Phase::Suspended;
+            self.cell.episode.fetch_add(1, Release);
+            Duration::from_millis(now.last.unsigned_abs())
+        };
+        now.retry_at = at.checked_add(pause.min(Duration::from_millis(LONGEST)));
+        self.cell.active.store(false, Release);
     }
 
-    /// Switches the endpoint off or on by hand.
+    /// Switches the endpoint off or on by hand. What was under way then says nothing when it fails.
     pub fn switch(&self, on: bool) {
         let mut now = self.lock();
-        now.phase = if on { Phase::Active } else { Phase::Off };
-        now.retry_at = None;
-        self.active.store(on, Release);
+        *now = if on { Now::ACTIVE } else { Now { phase: Phase::Off, ..Now::ACTIVE } };
+        self.off.0.store(!on, Relaxed);
+        self.cell.episode.fetch_add(1, Release);
+        self.cell.active.store(on, Release);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use config::ArtifactKind;
 
     fn milliseconds(count: u64) -> Duration {
         Duration::from_millis(count)
     }
 
+    fn identity() -> Identity {
+        Identity::of(ArtifactKind::Endpoint, "E")
+    }
+
+    fn state(policy: Policy) -> State {
+        State::of(&identity(), "http://h", policy, &States::default())
+    }
+
+    /// A failure of an attempt that begins now.
+    fn fails(state: &State, code: i32, at: Instant) {
+        state.failed(code, state.episode(), at);
+    }
+
     #[test]
     fn a_refused_connection_suspends_and_the_suspension_grows_to_its_maximum() {
-        let policy = Policy {
-            initial: Some(milliseconds(1000)),
-            factor: 2.0,
-            maximum: Some(milliseconds(3000)),
-            ..Policy::default()
-        };
-        let state = State::new(policy);
+        let policy = Policy { initial: 1000, factor: 2.0, maximum: 3000, ..Policy::default() };
+        let state = state(policy);
         let mut at = Instant::now();
         for expected in [1000, 2000, 3000, 3000] {
-            state.failed(101_503, at);
+            fails(&state, 101_503, at);
             assert_eq!(state.name(), "suspended");
             assert!(!state.is_ready(at + milliseconds(expected - 1)), "{expected}");
             at += milliseconds(expected);
             assert!(state.is_ready(at));
         }
         state.succeeded();
-        state.failed(101_503, at);
+        fails(&state, 101_503, at);
         assert!(state.is_ready(at + milliseconds(1000)), "one success starts over");
+    }
+
+    /// Each row: initial, factor, maximum, and the suspensions that follow each other (milliseconds).
+    #[test]
+    fn suspensions_are_calculated_as_the_engines_do() {
+        const NONE: i64 = i64::MAX;
+        for (initial, factor, maximum, expected) in [
+            (-1, 1.0, NONE, [30_000, 30_000, 30_000]),
+            (1000, -1.0, NONE, [1000, 30_000, 30_000]),
+            (1000, 0.0, NONE, [1000, 0, 1000]),
+            (0, 2.0, NONE, [0, 0, 0]),
+            (1000, f32::NAN, NONE, [1000, 0, 1000]),
+            (1000, f32::INFINITY, NONE, [1000, i64::MAX, i64::MAX]),
+            (1000, f32::NEG_INFINITY, NONE, [1000, 30_000, 30_000]),
+            (1000, 1e30, 60_000, [1000, 60_000, 60_000]),
+            (i64::MAX, f32::MAX, NONE, [i64::MAX, i64::MAX, i64::MAX]),
+            (1000, 2.0, 0, [0, 0, 0]),
+            (1000, 2.0, -1, [30_000, 30_000, 30_000]),
+            (-5, 2.0, 10_000, [30_000, 10_000, 10_000]),
+        ] {
+            let policy = Policy { initial, factor, maximum, ..Policy::default() };
+            let mut last = 0;
+            for expected in expected {
+                last = policy.suspension(last);
+                assert_eq!(last, expected, "{policy:?}");
+            }
+            // Nor does the clock overflow.
+            let state = state(policy);
+            (0..100).for_each(|_| fails(&state, 101_503, Instant::now()));
+            state.is_ready_now();
+        }
+    }
+
+    /// 90 failures of messages that were under way together were 90 suspensions, each longer than the last.
+    #[test]
+    fn what_fails_together_suspends_once() {
+        let policy = Policy { initial: 1000, factor: 2.0, ..Policy::default() };
+        let state = state(policy);
+        let at = Instant::now();
+        let begun = state.episode();
+        std::thread::scope(|scope| {
+            for _ in 0..90 {
+                scope.spawn(|| state.failed(101_503, begun, at));
+            }
+        });
+        assert!(!state.is_ready(at + milliseconds(999)) && state.is_ready(at + milliseconds(1000)));
+        // The next message finds the backend alive; one of the 90 is late.
+        state.succeeded();
+        state.failed(101_503, begun, at);
+        assert_eq!(state.name(), "active");
+        fails(&state, 101_503, at);
+        assert!(state.is_ready(at + milliseconds(1000)), "a new episode begins with the first duration");
     }
 
     #[test]
@@ -207,21 +321,21 @@ mod tests {
         let policy = Policy {
             retries: 2,
             retry_delay: milliseconds(10),
-            initial: Some(milliseconds(500)),
+            initial: 500,
             factor: 1.0,
             ..Policy::default()
         };
-        let state = State::new(policy);
+        let state = state(policy);
         let at = Instant::now();
         for _ in 0..2 {
-            state.failed(101_504, at);
+            fails(&state, 101_504, at);
             assert_eq!(state.name(), "timeout");
             assert!(!state.is_ready(at + milliseconds(9)) && state.is_ready(at + milliseconds(10)));
         }
-        state.failed(101_504, at);
+        fails(&state, 101_504, at);
         assert_eq!(state.name(), "suspended");
         state.succeeded();
-        state.failed(101_504, at);
+        fails(&state, 101_504, at);
         assert_eq!(state.name(), "timeout", "a success restores the retries");
     }
 
@@ -236,19 +350,38 @@ mod tests {
             (vec![101_503], vec![-1], 101_503, "suspended"),
             (vec![101_503], vec![-1], 101_504, "active"),
         ] {
-            let state = State::new(Policy {
-                marking: marking.clone(),
-                suspending: suspending.clone(),
-                ..Policy::default()
-            });
-            state.failed(code, at);
+            let policy =
+                Policy { marking: marking.clone(), suspending: suspending.clone(), ..Policy::default() };
+            let state = state(policy);
+            fails(&state, code, at);
             assert_eq!(state.name(), expected, "{marking:?} {suspending:?} {code}");
         }
-        let state = State::new(Policy::default());
-        state.failed(101_503, at);
+        let state = state(Policy::default());
+        fails(&state, 101_503, at);
         assert!(!state.is_ready(at + milliseconds(29_999)) && state.is_ready(at + milliseconds(30_000)));
         state.switch(false);
         state.succeeded();
         assert_eq!((state.name(), state.is_ready(at)), ("off", false));
+        let begun = state.episode();
+        state.switch(true);
+        state.failed(101_503, begun, at);
+        assert_eq!(state.name(), "active", "what was under way says nothing");
+    }
+
+    #[test]
+    fn a_reload_finds_the_state_but_not_for_another_address() {
+        let (states, at) = (States::default(), Instant::now());
+        let of = |address: &str| State::of(&identity(), address, Policy::default(), &states);
+        let before = of("http://a");
+        fails(&before, 101_503, at);
+        let after = of("http://a");
+        drop(before);
+        assert_eq!((after.name(), of("http://b").name()), ("suspended", "active"));
+        after.switch(false);
+        assert_eq!((of("http://a").name(), of("http://b").name()), ("off", "off"));
+        let moved = of("http://b");
+        drop(after);
+        moved.switch(true);
+        assert_eq!((of("http://a").name(), of("http://b").name()), ("active", "active"));
     }
 }

@@ -4,6 +4,7 @@
 //! others serve.
 
 mod artifacts;
+mod endpoints;
 
 use crate::endpoint::{Endpoint, EndpointRef};
 use crate::expression::{Expression, KeyValue};
@@ -83,6 +84,7 @@ pub struct Compiler<'a> {
     lists: Vec<Option<List>>,
     sequences: HashMap<String, ListId>,
     endpoints: HashMap<String, Arc<dyn Endpoint>>,
+    named: endpoints::Named,
     entries: HashMap<String, Entry>,
     vault: Vault,
     inside: Inside,
@@ -123,6 +125,7 @@ pub fn compile(
         lists: Vec::new(),
         sequences: HashMap::new(),
         endpoints: HashMap::new(),
+        named: endpoints::Named::default(),
         entries: HashMap::new(),
         vault: Vault::new(
             services.settings.vault_directory.clone(),
@@ -585,22 +588,11 @@ impl Compiler<'_> {
 
     /// The endpoint of a key.
     pub fn endpoint_key(&mut self, key: &Key) -> Arc<EndpointRef> {
-        if let Some(endpoint) = self.endpoints.get(&key.value) {
-            return Arc::new(EndpointRef::Known(Arc::clone(endpoint)));
+        if let Some(endpoint) = self.named_endpoint(key) {
+            return Arc::new(EndpointRef::Known(endpoint));
         }
-        if self.configuration.endpoints.get(&key.value).is_none() {
-            if let Some(element) = self.entry_element(key)
-                && element.is("endpoint")
-                && let Some(endpoint) =
-                    config::Endpoint::parse_with(&element, &self.configuration.injector, self.diagnostics)
-                && let Some(made) = self
-                    .inside(Identity::of(ArtifactKind::Endpoint, &key.value), |compiler| {
-                        (compiler.registry.endpoints)(&endpoint, compiler)
-                    })
-            {
-                self.endpoints.insert(key.value.clone(), Arc::clone(&made));
-                return Arc::new(EndpointRef::Known(made));
-            }
+        // One that is there and faulty, or leads round in a circle, is reported as such.
+        if !self.named.tried.contains(&key.value) {
             let names: Vec<_> = self.configuration.endpoints.iter().filter_map(|e| e.name.as_ref()).collect();
             self.diagnostics.push(
                 Diagnostic::warning("unknown-endpoint", format!("there is no endpoint `{}`", key.value))

@@ -6,10 +6,12 @@ use crate::compile::Compiler;
 use crate::context::Context;
 use crate::expression::Expression;
 use crate::fault::Fault;
+use crate::identity::Identity;
 use crate::mediator::{ListId, Need};
 use message::{Headers, Method, Payload, SoapVersion};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// An endpoint of any kind.
@@ -17,20 +19,59 @@ pub trait Endpoint: Send + Sync {
     /// Its name, or a description of an anonymous one.
     fn name(&self) -> &str;
 
-    /// Chooses where the next attempt goes. `failed` holds the leaves that failed for this message, in order, with
-    /// their codes; a leaf endpoint answers a second question with the fault of the first.
+    /// Chooses where the next attempt goes. It is asked again, with the same `step`, after that attempt has failed.
     ///
     /// # Errors
-    /// Nothing is ready, or a retry is not allowed: the fault to raise.
-    fn choose(&self, context: &mut Context, failed: &[Attempt]) -> Result<Choice, Fault>;
+    /// Nothing is ready, or nothing else may be tried: the fault to raise.
+    fn choose(&self, context: &mut Context, attempts: &Attempts, step: &mut Step) -> Result<Choice, Fault>;
+
+    /// Whether it may be chosen now. `choose` says the last word.
+    fn is_ready(&self) -> bool {
+        true
+    }
+
+    /// Whether a group that this is a member of may try another member after it failed with `fault` (`retryConfig`).
+    fn lets_retry(&self, _fault: &Fault) -> bool {
+        true
+    }
+
+    /// The endpoint that this one stands for, for this message; `None`: it is one itself.
+    ///
+    /// # Errors
+    /// 305100: there is none.
+    fn stands_for(&self, _context: &mut Context) -> Result<Option<Arc<dyn Endpoint>>, Fault> {
+        Ok(None)
+    }
 
     /// Whether the body must be kept to be sent again (failover).
     fn resends(&self) -> bool {
         false
     }
 
+    /// Whether choosing reads the body, so that it has to be received first.
+    fn reads_body(&self) -> bool {
+        false
+    }
+
+    /// Whether [`Endpoint::answered`] reads the body of the answer, so that it has to be received first.
+    fn reads_answer(&self) -> bool {
+        false
+    }
+
+    /// The attempt that `step` leads to has got an answer, which the context holds.
+    fn answered(&self, _context: &mut Context, _step: &Step) {}
+
     /// The leaves below, for the admin address and `explain`.
     fn leaves(&self) -> Vec<Arc<dyn Leaf>>;
+}
+
+/// Most endpoints that stand for another one, one behind the other, until the last of them is one itself.
+pub const MOST_ALIASES: usize = 16;
+
+/// The fault of keys that lead on and on.
+pub fn circle(name: &str) -> Fault {
+    let message = format!("the keys of the endpoint {name} lead round in a circle");
+    Fault::with_code(crate::fault::code::INDIRECT_NOT_READY, message)
 }
 
 /// What [`Endpoint::choose`] chose.
@@ -41,12 +82,77 @@ pub enum Choice {
     Everyone(Vec<Arc<dyn Endpoint>>),
 }
 
-/// A failed attempt.
-pub struct Attempt {
-    /// Where it went.
-    pub leaf: Arc<dyn Leaf>,
-    /// Why it failed.
-    pub fault: Fault,
+/// The attempts that failed for one message, in order.
+#[derive(Default)]
+pub struct Attempts {
+    failed: Vec<Arc<Identity>>,
+    last: Option<Fault>,
+}
+
+impl Attempts {
+    /// The fault of the last one.
+    pub fn last(&self) -> Option<&Fault> {
+        self.last.as_ref()
+    }
+
+    /// Whether one of them went to this leaf. A leaf that several members of a group lead to gets a message once.
+    pub fn went_to(&self, leaf: &Identity) -> bool {
+        self.failed.iter().any(|failed| **failed == *leaf)
+    }
+
+    /// How many there were.
+    pub fn count(&self) -> usize {
+        self.failed.len()
+    }
+
+    /// Adds one.
+    pub fn add(&mut self, leaf: &Arc<Identity>, fault: Fault) {
+        self.failed.push(Arc::clone(leaf));
+        self.last = Some(fault);
+    }
+}
+
+/// What an endpoint remembers of one message between its attempts; each member of a group has a step of its own.
+#[derive(Default)]
+pub struct Step {
+    /// It was asked before: the attempt that it chose has failed.
+    pub asked: bool,
+    /// The position that a group starts from, drawn once for a message.
+    pub start: usize,
+    /// Members that this message was sent to in vain, or that were not ready.
+    pub tried: Vec<usize>,
+    /// The member that was chosen, and its step.
+    pub member: Option<(usize, Box<Step>)>,
+    /// What a member failed with.
+    pub fault: Option<Fault>,
+    /// What this stands for, for this message.
+    pub target: Option<Arc<dyn Endpoint>>,
+    /// Members that were passed over since `start`.
+    pub passed: usize,
+    /// The session that the message belongs to.
+    pub session: Option<Arc<str>>,
+    /// The session is bound to a member: no other may get the message.
+    pub bound: bool,
+    /// The chosen member counts as busy until this is dropped.
+    pub busy: Option<Busy>,
+}
+
+/// One more message is with somebody, until this is dropped.
+#[derive(Debug)]
+pub struct Busy(Arc<AtomicUsize>);
+
+impl Busy {
+    /// Counts one more.
+    pub fn with(count: &Arc<AtomicUsize>) -> Busy {
+        count.fetch_add(1, Ordering::Relaxed);
+        Busy(Arc::clone(count))
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// An endpoint that sends to one address.
@@ -70,11 +176,20 @@ pub trait Leaf: Send + Sync {
     /// `active`, `timeout`, `suspended`, `off`: for people.
     fn state(&self) -> &'static str;
 
+    /// What tells it from all others.
+    fn identity(&self) -> &Arc<Identity>;
+
+    /// The number of its suspensions. Whoever sends takes it down before, for [`Leaf::failed`].
+    fn episode(&self) -> u64 {
+        0
+    }
+
     /// An answer came.
     fn succeeded(&self);
 
-    /// Sending or receiving failed with this `ERROR_CODE`.
-    fn failed(&self, code: i32);
+    /// Sending or receiving failed with this `ERROR_CODE`, in an attempt that began in this episode. Failures of
+    /// attempts that began before the last suspension say nothing new.
+    fn failed(&self, code: i32, episode: u64);
 
     /// Switches the endpoint off (no message passes) or on by hand.
     fn switch(&self, on: bool);

@@ -703,7 +703,14 @@ fn status_of(fault: &Fault) -> u16 {
     match fault.code {
         _ if fault.status != 500 => fault.status,
         Code::Number(code::CONNECTION_TIMEOUT) => 504,
-        Code::Number(code::ENDPOINT_NOT_READY | code::LB_NONE_READY | code::INDIRECT_NOT_READY) => 503,
+        Code::Number(
+            code::ENDPOINT_NOT_READY
+            | code::WSDL_NOT_READY
+            | code::LB_NONE_READY
+            | code::INDIRECT_NOT_READY
+            | code::SESSION_NOT_READY,
+        ) => 503,
+        Code::Number(code::SESSION_FAILED) => 502,
         Code::Number(101_500..=101_599) => 502,
         _ => 500,
     }

@@ -4,7 +4,8 @@ use crate::addressing;
 use crate::authority::{Asks, Authorized};
 use crate::context::{Client, Context};
 use crate::endpoint::{
-    Attempt, Choice, Destination, Endpoint, EndpointFormat, EndpointRef, Leaf, Outgoing, TimeoutAction,
+    Attempts, Choice, Destination, Endpoint, EndpointFormat, EndpointRef, Leaf, MOST_ALIASES, Outgoing, Step,
+    TimeoutAction, circle,
 };
 use crate::engine::Sent;
 use crate::fault::{Fault, code};
@@ -103,9 +104,13 @@ impl Exchange {
 }
 
 /// Sends the message. On success the context holds the answer.
+///
+/// A group may send it again after an attempt that failed, also where that one may have been processed
+/// ([`Fault::processed`]), as in WSO2; `retryConfig` says after which codes. No leaf gets it twice, and there are no
+/// more than [`Settings::attempts`](crate::Settings::attempts) attempts.
 pub(crate) async fn send(context: &mut Context, destination: Destination) -> Result<Sent, Fault> {
-    let found;
-    let endpoint: &dyn Endpoint = match (&destination.endpoint, destination.reference.as_deref()) {
+    let mut found;
+    let mut endpoint: &dyn Endpoint = match (&destination.endpoint, destination.reference.as_deref()) {
         (Some(endpoint), _) | (None, Some(EndpointRef::Known(endpoint))) => &**endpoint,
         (None, reference) => {
             found = match reference {
@@ -120,34 +125,67 @@ pub(crate) async fn send(context: &mut Context, destination: Destination) -> Res
             &*found
         }
     };
-    if endpoint.resends() {
-        let limits = context.services.limits.clone();
-        context.payload.buffer(&limits).await?;
-    }
-    let mut failed: Vec<Attempt> = Vec::new();
+    let mut aliases = 0;
     loop {
-        let leaf = match endpoint.choose(context, &failed)? {
-            Choice::Leaf(leaf) => leaf,
-            Choice::Everyone(endpoints) => return everyone(context, endpoints, &destination).await,
+        if endpoint.reads_body() {
+            context.receive_body().await?;
+        }
+        let Some(next) = endpoint.stands_for(context)? else { break };
+        aliases += 1;
+        if aliases > MOST_ALIASES {
+            return Err(circle(endpoint.name()));
+        }
+        found = next;
+        endpoint = &*found;
+    }
+    let resends = endpoint.resends();
+    if resends {
+        context.receive_body().await?;
+    }
+    let (mut attempts, mut step) = (Attempts::default(), Step::default());
+    // The last attempt was at an endpoint whose faults no handler sees (`discard`).
+    let mut discarded = false;
+    loop {
+        let most = usize::from(context.services.settings.attempts);
+        let chosen = match attempts.last() {
+            Some(fault) if attempts.count() >= most => Err(fault.clone()),
+            _ => endpoint.choose(context, &attempts, &mut step),
         };
-        let kept = endpoint.resends().then(|| (context.headers.clone(), context.payload.copy()));
+        let leaf = match chosen {
+            Ok(Choice::Leaf(leaf)) => leaf,
+            Ok(Choice::Everyone(endpoints)) => return everyone(context, endpoints, &destination).await,
+            Err(fault) => {
+                if discarded {
+                    context.handlers.clear();
+                }
+                return Err(fault);
+            }
+        };
+        let kept =
+            resends.then(|| (context.headers.clone(), context.payload.copy(), context.handlers.clone()));
         match attempt(context, &leaf, destination.blocking).await {
             Ok(()) => {
                 context.progress.on_endpoint_error = None;
+                if endpoint.reads_answer() {
+                    context.receive_body().await?;
+                }
+                endpoint.answered(context, &step);
                 return Ok(Sent::Answered);
             }
             Err(fault) => {
+                if let Some((headers, payload, handlers)) = kept {
+                    context.headers = headers;
+                    context.payload = payload;
+                    discarded = context.handlers.is_empty();
+                    context.handlers = handlers;
+                    tracing::warn!(message_id = %context.message_id(), endpoint = leaf.name(), "{fault}");
+                }
                 if context.services.settings.synapse_dialect {
                     context.handlers.extend(leaf.on_error());
                 } else {
                     context.progress.on_endpoint_error = leaf.on_error();
                 }
-                if let Some((headers, payload)) = kept {
-                    context.headers = headers;
-                    context.payload = payload;
-                    tracing::warn!(message_id = %context.message_id(), endpoint = leaf.name(), "{fault}");
-                }
-                failed.push(Attempt { leaf, fault });
+                attempts.add(leaf.identity(), fault);
             }
         }
     }
@@ -177,6 +215,7 @@ async fn everyone(
 
 /// One attempt at one leaf.
 async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) -> Result<(), Fault> {
+    let episode = leaf.episode();
     if leaf.reads_body() {
         context.receive_body().await?;
     }
@@ -268,7 +307,7 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
                         let target = outgoing.target.clone();
                         let kind = SendErrorKind::ResponseTimeout;
                         let error = SendError { kind, target, nothing_processed: false, body_intact: false };
-                        return Err(failed(context, leaf, error, Body::Empty, &outgoing, blocking));
+                        return Err(failed(context, leaf, episode, error, Body::Empty, &outgoing, blocking));
                     };
                     let mut response = Response::new(200, Body::Bytes(answer.body));
                     response.head.headers = answer.headers;
@@ -282,18 +321,20 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
                 && refusals.contains(status)
             {
                 // As in WSO2, the status is an error code, which may suspend the endpoint.
-                leaf.failed(i32::from(status));
+                leaf.failed(i32::from(status), episode);
                 context.properties.set("blocking.sender.error", Value::from("true"));
                 let reason = context.reason.clone().unwrap_or_default();
                 let message = format!("Transport error: {status} Error: {reason}");
-                return Err(Fault { sending: true, ..Fault::with_code(i32::from(status), message) });
+                let fault = Fault::with_code(i32::from(status), message);
+                return Err(Fault { sending: true, processed: true, ..fault });
             }
             if context.properties.get("FORCE_ERROR_ON_SOAP_FAULT").is_some_and(Value::is_true)
                 && is_soap_fault(context).await?
             {
-                leaf.failed(code::SOAP_FAULT);
+                leaf.failed(code::SOAP_FAULT, episode);
                 let fault = Fault::with_code(code::SOAP_FAULT, "the backend answered with a SOAP fault");
-                return Err(Fault { sending: true, peer: Some(outgoing.target.to_string()), ..fault });
+                let peer = Some(outgoing.target.to_string());
+                return Err(Fault { sending: true, processed: true, peer, ..fault });
             }
             leaf.succeeded();
             Ok(())
@@ -301,7 +342,7 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
         Err(error) => {
             leaf.counters().record(elapsed(started), true);
             context.headers = headers;
-            Err(failed(context, leaf, error, body, &outgoing, blocking))
+            Err(failed(context, leaf, episode, error, body, &outgoing, blocking))
         }
     }
 }
@@ -357,6 +398,7 @@ fn fixed_length(context: &Context) -> bool {
 fn failed(
     context: &mut Context,
     leaf: &Arc<dyn Leaf>,
+    episode: u64,
     error: SendError,
     body: Body,
     outgoing: &Outgoing,
@@ -364,7 +406,7 @@ fn failed(
 ) -> Fault {
     let number = error.kind.code() as i32;
     if error.kind.is_about_backend() {
-        leaf.failed(number);
+        leaf.failed(number, episode);
     }
     if error.body_intact && context.payload.is_consumed() && !matches!(body, Body::Empty) {
         context.payload.put_back(body);
@@ -394,6 +436,7 @@ fn failed(
         sending: number != code::CONNECTION_TIMEOUT,
         status,
         protocol_state: protocol_state(&error.kind),
+        processed: !error.nothing_processed,
         ..Fault::with_code(number, message)
     }
 }

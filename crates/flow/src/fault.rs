@@ -28,8 +28,14 @@ pub mod code {
     pub const ENDPOINT_NOT_READY: i32 = 303001;
     /// The endpoint got no token to authenticate with.
     pub const ENDPOINT_AUTHENTICATION: i32 = 303003;
+    /// The endpoint of a WSDL is suspended or off.
+    pub const WSDL_NOT_READY: i32 = 303002;
     /// An endpoint key names nothing.
     pub const INDIRECT_NOT_READY: i32 = 305100;
+    /// The endpoint that a session is bound to is not ready.
+    pub const SESSION_NOT_READY: i32 = 309001;
+    /// The endpoint that a session is bound to has failed.
+    pub const SESSION_FAILED: i32 = 309003;
     /// `callout` failed.
     pub const CALLOUT_FAILED: i32 = 401000;
     /// The blocking sender failed.
@@ -79,6 +85,8 @@ pub struct Fault {
     pub sending: bool,
     /// `PROTOCOL_STATE_ON_FAILURE`: where an exchange stood that failed.
     pub protocol_state: Option<u8>,
+    /// A backend may have processed the message: an attempt failed after something of it was sent.
+    pub processed: bool,
     /// The status the client gets if no fault sequence answers (500 where nothing better is known).
     pub status: u16,
     /// The error properties were set by an inner handler already and stay as they are.
@@ -101,6 +109,7 @@ impl Fault {
             peer: None,
             sending: false,
             protocol_state: None,
+            processed: false,
             status: 500,
             keep_properties: false,
         }
@@ -127,7 +136,7 @@ impl Fault {
             Code::Word(_) => code::GENERAL,
         };
         self.sending
-            || matches!(code, 101_500..=101_599 | 303_000..=305_999 | 401_000..=401_999 | code::SOAP_FAULT)
+            || matches!(code, 101_500..=101_599 | 303_000..=309_999 | 401_000..=401_999 | code::SOAP_FAULT)
     }
 
     /// Adds the cause chain.

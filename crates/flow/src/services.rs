@@ -69,6 +69,8 @@ pub struct Settings {
     /// How often one message may be handed to `send`: a main sequence that sends its own answers on would never end.
     /// Default 100.
     pub sends: u16,
+    /// How often one message may be sent by a group of endpoints until it gives up. Default 100.
+    pub attempts: u16,
     /// `/services/` lists the services. Default true (WSO2: false).
     pub list_services: bool,
     /// Header names that are not regenerated on the way out (`http.headers.preserve`).
@@ -113,6 +115,7 @@ impl Default for Settings {
             nesting: 512,
             steps: 1_000_000,
             sends: 100,
+            attempts: 100,
             list_services: true,
             preserve_headers: Vec::new(),
             preserve_user_agent: false,

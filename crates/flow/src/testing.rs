@@ -9,7 +9,7 @@
 use crate::compile::{Compiler, compile};
 use crate::context::{Client, Context, Inbound};
 use crate::dispatch::Bus;
-use crate::endpoint::{Choice, Endpoint, EndpointFormat, Leaf, Outgoing, TimeoutAction};
+use crate::endpoint::{Attempts, Choice, Endpoint, EndpointFormat, Leaf, Outgoing, Step, TimeoutAction};
 use crate::engine::{Ending, begin_request, drive};
 use crate::exchange::client_of;
 use crate::fault::{Fault, code};
@@ -366,19 +366,21 @@ fn field<'h>(head: &'h str, name: &str) -> Option<&'h str> {
 }
 
 /// Address endpoints with literal http addresses, and the default endpoint; no states.
-pub fn endpoints(endpoint: &config::Endpoint, _: &mut Compiler<'_>) -> Option<Arc<dyn Endpoint>> {
+pub fn endpoints(endpoint: &config::Endpoint, compiler: &mut Compiler<'_>) -> Option<Arc<dyn Endpoint>> {
     let uri = match &endpoint.kind {
         config::EndpointKind::Address(address) => Some(address.uri.value.clone()),
         config::EndpointKind::Default(_) => None,
         _ => return None,
     };
-    Some(Arc::new(Plain(Arc::new(Address { uri, counters: Counters::default() }))))
+    let identity = Arc::new(compiler.identity("test"));
+    Some(Arc::new(Plain(Arc::new(Address { uri, identity, counters: Counters::default() }))))
 }
 
 struct Plain(Arc<Address>);
 
 struct Address {
     uri: Option<String>,
+    identity: Arc<crate::Identity>,
     counters: Counters,
 }
 
@@ -387,9 +389,9 @@ impl Endpoint for Plain {
         "test"
     }
 
-    fn choose(&self, _: &mut Context, failed: &[crate::endpoint::Attempt]) -> Result<Choice, Fault> {
-        match failed.last() {
-            Some(attempt) => Err(attempt.fault.clone()),
+    fn choose(&self, _: &mut Context, attempts: &Attempts, _: &mut Step) -> Result<Choice, Fault> {
+        match attempts.last() {
+            Some(fault) => Err(fault.clone()),
             None => Ok(Choice::Leaf(Arc::clone(&self.0) as Arc<dyn Leaf>)),
         }
     }
@@ -404,6 +406,10 @@ impl Leaf for Address {
         "test"
     }
 
+    fn identity(&self) -> &Arc<crate::Identity> {
+        &self.identity
+    }
+
     fn is_ready(&self) -> bool {
         true
     }
@@ -414,7 +420,7 @@ impl Leaf for Address {
 
     fn succeeded(&self) {}
 
-    fn failed(&self, _: i32) {}
+    fn failed(&self, _: i32, _: u64) {}
 
     fn switch(&self, _on: bool) {}
 

@@ -127,26 +127,27 @@ pub struct MarkForSuspension {
     pub retry_delay: Duration,
 }
 
-/// `<suspendOnFailure>`.
+/// `<suspendOnFailure>`. Every number is kept as it is written: the engines calculate with them all.
 #[derive(Clone, Debug)]
 pub struct SuspendOnFailure {
     /// Errors that suspend; empty: all that are not excluded; -1: none.
     pub error_codes: Vec<i64>,
-    /// The first suspension; `None`: the global default (30 s).
-    pub initial_duration: Option<Duration>,
-    /// Every further suspension lasts this many times the last one. Default 1.
+    /// The first suspension in milliseconds; negative (the default, -1): the global default (30 s).
+    pub initial_duration: i64,
+    /// Every further suspension lasts this many times the last one; where that is negative, the global default.
+    /// Default 1.
     pub progression_factor: f32,
-    /// The longest suspension; `None`: without a limit.
-    pub maximum_duration: Option<Duration>,
+    /// The longest suspension in milliseconds. Default: without a limit.
+    pub maximum_duration: i64,
 }
 
 impl Default for SuspendOnFailure {
     fn default() -> SuspendOnFailure {
         SuspendOnFailure {
             error_codes: Vec::new(),
-            initial_duration: None,
+            initial_duration: -1,
             progression_factor: 1.0,
-            maximum_duration: None,
+            maximum_duration: i64::MAX,
         }
     }
 }
@@ -305,7 +306,12 @@ fn timeout(element: &Element, diagnostics: &mut Diagnostics) -> Option<Timeout> 
         None => None,
         Some(key) => match Value::parse(&key, key.span, element.scope()) {
             Value::Expression(expression) => Some(Delay::Expression(expression)),
-            _ => Some(Delay::Fixed(milliseconds(&key, "duration", diagnostics)?)),
+            _ => {
+                let number: i64 = read::number(&key, "duration", "a number of milliseconds", diagnostics)?;
+                // No time at all would fail every message: the global timeout.
+                let time = u64::try_from(number).ok().filter(|&number| number > 0);
+                time.map(|number| Delay::Fixed(Duration::from_millis(number)))
+            }
         },
     };
     let action = match read::child_text(element, "responseAction") {
@@ -328,14 +334,18 @@ fn mark(element: &Element, diagnostics: &mut Diagnostics) -> MarkForSuspension {
     const SHAPE: Shape =
         Shape { attributes: &[], elements: &["errorCodes", "retriesBeforeSuspension", "retryDelay"] };
     SHAPE.check(element, diagnostics);
-    let retries = read::child_text(element, "retriesBeforeSuspension")
-        .and_then(|key| read::number(&key, "retriesBeforeSuspension", "a whole number", diagnostics));
-    let delay =
-        read::child_text(element, "retryDelay").and_then(|key| milliseconds(&key, "retryDelay", diagnostics));
+    // Below zero is none.
+    let mut count = |name: &str, expected: &str| -> u64 {
+        let key = read::child_text(element, name);
+        let number = key.and_then(|key| read::number::<i64>(&key, name, expected, diagnostics));
+        u64::try_from(number.unwrap_or(0)).unwrap_or(0)
+    };
+    let retries = count("retriesBeforeSuspension", "a whole number");
+    let delay = count("retryDelay", "a number of milliseconds");
     MarkForSuspension {
         error_codes: error_codes(element, "errorCodes", diagnostics),
-        retries_before_suspension: retries.unwrap_or(0),
-        retry_delay: delay.unwrap_or_default(),
+        retries_before_suspension: u32::try_from(retries).unwrap_or(u32::MAX),
+        retry_delay: Duration::from_millis(delay),
     }
 }
 
@@ -343,9 +353,9 @@ fn suspend(element: &Element, diagnostics: &mut Diagnostics) -> SuspendOnFailure
     let mut suspend = SuspendOnFailure::default();
     // The deprecated form: seconds, without progression.
     if let Some(key) = read::child_text(element, "suspendDurationOnFailure") {
-        suspend.initial_duration =
-            read::number(&key, "suspendDurationOnFailure", "a number of seconds", diagnostics)
-                .map(Duration::from_secs);
+        let seconds: Option<i64> =
+            read::number(&key, "suspendDurationOnFailure", "a number of seconds", diagnostics);
+        suspend.initial_duration = seconds.unwrap_or(-1).saturating_mul(1000);
     }
     let Some(element) = element.child("suspendOnFailure") else { return suspend };
     const SHAPE: Shape = Shape {
@@ -354,23 +364,20 @@ fn suspend(element: &Element, diagnostics: &mut Diagnostics) -> SuspendOnFailure
     };
     SHAPE.check(element, diagnostics);
     suspend.error_codes = error_codes(element, "errorCodes", diagnostics);
-    if let Some(key) = read::child_text(element, "initialDuration") {
-        // -1 stands for the default.
-        suspend.initial_duration = match key.value.as_str() {
-            "-1" => None,
-            _ => milliseconds(&key, "initialDuration", diagnostics),
-        };
+    let mut number = |name: &str| -> Option<i64> {
+        let key = read::child_text(element, name)?;
+        read::number(&key, name, "a number of milliseconds", diagnostics)
+    };
+    if let Some(initial) = number("initialDuration") {
+        suspend.initial_duration = initial;
     }
-    if let Some(key) = read::child_text(element, "progressionFactor") {
-        let factor: Option<f32> =
-            key.parse().ok().filter(|factor: &f32| factor.is_finite() && *factor >= 0.0);
-        match factor {
-            Some(factor) => suspend.progression_factor = factor,
-            None => diagnostics.push(read::bad_value("progressionFactor", &key, key.span, "a number")),
-        }
+    if let Some(maximum) = number("maximumDuration") {
+        suspend.maximum_duration = maximum;
     }
-    if let Some(key) = read::child_text(element, "maximumDuration") {
-        suspend.maximum_duration = milliseconds(&key, "maximumDuration", diagnostics);
+    if let Some(key) = read::child_text(element, "progressionFactor")
+        && let Some(factor) = read::number(&key, "progressionFactor", "a number", diagnostics)
+    {
+        suspend.progression_factor = factor;
     }
     suspend
 }

@@ -60,6 +60,7 @@ impl Compiler<'_> {
             processors.extend(made.map(Arc::new));
         }
         self.leave_out_unsupported();
+        self.report_endpoints();
         let main = self.sequences.get("main").copied();
         let main = main.unwrap_or_else(|| self.default_sequence("main"));
         let own_fault = self.sequences.get("fault").copied();
@@ -101,7 +102,7 @@ impl Compiler<'_> {
     }
 
     /// Compiles an artifact; one with an error is left out.
-    fn artifact<T>(
+    pub(super) fn artifact<T>(
         &mut self,
         kind: ArtifactKind,
         name: &str,
@@ -143,30 +144,6 @@ impl Compiler<'_> {
             }
         }
         bodies
-    }
-
-    fn compile_endpoints(&mut self) {
-        let configuration = self.configuration;
-        for endpoint in configuration.endpoints.iter() {
-            let name = endpoint.name.as_ref().map(|name| name.value.clone()).unwrap_or_default();
-            let made = self.artifact(ArtifactKind::Endpoint, &name, endpoint.span, |compiler| {
-                (compiler.registry.endpoints)(endpoint, compiler)
-            });
-            self.endpoints.extend(made.map(|made| (name, made)));
-        }
-        for entry in configuration.local_entries.iter() {
-            if let Some(element) = entry.element(FileId::BUILT_IN)
-                && element.is("endpoint")
-                && let Some(endpoint) =
-                    config::Endpoint::parse_with(&element, &configuration.injector, self.diagnostics)
-                && let Some(made) = self
-                    .inside(Identity::of(ArtifactKind::Endpoint, &entry.key.value), |compiler| {
-                        (compiler.registry.endpoints)(&endpoint, compiler)
-                    })
-            {
-                self.endpoints.insert(entry.key.value.clone(), made);
-            }
-        }
     }
 
     fn compile_sequences(&mut self, bodies: Vec<Body>) {

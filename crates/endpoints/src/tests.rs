@@ -1,0 +1,440 @@
+//! Endpoints under a bus: groups, keys, states, tokens; many clients on two threads.
+
+use flow::testing::{self, Tested, configuration, configuration_with};
+use flow::{Bus, Registry, Services};
+use message::{Body, Headers, Method, Payload, PayloadLimits, Reading, RequestHead, Version};
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use transport::{ConnectionInfo, Handler, Request};
+
+const NOBODY: SocketAddr = SocketAddr::V4(std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 9));
+
+/// Nobody listens there.
+const DEAD: &str = "http://127.0.0.1:1/";
+
+fn registry() -> Registry {
+    Registry { definitions: Vec::new(), unsupported: Vec::new(), endpoints: crate::endpoint }
+}
+
+/// A configuration of these artifacts.
+fn text(artifacts: &str) -> String {
+    let own = r#"<sequence name="main"/><sequence name="fault"/>"#;
+    format!(r#"<definitions xmlns="{}">{own}{artifacts}</definitions>"#, config::SYNAPSE)
+}
+
+fn bus(artifacts: &str) -> Tested {
+    configuration(&registry(), &text(artifacts))
+}
+
+/// A proxy service with a target endpoint.
+fn proxy(name: &str, endpoint: &str) -> String {
+    format!(r#"<proxy name="{name}" transports="http"><target>{endpoint}</target></proxy>"#)
+}
+
+/// `<endpoint name="…">` with an address that never suspends it, unless `settings` say otherwise.
+fn address(name: &str, uri: &str, settings: &str) -> String {
+    let settings = match settings {
+        "" => "<suspendOnFailure><errorCodes>-1</errorCodes></suspendOnFailure>",
+        settings => settings,
+    };
+    let name = if name.is_empty() { String::new() } else { format!(r#" name="{name}""#) };
+    format!(r#"<endpoint{name}><address uri="{uri}">{settings}</address></endpoint>"#)
+}
+
+const SUSPENDS: &str = "<suspendOnFailure><initialDuration>60000</initialDuration></suspendOnFailure>";
+
+fn ask(tested: &Tested, service: &str) -> (u16, String) {
+    let answer = tested.ask("POST", &format!("/services/{service}"), &[("Content-Type", "text/plain")], "x");
+    (answer.status, answer.body)
+}
+
+/// Asks once.
+async fn ask_now(bus: &Bus, service: &str) -> (u16, String) {
+    let mut headers = Headers::new();
+    headers.set("Content-Type", "text/plain");
+    let head = RequestHead {
+        method: Method::Post,
+        target: format!("/services/{service}"),
+        version: Version::Http11,
+        headers,
+    };
+    let request = Request { head, body: Body::from(b"x".to_vec()) };
+    let peer = ConnectionInfo { id: 1, peer: NOBODY, local: NOBODY, worker: 0, tls: None };
+    let response = bus.handle(request, &peer).await;
+    let mut payload = Payload::received(response.body, Reading::XML);
+    let _ = payload.buffer(&PayloadLimits::default()).await;
+    let body = payload.bytes().map(|bytes| bytes.to_vec()).unwrap_or_default();
+    (response.head.status, String::from_utf8_lossy(&body).into_owned())
+}
+
+async fn client(bus: Arc<Bus>, service: &'static str, times: usize) -> Vec<(u16, String)> {
+    let mut seen = Vec::new();
+    for _ in 0..times {
+        seen.push(ask_now(&bus, service).await);
+    }
+    seen
+}
+
+/// So many clients at a time on two threads, each asks so often; how often each answer came.
+fn storm(
+    tested: Tested,
+    service: &'static str,
+    clients: usize,
+    times: usize,
+) -> BTreeMap<(u16, String), usize> {
+    let bus = Arc::new(tested.bus);
+    let worker = |clients: usize| {
+        let bus = Arc::clone(&bus);
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let clients: Vec<_> =
+                    (0..clients).map(|_| tokio::spawn(client(Arc::clone(&bus), service, times))).collect();
+                let mut all = Vec::new();
+                for client in clients {
+                    all.extend(client.await.unwrap());
+                }
+                all
+            })
+        })
+    };
+    let workers = [worker(clients / 2), worker(clients - clients / 2)];
+    let mut all = BTreeMap::new();
+    for answer in workers.into_iter().flat_map(|worker| worker.join().unwrap()) {
+        *all.entry(answer).or_default() += 1;
+    }
+    all
+}
+
+#[test]
+fn members_by_key_fail_over_wherever_they_are_defined() {
+    let a = testing::backend("HTTP/1.1 200 OK\r\n\r\na");
+    // The first group comes before its members, its name before that of an alias of an alias, the entry is last.
+    let group = r#"<failover><endpoint key="dead"/><endpoint key="entry"/></failover>"#;
+    let entry =
+        address("entry", &a, "").replace("<endpoint", &format!("<endpoint xmlns='{}'", config::SYNAPSE));
+    let tested = bus(&[
+        proxy("Key", r#"<endpoint key="group"/>"#),
+        proxy("Alias", r#"<endpoint key="alias"/>"#),
+        proxy("Inline", &format!("<endpoint>{group}</endpoint>")),
+        r#"<endpoint name="alias" key="alias2"/><endpoint name="alias2" key="group"/>"#.to_owned(),
+        format!(r#"<endpoint name="group">{group}</endpoint>"#),
+        address("dead", DEAD, ""),
+        format!(r#"<localEntry key="entry">{entry}</localEntry>"#),
+    ]
+    .concat());
+    assert!(tested.found.is_empty(), "{:?}", tested.found);
+    for service in ["Key", "Alias", "Inline"] {
+        for _ in 0..3 {
+            assert_eq!(ask(&tested, service), (200, "a".to_owned()), "{service}");
+        }
+    }
+}
+
+#[test]
+fn keys_that_lead_round_are_errors_that_name_the_circle() {
+    let failover = |name: &str, key: &str| {
+        format!(
+            r#"<endpoint name="{name}"><failover><endpoint key="{key}"/>{}</failover></endpoint>"#,
+            address("", DEAD, "")
+        )
+    };
+    for (artifacts, circle) in [
+        (r#"<endpoint name="a" key="a"/>"#.to_owned(), "a -> a"),
+        (failover("a", "b") + r#"<endpoint name="b" key="a"/>"#, "a -> b -> a"),
+        (failover("a", "b") + &failover("b", "c") + &failover("c", "b"), "b -> c -> b"),
+    ] {
+        let tested = bus(&artifacts);
+        let found: Vec<_> = tested.found.iter().filter(|found| found.contains(circle)).collect();
+        let members = circle.split(" -> ").collect::<std::collections::BTreeSet<_>>();
+        assert_eq!(found.len(), members.len(), "{circle}: {:?}", tested.found);
+        for member in members {
+            assert!(tested.bus.plan().endpoint(member).is_none(), "{circle}: {member} is in force");
+        }
+    }
+    // Round only through expressions: nobody can say before a message comes.
+    let tested =
+        bus(&(proxy("P", r#"<endpoint key="a"/>"#) + r#"<endpoint name="a" key-expression="'a'"/>"#));
+    assert_eq!(ask(&tested, "P").0, 503);
+    // A chain as long as anybody likes ends in an error, not in an overflow.
+    let chain: String = (0..5_000).map(|n| format!(r#"<endpoint name="e{n}" key="e{}"/>"#, n + 1)).collect();
+    assert!(bus(&chain).reports("keys lead from one endpoint to the next"));
+}
+
+#[test]
+fn groups_of_groups_try_everybody_once() {
+    let a = testing::backend("HTTP/1.1 200 OK\r\n\r\na");
+    let keys =
+        |names: &[&str]| names.iter().map(|key| format!(r#"<endpoint key="{key}"/>"#)).collect::<String>();
+    let tested = bus(&[
+        proxy("P", &format!("<endpoint><failover>{}</failover></endpoint>", keys(&["first", "second"]))),
+        format!(r#"<endpoint name="first"><loadbalance>{}</loadbalance></endpoint>"#, keys(&["d1", "d2"])),
+        format!(r#"<endpoint name="second"><loadbalance>{}</loadbalance></endpoint>"#, keys(&["d3", "good"])),
+        address("d1", DEAD, ""),
+        address("d2", DEAD, ""),
+        address("d3", DEAD, ""),
+        address("good", &a, ""),
+    ]
+    .concat());
+    assert!(tested.found.is_empty(), "{:?}", tested.found);
+    for _ in 0..5 {
+        assert_eq!(ask(&tested, "P"), (200, "a".to_owned()));
+    }
+}
+
+#[test]
+fn attempts_end() {
+    let dead: String = (0..10).map(|n| address(&format!("d{n}"), DEAD, "")).collect();
+    let group = format!("<endpoint><failover>{dead}</failover></endpoint>");
+    let attempts = |most: u16| {
+        let tested = configuration_with(&registry(), &text(&proxy("P", &group)), |services| {
+            services.settings.attempts = most;
+        });
+        let (lines, answer) = testing::logged("busbar_flow::exchange", || ask(&tested, "P"));
+        assert_eq!(answer.0, 502);
+        lines.len()
+    };
+    assert_eq!((attempts(3), attempts(100)), (3, 10));
+    // One leaf under three names gets a message once.
+    let tested = bus(&[
+        proxy(
+            "P",
+            r#"<endpoint><failover><endpoint key="d"/><endpoint key="x"/><endpoint key="y"/></failover></endpoint>"#,
+        ),
+        r#"<endpoint name="x" key="d"/><endpoint name="y" key="x"/>"#.to_owned(),
+        address("d", DEAD, ""),
+    ]
+    .concat());
+    let (lines, answer) = testing::logged("busbar_flow::exchange", || ask(&tested, "P"));
+    assert_eq!((lines.len(), answer.0), (1, 502), "{lines:?}");
+}
+
+/// Before, a shared counter was drawn in the probing loop: with one member suspended, some messages met only that one.
+#[test]
+fn a_member_that_is_ready_is_found_by_all_clients() {
+    let a = testing::backend("HTTP/1.1 200 OK\r\n\r\na");
+    let b = testing::backend("HTTP/1.1 200 OK\r\n\r\nb");
+    let members =
+        [address("a", &a, SUSPENDS), address("dead", DEAD, SUSPENDS), address("b", &b, SUSPENDS)].concat();
+    let tested = bus(&proxy("P", &format!("<endpoint><loadbalance>{members}</loadbalance></endpoint>")));
+    let seen = storm(tested, "P", 50, 20);
+    let count = |body: &str| seen.get(&(200, body.to_owned())).copied().unwrap_or(0);
+    assert_eq!(count("a") + count("b"), 1000, "{seen:?}");
+    assert!(count("a") > 350 && count("b") > 350, "in turn: {seen:?}");
+}
+
+#[test]
+fn members_get_as_many_as_they_weigh() {
+    let (a, b) = (testing::backend("HTTP/1.1 200 OK\r\n\r\na"), testing::backend("HTTP/1.1 200 OK\r\n\r\nb"));
+    let weighs = |name: &str, uri: &str, weight: usize| {
+        address(name, uri, SUSPENDS).replace(
+            "</endpoint>",
+            &format!(r#"<property name="loadbalance.weight" value="{weight}"/></endpoint>"#),
+        )
+    };
+    for (algorithm, expected) in [
+        ("RoundRobin", "abababab"),
+        ("WeightedRoundRobin", "aaabaaab"),
+        // Nobody is busy, so it is the heavier one's turn.
+        ("WeightedRRLCAlgorithm", "aaaaaaaa"),
+    ] {
+        let tested = bus(&[
+            proxy(
+                "P",
+                &format!(
+                    r#"<endpoint><loadbalance algorithm="org.apache.synapse.endpoints.algorithms.{algorithm}">
+                       <endpoint key="a"/><endpoint key="b"/></loadbalance></endpoint>"#
+                ),
+            ),
+            weighs("a", &a, 3),
+            weighs("b", &b, 1),
+        ]
+        .concat());
+        assert!(tested.found.is_empty(), "{:?}", tested.found);
+        let seen: String = (0..8).map(|_| ask(&tested, "P").1).collect();
+        assert_eq!(seen, expected, "{algorithm}");
+    }
+}
+
+#[test]
+fn what_fails_together_suspends_once_and_the_group_goes_on() {
+    let a = testing::backend("HTTP/1.1 200 OK\r\n\r\na");
+    // Each multiplication would lead beyond any clock.
+    let grows = "<suspendOnFailure><initialDuration>50</initialDuration><progressionFactor>1e30</progressionFactor></suspendOnFailure>";
+    let members = [address("dead", DEAD, grows), address("a", &a, "")].concat();
+    let tested = bus(&proxy("P", &format!("<endpoint><failover>{members}</failover></endpoint>")));
+    assert_eq!(storm(tested, "P", 90, 3), BTreeMap::from([((200, "a".to_owned()), 270)]));
+}
+
+#[test]
+fn a_reload_keeps_states_and_positions() {
+    let a = testing::backend("HTTP/1.1 200 OK\r\n\r\na");
+    let b = testing::backend("HTTP/1.1 200 OK\r\n\r\nb");
+    let written = |uri: &str| {
+        text(
+            &[
+                proxy(
+                    "Turns",
+                    &format!(
+                        "<endpoint><loadbalance>{}{}</loadbalance></endpoint>",
+                        address("", &a, ""),
+                        address("", &b, "")
+                    ),
+                ),
+                proxy("Anonymous", &address("", DEAD, SUSPENDS)),
+                address("E", uri, SUSPENDS),
+                address("Off", &a, SUSPENDS),
+                proxy("P", r#"<endpoint key="E"/>"#),
+            ]
+            .concat(),
+        )
+    };
+    let tested = configuration(&registry(), &written(DEAD));
+    let reload = |text: &str| {
+        let options = config::LoadOptions::default();
+        let mut loaded = config::load_text("test.xml", text, std::path::Path::new("."), &options);
+        let services: &Arc<Services> = tested.bus.services();
+        let plan = flow::compile(
+            &loaded.configuration,
+            loaded.sources,
+            loaded.faulty,
+            &registry(),
+            services,
+            &mut loaded.diagnostics,
+        );
+        tested.bus.swap(plan);
+    };
+    let state = |name: &str| tested.bus.plan().endpoint(name).unwrap().leaves()[0].state();
+    tested.bus.plan().endpoint("Off").unwrap().leaves()[0].switch(false);
+    assert_eq!((ask(&tested, "P").0, ask(&tested, "Anonymous").0), (502, 502));
+    assert_eq!(ask(&tested, "Turns").1, "a");
+    for _ in 0..2 {
+        reload(&written(DEAD));
+    }
+    assert_eq!((state("E"), state("Off")), ("suspended", "off"));
+    assert_eq!((ask(&tested, "P").0, ask(&tested, "Anonymous").0), (503, 503));
+    assert_eq!(ask(&tested, "Turns").1, "b");
+    // A wrong address that is mended does not wait for the suspension of the wrong one.
+    reload(&written(&a));
+    assert_eq!((state("E"), ask(&tested, "P")), ("active", (200, "a".to_owned())));
+}
+
+/// A server of tokens: answers each request with another one, after a pause; `None`: never. Also counts the requests.
+fn tokens(pause: Option<Duration>) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/token", listener.local_addr().unwrap());
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    std::thread::spawn(move || {
+        let mut silent = Vec::new();
+        for mut stream in listener.incoming().flatten() {
+            let number = count.fetch_add(1, Ordering::Relaxed);
+            let Some(pause) = pause else {
+                silent.push(stream);
+                continue;
+            };
+            let _ = stream.read(&mut [0; 4096]);
+            std::thread::sleep(pause);
+            let body = format!(r#"{{"access_token":"t{number}","expires_in":"3600"}}"#);
+            let head =
+                format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+            let _ = std::io::Write::write_all(&mut stream, (head + &body).as_bytes());
+        }
+    });
+    (url, asked)
+}
+
+fn oauth(token_url: &str, backend: &str) -> String {
+    format!(
+        r#"<endpoint><http uri-template="{backend}" method="post"><authentication><oauth><clientCredentials>
+           <clientId>i</clientId><clientSecret>s</clientSecret><tokenUrl>{token_url}</tokenUrl>
+           <socketTimeout>600</socketTimeout></clientCredentials></oauth></authentication></http></endpoint>"#
+    )
+}
+
+#[test]
+fn one_message_fetches_the_token_for_all() {
+    let backend = testing::backend("HTTP/1.1 200 OK\r\n\r\nok");
+    let (url, asked) = tokens(Some(Duration::from_millis(100)));
+    let seen = storm(bus(&proxy("P", &oauth(&url, &backend))), "P", 8, 5);
+    assert_eq!(seen, BTreeMap::from([((200, "ok".to_owned()), 40)]));
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+}
+
+/// Before, each waited for the one before it: 1, 2, … 8 timeouts.
+#[test]
+fn a_silent_server_of_tokens_costs_one_timeout() {
+    let (url, asked) = tokens(None);
+    let began = Instant::now();
+    let seen = storm(bus(&proxy("P", &oauth(&url, DEAD))), "P", 8, 1);
+    assert!(seen.keys().all(|(status, _)| *status == 502), "{seen:?}");
+    assert!(began.elapsed() < Duration::from_millis(1500), "{:?}", began.elapsed());
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+}
+
+/// The one who fetches goes away: the next one fetches, nobody hangs.
+#[test]
+fn a_client_that_goes_away_while_it_fetches_a_token() {
+    let backend = testing::backend("HTTP/1.1 200 OK\r\n\r\nok");
+    let (url, asked) = tokens(Some(Duration::from_millis(200)));
+    let tested = bus(&proxy("P", &oauth(&url, &backend)));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let first = ask_now(&tested.bus, "P");
+        let gone = tokio::time::timeout(Duration::from_millis(50), first);
+        let (gone, other) = tokio::join!(gone, async {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            ask_now(&tested.bus, "P").await
+        });
+        assert!(gone.is_err());
+        assert_eq!(other, (200, "ok".to_owned()));
+    });
+    assert_eq!(asked.load(Ordering::Relaxed), 2);
+}
+
+#[test]
+fn a_session_stays_with_its_member() {
+    let a = testing::backend("HTTP/1.1 200 OK\r\nSet-Cookie: JSESSIONID=1a; Path=/\r\n\r\na");
+    let b =
+        testing::backend("HTTP/1.1 200 OK\r\nSet-Cookie: theme=dark\r\nSet-Cookie: PHPSESSID=2b\r\n\r\nb");
+    let balanced = format!(
+        r#"<endpoint><session type="http"><sessionTimeout>60000</sessionTimeout></session><loadbalance>{}{}{}</loadbalance></endpoint>"#,
+        address("a", &a, SUSPENDS),
+        address("dead", DEAD, SUSPENDS),
+        address("b", &b, SUSPENDS),
+    );
+    let tested = bus(&proxy("P", &balanced));
+    assert!(tested.found.is_empty(), "{:?}", tested.found);
+    let ask = |cookie: &str| {
+        let headers = [("Content-Type", "text/plain"), ("Cookie", cookie)];
+        let answer = tested.ask("POST", "/services/P", &headers, "x");
+        (answer.status, answer.body)
+    };
+    // Without a session each in turn; the first message of one fails over.
+    assert_eq!((ask("").1, ask("").1), ("a".to_owned(), "b".to_owned()));
+    for (cookie, member) in [("theme=x; PHPSESSID=2b", "b"), ("JSESSIONID=1a", "a")] {
+        for _ in 0..3 {
+            assert_eq!(ask(cookie), (200, member.to_owned()), "{cookie}");
+        }
+    }
+}
+
+#[test]
+fn members_get_the_path_of_the_message() {
+    let echo = testing::backend("");
+    let (host, port) = echo.trim_start_matches("http://").split_once(':').unwrap();
+    let members = format!(
+        r#"<endpoint><loadbalance><member hostName="127.0.0.1" httpPort="1"/><member hostName="{host}" httpPort="{port}"/></loadbalance></endpoint>"#
+    );
+    let tested = bus(&proxy("P", &members));
+    assert!(tested.found.is_empty(), "{:?}", tested.found);
+    for _ in 0..3 {
+        let answer = tested.ask("POST", "/services/P/x?y=1", &[("Content-Type", "text/plain")], "body");
+        let line = answer.headers.get("X-Request").unwrap_or_default().to_owned();
+        assert_eq!((answer.body.as_str(), line.as_str()), ("body", "POST /services/P/x?y=1 HTTP/1.1"));
+    }
+}

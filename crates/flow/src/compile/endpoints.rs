@@ -1,0 +1,137 @@
+//! Named endpoints, each compiled when a key first leads to it: in which order and where they are defined never matters.
+
+use super::Compiler;
+use crate::endpoint::Endpoint;
+use config::{ArtifactKind, FaultyArtifact, Key};
+use diagnostics::{Diagnostic, Diagnostics, FileId};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// Most keys that lead from one endpoint to the next.
+const DEEPEST: usize = 100;
+
+/// How far the named endpoints are.
+#[derive(Default)]
+pub(super) struct Named {
+    /// Those that were found, and compiled or not.
+    pub(super) tried: HashSet<String>,
+    /// Those that are being compiled, each for the one before it.
+    unfinished: Vec<String>,
+    /// The circles that endpoints are part of, by name.
+    circles: HashMap<String, String>,
+    /// What was found wrong with those that were compiled for another one: it does not make that one faulty.
+    found: Diagnostics,
+}
+
+impl Compiler<'_> {
+    /// Compiles the endpoints of the configuration, and those that are local entries.
+    pub(super) fn compile_endpoints(&mut self) {
+        let configuration = self.configuration;
+        for endpoint in configuration.endpoints.iter() {
+            if let Some(name) = &endpoint.name {
+                self.named_endpoint(name);
+            }
+        }
+        for entry in configuration.local_entries.iter() {
+            if entry.element(FileId::BUILT_IN).is_some_and(|element| element.is("endpoint")) {
+                self.named_endpoint(&entry.key);
+            }
+        }
+    }
+
+    /// What was found wrong with endpoints that were compiled while another artifact was.
+    pub(super) fn report_endpoints(&mut self) {
+        self.diagnostics.extend(std::mem::take(&mut self.named.found));
+    }
+
+    /// The endpoint of a name: one of the configuration, else a local entry, else a resource of the registry. `None`:
+    /// there is none, or it is faulty (recorded).
+    pub(super) fn named_endpoint(&mut self, key: &Key) -> Option<Arc<dyn Endpoint>> {
+        let name = key.value.as_str();
+        if let Some(endpoint) = self.endpoints.get(name) {
+            return Some(Arc::clone(endpoint));
+        }
+        if self.named.unfinished.iter().any(|unfinished| unfinished == name) {
+            self.circle(key);
+            return None;
+        }
+        if self.named.tried.contains(name) {
+            self.report_circle(key);
+            return None;
+        }
+        if self.named.unfinished.len() >= DEEPEST {
+            let message = format!("more than {DEEPEST} keys lead from one endpoint to the next");
+            self.error("circular-endpoint", message, key.span, "here");
+            return None;
+        }
+        let outer = std::mem::take(self.diagnostics);
+        let made = self.find_and_compile(key);
+        let found = std::mem::replace(self.diagnostics, outer);
+        match self.named.unfinished.is_empty() && self.inside.artifact.artifact.is_empty() {
+            true => self.diagnostics.extend(found),
+            false => self.named.found.extend(found),
+        }
+        if made.is_none() {
+            self.report_circle(key);
+        }
+        made
+    }
+
+    fn find_and_compile(&mut self, key: &Key) -> Option<Arc<dyn Endpoint>> {
+        let name = key.value.as_str();
+        let configuration = self.configuration;
+        let parsed;
+        let endpoint = match configuration.endpoints.get(name) {
+            Some(endpoint) => endpoint,
+            None => {
+                let element = self.entry_element(key).filter(|element| element.is("endpoint"))?;
+                self.named.tried.insert(name.to_owned());
+                match config::Endpoint::parse_with(&element, &configuration.injector, self.diagnostics) {
+                    Some(endpoint) => parsed = endpoint,
+                    None => {
+                        let error = self.diagnostics.first_error_since(0);
+                        let message = error.map(|error| error.message.clone()).unwrap_or_default();
+                        let (kind, name, span) = (ArtifactKind::Endpoint, Some(name.to_owned()), key.span);
+                        self.faulty.push(FaultyArtifact { kind, name, span, message });
+                        return None;
+                    }
+                }
+                &parsed
+            }
+        };
+        self.named.tried.insert(name.to_owned());
+        self.named.unfinished.push(name.to_owned());
+        let made = self.artifact(ArtifactKind::Endpoint, name, endpoint.span, |compiler| {
+            (compiler.registry.endpoints)(endpoint, compiler)
+        });
+        self.named.unfinished.pop();
+        if let Some(made) = &made {
+            self.endpoints.insert(name.to_owned(), Arc::clone(made));
+        }
+        made
+    }
+
+    /// A key leads back to an endpoint that is being compiled.
+    fn circle(&mut self, key: &Key) {
+        let unfinished = &self.named.unfinished;
+        let first = unfinished.iter().position(|name| *name == key.value).unwrap_or_default();
+        let members = unfinished[first..].to_vec();
+        let way = members.iter().chain([&key.value]).cloned().collect::<Vec<_>>().join(" -> ");
+        for member in members {
+            self.named.circles.insert(member, way.clone());
+        }
+        self.report_circle(key);
+    }
+
+    /// Says that a key is part of the circle that the endpoint which is being compiled is part of too.
+    fn report_circle(&mut self, key: &Key) {
+        let of = |name: &String| self.named.circles.get(name);
+        let way = self.named.unfinished.last().and_then(of);
+        if let Some(way) = way.filter(|way| of(&key.value) == Some(*way)) {
+            let message = format!("the endpoint `{}` is made of itself: {way}", key.value);
+            self.diagnostics.push(
+                Diagnostic::error("circular-endpoint", message).at(key.span, "leads round in a circle"),
+            );
+        }
+    }
+}
