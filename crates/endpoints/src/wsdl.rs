@@ -1,0 +1,135 @@
+//! `<wsdl uri="…" service="…" port="…">`: the address of a port of a WSDL 1.1, read when the configuration loads.
+
+use crate::leaf::{self, Address, Resolved, postfix};
+use crate::uri_template::join_postfix;
+use config::endpoint::{Format, WsdlEndpoint};
+use flow::endpoint::Endpoint;
+use flow::fault::code;
+use flow::{Compiler, Context, Fault};
+use std::sync::Arc;
+use transport::Target;
+use xml::{Document, NodeId, NodeKind};
+
+const WSDL: &str = "http://schemas.xmlsoap.org/wsdl/";
+
+/// Namespaces of the element `address` of a port.
+const ADDRESSES: [&str; 3] = [
+    "http://schemas.xmlsoap.org/wsdl/soap/",
+    "http://schemas.xmlsoap.org/wsdl/soap12/",
+    "http://schemas.xmlsoap.org/wsdl/http/",
+];
+
+struct Port {
+    address: Result<(Target, String), Fault>,
+    location: String,
+    format: Option<Format>,
+}
+
+pub fn compile(
+    endpoint: &config::Endpoint,
+    kind: &WsdlEndpoint,
+    compiler: &mut Compiler<'_>,
+) -> Option<Arc<dyn Endpoint>> {
+    let span = kind.uri.as_ref().map_or(endpoint.span, |uri| uri.span);
+    let found = read(kind, compiler).and_then(|bytes| {
+        let document = Document::parse(bytes, &xml::ParseOptions::trusted()).map_err(|e| e.to_string())?;
+        location(&document, kind.service.value.trim(), kind.port.value.trim())
+    });
+    let location = match found {
+        Ok(location) => location,
+        Err(why) => {
+            compiler.error("bad-wsdl", "the WSDL gives this endpoint no address", span, why);
+            return None;
+        }
+    };
+    let address = leaf::fixed(&location, span, compiler);
+    let description = format!("wsdl {location}");
+    let port = Port { address, location, format: kind.definition.format };
+    leaf::compile(endpoint, &kind.definition, Box::new(port), &description, None, compiler)
+}
+
+/// The WSDL: inline, a key, an http URL, or a file below the configuration.
+fn read(kind: &WsdlEndpoint, compiler: &Compiler<'_>) -> Result<Vec<u8>, String> {
+    if let Some(inline) = &kind.inline {
+        return Ok(inline.to_xml_in_scope().into_bytes());
+    }
+    let uri = kind.uri.as_ref().map_or("", |uri| uri.value.trim());
+    if let Some(entry) = compiler.entry(uri) {
+        return Ok(entry.bytes.to_vec());
+    }
+    if uri.starts_with("http:") || uri.starts_with("https:") {
+        return match &compiler.configuration.fetch {
+            Some(fetch) => (fetch.0)(uri),
+            None => Err("it is not fetched here".to_owned()),
+        };
+    }
+    let path = uri.strip_prefix("file:").unwrap_or(uri).trim_start_matches("//");
+    std::fs::read(compiler.configuration.root.join(path)).map_err(|error| format!("{path}: {error}"))
+}
+
+/// Where a port is.
+fn location(document: &Document, service: &str, port: &str) -> Result<String, String> {
+    let inside = |parent: NodeId, local: &'static str, namespaces: &'static [&'static str]| {
+        document.children(parent).filter(move |&node| {
+            document.kind(node) == NodeKind::Element
+                && document.local(node) == local
+                && namespaces.contains(&document.namespace(node))
+        })
+    };
+    let named = |parent: NodeId, local: &'static str, name: &str| {
+        inside(parent, local, &[WSDL]).find(|&node| document.attribute(node, "", "name") == Some(name))
+    };
+    let root = document.document_element().ok_or("it is empty")?;
+    if document.namespace(root) != WSDL {
+        return Err(format!("it is no WSDL 1.1: its root is `{}`", document.local(root)));
+    }
+    let of_service =
+        named(root, "service", service).ok_or_else(|| format!("it has no service `{service}`"))?;
+    let of_port = named(of_service, "port", port).ok_or_else(|| format!("it has no port `{port}`"))?;
+    let address = inside(of_port, "address", &ADDRESSES).next();
+    let location = address.and_then(|address| document.attribute(address, "", "location"));
+    location.map(str::to_owned).ok_or_else(|| format!("the port `{port}` has no address"))
+}
+
+impl Address for Port {
+    fn resolve(&self, context: &mut Context) -> Result<Resolved, Fault> {
+        let (target, path) = self.address.as_ref().map_err(Fault::clone)?;
+        let path = match postfix(context, self.format) {
+            None => path.clone(),
+            Some(postfix) => join_postfix(path, &postfix),
+        };
+        Ok(Resolved { target: target.clone(), path, method: None })
+    }
+
+    fn written(&self) -> String {
+        self.location.clone()
+    }
+
+    fn not_ready(&self) -> i32 {
+        code::WSDL_NOT_READY
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_of_a_port() {
+        let text = r#"<d:definitions xmlns:d="http://schemas.xmlsoap.org/wsdl/" xmlns:s="http://schemas.xmlsoap.org/wsdl/soap/">
+            <d:service name="S"><d:port name="P" binding="b"><s:address location="http://h/s?a=1&amp;b=2"/></d:port><d:port name="Q"/></d:service>
+            </d:definitions>"#;
+        let document = Document::parse(text.as_bytes().to_vec(), &xml::ParseOptions::trusted()).unwrap();
+        for (service, port, expected) in [
+            ("S", "P", Ok("http://h/s?a=1&b=2")),
+            ("S", "Q", Err("the port `Q` has no address")),
+            ("S", "R", Err("it has no port `R`")),
+            ("T", "P", Err("it has no service `T`")),
+        ] {
+            let expected = expected.map(str::to_owned).map_err(str::to_owned);
+            assert_eq!(location(&document, service, port), expected, "{service} {port}");
+        }
+        let other = Document::parse(b"<html/>".to_vec(), &xml::ParseOptions::trusted()).unwrap();
+        assert_eq!(location(&other, "S", "P"), Err("it is no WSDL 1.1: its root is `html`".to_owned()));
+    }
+}
