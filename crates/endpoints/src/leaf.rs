@@ -367,7 +367,7 @@ impl Leaf for LeafEndpoint {
     }
 
     fn failed(&self, code: i32, episode: u64) {
-        self.state.failed(code, episode, std::time::Instant::now());
+        self.state.failed(code, episode, transport::clock::now());
     }
 
     fn reads_body(&self) -> bool {

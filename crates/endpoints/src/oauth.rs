@@ -76,7 +76,7 @@ impl Fetching<'_> {
         if let Ok(token) = fetched {
             let mut all = lock(&self.tokens.0);
             if all.len() >= MOST {
-                let now = Instant::now();
+                let now = transport::clock::now();
                 all.retain(|_, kept| !matches!(kept, Kept::Token(token) if token.until <= now));
             }
             if all.len() >= MOST {
@@ -269,7 +269,9 @@ impl Asked {
     fn kept<'a>(&'a self, key: &'a str, refused: Option<&str>) -> Result<String, Turn<'a>> {
         let mut all = lock(&self.tokens.0);
         match all.get(key) {
-            Some(Kept::Token(token)) if token.until > Instant::now() && Some(&*token.value) != refused => {
+            Some(Kept::Token(token))
+                if token.until > transport::clock::now() && Some(&*token.value) != refused =>
+            {
                 return Ok(token.value.clone());
             }
             Some(Kept::Coming(coming)) => return Err(Turn::Wait(coming.clone())),
@@ -315,7 +317,7 @@ impl Asked {
             host: None,
             body: &mut body,
         };
-        let began = Instant::now();
+        let began = transport::clock::now();
         let sent = services.client.send(&self.target, request, &options).await;
         let response = sent.map_err(|error| failed(error.to_string()))?;
         let status = response.head.status;

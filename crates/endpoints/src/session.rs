@@ -62,7 +62,7 @@ impl SessionBalance {
 
     /// The member that a session is bound to.
     fn bound(&self, session: &str) -> Option<usize> {
-        let now = Instant::now();
+        let now = transport::clock::now();
         let mut table = lock(&self.table.0);
         let bound = table.get_mut(session).filter(|bound| bound.until > now)?;
         bound.until = now.checked_add(self.timeout)?;
@@ -70,7 +70,7 @@ impl SessionBalance {
     }
 
     fn bind(&self, session: Arc<str>, member: usize) {
-        let now = Instant::now();
+        let now = transport::clock::now();
         let Some(until) = now.checked_add(self.timeout) else { return };
         let mut table = lock(&self.table.0);
         let mut rest = Duration::ZERO;

@@ -157,7 +157,7 @@ impl State {
 
     /// Whether a message may be sent now. An active endpoint is asked without looking at the clock.
     pub fn is_ready_now(&self) -> bool {
-        self.cell.active.load(Acquire) || self.is_ready(Instant::now())
+        self.cell.active.load(Acquire) || self.is_ready(transport::clock::now())
     }
 
     /// The number of suspensions so far; an attempt takes it down when it begins.
