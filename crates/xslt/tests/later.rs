@@ -477,6 +477,19 @@ fn sorting() {
         ),
         (root!("<xsl:for-each select='a'><xsl:sort select='@g, @id'/>x</xsl:for-each>"), "!XTTE1020"),
         (root!("<xsl:for-each select='1, \"a\"'><xsl:sort select='.'/>x</xsl:for-each>"), "!XTDE1030"),
+        // Keys without a total order, and more of them than a sort of few compares each with each.
+        (
+            root!(
+                "<xsl:for-each select='for $i in 1 to 99 return if ($i mod 3) then $i else string($i)'><xsl:sort select='.'/>x</xsl:for-each>"
+            ),
+            "!XTDE1030",
+        ),
+        (
+            root!(
+                "<xsl:variable name='s' as='item()*'><xsl:perform-sort select='for $i in 1 to 200 return if ($i mod 2) then xs:double(9007199254740992) else 9007199254740992 + $i mod 5'><xsl:sort select='.'/></xsl:perform-sort></xsl:variable><xsl:value-of select='count($s)'/>"
+            ),
+            "200",
+        ),
         (root!("<xsl:perform-sort select='1'/>"), "!XTSE0010"),
     ]);
 }

@@ -113,12 +113,12 @@ impl Engine<'_> {
         }
         let mut order: Vec<usize> = (0..nodes.len()).collect();
         let mut incomparable = false;
-        order.sort_by(|a, b| {
+        sort_stably(&mut order, &mut |a, b| {
             for (keys, descending) in &columns {
                 let compared = match keys {
-                    Keys::Text(list) => list.compare(*a, *b),
-                    Keys::Number(list) => compare_numbers(list[*a], list[*b]),
-                    Keys::Typed(list) => list[*a].compare(&list[*b], &mut incomparable),
+                    Keys::Text(list) => list.compare(a, b),
+                    Keys::Number(list) => compare_numbers(list[a], list[b]),
+                    Keys::Typed(list) => list[a].compare(&list[b], &mut incomparable),
                 };
                 let compared = if *descending { compared.reverse() } else { compared };
                 if compared != Ordering::Equal {
@@ -209,6 +209,29 @@ impl Engine<'_> {
     }
 }
 
+/// Sorts by merging. Keys come from messages, and not all keys have a total order: a decimal equals the double next to it, and so
+/// does another decimal; times with and without a zone. The library's sort may panic then; this one gives some order.
+fn sort_stably(order: &mut [usize], compare: &mut impl FnMut(usize, usize) -> Ordering) {
+    let mut spare = order.to_vec();
+    let mut width = 1;
+    while width < order.len() {
+        for start in (0..order.len()).step_by(2 * width) {
+            let end = (start + 2 * width).min(order.len());
+            let middle = (start + width).min(end);
+            let (mut left, mut right) = (start, middle);
+            for place in &mut spare[start..end] {
+                let from_left =
+                    right == end || left < middle && compare(order[left], order[right]) != Ordering::Greater;
+                let next = if from_left { &mut left } else { &mut right };
+                *place = order[*next];
+                *next += 1;
+            }
+        }
+        order.copy_from_slice(&spare);
+        width *= 2;
+    }
+}
+
 /// NaN before all numbers.
 fn compare_numbers(a: f64, b: f64) -> Ordering {
     match (a.is_nan(), b.is_nan()) {
@@ -216,5 +239,37 @@ fn compare_numbers(a: f64, b: f64) -> Ordering {
         (true, false) => Ordering::Less,
         (false, true) => Ordering::Greater,
         _ => a.partial_cmp(&b).unwrap_or(Ordering::Equal),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sort_stably;
+    use std::cmp::Ordering;
+
+    #[test]
+    fn what_has_a_total_order_is_sorted_stably() {
+        for count in [0, 1, 2, 3, 7, 8, 9, 100, 1000] {
+            let keys: Vec<usize> = (0..count).map(|n| n * 7919 % 31).collect();
+            let mut order: Vec<usize> = (0..count).collect();
+            let mut wanted = order.clone();
+            sort_stably(&mut order, &mut |a, b| keys[a].cmp(&keys[b]));
+            wanted.sort_by_key(|&at| keys[at]);
+            assert_eq!(order, wanted);
+        }
+    }
+
+    #[test]
+    fn what_has_none_gets_some_order() {
+        let mut state = 1_u64;
+        for count in [20, 21, 50, 500] {
+            let mut order: Vec<usize> = (0..count).collect();
+            sort_stably(&mut order, &mut |_, _| {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
+                [Ordering::Less, Ordering::Equal, Ordering::Greater][(state >> 60) as usize % 3]
+            });
+            order.sort_unstable();
+            assert_eq!(order, (0..count).collect::<Vec<_>>(), "each once");
+        }
     }
 }
