@@ -1,5 +1,6 @@
 //! The SOAP envelope: every message that is read has one, wrapped around the payload if it came without.
 
+use crate::memory::{Held, Shortage};
 use xml::{Document, NodeId, NodeKind, XmlError};
 
 /// SOAP 1.1 envelope namespace.
@@ -62,6 +63,8 @@ pub struct Envelope {
     pub body: NodeId,
     /// The version of the envelope.
     pub version: SoapVersion,
+    /// Counts the tree as held, once it is the view of a message.
+    held: Held,
 }
 
 impl Envelope {
@@ -71,7 +74,20 @@ impl Envelope {
         let root = document.append_element(Document::ROOT, "soapenv", version.namespace(), "Envelope");
         document.declare_namespace(root, "soapenv", version.namespace());
         let body = document.append_element(root, "soapenv", version.namespace(), "Body");
-        Envelope { document, root, header: None, body, version }
+        Envelope { document, root, header: None, body, version, held: Held::default() }
+    }
+
+    /// Counts the tree as held, as large as it is now.
+    ///
+    /// # Errors
+    /// Messages hold too much already.
+    pub(crate) fn count(&mut self) -> Result<(), Shortage> {
+        self.held.try_grow(self.document.tree_size())
+    }
+
+    /// About how many bytes the tree takes that are not counted as held.
+    pub fn uncounted(&self) -> usize {
+        self.document.tree_size().saturating_sub(self.held.bytes())
     }
 
     /// A copy with nothing in its body.
@@ -101,7 +117,7 @@ impl Envelope {
         };
         let header = place("Header");
         let body = place("Body").ok_or("the SOAP Envelope has no Body")?;
-        Ok(Envelope { root, header, body, version, document })
+        Ok(Envelope { root, header, body, version, document, held: Held::default() })
     }
 
     /// Finds header and body again after the tree was changed at the top.

@@ -16,6 +16,7 @@ pub mod json;
 pub mod jsonpath;
 pub mod lenient;
 pub mod media;
+pub mod memory;
 pub mod multipart;
 mod opened;
 pub mod payload;

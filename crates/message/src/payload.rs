@@ -11,6 +11,7 @@ use crate::coding::Coding;
 use crate::envelope::{Envelope, PAYLOAD, SoapVersion, synapse_string};
 use crate::headers::{Headers, Known};
 use crate::media::{Kind, MediaType};
+use crate::memory::{self, Held, Shortage};
 use crate::opened::Opened;
 use crate::spill::{Spill, Spilled};
 use crate::{form, form_data, json};
@@ -116,6 +117,8 @@ pub enum PayloadError {
         /// Which limit, and its value.
         message: String,
     },
+    /// Messages of this process hold as much together as they may: 503 to the client.
+    Shortage(Shortage),
     /// The peer did not deliver the body.
     Receiving(BodyError),
     /// The payload is gone: it was streamed to an endpoint and nothing kept it.
@@ -128,6 +131,7 @@ impl fmt::Display for PayloadError {
             PayloadError::Malformed { message } | PayloadError::TooLarge { message } => {
                 out.write_str(message)
             }
+            PayloadError::Shortage(why) => why.fmt(out),
             PayloadError::Receiving(error) => write!(out, "the body did not arrive: {error}"),
             PayloadError::Consumed => {
                 out.write_str("the body was streamed to an endpoint before and is gone")
@@ -137,6 +141,12 @@ impl fmt::Display for PayloadError {
 }
 
 impl std::error::Error for PayloadError {}
+
+impl From<Shortage> for PayloadError {
+    fn from(why: Shortage) -> PayloadError {
+        PayloadError::Shortage(why)
+    }
+}
 
 fn malformed(message: impl Into<String>) -> PayloadError {
     PayloadError::Malformed { message: message.into() }
@@ -174,6 +184,26 @@ pub struct Payload {
     peeked: bool,
     /// Of a multipart message: its content type, and the parts beside the envelope.
     attachments: Option<Box<Attachments>>,
+    /// Counts the JSON view as held. Bodies and trees, which copies share, count themselves.
+    held: Held,
+}
+
+/// About how many times its text a tree takes, and a JSON value.
+const TREE: usize = 3;
+const VALUE: usize = 4;
+
+/// Bytes that count themselves as held, for as long as anybody has a slice of them.
+fn counted(bytes: &[u8], held: Held) -> Bytes {
+    struct Counted(Vec<u8>, #[expect(dead_code, reason = "dropped with the bytes")] Held);
+    impl AsRef<[u8]> for Counted {
+        fn as_ref(&self) -> &[u8] {
+            &self.0
+        }
+    }
+    match held.bytes() {
+        0 => Bytes::copy_from_slice(bytes),
+        _ => Bytes::from_owner(Counted(bytes.to_vec(), held)),
+    }
 }
 
 /// See [`Payload::posted_with`].
@@ -217,6 +247,7 @@ impl Payload {
             made: false,
             peeked: false,
             attachments: None,
+            held: Held::NONE,
         }
     }
 
@@ -385,6 +416,7 @@ impl Payload {
     /// The body is larger than `limits.held`, or the peer does not deliver it.
     pub async fn buffer(&mut self, limits: &PayloadLimits) -> Result<(), PayloadError> {
         let Raw::Stream(stream) = &mut self.raw else { return Ok(()) };
+        let mut held = Held::default();
         loop {
             if stream.buffered().len() > limits.held
                 || stream.exact_len().is_some_and(|len| len > limits.held as u64)
@@ -395,6 +427,7 @@ impl Payload {
                 let message = format!("the body is larger than the {} bytes a flow may hold", limits.held);
                 return Err(PayloadError::TooLarge { message });
             }
+            held.try_grow(stream.buffered().len())?;
             if stream.is_complete() {
                 break;
             }
@@ -404,7 +437,8 @@ impl Payload {
                 Err(error) => return Err(PayloadError::Receiving(error)),
             }
         }
-        let bytes = Bytes::copy_from_slice(stream.buffered());
+        held.try_grow(stream.buffered().len())?;
+        let bytes = counted(stream.buffered(), held);
         let length = bytes.len();
         stream.consume(length);
         let raw = if length == 0 { Raw::Empty } else { Raw::Bytes(bytes) };
@@ -476,10 +510,17 @@ impl Payload {
 
     fn shared(&mut self, limits: &PayloadLimits, pieces: bool) -> Result<&Arc<Envelope>, PayloadError> {
         if self.envelope.is_none() {
-            let built = match &self.json {
+            // The tree of a body takes some times its size: what is not there is not to be built.
+            let expected = match &self.raw {
+                Raw::Bytes(bytes) => memory::try_hold(bytes.len().saturating_mul(TREE))?,
+                _ => Held::default(),
+            };
+            let mut built = match &self.json {
                 Some(value) => json_view(value, &limits.json),
                 None => self.build(limits, pieces)?,
             };
+            drop(expected);
+            built.count()?;
             self.envelope = Some(Arc::new(built));
         }
         self.peeked = false;
@@ -543,9 +584,11 @@ impl Payload {
         }
         if self.json.is_none() {
             let text = self.decoded_text(usize::MAX)?;
+            let held = memory::try_hold(text.len().saturating_mul(VALUE))?;
             let value = crate::lenient::read(&text)
                 .map_err(|error| malformed(format!("the payload is not JSON: {error}")))?;
             self.json = Some(Box::new(value));
+            self.held = held;
         }
         Ok(self.json.as_deref())
     }
@@ -622,6 +665,7 @@ impl Payload {
         let reading = Reading { kind: Kind::Json, charset: None, coding: Coding::Identity, ..self.reading };
         let text = value.to_string();
         *self = Payload {
+            held: memory::hold(text.len().saturating_mul(VALUE + 1)),
             raw: Raw::Bytes(Bytes::from(text)),
             reading,
             json: Some(Box::new(value)),
@@ -632,7 +676,9 @@ impl Payload {
     }
 
     /// Replaces the payload by an envelope.
-    pub fn set_envelope(&mut self, envelope: Envelope) {
+    pub fn set_envelope(&mut self, mut envelope: Envelope) {
+        // It is there already. Whoever begins something new looks at what is held.
+        let _ = envelope.count();
         let (reading, attachments) = (self.reading, self.kept_attachments());
         *self = Payload { reading, attachments, ..Payload::of_envelope(envelope) };
     }
@@ -746,6 +792,7 @@ impl Payload {
             made: self.made,
             peeked: self.peeked,
             attachments: self.attachments.clone(),
+            held: self.held.clone(),
         }
     }
 

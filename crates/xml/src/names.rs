@@ -150,6 +150,11 @@ impl Clone for Names {
 }
 
 impl Names {
+    /// About how many bytes the table takes.
+    pub(crate) fn memory(&self) -> usize {
+        self.chars.len() + self.names.len() * size_of::<Entry>() + self.qnames.len() * size_of::<QName>()
+    }
+
     /// Not even the names that every table has: allocates nothing. Is filled when the first name is added.
     pub fn none() -> Names {
         Names {

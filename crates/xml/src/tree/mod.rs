@@ -189,6 +189,16 @@ impl Document {
         }
     }
 
+    /// About how many bytes the tree takes, beside the input that its texts are slices of.
+    pub fn tree_size(&self) -> usize {
+        self.nodes.len() * size_of::<Node>()
+            + self.side.len()
+            + self.ns.len() * size_of::<NsDecl>()
+            + self.spans.len() * size_of::<NodeSpan>()
+            + self.extents.len() * size_of::<Extent>()
+            + self.names.memory()
+    }
+
     /// A document that holds only this text (nothing where it is empty), of less than 4 GiB.
     pub fn of_text(text: String) -> Document {
         let mut doc = Document::new();

@@ -1,0 +1,143 @@
+//! The bytes that messages of this process hold together, and their bound.
+//!
+//! There is one count. What keeps bytes beyond one step (a body that was received, a tree made of it, a copy of a message, a
+//! cached answer) keeps a [`Held`] beside them, which gives them back when it is dropped. Small things are counted as
+//! nothing: the bound on messages in flight bounds them too.
+//!
+//! Whoever can say no asks [`try_hold`] before the bytes are there; what cannot fail is counted by [`hold`]. Whoever begins new work
+//! looks at [`is_short`] before.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+static HELD: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(usize::MAX);
+static REFUSED: AtomicU64 = AtomicU64::new(0);
+
+/// What is smaller is not counted.
+const SMALL: usize = 4096;
+
+/// So many bytes are counted as held while this lives.
+#[derive(Default)]
+pub struct Held(usize);
+
+/// What is to be held is more than what messages of this process may hold together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shortage;
+
+impl fmt::Display for Shortage {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "messages hold as much memory as they may ({} bytes)", MOST.load(Relaxed))
+    }
+}
+
+/// Sets the bound in bytes. At first there is none.
+pub fn set_most(bytes: usize) {
+    MOST.store(bytes, Relaxed);
+}
+
+/// The bound in bytes.
+pub fn most() -> usize {
+    MOST.load(Relaxed)
+}
+
+/// How many bytes are held now.
+pub fn held() -> usize {
+    HELD.load(Relaxed)
+}
+
+/// How often something could not be held so far.
+pub fn refused() -> u64 {
+    REFUSED.load(Relaxed)
+}
+
+/// Whether no more can be held.
+#[inline]
+pub fn is_short() -> bool {
+    HELD.load(Relaxed) >= MOST.load(Relaxed)
+}
+
+/// Whether so much is held that nothing is to wait any longer than its client does: the rest is for messages on their way.
+#[inline]
+pub fn is_half() -> bool {
+    HELD.load(Relaxed) >= MOST.load(Relaxed) / 2
+}
+
+/// Whether so much is held that no new work should begin: what is under way needs the rest to end.
+#[inline]
+pub fn is_scarce() -> bool {
+    let most = MOST.load(Relaxed);
+    HELD.load(Relaxed) >= most - most / 4
+}
+
+/// Counts bytes that are held, whether they may be or not.
+#[inline]
+pub fn hold(bytes: usize) -> Held {
+    if bytes < SMALL {
+        return Held(0);
+    }
+    HELD.fetch_add(bytes, Relaxed);
+    Held(bytes)
+}
+
+/// Counts bytes that are to be held.
+///
+/// # Errors
+/// There are too many already.
+#[inline]
+pub fn try_hold(bytes: usize) -> Result<Held, Shortage> {
+    let mut held = Held(0);
+    held.try_grow(bytes)?;
+    Ok(held)
+}
+
+impl Held {
+    /// Nothing.
+    pub const NONE: Held = Held(0);
+
+    /// Counts so many bytes instead of those so far, if they are more.
+    ///
+    /// # Errors
+    /// There are too many already; what was counted stays counted.
+    pub fn try_grow(&mut self, bytes: usize) -> Result<(), Shortage> {
+        if bytes < SMALL || bytes <= self.0 {
+            return Ok(());
+        }
+        let more = bytes - self.0;
+        let before = HELD.fetch_add(more, Relaxed);
+        if before.saturating_add(more) > MOST.load(Relaxed) {
+            HELD.fetch_sub(more, Relaxed);
+            REFUSED.fetch_add(1, Relaxed);
+            return Err(Shortage);
+        }
+        self.0 = bytes;
+        Ok(())
+    }
+
+    /// How many bytes it counts.
+    pub fn bytes(&self) -> usize {
+        self.0
+    }
+}
+
+/// What is copied is held twice.
+impl Clone for Held {
+    fn clone(&self) -> Held {
+        hold(self.0)
+    }
+}
+
+impl Drop for Held {
+    #[inline]
+    fn drop(&mut self) {
+        if self.0 > 0 {
+            HELD.fetch_sub(self.0, Relaxed);
+        }
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Held({})", self.0)
+    }
+}
