@@ -70,3 +70,42 @@ fn files_and_modules_that_are_named_are_there() {
     }
     assert!(seen > 20, "only {seen} names were found");
 }
+
+/// Work of a message is a child of its scope: a task that is spawned past it is waited for by no drain and no acknowledgement.
+#[test]
+fn no_work_is_spawned_past_a_scope() {
+    // The scope itself; and processors, which are no work of a message but take messages.
+    let allowed = ["flow/src/scope.rs", "flow/src/processor/mod.rs"];
+    let mut wrong = Vec::new();
+    for name in ["flow", "mediators", "endpoints"] {
+        sources(&folder(name).join("src"), &mut |path, text| {
+            if allowed.iter().any(|allowed| path.ends_with(allowed)) {
+                return;
+            }
+            let tests = text.find("#[cfg(test)]").unwrap_or(text.len());
+            for (number, line) in text[..tests].lines().enumerate() {
+                let spawns = ["tokio::spawn", "task::spawn", "spawn_local", "JoinSet", ".handle().spawn"];
+                if spawns.iter().any(|spawn| line.contains(spawn)) && !line.trim_start().starts_with("//") {
+                    wrong.push(format!("{}:{}: {}", path.display(), number + 1, line.trim()));
+                }
+            }
+        });
+    }
+    assert!(
+        wrong.is_empty(),
+        "work of a message begins with `Context::child` or `Context::silent_child`:\n{}",
+        wrong.join("\n")
+    );
+}
+
+/// Calls `look` with each source file below a folder.
+fn sources(folder: &Path, look: &mut dyn FnMut(&Path, &str)) {
+    for entry in std::fs::read_dir(folder).expect("a folder can be read").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            sources(&path, look);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            look(&path, &read(&path));
+        }
+    }
+}

@@ -23,6 +23,9 @@ const HTTP: &str = "127.0.0.1:8280";
 const HTTPS: &str = "127.0.0.1:8243";
 const ADMIN: &str = "127.0.0.1:9164";
 
+/// How long a stop waits for the work of messages: service managers kill after 30 s, and what is given up has to be logged.
+const DRAIN: Duration = Duration::from_secs(25);
+
 /// Where a bus listens.
 #[derive(Clone, Debug, Default)]
 pub struct Addresses {
@@ -128,7 +131,7 @@ impl Running {
         for (_, server) in &servers {
             server.serve(&workers, Arc::clone(&bus)).map_err(|error| format!("cannot accept: {error}"))?;
         }
-        let drain = settings.limits.drain.map_or(Duration::from_secs(30), |time| time.0);
+        let drain = settings.limits.drain.map_or(DRAIN, |time| time.0);
         let readiness = Readiness::new();
         readiness.set(Phase::Serving);
         Ok(Running {
@@ -144,18 +147,25 @@ impl Running {
         })
     }
 
-    /// Stops accepting, lets messages in flight finish, and ends.
+    /// Stops accepting, and waits until the work of all messages has ended, that of those included whose clients have their 202.
+    /// What has not ended after `limits.drain` is given up.
     pub async fn drain(&self) {
         self.readiness.set(Phase::Draining);
-        // All at the same time: none accepts any more, and there is one deadline.
+        let scopes = Arc::clone(&self.bus.services().scopes);
+        // Connections are cut when what is abandoned by that is named in the log.
+        let deadline = self.drain + Duration::from_millis(100);
         let mut draining = tokio::task::JoinSet::new();
         for (_, server) in &self.servers {
-            let (server, deadline) = (Arc::clone(server), self.drain);
+            let server = Arc::clone(server);
             draining.spawn(async move { server.drain(deadline).await.cut });
         }
+        scopes.drained(self.drain).await;
+        scopes.give_up();
         let cut: u64 = draining.join_all().await.into_iter().sum();
         if cut > 0 {
             tracing::warn!("{cut} connections were cut at the end of the drain");
+            // Their flows end on their workers.
+            scopes.drained(Duration::from_millis(500)).await;
         }
     }
 
@@ -185,6 +195,7 @@ impl Running {
 pub fn run(start: &Start) -> Result<(), String> {
     let began = Instant::now();
     let logging = init_logging(&start.settings)?;
+    flow::install_panic_hook();
     for (name, why) in crate::tunables::report(&start.settings.wso2) {
         tracing::info!(target: "busbar::settings", "{name}: {why}");
     }
@@ -243,6 +254,7 @@ pub fn run(start: &Start) -> Result<(), String> {
             _ = terminate.recv() => tracing::warn!("ended at once by a second signal"),
             _ = interrupt.recv() => tracing::warn!("ended at once by a second signal"),
         }
+        running.bus.services().log_given_up();
         Ok(())
     })
 }
@@ -321,9 +333,13 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     services.limits.json = Arc::new(crate::tunables::mapping(&settings.wso2)?);
     set(&mut services.limits.xml.depth, limits.xml_depth);
     set(&mut services.limits.xml.attributes, limits.xml_attributes);
+    set(&mut services.aggregates.limits.parts, limits.aggregate_parts);
+    set(&mut services.aggregates.limits.time, limits.aggregate_time.map(|time| time.0));
+    message::memory::set_most(limits.memory.map_or_else(crate::memory::half, |size| size.0));
     set(&mut services.stores.limits.messages, limits.store_messages);
     set(&mut services.stores.limits.bytes, limits.store_size.map(|size| size.0));
     let engine = &mut services.settings;
+    set(&mut engine.flows, limits.flows);
     set(&mut engine.connect_timeout, limits.connect.map(|time| time.0));
     set(&mut engine.global_timeout, limits.response.map(|time| time.0));
     set(&mut engine.attempts, limits.attempts.map(|most| most.max(1)));

@@ -11,6 +11,7 @@ mod excerpt;
 mod explanation;
 mod fetch;
 mod load;
+mod memory;
 #[cfg(test)]
 mod reference;
 mod round;

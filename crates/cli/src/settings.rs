@@ -114,7 +114,16 @@ pub struct Limits {
     pub registry_size: Option<Size>,
     /// Most files and directories in the registry: beyond, flows make no new ones. Default 10,000.
     pub registry_files: Option<usize>,
-    /// How long a drain waits for messages in flight. Default 30s.
+    /// Most messages that may be on their way at the same time, those whose client has its 202 included. Others get 503. Default 10,000.
+    pub flows: Option<usize>,
+    /// Most bytes that messages hold together: bodies, trees, copies, parts of aggregates, cached answers. Others get 503 before that.
+    /// Default half of the memory that the process may have.
+    pub memory: Option<Size>,
+    /// Most parts of an aggregate. Default 100,000.
+    pub aggregate_parts: Option<usize>,
+    /// How long an aggregate without a timeout may wait. Default 1h.
+    pub aggregate_time: Option<Time>,
+    /// How long a stop waits for the work of messages to end. Default 25s.
     pub drain: Option<Time>,
 }
 

@@ -1,36 +1,115 @@
 //! Open aggregates: parts of a split message that wait for each other.
+//!
+//! The first part is the message that will go on, and waits as a whole. Of the others only what will be taken of them is kept
+//! ([`Taken`]), so that the parts of a large split cost little while they wait. An aggregate that never completes has bounds: so many
+//! parts, the bytes that messages may hold together, and a time.
 
-use crate::context::{Context, Contexts};
+use crate::context::Context;
+use crate::fault::Fault;
 use crate::lock;
+use message::memory::{self, Held};
+use message::{Envelope, Piece};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 /// What identifies an open aggregate: the mediator's number, and the message that was split (or the mediator alone
 /// with `correlateOn`).
 pub type Key = (u64, Arc<str>);
 
+/// What is taken of a part.
+pub enum Taken {
+    /// Elements and texts, where they are.
+    Pieces(Vec<Piece>),
+    /// A value.
+    Json(serde_json::Value),
+    /// Nothing, because of this: the aggregate fails when it is complete.
+    Failed(Box<Fault>),
+}
+
+impl Taken {
+    /// About how many bytes it keeps that are not counted otherwise.
+    fn size(&self) -> usize {
+        size_of::<Taken>()
+            + match self {
+                // Pieces of a message that was split share its tree, which counts itself.
+                Taken::Pieces(pieces) => pieces.iter().map(|(envelope, _)| 16 + own(envelope)).sum(),
+                Taken::Json(value) => size_of_json(value),
+                Taken::Failed(_) => 256,
+            }
+    }
+}
+
+fn own(envelope: &Arc<Envelope>) -> usize {
+    if Arc::strong_count(envelope) == 1 { envelope.uncounted() } else { 0 }
+}
+
+fn size_of_json(value: &serde_json::Value) -> usize {
+    use serde_json::Value;
+    size_of::<Value>()
+        + match value {
+            Value::String(text) => text.len(),
+            Value::Array(items) => items.iter().map(size_of_json).sum(),
+            Value::Object(members) => {
+                members.iter().map(|(name, value)| name.len() + 64 + size_of_json(value)).sum()
+            }
+            _ => 0,
+        }
+}
+
+/// The parts of an aggregate that goes on.
+pub struct Parts {
+    /// The first one; `None`: it is the one that completes it.
+    pub first: Option<Box<Context>>,
+    /// What is taken of the others, in order of arrival; the one that completes it is the last.
+    pub others: Vec<Taken>,
+}
+
 /// One open aggregate.
-pub struct Aggregate {
-    /// The parts in order of arrival.
-    pub parts: Contexts,
+struct Aggregate {
+    first: Box<Context>,
+    others: Vec<Taken>,
+    /// Ids of messages whose clients have their answers: a stop names them.
+    answered: Vec<String>,
     /// Distinguishes it from a later one with the same key, for its timer.
-    pub serial: u64,
+    serial: u64,
     /// How many parts the split had, if it said so.
-    pub expected: Option<usize>,
+    expected: Option<usize>,
     /// Dropped with the aggregate, which tells its timer.
     open: Option<oneshot::Sender<()>>,
+    size: usize,
+    held: Held,
+}
+
+/// Bounds of each aggregate.
+#[derive(Clone, Copy, Debug)]
+pub struct AggregateLimits {
+    /// Most parts. Default 100,000.
+    pub parts: usize,
+    /// How long one may wait that has no timeout of its own. Default 1 h.
+    pub time: Duration,
+}
+
+impl Default for AggregateLimits {
+    fn default() -> AggregateLimits {
+        AggregateLimits { parts: 100_000, time: Duration::from_secs(3600) }
+    }
 }
 
 /// All open aggregates of a process.
 #[derive(Default)]
 pub struct Aggregates {
+    /// Bounds.
+    pub limits: AggregateLimits,
     open: Mutex<Table>,
 }
 
 #[derive(Default)]
 struct Table {
     aggregates: HashMap<Key, Aggregate>,
+    /// In the order in which they were opened; some are complete.
+    opened: VecDeque<(Instant, Key, u64)>,
     /// Keys that completed and may still see late parts; bounded.
     completed: HashSet<Key>,
     /// The same, in the order in which they completed.
@@ -44,10 +123,22 @@ const REMEMBERED: usize = 4096;
 /// Parts for which room is made at once.
 const MANY: usize = 64;
 
+/// A part on its way into an aggregate.
+pub struct Arriving {
+    /// The message.
+    pub part: Box<Context>,
+    /// What is taken of it, where the aggregate was seen to be [open](Aggregates::is_open).
+    pub taken: Option<Taken>,
+    /// How many parts the split announced; `None`: it comes from no split.
+    pub split: Option<usize>,
+    /// Messages of several clients meet: they wait longer than their clients.
+    pub across: bool,
+}
+
 /// What [`Aggregates::add`] did.
 pub enum Added {
-    /// Complete: all parts in order of arrival.
-    Complete(Contexts),
+    /// The part completes it.
+    Complete(Box<Context>, Parts),
     /// Waiting for more; the first part opened it and may start a timer for this serial.
     Waiting {
         /// Whether this part opened the aggregate.
@@ -57,38 +148,84 @@ pub enum Added {
     },
     /// The aggregate is complete already.
     Late(Box<Context>),
+    /// The aggregate was opened meanwhile: once more, with what is taken of the part.
+    Again(Box<Context>),
+    /// There is no room.
+    Full(Box<Context>, Box<Fault>),
 }
 
 impl Aggregates {
+    /// Whether an aggregate has a first part.
+    pub fn is_open(&self, key: &Key) -> bool {
+        lock(&self.open).aggregates.contains_key(key)
+    }
+
     /// Adds a part. `complete` is asked with the number of parts there are now and the number the split announced.
     pub fn add(
         &self,
         key: Key,
-        part: Box<Context>,
-        expected: Option<usize>,
+        arriving: Arriving,
         complete: impl FnOnce(usize, Option<usize>) -> bool,
     ) -> Added {
+        let Arriving { part, taken, split, across } = arriving;
+        let full =
+            |part, message: String| Added::Full(part, Box::new(Fault { status: 503, ..Fault::new(message) }));
         let mut table = lock(&self.open);
-        let parts = if let Some(aggregate) = table.aggregates.get_mut(&key) {
-            aggregate.parts.push(part);
-            if !complete(aggregate.parts.len(), aggregate.expected) {
-                return Added::Waiting { opened: false, serial: aggregate.serial };
+        if let Some(aggregate) = table.aggregates.get_mut(&key) {
+            let Some(taken) = taken else { return Added::Again(part) };
+            let count = aggregate.others.len() + 2;
+            if complete(count, aggregate.expected) {
+                let Some(aggregate) = table.aggregates.remove(&key) else { return Added::Late(part) };
+                let mut others = aggregate.others;
+                others.push(taken);
+                table.remember(key);
+                return Added::Complete(part, Parts { first: Some(aggregate.first), others });
             }
-            table.aggregates.remove(&key).map(|aggregate| aggregate.parts).unwrap_or_default()
-        } else if expected.is_some() && table.completed.contains(&key) {
+            if count > self.limits.parts {
+                return full(
+                    part,
+                    format!("the aggregate has as many parts as it may ({})", self.limits.parts),
+                );
+            }
+            aggregate.size += taken.size();
+            if across && memory::is_half() {
+                return full(part, memory::Shortage.to_string());
+            }
+            if let Err(why) = aggregate.held.try_grow(aggregate.size) {
+                return full(part, why.to_string());
+            }
+            if across {
+                aggregate.answered.push(part.message_id());
+            }
+            aggregate.others.push(taken);
+            let serial = aggregate.serial;
+            drop(table);
+            drop(part);
+            return Added::Waiting { opened: false, serial };
+        }
+        if split.is_some() && table.completed.contains(&key) {
             return Added::Late(part);
-        } else if complete(1, expected) {
-            vec![part]
-        } else {
-            table.serial += 1;
-            let serial = table.serial;
-            let mut parts = Vec::with_capacity(expected.unwrap_or(1).min(MANY));
-            parts.push(part);
-            table.aggregates.insert(key, Aggregate { parts, serial, expected, open: None });
-            return Added::Waiting { opened: true, serial };
-        };
-        table.remember(key);
-        Added::Complete(parts)
+        }
+        if complete(1, split) {
+            table.remember(key);
+            return Added::Complete(part, Parts { first: None, others: Vec::new() });
+        }
+        if memory::is_short() || across && memory::is_half() {
+            return full(part, memory::Shortage.to_string());
+        }
+        let late = table.outdated(self.limits.time);
+        let serial = table.open(key, part, split);
+        drop(table);
+        for aggregate in late {
+            let count = aggregate.others.len() + 1;
+            tracing::error!(
+                message_id = %aggregate.first.message_id(),
+                place = aggregate.first.plan().place(aggregate.first.location()),
+                "an aggregate was not complete within {} s: its {count} parts are dropped",
+                self.limits.time.as_secs()
+            );
+        }
+        Added::Waiting { opened: true, serial }
     }
 
     /// For a timer: resolves when the aggregate is complete. `None`: it is complete already.
@@ -100,15 +237,21 @@ impl Aggregates {
         Some(gone)
     }
 
-    /// The timer of an aggregate fired: its parts, if it is still open.
-    pub fn expire(&self, key: &Key, serial: u64) -> Option<Contexts> {
+    /// The timer of an aggregate fired: its first part and what is taken of the others, if it is still open.
+    pub fn expire(&self, key: &Key, serial: u64) -> Option<(Box<Context>, Vec<Taken>)> {
         let mut table = lock(&self.open);
         if table.aggregates.get(key)?.serial != serial {
             return None;
         }
-        let parts = table.aggregates.remove(key)?.parts;
+        let aggregate = table.aggregates.remove(key)?;
         table.remember(key.clone());
-        Some(parts)
+        Some((aggregate.first, aggregate.others))
+    }
+
+    /// Looks at the first part of each, with the ids of the others whose clients have their answers.
+    pub(crate) fn each(&self, mut look: impl FnMut(&Context, &[String])) {
+        let table = lock(&self.open);
+        table.aggregates.values().for_each(|aggregate| look(&aggregate.first, &aggregate.answered));
     }
 
     /// How many are open.
@@ -123,6 +266,44 @@ impl Aggregates {
 }
 
 impl Table {
+    fn open(&mut self, key: Key, first: Box<Context>, expected: Option<usize>) -> u64 {
+        self.serial += 1;
+        let serial = self.serial;
+        self.opened.push_back((Instant::now(), key.clone(), serial));
+        let others = Vec::with_capacity(expected.unwrap_or(1).saturating_sub(1).min(MANY));
+        let aggregate = Aggregate {
+            first,
+            others,
+            answered: Vec::new(),
+            serial,
+            expected,
+            open: None,
+            size: 0,
+            held: Held::NONE,
+        };
+        self.aggregates.insert(key, aggregate);
+        serial
+    }
+
+    /// Takes out what has waited too long without a timer. To be dropped when the table is free again.
+    fn outdated(&mut self, time: Duration) -> Vec<Aggregate> {
+        let mut late = Vec::new();
+        while let Some((since, key, serial)) = self.opened.front() {
+            let own = self.aggregates.get(key).filter(|own| own.serial == *serial);
+            match own {
+                Some(own) if own.open.is_none() && since.elapsed() >= time => {
+                    late.extend(self.aggregates.remove(key));
+                }
+                // Those behind it are younger, and few have ended before it.
+                Some(own) if own.open.is_none() => break,
+                // Complete, or its timer sees to it.
+                _ => {}
+            }
+            self.opened.pop_front();
+        }
+        late
+    }
+
     fn remember(&mut self, key: Key) {
         if self.oldest.len() >= REMEMBERED
             && let Some(forgotten) = self.oldest.pop_front()

@@ -1,12 +1,13 @@
 //! The context of one message: everything mediators read and change, and where the engine stands with it.
 
 use crate::correlation::Correlation;
-use crate::exchange::Exchange;
 use crate::fault::Fault;
 use crate::mediator::{ListId, Parameters};
 use crate::plan::Plan;
+use crate::scope::{Awaited, Exchange, Scope};
 use crate::services::Services;
 use diagnostics::Span;
+use message::memory::{self, Held};
 use message::{Envelope, Headers, Method, Payload, Properties, SoapVersion, Value};
 use smallvec::SmallVec;
 use std::any::Any;
@@ -180,16 +181,24 @@ pub struct Context {
     pub(crate) frames: SmallVec<[Frame; 4]>,
     pub(crate) handlers: SmallVec<[ListId; 4]>,
     pub(crate) functions: Functions,
+    /// Who owns the work of the message, once there is more of it than this flow.
+    pub(crate) scope: Option<Arc<Scope>>,
     pub(crate) exchange: Option<Arc<Exchange>>,
     pub(crate) number: u64,
     pub(crate) correlation: Correlation,
     /// The step that ran last: where a failure of what it asked the engine for is reported.
     pub(crate) place: Option<Span>,
     pub(crate) progress: Progress,
-    pub(crate) receiver: Option<tokio::sync::oneshot::Receiver<Box<Context>>>,
+    /// Where the answer of a branch comes out. It stays with whoever drives the flow, whatever message that goes on with.
+    pub(crate) awaited: Option<Awaited>,
     /// What mediators left with the message ([`Context::attach`]), and what it keeps while it is on its way ([`Context::hold`]).
     pub(crate) attached: Vec<Arc<dyn Any + Send + Sync>>,
+    /// Counts a copy as held: a message has one of these for each part that runs or waits.
+    _held: Held,
 }
+
+/// About how many bytes a copy of a message takes, without its payload.
+const COPY: usize = 4096;
 
 /// How far the exchange with the client got; decides what the client gets when a flow ends without an answer.
 #[derive(Clone, Copy, Debug, Default)]
@@ -284,13 +293,15 @@ impl Context {
             frames: SmallVec::new(),
             handlers: SmallVec::new(),
             functions: Vec::new(),
+            scope: None,
             exchange: None,
             number,
             correlation: Correlation::Of(number),
             place: None,
             progress: Progress::default(),
-            receiver: None,
+            awaited: None,
             attached: Vec::new(),
+            _held: Held::NONE,
         }
     }
 
@@ -538,6 +549,8 @@ impl Context {
     /// is read.
     pub fn branch_without_payload(&mut self) -> Box<Context> {
         self.operation.get_or_insert_with(Arc::default);
+        // Copies find the scope of the message here; they never begin one.
+        let scope = Arc::clone(self.scope());
         Box::new(Context {
             headers: self.headers.clone(),
             payload: self.payload.emptied(),
@@ -561,13 +574,15 @@ impl Context {
             frames: SmallVec::new(),
             handlers: self.handlers.clone(),
             functions: self.functions.clone(),
+            scope: Some(scope),
             exchange: self.exchange.clone(),
             number: next_number(),
             correlation: self.correlation.clone(),
             place: self.place,
             progress: Progress { branch: true, called: false, resumed: false, ..self.progress },
-            receiver: None,
+            awaited: None,
             attached: self.attached.clone(),
+            _held: memory::hold(COPY),
         })
     }
 
@@ -694,16 +709,20 @@ impl Context {
             Payload::empty(),
         );
         shell.owner = self.owner;
+        shell.number = self.number;
+        shell.scope = self.scope.clone();
         shell.exchange = self.exchange.clone();
         shell.progress = self.progress;
         // Whoever drives this flow for the client still waits here for what others answer.
-        shell.receiver = self.receiver.take();
+        shell.awaited = self.awaited.take();
         Box::new(std::mem::replace(self, shell))
     }
 
     /// Puts a message back where [`Context::take`] took one out.
     pub fn put(&mut self, mut message: Box<Context>) {
-        message.receiver = self.receiver.take();
+        message.awaited = self.awaited.take();
+        // The message may have waited in an aggregate for one of another scope; this flow stays the work of its own.
+        message.scope = self.scope.take();
         *self = *message;
     }
 

@@ -3,19 +3,22 @@
 use crate::compile::{Compiler, SequenceRef};
 use crate::context::{Client, Context, Inbound, Owner};
 use crate::endpoint::EndpointRef;
-use crate::engine::{Ending, begin_request, drive, drive_to_end, raise};
+use crate::engine::{Ending, advance, begin_request, drive_to_end, raise, report_panic};
 use crate::exchange::{client_of, elapsed};
 use crate::fault::Fault;
 use crate::mediator::{Flow, ListId};
 use crate::metrics::Counters;
+use crate::panics::{Panicked, caught};
 use crate::plan::Plan;
 use crate::resource::ResourceRule;
 use crate::respond::{refused, response, soap_fault, text, unanswered};
 use crate::routing;
+use crate::scope::{Awaited, Opened};
 use crate::services::Services;
 use crate::wsdl::Wsdl;
 use arc_swap::ArcSwap;
-use message::{Kind, Known, Method, Payload, SoapVersion};
+use message::{Kind, Known, Method, Payload, SoapVersion, memory};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use transport::{ConnectionInfo, Cut, Handler, Request, Response};
@@ -224,6 +227,16 @@ impl Bus {
         self.swapped.notified()
     }
 
+    /// Why no message can be let in now; `None`: one more was counted, which its [`Opened`] gives back.
+    #[inline]
+    fn full(&self) -> Option<&'static str> {
+        if memory::is_scarce() {
+            return Some("messages hold as much memory as they may");
+        }
+        let services = &self.services;
+        (!services.scopes.begin(services.settings.flows)).then_some("too many messages are on their way")
+    }
+
     async fn answer(&self, request: Request, peer: &ConnectionInfo) -> Response {
         let received = transport::clock::now();
         let plan = self.plan.load_full();
@@ -245,9 +258,18 @@ impl Bus {
             target: head.target,
             received,
         };
-        let route = route(&plan, &self.services, &inbound);
+        let mut route = route(&plan, &self.services, &inbound);
+        if let Route::Flow { owner, .. } = route
+            && let Some(why) = self.full()
+        {
+            route = Route::Refused(owner, why);
+        }
         let (response, inbound, name) = match route {
             Route::Answer(response) => (response, Some(Arc::new(inbound)), String::new()),
+            Route::Refused(owner, why) => {
+                let response = self.services.scopes.refuse(&inbound, why);
+                (response, Some(Arc::new(inbound)), plan.owner_name(owner).to_owned())
+            }
             Route::Callback => {
                 let services = Arc::clone(&self.services);
                 let inbound = Arc::new(crate::callback::inbound(inbound));
@@ -277,7 +299,13 @@ impl Bus {
                     payload,
                 );
                 context.owner = owner;
-                let response = serve(&mut context, &plan).await;
+                let mut opened = Opened::new(context);
+                let context = &mut opened.context;
+                let served = caught(pin!(serve(context, &plan))).await;
+                let response = served.unwrap_or_else(|why| panicked(context, &why));
+                // An API is known only now.
+                let owner = context.owner;
+                opened.end();
                 let counters = match owner {
                     Owner::Main => None,
                     Owner::Proxy(index) => Some(&plan.proxies[index].counters),
@@ -325,6 +353,8 @@ enum Route {
         service_length: usize,
     },
     Answer(Response),
+    /// There is no room for the message.
+    Refused(Owner, &'static str),
     /// An answer of a backend ([`crate::callback`]).
     Callback,
 }
@@ -487,6 +517,13 @@ async fn dispatch_api(context: &mut Context, plan: &Plan) -> Option<Response> {
     }
 }
 
+/// The answer for a client whose flow panicked.
+#[cold]
+fn panicked(context: &mut Context, why: &Panicked) -> Response {
+    report_panic(context, why);
+    unanswered(context, None)
+}
+
 /// Drives the flow until there is an answer.
 async fn finish(context: &mut Context) -> Response {
     if let Err(fault) = crate::addressing::read(context).await {
@@ -494,7 +531,7 @@ async fn finish(context: &mut Context) -> Response {
     }
     let mut first: Option<Flow> = None;
     loop {
-        match drive(context, first.take()).await {
+        match advance(context, first.take()).await {
             Ending::Respond => match response(context).await {
                 Ok(response) => {
                     if let Some(exchange) = &context.exchange {
@@ -509,14 +546,17 @@ async fn finish(context: &mut Context) -> Response {
                 }
             },
             Ending::Nothing => {
-                let Some(receiver) = context.receiver.take() else { return unanswered(context, None) };
+                let Some(Awaited { answer, voice }) = context.awaited.take() else {
+                    return unanswered(context, None);
+                };
                 let exchange = context.exchange.take();
-                if let Some(exchange) = &exchange {
-                    exchange.ended();
-                }
-                match receiver.await {
+                drop(voice);
+                match answer.await {
                     Ok(answer) => {
+                        // This flow stays the work of its own scope.
+                        let scope = context.scope.take();
                         *context = *answer;
+                        context.scope = scope;
                         context.exchange = None;
                         match response(context).await {
                             Ok(response) => return response,
@@ -543,6 +583,9 @@ async fn finish(context: &mut Context) -> Response {
                     }
                     continue;
                 }
+                let child = context.child("a flow whose client has its 202");
+                // The client has its answer; branches that run already stay beside the rest of the flow.
+                let voice = context.awaited.take().map(|awaited| awaited.voice);
                 let exchange = context.exchange.take();
                 let frames = std::mem::take(&mut context.frames);
                 let handlers = std::mem::take(&mut context.handlers);
@@ -553,7 +596,10 @@ async fn finish(context: &mut Context) -> Response {
                 rest.functions = functions;
                 rest.exchange = exchange;
                 rest.progress.detached = true;
-                tokio::spawn(drive_to_end(rest, Some(flow)));
+                child.spawn(async move {
+                    drive_to_end(rest, Some(flow)).await;
+                    drop(voice);
+                });
                 return Response::empty(202);
             }
         }

@@ -4,16 +4,22 @@
 //! also what a `call` resumes from and what a branch of a `clone` continues with. Handlers for faults are a second
 //! stack. A mediator answers with a [`Flow`]; everything that waits for a backend happens here.
 
-use crate::context::{Context, Frame, Owner};
+use crate::context::{Context, Frame, Functions, Owner};
 use crate::endpoint::Destination;
-use crate::exchange::{Exchange, send};
+use crate::exchange::send;
 use crate::fault::{Code, Fault};
-use crate::mediator::{BranchTarget, Entry, Flow, ListId, Need, Split, Step};
-use message::Value;
-use std::sync::Arc;
-use tokio::sync::Semaphore;
+use crate::lock;
+use crate::mediator::{Branch, BranchTarget, Entry, Flow, ListId, Need, Parts, Split, Step};
+use crate::panics::{Panicked, caught};
+use crate::scope::Exchange;
+use message::{Value, memory};
+use smallvec::SmallVec;
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
-/// Most copies of one message that run at the same time; the others wait for their turn. Each may need a connection.
+/// Most copies of one message that run at the same time; the others are made when their turn comes. Each may need a
+/// connection.
 const MAX_PARALLEL: usize = 100;
 
 /// Most faults that one message may run into: handlers that fail may enter sequences with handlers.
@@ -30,8 +36,30 @@ pub(crate) enum Ending {
     Detach(Flow),
 }
 
-/// Runs a message until its flow ends. `first` is done before the first step.
+/// Runs a message until its flow ends. `first` is done before the first step. A panic ends the flow as a fault without
+/// handlers does.
 pub(crate) async fn drive(context: &mut Context, first: Option<Flow>) -> Ending {
+    let ended = caught(pin!(advance(context, first))).await;
+    ended.unwrap_or_else(|why| {
+        report_panic(context, &why);
+        Ending::Nothing
+    })
+}
+
+/// Logs that a step panicked; the flow has failed, and no handler of it runs.
+#[cold]
+pub(crate) fn report_panic(context: &mut Context, why: &Panicked) {
+    let place = context.plan.place(context.location());
+    crate::report::panicked(&context.message_id(), context.owner_name(), &place, "a step", why);
+    context.progress.failed = Some(500);
+    context.progress.handled = false;
+    context.frames.clear();
+    context.handlers.clear();
+    context.functions.clear();
+}
+
+/// As [`drive`], for whoever catches panics around it.
+pub(crate) async fn advance(context: &mut Context, first: Option<Flow>) -> Ending {
     let mut pending = first;
     let mut budget = context.services.settings.steps;
     loop {
@@ -248,7 +276,7 @@ pub fn run_branch(
             Some(Flow::Enter(list))
         };
         let ending = drive(&mut copy, first).await;
-        let exchange = copy.exchange.take();
+        let (exchange, awaited) = (copy.exchange.take(), copy.awaited.take());
         if let Ending::Respond = ending {
             if let Some(exchange) = exchange {
                 exchange.close();
@@ -261,9 +289,9 @@ pub fn run_branch(
         if copy.progress.complete {
             return Branched::Whole(copy);
         }
-        if let (Some(receiver), Some(exchange)) = (copy.receiver.take(), exchange) {
-            exchange.ended();
-            if let Ok(answer) = receiver.await {
+        if let Some(awaited) = awaited {
+            drop(awaited.voice);
+            if let Ok(answer) = awaited.answer.await {
                 return Branched::Answer(answer);
             }
         }
@@ -301,7 +329,7 @@ impl Mark {
 }
 
 /// Takes up the flow of a message that waited somewhere (in an aggregate), without a client of its own: the answer
-/// goes to the message's exchange, which counts this as one that runs until it has ended.
+/// goes to the message's exchange. To be run as a [`Child`](crate::Child) of the message's scope.
 pub async fn resume(mut context: Box<Context>, first: Result<Flow, Fault>) {
     let first = match first {
         Ok(flow) => Some(flow),
@@ -489,10 +517,11 @@ async fn call(context: &mut Context, mut destination: Destination) -> Result<(),
     if context.properties.get("OUT_ONLY").is_some_and(Value::is_true) {
         let limits = context.services.limits.clone();
         context.payload.buffer(&limits).await?;
+        let child = context.silent_child("a one-way call");
         let mut copy = context.branch();
         copy.progress.detached = true;
         copy.exchange = None;
-        tokio::spawn(async move {
+        child.spawn(async move {
             if let Err(fault) = send(&mut copy, destination).await {
                 raise(&mut copy, fault);
                 drive_to_end(copy, None).await;
@@ -546,26 +575,84 @@ async fn split(context: &mut Context, parts: Split) -> bool {
     let exchange = match &context.exchange {
         Some(exchange) => Arc::clone(exchange),
         None => {
-            let (exchange, receiver) = Exchange::new();
-            context.receiver = Some(receiver);
+            let (exchange, awaited) = Exchange::new();
+            // This flow itself may go on and be the one that answers: its voice ends where it is driven.
+            context.awaited = Some(awaited);
             context.exchange = Some(Arc::clone(&exchange));
-            // This flow itself, which may go on and be the one that answers; it ends where it is driven.
-            exchange.started(1);
             exchange
         }
     };
-    exchange.started(parts.branches.len());
-    let turns = (parts.branches.len() > MAX_PARALLEL).then(|| Arc::new(Semaphore::new(MAX_PARALLEL)));
-    let mut branches = parts.branches.into_iter();
-    while let Some(branch) = branches.next() {
+    let origin = Origin {
+        exchange,
+        frames: context.frames.clone(),
+        functions: context.functions.clone(),
+        handlers: context.handlers.clone(),
+        stops: parts.stops,
+    };
+    if parts.sequential {
+        for part in parts.parts {
+            let child = context.child("a branch");
+            let failed = child.run(origin.run(part)).await.unwrap_or(true);
+            if failed && parts.stops {
+                context.properties.set("ERROR_ON_TARGET_EXECUTION", Value::Boolean(true));
+                break;
+            }
+        }
+        return parts.continue_parent;
+    }
+    let runners = parts.count.min(MAX_PARALLEL);
+    let waiting =
+        Arc::new(Waiting { parts: Mutex::new(parts.parts), runners: AtomicUsize::new(runners), origin });
+    for _ in 0..runners {
+        context.child("a branch").spawn(Arc::clone(&waiting).run());
+    }
+    parts.continue_parent
+}
+
+/// The parts of a split that have not had their turn. So many runners take one after the other, each its next one when the
+/// one before has ended: what a split holds depends on the runners, not on the parts.
+struct Waiting {
+    parts: Mutex<Parts>,
+    /// Runners that are at work.
+    runners: AtomicUsize,
+    origin: Origin,
+}
+
+impl Waiting {
+    async fn run(self: Arc<Waiting>) {
+        loop {
+            // Where memory is short, one runner goes on alone, and each message holds one part at a time.
+            if memory::is_short() && self.runners.fetch_sub(1, Ordering::AcqRel) > 1 {
+                return;
+            } else if memory::is_short() {
+                self.runners.fetch_add(1, Ordering::AcqRel);
+            }
+            let Some(part) = lock(&self.parts).next() else { return };
+            self.origin.run(part).await;
+        }
+    }
+}
+
+/// Where a message was split: its branches begin there, and go on behind it.
+struct Origin {
+    exchange: Arc<Exchange>,
+    frames: SmallVec<[Frame; 4]>,
+    functions: Functions,
+    handlers: SmallVec<[ListId; 4]>,
+    stops: bool,
+}
+
+impl Origin {
+    /// Runs a branch; `true`: it failed.
+    async fn run(&self, branch: Branch) -> bool {
         let mut copy = branch.context;
-        copy.exchange = Some(Arc::clone(&exchange));
-        copy.frames = context.frames.clone();
+        copy.exchange = Some(Arc::clone(&self.exchange));
+        copy.frames = self.frames.clone();
         // A branch that ends is over, wherever it began.
         copy.frames.iter_mut().for_each(|frame| frame.absorbs = false);
-        copy.functions = context.functions.clone();
-        copy.handlers = context.handlers.clone();
-        if parts.stops {
+        copy.functions = self.functions.clone();
+        copy.handlers = self.handlers.clone();
+        if self.stops {
             // Only a failure of its own counts.
             copy.progress.failed = None;
         }
@@ -581,22 +668,10 @@ async fn split(context: &mut Context, parts: Split) -> bool {
             },
             BranchTarget::Endpoint(destination) => Some(Flow::Send(destination)),
             BranchTarget::Nothing => Some(Flow::Stop),
+            BranchTarget::Failed(fault) => raise(&mut copy, *fault).map(|_| Flow::Stop),
         };
-        let run = drive_to_end(copy, first);
-        if !parts.sequential {
-            match turns.clone() {
-                None => drop(tokio::spawn(run)),
-                Some(turns) => drop(tokio::spawn(async move {
-                    let _turn = turns.acquire().await;
-                    run.await
-                })),
-            }
-        } else if run.await && parts.stops {
-            context.properties.set("ERROR_ON_TARGET_EXECUTION", Value::Boolean(true));
-            branches.by_ref().for_each(|_| exchange.ended());
-        }
+        drive_to_end(copy, first).await
     }
-    parts.continue_parent
 }
 
 /// Runs a branch, or a flow whose client has its answer already. `true`: it failed.
@@ -606,26 +681,23 @@ pub(crate) fn drive_to_end(
 ) -> std::pin::Pin<Box<dyn Future<Output = bool> + Send>> {
     Box::pin(async move {
         let ending = drive(&mut context, first).await;
-        let exchange = context.exchange.clone();
-        let failed = context.progress.failed.is_some();
-        match ending {
-            Ending::Respond => match &exchange {
-                Some(exchange) => exchange.answer(context),
-                None => {
-                    tracing::debug!(message_id = %context.message_id(), "the client has its answer already")
-                }
-            },
-            Ending::Nothing => {
-                if let (Some(exchange), Some(status)) = (&exchange, context.progress.failed) {
+        let failed = context.progress.failed;
+        if let (Some(scope), Some(status)) = (&context.scope, failed) {
+            scope.failed(status);
+        }
+        match (ending, context.exchange.clone()) {
+            (Ending::Respond, Some(exchange)) => exchange.answer(context),
+            (Ending::Respond, None) => {
+                tracing::debug!(message_id = %context.message_id(), "the client has its answer already")
+            }
+            (Ending::Nothing, Some(exchange)) => {
+                if let Some(status) = failed {
                     exchange.failed(status);
                 }
             }
-            Ending::Detach(_) => {}
+            (Ending::Nothing, None) | (Ending::Detach(_), _) => {}
         }
-        if let Some(exchange) = exchange {
-            exchange.ended();
-        }
-        failed
+        failed.is_some()
     })
 }
 

@@ -1,4 +1,4 @@
-//! Both ends of an exchange: sending a message to an endpoint, and the one answer that the client waits for.
+//! Sending a message to an endpoint, and taking its answer.
 
 use crate::addressing;
 use crate::authority::{Asks, Authorized};
@@ -9,99 +9,15 @@ use crate::endpoint::{
 };
 use crate::engine::Sent;
 use crate::fault::{Fault, code};
-use crate::lock;
 use crate::mediator::{Branch, BranchTarget, Split};
 use crate::writing::{self, current_form, explicit_form, is_rewritten};
 use message::{
     Format, Headers, Kind, Known, MediaType, Method, Payload, PayloadError, PayloadLimits, Reading,
     SoapVersion, Value, Version,
 };
-use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::oneshot;
 use transport::{Body, Framing, OutRequest, Response, SendError, SendErrorKind, SendOptions};
-
-/// The one answer that a client waits for while branches of its message run.
-///
-/// When the last branch has ended without one, and no aggregate can still complete, the client is told so instead
-/// of being left to wait.
-pub struct Exchange {
-    sender: Mutex<Option<oneshot::Sender<Box<Context>>>>,
-    /// Branches that run, and timers that may still start one.
-    running: AtomicUsize,
-    failed: AtomicU16,
-    parked: Mutex<Vec<(crate::aggregation::Key, u64, std::sync::Weak<crate::services::Services>)>>,
-}
-
-impl Exchange {
-    pub(crate) fn new() -> (Arc<Exchange>, oneshot::Receiver<Box<Context>>) {
-        let (sender, receiver) = oneshot::channel();
-        let exchange = Exchange {
-            sender: Mutex::new(Some(sender)),
-            running: AtomicUsize::new(0),
-            failed: AtomicU16::new(0),
-            parked: Mutex::default(),
-        };
-        (Arc::new(exchange), receiver)
-    }
-
-    /// So many branches (or timers) were started.
-    pub fn started(&self, count: usize) {
-        self.running.fetch_add(count, Ordering::AcqRel);
-    }
-
-    /// One of them has ended.
-    pub fn ended(&self) {
-        if self.running.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // Nobody is left who could answer: parts that wait in an aggregate wait for nothing.
-            let parked = std::mem::take(&mut *lock(&self.parked));
-            for (key, serial, services) in parked {
-                if let Some(services) = services.upgrade() {
-                    services.aggregates.expire(&key, serial);
-                }
-            }
-            lock(&self.sender).take();
-        }
-    }
-
-    /// A part of this exchange waits in an aggregate.
-    pub fn parked(
-        &self,
-        key: crate::aggregation::Key,
-        serial: u64,
-        services: &Arc<crate::services::Services>,
-    ) {
-        lock(&self.parked).push((key, serial, Arc::downgrade(services)));
-    }
-
-    /// Gives the answer; a second one is refused with a warning.
-    pub fn answer(&self, context: Box<Context>) {
-        match lock(&self.sender).take() {
-            Some(sender) => {
-                // The client may be gone; nobody needs the answer then.
-                let _ = sender.send(context);
-            }
-            None => {
-                tracing::warn!(message_id = %context.message_id(), "the client has its answer already; this one is dropped")
-            }
-        }
-    }
-
-    pub(crate) fn failed(&self, status: u16) {
-        self.failed.store(status, Ordering::Release);
-    }
-
-    /// The status of a branch that failed, if one did.
-    pub(crate) fn failure(&self) -> Option<u16> {
-        Some(self.failed.load(Ordering::Acquire)).filter(|&status| status != 0)
-    }
-
-    /// No answer is wanted any more.
-    pub(crate) fn close(&self) {
-        lock(&self.sender).take();
-    }
-}
 
 /// Sends the message. On success the context holds the answer.
 ///
@@ -200,17 +116,12 @@ async fn everyone(
     context.payload.buffer(&limits).await?;
     // An aggregate in the out flow collects the answers by this.
     context.properties.set("aggregateCorelation", Value::from(context.message_id()));
-    let branches = endpoints
-        .into_iter()
-        .map(|endpoint| Branch {
-            context: context.branch(),
-            target: BranchTarget::Endpoint(Destination {
-                receive: destination.receive,
-                ..Destination::to(endpoint)
-            }),
-        })
-        .collect();
-    Ok(Sent::Split(Split::at_once(branches, false)))
+    let (receive, mut original) = (destination.receive, context.branch());
+    let parts = endpoints.into_iter().map(move |endpoint| Branch {
+        context: original.branch(),
+        target: BranchTarget::Endpoint(Destination { receive, ..Destination::to(endpoint) }),
+    });
+    Ok(Sent::Split(Split::at_once(parts, false)))
 }
 
 /// One attempt at one leaf.

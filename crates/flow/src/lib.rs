@@ -24,12 +24,14 @@ pub mod library;
 pub mod mediator;
 pub mod metrics;
 mod page;
+mod panics;
 pub mod plan;
 pub mod processor;
 mod report;
 pub mod resource;
 mod respond;
 mod routing;
+pub mod scope;
 pub mod services;
 mod stored;
 pub mod streaming;
@@ -50,10 +52,12 @@ pub use identity::{Identity, States};
 pub use kept::Answer;
 pub use mediator::{
     Attribute, Branch, BranchTarget, Children, Compiled, Definition, Entry, Flow, ListId, Mediator, Need,
-    Parameter, Registry, Split, Step, Values, Waiting,
+    Parameter, Parts, Registry, Split, Step, Values, Waiting,
 };
 pub use message::regex::{Pattern, Search};
 pub use page::{Family, Inside, Page};
+pub use panics::install as install_panic_hook;
 pub use plan::Plan;
+pub use scope::{Child, Children as Copies, Outcome, Scope};
 pub use services::{Services, Settings, lock};
 pub use synapse::Text;

@@ -84,8 +84,10 @@ pub enum Parameter {
 
 /// Copies of a message (`clone`, `iterate`, recipient lists).
 pub struct Split {
-    /// Each with the way it goes.
-    pub branches: Vec<Branch>,
+    /// Each with the way it goes. They are made when their turn comes, so that memory depends on how many run at a time.
+    pub parts: Parts,
+    /// How many there are.
+    pub count: usize,
     /// Whether the original goes on after the mediator.
     pub continue_parent: bool,
     /// One after the other instead of all at once.
@@ -94,16 +96,22 @@ pub struct Split {
     pub stops: bool,
 }
 
+/// See [`Split::parts`].
+pub type Parts = Box<dyn Iterator<Item = Branch> + Send>;
+
 impl Split {
     /// Copies that run at the same time, and this message behind the mediator if `continue_parent`.
-    pub fn at_once(branches: Vec<Branch>, continue_parent: bool) -> Split {
-        Split { branches, continue_parent, sequential: false, stops: false }
+    pub fn at_once<I>(parts: I, continue_parent: bool) -> Split
+    where
+        I: ExactSizeIterator<Item = Branch> + Send + 'static,
+    {
+        Split { count: parts.len(), parts: Box::new(parts), continue_parent, sequential: false, stops: false }
     }
 }
 
 impl std::fmt::Debug for Split {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "Split({} branches)", self.branches.len())
+        write!(out, "Split({} parts)", self.count)
     }
 }
 
@@ -124,6 +132,8 @@ pub enum BranchTarget {
     Endpoint(Destination),
     /// Nowhere.
     Nothing,
+    /// It could not be sent on its way: its fault handlers run.
+    Failed(Box<Fault>),
 }
 
 /// The future of a mediator that waits.

@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::fault::{Fault, code};
+use crate::panics::Panicked;
 use std::borrow::Cow;
 use transport::{BodyError, Cut};
 
@@ -22,6 +23,19 @@ pub(crate) fn fault(context: &Context, fault: &Fault) {
         cause = %short(&fault.detail).replace('\n', " | "),
         "{}",
         short(&fault.message)
+    );
+}
+
+/// Logs that the work of a message panicked: a fault that no handler sees.
+pub(crate) fn panicked(message_id: &str, service: &str, place: &str, what: &str, why: &Panicked) {
+    tracing::error!(
+        target: "busbar::fault",
+        message_id,
+        service,
+        place,
+        cause = %short(&why.message).replace('\n', " | "),
+        location = why.location,
+        "{what} panicked, which is a mistake in Busbar; please report this line",
     );
 }
 

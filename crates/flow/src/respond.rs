@@ -289,6 +289,14 @@ pub(crate) fn refused(inbound: &Inbound, reason: &str) -> Response {
         .with("Content-Type", format!("{content_type}; charset=UTF-8"))
 }
 
+/// A refusal because of a limit of this process: 503, to be asked again soon.
+pub(crate) fn busy(inbound: &Inbound, why: &str) -> Response {
+    let mut response = refused(inbound, why);
+    response.head.status = 503;
+    response.head.reason = message::reason_phrase(503).into();
+    response.with("Retry-After", "1")
+}
+
 /// A SOAP fault with status 500 that the bus itself answers with.
 pub(crate) fn soap_fault(version: SoapVersion, reason: &str) -> Response {
     let mut envelope = Envelope::empty(version);

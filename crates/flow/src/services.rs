@@ -2,6 +2,7 @@
 
 use crate::aggregation::Aggregates;
 use crate::metrics::Metrics;
+use crate::scope::Scopes;
 use message::PayloadLimits;
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -17,6 +18,8 @@ pub struct Services {
     pub limits: PayloadLimits,
     /// Settings of the engine.
     pub settings: Settings,
+    /// The messages whose work goes on.
+    pub scopes: Arc<Scopes>,
     /// Open aggregates.
     pub aggregates: Aggregates,
     /// Message stores; what waits in them outlives a reload.
@@ -62,6 +65,9 @@ pub struct Settings {
     pub connect_timeout: Duration,
     /// Longest silence on a connection in use (`http.socket.timeout`). Default 180 s.
     pub socket_timeout: Duration,
+    /// Most messages that may be on their way at the same time, those whose client has its 202 included: others are refused with
+    /// 503. Default 10,000.
+    pub flows: usize,
     /// Most frames a flow may nest: sequences calling sequences. Default 512.
     pub nesting: usize,
     /// Most steps one message may take, against endless loops. Default 1,000,000.
@@ -112,6 +118,7 @@ impl Default for Settings {
             global_timeout: Duration::from_secs(120),
             connect_timeout: Duration::from_secs(10),
             socket_timeout: Duration::from_secs(180),
+            flows: 10_000,
             nesting: 512,
             steps: 1_000_000,
             sends: 100,
@@ -180,6 +187,7 @@ impl Services {
             client,
             limits: PayloadLimits::default(),
             settings: Settings::default(),
+            scopes: Arc::default(),
             aggregates: Aggregates::default(),
             stores: stores::Stores::default(),
             metrics: Metrics::default(),

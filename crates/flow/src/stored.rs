@@ -43,6 +43,7 @@ impl Context {
         let (body, _) = copy.freeze()?;
         Ok(Message {
             id: next_id(),
+            message_id: self.message_id(),
             method: self.inbound.method.clone(),
             target: self.inbound.target.clone(),
             soap: match self.inbound.client {

@@ -3,10 +3,10 @@
 
 use crate::target::{Correlation, ID};
 use config::Element;
-use flow::aggregation::{Added, Key};
+use flow::aggregation::{Added, Arriving, Key, Taken};
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Contexts, Definition, Expression, Family, Fault, Flow,
-    Inside, KeyValue, ListId, Mediator, Need, Page, SequenceRef, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
+    KeyValue, ListId, Mediator, Need, Page, SequenceRef, Values,
 };
 use message::{Assembly, Envelope, Kind, Piece, Shell, Value, XmlValue};
 use std::sync::Arc;
@@ -240,28 +240,42 @@ impl Mediator for Aggregate {
             Ok(usize::try_from(number).ok().filter(|&number| number > 0))
         };
         let enough = limit(&core.min, context)?.into_iter().chain(limit(&core.max, context)?).min();
-        let split = expected.filter(|_| core.correlate_on.is_none());
+        let across = core.correlate_on.is_some();
+        let split = expected.filter(|_| !across);
         let services = Arc::clone(context.services());
         let exchange = context.exchange().cloned();
-        let part = context.take();
-        let added = services.aggregates.add(key.clone(), part, split, |count, first| {
-            [first.or(expected), enough].into_iter().flatten().any(|enough| count >= enough)
-        });
+        let mut is_open = services.aggregates.is_open(&key);
+        let added = loop {
+            // All that is kept of a part behind the first one.
+            let taken = is_open.then(|| core.taken(context));
+            let arriving = Arriving { part: context.take(), taken, split, across };
+            let added = services.aggregates.add(key.clone(), arriving, |count, first| {
+                [first.or(expected), enough].into_iter().flatten().any(|enough| count >= enough)
+            });
+            match added {
+                Added::Again(part) => {
+                    context.put(part);
+                    is_open = true;
+                }
+                added => break added,
+            }
+        };
         match added {
-            Added::Late(_) => Ok(Flow::Stop),
-            Added::Complete(mut parts) => {
-                // The completing message is the last one: the merged one goes on in its place.
-                let Some(last) = parts.pop() else { return Ok(Flow::Stop) };
+            Added::Late(_) | Added::Again(_) => Ok(Flow::Stop),
+            Added::Full(part, fault) => {
+                context.put(part);
+                Err(*fault)
+            }
+            Added::Complete(last, parts) => {
+                // The merged one goes on in the place of the completing message.
                 context.put(last);
-                if parts.is_empty() {
-                    core.merge(context, &mut [])?;
-                } else {
-                    let mut merged = parts.remove(0);
-                    let mut others: Vec<&mut Context> = parts.iter_mut().map(|part| &mut **part).collect();
-                    others.push(context);
-                    let result = core.merge(&mut merged, &mut others);
-                    context.continue_as(merged);
-                    result?;
+                match parts.first {
+                    None => core.merge(context, Vec::new())?,
+                    Some(mut merged) => {
+                        let result = core.merge(&mut merged, parts.others);
+                        context.continue_as(merged);
+                        result?;
+                    }
                 }
                 core.then(context)
             }
@@ -277,22 +291,12 @@ impl Mediator for Aggregate {
                     && let Some(complete) = services.aggregates.watch(&key, serial)
                 {
                     // As long as the timer runs, the client may still get an answer.
-                    if let Some(exchange) = &exchange {
-                        exchange.started(1);
-                    }
-                    let core = Arc::clone(core);
-                    tokio::spawn(async move {
-                        let parts = match tokio::time::timeout(timeout, complete).await {
-                            Ok(_) => None,
-                            Err(_) => services.aggregates.expire(&key, serial),
-                        };
-                        match parts {
-                            Some(parts) => core.timed_out(parts).await,
-                            None => {
-                                if let Some(exchange) = exchange {
-                                    exchange.ended();
-                                }
-                            }
+                    let (core, timer) = (Arc::clone(core), context.child("the timer of an aggregate"));
+                    timer.spawn(async move {
+                        if tokio::time::timeout(timeout, complete).await.is_err()
+                            && let Some((first, others)) = services.aggregates.expire(&key, serial)
+                        {
+                            core.timed_out(first, others).await;
                         }
                     });
                 }
@@ -326,11 +330,8 @@ impl Core {
     }
 
     /// The timer completes the aggregate with what has arrived.
-    async fn timed_out(&self, mut parts: Contexts) {
-        let mut merged = parts.remove(0); // an open aggregate has at least one part
-        let mut others: Vec<&mut Context> = parts.iter_mut().map(|part| &mut **part).collect();
-        let result = self.merge(&mut merged, &mut others).and_then(|()| self.then(&mut merged));
-        drop(parts);
+    async fn timed_out(&self, mut merged: Box<Context>, others: Vec<Taken>) {
+        let result = self.merge(&mut merged, others).and_then(|()| self.then(&mut merged));
         flow::resume(merged, result).await;
     }
 
@@ -342,8 +343,38 @@ impl Core {
         }
     }
 
+    /// What is taken of a part that is not the first.
+    fn taken(&self, part: &mut Context) -> Taken {
+        let taken = match &self.expression {
+            Some(expression) if expression.is_json() => expression
+                .json_values(part)
+                .and_then(|own| own.ok_or_else(|| nothing(expression)))
+                .map(Taken::Json),
+            _ => self.pieces(part).map(Taken::Pieces),
+        };
+        taken.unwrap_or_else(|fault| Taken::Failed(Box::new(fault)))
+    }
+
+    /// The elements (and texts) of a part that are aggregated, where they are.
+    fn pieces(&self, part: &mut Context) -> Result<Vec<Piece>, Fault> {
+        let nodes = self.selected(part)?;
+        let own = part.shared_envelope()?;
+        if nodes.iter().any(|&node| node == own.root || node == own.body) {
+            return Err(of_the_envelope());
+        }
+        // The whole of what a split made this part of is where it was: the tree that was built to look at it can go.
+        if let [node] = nodes[..]
+            && own.payload() == Some(node)
+            && part.payload.is_assembled()
+        {
+            let limits = part.services().limits.clone();
+            return Ok(part.payload.first_piece(&limits)?.into_iter().collect());
+        }
+        Ok(nodes.into_iter().map(|node| (Arc::clone(&own), node)).collect())
+    }
+
     /// Adds the others to the first message, in the order in which they arrived.
-    fn merge(&self, first: &mut Context, others: &mut [&mut Context]) -> Result<(), Fault> {
+    fn merge(&self, first: &mut Context, others: Vec<Taken>) -> Result<(), Fault> {
         match &self.expression {
             Some(expression) if expression.is_json() => self.merge_json(expression, first, others),
             _ => self.merge_xml(first, others),
@@ -354,12 +385,16 @@ impl Core {
         &self,
         expression: &Expression,
         first: &mut Context,
-        others: &mut [&mut Context],
+        others: Vec<Taken>,
     ) -> Result<(), Fault> {
         let mut values = Vec::with_capacity(others.len() + 1);
         values.push(expression.json_values(first)?.ok_or_else(|| nothing(expression))?);
         for other in others {
-            values.push(expression.json_values(other)?.ok_or_else(|| nothing(expression))?);
+            match other {
+                Taken::Json(value) => values.push(value),
+                Taken::Failed(fault) => return Err(*fault),
+                Taken::Pieces(_) => return Err(nothing(expression)),
+            }
         }
         let mut merged = if self.child { one_object(values)? } else { serde_json::Value::Array(values) };
         if let Some(name) = &self.enclosing {
@@ -371,14 +406,14 @@ impl Core {
         Ok(())
     }
 
-    fn merge_xml(&self, first: &mut Context, others: &mut [&mut Context]) -> Result<(), Fault> {
+    fn merge_xml(&self, first: &mut Context, others: Vec<Taken>) -> Result<(), Fault> {
         let nodes = self.selected(first)?;
         let enclosing = self.enclosing.as_ref().map(|name| enclosing(name, first)).transpose()?;
-        if let Some(merged) = self.assembled(first, &nodes, &enclosing, others)? {
+        if let Some(merged) = self.assembled(first, &nodes, &enclosing, &others)? {
             first.payload.set_assembly(merged);
             return Ok(());
         }
-        self.merge_trees(first, nodes, enclosing, others)
+        self.merge_trees(first, nodes, enclosing, &others)
     }
 
     fn merge_trees(
@@ -386,8 +421,9 @@ impl Core {
         first: &mut Context,
         nodes: Vec<NodeId>,
         enclosing: Option<(Arc<XmlValue>, NodeId)>,
-        others: &mut [&mut Context],
+        others: &[Taken],
     ) -> Result<(), Fault> {
+        failure(others)?;
         let envelope = first.envelope_mut()?;
         let body = envelope.body;
         // What was selected further down moves up, and what held it goes.
@@ -411,15 +447,8 @@ impl Core {
         for holder in holders {
             envelope.document.detach(holder);
         }
-        for other in others {
-            let nodes = self.selected(other)?;
-            let own = other.envelope()?;
-            for node in nodes {
-                if node == own.root || node == own.body {
-                    return Err(of_the_envelope());
-                }
-                envelope.document.copy_from(body, &own.document, node);
-            }
+        for (own, node) in pieces_of(others) {
+            envelope.document.copy_from(body, &own.document, *node);
         }
         if let Some((element, root)) = enclosing {
             let children: Vec<NodeId> = envelope.document.children(body).collect();
@@ -438,7 +467,7 @@ impl Core {
         first: &mut Context,
         nodes: &[NodeId],
         enclosing: &Option<(Arc<XmlValue>, NodeId)>,
-        others: &mut [&mut Context],
+        others: &[Taken],
     ) -> Result<Option<Assembly>, Fault> {
         if matches!(first.payload.reading().kind, Kind::Related | Kind::FormData) {
             return Ok(None);
@@ -447,14 +476,8 @@ impl Core {
         let Some(kept) = body_of(&envelope, nodes) else { return Ok(None) };
         let mut pieces: Vec<Piece> = Vec::with_capacity(kept.len() + others.len());
         pieces.extend(kept.into_iter().map(|node| (Arc::clone(&envelope), node)));
-        for other in others {
-            let nodes = self.selected(other)?;
-            let own = other.shared_envelope()?;
-            if nodes.iter().any(|&node| node == own.root || node == own.body) {
-                return Err(of_the_envelope());
-            }
-            pieces.extend(nodes.into_iter().map(|node| (Arc::clone(&own), node)));
-        }
+        failure(others)?;
+        pieces.extend(pieces_of(others).cloned());
         let mut shell = envelope.emptied();
         let place = match enclosing {
             Some((element, root)) => shell.document.copy_from(shell.body, &element.document, *root),
@@ -569,6 +592,20 @@ fn one_object(values: Vec<serde_json::Value>) -> Result<serde_json::Value, Fault
         }
     }
     Ok(Json::Object(merged))
+}
+
+/// The fault of the first part that nothing could be taken of.
+fn failure(parts: &[Taken]) -> Result<(), Fault> {
+    let failed =
+        parts.iter().find_map(|part| if let Taken::Failed(fault) = part { Some(fault) } else { None });
+    failed.map_or(Ok(()), |fault| Err((**fault).clone()))
+}
+
+fn pieces_of(parts: &[Taken]) -> impl Iterator<Item = &Piece> {
+    parts.iter().flat_map(|part| match part {
+        Taken::Pieces(pieces) => pieces.as_slice(),
+        Taken::Json(_) | Taken::Failed(_) => &[],
+    })
 }
 
 #[cfg(test)]
@@ -763,7 +800,7 @@ mod tests {
                         let [mut one, mut other] =
                             [first, second].map(|body| tested.context(SOAP, &envelope(body)));
                         one.properties.set("around", Value::Xml(Arc::new(around.clone())));
-                        let others: &mut [&mut Context] = &mut [&mut other];
+                        let others = vec![core.taken(&mut other)];
                         let result = match trees {
                             false => core.merge(&mut one, others),
                             true => core.selected(&mut one).and_then(|nodes| {
@@ -772,7 +809,7 @@ mod tests {
                                     .as_ref()
                                     .map(|name| super::enclosing(name, &one))
                                     .transpose()?;
-                                core.merge_trees(&mut one, nodes, around, others)
+                                core.merge_trees(&mut one, nodes, around, &others)
                             }),
                         };
                         let limits = message::PayloadLimits::default();

@@ -1,9 +1,8 @@
 //! Copies of a message that run for a mediator which goes on with what they bring.
 
-use flow::{Branched, Context, Fault, ListId, run_branch};
-use message::{Envelope, Piece, XmlValue};
+use flow::{Branched, Child, Context, Copies, Fault, ListId, run_branch};
+use message::{Envelope, Piece, XmlValue, memory};
 use std::sync::Arc;
-use tokio::task::JoinSet;
 use xml::{Document, NodeId};
 
 /// Most copies of one message that run at the same time.
@@ -12,14 +11,14 @@ const AT_ONCE: usize = 64;
 /// See the module.
 pub(crate) struct Branches<I> {
     waiting: std::iter::Enumerate<I>,
-    running: JoinSet<(usize, Branched)>,
+    running: Copies<(usize, Branched)>,
     parallel: bool,
 }
 
-impl<I: Iterator<Item = (Box<Context>, ListId)>> Branches<I> {
-    /// Copies with the lists they run through. They are made when it is their turn.
+impl<I: Iterator<Item = (Box<Context>, ListId, Child)>> Branches<I> {
+    /// Copies with the lists they run through, each a child of the scope of its message. They are made when it is their turn.
     pub(crate) fn new(copies: I, parallel: bool) -> Branches<I> {
-        Branches { waiting: copies.enumerate(), running: JoinSet::new(), parallel }
+        Branches { waiting: copies.enumerate(), running: Copies::default(), parallel }
     }
 
     /// The next one that has ended, with its number (from 0); `None`: all have.
@@ -28,26 +27,22 @@ impl<I: Iterator<Item = (Box<Context>, ListId)>> Branches<I> {
     /// It panicked.
     pub(crate) async fn next(&mut self) -> Result<Option<(usize, Branched)>, Fault> {
         if !self.parallel {
-            return Ok(match self.waiting.next() {
-                Some((index, (copy, list))) => Some((index, run_branch(copy, list).await)),
-                None => None,
-            });
+            let Some((index, (copy, list, child))) = self.waiting.next() else { return Ok(None) };
+            let ended = child.run(run_branch(copy, list)).await;
+            return Ok(Some((index, ended.unwrap_or(Branched::Nothing))));
         }
-        while self.running.len() < AT_ONCE
-            && let Some((index, (copy, list))) = self.waiting.next()
+        // Where memory is short, one goes on alone.
+        while self.running.len() < if memory::is_short() { 1 } else { AT_ONCE }
+            && let Some((index, (copy, list, child))) = self.waiting.next()
         {
-            self.running.spawn(async move { (index, run_branch(copy, list).await) });
+            self.running.spawn(child, async move { (index, run_branch(copy, list).await) });
         }
-        match self.running.join_next().await {
-            None => Ok(None),
-            Some(Ok(ended)) => Ok(Some(ended)),
-            Some(Err(error)) => Err(Fault::new("a copy of the message was lost").because(error.to_string())),
-        }
+        self.running.next().await.transpose()
     }
 
     /// Nobody waits for the others any more; those that run end by themselves.
-    pub(crate) fn leave(mut self) {
-        self.running.detach_all();
+    pub(crate) fn leave(self) {
+        self.running.leave();
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::target::{
     CONTINUE_PARENT, Correlation, ID, SEQUENTIAL, TARGET, TARGET_ENDPOINT, TARGET_SEQUENCE, Target, is_true,
+    parts,
 };
 use config::Element;
 use flow::endpoint::EndpointRef;
@@ -69,7 +70,10 @@ endpoint's answer goes to the out sequence. A copy that fails runs the fault seq
     ],
 };
 
-struct Clone {
+/// The mediator; the parts that have not had their turn keep its core.
+struct Clone(Arc<Core>);
+
+struct Core {
     targets: Vec<Target>,
     iterations: Option<KeyValue>,
     continue_parent: bool,
@@ -106,16 +110,16 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         );
         return None;
     }
-    Some(Box::new(Clone {
+    Some(Box::new(Clone(Arc::new(Core {
         targets,
         iterations,
         continue_parent: is_true(element, "continueParent"),
         sequential: is_true(element, "sequential"),
         correlation: Correlation::of(element),
-    }))
+    }))))
 }
 
-impl Clone {
+impl Core {
     /// How many copies go through the one target, if that is given.
     fn count(&self, context: &mut Context) -> Result<Option<usize>, Fault> {
         let Some(iterations) = &self.iterations else { return Ok(None) };
@@ -143,41 +147,45 @@ impl Mediator for Clone {
     fn lists(&self) -> Vec<(String, ListId)> {
         let label =
             |(index, target): (usize, &Target)| Some((format!("target {}", index + 1), target.list()?));
-        self.targets.iter().enumerate().filter_map(label).collect()
+        self.0.targets.iter().enumerate().filter_map(label).collect()
     }
 
     fn endpoints(&self) -> Vec<Arc<EndpointRef>> {
-        self.targets.iter().filter_map(Target::endpoint).collect()
+        self.0.targets.iter().filter_map(Target::endpoint).collect()
     }
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
-        let iterations = self.count(context)?;
-        let count = iterations.unwrap_or(self.targets.len());
+        let core = &self.0;
+        let iterations = core.count(context)?;
+        let count = iterations.unwrap_or(core.targets.len());
         if count == 0 {
-            return Ok(if self.continue_parent { Flow::Next } else { Flow::Stop });
+            return Ok(if core.continue_parent { Flow::Next } else { Flow::Stop });
         }
-        let original = Value::from(context.message_id());
-        let mut branches = Vec::with_capacity(count);
-        for index in 0..count {
-            // The last copy takes the payload where nobody needs it any more.
-            let mut copy = if index + 1 == count && !self.continue_parent {
-                let mut copy = context.branch_without_payload();
-                copy.payload = std::mem::take(&mut context.payload);
-                copy
+        let mut original = context.branch_without_payload();
+        // Where the message ends here, nobody else needs its payload.
+        original.payload =
+            if core.continue_parent { context.payload.copy() } else { std::mem::take(&mut context.payload) };
+        let id = Value::from(context.message_id());
+        let (core, repeated) = (Arc::clone(core), iterations.is_some());
+        let (continue_parent, sequential) = (core.continue_parent, core.sequential);
+        let part = move |index| {
+            let mut copy = original.branch_without_payload();
+            copy.payload = if index + 1 == count {
+                std::mem::take(&mut original.payload)
             } else {
-                context.branch()
+                original.payload.copy()
             };
-            self.correlation.mark(&mut copy, &original, index, count);
-            if iterations.is_some() {
+            core.correlation.mark(&mut copy, &id, index, count);
+            if repeated {
                 copy.properties.set("CLONED_ITERATION_INDEX", Value::Integer(index as i64 + 1));
             }
-            let target = if iterations.is_some() { 0 } else { index };
-            branches.push(self.targets[target].branch(copy)?);
-        }
+            core.targets[if repeated { 0 } else { index }].branch(copy)
+        };
         Ok(Flow::Split(Split {
-            branches,
-            continue_parent: self.continue_parent,
-            sequential: self.sequential,
+            parts: parts((0..count).map(part))?,
+            count,
+            continue_parent,
+            sequential,
             stops: context.properties.get("STOP_TARGET_EXECUTION_ON_FAILURE").is_some_and(Value::is_true),
         }))
     }

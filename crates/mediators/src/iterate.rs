@@ -2,13 +2,15 @@
 
 use crate::target::{
     CONTINUE_PARENT, Correlation, ID, SEQUENTIAL, TARGET, TARGET_ENDPOINT, TARGET_SEQUENCE, Target, is_true,
+    parts,
 };
 use config::Element;
 use flow::endpoint::EndpointRef;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Contexts, Definition, Expression, Family, Fault, Flow,
-    Inside, ListId, Mediator, Need, Page, Split, Values,
+    Attribute, Branch, BranchTarget, Children, Compiled, Compiler, Context, Definition, Expression, Family,
+    Fault, Flow, Inside, ListId, Mediator, Need, Page, Split, Values,
 };
+use message::jsonpath::JsonPath;
 use message::{Assembly, Envelope, Shell, Value};
 use std::sync::Arc;
 use xml::{Document, NodeId, NodeKind};
@@ -87,7 +89,10 @@ sequence it names, the endpoint inside, the endpoint it names. A copy that fails
 /// There is one.
 const TARGET_ONCE: Inside = Inside { path: "target", ..TARGET };
 
-struct Iterate {
+/// The mediator; the parts that have not had their turn keep its core.
+struct Iterate(Arc<Core>);
+
+struct Core {
     items: Expression,
     /// With `preservePayload`: where the item goes. `None` inside: the envelope, or the root of the JSON.
     preserve: Option<Option<Expression>>,
@@ -131,14 +136,14 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         return None;
     };
     let target = Target::compile(target, "target of iterate".into(), compiler)?;
-    Some(Box::new(Iterate {
+    Some(Box::new(Iterate(Arc::new(Core {
         items,
         preserve: preserves.then_some(attach),
         continue_parent: is_true(element, "continueParent"),
         sequential: is_true(element, "sequential"),
         correlation: Correlation::of(element),
         target,
-    }))
+    }))))
 }
 
 impl Mediator for Iterate {
@@ -147,52 +152,64 @@ impl Mediator for Iterate {
     }
 
     fn reason(&self) -> String {
-        self.items.reason()
+        self.0.items.reason()
     }
 
     fn lists(&self) -> Vec<(String, ListId)> {
-        self.target.list().map(|list| ("target".to_owned(), list)).into_iter().collect()
+        self.0.target.list().map(|list| ("target".to_owned(), list)).into_iter().collect()
     }
 
     fn endpoints(&self) -> Vec<Arc<EndpointRef>> {
-        self.target.endpoint().into_iter().collect()
+        self.0.target.endpoint().into_iter().collect()
     }
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
-        let copies =
-            if self.items.is_json() { self.json_copies(context)? } else { self.xml_copies(context)? };
-        if copies.is_empty() {
-            return Ok(if self.continue_parent { Flow::Next } else { Flow::Stop });
+        let core = &self.0;
+        let items = if core.items.is_json() { core.json(context)? } else { core.xml(context)? };
+        let count = items.len();
+        if count == 0 {
+            return Ok(if core.continue_parent { Flow::Next } else { Flow::Stop });
         }
-        let count = copies.len();
-        let original = Value::from(context.message_id());
-        let branches = copies
-            .into_iter()
-            .enumerate()
-            .map(|(index, mut copy)| {
-                self.correlation.mark(&mut copy, &original, index, count);
-                self.target.branch(copy)
-            })
-            .collect::<Result<Vec<_>, Fault>>()?;
-        Ok(Flow::Split(Split {
-            branches,
-            continue_parent: self.continue_parent,
-            sequential: self.sequential,
-            stops: false,
-        }))
+        let parts = parts(Copies {
+            core: Arc::clone(core),
+            id: Value::from(context.message_id()),
+            original: context.branch_without_payload(),
+            items,
+            count,
+            next: 0,
+        })?;
+        let (continue_parent, sequential) = (core.continue_parent, core.sequential);
+        Ok(Flow::Split(Split { parts, count, continue_parent, sequential, stops: false }))
     }
 }
 
-impl Iterate {
-    /// One copy for each selected element or text: the item in an envelope with the headers, or in what is left of the
-    /// payload. Nothing is copied before somebody wants to see it.
-    fn xml_copies(&self, context: &mut Context) -> Result<Contexts, Fault> {
+/// What the copies are made of.
+enum Items {
+    /// Elements and texts of the message: each goes into the shell.
+    Xml { envelope: Arc<Envelope>, nodes: std::vec::IntoIter<NodeId>, shell: Arc<Shell> },
+    /// The elements of an array.
+    Json { items: std::vec::IntoIter<serde_json::Value>, rest: Option<(serde_json::Value, JsonPath)> },
+}
+
+impl Items {
+    fn len(&self) -> usize {
+        match self {
+            Items::Xml { nodes, .. } => nodes.len(),
+            Items::Json { items, .. } => items.len(),
+        }
+    }
+}
+
+impl Core {
+    /// The selected elements and texts: each comes into an envelope with the headers, or into what is left of the payload.
+    /// Nothing is copied before somebody wants to see it.
+    fn xml(&self, context: &mut Context) -> Result<Items, Fault> {
         if self.items.need().is_whole() {
             context.shared_envelope()?;
         }
         let nodes = self.items.nodes(context)?;
         if nodes.is_empty() || context.payload.built_envelope().is_none() {
-            return Ok(Vec::new());
+            return Ok(Items::Json { items: Vec::new().into_iter(), rest: None });
         }
         let envelope = context.shared_envelope()?;
         let items =
@@ -216,58 +233,76 @@ impl Iterate {
                 Shell::within(rest, place)
             }
         };
-        let shell = Arc::new(shell);
-        let copy = |node| {
-            let mut copy = context.branch_without_payload();
-            copy.payload.set_assembly(Assembly::new(Arc::clone(&shell), [(Arc::clone(&envelope), node)]));
-            copy
-        };
-        Ok(nodes.into_iter().map(copy).collect())
+        Ok(Items::Xml { envelope, nodes: nodes.into_iter(), shell: Arc::new(shell) })
     }
 
-    /// One copy for each element of the selected array.
-    fn json_copies(&self, context: &mut Context) -> Result<Contexts, Fault> {
+    /// The elements of the selected array, and what each replaces in the payload.
+    fn json(&self, context: &mut Context) -> Result<Items, Fault> {
         let source = self.items.source();
         let items = match self.items.json_values(context)? {
-            Some(serde_json::Value::Array(items)) => items,
+            Some(serde_json::Value::Array(items)) => items.into_iter(),
             Some(_) => return Err(Fault::new(format!("{source} does not select a JSON array"))),
             None => return Err(Fault::new(format!("{source} selects nothing"))),
         };
-        let Some(attach) = &self.preserve else {
-            return Ok(items.into_iter().map(|item| json_copy(context, item)).collect());
-        };
+        let Some(attach) = &self.preserve else { return Ok(Items::Json { items, rest: None }) };
         let fixed = |expression: &Expression| {
             expression.json_path().cloned().ok_or_else(|| {
                 Fault::new(format!("{} cannot be attached to: it is no plain JSONPath", expression.source()))
             })
         };
         let path = fixed(&self.items)?;
-        let attach = attach.as_ref().map(fixed).transpose()?;
+        let attach = attach.as_ref().map(fixed).transpose()?.filter(|path| !path.is_root());
         let limits = context.services().limits.clone();
         let mut rest = context.payload.as_json(&limits)?;
         path.update(&mut rest, |array| *array = serde_json::Value::Array(Vec::new()));
-        let mut copies = Vec::with_capacity(items.len());
-        for item in items {
-            let whole = match attach.as_ref().filter(|path| !path.is_root()) {
-                None => item,
-                Some(path) => {
-                    let mut whole = rest.clone();
-                    if path.set(&mut whole, &item) == 0 {
-                        return Err(Fault::new(format!("the attachPath {} selects nothing", path.source())));
-                    }
-                    whole
-                }
-            };
-            copies.push(json_copy(context, whole));
-        }
-        Ok(copies)
+        Ok(Items::Json { items, rest: attach.map(|path| (rest, path)) })
     }
 }
 
-fn json_copy(context: &mut Context, value: serde_json::Value) -> Box<Context> {
-    let mut copy = context.branch_without_payload();
-    copy.payload.set_json_value(value);
-    copy
+/// The copies, made one by one.
+struct Copies {
+    core: Arc<Core>,
+    /// The message id of the message.
+    id: Value,
+    original: Box<Context>,
+    items: Items,
+    count: usize,
+    next: usize,
+}
+
+impl Iterator for Copies {
+    type Item = Branch;
+
+    fn next(&mut self) -> Option<Branch> {
+        let mut failed = None;
+        let mut copy;
+        match &mut self.items {
+            Items::Xml { envelope, nodes, shell } => {
+                let item = (Arc::clone(envelope), nodes.next()?);
+                copy = self.original.branch_without_payload();
+                copy.payload.set_assembly(Assembly::new(Arc::clone(shell), [item]));
+            }
+            Items::Json { items, rest } => {
+                let mut item = items.next()?;
+                if let Some((rest, path)) = rest {
+                    let mut whole = rest.clone();
+                    if path.set(&mut whole, &item) == 0 {
+                        let message = format!("the attachPath {} selects nothing", path.source());
+                        failed = Some(Fault::new(message));
+                    }
+                    item = whole;
+                }
+                copy = self.original.branch_without_payload();
+                copy.payload.set_json_value(item);
+            }
+        }
+        self.core.correlation.mark(&mut copy, &self.id, self.next, self.count);
+        self.next += 1;
+        Some(match failed {
+            Some(fault) => Branch { context: copy, target: BranchTarget::Failed(Box::new(fault)) },
+            None => self.core.target.branch(copy),
+        })
+    }
 }
 
 /// A copy of the envelope without the given nodes, and without room for them.

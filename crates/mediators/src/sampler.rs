@@ -3,8 +3,8 @@
 use crate::target::{TARGET, TARGET_ENDPOINT, TARGET_SEQUENCE, Target};
 use config::Element;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside, ListId,
-    Mediator, Need, Page, Split, Step, Values, lock,
+    Attribute, BranchTarget, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside,
+    ListId, Mediator, Need, Page, Split, Step, Values, lock,
 };
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -195,8 +195,11 @@ impl Mediator for Sampler {
             return Step::Done(Err(Fault { status: 503, ..Fault::new("the sampler is full") }.because(why)));
         };
         let hand_on = |context: &mut Context| {
-            let branch = self.target.branch(context.branch())?;
-            Ok(Flow::Split(Split::at_once(vec![branch], false)))
+            let branch = self.target.branch(context.branch());
+            if let BranchTarget::Failed(fault) = branch.target {
+                return Err(*fault);
+            }
+            Ok(Flow::Split(Split::at_once(std::iter::once(branch), false)))
         };
         if wait == 0 {
             return Step::Done(hand_on(context));

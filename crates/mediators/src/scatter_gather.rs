@@ -258,8 +258,13 @@ impl ScatterGather {
             .chain(count(&self.aggregation.max)?)
             .min()
             .unwrap_or(usize::MAX);
-        let copies: Vec<_> = self.branches.iter().map(|&list| (context.branch(), list)).collect();
-        let mut branches = Branches::new(copies.into_iter(), self.parallel);
+        let mut original = context.branch();
+        let lists = self.branches.iter();
+        let copies = lists.map(|&list| {
+            let child = original.silent_child("a sequence of scatter-gather");
+            (original.branch(), list, child)
+        });
+        let mut branches = Branches::new(copies, self.parallel);
         let deadline = self.aggregation.timeout.map(|limit| Instant::now() + limit);
         let mut parts = Vec::new();
         let (mut last, mut failed, mut late) = (None, None, false);

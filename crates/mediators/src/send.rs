@@ -127,8 +127,8 @@ impl Mediator for Send {
             let flow = self.mediate(context)?;
             let Flow::Send(destination) = flow else { return Ok(flow) };
             let target = BranchTarget::Endpoint(destination);
-            let branches = vec![Branch { context: context.branch(), target }];
-            Ok(Flow::Split(Split::at_once(branches, true)))
+            let branch = Branch { context: context.branch(), target };
+            Ok(Flow::Split(Split::at_once(std::iter::once(branch), true)))
         }))
     }
 }

@@ -157,6 +157,7 @@ mod tests {
     fn empty() -> Message {
         Message {
             id: String::new(),
+            message_id: String::new(),
             method: message::Method::Post,
             target: String::new(),
             soap: None,

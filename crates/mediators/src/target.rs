@@ -2,7 +2,7 @@
 
 use config::{Element, Key};
 use flow::endpoint::{Destination, EndpointRef};
-use flow::{Branch, BranchTarget, Compiler, Context, Fault, Flow, ListId, Need, SequenceRef};
+use flow::{Branch, BranchTarget, Compiler, Context, Fault, Flow, ListId, Need, Parts, SequenceRef};
 use std::sync::Arc;
 
 /// See the module.
@@ -95,7 +95,7 @@ impl Target {
     }
 
     /// Sends a copy on its way.
-    pub(crate) fn branch(&self, mut context: Box<Context>) -> Result<Branch, Fault> {
+    pub(crate) fn branch(&self, mut context: Box<Context>) -> Branch {
         if let Some(to) = &self.to {
             context.addressing.to = Some(to.to_string());
         }
@@ -104,14 +104,25 @@ impl Target {
         }
         let target = match &self.way {
             Way::Inline(list) => BranchTarget::List(*list),
-            Way::Named(sequence) => BranchTarget::List(sequence.resolve(&mut context)?),
+            Way::Named(sequence) => match sequence.resolve(&mut context) {
+                Ok(list) => BranchTarget::List(list),
+                Err(fault) => BranchTarget::Failed(Box::new(fault)),
+            },
             Way::Endpoint(reference) => BranchTarget::Endpoint(Destination {
                 reference: Some(Arc::clone(reference)),
                 ..Destination::implicit()
             }),
             Way::Nothing => BranchTarget::Nothing,
         };
-        Ok(Branch { context, target })
+        Branch { context, target }
+    }
+}
+
+/// The parts of a split. The first one is made at once, so that what is wrong with all of them fails once, in the message itself.
+pub(crate) fn parts(mut parts: impl Iterator<Item = Branch> + Send + 'static) -> Result<Parts, Fault> {
+    match parts.next() {
+        Some(Branch { target: BranchTarget::Failed(fault), .. }) => Err(*fault),
+        first => Ok(Box::new(first.into_iter().chain(parts))),
     }
 }
 

@@ -21,6 +21,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Message {
     /// Unique among the messages of all stores.
     pub id: String,
+    /// The id of the message that was stored, as logs name it.
+    pub message_id: String,
     /// The method of the client's request.
     pub method: Method,
     /// Path and query of the client's request.
@@ -105,6 +107,11 @@ pub trait Store: Send + Sync {
 
     /// Takes all messages out; answers how many there were.
     fn clear(&self) -> Answer<'_, usize>;
+
+    /// The messages that are lost if the process ends now.
+    fn lost_with_process(&self) -> Vec<Arc<Message>> {
+        Vec::new()
+    }
 }
 
 /// The stores of a process, by name. They outlive a reload of the configuration, and what waits in them does too.
@@ -121,6 +128,16 @@ impl Stores {
         let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
         let made = || Arc::new(Memory::new(name, self.limits)) as Arc<dyn Store>;
         Arc::clone(stores.entry(name.to_owned()).or_insert_with(made))
+    }
+
+    /// The messages that are lost if the process ends now, each with the name of its store.
+    pub fn lost_with_process(&self) -> Vec<(String, Arc<Message>)> {
+        let stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
+        let lost = |(name, store): (&String, &Arc<dyn Store>)| {
+            let name = name.clone();
+            store.lost_with_process().into_iter().map(move |message| (name.clone(), message))
+        };
+        stores.iter().flat_map(lost).collect()
     }
 }
 

@@ -102,6 +102,10 @@ impl Store for Memory {
     fn clear(&self) -> Answer<'_, usize> {
         ready(Ok(std::mem::take(&mut *self.waiting()).messages.len()))
     }
+
+    fn lost_with_process(&self) -> Vec<Arc<Message>> {
+        self.waiting().messages.iter().map(|(message, _)| Arc::clone(message)).collect()
+    }
 }
 
 #[cfg(test)]
@@ -114,6 +118,7 @@ mod tests {
     fn message(id: &str, length: usize) -> Message {
         Message {
             id: id.to_owned(),
+            message_id: String::new(),
             method: Method::Post,
             target: "/".to_owned(),
             soap: None,

@@ -7,8 +7,10 @@ use crate::endpoint::{Destination, EndpointRef};
 use crate::exchange::{Refusals, send};
 use crate::fault::{Code, code};
 use crate::mediator::ListId;
+use crate::panics::caught;
 use config::{Key, MessageProcessor};
 use message::Value;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use stores::{Message, Store};
@@ -86,7 +88,10 @@ impl Forwarding {
         let Some(message) = work.peek().await else { return };
         let mut attempts = 0;
         loop {
-            let (context, why) = match self.attempt(&message, work).await {
+            let attempt = caught(pin!(self.attempt(&message, work))).await;
+            let attempt = attempt
+                .unwrap_or_else(|why| Attempt::Failed(work.context(&message), format!("it panicked: {why}")));
+            let (context, why) = match attempt {
                 Attempt::Delivered => return work.ack(&message).await,
                 Attempt::Impossible(why) => return work.deactivate(&why),
                 Attempt::Failed(context, why) => (context, why),

@@ -11,12 +11,15 @@ use crate::context::Context;
 use crate::dispatch::Bus;
 use crate::engine::{Branched, run_branch};
 use crate::mediator::ListId;
+use crate::panics::caught;
 use crate::plan::Plan;
+use crate::scope::{Begun, Outcome};
 use crate::services::Services;
 use config::{Key, MessageProcessor, ProcessorKind};
 use diagnostics::Span;
 use forwarding::Forwarding;
 use sampling::Sampling;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -162,9 +165,15 @@ pub async fn run(bus: Arc<Bus>, over: impl Future<Output = ()>) {
 impl Work {
     async fn run(self) {
         while self.processor.active.load(Ordering::Relaxed) {
-            match &self.processor.kind {
-                Kind::Forwarding(forwarding) => forwarding.next(&self).await,
-                Kind::Sampling(sampling) => sampling.next(&self).await,
+            let next = async {
+                match &self.processor.kind {
+                    Kind::Forwarding(forwarding) => forwarding.next(&self).await,
+                    Kind::Sampling(sampling) => sampling.next(&self).await,
+                }
+            };
+            if let Err(why) = caught(pin!(next)).await {
+                let name = &self.processor.name;
+                crate::report::panicked("", name, &self.place(), "the message processor", &why);
             }
             if self.pause(self.processor.interval).await {
                 return;
@@ -207,9 +216,11 @@ impl Work {
         context
     }
 
-    /// Runs a sequence on a message; `true`: to its end.
-    async fn through(&self, context: Box<Context>, list: ListId) -> bool {
-        matches!(run_branch(context, list).await, Branched::Whole(_))
+    /// Runs a sequence on a message; `true`: to its end, and all that it began (branches, one-way calls) has ended without a fault.
+    async fn through(&self, mut context: Box<Context>, list: ListId) -> bool {
+        let begun = Begun::new(&mut context);
+        let whole = matches!(run_branch(context, list).await, Branched::Whole(_));
+        begun.outcome().await == Outcome::Completed && whole
     }
 
     /// Takes the processor out of service until the configuration is loaded anew.

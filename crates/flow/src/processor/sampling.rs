@@ -4,6 +4,7 @@ use super::{Work, number, sequence};
 use crate::compile::{Compiler, SequenceRef};
 use crate::engine::{drive_to_end, push_fault_handlers};
 use crate::mediator::Flow;
+use crate::scope::Begun;
 use config::MessageProcessor;
 
 pub(super) struct Sampling {
@@ -30,8 +31,8 @@ impl Sampling {
             push_fault_handlers(&mut context);
             match self.sequence.resolve(&mut context) {
                 Ok(list) => {
-                    let busy = work.busy.clone();
-                    tokio::spawn(async move {
+                    let (begun, busy) = (Begun::new(&mut context), work.busy.clone());
+                    begun.spawn(async move {
                         drive_to_end(context, Some(Flow::Enter(list))).await;
                         drop(busy);
                     });

@@ -4,7 +4,9 @@
 use crate::branches::{Branches, Brought};
 use crate::target::is_true;
 use config::Element;
-use flow::{Branched, Compiled, Compiler, Context, Expression, Fault, Flow, ListId, Mediator, Need, Step};
+use flow::{
+    Branched, Child, Compiled, Compiler, Context, Expression, Fault, Flow, ListId, Mediator, Need, Step,
+};
 use message::jsonpath::{Dialect, JsonPath};
 use message::{Assembly, Envelope, Shell, Value, XmlValue};
 use std::sync::Arc;
@@ -218,7 +220,8 @@ impl Foreach {
             Copies { template, items, next: 0, counter: self.counter.clone(), list: self.body, shell: None };
         let mut branches = Branches::new(copies, self.parallel);
         if self.leave {
-            tokio::spawn(async move { while let Ok(Some(_)) = branches.next().await {} });
+            let child = context.silent_child("foreach whose items nobody waits for");
+            child.spawn(async move { while let Ok(Some(_)) = branches.next().await {} });
             return Ok(Flow::Next);
         }
         let mut made: Vec<Option<Brought>> = std::iter::repeat_with(|| None).take(count).collect();
@@ -410,9 +413,9 @@ fn empty(copy: &Context) -> Envelope {
 }
 
 impl Iterator for Copies {
-    type Item = (Box<Context>, ListId);
+    type Item = (Box<Context>, ListId, Child);
 
-    fn next(&mut self) -> Option<(Box<Context>, ListId)> {
+    fn next(&mut self) -> Option<(Box<Context>, ListId, Child)> {
         let index = self.next;
         self.next += 1;
         let mut copy = match &mut self.items {
@@ -442,7 +445,7 @@ impl Iterator for Copies {
         if let Some(counter) = &self.counter {
             copy.variables.set(Arc::clone(counter), Value::Integer(index as i64));
         }
-        Some((copy, self.list))
+        Some((copy, self.list, self.template.silent_child("an item of foreach")))
     }
 }
 

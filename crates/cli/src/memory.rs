@@ -1,0 +1,45 @@
+//! How much memory the process may have.
+
+use std::path::Path;
+
+/// Where nothing can be found out: half of 2 GiB.
+const UNKNOWN: usize = 1 << 30;
+
+/// Half of the memory that the process may have, in bytes: of its cgroup, else of the machine.
+pub fn half() -> usize {
+    let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| of_machine(&text));
+    let group = std::fs::read_to_string("/proc/self/cgroup").ok().and_then(|text| of_group(&text));
+    [machine, group].into_iter().flatten().min().map_or(UNKNOWN, |bytes| bytes / 2)
+}
+
+/// `MemTotal` of `/proc/meminfo`.
+fn of_machine(text: &str) -> Option<usize> {
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()?.checked_mul(1024)
+}
+
+/// The smallest bound of the group that `/proc/self/cgroup` names and those above it.
+fn of_group(text: &str) -> Option<usize> {
+    let own = text.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let below = Path::new(own.trim_start_matches('/'));
+    let bound = |group: &Path| {
+        let file = Path::new("/sys/fs/cgroup").join(group).join("memory.max");
+        std::fs::read_to_string(file).ok()?.trim().parse::<usize>().ok()
+    };
+    below.ancestors().filter_map(bound).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_system_says() {
+        assert_eq!(of_machine("MemTotal:       24576000 kB\nMemFree: 1 kB\n"), Some(24_576_000 * 1024));
+        for text in ["", "MemTotal: many", "MemTotal: 99999999999999999999 kB"] {
+            assert_eq!(of_machine(text), None);
+        }
+        assert_eq!(of_group("1:name=systemd:/x\n"), None);
+        assert!(half() > 1 << 20);
+    }
+}
