@@ -199,9 +199,6 @@ pub fn run(start: &Start) -> Result<(), String> {
     for (name, why) in crate::tunables::report(&start.settings.wso2) {
         tracing::info!(target: "busbar::settings", "{name}: {why}");
     }
-    if let Err(error) = transport::raise_descriptor_limit() {
-        tracing::warn!("the limit of open files stays as it is: {error}");
-    }
     let running = Running::start(start)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
