@@ -5,16 +5,15 @@
 //! never waits for its log.
 
 mod pattern;
-mod writer;
 
 pub use pattern::{COMBINED, COMMON, Pattern};
 
 use crate::Output;
+use crate::queue::{Limits, Queue, Report};
 use std::cell::RefCell;
 use std::io;
 use std::sync::Arc;
-use std::time::SystemTime;
-use writer::Writer;
+use std::time::{Duration, SystemTime};
 
 /// Writes the access log. Clones write to the same log; when the last one goes, what is queued is written.
 #[derive(Clone)]
@@ -22,9 +21,17 @@ pub struct AccessLog {
     shared: Arc<Shared>,
 }
 
+const LIMITS: Limits = Limits {
+    bytes: 1024 * 1024,
+    lines: 16 * 1024,
+    collect: Duration::from_millis(100),
+    report: Duration::from_secs(10),
+    flush: Duration::from_secs(1),
+};
+
 struct Shared {
     pattern: Pattern,
-    writer: Writer,
+    queue: Queue,
 }
 
 impl AccessLog {
@@ -38,23 +45,28 @@ impl AccessLog {
         for what in parsed.unavailable() {
             tracing::warn!(target: "busbar::access", "the access log does not know {what} and prints - instead");
         }
-        let writer = Writer::start(to)?;
-        Ok(AccessLog { shared: Arc::new(Shared { pattern: parsed, writer }) })
+        let report: Report = Box::new(|lines, why| {
+            let why = why.map_or_else(|| "it cannot keep up".to_owned(), ToString::to_string);
+            tracing::warn!(target: "busbar::access", cause = why, "{lines} lines of the access log are lost");
+            None
+        });
+        let queue = Queue::start("access-log", to, LIMITS, report)?;
+        Ok(AccessLog { shared: Arc::new(Shared { pattern: parsed, queue }) })
     }
 
     /// Opens the file again by its name, for SIGHUP after log rotation. What was recorded before goes to the old file.
     pub fn reopen(&self) {
-        self.shared.writer.reopen();
+        self.shared.queue.reopen();
     }
 
     /// Waits until everything recorded so far is written, at most a second; whether it is.
     pub fn flush(&self) -> bool {
-        self.shared.writer.flush()
+        self.shared.queue.flush()
     }
 
     /// Lines that were dropped since the start.
     pub fn dropped(&self) -> u64 {
-        self.shared.writer.dropped()
+        self.shared.queue.dropped()
     }
 }
 
@@ -67,7 +79,7 @@ impl flow::AccessLog for AccessLog {
             line.clear();
             self.shared.pattern.format(access, SystemTime::now(), line);
             line.push('\n');
-            self.shared.writer.push(line.as_bytes());
+            self.shared.queue.push(line.as_bytes(), false);
         });
     }
 }

@@ -9,18 +9,21 @@
 
 pub mod access;
 mod artifacts;
-mod collector;
 mod escape;
 mod exposition;
+mod levels;
 mod listener;
 pub mod logging;
 mod metrics;
 mod output;
 mod process;
+mod queue;
 mod redact;
 mod routes;
 mod time;
+mod watching;
 
+pub use levels::{CATEGORIES, Levels, Logger, Loggers};
 pub use output::Output;
 
 use std::io;
@@ -43,6 +46,8 @@ pub struct AdminState {
     pub readiness: Arc<Readiness>,
     /// The access log, for its counters.
     pub access: Option<access::AccessLog>,
+    /// The log, for its counter and its levels.
+    pub log: Option<logging::Handle>,
     /// When the process started.
     pub started: Instant,
     /// What `POST /reload` does: builds a plan and puts it in force, and says in a sentence what came of it. It runs

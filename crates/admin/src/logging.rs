@@ -2,22 +2,22 @@
 //!
 //! A failed message is one event of target `busbar::fault`; what the log mediator says has target `busbar::log`.
 
-use crate::collector::Collector;
-use crate::output::Sink;
+use crate::levels::{Levels, Loggers};
+use crate::queue::{Limits, Queue};
 use crate::time;
 use crate::{Output, escape};
 use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber};
-use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, Registry, reload};
 
 /// The form of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,41 +42,75 @@ impl std::str::FromStr for Format {
     }
 }
 
-/// The log while it is written. What can wait (INFO and below) does so for at most 10 ms; warnings and errors are
-/// written at once, with all before them, and everything is once this is dropped.
+/// The log while it is written. Nobody waits for it: lines are queued, and a thread writes them; see the queue. INFO and below
+/// wait at most 10 ms for others. When this is dropped, what is queued is written, for which the process waits at most 2 s.
 pub struct Logging {
-    collector: Arc<Collector>,
+    handle: Handle,
+    lines: Lines,
 }
+
+/// The log as others see it.
+#[derive(Clone)]
+pub struct Handle {
+    queue: Arc<Queue>,
+    loggers: Loggers,
+}
+
+/// What may wait: some 15,000 lines of failed messages.
+const LIMITS: Limits = Limits {
+    bytes: 4 * 1024 * 1024,
+    lines: 32 * 1024,
+    collect: Duration::from_millis(10),
+    report: Duration::from_secs(1),
+    flush: Duration::from_secs(2),
+};
 
 /// Starts the log of this process.
 ///
-/// `level` is a level (`info`) or a list of them by target (`info,busbar_transport=debug`); the environment variables
+/// `level` is a level (`info`) or a list of them by category (`info,busbar_transport=debug`); the environment variables
 /// `BUSBAR_LOG` and, without that, `RUST_LOG` come before it. Where logging was started already, that stays as it is.
 ///
 /// # Errors
-/// The level is none, or the file cannot be opened: a sentence.
+/// The level is none, a category unknown, or the file cannot be opened: a sentence.
 pub fn init(level: &str, format: Format, to: &Output) -> Result<Logging, String> {
     let (from, level) = ["BUSBAR_LOG", "RUST_LOG"]
         .into_iter()
         .find_map(|name| Some((name, std::env::var(name).ok().filter(|value| !value.is_empty())?)))
-        .unwrap_or(("log level", level.to_owned()));
-    let filter = EnvFilter::try_new(&level).map_err(|error| format!("{from} `{level}`: {error}"))?;
-    let sink = Sink::open(to).map_err(|error| error.to_string())?;
+        .unwrap_or(("log.level", level.to_owned()));
+    let levels: Levels = level.parse().map_err(|error| format!("{from} `{level}`: {error}"))?;
+    start(levels, format, to)
+}
+
+/// Starts the log of this process with these levels, see [`init`].
+///
+/// # Errors
+/// The file cannot be opened: a sentence.
+pub fn start(levels: Levels, format: Format, to: &Output) -> Result<Logging, String> {
     let colour = match to {
         Output::Stderr => io::stderr().is_terminal(),
         Output::Stdout => io::stdout().is_terminal(),
         Output::File(_) => false,
     } && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let collector = Collector::start(sink);
     let lines = Lines { format, colour, clock: SystemTime::now };
+    let lost = Box::new(move |count: u64, why: Option<&io::Error>| Some(lines.lost(count, why)));
+    let queue = Arc::new(Queue::start("log", to, LIMITS, lost).map_err(|error| error.to_string())?);
+    let (filter, changing) = reload::Layer::new(levels.targets());
+    let loggers = Loggers::new(
+        levels,
+        Box::new(move |targets| {
+            // An error means that the subscriber is gone, and with it the log.
+            let _ = changing.reload(targets);
+        }),
+    );
     // An error means that logging was started already.
-    let _ = subscriber(lines, Shared(Arc::clone(&collector)), filter).try_init();
-    Ok(Logging { collector })
+    let _ = subscriber(lines, Shared(Arc::clone(&queue)), filter).try_init();
+    Ok(Logging { handle: Handle { queue, loggers }, lines })
 }
 
-fn subscriber<W>(lines: Lines, writer: W, filter: EnvFilter) -> impl Subscriber + Send + Sync + 'static
+fn subscriber<W, F>(lines: Lines, writer: W, filter: F) -> impl Subscriber + Send + Sync + 'static
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+    F: Layer<Registry> + Send + Sync + 'static,
 {
     let layer = tracing_subscriber::fmt::layer()
         .event_format(lines)
@@ -86,34 +120,60 @@ where
     tracing_subscriber::registry().with(filter).with(layer)
 }
 
+/// The time now as log lines have it.
+pub fn now() -> String {
+    let mut now = String::new();
+    time::rfc3339(SystemTime::now(), &mut now);
+    now
+}
+
 impl Logging {
     /// Opens the file again by its name, for SIGHUP after log rotation. On an error the old one stays in use.
-    ///
-    /// # Errors
-    /// The file cannot be opened.
-    pub fn reopen(&self) -> io::Result<()> {
-        self.collector.reopen()
+    pub fn reopen(&self) {
+        self.handle.queue.reopen();
+    }
+
+    /// Logs why the process ends, whatever the levels are.
+    pub fn fatal(&self, why: &str) {
+        self.handle.queue.push(self.lines.plain(Level::ERROR, "busbar::start", why, "").as_bytes(), true);
+    }
+
+    /// The log as others see it.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+}
+
+impl Handle {
+    /// Lines that were lost since the start.
+    pub fn dropped(&self) -> u64 {
+        self.queue.dropped()
+    }
+
+    /// The levels.
+    pub fn loggers(&self) -> &Loggers {
+        &self.loggers
     }
 }
 
 impl Drop for Logging {
     fn drop(&mut self) {
-        self.collector.close();
+        self.handle.queue.close();
     }
 }
 
-/// The collector as the layer wants it.
-struct Shared(Arc<Collector>);
+/// The queue as the layer wants it.
+struct Shared(Arc<Queue>);
 
 /// For one event.
 struct Lent<'a> {
-    collector: &'a Collector,
+    queue: &'a Queue,
     urgent: bool,
 }
 
 impl io::Write for Lent<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.collector.write(bytes, self.urgent);
+        self.queue.push(bytes, self.urgent);
         Ok(bytes.len())
     }
 
@@ -126,15 +186,16 @@ impl<'a> MakeWriter<'a> for Shared {
     type Writer = Lent<'a>;
 
     fn make_writer(&'a self) -> Lent<'a> {
-        Lent { collector: &self.0, urgent: true }
+        Lent { queue: &self.0, urgent: true }
     }
 
     fn make_writer_for(&'a self, event: &Metadata<'_>) -> Lent<'a> {
-        Lent { collector: &self.0, urgent: *event.level() <= Level::WARN }
+        Lent { queue: &self.0, urgent: *event.level() <= Level::WARN }
     }
 }
 
 /// Formats events.
+#[derive(Clone, Copy)]
 struct Lines {
     format: Format,
     colour: bool,
@@ -152,7 +213,9 @@ where
             Format::Text => self.text(event, &mut line),
             Format::Json => self.json(event, &mut line)?,
         }
-        line.push('\n');
+        if !line.ends_with('\n') {
+            line.push('\n');
+        }
         out.write_str(&line)
     }
 }
@@ -171,6 +234,11 @@ impl Lines {
     }
 
     fn text(&self, event: &Event<'_>, line: &mut String) {
+        let rendered = event.metadata().fields().field(RENDERED).and_then(|_| text_of(event, RENDERED));
+        if let Some(rendered) = rendered {
+            line.push_str(&rendered);
+            return;
+        }
         self.head(event, line);
         let mut fields = facts(event, |message| {
             if !message.is_empty() {
@@ -193,10 +261,45 @@ impl Lines {
         }
     }
 
+    /// The line that says that others are lost.
+    fn lost(&self, count: u64, why: Option<&io::Error>) -> String {
+        let s = if count == 1 { " is" } else { "s are" };
+        let cause = why.map_or_else(|| "nobody took them".to_owned(), ToString::to_string);
+        self.plain(Level::WARN, "busbar", &format!("{count} line{s} missing here"), &cause)
+    }
+
+    /// A line that is no event: no level hides it.
+    fn plain(&self, level: Level, target: &str, message: &str, cause: &str) -> String {
+        let (mut line, mut now) = (String::new(), String::new());
+        time::rfc3339((self.clock)(), &mut now);
+        match self.format {
+            Format::Text => {
+                line = now + padded(level) + target + " ";
+                escape::controls(message, &mut line);
+                if !cause.is_empty() {
+                    line.push_str(" cause=");
+                    escape::value(cause, &mut line);
+                }
+            }
+            Format::Json => {
+                let mut event = serde_json::json!({
+                    "time": now, "level": level.as_str(), "target": target, "message": message,
+                });
+                if !cause.is_empty() {
+                    event["cause"] = cause.into();
+                }
+                line.push_str(&event.to_string());
+            }
+        }
+        line.push('\n');
+        line
+    }
+
     fn json(&self, event: &Event<'_>, line: &mut String) -> fmt::Result {
         let (mut now, mut text) = (String::new(), String::new());
         time::rfc3339((self.clock)(), &mut now);
-        let fields = facts(event, |message| text.push_str(message));
+        let mut fields = facts(event, |message| text.push_str(message));
+        fields.retain(|(name, _)| *name != RENDERED);
         let mut object = serde_json::Map::new();
         object.insert("time".to_owned(), now.into());
         object.insert("level".to_owned(), event.metadata().level().as_str().into());
@@ -204,6 +307,12 @@ impl Lines {
         object.insert("message".to_owned(), text.into());
         for (name, value) in fields {
             if value != "" {
+                let value = match (name, &value) {
+                    (STRUCTURED, serde_json::Value::String(text)) => {
+                        serde_json::from_str(text).unwrap_or(value)
+                    }
+                    _ => value,
+                };
                 // The four above are never replaced.
                 let name = if object.contains_key(name) { format!("{name}_") } else { name.to_owned() };
                 object.insert(name, value);
@@ -212,6 +321,12 @@ impl Lines {
         write!(line, "{}", serde_json::Value::Object(object))
     }
 }
+
+/// A field with what people read instead of the line where the format is text: more than one line, made for them. The event says the
+/// same in its other fields.
+const RENDERED: &str = "rendered";
+/// A field whose text is JSON, and is no text where the format is JSON.
+const STRUCTURED: &str = "structured";
 
 /// The order of fields in a line: first what happened and where, last which message and why.
 fn rank(name: &str) -> usize {
@@ -240,6 +355,12 @@ fn colour(level: Level) -> u8 {
         Level::DEBUG => 34,
         Level::TRACE => 35,
     }
+}
+
+/// The text of one field.
+fn text_of(event: &Event<'_>, wanted: &str) -> Option<String> {
+    let found = facts(event, |_| {}).into_iter().find(|(name, _)| *name == wanted);
+    found.and_then(|(_, value)| value.as_str().map(str::to_owned)).filter(|text| !text.is_empty())
 }
 
 /// The fields of an event; its message, which comes before them, is given to `message`.
@@ -335,7 +456,8 @@ mod tests {
         let memory = Memory::default();
         let clock = || UNIX_EPOCH + Duration::from_millis(1_795_309_323_456);
         let lines = Lines { format, colour, clock };
-        let subscriber = subscriber(lines, memory.clone(), EnvFilter::new("info"));
+        let levels: Levels = "info".parse().expect("a level");
+        let subscriber = subscriber(lines, memory.clone(), levels.targets());
         tracing::subscriber::with_default(subscriber, run);
         let bytes = memory.0.lock().expect("nobody panicked").clone();
         String::from_utf8(bytes).expect("lines are text")

@@ -217,6 +217,12 @@ fn engine(out: &mut Exposition, state: &AdminState) {
             access.dropped(),
         );
     }
+    out.single(
+        "busbar_log_dropped_total",
+        Kind::Counter,
+        "Log lines that were dropped because the log could not keep up or be written.",
+        state.log.as_ref().map_or(0, crate::logging::Handle::dropped),
+    );
     out.family("busbar_build_info", Kind::Gauge, "Always 1; the version is in the label.");
     out.sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
 }

@@ -2,7 +2,9 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Where log lines go.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,40 +29,56 @@ impl From<&str> for Output {
     }
 }
 
-/// An open [`Output`].
-pub(crate) enum Sink {
-    Stdout,
-    Stderr,
-    File(PathBuf, File),
+/// An open [`Output`]. The standard streams are written past their locks, which nobody else shall have to wait for
+/// while a write hangs.
+pub(crate) struct Sink {
+    file: File,
+    /// What it can be opened by again.
+    path: Option<PathBuf>,
+}
+
+/// What a write left over.
+#[derive(Debug)]
+pub(crate) struct Unwritten {
+    /// The first byte that was not written.
+    pub(crate) from: usize,
+    /// Why.
+    pub(crate) error: io::Error,
 }
 
 impl Sink {
     pub(crate) fn open(output: &Output) -> io::Result<Sink> {
+        let duplicate = |stream: BorrowedFd<'_>| Ok::<_, io::Error>(File::from(stream.try_clone_to_owned()?));
         Ok(match output {
-            Output::Stdout => Sink::Stdout,
-            Output::Stderr => Sink::Stderr,
-            Output::File(path) => Sink::File(path.clone(), append_to(path)?),
+            Output::Stdout => Sink { file: duplicate(io::stdout().as_fd())?, path: None },
+            Output::Stderr => Sink { file: duplicate(io::stderr().as_fd())?, path: None },
+            Output::File(path) => Sink { file: append_to(path)?, path: Some(path.clone()) },
         })
     }
 
     /// Opens the file again by its name, after somebody moved it away. On an error the old one stays.
     pub(crate) fn reopen(&mut self) -> io::Result<()> {
-        if let Sink::File(path, file) = self {
-            *file = append_to(path)?;
+        if let Some(path) = &self.path {
+            self.file = append_to(path)?;
         }
         Ok(())
     }
 
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match self {
-            Sink::Stdout => {
-                let mut stdout = io::stdout().lock();
-                stdout.write_all(bytes)?;
-                stdout.flush()
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Unwritten> {
+        let mut from = 0;
+        while from < bytes.len() {
+            match self.file.write(&bytes[from..]) {
+                Ok(0) => return Err(Unwritten { from, error: io::ErrorKind::WriteZero.into() }),
+                Ok(n) => from += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // Whoever shares the stream made it so.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                Err(error) => return Err(Unwritten { from, error }),
             }
-            Sink::Stderr => io::stderr().lock().write_all(bytes),
-            Sink::File(_, file) => file.write_all(bytes),
         }
+        Ok(())
     }
 }
 

@@ -12,14 +12,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
-struct Shared {
-    admin: AdminState,
+pub(crate) struct Shared {
+    pub(crate) admin: AdminState,
     local: SocketAddr,
     /// One reload at a time.
     reloading: Arc<Mutex<()>>,
 }
 
-type Context = State<Arc<Shared>>;
+pub(crate) type Context = State<Arc<Shared>>;
 
 /// All routes.
 pub(crate) fn router(admin: AdminState, local: SocketAddr) -> Router {
@@ -32,6 +32,9 @@ pub(crate) fn router(admin: AdminState, local: SocketAddr) -> Router {
         .route("/artifacts", get(all_artifacts))
         .route("/artifacts/{kind}", get(artifacts_of_kind))
         .route("/artifacts/{kind}/{*name}", get(one_artifact))
+        .route("/loggers", get(loggers))
+        .route("/loggers/{category}", get(one_logger).put(set_logger).delete(reset_logger))
+        .merge(crate::watching::routes())
         .route("/reload", post(reload))
         .fallback(async |uri: Uri| {
             error(
@@ -84,12 +87,27 @@ fn is_this_machine(host: &str) -> bool {
 }
 
 async fn index() -> Response {
-    let paths =
-        ["/healthz", "/readyz", "/metrics", "/artifacts", "/artifacts/{kind}", "/artifacts/{kind}/{name}"];
+    let paths = [
+        "/healthz",
+        "/readyz",
+        "/metrics",
+        "/artifacts",
+        "/artifacts/{kind}",
+        "/artifacts/{kind}/{name}",
+        "/loggers",
+        "/loggers/{category}",
+        "/trace",
+        "/traces",
+        "/traces/{number}",
+        "/traces/{number}.txt",
+        "/wire",
+    ];
+    let changed = ["/loggers/{category}", "/trace/{service}", "/wire/{name}"];
     answer(
         StatusCode::OK,
         &json!({
-            "server": "busbar", "version": env!("CARGO_PKG_VERSION"), "GET": paths, "POST": ["/reload"],
+            "server": "busbar", "version": env!("CARGO_PKG_VERSION"),
+            "GET": paths, "POST": ["/reload"], "PUT": changed, "DELETE": changed,
         }),
     )
 }
@@ -126,6 +144,76 @@ async fn one_artifact(State(shared): Context, Path((kind, name)): Path<(String, 
     match artifacts::one(&plan, &kind, &name) {
         Some(found) => answer(StatusCode::OK, &found),
         None => error(StatusCode::NOT_FOUND, &format!("there is no {kind} `{name}`")),
+    }
+}
+
+/// The levels of the log, or why there are none.
+fn levels(shared: &Shared) -> Result<&crate::Loggers, Response> {
+    let log = shared.admin.log.as_ref();
+    log.map(crate::logging::Handle::loggers)
+        .ok_or_else(|| error(StatusCode::NOT_IMPLEMENTED, "this process has no log of its own"))
+}
+
+fn shown(logger: &crate::Logger) -> Value {
+    json!({
+        "category": logger.category, "level": logger.level, "own": logger.own, "meaning": logger.meaning,
+    })
+}
+
+async fn loggers(State(shared): Context) -> Response {
+    let loggers = match levels(&shared) {
+        Ok(loggers) => loggers,
+        Err(refused) => return refused,
+    };
+    let (root, all) = loggers.all();
+    let all: Vec<Value> = all.iter().map(shown).collect();
+    answer(StatusCode::OK, &json!({ "root": root, "loggers": all }))
+}
+
+async fn one_logger(State(shared): Context, Path(category): Path<String>) -> Response {
+    levels(&shared).map_or_else(|refused| refused, |loggers| logger(loggers, &category))
+}
+
+fn logger(loggers: &crate::Loggers, category: &str) -> Response {
+    let (root, all) = loggers.all();
+    match all.iter().find(|logger| logger.category == category) {
+        Some(found) => answer(StatusCode::OK, &shown(found)),
+        None if category == "root" => {
+            answer(StatusCode::OK, &json!({ "category": "root", "level": root, "own": true }))
+        }
+        None => error(StatusCode::NOT_FOUND, &format!("there is no category `{category}`")),
+    }
+}
+
+async fn set_logger(State(shared): Context, Path(category): Path<String>, body: String) -> Response {
+    // `debug`, or as the answer has it.
+    let level = match serde_json::from_str::<Value>(&body) {
+        Ok(Value::String(level)) => level,
+        Ok(Value::Object(object)) => match object.get("level") {
+            Some(Value::String(level)) => level.clone(),
+            _ => return error(StatusCode::BAD_REQUEST, "the object has no `level`"),
+        },
+        _ => body.trim().to_owned(),
+    };
+    change_logger(&shared, &category, Some(&level))
+}
+
+async fn reset_logger(State(shared): Context, Path(category): Path<String>) -> Response {
+    change_logger(&shared, &category, None)
+}
+
+fn change_logger(shared: &Shared, category: &str, level: Option<&str>) -> Response {
+    let loggers = match levels(shared) {
+        Ok(loggers) => loggers,
+        Err(refused) => return refused,
+    };
+    match loggers.set(category, level) {
+        Ok(()) => {
+            tracing::info!(target: "busbar::settings", category, level = level.unwrap_or("that of its parent"), "a log level was changed");
+            logger(loggers, category)
+        }
+        Err(why) if why.starts_with("there is no category") => error(StatusCode::NOT_FOUND, &why),
+        Err(why) => error(StatusCode::BAD_REQUEST, &why),
     }
 }
 
@@ -168,11 +256,11 @@ fn text(status: StatusCode, text: &'static str) -> Response {
     (status, [(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response()
 }
 
-fn error(status: StatusCode, message: &str) -> Response {
+pub(crate) fn error(status: StatusCode, message: &str) -> Response {
     answer(status, &json!({ "error": message }))
 }
 
-fn answer(status: StatusCode, value: &Value) -> Response {
+pub(crate) fn answer(status: StatusCode, value: &Value) -> Response {
     let mut text = format!("{value:#}");
     text.push('\n');
     (status, [(header::CONTENT_TYPE, "application/json")], text).into_response()

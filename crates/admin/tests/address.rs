@@ -70,6 +70,7 @@ fn world(name: &str, reload: Option<Reload>) -> World {
         client,
         readiness: Arc::clone(&readiness),
         access: Some(access.clone()),
+        log: None,
         started: Instant::now(),
         reload,
     };
@@ -150,6 +151,7 @@ fn a_port_that_is_taken_is_a_clear_error_and_a_dropped_one_is_free() {
         client: transport::Client::new(transport::ClientLimits::default()),
         readiness: Arc::clone(&world.readiness),
         access: None,
+        log: None,
         started: Instant::now(),
         reload: None,
     };

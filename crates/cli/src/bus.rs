@@ -3,8 +3,8 @@
 use crate::load::load;
 use crate::settings::{Dialect, Profile, Settings};
 use admin::access::AccessLog;
-use admin::logging::Logging;
-use admin::{Admin, AdminState, Output, Phase, Readiness};
+use admin::logging::{Format, Logging};
+use admin::{Admin, AdminState, Levels, Output, Phase, Readiness};
 use diagnostics::Severity;
 use flow::services::TlsProfiles;
 use flow::{Bus, Plan, Services};
@@ -50,6 +50,8 @@ pub struct Start {
     pub settings: Settings,
     /// Refuse to start when an artifact is faulty.
     pub strict: bool,
+    /// Services whose messages are traced and logged.
+    pub trace: Vec<String>,
 }
 
 /// A bus that listens.
@@ -70,13 +72,13 @@ pub struct Running {
     began: Instant,
 }
 
-/// Compiles the configuration at `path` and prints what was found about it to stderr.
+/// Compiles the configuration at `path` and logs what was found about it.
 ///
 /// # Errors
 /// Nothing in it can serve, or (`strict`) something in it is wrong.
 pub fn plan(path: &Path, services: &Services, strict: bool) -> Result<Plan, String> {
     let loaded = load(path, services, Some(crate::fetch::fetch()));
-    loaded.print(|diagnostic| diagnostic.severity >= Severity::Warning);
+    loaded.log(|diagnostic| diagnostic.severity >= Severity::Warning);
     let errors = loaded.found.errors();
     if strict && errors > 0 {
         let s = if errors == 1 { "" } else { "s" };
@@ -108,6 +110,7 @@ impl Running {
                 Some(AccessLog::start(pattern, &to).map_err(|error| format!("access log: {error}"))?)
             }
         };
+        observe(settings, &services);
         let recorder = access.clone().map(|log| -> Box<dyn flow::AccessLog> { Box::new(log) });
         let bus = Arc::new(Bus::new(plan, services, recorder));
         let mut servers = Vec::new();
@@ -163,7 +166,7 @@ impl Running {
         scopes.give_up();
         let cut: u64 = draining.join_all().await.into_iter().sum();
         if cut > 0 {
-            tracing::warn!("{cut} connections were cut at the end of the drain");
+            tracing::warn!(target: "busbar::start", "{cut} connections were cut at the end of the drain");
             // Their flows end on their workers.
             scopes.drained(Duration::from_millis(500)).await;
         }
@@ -173,7 +176,7 @@ impl Running {
     ///
     /// # Errors
     /// The address cannot be bound.
-    pub fn admin(&self, address: SocketAddr, path: &Path) -> Result<Admin, String> {
+    pub fn admin(&self, address: SocketAddr, path: &Path, logging: &Logging) -> Result<Admin, String> {
         let (bus, path) = (Arc::clone(&self.bus), path.to_path_buf());
         let state = AdminState {
             bus: Arc::clone(&self.bus),
@@ -181,6 +184,7 @@ impl Running {
             client: self.bus.services().client.clone(),
             readiness: Arc::clone(&self.readiness),
             access: self.access.clone(),
+            log: Some(logging.handle()),
             started: self.began,
             reload: Some(Box::new(move || reload(&path, &bus))),
         };
@@ -191,20 +195,50 @@ impl Running {
 /// Runs a bus until SIGTERM or Ctrl-C.
 ///
 /// # Errors
-/// It cannot start.
-pub fn run(start: &Start) -> Result<(), String> {
+/// It cannot start; the log says why.
+pub fn run(start: &Start) -> Result<(), Ended> {
+    let format = start.settings.log.format.as_deref();
+    let logging = init_logging(&start.settings).map_err(|why| fatal(format, &why))?;
+    serve(start, &logging).map_err(|why| {
+        logging.fatal(&why);
+        Ended
+    })
+}
+
+/// The process ends because something failed, and the log says what.
+#[derive(Debug)]
+pub struct Ended;
+
+/// Logs an error that comes before the log could be set up; `format` is that of its lines, as far as that is clear.
+pub fn fatal(format: Option<&str>, why: &str) -> Ended {
+    let format = if format == Some("json") { Format::Json } else { Format::Text };
+    if let Ok(logging) = admin::logging::start(Levels::default(), format, &Output::Stderr) {
+        logging.fatal(why);
+    }
+    Ended
+}
+
+fn serve(start: &Start, logging: &Logging) -> Result<(), String> {
     let began = Instant::now();
-    let logging = init_logging(&start.settings)?;
     flow::install_panic_hook();
     for (name, why) in crate::tunables::report(&start.settings.wso2) {
         tracing::info!(target: "busbar::settings", "{name}: {why}");
     }
     let running = Running::start(start)?;
+    for service in &start.trace {
+        if !running.bus.plan().has_service(service) {
+            let names = running.bus.plan().services();
+            let hint = diagnostics::did_you_mean(service, names.iter().map(String::as_str));
+            let hint = hint.unwrap_or_else(|| format!("there are {}", names.join(", ")));
+            return Err(format!("--trace {service}: there is no proxy service or API of this name; {hint}"));
+        }
+        running.bus.services().observers.trace_to_log(service);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
-    let admin = running.admin(start.addresses.admin.unwrap_or(parse(ADMIN)), &start.path)?;
+    let admin = running.admin(start.addresses.admin.unwrap_or(parse(ADMIN)), &start.path, logging)?;
     runtime.block_on(async {
         let (over, ended) = tokio::sync::oneshot::channel::<()>();
         let mut processors = tokio::spawn(flow::processor::run(Arc::clone(&running.bus), async {
@@ -214,26 +248,14 @@ pub fn run(start: &Start) -> Result<(), String> {
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
         let mut hangup = signal(SignalKind::hangup()).map_err(failed)?;
-        // Whoever waits for this line may not read on.
-        let mut stdout = std::io::stdout().lock();
-        let _ = writeln!(
-            stdout,
-            "busbar ready http={} https={} admin={} artifacts={} in {} ms",
-            running.http,
-            running.https.map_or_else(|| "off".to_owned(), |address| address.to_string()),
-            admin.local_addr(),
-            running.bus.plan().artifacts(),
-            began.elapsed().as_millis()
-        );
-        let _ = stdout.flush();
-        drop(stdout);
+        say_ready(&running, admin.local_addr(), began.elapsed(), start.settings.log.format.as_deref());
         loop {
             tokio::select! {
                 _ = terminate.recv() => break,
                 _ = interrupt.recv() => break,
                 _ = hangup.recv() => {
                     // Rotated files are opened anew; failing that, the old ones stay in use.
-                    let _ = logging.reopen();
+                    logging.reopen();
                     running.access.iter().for_each(AccessLog::reopen);
                     match reload(&start.path, &running.bus) {
                         Ok(said) => tracing::info!(target: "busbar::reload", "{said}"),
@@ -242,21 +264,43 @@ pub fn run(start: &Start) -> Result<(), String> {
                 }
             }
         }
-        tracing::info!("draining");
+        tracing::info!(target: "busbar::start", "draining");
         drop(over);
         let processed = async {
             if tokio::time::timeout(running.drain, &mut processors).await.is_err() {
-                tracing::warn!("message processors were cut at the end of the drain");
+                tracing::warn!(target: "busbar::start", "message processors were cut at the end of the drain");
             }
         };
         tokio::select! {
             ((), ()) = async { tokio::join!(running.drain(), processed) } => {}
-            _ = terminate.recv() => tracing::warn!("ended at once by a second signal"),
-            _ = interrupt.recv() => tracing::warn!("ended at once by a second signal"),
+            _ = terminate.recv() => tracing::warn!(target: "busbar::start", "ended at once by a second signal"),
+            _ = interrupt.recv() => tracing::warn!(target: "busbar::start", "ended at once by a second signal"),
         }
         running.bus.services().log_given_up();
         Ok(())
     })
+}
+
+/// Says on stdout that the bus serves, and where. On a thread of its own: nobody may be reading.
+fn say_ready(running: &Running, admin: SocketAddr, took: Duration, format: Option<&str>) {
+    let http = running.http.to_string();
+    let https = running.https.map_or_else(|| "off".to_owned(), |address| address.to_string());
+    let (artifacts, took) = (running.bus.plan().artifacts(), took.as_millis());
+    let mut line = match format {
+        Some("json") => serde_json::json!({
+            "time": admin::logging::now(), "level": "INFO", "target": "busbar::start", "message": "busbar ready",
+            "http": http, "https": https, "admin": admin.to_string(), "artifacts": artifacts,
+            "milliseconds": u64::try_from(took).unwrap_or(u64::MAX),
+        })
+        .to_string(),
+        _ => format!("busbar ready http={http} https={https} admin={admin} artifacts={artifacts} in {took} ms"),
+    };
+    line.push('\n');
+    // Where there is no thread, nobody is told; the bus serves all the same.
+    let _ = std::thread::Builder::new().name("ready".to_owned()).spawn(move || {
+        let mut stdout = std::io::stdout().lock();
+        let _ = stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush());
+    });
 }
 
 /// Builds a new plan and puts it in force; a configuration that cannot serve, or has more faulty artifacts than the
@@ -288,9 +332,11 @@ pub fn reload(path: &Path, bus: &Bus) -> Result<String, String> {
 /// The level is none, or the format unknown.
 pub fn init_logging(settings: &Settings) -> Result<Logging, String> {
     let format = match settings.log.format.as_deref() {
-        None | Some("text") => admin::logging::Format::Text,
-        Some("json") => admin::logging::Format::Json,
-        Some(other) => return Err(format!("log.format: `{other}`; expected text or json")),
+        None | Some("text") => Format::Text,
+        Some("json") => Format::Json,
+        Some(other) => {
+            return Err(format!("log.format: there is no format `{other}`; expected text or json"));
+        }
     };
     admin::logging::init(settings.log.level.as_deref().unwrap_or("info"), format, &Output::Stderr)
 }
@@ -369,6 +415,14 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     vault(&settings.vault, engine)?;
     services.tls = TlsProfiles::with_system(profiles(&settings.profile)?);
     Ok(services)
+}
+
+/// Who is traced, and for whom the wire log is on, from the start.
+fn observe(settings: &Settings, services: &Services) {
+    let observers = &services.observers;
+    settings.log.trace.iter().for_each(|service| observers.trace(service, true));
+    settings.log.wire.iter().for_each(|name| observers.wire(name, true));
+    settings.log.payload.iter().for_each(|size| observers.show(size.0));
 }
 
 /// Scheme, host and port, or nothing.

@@ -38,6 +38,25 @@ impl Loaded {
         !plan.proxies().is_empty() || !plan.apis().is_empty() || plan.sequences().any(|(_, list)| own(list))
     }
 
+    /// Logs findings: for people with the lines they are about, else as an event each.
+    pub fn log(&self, wanted: impl Fn(&Diagnostic) -> bool) {
+        let options = render::Human { colour: std::io::stderr().is_terminal(), ..Default::default() };
+        for diagnostic in self.found.iter().filter(|diagnostic| wanted(diagnostic)) {
+            let mut rendered = render::human(diagnostic, &self.plan.sources, options);
+            rendered.push('\n');
+            let place = diagnostic.span().map(|span| span.place(&self.plan.sources)).unwrap_or_default();
+            let help = diagnostics::without_credentials(&diagnostic.help.join("; ")).into_owned();
+            let message = diagnostics::without_credentials(&diagnostic.message).into_owned();
+            let rule = diagnostic.rule;
+            match diagnostic.severity {
+                Severity::Error => {
+                    tracing::error!(target: "busbar::config", rule, place, help, rendered, "{message}");
+                }
+                _ => tracing::warn!(target: "busbar::config", rule, place, help, rendered, "{message}"),
+            }
+        }
+    }
+
     /// Prints findings for people to stderr.
     pub fn print(&self, wanted: impl Fn(&Diagnostic) -> bool) {
         let options = render::Human { colour: std::io::stderr().is_terminal(), ..Default::default() };

@@ -81,17 +81,17 @@ fn demo(args: &Args) -> Result<bool, String> {
     let mut settings = Settings::load(&path, None, &[])?;
     // The scenarios are shown here; BUSBAR_LOG=info shows what the bus logs about them.
     settings.log.level.get_or_insert_with(|| "off".to_owned());
-    let _logging = init_logging(&settings)?;
+    let logging = init_logging(&settings)?;
     let (http, admin) = (free(HTTP), free(ADMIN));
     let start = |http| {
         let (path, settings) = (unpacked.round(), settings.clone());
         let addresses = Addresses { http: Some(http), https: None, admin: None };
-        Running::start(&Start { path, addresses, workers: None, settings, strict: false })
+        Running::start(&Start { path, addresses, workers: None, settings, strict: false, trace: Vec::new() })
     };
     // Somebody may have taken a port since it was free.
     let running = start(http).or_else(|error| if http.port() == 0 { Err(error) } else { start(ANY) })?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    let admin = running.admin(admin, &path).or_else(|_| running.admin(ANY, &path))?;
+    let admin = running.admin(admin, &path, &logging).or_else(|_| running.admin(ANY, &path, &logging))?;
 
     runtime.block_on(async {
         let mut end = Ends::new().map_err(failed)?;

@@ -32,6 +32,9 @@ pub struct Args {
     /// One setting, as in the settings file: `--set limits.idle=30s`.
     #[arg(long = "set", value_name = "K=V")]
     pub set: Vec<String>,
+    /// Trace the messages of this proxy service or API (`main`; `*`: all) and write what each step did to the log.
+    #[arg(long, value_name = "SERVICE")]
+    pub trace: Vec<String>,
     /// Refuse to start when an artifact is faulty.
     #[arg(long)]
     pub strict: bool,
@@ -42,7 +45,7 @@ pub fn run(args: Args) -> ExitCode {
     let settings = match Settings::load(&args.path, args.config.as_deref(), &args.set) {
         Ok(settings) => settings,
         Err(error) => {
-            eprintln!("busbar: {error}");
+            bus::fatal(format_asked(&args.set).as_deref(), &error);
             return ExitCode::FAILURE;
         }
     };
@@ -52,11 +55,16 @@ pub fn run(args: Args) -> ExitCode {
         admin: args.admin.or(settings.listen.admin),
     };
     let workers = args.workers.or(settings.workers);
-    match bus::run(&bus::Start { path: args.path, addresses, workers, settings, strict: args.strict }) {
+    let start =
+        bus::Start { path: args.path, addresses, workers, settings, strict: args.strict, trace: args.trace };
+    match bus::run(&start) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("busbar: {error}");
-            ExitCode::FAILURE
-        }
+        Err(bus::Ended) => ExitCode::FAILURE,
     }
+}
+
+/// The format of the log, where the settings cannot be read.
+fn format_asked(set: &[String]) -> Option<String> {
+    let set = set.iter().rev().find_map(|one| one.strip_prefix("log.format=").map(str::to_owned));
+    set.or_else(|| std::env::var("BUSBAR_LOG_FORMAT").ok())
 }

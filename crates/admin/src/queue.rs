@@ -1,0 +1,407 @@
+//! The queue between those who log and the thread that writes: nobody ever waits for a log.
+//!
+//! Lines wait in memory, bounded in number and bytes. A thread of the queue writes them, many with one call. Where it
+//! cannot keep up (a full disk, a pipe that nobody reads), lines are dropped and counted, and once it writes again it
+//! says how many were lost. A thread that hangs in a write is left behind at the end of the process.
+
+use crate::Output;
+use crate::output::Sink;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What a queue may hold, and how long.
+pub(crate) struct Limits {
+    /// Bytes that may wait; a longer line is taken only while nothing else waits.
+    pub(crate) bytes: usize,
+    /// Lines that may wait.
+    pub(crate) lines: u64,
+    /// Lines are collected for so long, so that a write carries many of them.
+    pub(crate) collect: Duration,
+    /// Shortest time between two reports of losses.
+    pub(crate) report: Duration,
+    /// Longest wait for a flush, that at the end of the process for one.
+    pub(crate) flush: Duration,
+}
+
+/// The writer is woken at once when so many bytes wait.
+const PLENTY: usize = 64 * 1024;
+
+/// Says that so many lines were lost: a line for the log itself, or nothing where it was said elsewhere.
+pub(crate) type Report = Box<dyn Fn(u64, Option<&io::Error>) -> Option<String> + Send>;
+
+/// See the module. Dropping it writes what waits (within the limit of a flush) and ends the thread.
+pub(crate) struct Queue {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    limits: Limits,
+    waiting: Mutex<Waiting>,
+    /// There is something to do for the thread.
+    wake: Condvar,
+    /// A flush was done.
+    flushed: Condvar,
+    dropped: AtomicU64,
+}
+
+#[derive(Default)]
+struct Waiting {
+    bytes: Vec<u8>,
+    lines: u64,
+    /// A line must not wait for others.
+    urgent: bool,
+    reopen: bool,
+    closed: bool,
+    /// Flushes asked for and done, counted.
+    asked: u64,
+    done: u64,
+}
+
+impl Waiting {
+    fn is_idle(&self) -> bool {
+        self.bytes.is_empty() && self.may_collect()
+    }
+
+    /// Nothing that would be worth a write yet.
+    fn may_collect(&self) -> bool {
+        let hurries = self.urgent || self.closed || self.reopen || self.asked != self.done;
+        !hurries && self.bytes.len() < PLENTY
+    }
+}
+
+impl Shared {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until lines have been collected, or something else is asked for, or a loss is to be said.
+    fn something_to_do(&self, losses: &Losses) -> MutexGuard<'_, Waiting> {
+        let mut waiting = self.waiting();
+        while waiting.is_idle() {
+            let Some(pause) = losses.pause(self) else {
+                waiting = self.wake.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let (back, timeout) =
+                self.wake.wait_timeout(waiting, pause).unwrap_or_else(PoisonError::into_inner);
+            waiting = back;
+            if timeout.timed_out() {
+                return waiting;
+            }
+        }
+        let collected =
+            self.wake.wait_timeout_while(waiting, self.limits.collect, |waiting| waiting.may_collect());
+        collected.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+impl Queue {
+    /// Opens the output and starts the thread, which is called `name`.
+    ///
+    /// # Errors
+    /// The file cannot be opened, or there is no thread.
+    pub(crate) fn start(name: &str, to: &Output, limits: Limits, report: Report) -> io::Result<Queue> {
+        let sink = Sink::open(to)?;
+        let queue = Queue::new(limits);
+        let shared = Arc::clone(&queue.shared);
+        let losses = Losses { reported: 0, next: Instant::now(), why: None, report };
+        std::thread::Builder::new().name(name.to_owned()).spawn(move || run(&shared, sink, losses))?;
+        Ok(queue)
+    }
+
+    fn new(limits: Limits) -> Queue {
+        Queue {
+            shared: Arc::new(Shared {
+                limits,
+                waiting: Mutex::default(),
+                wake: Condvar::new(),
+                flushed: Condvar::new(),
+                dropped: AtomicU64::new(0),
+            }),
+        }
+    }
+
+    /// Queues a line with its line feed, or drops it where there is no room; `urgent`: it is written without waiting for others.
+    pub(crate) fn push(&self, line: &[u8], urgent: bool) {
+        let limits = &self.shared.limits;
+        let mut waiting = self.shared.waiting();
+        let before = waiting.bytes.len();
+        let after = before + line.len();
+        if waiting.closed || (before > 0 && (after > limits.bytes || waiting.lines >= limits.lines)) {
+            drop(waiting);
+            self.shared.dropped.fetch_add(1, Relaxed);
+            return;
+        }
+        waiting.bytes.extend_from_slice(line);
+        waiting.lines += 1;
+        let hurries = urgent && !waiting.urgent;
+        waiting.urgent |= urgent;
+        drop(waiting);
+        // The thread sleeps until there is something, and again until there is plenty or something urgent.
+        if before == 0 || hurries || (before < PLENTY && after >= PLENTY) {
+            self.shared.wake.notify_one();
+        }
+    }
+
+    /// Opens the file again by its name, for SIGHUP after log rotation; what waits goes to the old one. On an error the
+    /// old one stays in use.
+    pub(crate) fn reopen(&self) {
+        self.shared.waiting().reopen = true;
+        self.shared.wake.notify_one();
+    }
+
+    /// Waits until everything queued so far is written, not longer than the limit; whether it is.
+    pub(crate) fn flush(&self) -> bool {
+        let mut waiting = self.shared.waiting();
+        waiting.asked += 1;
+        let mine = waiting.asked;
+        self.shared.wake.notify_one();
+        let (waiting, _) = self
+            .shared
+            .flushed
+            .wait_timeout_while(waiting, self.shared.limits.flush, |waiting| waiting.done < mine)
+            .unwrap_or_else(PoisonError::into_inner);
+        waiting.done >= mine
+    }
+
+    /// Writes what waits, within the limit of a flush, and takes nothing any more.
+    pub(crate) fn close(&self) {
+        if !std::mem::replace(&mut self.shared.waiting().closed, true) {
+            self.flush();
+        }
+    }
+
+    /// Lines that were lost since the start.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.shared.dropped.load(Relaxed)
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// The thread.
+fn run(shared: &Shared, mut sink: Sink, mut losses: Losses) {
+    let mut taken = Vec::new();
+    loop {
+        let mut waiting = shared.something_to_do(&losses);
+        std::mem::swap(&mut waiting.bytes, &mut taken);
+        waiting.lines = 0;
+        waiting.urgent = false;
+        let (reopen, closed, asked) = (std::mem::take(&mut waiting.reopen), waiting.closed, waiting.asked);
+        drop(waiting);
+
+        let written = sink.write(&taken);
+        if let Err(unwritten) = written {
+            let lines = taken[unwritten.from..].split_inclusive(|&byte| byte == b'\n').count();
+            shared.dropped.fetch_add(lines as u64, Relaxed);
+            losses.why = Some(unwritten.error);
+        }
+        taken.clear();
+        // A burst is no reason to keep its memory for ever.
+        taken.shrink_to(PLENTY);
+        if reopen && let Err(error) = sink.reopen() {
+            tracing::error!(target: "busbar::access", %error, "the log stays with its old file");
+        }
+        losses.tell(shared, &mut sink, closed);
+        shared.waiting().done = asked;
+        shared.flushed.notify_all();
+        if closed {
+            return;
+        }
+    }
+}
+
+/// What was lost and not yet said.
+struct Losses {
+    reported: u64,
+    next: Instant,
+    why: Option<io::Error>,
+    report: Report,
+}
+
+impl Losses {
+    /// How long until a loss may be said; `None`: there is none.
+    fn pause(&self, shared: &Shared) -> Option<Duration> {
+        let lost = shared.dropped.load(Relaxed) != self.reported;
+        // Not at once in any case: a disk stays full for a while.
+        lost.then(|| self.next.saturating_duration_since(Instant::now()).max(Duration::from_millis(100)))
+    }
+
+    fn tell(&mut self, shared: &Shared, sink: &mut Sink, now: bool) {
+        let dropped = shared.dropped.load(Relaxed);
+        if dropped == self.reported || (!now && Instant::now() < self.next) {
+            return;
+        }
+        self.next = Instant::now() + shared.limits.report;
+        let said = (self.report)(dropped - self.reported, self.why.as_ref());
+        if said.is_none_or(|line| sink.write(line.as_bytes()).is_ok()) {
+            self.reported = dropped;
+            self.why = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    const LIMITS: Limits = Limits {
+        bytes: 1024 * 1024,
+        lines: 16 * 1024,
+        collect: Duration::from_millis(100),
+        report: Duration::ZERO,
+        flush: Duration::from_secs(1),
+    };
+
+    fn silent() -> Report {
+        Box::new(|_, _| None)
+    }
+
+    fn place(name: &str) -> std::path::PathBuf {
+        let directory = std::env::temp_dir().join(format!("busbar-queue-{}-{name}", std::process::id()));
+        fs::create_dir_all(&directory).expect("a temporary directory can be made");
+        directory
+    }
+
+    #[test]
+    fn lines_arrive_in_order_and_move_to_the_new_file() {
+        let directory = place("rotate");
+        let (file, old) = (directory.join("access.log"), directory.join("access.log.1"));
+        let queue =
+            Queue::start("t", &Output::File(file.clone()), LIMITS, silent()).expect("the file can be opened");
+        queue.push(b"1\n", false);
+        queue.push(b"2\n", true);
+        assert!(queue.flush());
+        fs::rename(&file, &old).expect("the file can be moved");
+        queue.push(b"3\n", false);
+        queue.reopen();
+        assert!(queue.flush());
+        queue.push(b"4\n", false);
+        drop(queue);
+        assert_eq!(fs::read_to_string(&old).expect("the old file is there"), "1\n2\n3\n");
+        assert_eq!(fs::read_to_string(&file).expect("the new file is there"), "4\n");
+        fs::remove_dir_all(directory).expect("the directory can be removed");
+    }
+
+    #[test]
+    fn urgent_lines_do_not_wait_for_others() {
+        let directory = place("urgent");
+        let file = directory.join("log");
+        let limits = Limits { collect: Duration::from_secs(3600), ..LIMITS };
+        let queue =
+            Queue::start("t", &Output::File(file.clone()), limits, silent()).expect("the file can be opened");
+        queue.push(b"1\n", false);
+        queue.push(b"2\n", true);
+        let begin = Instant::now();
+        let read = || fs::read_to_string(&file).expect("the log is there");
+        while read().len() < 4 && begin.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(read(), "1\n2\n");
+        drop(queue);
+        fs::remove_dir_all(directory).expect("the directory can be removed");
+    }
+
+    #[test]
+    fn many_threads_lose_nothing_uncounted() {
+        const THREADS: usize = 4;
+        const LINES: usize = 20_000;
+        let directory = place("threads");
+        let file = directory.join("access.log");
+        let queue =
+            Queue::start("t", &Output::File(file.clone()), LIMITS, silent()).expect("the file can be opened");
+        std::thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let queue = &queue;
+                scope.spawn(move || {
+                    for number in 0..LINES {
+                        queue.push(format!("{thread} {number:070} end\n").as_bytes(), number % 7 == 0);
+                    }
+                });
+            }
+        });
+        assert!(queue.flush());
+        let text = fs::read_to_string(&file).expect("the file is there");
+        assert!(text.lines().all(|line| line.len() == 76 && line.ends_with(" end")));
+        assert_eq!(text.lines().count() as u64 + queue.dropped(), (THREADS * LINES) as u64);
+        for thread in 0..THREADS {
+            let own: Vec<_> = text.lines().filter(|line| line.starts_with(&thread.to_string())).collect();
+            assert!(own.is_sorted(), "the lines of a thread are in order");
+        }
+        fs::remove_dir_all(directory).expect("the directory can be removed");
+    }
+
+    #[test]
+    fn what_finds_no_room_is_dropped_and_counted() {
+        // No thread: nothing is ever written.
+        let queue = Queue::new(Limits { flush: Duration::ZERO, ..LIMITS });
+        let line = [b'x'; 1024];
+        for _ in 0..LIMITS.bytes / line.len() + 3 {
+            queue.push(&line, false);
+        }
+        assert_eq!(queue.dropped(), 3);
+        assert_eq!(queue.shared.waiting().bytes.len(), LIMITS.bytes);
+        let queue = Queue::new(Limits { flush: Duration::ZERO, ..LIMITS });
+        for _ in 0..LIMITS.lines + 5 {
+            queue.push(b"\n", false);
+        }
+        assert_eq!(queue.dropped(), 5);
+        // A line alone may be as long as it is.
+        let queue = Queue::new(Limits { flush: Duration::ZERO, ..LIMITS });
+        queue.push(&vec![b'x'; 2 * LIMITS.bytes], false);
+        queue.push(b"\n", false);
+        assert_eq!(queue.dropped(), 1);
+    }
+
+    #[test]
+    fn a_full_disk_costs_lines_and_nothing_else() {
+        let queue =
+            Queue::start("t", &Output::from("/dev/full"), LIMITS, silent()).expect("it can be opened");
+        queue.push(b"1\n", false);
+        queue.push(b"2\n", false);
+        assert!(queue.flush());
+        assert_eq!(queue.dropped(), 2);
+    }
+
+    #[test]
+    fn losses_are_said_in_the_log_itself_once_it_can_be_written() {
+        let directory = place("losses");
+        let file = directory.join("log");
+        std::os::unix::fs::symlink("/dev/full", &file).expect("a link can be made");
+        let report: Report = Box::new(|lines, why| {
+            let why = why.map(io::Error::kind).map(|kind| format!("{kind:?}"));
+            Some(format!("{lines} lost: {}\n", why.unwrap_or_default()))
+        });
+        let queue = Queue::start("t", &Output::File(file.clone()), LIMITS, report).expect("it can be opened");
+        queue.push(b"1\n", false);
+        assert!(queue.flush());
+        queue.push(b"2\n", false);
+        assert!(queue.flush());
+        fs::remove_file(&file).expect("the link can be removed");
+        queue.reopen();
+        assert!(queue.flush());
+        queue.push(b"3\n", false);
+        assert!(queue.flush());
+        assert_eq!(fs::read_to_string(&file).expect("the file is there"), "2 lost: StorageFull\n3\n");
+        drop(queue);
+        fs::remove_dir_all(directory).expect("the directory can be removed");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_opened_is_an_error() {
+        let error = Queue::start("t", &Output::from("/no/such/directory/log"), LIMITS, silent())
+            .err()
+            .expect("it cannot be opened");
+        assert!(
+            error.to_string().starts_with("cannot open the log file /no/such/directory/log: "),
+            "{error}"
+        );
+    }
+}
