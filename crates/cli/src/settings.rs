@@ -233,6 +233,12 @@ pub struct Log {
     pub access: Option<String>,
     /// Where the access log goes: `stdout` (default), `stderr`, or a file.
     pub access_to: Option<String>,
+    /// Services (proxy services, APIs, `main`, or `*`) whose messages are traced. Default none.
+    pub trace: Vec<String>,
+    /// Services and endpoints for which the wire log is on. Default none.
+    pub wire: Vec<String>,
+    /// Most bytes of a payload in traces and in the wire log. Default 8k.
+    pub payload: Option<Size>,
 }
 
 /// A time as written in settings.

@@ -139,6 +139,10 @@ pub fn compile(
     compiler.plan(sources)
 }
 
+fn is_traced(element: &Element) -> bool {
+    element.attr("trace") == Some("enable")
+}
+
 impl Compiler<'_> {
     fn reserve(&mut self) -> ListId {
         self.lists.push(None);
@@ -148,7 +152,8 @@ impl Compiler<'_> {
     fn fill(&mut self, id: ListId, label: String, element: &Element, on_error: Option<&Key>) {
         let on_error = on_error.and_then(|key| self.handler(key));
         let steps = self.steps(element, &[]);
-        self.lists[id.0 as usize] = Some(List { label, steps, on_error, span: element.span() });
+        self.lists[id.0 as usize] =
+            Some(List { label, steps, on_error, trace: is_traced(element), span: element.span() });
     }
 
     /// A fault handler by name; one that does not exist is a warning and no handler.
@@ -176,7 +181,13 @@ impl Compiler<'_> {
         let on_error = on_error.and_then(|key| self.handler(&key));
         let steps = self.steps(element, skip);
         let id = self.reserve();
-        self.lists[id.0 as usize] = Some(List { label: label.into(), steps, on_error, span: element.span() });
+        self.lists[id.0 as usize] = Some(List {
+            label: label.into(),
+            steps,
+            on_error,
+            trace: is_traced(element),
+            span: element.span(),
+        });
         id
     }
 
@@ -194,7 +205,8 @@ impl Compiler<'_> {
             .map(|mediator| Planned { need: mediator.need(), mediator, name, span })
             .collect();
         let id = self.reserve();
-        self.lists[id.0 as usize] = Some(List { label: label.into(), steps, on_error: None, span });
+        self.lists[id.0 as usize] =
+            Some(List { label: label.into(), steps, on_error: None, trace: false, span });
         id
     }
 

@@ -237,6 +237,8 @@ pub(crate) struct Progress {
     pub nested: u8,
     /// The flow ran to the end of its lists.
     pub complete: bool,
+    /// Somebody observes the message ([`crate::observe`]).
+    pub observed: bool,
 }
 
 /// Several messages. Boxed: they are handed on, and a context is large.

@@ -49,6 +49,8 @@ pub struct Proxy {
     pub hidden: bool,
     /// Where it is written.
     pub span: diagnostics::Span,
+    /// `trace="enable"`.
+    pub(crate) trace: bool,
     counters: Arc<Counters>,
 }
 
@@ -68,6 +70,8 @@ pub struct Api {
     pub span: diagnostics::Span,
     pub(crate) rule: crate::resource::ApiRule,
     pub(crate) rules: Vec<ResourceRule>,
+    /// `trace="enable"`.
+    pub(crate) trace: bool,
     counters: Arc<Counters>,
 }
 
@@ -116,6 +120,7 @@ pub(crate) fn compile_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) 
         inbound_only: is_true("inbound.only"),
         hidden: is_true("hiddenService"),
         span: proxy.span,
+        trace: proxy.trace,
         counters: compiler.services.metrics.counters("proxy", &name),
         name,
     }
@@ -161,6 +166,7 @@ pub(crate) fn compile_api(api: &config::Api, compiler: &mut Compiler<'_>) -> Api
         rules,
         rule: routing::api_rule(api),
         span: api.span,
+        trace: api.trace,
         counters: compiler.services.metrics.counters("api", &api.name.value),
         name: api.name.value.clone(),
     }
@@ -302,7 +308,10 @@ impl Bus {
                 let mut opened = Opened::new(context);
                 let context = &mut opened.context;
                 let served = caught(pin!(serve(context, &plan))).await;
-                let response = served.unwrap_or_else(|why| panicked(context, &why));
+                let mut response = served.unwrap_or_else(|why| panicked(context, &why));
+                if context.progress.observed {
+                    crate::observe::answered(context, &mut response);
+                }
                 // An API is known only now.
                 let owner = context.owner;
                 opened.end();

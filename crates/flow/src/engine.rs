@@ -167,10 +167,16 @@ async fn step(context: &mut Context, budget: &mut u64, base: usize) -> Result<Op
             }
         }
         context.place = Some(planned.span);
+        if context.progress.observed {
+            crate::observe::before(context, planned).await;
+        }
         let result = match planned.mediator.run(context) {
             Step::Done(result) => result,
             Step::Wait(future) => future.await,
         };
+        if context.progress.observed {
+            crate::observe::after(context, &result);
+        }
         if planned.need >= Need::Prefix {
             transport::clock::passed();
         }
@@ -401,6 +407,9 @@ fn enter(context: &mut Context, list: ListId, entry: Entry) -> Result<(), Fault>
             context.services.settings.nesting
         )));
     }
+    if context.plan.list(list).trace && !context.progress.observed {
+        crate::observe::entered(context);
+    }
     // The handler of the list itself is the inner one.
     let on_error = context.plan.list(list).on_error.or(entry.on_error);
     if let Some(handler) = on_error {
@@ -418,6 +427,9 @@ fn enter(context: &mut Context, list: ListId, entry: Entry) -> Result<(), Fault>
 
 /// Starts the flow of a request: `pre-mediate`, then `list`.
 pub(crate) fn begin_request(context: &mut Context, list: Option<ListId>) {
+    if context.services.observers.is_on() || context.plan.traces {
+        crate::observe::begin(context);
+    }
     push_fault_handlers(context);
     for list in [list, context.plan.pre_mediate].into_iter().flatten() {
         // The first frames cannot exceed the nesting limit.

@@ -170,6 +170,10 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
         preserved.then(|| context.headers.get("Host").map(str::to_owned)).flatten()
     });
     let mut headers = std::mem::take(&mut context.headers);
+    let trial = match context.progress.observed || context.services.observers.is_on() {
+        true => crate::observe::sending(context, &**leaf, &outgoing, &method, &headers, &mut body),
+        false => None,
+    };
     let started = transport::clock::now();
     let sent = match &asks {
         None => {
@@ -202,14 +206,16 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
                     if context.payload.is_consumed() && !matches!(body, Body::Empty) {
                         context.payload.put_back(body);
                     }
+                    trial.iter().for_each(|trial| trial.failed(&fault));
                     return Err(fault);
                 }
             }
         }
     };
     match sent {
-        Ok(response) => {
+        Ok(mut response) => {
             leaf.counters().record(elapsed(started), response.head.status >= 500);
+            trial.iter().for_each(|trial| trial.answered(&mut response));
             match callback.filter(|_| is_acknowledgement(&response)) {
                 None => accept(context, response),
                 Some(callback) => {
@@ -254,7 +260,9 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
         Err(error) => {
             leaf.counters().record(elapsed(started), true);
             context.headers = headers;
-            Err(failed(context, leaf, episode, error, body, &outgoing, blocking))
+            let fault = failed(context, leaf, episode, error, body, &outgoing, blocking);
+            trial.iter().for_each(|trial| trial.failed(&fault));
+            Err(fault)
         }
     }
 }

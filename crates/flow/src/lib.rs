@@ -23,6 +23,7 @@ pub mod kept;
 pub mod library;
 pub mod mediator;
 pub mod metrics;
+pub mod observe;
 mod page;
 mod panics;
 pub mod plan;

@@ -38,6 +38,8 @@ pub struct Plan {
     /// Values from outside: `file.properties`, the environment.
     pub(crate) injector: config::Injector,
     pub(crate) vault: crate::vault::Vault,
+    /// Some proxy service or API has `trace="enable"`.
+    pub(crate) traces: bool,
     /// The source texts, for places in log lines.
     pub sources: Arc<SourceMap>,
     /// Numbers the plans of a process, from 1.
@@ -116,6 +118,8 @@ pub struct List {
     pub steps: Vec<Planned>,
     /// The handler that is in force while the list runs.
     pub on_error: Option<ListId>,
+    /// `trace="enable"`: a message that enters it is traced from there.
+    pub trace: bool,
     /// Where it is written.
     pub span: Span,
 }
@@ -182,6 +186,20 @@ impl Entry {
 const MAX_RESOURCES: usize = 1_000;
 
 impl Plan {
+    /// The names by which services can be observed: proxy services and APIs.
+    pub fn services(&self) -> Vec<String> {
+        let proxies = self.proxies.iter().map(|proxy| proxy.name.clone());
+        proxies.chain(self.apis.iter().map(|api| api.name.clone())).collect()
+    }
+
+    /// Whether there is a proxy service or an API of this name; `main` and [`crate::observe::ALL`] are always there.
+    pub fn has_service(&self, name: &str) -> bool {
+        let own = || {
+            self.proxies.iter().any(|own| own.name == name) || self.apis.iter().any(|own| own.name == name)
+        };
+        name == "main" || name == crate::observe::ALL || own()
+    }
+
     /// A list by number.
     pub fn list(&self, id: ListId) -> &List {
         &self.lists[id.0 as usize]

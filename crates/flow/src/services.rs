@@ -32,6 +32,8 @@ pub struct Services {
     pub kept: Kept,
     /// States of artifacts and their parts, which outlive the plan.
     pub states: crate::identity::States,
+    /// Who is traced, and for whom the wire log is on.
+    pub observers: crate::observe::Observers,
     /// Messages whose answers come on connections of their own.
     pub(crate) callbacks: crate::callback::Callbacks,
 }
@@ -194,6 +196,7 @@ impl Services {
             tls: TlsProfiles::default(),
             kept: Kept::default(),
             states: Default::default(),
+            observers: Default::default(),
             callbacks: Default::default(),
         }
     }

@@ -21,6 +21,7 @@ pub mod multipart;
 mod opened;
 pub mod payload;
 pub mod properties;
+pub mod redact;
 pub mod regex;
 mod spill;
 pub mod value;

@@ -719,6 +719,14 @@ impl Payload {
         self.changed = true;
     }
 
+    /// Puts a stream around the one that the body is read from, if it is.
+    pub fn wrap_stream(&mut self, wrap: impl FnOnce(Box<dyn BodyStream>) -> Box<dyn BodyStream>) {
+        self.raw = match std::mem::replace(&mut self.raw, Raw::Consumed) {
+            Raw::Stream(stream) => Raw::Stream(wrap(stream)),
+            other => other,
+        };
+    }
+
     /// Puts back a body that was given away and came back whole.
     pub fn put_back(&mut self, body: Body) {
         let attachments = self.attachments.take();

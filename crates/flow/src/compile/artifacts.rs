@@ -68,11 +68,18 @@ impl Compiler<'_> {
         let fault_is_built_in = own_fault.is_none()
             || configuration.sequences.get("fault").is_none_or(|sequence| sequence.built_in);
         let implicit = self.implicit_endpoint();
-        let empty =
-            || List { label: "left out".to_owned(), steps: Vec::new(), on_error: None, span: Span::BUILT_IN };
+        let empty = || List {
+            label: "left out".to_owned(),
+            steps: Vec::new(),
+            on_error: None,
+            trace: false,
+            span: Span::BUILT_IN,
+        };
         let proxy_names = proxies.iter().enumerate().map(|(index, proxy)| (proxy.name.clone(), index));
         let api_rules: Vec<_> = apis.iter().map(|api| api.rule.clone()).collect();
+        let traces = proxies.iter().any(|proxy| proxy.trace) || apis.iter().any(|api| api.trace);
         Plan {
+            traces,
             pre_mediate: self.sequences.get("pre-mediate").copied(),
             stores: self.stores(),
             lists: self.lists.into_iter().map(|list| list.unwrap_or_else(empty)).collect(),

@@ -1,0 +1,191 @@
+//! Keeps secrets out of what people are shown of messages: logs, traces, dumps.
+//!
+//! A name decides: that of a header, a property, an element, an attribute, a member of an object, a parameter. What it holds is
+//! shown as `***`. Text is looked at as text, so that half a document is redacted as well as a whole one.
+
+use std::borrow::Cow;
+
+/// Parts of names whose values are not shown, in lower case and without `-` and `_`.
+const SECRET: [&str; 13] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "pwd",
+    "secret",
+    "token",
+    "apikey",
+    "authorization",
+    "credential",
+    "cookie",
+    "privatekey",
+    "accesskey",
+    "sessionid",
+];
+
+/// What stands in the place of a secret.
+pub const HIDDEN: &str = "***";
+
+/// Whether what is called so is not shown.
+pub fn is_secret(name: &str) -> bool {
+    let plain: String = name
+        .chars()
+        .filter(|letter| !matches!(letter, '-' | '_'))
+        .map(|letter| letter.to_ascii_lowercase())
+        .collect();
+    SECRET.iter().any(|part| plain.contains(part))
+}
+
+/// The value of a header or property as it may be shown.
+pub fn value<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
+    if is_secret(name) { Cow::Borrowed(HIDDEN) } else { text(value) }
+}
+
+/// A text of any form with the values of secret names hidden: `<password>…</password>`, `password="…"`, `"password": "…"`,
+/// `password=…`, and the credentials of URLs.
+pub fn text(text: &str) -> Cow<'_, str> {
+    let mut out = String::new();
+    // So much of the text is in `out`.
+    let mut copied = 0;
+    let mut at = 0;
+    while let Some((start, end)) = next_name(text, at) {
+        at = end;
+        let name = &text[start..end];
+        let hidden = if is_secret(name) { secret_after(text, start, end) } else { credentials(text, end) };
+        if let Some((from, to)) = hidden
+            && from < to
+        {
+            out.push_str(&text[copied..from]);
+            out.push_str(HIDDEN);
+            (copied, at) = (to, to);
+        }
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[copied..]);
+    Cow::Owned(out)
+}
+
+/// The next word that may be a name, behind `from`.
+fn next_name(text: &str, from: usize) -> Option<(usize, usize)> {
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    let bytes = text.as_bytes();
+    let start = from + bytes.get(from..)?.iter().position(is_name)?;
+    let end =
+        bytes[start..].iter().position(|byte| !is_name(byte)).map_or(bytes.len(), |length| start + length);
+    Some((start, end))
+}
+
+/// Where the value of the name at `start..end` is.
+fn secret_after(text: &str, start: usize, end: usize) -> Option<(usize, usize)> {
+    let bytes = text.as_bytes();
+    let rest = |at: usize| text.get(at..).unwrap_or_default();
+    let behind = |at: usize, stops: &[char]| at + rest(at).find(stops).unwrap_or(rest(at).len());
+    let before =
+        text[..start].trim_end_matches(|letter: char| letter.is_alphanumeric() || "_-.:".contains(letter));
+    if before.ends_with('<') {
+        // An element: all up to the next end tag.
+        let open = behind(end, &['>']);
+        if open >= bytes.len() || bytes[open - 1] == b'/' {
+            return None;
+        }
+        let content = open + 1;
+        return Some((content, content + rest(content).find("</").unwrap_or(rest(content).len())));
+    }
+    if before.ends_with("</") {
+        return None;
+    }
+    let quoted = bytes.get(end).is_some_and(|byte| matches!(byte, b'"' | b'\''));
+    let sign = end + usize::from(quoted);
+    let sign = sign + (rest(sign).len() - rest(sign).trim_start().len());
+    if !matches!(bytes.get(sign), Some(b'=' | b':')) {
+        return None;
+    }
+    let value = sign + 1;
+    let value = value + (rest(value).len() - rest(value).trim_start_matches([' ', '\t']).len());
+    match bytes.get(value)? {
+        quote @ (b'"' | b'\'') => Some((value + 1, closing(bytes, value + 1, *quote))),
+        // A header goes to the end of its line, and has words.
+        _ if !quoted && bytes[sign] == b':' => Some((value, behind(value, &['\r', '\n']))),
+        // More of the same document: what is inside has names of its own.
+        b'{' | b'[' | b'<' => None,
+        _ => Some((
+            value,
+            behind(value, &['&', ';', ',', '}', ']', ' ', '\t', '\r', '\n', '"', '\'', '<', '>']),
+        )),
+    }
+}
+
+/// Where a quoted text ends.
+fn closing(bytes: &[u8], from: usize, quote: u8) -> usize {
+    let mut at = from;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'\\' => at += 2,
+            _ if byte == quote => return at,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+/// `user:password` of a URL whose scheme ends at `end`.
+fn credentials(text: &str, end: usize) -> Option<(usize, usize)> {
+    let from = end + 3;
+    let rest = text.get(end..)?.strip_prefix("://")?;
+    let authority = rest.find(['/', '?', '#', ' ', '"', '\'', '<', '>', '\n']).map_or(rest, |to| &rest[..to]);
+    authority.rfind('@').map(|at| (from, from + at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_hidden_in_every_form() {
+        for (plain, expected) in [
+            ("<a><b>c</b></a>", "<a><b>c</b></a>"),
+            (
+                "<u:password Type=\"x\">s3</u:password><a>1</a>",
+                "<u:password Type=\"x\">***</u:password><a>1</a>",
+            ),
+            ("<Password><![CDATA[a<b]]></Password>", "<Password>***</Password>"),
+            ("<password/><a>1</a>", "<password/><a>1</a>"),
+            ("<password>half", "<password>***"),
+            ("<user pwd='a b' n=\"1\"/>", "<user pwd='***' n=\"1\"/>"),
+            (r#"{"user":"joe","Pass_Word" : "a\"b","n":1}"#, r#"{"user":"joe","Pass_Word" : "***","n":1}"#),
+            (
+                r#"{"token":17,"accessToken":"x","secret":{"a":1}}"#,
+                r#"{"token":***,"accessToken":"***","secret":{"a":1}}"#,
+            ),
+            (r#"{"password":"half"#, r#"{"password":"***"#),
+            ("user=joe&password=s3&x=1", "user=joe&password=***&x=1"),
+            ("Authorization: Basic abc==\r\nHost: h", "Authorization: ***\r\nHost: h"),
+            ("http://joe:s3@host/a?api_key=k&b=c", "http://***@host/a?api_key=***&b=c"),
+            ("the password is short", "the password is short"),
+            ("password=", "password="),
+            ("", ""),
+            ("é<password>é</password>é", "é<password>***</password>é"),
+        ] {
+            assert_eq!(text(plain), expected, "{plain}");
+        }
+        assert_eq!(value("X-Api-Key", "k"), HIDDEN);
+        assert_eq!(value("Set-Cookie", "a=b"), HIDDEN);
+        assert_eq!(value("To", "http://a:b@c/"), "http://***@c/");
+    }
+
+    #[test]
+    fn no_text_breaks_it() {
+        let pieces = ["<", "password", ">", "\"", "'", ":", "=", "\\", "é", "</", " ", "://", "@", "\n"];
+        // Every text of four pieces, with hidden ones and half ones.
+        for number in 0..pieces.len().pow(4) {
+            let mut made = String::new();
+            let mut rest = number;
+            for _ in 0..4 {
+                made.push_str(pieces[rest % pieces.len()]);
+                rest /= pieces.len();
+            }
+            let _ = text(&made);
+        }
+    }
+}
