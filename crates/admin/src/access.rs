@@ -71,7 +71,7 @@ impl AccessLog {
 }
 
 impl flow::AccessLog for AccessLog {
-    fn record(&self, access: &flow::dispatch::Access<'_>) {
+    fn record(&self, access: &flow::Access<'_>) {
         thread_local! {
             static LINE: RefCell<String> = const { RefCell::new(String::new()) };
         }

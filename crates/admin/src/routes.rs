@@ -147,11 +147,13 @@ async fn one_artifact(State(shared): Context, Path((kind, name)): Path<(String, 
     }
 }
 
-/// The levels of the log, or why there are none.
-fn levels(shared: &Shared) -> Result<&crate::Loggers, Response> {
-    let log = shared.admin.log.as_ref();
-    log.map(crate::logging::Handle::loggers)
-        .ok_or_else(|| error(StatusCode::NOT_IMPLEMENTED, "this process has no log of its own"))
+/// The levels of the log.
+fn levels(shared: &Shared) -> Option<&crate::Loggers> {
+    shared.admin.log.as_ref().map(crate::logging::Handle::loggers)
+}
+
+fn no_levels() -> Response {
+    error(StatusCode::NOT_IMPLEMENTED, "this process has no log of its own")
 }
 
 fn shown(logger: &crate::Logger) -> Value {
@@ -161,17 +163,14 @@ fn shown(logger: &crate::Logger) -> Value {
 }
 
 async fn loggers(State(shared): Context) -> Response {
-    let loggers = match levels(&shared) {
-        Ok(loggers) => loggers,
-        Err(refused) => return refused,
-    };
+    let Some(loggers) = levels(&shared) else { return no_levels() };
     let (root, all) = loggers.all();
     let all: Vec<Value> = all.iter().map(shown).collect();
     answer(StatusCode::OK, &json!({ "root": root, "loggers": all }))
 }
 
 async fn one_logger(State(shared): Context, Path(category): Path<String>) -> Response {
-    levels(&shared).map_or_else(|refused| refused, |loggers| logger(loggers, &category))
+    levels(&shared).map_or_else(no_levels, |loggers| logger(loggers, &category))
 }
 
 fn logger(loggers: &crate::Loggers, category: &str) -> Response {
@@ -203,10 +202,7 @@ async fn reset_logger(State(shared): Context, Path(category): Path<String>) -> R
 }
 
 fn change_logger(shared: &Shared, category: &str, level: Option<&str>) -> Response {
-    let loggers = match levels(shared) {
-        Ok(loggers) => loggers,
-        Err(refused) => return refused,
-    };
+    let Some(loggers) = levels(shared) else { return no_levels() };
     match loggers.set(category, level) {
         Ok(()) => {
             tracing::info!(target: "busbar::settings", category, level = level.unwrap_or("that of its parent"), "a log level was changed");

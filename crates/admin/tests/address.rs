@@ -58,7 +58,7 @@ fn world(name: &str, reload: Option<Reload>) -> World {
     let access =
         AccessLog::start(r#"%h "%r" %>s %{service}x "%{User-Agent}i""#, &Output::File(access_file.clone()))
             .expect("the access log starts");
-    let bus = Arc::new(flow::Bus::new(plan, services, Some(Box::new(access.clone()))));
+    let bus = Arc::new(flow::Bus::new(plan, services, Some(Arc::new(access.clone()))));
     let workers = Workers::start(1).expect("workers start");
     let any: SocketAddr = ([127, 0, 0, 1], 0).into();
     let server = Arc::new(Server::bind(any, None, ServerLimits::default()).expect("a port is free"));

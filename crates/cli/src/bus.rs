@@ -111,7 +111,7 @@ impl Running {
             }
         };
         observe(settings, &services);
-        let recorder = access.clone().map(|log| -> Box<dyn flow::AccessLog> { Box::new(log) });
+        let recorder = access.clone().map(|log| -> Arc<dyn flow::AccessLog> { Arc::new(log) });
         let bus = Arc::new(Bus::new(plan, services, recorder));
         let mut servers = Vec::new();
         let bind = |address: SocketAddr, tls: Option<ServerTls>, what: &str| {

@@ -245,7 +245,7 @@ fn every_line_is_an_object_with_the_format_json() {
     }
     let found =
         lines.iter().find(|(own, value)| own == "busbar::config" && value["level"] == "ERROR").unwrap();
-    assert!(found.1["place"].as_str().unwrap().contains("logs-json.xml:1:"), "{}", found.1);
+    assert!(found.1["place"].as_str().unwrap().contains("logs-json.xml:"), "{}", found.1);
     assert_eq!(found.1["rule"], "unknown-mediator");
 
     // What keeps it from starting.
@@ -348,4 +348,153 @@ fn levels_change_under_load_and_hold_until_the_end() {
     );
     let (status, all) = put("GET", "/loggers", b"");
     assert!(status == 200 && all["root"] == "info" && all["loggers"].as_array().unwrap().len() > 10, "{all}");
+}
+
+/// The lines of an access log once there are so many.
+fn lines_of(file: &Path, count: usize) -> Vec<String> {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        if lines.len() >= count || Instant::now() > deadline {
+            assert_eq!(lines.len(), count, "{lines:#?}");
+            return lines;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Cancelled and refused requests left no line, and an API was called `main`.
+#[test]
+fn each_request_has_one_line_in_the_access_log_at_its_end() {
+    use std::io::Write;
+    use std::net::TcpStream;
+    let slow = Process::backend(&["--delay", "1500"]);
+    let half = half_an_answer();
+    let artifacts = format!(
+        "<proxy name='Good'><target><inSequence><log level='custom'><property name='id' expression='get-property(\"MessageID\")'/></log><respond/></inSequence></target></proxy>\
+         <proxy name='Slow'><target><inSequence><call><endpoint><address uri='http://{}/echo'/></endpoint></call><respond/></inSequence></target></proxy>\
+         <proxy name='Half'><target><endpoint><address uri='http://{half}/'/></endpoint></target></proxy>\
+         <api name='Orders' context='/orders'><resource methods='GET' uri-template='/{{id}}'><inSequence><payloadFactory media-type='json'><format>{{\"a\":1}}</format></payloadFactory><respond/></inSequence></resource></api>",
+        slow.http()
+    );
+    let file = folder("logs-access").join("access.log");
+    let to = format!("log.access_to={}", file.display());
+    let pattern = "log.access=%>s %B %{end}x %{service}x %{message_id}x \"%r\" %D";
+    let bus = Process::run(
+        &configuration("logs-access", &artifacts),
+        &["--set", pattern, "--set", &to, "--set", "limits.head=1s"],
+    );
+    let mut count = 0;
+    let mut next = |what: &str| {
+        count += 1;
+        let line = lines_of(&file, count).pop().unwrap();
+        assert!(line.starts_with(what), "{line}, not {what}");
+        let (line, took) = line.rsplit_once(' ').unwrap();
+        (line.to_owned(), took.parse::<u64>().unwrap())
+    };
+
+    assert_eq!(ask(bus.http(), "POST", "/services/Good", b"<a/>").unwrap().0, 200);
+    let (line, _) = next("200 4 whole Good urn:uuid:");
+    assert!(line.ends_with("\"POST /services/Good HTTP/1.1\""), "{line}");
+    // The same id as in the log.
+    let id = line.split(' ').nth(4).unwrap();
+    bus.says(&format!("id = {id}"), 1);
+
+    assert_eq!(ask(bus.http(), "GET", "/orders/1", b"").unwrap().0, 200);
+    next("200 7 whole Orders urn:uuid:");
+
+    // Parser: 400, 414, 431; a head that does not come: 408.
+    for (text, status) in [
+        ("GARBAGE\r\n\r\n".to_owned(), "400"),
+        (format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(9000)), "414"),
+        (format!("GET / HTTP/1.1\r\nHost: h\r\nX: {}\r\n\r\n", "x".repeat(40_000)), "431"),
+        ("GET / HT".to_owned(), "408"),
+    ] {
+        let mut stream = TcpStream::connect(bus.http()).unwrap();
+        // It may be refused before all of it is sent.
+        let _ = stream.write_all(text.as_bytes());
+        let _ = stream.read_to_end(&mut Vec::new());
+        let (line, took) = next(status);
+        assert!(line.contains(" refused - - \""), "{line}");
+        assert!(status != "408" || took >= 900_000, "{took}");
+    }
+
+    // The client goes away while the flow waits for a backend.
+    let mut stream = TcpStream::connect(bus.http()).unwrap();
+    stream.write_all(b"POST /services/Slow HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nContent-Type: text/xml\r\n\r\n<a/>").unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    drop(stream);
+    let (_, took) = next("499 0 abandoned Slow urn:uuid:");
+    assert!((200_000..1_400_000).contains(&took), "{took}");
+
+    // The backend breaks off.
+    assert!(ask(bus.http(), "POST", "/services/Half", b"<a/>").is_err());
+    next("200 5 cut Half urn:uuid:");
+
+    // Not the admin address.
+    ask(bus.field("admin"), "GET", "/healthz", b"").unwrap();
+    assert_eq!(ask(bus.http(), "POST", "/services/Good", b"<b/>").unwrap().0, 200);
+    next("200 4 whole Good");
+}
+
+/// A backend that promises more than it sends.
+fn half_an_answer() -> String {
+    use std::io::Write;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut buffer = [0; 4096];
+            let _ = stream.read(&mut buffer);
+            let _ = stream
+                .write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nContent-Length: 100\r\n\r\n<half");
+            // What was written is on its way before the connection ends.
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    });
+    address
+}
+
+#[test]
+fn fifty_clients_and_each_request_is_recorded_once() {
+    let file = folder("logs-once").join("access.log");
+    let to = format!("log.access_to={}", file.display());
+    let proxy = "<proxy name='P'><target><inSequence><respond/></inSequence></target></proxy>";
+    let bus = Process::run(&configuration("logs-once", proxy), &["--set", "log.access=%r %s", "--set", &to]);
+    std::thread::scope(|scope| {
+        for client in 0..50 {
+            let bus = &bus;
+            scope.spawn(move || {
+                let mut stream = std::net::TcpStream::connect(bus.http()).unwrap();
+                for number in 0..40 {
+                    let path = format!("/services/P/{client}/{number}");
+                    assert_eq!(exchange(&mut stream, "POST", &path, b"<a/>", "").unwrap().0, 200);
+                }
+            });
+        }
+        // Rotated in the middle.
+        std::thread::sleep(Duration::from_millis(50));
+        std::fs::rename(&file, file.with_extension("1")).unwrap();
+        bus.signal("HUP");
+    });
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let mut lines: Vec<String> = Vec::new();
+    while lines.len() < 2000 && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(50));
+        lines = [file.with_extension("1"), file.clone()]
+            .iter()
+            .flat_map(|file| {
+                std::fs::read_to_string(file)
+                    .unwrap_or_default()
+                    .lines()
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+    }
+    lines.sort();
+    lines.dedup();
+    assert_eq!(lines.len(), 2000);
 }

@@ -1,5 +1,6 @@
 //! From a request to its flow: proxy services, APIs, the main sequence, and what the bus answers itself.
 
+use crate::access::{AccessLog, Accounted, Recorder};
 use crate::compile::{Compiler, SequenceRef};
 use crate::context::{Client, Context, Inbound, Owner};
 use crate::endpoint::EndpointRef;
@@ -21,7 +22,7 @@ use message::{Kind, Known, Method, Payload, SoapVersion, memory};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use transport::{ConnectionInfo, Cut, Handler, Request, Response};
+use transport::{ConnectionInfo, Cut, Handler, OnEnd, Refused, Request, Response};
 
 /// A proxy service of the plan.
 pub struct Proxy {
@@ -172,42 +173,17 @@ pub(crate) fn compile_api(api: &config::Api, compiler: &mut Compiler<'_>) -> Api
     }
 }
 
-/// One finished exchange, for the access log.
-#[derive(Debug)]
-pub struct Access<'a> {
-    /// What the client sent.
-    pub inbound: &'a Inbound,
-    /// The version of the request.
-    pub version: message::Version,
-    /// The request's `Referer` and `User-Agent`, where the log asks for them.
-    pub agent: Option<String>,
-    /// See `agent`.
-    pub referer: Option<String>,
-    /// The status of the answer.
-    pub status: u16,
-    /// Length of the answer's body, where it is known.
-    pub length: Option<u64>,
-    /// The service.
-    pub service: &'a str,
-}
-
-/// Takes note of every exchange.
-pub trait AccessLog: Send + Sync {
-    /// One exchange whose answer begins now.
-    fn record(&self, access: &Access<'_>);
-}
-
 /// The bus: the plan in force and what all plans share. It is what listeners hand requests to.
 pub struct Bus {
     plan: ArcSwap<Plan>,
     services: Arc<Services>,
-    access: Option<Box<dyn AccessLog>>,
+    access: Option<Arc<dyn AccessLog>>,
     swapped: tokio::sync::Notify,
 }
 
 impl Bus {
     /// A bus that runs `plan`.
-    pub fn new(plan: Plan, services: Arc<Services>, access: Option<Box<dyn AccessLog>>) -> Bus {
+    pub fn new(plan: Plan, services: Arc<Services>, access: Option<Arc<dyn AccessLog>>) -> Bus {
         Bus { plan: ArcSwap::from_pointee(plan), services, access, swapped: tokio::sync::Notify::new() }
     }
 
@@ -247,9 +223,7 @@ impl Bus {
         let received = transport::clock::now();
         let plan = self.plan.load_full();
         let Request { head, body } = request;
-        let referer = self.access.as_ref().and_then(|_| head.headers.get("Referer").map(str::to_owned));
-        let agent = self.access.as_ref().and_then(|_| head.headers.get("User-Agent").map(str::to_owned));
-        let version = head.version;
+        let recorder = self.access.as_ref().map(|log| Recorder::new(log, &head.headers, head.version));
         let content_type = head.headers.get_known(Known::ContentType);
         let mut inbound = Inbound {
             client: client_of(&head.method, content_type, &head.headers),
@@ -270,19 +244,20 @@ impl Bus {
         {
             route = Route::Refused(owner, why);
         }
-        let (response, inbound, name) = match route {
-            Route::Answer(response) => (response, Some(Arc::new(inbound)), String::new()),
+        let (mut response, recorder) = match route {
+            Route::Answer(response) => (response, recorder.map(|recorder| recorder.of(&Arc::new(inbound)))),
             Route::Refused(owner, why) => {
                 let response = self.services.scopes.refuse(&inbound, why);
-                (response, Some(Arc::new(inbound)), plan.owner_name(owner).to_owned())
+                let inbound = Arc::new(inbound);
+                (response, recorder.map(|recorder| recorder.of(&inbound).by(plan.owner_name(owner))))
             }
             Route::Callback => {
                 let services = Arc::clone(&self.services);
                 let inbound = Arc::new(crate::callback::inbound(inbound));
-                let logged = Arc::clone(&inbound);
+                let recorder = recorder.map(|recorder| recorder.of(&inbound));
                 // Boxed: few requests are such answers, and all have the room of the largest.
                 let taken = Box::pin(crate::callback::take(plan, services, inbound, head.headers, body));
-                (taken.await, Some(logged), String::new())
+                (taken.await, recorder)
             }
             Route::Flow { owner, service_length } => {
                 inbound.service_length = service_length;
@@ -295,8 +270,7 @@ impl Bus {
                     payload.posted_with(inbound.query().unwrap_or_default(), version);
                 }
                 let inbound = Arc::new(inbound);
-                // The log may need it when the message has become another one.
-                let logged = self.access.as_ref().map(|_| Arc::clone(&inbound));
+                let recorder = recorder.map(|recorder| recorder.of(&inbound));
                 let mut context = Context::new(
                     Arc::clone(&plan),
                     Arc::clone(&self.services),
@@ -305,17 +279,15 @@ impl Bus {
                     payload,
                 );
                 context.owner = owner;
-                let mut opened = Opened::new(context);
-                let context = &mut opened.context;
+                let mut accounted = Accounted { opened: Opened::new(context), recorder };
+                let context = &mut accounted.opened.context;
                 let served = caught(pin!(serve(context, &plan))).await;
                 let mut response = served.unwrap_or_else(|why| panicked(context, &why));
                 if context.progress.observed {
                     crate::observe::answered(context, &mut response);
                 }
                 // An API is known only now.
-                let owner = context.owner;
-                opened.end();
-                let counters = match owner {
+                let counters = match context.owner {
                     Owner::Main => None,
                     Owner::Proxy(index) => Some(&plan.proxies[index].counters),
                     Owner::Resource(api, _) => Some(&plan.apis[api].counters),
@@ -323,24 +295,14 @@ impl Bus {
                 if let Some(counters) = counters {
                     counters.record(elapsed(received), response.head.status >= 500);
                 }
-                let name =
-                    if self.access.is_some() { plan.owner_name(owner).to_owned() } else { String::new() };
-                (response, logged, name)
+                if let Some(recorder) = &mut accounted.recorder {
+                    recorder.served(context);
+                }
+                accounted.opened.end();
+                (response, accounted.recorder.take())
             }
         };
-        if let (Some(access), Some(inbound)) = (&self.access, inbound) {
-            let length = response.body.exact_len();
-            let status = response.head.status;
-            access.record(&Access {
-                inbound: &inbound,
-                version,
-                agent,
-                referer,
-                status,
-                length,
-                service: &name,
-            });
-        }
+        response.on_end = recorder.map(|recorder| -> Box<dyn OnEnd> { Box::new(recorder) });
         response
     }
 }
@@ -353,6 +315,13 @@ impl Handler for Bus {
 
     fn cut(&self, cut: &Cut<'_>) {
         crate::report::cut(cut);
+    }
+
+    fn refused(&self, refused: &Refused<'_>) {
+        crate::report::refused(refused);
+        if let Some(access) = &self.access {
+            crate::access::refused(&**access, refused);
+        }
     }
 }
 

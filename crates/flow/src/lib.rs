@@ -4,6 +4,7 @@
 //! take it step by step through its lists of mediators. Endpoints and mediators themselves live in rooms to the
 //! right; this one knows their interfaces ([`Mediator`], [`endpoint::Endpoint`]).
 
+pub mod access;
 mod addressing;
 pub mod aggregation;
 pub mod authority;
@@ -44,9 +45,10 @@ mod writing;
 mod wsdl;
 
 pub use crate::expression::{Expression, KeyValue, Wanted};
+pub use access::{Access, AccessLog};
 pub use compile::{Compiler, SequenceRef, compile};
 pub use context::{Client, Context, Contexts, Inbound};
-pub use dispatch::{Access, AccessLog, Bus};
+pub use dispatch::Bus;
 pub use engine::{Branched, Mark, resume, run_branch, run_list};
 pub use fault::{Code, Fault};
 pub use identity::{Identity, States};

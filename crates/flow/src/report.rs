@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::fault::{Fault, code};
 use crate::panics::Panicked;
 use std::borrow::Cow;
-use transport::{BodyError, Cut};
+use transport::{BodyError, Cut, Refused};
 
 /// Characters of a message or a cause in a log line.
 const LONGEST: usize = 4096;
@@ -63,6 +63,17 @@ pub(crate) fn cut(cut: &Cut<'_>) {
         code,
         cause = %cut.error,
         "The answer did not arrive whole; the client's connection is cut",
+    );
+}
+
+/// Logs a request that the transport refused, which is noise of the network more often than news.
+pub(crate) fn refused(refused: &Refused<'_>) {
+    tracing::debug!(
+        target: "busbar_transport",
+        client = %refused.client.peer,
+        status = refused.status,
+        line = refused.line(),
+        "refused: {}", refused.why
     );
 }
 

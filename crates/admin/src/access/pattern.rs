@@ -2,7 +2,7 @@
 
 use crate::escape;
 use crate::time;
-use flow::dispatch::Access;
+use flow::access::{Access, RequestLine};
 use std::fmt::{self, Write};
 use std::time::SystemTime;
 
@@ -21,13 +21,15 @@ pub const COMBINED: &str = r#"%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agen
 /// | `%r` | request line |
 /// | `%m`, `%U`, `%q`, `%H` | its method, path, query with `?`, protocol |
 /// | `%s`, `%>s` | status of the answer |
-/// | `%b`, `%B` | length of the answer's body; nothing is `-`, `0`. A body of unknown length is `-` |
-/// | `%D`, `%T` | time until the answer began, in microseconds, in seconds; also `%{us}T`, `%{ms}T`, `%{s}T` |
+/// | `%b`, `%B` | bytes of the answer's body that were sent; nothing is `-`, `0` |
+/// | `%D`, `%T` | time until the answer had left, in microseconds, in seconds; also `%{us}T`, `%{ms}T`, `%{s}T` |
 /// | `%{name}i` | request header `Referer`, `User-Agent`, `Host` or `Content-Type`; all others are `-` |
 /// | `%{name}o` | response headers: always `-` |
 /// | `%v`, `%p`, `%A` | the `Host` header, port and address that the client connected to |
 /// | `%{service}x` | the proxy service or API, or `main`; `-` if the bus answered itself |
 /// | `%{scheme}x` | `http` or `https` |
+/// | `%{message_id}x` | the id of the message; `-` if there was none |
+/// | `%{end}x` | `whole`, `abandoned`, `cut`, `refused` |
 /// | `%%` | a per cent sign |
 #[derive(Clone, Debug)]
 pub struct Pattern {
@@ -57,6 +59,8 @@ enum Piece {
     Port,
     Service,
     Scheme,
+    MessageId,
+    End,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -107,7 +111,7 @@ impl Pattern {
         &self.unavailable
     }
 
-    /// Appends the line of an exchange whose answer begins at `now`.
+    /// Appends the line of a request that ends `now`.
     pub(crate) fn format(&self, access: &Access<'_>, now: SystemTime, out: &mut String) {
         for piece in &self.pieces {
             // A String takes everything.
@@ -151,6 +155,8 @@ impl Pattern {
             ('p', "") => Piece::Port,
             ('x', "service") => Piece::Service,
             ('x', "scheme") => Piece::Scheme,
+            ('x', "message_id") => Piece::MessageId,
+            ('x', "end") => Piece::End,
             ('i', name) if name.eq_ignore_ascii_case("Referer") => Piece::Referer,
             ('i', name) if name.eq_ignore_ascii_case("User-Agent") => Piece::Agent,
             ('i', name) if name.eq_ignore_ascii_case("Host") => Piece::Host,
@@ -167,50 +173,62 @@ impl Pattern {
 
 impl Piece {
     fn write(&self, access: &Access<'_>, now: SystemTime, out: &mut String) -> fmt::Result {
-        let inbound = access.inbound;
+        let words = |at: usize| match access.line {
+            RequestLine::Whole(method, target, version) => Some([method, target, version.as_str()][at]),
+            RequestLine::Received(line) => line.split(' ').nth(at),
+        };
+        let (path, query) = match words(1).map(|target| target.split_once('?').ok_or(target)) {
+            Some(Ok((path, query))) => (Some(path), Some(query)),
+            Some(Err(path)) => (Some(path), None),
+            None => (None, None),
+        };
         match self {
             Piece::Text(text) => out.push_str(text),
             Piece::Nothing => out.push('-'),
-            Piece::Client => write!(out, "{}", inbound.peer.ip().to_canonical())?,
-            Piece::Time => time::common(now.checked_sub(inbound.received.elapsed()).unwrap_or(now), out)?,
-            Piece::RequestLine => {
-                escape::ascii(inbound.method.as_str(), out);
-                out.push(' ');
-                escape::ascii(&inbound.target, out);
-                out.push(' ');
-                out.push_str(access.version.as_str());
-            }
-            Piece::Method => escape::ascii(inbound.method.as_str(), out),
-            Piece::Path => escape::ascii(inbound.path(), out),
+            Piece::Client => write!(out, "{}", access.client.ip().to_canonical())?,
+            Piece::Time => time::common(now.checked_sub(access.took).unwrap_or(now), out)?,
+            Piece::RequestLine => match access.line {
+                RequestLine::Whole(method, target, version) => {
+                    escape::ascii(method, out);
+                    out.push(' ');
+                    escape::ascii(target, out);
+                    out.push(' ');
+                    out.push_str(version.as_str());
+                }
+                RequestLine::Received(line) => or_nothing(Some(line), out),
+            },
+            Piece::Method => or_nothing(words(0), out),
+            Piece::Path => or_nothing(path, out),
             Piece::Query => {
-                if let Some(query) = inbound.query() {
+                if let Some(query) = query {
                     out.push('?');
                     escape::ascii(query, out);
                 }
             }
-            Piece::Protocol => out.push_str(access.version.as_str()),
+            Piece::Protocol => or_nothing(words(2), out),
             Piece::Status => write!(out, "{}", access.status)?,
-            Piece::Length { nothing } => match access.length {
-                None => out.push('-'),
-                Some(0) => out.push_str(nothing),
-                Some(length) => write!(out, "{length}")?,
+            Piece::Length { nothing } => match access.bytes {
+                0 => out.push_str(nothing),
+                bytes => write!(out, "{bytes}")?,
             },
             Piece::Elapsed(unit) => {
-                let elapsed = inbound.received.elapsed();
+                let elapsed = access.took;
                 match unit {
                     Unit::Microseconds => write!(out, "{}", elapsed.as_micros())?,
                     Unit::Milliseconds => write!(out, "{}", elapsed.as_millis())?,
                     Unit::Seconds => write!(out, "{}", elapsed.as_secs())?,
                 }
             }
-            Piece::Referer => or_nothing(access.referer.as_deref(), out),
-            Piece::Agent => or_nothing(access.agent.as_deref(), out),
-            Piece::Host => or_nothing(Some(&inbound.host), out),
-            Piece::ContentType => or_nothing(inbound.content_type.as_deref(), out),
-            Piece::Local => write!(out, "{}", inbound.local.ip().to_canonical())?,
-            Piece::Port => write!(out, "{}", inbound.local.port())?,
+            Piece::Referer => or_nothing(access.referer, out),
+            Piece::Agent => or_nothing(access.agent, out),
+            Piece::Host => or_nothing(Some(access.host), out),
+            Piece::ContentType => or_nothing(access.content_type, out),
+            Piece::Local => write!(out, "{}", access.local.ip().to_canonical())?,
+            Piece::Port => write!(out, "{}", access.local.port())?,
             Piece::Service => or_nothing(Some(access.service), out),
-            Piece::Scheme => out.push_str(inbound.scheme()),
+            Piece::Scheme => out.push_str(if access.secure { "https" } else { "http" }),
+            Piece::MessageId => or_nothing(Some(access.message_id), out),
+            Piece::End => out.push_str(access.end.as_str()),
         }
         Ok(())
     }
@@ -226,35 +244,28 @@ fn or_nothing(text: Option<&str>, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flow::{Client, Inbound};
-    use message::{Method, Version};
-    use std::time::{Duration, Instant, UNIX_EPOCH};
+    use flow::access::Ended;
+    use message::Version;
+    use std::time::{Duration, UNIX_EPOCH};
 
-    fn line(pattern: &str, change: impl FnOnce(&mut Inbound, &mut Option<u64>)) -> String {
-        let mut inbound = Inbound {
-            method: Method::Post,
-            target: "/services/Stock/a?b=c".to_owned(),
-            service_length: 15,
-            secure: true,
-            tls: None,
-            peer: ([192, 0, 2, 1], 4711).into(),
+    fn line(pattern: &str, change: impl FnOnce(&mut Access<'_>)) -> String {
+        let mut access = Access {
+            client: ([192, 0, 2, 1], 4711).into(),
             local: ([127, 0, 0, 1], 8243).into(),
-            host: "bus.example:8243".to_owned(),
-            content_type: Some("text/xml".to_owned()),
-            client: Client::Rest,
-            received: Instant::now(),
-        };
-        let mut length = Some(1234);
-        change(&mut inbound, &mut length);
-        let access = Access {
-            inbound: &inbound,
-            version: Version::Http11,
-            agent: Some("curl/8 \"x\"\r\nInjected: 1".to_owned()),
+            secure: true,
+            line: RequestLine::Whole("POST", "/services/Stock/a?b=c", Version::Http11),
+            host: "bus.example:8243",
+            content_type: Some("text/xml"),
+            agent: Some("curl/8 \"x\"\r\nInjected: 1"),
             referer: None,
+            took: Duration::from_micros(900_000),
             status: 200,
-            length,
+            bytes: 1234,
+            end: Ended::Whole,
             service: "Stock",
+            message_id: "urn:uuid:1",
         };
+        change(&mut access);
         let mut out = String::new();
         let now = UNIX_EPOCH + Duration::from_millis(1_795_309_323_900);
         Pattern::parse(pattern).expect("the pattern is right").format(&access, now, &mut out);
@@ -274,24 +285,38 @@ mod tests {
             ),
             ("%m %U %q %H %s %B", "POST /services/Stock/a ?b=c HTTP/1.1 200 1234"),
             ("%v %p %A %{service}x %{scheme}x", "bus.example:8243 8243 127.0.0.1 Stock https"),
-            ("%T %{s}T %{ms}T", "0 0 0"),
+            ("%T %{s}T %{ms}T %D", "0 0 900 900000"),
+            ("%{message_id}x %{end}x", "urn:uuid:1 whole"),
             ("%{Content-Type}i %{host}i %{X-Forwarded-For}i %{Server}o", "text/xml bus.example:8243 - -"),
             ("100%% %l", "100% -"),
             ("", ""),
         ] {
-            assert_eq!(line(pattern, |_, _| {}), expected, "{pattern}");
+            assert_eq!(line(pattern, |_| {}), expected, "{pattern}");
         }
     }
 
     #[test]
     fn requests_cannot_inject_anything() {
-        let hostile = |inbound: &mut Inbound, length: &mut Option<u64>| {
-            inbound.target = "/a\"\u{1b}[2J\n\u{e9}\\".to_owned();
-            inbound.host = "h\r\nx".to_owned();
-            *length = None;
+        let hostile = |access: &mut Access<'_>| {
+            access.line = RequestLine::Whole("POST", "/a\"\u{1b}[2J\n\u{e9}\\", Version::Http11);
+            access.host = "h\r\nx";
+            access.bytes = 0;
         };
         assert_eq!(line("\"%r\" %v %b", hostile), r#""POST /a\"\x1b[2J\n\xc3\xa9\\ HTTP/1.1" h\r\nx -"#);
-        assert_eq!(line("%b %B", |_, length| *length = Some(0)), "- 0");
+        assert_eq!(line("%b %B", |access| access.bytes = 0), "- 0");
+    }
+
+    #[test]
+    fn what_was_refused_has_the_line_as_far_as_it_came() {
+        for (received, expected) in [
+            ("GET /a?b HTTP/1.1", "\"GET /a?b HTTP/1.1\" GET /a ?b HTTP/1.1"),
+            ("GET /a", "\"GET /a\" GET /a  -"),
+            ("\"x", "\"\\\"x\" \\\"x -  -"),
+            ("", "\"-\" - -  -"),
+        ] {
+            let refused = |access: &mut Access<'_>| access.line = RequestLine::Received(received);
+            assert_eq!(line("\"%r\" %m %U %q %H", refused), expected, "{received}");
+        }
     }
 
     #[test]

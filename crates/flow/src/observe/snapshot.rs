@@ -1,7 +1,7 @@
 //! What of a message is seen between two steps, bounded and redacted, and what changed.
 
 use crate::context::Context;
-use message::{Properties, Value, redact};
+use message::{Coding, Properties, Value, redact};
 use serde_json::json;
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -12,6 +12,8 @@ use std::time::Duration;
 const VALUE: usize = 1024;
 /// Values that are looked at.
 const VALUES: usize = 300;
+/// Bytes of a compressed payload that are decompressed to be shown; a larger one is not.
+const DECODED: usize = 1024 * 1024;
 /// How long a trace waits for the beginning of a body.
 const PATIENCE: Duration = Duration::from_millis(200);
 
@@ -198,7 +200,8 @@ fn short(text: &str) -> String {
 }
 
 fn payload(context: &mut Context, shown: usize) -> Shown {
-    let plain = context.payload.is_uncoded();
+    let coding = context.payload.reading().coding;
+    let plain = coding == Coding::Identity;
     if context.payload.is_unread()
         && let Some(stream) = context.payload.stream_mut()
     {
@@ -219,9 +222,9 @@ fn payload(context: &mut Context, shown: usize) -> Shown {
     if !context.payload.is_changed()
         && let Some(bytes) = context.payload.bytes()
     {
-        return match plain {
-            true => Shown::of(bytes, Some(bytes.len() as u64), shown),
-            false => Shown::about(format!("(compressed, {} bytes)", bytes.len())),
+        return match coding.decode(bytes, DECODED) {
+            Ok(text) => Shown::of(&text, Some(text.len() as u64), shown),
+            Err(_) => Shown::about(format!("(compressed, {} bytes)", bytes.len())),
         };
     }
     let (format, _) = crate::writing::current_form(context);
