@@ -184,6 +184,27 @@ fn engine(out: &mut Exposition, state: &AdminState) {
         "Aggregates that wait for more parts.",
         services.aggregates.len(),
     );
+    let memory = message::memory::held();
+    out.single("busbar_flows", Kind::Gauge, "Messages whose work goes on.", services.scopes.open());
+    out.single(
+        "busbar_refused_total",
+        Kind::Counter,
+        "Messages that were refused with 503: too many were on their way, or held too much.",
+        services.scopes.refused(),
+    );
+    out.single("busbar_memory_held_bytes", Kind::Gauge, "Bytes that messages hold together.", memory);
+    out.single(
+        "busbar_memory_limit_bytes",
+        Kind::Gauge,
+        "Bytes that messages may hold together.",
+        message::memory::most(),
+    );
+    out.single(
+        "busbar_memory_refused_total",
+        Kind::Counter,
+        "Bodies, trees and parts that were not held, for want of memory.",
+        message::memory::refused(),
+    );
     out.single(
         "busbar_unanswered_total",
         Kind::Counter,

@@ -171,6 +171,12 @@ impl Aggregates {
         let full =
             |part, message: String| Added::Full(part, Box::new(Fault { status: 503, ..Fault::new(message) }));
         let mut table = lock(&self.open);
+        let late = table.outdated(self.limits.time);
+        if !late.is_empty() {
+            drop(table);
+            self.drop_all(late);
+            table = lock(&self.open);
+        }
         if let Some(aggregate) = table.aggregates.get_mut(&key) {
             let Some(taken) = taken else { return Added::Again(part) };
             let count = aggregate.others.len() + 2;
@@ -213,19 +219,20 @@ impl Aggregates {
         if memory::is_short() || across && memory::is_half() {
             return full(part, memory::Shortage.to_string());
         }
-        let late = table.outdated(self.limits.time);
         let serial = table.open(key, part, split);
-        drop(table);
-        for aggregate in late {
-            let count = aggregate.others.len() + 1;
-            tracing::error!(
-                message_id = %aggregate.first.message_id(),
-                place = aggregate.first.plan().place(aggregate.first.location()),
-                "an aggregate was not complete within {} s: its {count} parts are dropped",
-                self.limits.time.as_secs()
-            );
-        }
         Added::Waiting { opened: true, serial }
+    }
+
+    /// Names in the log what waited too long.
+    #[cold]
+    fn drop_all(&self, late: Vec<Aggregate>) {
+        let seconds = self.limits.time.as_secs();
+        for Aggregate { first, others, .. } in late {
+            let (id, count) = (first.message_id(), others.len() + 1);
+            let place = first.plan().place(first.location());
+            let what = "an aggregate was not complete within";
+            tracing::error!(message_id = id, place, "{what} {seconds} s: its {count} parts are dropped");
+        }
     }
 
     /// For a timer: resolves when the aggregate is complete. `None`: it is complete already.

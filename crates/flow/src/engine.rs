@@ -728,6 +728,7 @@ pub(crate) fn raise(context: &mut Context, mut fault: Fault) -> Option<Ending> {
         }
     }
     context.payload.read_as_empty();
+    context.payload.forgive();
     crate::report::fault(context, &fault);
     context.progress.failed = Some(status_of(&fault));
     context.frames.clear();

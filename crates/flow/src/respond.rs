@@ -228,12 +228,20 @@ pub(crate) fn unanswered(context: &mut Context, failure: Option<u16>) -> Respons
         message::reason_phrase(status),
         context.message_id()
     );
+    let response = told(context, status, &text);
+    match status {
+        503 => response.with("Retry-After", "1"),
+        _ => response,
+    }
+}
+
+/// A text for a client, in the form that it can read.
+fn told(context: &Context, status: u16, text: &str) -> Response {
     match context.inbound.client {
         Client::Soap(version) => {
             let mut envelope = Envelope::empty(version);
             let code = if version == SoapVersion::V11 { "Server" } else { "Receiver" };
-            envelope
-                .append_fault(&message::envelope::Fault { code, reason: &text, role: "", node: "" }, None);
+            envelope.append_fault(&message::envelope::Fault { code, reason: text, role: "", node: "" }, None);
             let mut payload = Payload::of_envelope(envelope);
             let bytes = payload.write(Format::Soap(version), &context.services.limits).unwrap_or_default();
             Response::new(status, Body::Bytes(bytes))
@@ -247,7 +255,7 @@ pub(crate) fn unanswered(context: &mut Context, failure: Option<u16>) -> Respons
                 .is_some_and(|own| message::MediaType::parse(own).kind() == Kind::Json);
             if is_json {
                 let mut json = String::from("{\"error\":");
-                message::json::write_string(&text, &mut json);
+                message::json::write_string(text, &mut json);
                 json.push('}');
                 Response::new(status, Body::Bytes(json.into()))
                     .with("Content-Type", "application/json; charset=UTF-8")

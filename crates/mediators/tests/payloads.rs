@@ -445,3 +445,27 @@ fn properties_shape_answers() {
         get-property('SERVER_IP'), ' ', string-length(get-property('SERVER_HOST')) > 0)"/><header name="X-F" expression="$ctx:m" scope="transport"/><respond/>"#;
     assert_eq!(ask(facts).headers.get("X-F"), Some("POST true 127.0.0.1 true"));
 }
+
+/// A fault handler begins with a message that can be read and replaced, also where the message could not be read.
+#[test]
+fn fault_sequences_answer_what_cannot_be_read() {
+    let text = "<property name='n' expression='//n'/><respond/><!--top--><sequence name='fault'>\
+        <payloadFactory media-type='MEDIA'><format>FORMAT</format><args><arg expression=\"get-property('ERROR_CODE')\"/></args></payloadFactory>\
+        <respond/></sequence>";
+    let envelope =
+        "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/'><s:Body><n></s:Body></s:Envelope>";
+    let soap = ("SOAPAction", "urn:x");
+    for (media, format) in [("xml", "<code xmlns=''>$1</code>"), ("json", "{\"code\":$1}")] {
+        let tested = bus(&text.replace("MEDIA", media).replace("FORMAT", format));
+        for (headers, body) in [
+            (&[("Content-Type", "text/xml"), soap][..], envelope),
+            (&[("Content-Type", "text/xml"), soap], "<s:Env"),
+            (&[("Content-Type", "application/soap+xml")], "<no/>"),
+            (&[("Content-Type", "application/xml")], "<a"),
+            (&[("Content-Type", "application/json")], "{"),
+        ] {
+            let answer = tested.ask("POST", "/", headers, body);
+            assert!(answer.body.contains("601000"), "{media} {headers:?} {body}: {answer:?}");
+        }
+    }
+}

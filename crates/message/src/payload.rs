@@ -184,6 +184,8 @@ pub struct Payload {
     peeked: bool,
     /// Of a multipart message: its content type, and the parts beside the envelope.
     attachments: Option<Box<Attachments>>,
+    /// What cannot be read is read as empty ([`Payload::forgive`]).
+    forgiving: bool,
     /// Counts the JSON view as held. Bodies and trees, which copies share, count themselves.
     held: Held,
 }
@@ -247,6 +249,7 @@ impl Payload {
             made: false,
             peeked: false,
             attachments: None,
+            forgiving: false,
             held: Held::NONE,
         }
     }
@@ -517,7 +520,10 @@ impl Payload {
             };
             let mut built = match &self.json {
                 Some(value) => json_view(value, &limits.json),
-                None => self.build(limits, pieces)?,
+                None => match self.build(limits, pieces) {
+                    Err(PayloadError::Malformed { .. }) if self.forgiving => self.nothing(),
+                    built => built?,
+                },
             };
             drop(expected);
             built.count()?;
@@ -585,8 +591,10 @@ impl Payload {
         if self.json.is_none() {
             let text = self.decoded_text(usize::MAX)?;
             let held = memory::try_hold(text.len().saturating_mul(VALUE))?;
-            let value = crate::lenient::read(&text)
-                .map_err(|error| malformed(format!("the payload is not JSON: {error}")))?;
+            let value = match crate::lenient::read(&text) {
+                Err(_) if self.forgiving => serde_json::Value::Object(serde_json::Map::new()),
+                read => read.map_err(|error| malformed(format!("the payload is not JSON: {error}")))?,
+            };
             self.json = Some(Box::new(value));
             self.held = held;
         }
@@ -770,9 +778,22 @@ impl Payload {
         }
         match self.reading.kind {
             Kind::Json => self.json = Some(Box::new(serde_json::Value::Object(serde_json::Map::new()))),
-            Kind::Soap12 => self.envelope = Some(Arc::new(Envelope::empty(SoapVersion::V12))),
-            _ => self.envelope = Some(Arc::new(Envelope::empty(SoapVersion::V11))),
+            _ => self.envelope = Some(Arc::new(self.nothing())),
         }
+    }
+
+    /// From now on a body that is not what its type says is read as an empty one. For what handles a fault: it begins with a
+    /// message that can be read and replaced. The bytes stay what they are.
+    pub fn forgive(&mut self) {
+        self.forgiving = true;
+    }
+
+    /// An empty envelope of the version that the body is said to have.
+    fn nothing(&self) -> Envelope {
+        Envelope::empty(match self.reading.kind {
+            Kind::Soap12 => SoapVersion::V12,
+            _ => SoapVersion::V11,
+        })
     }
 
     /// No payload, to be read as this one is.
@@ -800,6 +821,7 @@ impl Payload {
             made: self.made,
             peeked: self.peeked,
             attachments: self.attachments.clone(),
+            forgiving: self.forgiving,
             held: self.held.clone(),
         }
     }

@@ -1,0 +1,243 @@
+//! Limits that hold together, and what a stop owes to messages whose clients have their answers. On the real binary: what messages hold
+//! is counted for a whole process.
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+mod support;
+
+use std::collections::HashSet;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use support::{Process, ask, configuration, exchange};
+
+/// A backend that takes down the bodies it was sent, before it answers 202 after a while that depends on the body.
+struct Recorder {
+    address: String,
+    bodies: Arc<Mutex<HashSet<String>>>,
+}
+
+impl Recorder {
+    fn start(delay: fn(&str) -> Duration) -> Recorder {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let bodies: Arc<Mutex<HashSet<String>>> = Arc::default();
+        let taken = Arc::clone(&bodies);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let taken = Arc::clone(&taken);
+                std::thread::spawn(move || record(stream, &taken, delay));
+            }
+        });
+        Recorder { address, bodies }
+    }
+}
+
+fn record(stream: TcpStream, taken: &Mutex<HashSet<String>>, delay: fn(&str) -> Duration) -> Option<()> {
+    let mut writing = stream.try_clone().ok()?;
+    let mut reader = BufReader::new(stream);
+    loop {
+        let (mut line, mut length) = (String::new(), 0);
+        while line != "\r\n" {
+            line.clear();
+            if reader.read_line(&mut line).ok()? == 0 {
+                return None;
+            }
+            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().ok()?;
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).ok()?;
+        let body = String::from_utf8(body).ok()?;
+        std::thread::sleep(delay(&body));
+        // Delivered is what the backend has dealt with, not what it has begun.
+        taken.lock().unwrap().insert(body);
+        writing.write_all(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n").ok()?;
+    }
+}
+
+/// Most messages take a few milliseconds, some longer than a drain lasts.
+fn mostly_fast(body: &str) -> Duration {
+    let number: u64 = body.trim_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or(0);
+    Duration::from_millis(if number % 17 == 3 { 1500 } else { number * 7 % 11 })
+}
+
+/// SIGTERM at any instant under one-way load: every message that was answered 202 was delivered, or is named in the log.
+/// `BUSBAR_ROUNDS` says how often (200 before a release).
+#[test]
+fn what_was_accepted_is_delivered_or_named() {
+    let rounds = std::env::var("BUSBAR_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(4);
+    let (mut accepted, mut named) = (0, 0);
+    for round in 0..rounds {
+        let (one, other) = one_stop(round);
+        accepted += one;
+        named += other;
+    }
+    println!("{accepted} accepted, {named} of them named in the log");
+    assert!(accepted > rounds && named > 0, "{accepted} accepted, {named} named: the test tests nothing");
+}
+
+fn one_stop(round: usize) -> (usize, usize) {
+    let backend = Recorder::start(mostly_fast);
+    let log = "<log level='custom'><property name='n' expression='//n'/><property name='id' expression=\"get-property('MessageID')\"/></log>";
+    let to = format!("<endpoint><address uri='http://{}/'/></endpoint>", backend.address);
+    let path = configuration(
+        &format!("limits-stop-{round}"),
+        &format!(
+            "<proxy name='Send'><target><inSequence>{log}<property name='OUT_ONLY' value='true'/><send>{to}</send></inSequence></target></proxy>\
+             <proxy name='Call'><target><inSequence>{log}<property name='OUT_ONLY' value='true'/><call>{to}</call></inSequence></target></proxy>\
+             <proxy name='Force'><target><inSequence>{log}<property name='FORCE_SC_ACCEPTED' value='true' scope='axis2'/>\
+             <call>{to}</call></inSequence></target></proxy>\
+             <proxy name='Store'><target><inSequence>{log}<store messageStore='s'/></inSequence></target></proxy>\
+             <messageStore name='s'/><endpoint name='e'><address uri='http://{0}/'/></endpoint>\
+             <messageProcessor name='p' class='org.apache.synapse.message.processor.impl.forwarder.ScheduledMessageForwardingProcessor' \
+             messageStore='s' targetEndpoint='e'><parameter name='interval'>1</parameter></messageProcessor>",
+            backend.address
+        ),
+    );
+    let mut bus = Process::run(&path, &["--set", "limits.drain=400ms"]);
+    let address = bus.http().to_owned();
+    let number = AtomicUsize::new(0);
+    let accepted = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for client in 0..4 {
+            let (address, number, accepted) = (&address, &number, &accepted);
+            scope.spawn(move || {
+                let Ok(mut stream) = TcpStream::connect(address) else { return };
+                let service = ["Send", "Call", "Force", "Store"][client];
+                loop {
+                    let n = number.fetch_add(1, Ordering::Relaxed);
+                    let path = format!("/services/{service}");
+                    let body = format!("<n>{n}</n>");
+                    match exchange(&mut stream, "POST", &path, body.as_bytes(), "") {
+                        Ok((202, head, _)) => {
+                            accepted.lock().unwrap().push(n);
+                            if head.contains("Connection: close") {
+                                return;
+                            }
+                        }
+                        Ok((status, head, _)) => panic!("{service} {n}: {status} {head}"),
+                        Err(_) => return,
+                    }
+                }
+            });
+        }
+        // Some instant: not the same in each round.
+        std::thread::sleep(Duration::from_millis(50 + (round as u64 * 7919) % 300));
+        bus.signal("TERM");
+    });
+    assert_eq!(bus.wait(), Some(0), "{}", bus.stderr());
+    let (log, delivered) = (bus.stderr(), backend.bodies.lock().unwrap().clone());
+    let accepted = accepted.into_inner().unwrap();
+    let mut named = 0;
+    for n in &accepted {
+        if delivered.contains(&format!("<n>{n}</n>")) {
+            continue;
+        }
+        // Its number is in the line of `log`, with its id; and the id is in a line of the drain.
+        let line = log.lines().find(|line| line.contains(&format!("n = {n},")) && line.contains("urn:uuid:"));
+        let line = line.unwrap_or_else(|| panic!("no line for {n}:\n{log}"));
+        let id = &line[line.find("urn:uuid:").unwrap()..][..45];
+        let given_up = log.lines().any(|line| line.contains("given up") && line.contains(id));
+        assert!(given_up, "round {round}: {n} ({id}) is lost:\n{log}");
+        named += 1;
+    }
+    (accepted.len(), named)
+}
+
+/// A value of `/metrics`.
+fn metric(bus: &Process, name: &str) -> u64 {
+    let (_, _, body) = ask(bus.field("admin"), "GET", "/metrics", b"").unwrap();
+    let text = String::from_utf8(body).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
+    line.unwrap_or_else(|| panic!("no {name}:\n{text}")).parse::<f64>().unwrap() as u64
+}
+
+#[test]
+fn more_flows_than_allowed_are_refused_and_the_next_good_one_is_served() {
+    let backend = Process::backend(&["--delay", "700"]);
+    let artifacts = format!(
+        "<proxy name='P'><target><endpoint><address uri='http://{}/echo'/></endpoint><outSequence><send/></outSequence></target></proxy>",
+        backend.http()
+    );
+    let bus = Process::run(&configuration("limits-flows", &artifacts), &["--set", "limits.flows=2"]);
+    std::thread::scope(|scope| {
+        let busy: Vec<_> = (0..2)
+            .map(|_| scope.spawn(|| ask(bus.http(), "POST", "/services/P", b"<a/>").unwrap().0))
+            .collect();
+        std::thread::sleep(Duration::from_millis(300));
+        assert_eq!(metric(&bus, "busbar_flows"), 2);
+        for _ in 0..5 {
+            let (status, head, _) = ask(bus.http(), "POST", "/services/P", b"<a/>").unwrap();
+            assert_eq!(status, 503, "{head}");
+            assert!(head.contains("Retry-After: 1\r\n"), "{head}");
+        }
+        assert_eq!(busy.into_iter().map(|one| one.join().unwrap()).collect::<Vec<_>>(), [200, 200]);
+    });
+    assert_eq!(ask(bus.http(), "POST", "/services/P", b"<a/>").unwrap().0, 200);
+    assert_eq!((metric(&bus, "busbar_refused_total"), metric(&bus, "busbar_flows")), (5, 0));
+    bus.says("5 were refused within a second", 1);
+    assert_eq!(bus.stderr().matches("were refused").count(), 1, "{}", bus.stderr());
+}
+
+#[test]
+fn more_memory_than_allowed_is_refused_and_the_next_good_one_is_served() {
+    // Parts that wait for others of other messages, which never come, and a service that reads its body.
+    let artifacts = "<proxy name='Wait'><target><inSequence><aggregate><correlateOn expression='//a'/>\
+        <completeCondition><messageCount min='1000' max='1000'/></completeCondition><onComplete expression='//a'><drop/></onComplete></aggregate>\
+        </inSequence></target></proxy>\
+        <proxy name='Read'><target><inSequence><property name='n' expression='count(//b)'/><respond/></inSequence></target></proxy>";
+    let path = configuration("limits-memory", artifacts);
+    let bus = Process::run(&path, &["--set", "limits.memory=4m", "--set", "limits.aggregate_time=2s"]);
+    let large = format!("<a>{}</a>", "<b>text</b>".repeat(2000));
+    let read = || ask(bus.http(), "POST", "/services/Read", large.as_bytes()).unwrap().0;
+    assert_eq!(read(), 200);
+    let mut waiting = 0;
+    let refused = loop {
+        match ask(bus.http(), "POST", "/services/Wait", large.as_bytes()).unwrap() {
+            (202, ..) => waiting += 1,
+            other => break other,
+        }
+        assert!(waiting < 100, "nothing is refused");
+    };
+    assert_eq!(refused.0, 503, "{refused:?}");
+    assert!(waiting > 2 && metric(&bus, "busbar_memory_held_bytes") <= 4 << 20);
+    // What waits longer than its clients leaves the others room.
+    assert_eq!(read(), 200);
+    // One body that is larger than all that may be held: refused before it is there.
+    let huge = format!("<a>{}</a>", "<b>text</b>".repeat(500_000));
+    let (status, head, _) = ask(bus.http(), "POST", "/services/Read", huge.as_bytes()).unwrap();
+    assert_eq!(status, 503, "{head}");
+    assert!(head.contains("Retry-After: 1\r\n"), "{head}");
+    assert_eq!(read(), 200);
+    // The aggregate never completes: its time is over when the next one begins.
+    std::thread::sleep(Duration::from_millis(2100));
+    assert_eq!(ask(bus.http(), "POST", "/services/Wait", large.as_bytes()).unwrap().0, 202);
+    bus.says("was not complete within 2 s", 1);
+    assert_eq!(read(), 200);
+}
+
+/// Parts are made when their turn comes: ten clients that split into 5,000 parts each take a few megabytes, not 280.
+#[test]
+fn what_a_split_holds_does_not_depend_on_its_parts() {
+    let artifacts = "<proxy name='Split'><target><inSequence><iterate expression='//i'><target><sequence>\
+        <property name='n' expression='//i'/><aggregate><onComplete expression='//i'><payloadFactory media-type='text'>\
+        <format>$1</format><args><arg expression='count($body/*)'/></args></payloadFactory><respond/></onComplete></aggregate></sequence></target></iterate></inSequence></target></proxy>";
+    let bus = Process::run(&configuration("limits-split", artifacts), &["--set", "limits.memory=64m"]);
+    let body = format!("<a>{}</a>", (0..5000).map(|n| format!("<i>{n}</i>")).collect::<String>());
+    std::thread::scope(|scope| {
+        for _ in 0..10 {
+            scope.spawn(|| {
+                let (status, head, answer) =
+                    ask(bus.http(), "POST", "/services/Split", body.as_bytes()).unwrap();
+                assert_eq!(status, 200, "{head}");
+                assert_eq!(answer, b"5000");
+            });
+        }
+    });
+    assert_eq!((metric(&bus, "busbar_memory_held_bytes"), metric(&bus, "busbar_refused_total")), (0, 0));
+    let peak = metric(&bus, "busbar_resident_memory_peak_bytes");
+    assert!(peak < 200 << 20, "{} MiB", peak >> 20);
+}
