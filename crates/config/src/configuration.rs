@@ -6,7 +6,8 @@ use crate::artifacts::{
 };
 use crate::endpoint::Endpoint;
 use crate::inject::Injector;
-use diagnostics::Span;
+use crate::mounts::Mounts;
+use diagnostics::{Diagnostic, Diagnostics, FileId, SourceMap, Span};
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
@@ -54,6 +55,26 @@ pub struct Configuration {
     pub fetch: Option<crate::load::Fetch>,
     /// Values from outside, for endpoints written inside mediators.
     pub injector: Injector,
+    /// The archives whose artifacts are here, in the order in which they were loaded.
+    pub archives: Vec<DeployedArchive>,
+    /// Settings of a WSO2 server that lie in it: `deployment.toml` and property files.
+    pub settings: Vec<PathBuf>,
+    /// Resources of the registry that lie in projects.
+    pub(crate) mounts: Mounts,
+}
+
+/// An archive whose artifacts are loaded. It is in use as a whole or not at all.
+#[derive(Clone, Debug)]
+pub struct DeployedArchive {
+    /// `name_version`.
+    pub id: String,
+    /// The file or directory.
+    pub path: String,
+    /// The files of its artifacts.
+    pub files: Vec<FileId>,
+    pub(crate) mounts: Mounts,
+    /// Default sequences whose place its own ones took.
+    pub(crate) replaced: Vec<Sequence>,
 }
 
 impl Configuration {
@@ -78,7 +99,75 @@ impl Configuration {
             task_manager: None,
             fetch: None,
             injector,
+            archives: Vec::new(),
+            settings: Vec::new(),
+            mounts: Mounts::default(),
         }
+    }
+
+    /// Takes an archive out again, by its place in [`Configuration::archives`], with all that it brought along. Returns its
+    /// artifacts and reports that it is left out.
+    pub fn leave_out(
+        &mut self,
+        archive: usize,
+        sources: &mut SourceMap,
+        found: &mut Diagnostics,
+    ) -> Vec<FaultyArtifact> {
+        let left_out = self.without(archive, sources, found);
+        self.finish();
+        left_out
+    }
+
+    pub(crate) fn without(
+        &mut self,
+        archive: usize,
+        sources: &mut SourceMap,
+        found: &mut Diagnostics,
+    ) -> Vec<FaultyArtifact> {
+        let archive = self.archives.remove(archive);
+        let mut left_out = Vec::new();
+        macro_rules! take {
+            ($($field:ident $kind:ident),*) => {$(
+                for (name, item) in self.$field.take(|item| archive.files.contains(&item.span.file)) {
+                    left_out.push(FaultyArtifact {
+                        kind: ArtifactKind::$kind,
+                        name: Some(name),
+                        span: item.span,
+                        message: format!("its archive `{}` is left out as a whole", archive.path),
+                    });
+                }
+            )*};
+        }
+        take!(
+            proxies Proxy, apis Api, sequences Sequence, endpoints Endpoint, sequence_templates Template,
+            endpoint_templates Template, local_entries LocalEntry, tasks Task, message_stores MessageStore,
+            message_processors MessageProcessor, inbound_endpoints InboundEndpoint, priority_executors PriorityExecutor,
+            event_sources EventSource, imports Import
+        );
+        for sequence in archive.replaced {
+            let name = sequence.name.as_ref().map(ToString::to_string).unwrap_or_default();
+            self.sequences.insert(name, sequence);
+        }
+        let file = sources.add(archive.path.as_str(), "");
+        let count = archive.files.len();
+        let message = format!("the archive `{}` is left out as a whole: {count} artifacts", archive.path);
+        found.push(
+            Diagnostic::error("faulty-archive", message)
+                .at(Span::new(file, 0, 0), "one of its artifacts is faulty, and WSO2 takes all or nothing"),
+        );
+        left_out
+    }
+
+    /// What there always is, and the registry with everything in it.
+    pub(crate) fn finish(&mut self) {
+        for name in ["main", "fault"] {
+            if self.sequences.get(name).is_none() {
+                self.sequences.insert(name.to_owned(), Sequence::built_in(name));
+            }
+        }
+        let mut mounts = self.mounts.clone();
+        self.archives.iter().for_each(|archive| mounts.extend(&archive.mounts));
+        self.registry = self.registry.with(mounts);
     }
 
     /// How many artifacts there are, without what is built in.
@@ -168,6 +257,21 @@ impl<T> Named<T> {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
+    }
+
+    /// Takes an artifact out.
+    pub(crate) fn remove(&mut self, name: &str) -> Option<T> {
+        let at = self.index.remove(name)?;
+        self.index.values_mut().filter(|index| **index > at).for_each(|index| *index -= 1);
+        Some(self.items.remove(at).1)
+    }
+
+    /// Takes those out that are wanted.
+    pub(crate) fn take(&mut self, wanted: impl Fn(&T) -> bool) -> Vec<(String, T)> {
+        let (taken, kept) = std::mem::take(&mut self.items).into_iter().partition(|(_, item)| wanted(item));
+        self.items = kept;
+        self.index = self.items.iter().enumerate().map(|(at, (name, _))| (name.clone(), at)).collect();
+        taken
     }
 
     /// Adds an artifact under a name that is not in use.

@@ -16,6 +16,8 @@ pub struct Injector {
     properties: Arc<HashMap<String, String>>,
     /// Instead of the environment of the process, for tests and tools.
     environment: Option<Arc<HashMap<String, String>>>,
+    /// What the environment has where nobody set it: `.env` of a project.
+    defaults: Arc<HashMap<String, String>>,
     /// A name that is not set is a warning.
     check_only: bool,
 }
@@ -32,6 +34,23 @@ impl Injector {
     pub fn with_file(mut self, path: &Path) -> Injector {
         let text = std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         self.properties = Arc::new(properties(&text.unwrap_or_default()));
+        self
+    }
+
+    /// Reads `.env` (`NAME=value` lines): what the environment does not set. An unreadable file counts as empty.
+    #[must_use]
+    pub fn with_defaults(mut self, path: &Path) -> Injector {
+        let text = std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let text = text.unwrap_or_default();
+        let read = text.lines().filter_map(|line| {
+            let line = line.trim();
+            let (name, value) = line.strip_prefix("export ").unwrap_or(line).split_once('=')?;
+            let value = value.trim();
+            let inside = |quote| value.strip_prefix(quote)?.strip_suffix(quote);
+            let value = inside('"').or_else(|| inside('\'')).unwrap_or(value);
+            (!line.starts_with('#')).then(|| (name.trim().to_owned(), value.to_owned()))
+        });
+        Arc::make_mut(&mut self.defaults).extend(read);
         self
     }
 
@@ -96,10 +115,11 @@ impl Injector {
 
     /// An environment variable.
     pub fn environment(&self, name: &str) -> Option<String> {
-        match &self.environment {
+        let set = match &self.environment {
             Some(values) => values.get(name).cloned(),
             None => std::env::var(name).ok(),
-        }
+        };
+        set.or_else(|| self.defaults.get(name).cloned())
     }
 }
 

@@ -15,6 +15,7 @@ pub mod endpoint;
 mod inject;
 mod layout;
 mod load;
+mod mounts;
 mod parameter;
 mod parse;
 mod properties;
@@ -30,11 +31,11 @@ pub use artifacts::{
     SequenceRef, SequenceTemplate, StoreKind, Subscription, Target, TargetEndpoint, Task, TaskManager,
     TaskProperty, Template, TemplateParameter, Transports, Trigger, WsdlSource,
 };
-pub use configuration::{ArtifactKind, Configuration, Content, FaultyArtifact, Named};
+pub use configuration::{ArtifactKind, Configuration, Content, DeployedArchive, FaultyArtifact, Named};
 pub use element::{Attribute, Child, Element, Name, SYNAPSE, Scope, Text, XML_NAMESPACE};
 pub use endpoint::{Endpoint, EndpointKind};
 pub use inject::{Injector, is_unresolved};
-pub use load::{Fetch, FetchFunction, LoadOptions, Loaded, load, load_text};
+pub use load::{Fetch, FetchFunction, LoadOptions, Loaded, is_ours, load, load_text};
 pub use parameter::{Parameter, ParameterValue};
 pub use parse::parse;
 pub use properties::properties;

@@ -4,13 +4,13 @@ use crate::artifacts::{
     Api, EventSource, Import, InboundEndpoint, LocalEntry, MessageProcessor, MessageStore, PriorityExecutor,
     Proxy, Reading, Registry, Sequence, Task, TaskManager, Template,
 };
-use crate::configuration::{ArtifactKind, Configuration, FaultyArtifact};
+use crate::configuration::{ArtifactKind, Configuration, DeployedArchive, FaultyArtifact};
 use crate::element::{Element, SYNAPSE};
 use crate::endpoint::Endpoint;
 use crate::inject::Injector;
-use crate::layout;
+use crate::layout::{self, Archive, NotRead};
 use crate::read;
-use diagnostics::{Diagnostic, Diagnostics, FileId, SourceMap, Span};
+use diagnostics::{Diagnostic, Diagnostics, FileId, Severity, SourceMap, Span};
 use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -54,21 +54,32 @@ pub struct Loaded {
     pub faulty: Vec<FaultyArtifact>,
 }
 
-/// Loads the configuration at `path`: a file with `<definitions>` or with one artifact, a configuration
-/// directory, or a WSO2 home. Never fails: what cannot be used is in `diagnostics` and `faulty`.
+/// Loads the configuration at `path`: a file with `<definitions>` or with one artifact, a configuration directory, a
+/// project, an archive, a directory of any of these, or the home of a server. Never fails: what cannot be used is in
+/// `diagnostics` and `faulty`.
 pub fn load(path: &Path, options: &LoadOptions) -> Loaded {
+    let mut sources = SourceMap::new();
     let mut problems = Vec::new();
-    let layout = layout::find(path, &mut problems);
+    let layout = layout::find(path, &mut sources, &mut problems);
     let injector = options.injector.clone().unwrap_or_else(|| {
-        let file = layout.properties.iter().find(|path| path.is_file());
-        file.map_or_else(Injector::new, |path| Injector::new().with_file(path))
+        let injector =
+            layout.properties().next().map_or_else(Injector::new, |path| Injector::new().with_file(path));
+        layout.environment.iter().fold(injector, |injector, path| injector.with_defaults(path))
     });
     let injector = injector.check_only(options.check_only);
     let mut loader = Loader::new(layout.root, layout.registry, injector, options.fetch.clone());
+    loader.sources = sources;
     loader.diagnostics.extend(problems);
-    for (path, kind) in layout.files {
-        loader.file(&path, kind);
+    loader.configuration.mounts = layout.mounts;
+    loader.configuration.settings = layout.settings;
+    for file in layout.files {
+        loader.file(&file.path, file.kind);
     }
+    for archive in layout.cars {
+        loader.archive(archive);
+    }
+    loader.configs(&layout.configs);
+    loader.not_read = layout.not_read;
     loader.finish()
 }
 
@@ -89,6 +100,9 @@ struct Loader {
     defined: HashMap<(Option<ArtifactKind>, String), (ArtifactKind, Span)>,
     default_registry: PathBuf,
     fetch: Option<Fetch>,
+    not_read: NotRead,
+    /// While an archive is loaded: the default sequences whose place its own ones take.
+    replaced: Option<Vec<Sequence>>,
 }
 
 impl Loader {
@@ -103,21 +117,110 @@ impl Loader {
             defined: HashMap::new(),
             default_registry: registry,
             fetch,
+            not_read: NotRead::default(),
+            replaced: None,
         }
     }
 
     fn file(&mut self, path: &Path, kind: Option<ArtifactKind>) {
-        match std::fs::read(path) {
-            Ok(bytes) => match decode(bytes) {
-                Ok(text) => self.text(&path.display().to_string(), text, kind),
-                Err(message) => self.unreadable(path, kind, message),
-            },
-            Err(error) => self.unreadable(path, kind, error.to_string()),
+        match layout::read(path).and_then(decode) {
+            Ok(text) => {
+                self.text(&path.display().to_string(), text, kind);
+            }
+            Err(message) => self.unreadable(&path.display().to_string(), kind, message),
         }
     }
 
-    fn text(&mut self, path: &str, text: String, kind: Option<ArtifactKind>) {
+    /// All artifacts of an archive, or none where one of them has an error that WSO2 finds as well.
+    fn archive(&mut self, archive: Archive) {
+        let same = self.configuration.archives.iter().find(|other| other.id == archive.id);
+        if let Some(first) = same {
+            let message = format!("there are two archives `{}`", archive.id);
+            let help = format!("`{}` was loaded first", first.path);
+            let file = self.sources.add(archive.shown.as_str(), "");
+            let error =
+                Diagnostic::error("duplicate-key", message).at(Span::new(file, 0, 0), "this one is left out");
+            return self.diagnostics.push(error.help(help));
+        }
+        let names: Vec<(FileId, String)> = archive
+            .configs
+            .iter()
+            .map(|name| (self.sources.add(archive.shown.as_str(), ""), name.clone()))
+            .collect();
+        for (file, name) in names {
+            self.value_from_outside(Span::new(file, 0, 0), &name);
+        }
+        let (mark, faulty) = (self.diagnostics.len(), self.faulty.len());
+        let mut files = Vec::new();
+        self.replaced = Some(Vec::new());
+        for member in archive.members {
+            match decode(member.bytes) {
+                Ok(text) => {
+                    let file = self.text(&member.shown, text, Some(member.kind));
+                    files.push(file);
+                }
+                Err(message) => self.unreadable(&member.shown, Some(member.kind), message),
+            }
+        }
+        let replaced = self.replaced.take().unwrap_or_default();
+        let loaded =
+            DeployedArchive { id: archive.id, path: archive.shown, files, mounts: archive.mounts, replaced };
+        let errors = self.diagnostics.iter().skip(mark);
+        let is_refused = errors.into_iter().any(|own| own.severity == Severity::Error && !is_ours(own.rule));
+        self.configuration.archives.push(loaded);
+        if is_refused {
+            self.faulty.truncate(faulty);
+            let last = self.configuration.archives.len() - 1;
+            let left_out = self.configuration.without(last, &mut self.sources, &mut self.diagnostics);
+            let gone = |span: &Span| left_out.iter().any(|own| own.span.file == span.file);
+            self.defined.retain(|_, (_, span)| !gone(span));
+            self.faulty.extend(left_out);
+        }
+    }
+
+    /// Names that are to come from outside and do not.
+    fn configs(&mut self, files: &[PathBuf]) {
+        for path in files {
+            let shown = path.display().to_string();
+            match layout::read(path).and_then(decode) {
+                Ok(text) => {
+                    let file = self.sources.add(shown, text.as_str());
+                    let mut names: Vec<String> = crate::properties(&text).into_keys().collect();
+                    names.sort();
+                    for name in names {
+                        let at = text.find(&name).map_or(0..0, |at| at..at + name.len());
+                        self.value_from_outside(Span::new(file, at.start, at.end), &name);
+                    }
+                }
+                Err(message) => {
+                    let file = self.sources.add(shown, "");
+                    let message = format!("the file cannot be read: {message}");
+                    self.diagnostics.push(
+                        Diagnostic::warning("unreadable-source", message).at(Span::new(file, 0, 0), ""),
+                    );
+                }
+            }
+        }
+    }
+
+    fn value_from_outside(&mut self, span: Span, name: &str) {
+        let injector = &self.configuration.injector;
+        if injector.environment(name).is_none() && injector.property(name).is_none() {
+            let message = format!("`{name}` has no value");
+            self.diagnostics.push(
+                Diagnostic::warning("unresolved-value", message)
+                    .at(span, "neither an environment variable nor in file.properties or .env"),
+            );
+        }
+    }
+
+    fn text(&mut self, path: &str, text: String, kind: Option<ArtifactKind>) -> FileId {
         let file = self.sources.add(path, text.strip_prefix('\u{feff}').unwrap_or(&text));
+        self.source(file, kind);
+        file
+    }
+
+    fn source(&mut self, file: FileId, kind: Option<ArtifactKind>) {
         let text = self.sources.get(file).map(|source| source.text().clone()).unwrap_or_default();
         let root = match crate::parse::parse(file, &text) {
             Ok(root) => root,
@@ -148,8 +251,8 @@ impl Loader {
         }
     }
 
-    fn unreadable(&mut self, path: &Path, kind: Option<ArtifactKind>, message: String) {
-        let file = self.sources.add(path.display().to_string(), "");
+    fn unreadable(&mut self, path: &str, kind: Option<ArtifactKind>, message: String) {
+        let file = self.sources.add(path, "");
         let message = format!("the file cannot be read: {message}");
         self.broken_file(file, kind, Diagnostic::error("unreadable-source", message));
     }
@@ -322,6 +425,9 @@ impl Loader {
         let attribute = element.attribute("name").or_else(|| element.attribute("key"));
         let span = attribute.map_or(element.start_tag(), |attribute| attribute.value_span);
         let space = (!kind.shares_keys()).then_some(kind);
+        if kind == ArtifactKind::Sequence && matches!(name, "main" | "fault") {
+            self.make_way(name);
+        }
         if let Some((first_kind, first)) = self.defined.get(&(space, name.to_owned())) {
             let message = match name {
                 "" => format!("there are two elements `{}`", kind.element()),
@@ -339,6 +445,20 @@ impl Loader {
         }
         self.defined.insert((space, name.to_owned()), (kind, span));
         true
+    }
+
+    /// A default sequence of an archive takes the place of the server's.
+    fn make_way(&mut self, name: &str) {
+        let key = (None, name.to_owned());
+        let of_an_archive = |file| self.configuration.archives.iter().any(|own| own.files.contains(&file));
+        if let Some(replaced) = &mut self.replaced
+            && let Some((ArtifactKind::Sequence, span)) = self.defined.get(&key)
+            && !of_an_archive(span.file)
+            && let Some(sequence) = self.configuration.sequences.remove(name)
+        {
+            replaced.push(sequence);
+            self.defined.remove(&key);
+        }
     }
 
     /// Two APIs may not have context and version in common.
@@ -360,12 +480,10 @@ impl Loader {
     }
 
     fn finish(mut self) -> Loaded {
-        for name in ["main", "fault"] {
-            if self.configuration.sequences.get(name).is_none() {
-                self.configuration.sequences.insert(name.to_owned(), Sequence::built_in(name));
-            }
-        }
+        self.configuration.finish();
         crate::references::check(&self.configuration, &mut self.diagnostics);
+        let not_read = self.not_read_findings();
+        self.diagnostics.extend(not_read);
         Loaded {
             configuration: self.configuration,
             sources: self.sources,
@@ -373,10 +491,43 @@ impl Loader {
             faulty: self.faulty,
         }
     }
+
+    fn not_read_findings(&mut self) -> Vec<Diagnostic> {
+        let entries: Vec<PathBuf> =
+            self.configuration.local_entries.iter().filter_map(|entry| entry.origin.clone()).collect();
+        let texts: Vec<Arc<str>> = self.sources.iter().map(|(_, source)| Arc::clone(source.text())).collect();
+        // What the configuration names, or something that it names does (a schema that a schema imports), is in use.
+        let is_used = |path: &Path| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            entries.iter().any(|entry| entry.starts_with(path))
+                || name.is_some_and(|name| texts.iter().any(|text| text.contains(name)))
+        };
+        self.not_read.findings(&self.configuration.root, &mut self.sources, is_used)
+    }
+}
+
+/// Whether an error is one that only this bus has, or has when it loads: a server would deploy the artifact.
+pub fn is_ours(rule: &str) -> bool {
+    rule.starts_with("unsupported")
+        || matches!(
+            rule,
+            "remote-source"
+                | "unreadable-source"
+                | "unresolved-value"
+                | "unknown-entry"
+                | "unknown-secret"
+                | "unknown-store"
+                | "bad-stylesheet"
+                | "bad-schema"
+                | "bad-script"
+                | "bad-mapping"
+                | "bad-template"
+                | "bad-address"
+        )
 }
 
 /// The text of a file, in whatever encoding it says.
-fn decode(bytes: Vec<u8>) -> Result<String, String> {
+pub(crate) fn decode(bytes: Vec<u8>) -> Result<String, String> {
     let decoded = xml::decode(bytes, None).map_err(|error| error.message)?;
     String::from_utf8(decoded.text.to_vec())
         .map_err(|error| format!("byte {} is not UTF-8", error.utf8_error().valid_up_to()))

@@ -90,9 +90,7 @@ impl Check<'_> {
 
     fn known(&self, key: &Key) -> bool {
         // An expression is looked up when it has a value; a marked parameter when it is replaced.
-        key.starts_with(['{', '$'])
-            || self.configuration.has_key(key)
-            || self.configuration.registry.path(key).is_some()
+        key.starts_with(['{', '$']) || self.configuration.has_key(key) || self.configuration.registry.has(key)
     }
 
     fn report<'a>(&mut self, what: &str, key: &Key, names: impl Iterator<Item = &'a str>) {

@@ -1,7 +1,7 @@
 //! The resources of a registry: files that are kept for as long as the registry says, read again when they are others,
 //! and written.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
@@ -46,6 +46,8 @@ pub(crate) struct Resources {
     known: Mutex<Known>,
     /// One writes at a time: properties are read, changed and written again, and files are counted.
     writing: Mutex<Option<Count>>,
+    /// What was written, by its path below the root.
+    written: Mutex<HashSet<String>>,
 }
 
 /// Files and directories below the root, and when they were counted.
@@ -130,6 +132,11 @@ impl Resources {
         }
     }
 
+    /// Whether a flow wrote the file `relative`.
+    pub(crate) fn is_written(&self, relative: &str) -> bool {
+        lock(&self.written).contains(relative)
+    }
+
     fn forget(&self, key: &str) {
         let mut known = lock(&self.known);
         if let Some(old) = known.resources.remove(key) {
@@ -198,6 +205,9 @@ impl Resources {
             (Ok(()), Some(count)) if new > 0 => count.number = number + new,
             (Ok(()), _) => {}
             (Err(_), _) => drop(std::fs::remove_file(&beside)),
+        }
+        if written.is_ok() {
+            lock(&self.written).insert(relative.trim_start_matches('/').to_owned());
         }
         // The same file may be known by other keys as well.
         *lock(&self.known) = Known::default();

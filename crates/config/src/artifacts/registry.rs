@@ -4,6 +4,7 @@
 use super::Reading;
 use super::local_entry::file_path;
 use crate::element::Element;
+use crate::mounts::{self, Mount, Mounts};
 use crate::parameter::{self, Parameter};
 use crate::read::{self, Shape};
 use crate::resources::{Found, RegistryLimits, Resources};
@@ -31,6 +32,8 @@ pub struct Registry {
     /// The whole element.
     pub span: Span,
     resources: Arc<Resources>,
+    /// What projects and archives brought along: it goes before the files.
+    mounts: Arc<Mounts>,
 }
 
 /// How the keys of a [`Registry`] become paths below its root.
@@ -54,6 +57,7 @@ impl Registry {
             limits: RegistryLimits::default(),
             span: Span::BUILT_IN,
             resources: Arc::default(),
+            mounts: Arc::default(),
         }
     }
 
@@ -121,6 +125,7 @@ impl Registry {
             limits: RegistryLimits::default(),
             span: element.span(),
             resources: Arc::default(),
+            mounts: Arc::default(),
         })
     }
 
@@ -129,17 +134,36 @@ impl Registry {
         Registry { limits, ..self.clone() }
     }
 
-    /// The file of a key; `None` when there is none or when it would be outside of the root.
-    pub fn path(&self, key: &str) -> Option<PathBuf> {
-        self.find(key).ok().flatten()
+    /// The same one, with resources that go before its files.
+    pub(crate) fn with(&self, mounts: Mounts) -> Registry {
+        Registry { mounts: Arc::new(mounts), ..self.clone() }
     }
 
-    /// As [`Registry::path`]; an error where nobody can tell.
+    /// The resource that a project or an archive brought along, unless a flow wrote another one.
+    fn mounted(&self, key: &str) -> Option<&Mount> {
+        self.mounts.get(key).filter(|_| !self.resources.is_written(&mounts::path(key)))
+    }
+
+    /// Whether there is such a resource or collection.
+    pub fn has(&self, key: &str) -> bool {
+        self.mounted(key).is_some() || self.path(key).is_some()
+    }
+
+    /// The file of a key; `None` when there is none, it is in an archive, or it would be outside of the root.
+    pub fn path(&self, key: &str) -> Option<PathBuf> {
+        match self.mounted(key) {
+            Some(Mount::File(path)) => Some(path.clone()),
+            Some(Mount::Bytes(_)) => None,
+            None => self.find(key).ok().flatten(),
+        }
+    }
+
+    /// The file of a key below the root; an error where nobody can tell.
     fn find(&self, key: &str) -> io::Result<Option<PathBuf>> {
         let Some(root) = &self.root else { return Ok(None) };
         let candidates = match self.layout {
-            RegistryLayout::Prefixed => [prefixed(key), key.to_owned()],
-            RegistryLayout::Plain => [key.to_owned(), prefixed(key)],
+            RegistryLayout::Prefixed => [mounts::path(key), key.to_owned()],
+            RegistryLayout::Plain => [key.to_owned(), mounts::path(key)],
         };
         for relative in &candidates {
             if let Some(path) = below(root, relative)? {
@@ -163,7 +187,11 @@ impl Registry {
     /// # Errors
     /// The file is there, cannot be read, and was not read before.
     pub fn read(&self, key: &str) -> io::Result<Option<Found>> {
-        self.resources.read(key, self.cachable, || self.find(key))
+        match self.mounted(key) {
+            Some(Mount::Bytes(bytes)) => Ok(Some(Found { bytes: Arc::clone(bytes), stale: None })),
+            Some(Mount::File(path)) => self.resources.read(key, self.cachable, || Ok(Some(path.clone()))),
+            None => self.resources.read(key, self.cachable, || self.find(key)),
+        }
     }
 
     /// Writes a resource, new or not.
@@ -196,31 +224,10 @@ impl Registry {
             self.root.as_deref().is_some_and(|root| below(root, relative).is_ok_and(|path| path.is_some()))
         };
         match self.layout {
-            RegistryLayout::Prefixed if found(&prefixed(key)) || !found(key) => prefixed(key),
+            RegistryLayout::Prefixed if found(&mounts::path(key)) || !found(key) => mounts::path(key),
             _ => key.to_owned(),
         }
     }
-}
-
-/// The path of a key by WSO2's prefixes, and by the absolute paths that archives use.
-fn prefixed(key: &str) -> String {
-    const ROOTS: [(&str, &str); 8] = [
-        ("conf:", "config/"),
-        ("gov:", "governance/"),
-        ("local:", "local/"),
-        ("resources:", "governance/mi-resources/"),
-        ("/_system/config/", "config/"),
-        ("/_system/governance/", "governance/"),
-        ("/_system/local/", "local/"),
-        ("", "governance/"),
-    ];
-    ROOTS
-        .iter()
-        .find_map(|(prefix, directory)| {
-            let rest = key.strip_prefix(prefix)?;
-            Some(format!("{directory}{}", rest.strip_prefix('/').unwrap_or(rest)))
-        })
-        .unwrap_or_default()
 }
 
 /// An existing path below `root`, also after links are followed.

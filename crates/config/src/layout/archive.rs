@@ -1,0 +1,341 @@
+//! Archives of artifacts (`.car`), zipped or unpacked.
+//!
+//! An archive is taken as a whole or not at all: what is wrong with its descriptors leaves all of it out.
+
+use super::descriptor::{self, Described};
+use super::files::Archived;
+use super::not_read::{NotRead, Reason};
+use crate::configuration::ArtifactKind;
+use crate::mounts::{Mount, Mounts};
+use diagnostics::{Diagnostic, SourceMap, Span};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The roles of a server; what is for other servers is left out of an archive.
+const ROLES: [&str; 3] = ["EnterpriseIntegrator", "EnterpriseServiceBus", "DataServicesServer"];
+
+/// The types of artifacts with their kinds, in the order in which they are deployed.
+const TYPES: [(&str, ArtifactKind); 16] = [
+    ("synapse/local-entry", ArtifactKind::LocalEntry),
+    ("synapse/endpoint", ArtifactKind::Endpoint),
+    ("synapse/sequence", ArtifactKind::Sequence),
+    ("synapse/message-store", ArtifactKind::MessageStore),
+    ("synapse/template", ArtifactKind::Template),
+    ("synapse/sequenceTemplate", ArtifactKind::Template),
+    ("synapse/endpointTemplate", ArtifactKind::Template),
+    ("synapse/proxy-service", ArtifactKind::Proxy),
+    ("synapse/task", ArtifactKind::Task),
+    ("synapse/event-source", ArtifactKind::EventSource),
+    ("synapse/priority-executor", ArtifactKind::PriorityExecutor),
+    ("synapse/message-processors", ArtifactKind::MessageProcessor),
+    ("synapse/message-processor", ArtifactKind::MessageProcessor),
+    ("synapse/message-stores", ArtifactKind::MessageStore),
+    ("synapse/api", ArtifactKind::Api),
+    ("synapse/inbound-endpoint", ArtifactKind::InboundEndpoint),
+];
+
+/// What an archive brings along.
+pub(crate) struct Archive {
+    /// The archive as it is shown.
+    pub shown: String,
+    /// `name_version`.
+    pub id: String,
+    /// Its artifacts, in the order in which they are deployed.
+    pub members: Vec<Member>,
+    /// Its resources of the registry.
+    pub mounts: Mounts,
+    /// The names of values from outside that it needs (`config.properties`).
+    pub configs: Vec<String>,
+}
+
+/// An artifact of an archive.
+pub(crate) struct Member {
+    /// Where it lies.
+    pub shown: String,
+    pub kind: ArtifactKind,
+    pub bytes: Vec<u8>,
+}
+
+/// The kind of an artifact of this type.
+pub(super) fn kind_of(type_name: &str) -> Option<ArtifactKind> {
+    TYPES.iter().find(|(name, _)| *name == type_name).map(|(_, kind)| *kind)
+}
+
+/// Why something of a type that holds no artifact of Synapse is not read.
+pub(super) fn reason_of(type_name: &str) -> Reason {
+    match type_name {
+        "service/dataservice" => Reason::DataService,
+        "datasource/datasource" => Reason::DataSource,
+        "synapse/lib" => Reason::Connector,
+        "synapse/metadata" => Reason::ServiceMetadata,
+        own if own.starts_with("lib/") => Reason::Java,
+        own if own.starts_with("service/") || own.starts_with("web") || own.starts_with("axis2") => {
+            Reason::WebApplication
+        }
+        _ => Reason::Unknown,
+    }
+}
+
+/// Reads descriptors and artifacts.
+pub(super) struct Reader<'a> {
+    pub sources: &'a mut SourceMap,
+    pub problems: &'a mut Vec<Diagnostic>,
+    pub not_read: &'a mut NotRead,
+}
+
+impl Reader<'_> {
+    /// The archive at `path`; `None` with findings when it is left out.
+    pub fn archive(&mut self, path: &Path) -> Option<Archive> {
+        let shown = path.display().to_string();
+        let archived = if path.is_dir() { Archived::directory(path) } else { Archived::zip(path) };
+        let archived = match archived {
+            Ok(archived) => archived,
+            Err(why) => return self.refuse(&shown, &why, "no artifact of it is loaded"),
+        };
+        let listed = ["metadata.xml", "artifacts.xml"].into_iter().filter(|name| archived.has(name));
+        let described = listed
+            .map(|name| self.descriptor(&archived, &shown, name))
+            .find_map(|found| found.ok()?.into_iter().find(|own| own.kind == "carbon/application"));
+        let Some(application) = described else {
+            let why = "neither metadata.xml nor artifacts.xml in it describes an application (`<artifact type=\"carbon/application\">`)";
+            return self.refuse(&shown, why, "it is no archive of artifacts");
+        };
+        let mut archive = Archive {
+            id: format!("{}_{}", application.name, application.version),
+            shown,
+            members: Vec::new(),
+            mounts: Mounts::default(),
+            configs: Vec::new(),
+        };
+        let before = self.problems.len();
+        let artifacts = self.resolve(&archived, &archive.shown, &application);
+        if let Some(artifacts) = artifacts {
+            for (directory, described) in &artifacts {
+                self.add(&archived, &mut archive, directory, described);
+            }
+        }
+        if self.problems.iter().skip(before).any(|own| own.severity == diagnostics::Severity::Error) {
+            return None;
+        }
+        Some(archive)
+    }
+
+    /// The artifacts that a descriptor lists.
+    fn descriptor(&mut self, archived: &Archived, shown: &str, name: &str) -> Result<Vec<Described>, ()> {
+        let shown = archived.shown(shown, name);
+        let text = archived.read(name).and_then(crate::load::decode);
+        match text {
+            Ok(text) => self.parse(&shown, text),
+            Err(why) => {
+                self.refuse::<()>(&shown, &why, "the archive cannot be read without it");
+                Err(())
+            }
+        }
+    }
+
+    fn parse(&mut self, shown: &str, text: String) -> Result<Vec<Described>, ()> {
+        let file = self.sources.add(shown, text.as_str());
+        crate::parse::parse(file, &text)
+            .map(|root| descriptor::artifacts(&root))
+            .map_err(|error| self.problems.push(error))
+    }
+
+    /// What the application depends on, with the directory of each, in the order of deployment; `None` with findings when
+    /// one of them is missing.
+    fn resolve(
+        &mut self,
+        archived: &Archived,
+        shown: &str,
+        application: &Described,
+    ) -> Option<Vec<(String, Described)>> {
+        let mut described: HashMap<(String, String), (String, Described)> = HashMap::new();
+        let mut directories: Vec<(String, Reason)> = Vec::new();
+        let descriptors: Vec<String> = archived
+            .names()
+            .into_iter()
+            .filter(|name| name.ends_with("/artifact.xml") && name.matches('/').count() <= 2)
+            .map(str::to_owned)
+            .collect();
+        for name in descriptors {
+            let directory = name.strip_suffix("artifact.xml").unwrap_or_default().to_owned();
+            for own in self.descriptor(archived, shown, &name).ok()? {
+                directories.push((directory.clone(), reason_of(&own.kind)));
+                described.insert((own.name.clone(), own.version.clone()), (directory.clone(), own));
+            }
+        }
+        let mut resolved = Vec::new();
+        let mut is_complete = true;
+        for dependency in &application.dependencies {
+            if let Some(role) = dependency.role.as_deref().filter(|role| !ROLES.contains(role)) {
+                let message = format!("`{}` is for a server with the role `{role}`", dependency.name);
+                self.problems.push(
+                    Diagnostic::warning("other-role", message)
+                        .at(dependency.span, "it is left out, as in WSO2")
+                        .did_you_mean(role, ROLES),
+                );
+                described.remove(&(dependency.name.clone(), dependency.version.clone()));
+                continue;
+            }
+            match described.remove(&(dependency.name.clone(), dependency.version.clone())) {
+                Some(found) => resolved.push(found),
+                None if dependency.included => {
+                    is_complete = false;
+                    let other = described.keys().find(|(name, _)| *name == dependency.name);
+                    let what = format!("{} {}", dependency.name, dependency.version);
+                    let mut error = Diagnostic::error(
+                        "missing-dependency",
+                        format!("the archive has no artifact `{}`", what.trim()),
+                    )
+                    .at(dependency.span, "the whole archive is left out, as in WSO2");
+                    if let Some((name, version)) = other {
+                        error = error.help(format!("there is `{name}` of version {version}"));
+                    }
+                    self.problems.push(error);
+                }
+                None => {}
+            }
+        }
+        for (_, (directory, own)) in described {
+            // Definitions and metadata are found by their place.
+            let reason = if directory.starts_with("metadata/") {
+                if own.name.contains("_swagger") { Reason::ApiDefinition } else { Reason::ServiceMetadata }
+            } else {
+                Reason::Unknown
+            };
+            self.not_read.add(reason, PathBuf::from(archived.shown(shown, &directory)));
+        }
+        if resolved.is_empty() && is_complete {
+            let message = format!("`{shown}` holds nothing for this server");
+            self.problems.push(
+                Diagnostic::warning("empty-archive", message).at(application.span, "no dependency applies"),
+            );
+        }
+        let order =
+            |own: &Described| TYPES.iter().position(|(name, _)| *name == own.kind).unwrap_or(TYPES.len());
+        resolved.sort_by_key(|(_, own)| order(own));
+        is_complete.then_some(resolved)
+    }
+
+    /// Adds one artifact to an archive.
+    fn add(&mut self, archived: &Archived, archive: &mut Archive, directory: &str, own: &Described) {
+        let Some(file) = &own.file else {
+            let message = format!("the artifact `{}` names no file", own.name);
+            self.problems
+                .push(Diagnostic::error("broken-archive", message).at(own.span, "`<file>` is missing"));
+            return;
+        };
+        let name = format!("{directory}{file}");
+        let shown = archived.shown(&archive.shown, &name);
+        let kind = kind_of(&own.kind);
+        let read = match &*own.kind {
+            _ if kind.is_some() => archived.read(&name),
+            "registry/resource" | "config/property" => archived.read(&name),
+            other => return self.not_read.add(reason_of(other), shown),
+        };
+        let bytes = match read {
+            Ok(bytes) => bytes,
+            Err(why) => {
+                let message =
+                    format!("the file `{file}` of the artifact `{}` cannot be read: {why}", own.name);
+                self.problems.push(Diagnostic::error("broken-archive", message).at(own.span, "named here"));
+                return;
+            }
+        };
+        match kind {
+            Some(kind) => archive.members.push(Member { shown, kind, bytes }),
+            None if own.kind == "config/property" => {
+                let names = crate::properties(&String::from_utf8_lossy(&bytes)).into_keys();
+                archive.configs.extend(names);
+            }
+            None => self.resources(archived, archive, directory, &shown, bytes),
+        }
+    }
+
+    /// What a `registry-info.xml` lists.
+    fn resources(
+        &mut self,
+        archived: &Archived,
+        archive: &mut Archive,
+        directory: &str,
+        shown: &str,
+        bytes: Vec<u8>,
+    ) {
+        let text = match crate::load::decode(bytes) {
+            Ok(text) => text,
+            Err(why) => {
+                return self.refuse::<()>(shown, &why, "it lists resources of the registry").unwrap_or(());
+            }
+        };
+        let file = self.sources.add(shown, text.as_str());
+        let root = match crate::parse::parse(file, &text) {
+            Ok(root) => root,
+            Err(error) => return self.problems.push(error),
+        };
+        for resource in descriptor::resources(&root) {
+            let found = if resource.is_collection {
+                self.collection(archived, archive, directory, &resource)
+            } else {
+                self.item(archived, archive, directory, &resource)
+            };
+            if let Err(why) = found {
+                let message = format!("the resource `{}` cannot be read: {why}", resource.source);
+                self.problems
+                    .push(Diagnostic::error("broken-archive", message).at(resource.span, "named here"));
+            }
+        }
+    }
+
+    fn item(
+        &mut self,
+        archived: &Archived,
+        archive: &mut Archive,
+        directory: &str,
+        own: &descriptor::Resource,
+    ) -> Result<(), String> {
+        let mount = mount(archived, &format!("{directory}resources/{}", own.source))?;
+        for key in own.keys() {
+            archive.mounts.add(&key, mount.clone());
+            archive.mounts.add_properties(&key, false, &own.properties);
+        }
+        Ok(())
+    }
+
+    fn collection(
+        &mut self,
+        archived: &Archived,
+        archive: &mut Archive,
+        directory: &str,
+        own: &descriptor::Resource,
+    ) -> Result<(), String> {
+        let prefix = format!("{directory}resources/{}/", own.source);
+        for name in archived.names().into_iter().filter(|name| name.starts_with(&prefix)) {
+            let inside = &name[prefix.len()..];
+            if !is_metadata(inside) {
+                let key = format!("{}/{inside}", own.path.trim_end_matches('/'));
+                archive.mounts.add(&key, mount(archived, name)?);
+            }
+        }
+        archive.mounts.add_properties(&own.path, true, &own.properties);
+        Ok(())
+    }
+
+    fn refuse<T>(&mut self, shown: &str, why: &str, label: &str) -> Option<T> {
+        let file = self.sources.add(shown, "");
+        let message = format!("`{shown}` is not loaded: {why}");
+        self.problems.push(Diagnostic::error("broken-archive", message).at(Span::new(file, 0, 0), label));
+        None
+    }
+}
+
+/// Whether a file describes resources and is none: `.meta/~x.xml`, `.metadata/x.meta`.
+pub(super) fn is_metadata(inside: &str) -> bool {
+    inside.split('/').any(|part| part == ".meta" || part == ".metadata")
+}
+
+fn mount(archived: &Archived, name: &str) -> Result<Mount, String> {
+    match archived.path(name) {
+        Some(path) => Ok(Mount::File(path)),
+        None => Ok(Mount::Bytes(Arc::from(archived.read(name)?))),
+    }
+}

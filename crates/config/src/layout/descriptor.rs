@@ -1,0 +1,121 @@
+//! The files that say what belongs to an archive or a project: `artifacts.xml`, `artifact.xml`, `registry-info.xml`.
+
+use crate::element::Element;
+use diagnostics::Span;
+use std::path::Path;
+
+/// `<artifact>`: one thing that is deployed.
+pub(super) struct Described {
+    pub name: String,
+    pub version: String,
+    /// `synapse/api`, `registry/resource`, …
+    pub kind: String,
+    /// Its file, relative to the descriptor.
+    pub file: Option<String>,
+    /// What of the registry it holds (descriptors of projects).
+    pub resources: Vec<Resource>,
+    pub dependencies: Vec<Dependency>,
+    pub span: Span,
+}
+
+/// `<dependency>`: what an archive consists of.
+pub(super) struct Dependency {
+    pub name: String,
+    pub version: String,
+    pub role: Option<String>,
+    /// Whether it is in the archive.
+    pub included: bool,
+    pub span: Span,
+}
+
+/// `<item>` and `<collection>`: files with their place in the registry.
+pub(super) struct Resource {
+    /// File or directory, relative to the descriptor.
+    pub source: String,
+    pub is_collection: bool,
+    /// `/_system/config/…`.
+    pub path: String,
+    pub properties: Vec<(String, String)>,
+    pub span: Span,
+}
+
+/// The artifacts that a descriptor lists, also those within others.
+pub(super) fn artifacts(root: &Element) -> Vec<Described> {
+    let mut found = Vec::new();
+    let mut open = vec![root];
+    while let Some(element) = open.pop() {
+        if element.local() == "artifact" {
+            found.push(artifact(element));
+        }
+        let inside = element.elements().filter(|own| matches!(own.local(), "artifact" | "subArtifacts"));
+        open.extend(inside.rev());
+    }
+    found
+}
+
+fn artifact(element: &Element) -> Described {
+    let dependencies = children(element, "dependency").map(|own| Dependency {
+        name: attribute(own, "artifact"),
+        version: attribute(own, "version"),
+        role: own.attr("serverRole").map(|role| role.trim().to_owned()).filter(|role| !role.is_empty()),
+        included: own.attr("include").is_none_or(|include| !include.trim().eq_ignore_ascii_case("false")),
+        span: own.start_tag(),
+    });
+    Described {
+        name: attribute(element, "name"),
+        version: attribute(element, "version"),
+        kind: attribute(element, "type"),
+        file: child_text(element, "file"),
+        resources: resources(element),
+        dependencies: dependencies.collect(),
+        span: element.start_tag(),
+    }
+}
+
+/// The items and collections directly in an element.
+pub(super) fn resources(element: &Element) -> Vec<Resource> {
+    let listed = element.elements().filter_map(|own| {
+        let source = match own.local() {
+            "item" => child_text(own, "file")?,
+            "collection" => child_text(own, "directory")?,
+            _ => return None,
+        };
+        let properties = children(own, "properties").flat_map(|list| children(list, "property"));
+        Some(Resource {
+            source: source.trim_matches('/').to_owned(),
+            is_collection: own.local() == "collection",
+            path: child_text(own, "path")?,
+            properties: properties.map(|own| (attribute(own, "key"), attribute(own, "value"))).collect(),
+            span: own.start_tag(),
+        })
+    });
+    listed.collect()
+}
+
+impl Resource {
+    /// The keys of an item: its path is that of the collection it lies in; some tools write its own.
+    pub fn keys(&self) -> Vec<String> {
+        let path = self.path.trim_end_matches('/');
+        let name = Path::new(&self.source).file_name().map(|name| name.to_string_lossy().into_owned());
+        match name {
+            Some(name) if path.rsplit('/').next() == Some(&*name) => {
+                vec![format!("{path}/{name}"), path.to_owned()]
+            }
+            Some(name) => vec![format!("{path}/{name}")],
+            None => Vec::new(),
+        }
+    }
+}
+
+fn children<'a>(element: &'a Element, local: &'a str) -> impl Iterator<Item = &'a Element> {
+    element.elements().filter(move |own| own.local() == local)
+}
+
+fn child_text(element: &Element, local: &str) -> Option<String> {
+    let text = children(element, local).next()?.text();
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+fn attribute(element: &Element, name: &str) -> String {
+    element.attr(name).unwrap_or_default().trim().to_owned()
+}

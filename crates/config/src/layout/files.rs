@@ -1,0 +1,258 @@
+//! Files as they lie: directories that are walked within bounds, and zip archives that are read in memory.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io::{self, BufReader, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use zip::ZipArchive;
+
+/// Most files and directories that are looked at below one path.
+const MAX_ENTRIES: usize = 100_000;
+/// Directories may be nested this deep.
+const MAX_DEPTH: usize = 64;
+/// Largest file that is read, in bytes.
+const MAX_FILE: u64 = 64 << 20;
+/// Most bytes that the files read of one archive may have.
+const MAX_ARCHIVE: u64 = 256 << 20;
+/// Most entries of an archive.
+const MAX_ARCHIVE_ENTRIES: usize = 20_000;
+
+/// What stands in a directory.
+pub(super) struct Entry {
+    pub path: PathBuf,
+    /// The file name; what is not UTF-8 in it is replaced.
+    pub name: String,
+    pub is_directory: bool,
+}
+
+impl Entry {
+    /// The part of the name behind the last dot, in lower case.
+    pub fn extension(&self) -> String {
+        let name = self.name.strip_prefix('.').unwrap_or(&self.name);
+        name.rsplit_once('.').map_or(String::new(), |(_, extension)| extension.to_ascii_lowercase())
+    }
+}
+
+/// Lists directories, each one once, within bounds.
+#[derive(Default)]
+pub(super) struct Walk {
+    seen: HashSet<PathBuf>,
+    entries: usize,
+    depth: usize,
+}
+
+impl Walk {
+    /// The entries of a directory by name; empty for one that was listed before (a link that leads back).
+    ///
+    /// # Errors
+    /// Why it cannot be listed, or which bound is reached.
+    pub fn list(&mut self, directory: &Path) -> Result<Vec<Entry>, String> {
+        if self.depth >= MAX_DEPTH {
+            return Err(format!("directories are nested deeper than {MAX_DEPTH}"));
+        }
+        let real = directory.canonicalize().map_err(|error| in_words(&error))?;
+        if !self.seen.insert(real) {
+            return Ok(Vec::new());
+        }
+        let mut entries = Vec::new();
+        for entry in std::fs::read_dir(directory).map_err(|error| in_words(&error))? {
+            let entry = entry.map_err(|error| in_words(&error))?;
+            self.entries += 1;
+            if self.entries > MAX_ENTRIES {
+                return Err(format!("there are more than {MAX_ENTRIES} files and directories"));
+            }
+            let path = entry.path();
+            // A link counts as what it leads to. One that leads nowhere is reported when it is read.
+            let is_directory = match entry.file_type() {
+                Ok(kind) if kind.is_symlink() => path.is_dir(),
+                Ok(kind) => kind.is_dir(),
+                Err(_) => false,
+            };
+            entries.push(Entry {
+                name: entry.file_name().to_string_lossy().into_owned(),
+                path,
+                is_directory,
+            });
+        }
+        entries.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(entries)
+    }
+
+    /// Lets a directory be listed once more.
+    pub fn forget(&mut self, directory: &Path) {
+        if let Ok(real) = directory.canonicalize() {
+            self.seen.remove(&real);
+        }
+    }
+
+    /// One level deeper.
+    pub fn enter(&mut self) {
+        self.depth += 1;
+    }
+
+    /// One level up.
+    pub fn leave(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+    }
+}
+
+/// The bytes of a file.
+///
+/// # Errors
+/// Why it cannot be read, in words.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let file = File::open(path).map_err(|error| in_words(&error))?;
+    let metadata = file.metadata().map_err(|error| in_words(&error))?;
+    if !metadata.is_file() {
+        return Err("it is no file".to_owned());
+    }
+    read_within(file, metadata.len())
+}
+
+/// At most [`MAX_FILE`] bytes.
+fn read_within(file: impl Read, announced: u64) -> Result<Vec<u8>, String> {
+    let too_large = || format!("it has more than {} MiB", MAX_FILE >> 20);
+    if announced > MAX_FILE {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(announced).unwrap_or(0));
+    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|error| in_words(&error))?;
+    if bytes.len() as u64 > MAX_FILE { Err(too_large()) } else { Ok(bytes) }
+}
+
+/// What an error of reading means to a person.
+pub(crate) fn in_words(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::PermissionDenied => "permission denied: this user may not read it".to_owned(),
+        ErrorKind::NotFound => "it is not there (a link that leads nowhere?)".to_owned(),
+        // The kind has no stable name yet.
+        _ if error.to_string().contains("symbolic links") => "its links lead in a circle".to_owned(),
+        ErrorKind::IsADirectory => "it is a directory".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// The content of an archive: a zip file, or the directory that it was unpacked to. Names have `/` between their parts.
+pub(super) enum Archived {
+    Directory { root: PathBuf, files: HashMap<String, PathBuf> },
+    Zip { archive: RefCell<ZipArchive<BufReader<File>>>, files: HashMap<String, usize>, left: Cell<u64> },
+}
+
+impl Archived {
+    /// A directory, with everything below it.
+    ///
+    /// # Errors
+    /// A directory cannot be listed.
+    pub fn directory(root: &Path) -> Result<Archived, String> {
+        fn add(
+            walk: &mut Walk,
+            directory: &Path,
+            prefix: &str,
+            files: &mut HashMap<String, PathBuf>,
+        ) -> Result<(), String> {
+            for entry in walk.list(directory)? {
+                let name = format!("{prefix}{}", entry.name);
+                if entry.is_directory {
+                    walk.enter();
+                    add(walk, &entry.path, &format!("{name}/"), files)?;
+                    walk.leave();
+                } else {
+                    files.insert(name, entry.path);
+                }
+            }
+            Ok(())
+        }
+        let mut files = HashMap::new();
+        add(&mut Walk::default(), root, "", &mut files)?;
+        Ok(Archived::Directory { root: root.to_owned(), files })
+    }
+
+    /// A zip file.
+    ///
+    /// # Errors
+    /// It is none, has too many entries, or one that would lie outside.
+    pub fn zip(path: &Path) -> Result<Archived, String> {
+        let file = File::open(path).map_err(|error| in_words(&error))?;
+        let broken = |error: zip::result::ZipError| format!("it is no readable zip file: {error}");
+        let mut archive = ZipArchive::new(BufReader::new(file)).map_err(broken)?;
+        if archive.len() > MAX_ARCHIVE_ENTRIES {
+            return Err(format!("it has more than {MAX_ARCHIVE_ENTRIES} entries"));
+        }
+        let mut files = HashMap::new();
+        for index in 0..archive.len() {
+            let entry = archive.by_index_raw(index).map_err(broken)?;
+            let name = String::from_utf8_lossy(entry.name_raw()).replace('\\', "/");
+            if name.starts_with('/') || name.split('/').any(|part| part == "..") || name.contains('\0') {
+                return Err(format!("its entry `{}` leads out of the archive", name.escape_debug()));
+            }
+            if entry.is_symlink() {
+                return Err(format!("its entry `{}` is a link", name.escape_debug()));
+            }
+            if !entry.is_dir() && !name.ends_with('/') {
+                files.insert(name.strip_prefix("./").unwrap_or(&name).to_owned(), index);
+            }
+        }
+        Ok(Archived::Zip { archive: RefCell::new(archive), files, left: Cell::new(MAX_ARCHIVE) })
+    }
+
+    /// The names of all files, sorted.
+    pub fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = match self {
+            Archived::Directory { files, .. } => files.keys().map(String::as_str).collect(),
+            Archived::Zip { files, .. } => files.keys().map(String::as_str).collect(),
+        };
+        names.sort_unstable();
+        names
+    }
+
+    /// Whether there is such a file.
+    pub fn has(&self, name: &str) -> bool {
+        match self {
+            Archived::Directory { files, .. } => files.contains_key(name),
+            Archived::Zip { files, .. } => files.contains_key(name),
+        }
+    }
+
+    /// Where a file lies, unless it is in a zip file.
+    pub fn path(&self, name: &str) -> Option<PathBuf> {
+        match self {
+            Archived::Directory { files, .. } => files.get(name).cloned(),
+            Archived::Zip { .. } => None,
+        }
+    }
+
+    /// Where a file is shown to be, in the archive that is shown as `archive`.
+    pub fn shown(&self, archive: &str, name: &str) -> String {
+        match self {
+            Archived::Directory { root, .. } => root.join(name).display().to_string(),
+            Archived::Zip { .. } => format!("{archive}/{name}"),
+        }
+    }
+
+    /// The bytes of a file.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub fn read(&self, name: &str) -> Result<Vec<u8>, String> {
+        let missing = || "it is not in the archive".to_owned();
+        match self {
+            Archived::Directory { files, .. } => read(files.get(name).ok_or_else(missing)?),
+            Archived::Zip { archive, files, left } => {
+                let mut archive = archive.borrow_mut();
+                let index = *files.get(name).ok_or_else(missing)?;
+                let entry = archive.by_index(index).map_err(|error| error.to_string())?;
+                if entry.encrypted() {
+                    return Err("it is encrypted".to_owned());
+                }
+                // What the entry says of its size may be a lie: what counts is what comes.
+                let bytes = read_within(entry, 0)?;
+                let Some(rest) = left.get().checked_sub(bytes.len() as u64) else {
+                    return Err(format!("the files of the archive have more than {} MiB", MAX_ARCHIVE >> 20));
+                };
+                left.set(rest);
+                Ok(bytes)
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! What lies in a project, home or archive and is not read, and why: one finding for all of a kind.
+
+use diagnostics::{Diagnostic, Severity, SourceMap, Span};
+use std::path::{Path, PathBuf};
+
+/// Why something is not read.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Reason {
+    DataService,
+    DataSource,
+    Connector,
+    Java,
+    WebApplication,
+    ApiDefinition,
+    ServiceMetadata,
+    Keystore,
+    SetAside,
+    Tenant,
+    OtherServer,
+    Elsewhere,
+    NoArtifact,
+    Unknown,
+    UnitTest,
+    BuildOutput,
+    ServerPart,
+    Tooling,
+}
+
+impl Reason {
+    /// What it is, why it is not read and what to do; whether somebody may miss it.
+    fn explained(self) -> (&'static str, &'static str, Severity) {
+        use Severity::{Note, Warning};
+        match self {
+            Reason::DataService => (
+                "data services",
+                "they are not executable here: run them elsewhere and call them over HTTP",
+                Warning,
+            ),
+            Reason::DataSource => ("data sources", "there are no databases here yet", Warning),
+            Reason::Connector => (
+                "connectors",
+                "their operations in Java are not executable here: use `call` with an HTTP endpoint",
+                Warning,
+            ),
+            Reason::Java => (
+                "Java code",
+                "Java cannot run here: write the logic as script or as a service of its own",
+                Warning,
+            ),
+            Reason::WebApplication => {
+                ("web applications and Axis2 services", "they need a Java server", Warning)
+            }
+            Reason::ApiDefinition => {
+                ("API definitions", "they describe an API and do not change how it runs", Warning)
+            }
+            Reason::ServiceMetadata => {
+                ("service metadata", "they are for the service catalogue, which is not part of this", Warning)
+            }
+            Reason::Keystore => (
+                "keystores",
+                "certificates and keys are PEM files here: [tls], [[profile]] and vault.key in busbar.toml",
+                Warning,
+            ),
+            Reason::SetAside => {
+                ("files that were set aside", "the name says that they are not in use", Warning)
+            }
+            Reason::Tenant => {
+                ("tenants", "there is one tenant here, that of synapse-configs/default", Warning)
+            }
+            Reason::OtherServer => (
+                "configuration of other parts of the server",
+                "busbar.toml has the settings of this bus",
+                Warning,
+            ),
+            Reason::Elsewhere => (
+                "artifacts",
+                "they lie in no directory of artifacts; move them to the one of their kind (api, sequences, …)",
+                Warning,
+            ),
+            Reason::NoArtifact => {
+                ("XML files", "their root element is no artifact, and nothing names them", Warning)
+            }
+            Reason::Unknown => {
+                ("files", "they are of no kind that is known here, and nothing names them", Warning)
+            }
+            Reason::UnitTest => ("tests", "they are not part of what runs", Note),
+            Reason::BuildOutput => ("what a build made", "its sources are read", Note),
+            Reason::ServerPart => ("parts of the server", "this bus brings its own", Note),
+            Reason::Tooling => ("files for people and tools", "they are not part of what runs", Note),
+        }
+    }
+}
+
+/// What is not read, in the order in which it was found.
+#[derive(Default, Debug)]
+pub(crate) struct NotRead(Vec<(Reason, PathBuf)>);
+
+impl NotRead {
+    /// Adds a file or directory.
+    pub fn add(&mut self, reason: Reason, path: impl Into<PathBuf>) {
+        self.0.push((reason, path.into()));
+    }
+
+    /// One finding for each reason, without the files that `is_used` knows better about.
+    pub fn findings(
+        &self,
+        root: &Path,
+        sources: &mut SourceMap,
+        is_used: impl Fn(&Path) -> bool,
+    ) -> Vec<Diagnostic> {
+        let counted = |reason| {
+            matches!(
+                reason,
+                Reason::Unknown
+                    | Reason::NoArtifact
+                    | Reason::ApiDefinition
+                    | Reason::ServerPart
+                    | Reason::Tooling
+            )
+        };
+        let mut left: Vec<&(Reason, PathBuf)> =
+            self.0.iter().filter(|(reason, path)| !(counted(*reason) && is_used(path))).collect();
+        left.sort_by_key(|(reason, _)| *reason);
+        left.chunk_by(|a, b| a.0 == b.0).map(|group| finding(group, root, sources)).collect()
+    }
+}
+
+fn finding(group: &[&(Reason, PathBuf)], root: &Path, sources: &mut SourceMap) -> Diagnostic {
+    /// So many are named.
+    const NAMED: usize = 5;
+    let (reason, first) = group[0];
+    let (what, why, severity) = reason.explained();
+    let names: Vec<String> = group
+        .iter()
+        .take(NAMED)
+        .map(|(_, path)| {
+            let shown = path.strip_prefix(root).ok().filter(|inside| !inside.as_os_str().is_empty());
+            format!("`{}`", shown.unwrap_or(path).display())
+        })
+        .collect();
+    let message = match group.len() {
+        1 => format!("{} is not read ({what}): {why}", names[0]),
+        count => format!("{count} paths are not read ({what}): {why}"),
+    };
+    let file = sources.add(first.display().to_string(), "");
+    let label = if group.len() > NAMED { format!("{}, …", names.join(", ")) } else { names.join(", ") };
+    Diagnostic::new("not-read", severity, message).at(Span::new(file, 0, 0), label)
+}
+
+/// Why a file is not read that is in no directory of its own, by its name.
+pub(super) fn by_name(name: &str, extension: &str) -> Reason {
+    let lower = name.to_ascii_lowercase();
+    if lower.ends_with("_swagger.yaml") || lower.ends_with("_swagger.json") || lower.ends_with("_swagger.yml")
+    {
+        return Reason::ApiDefinition;
+    }
+    if lower.ends_with("_metadata.yaml") || lower.ends_with("_metadata.yml") {
+        return Reason::ServiceMetadata;
+    }
+    let starts = |words: &[&str]| words.iter().any(|word| lower.starts_with(word));
+    if starts(&[
+        "license",
+        "notice",
+        "readme",
+        "changelog",
+        "contributing",
+        "dockerfile",
+        "docker-compose",
+        "jenkinsfile",
+        "makefile",
+        "mvnw",
+        "gradlew",
+        "codeowners",
+    ]) || lower.starts_with('.')
+    {
+        return Reason::Tooling;
+    }
+    match &*lower {
+        "pom.xml" | "build.xml" | "build.gradle" | "settings.gradle" | "logback.xml" | "package.json"
+        | "package-lock.json" | "chart.yaml" | "values.yaml" => return Reason::Tooling,
+        "axis2.xml"
+        | "axis2_client.xml"
+        | "axis2_blocking_client.xml"
+        | "carbon.xml"
+        | "user-mgt.xml"
+        | "log4j2.properties"
+        | "log4j.properties"
+        | "wrapper.conf" => return Reason::OtherServer,
+        _ => {}
+    }
+    match extension {
+        "dbs" => Reason::DataService,
+        "jar" | "java" | "class" | "aar" | "xar" | "mar" | "groovy" | "bal" => Reason::Java,
+        "war" => Reason::WebApplication,
+        "jks" | "p12" | "pfx" | "keystore" | "truststore" => Reason::Keystore,
+        "back" | "bak" | "old" | "orig" | "disabled" => Reason::SetAside,
+        "md" | "adoc" | "rst" | "txt" | "pdf" | "doc" | "docx" | "xlsx" | "pptx" | "odt" | "html" | "htm"
+        | "css" | "png" | "jpg" | "jpeg" | "gif" | "svg" | "ico" | "webp" | "drawio" | "puml" | "sh"
+        | "bat" | "cmd" | "ps1" | "py" | "iml" | "log" | "lock" | "tf" | "yaml" | "yml" | "prefs" | "mp4" => {
+            Reason::Tooling
+        }
+        _ => Reason::Unknown,
+    }
+}

@@ -1,0 +1,664 @@
+//! Projects as tools make them, and directories as people fill them: looks at every file below a path and decides what
+//! it is.
+//!
+//! A *configuration root* is a directory with one sub-directory for each kind of artifact (`synapse-config`,
+//! `wso2mi/artifacts`, or any directory that has such sub-directories). Beside roots, a project has resources of the registry, archives and
+//! settings. Artifacts that lie elsewhere count where there is nothing else.
+
+use super::archive::{self, Reader};
+use super::descriptor::{self, Described};
+use super::files::{Entry, Walk, in_words, read};
+use super::not_read::{NotRead, Reason, by_name};
+use super::{ArtifactFile, Layout};
+use crate::configuration::ArtifactKind;
+use crate::element::SYNAPSE;
+use crate::mounts::Mount;
+use diagnostics::{Diagnostic, SourceMap, Span};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+/// Directories of artifacts by the names that people give them, beside those of [`ArtifactKind::directory`].
+const OTHER_NAMES: [(&str, ArtifactKind); 24] = [
+    ("apis", ArtifactKind::Api),
+    ("rest-apis", ArtifactKind::Api),
+    ("proxy-service", ArtifactKind::Proxy),
+    ("proxyservices", ArtifactKind::Proxy),
+    ("proxies", ArtifactKind::Proxy),
+    ("proxy", ArtifactKind::Proxy),
+    ("sequence", ArtifactKind::Sequence),
+    ("endpoint", ArtifactKind::Endpoint),
+    ("template", ArtifactKind::Template),
+    ("local-entry", ArtifactKind::LocalEntry),
+    ("localentries", ArtifactKind::LocalEntry),
+    ("local_entries", ArtifactKind::LocalEntry),
+    ("task", ArtifactKind::Task),
+    ("message-store", ArtifactKind::MessageStore),
+    ("messagestores", ArtifactKind::MessageStore),
+    ("message-processor", ArtifactKind::MessageProcessor),
+    ("messageprocessors", ArtifactKind::MessageProcessor),
+    ("inbound-endpoint", ArtifactKind::InboundEndpoint),
+    ("inboundendpoints", ArtifactKind::InboundEndpoint),
+    ("inbounds", ArtifactKind::InboundEndpoint),
+    ("event-source", ArtifactKind::EventSource),
+    ("events", ArtifactKind::EventSource),
+    ("priority-executor", ArtifactKind::PriorityExecutor),
+    ("executors", ArtifactKind::PriorityExecutor),
+];
+
+/// Property files of a server that are settings.
+const SETTINGS: [&str; 5] = [
+    "synapse.properties",
+    "passthru-http.properties",
+    "nhttp.properties",
+    "file.properties",
+    "deployment.toml",
+];
+
+/// Looks at the files below a path.
+pub(super) struct Project<'a> {
+    pub layout: Layout,
+    pub sources: &'a mut SourceMap,
+    pub problems: &'a mut Vec<Diagnostic>,
+    pub not_read: NotRead,
+    walk: Walk,
+    /// XML files with an artifact, outside of configuration roots.
+    loose: Vec<PathBuf>,
+    /// Files and directories that are in use already.
+    claimed: HashSet<PathBuf>,
+    /// What descriptors list, with the place.
+    listed: Vec<(PathBuf, ArtifactKind, Span)>,
+    /// Only what a server reads: one level, `.xml`.
+    as_a_server: bool,
+}
+
+impl<'a> Project<'a> {
+    pub fn new(layout: Layout, sources: &'a mut SourceMap, problems: &'a mut Vec<Diagnostic>) -> Project<'a> {
+        Project {
+            layout,
+            sources,
+            problems,
+            not_read: NotRead::default(),
+            walk: Walk::default(),
+            loose: Vec::new(),
+            claimed: HashSet::new(),
+            listed: Vec::new(),
+            as_a_server: false,
+        }
+    }
+
+    /// Any directory.
+    pub fn directory(&mut self, path: &Path) {
+        self.claimed.insert(path.join("registry"));
+        let kinds = ArtifactKind::all().map(ArtifactKind::directory).filter(|name| !name.is_empty());
+        let is_root =
+            path.join("synapse.xml").is_file() || kinds.into_iter().any(|name| path.join(name).is_dir());
+        if is_root {
+            self.root(path)
+        } else {
+            self.open(path)
+        }
+        self.finish();
+    }
+
+    /// The home of a WSO2 server.
+    pub fn home(&mut self, path: &Path) {
+        self.as_a_server = true;
+        for name in ["conf", "repository/conf"] {
+            self.settings(&path.join(name));
+        }
+        self.server(&path.join("repository/deployment/server"));
+        for entry in self.list(&path.join("repository")) {
+            match &*entry.name {
+                "deployment" | "conf" | "resources" => {}
+                "tenants" => self.tree(&entry, Reason::Tenant),
+                _ => self.tree(&entry, Reason::ServerPart),
+            }
+        }
+        for entry in self.list(path) {
+            match &*entry.name {
+                "conf" | "repository" | "registry" | "busbar.toml" => {}
+                ".env" => self.layout.environment.push(entry.path),
+                _ => self.tree(&entry, Reason::ServerPart),
+            }
+        }
+        self.finish();
+    }
+
+    /// The home of Apache Synapse.
+    pub fn synapse_home(&mut self, path: &Path) {
+        self.as_a_server = true;
+        let conf = path.join("repository/conf");
+        self.settings(&conf);
+        let (directory, file) = (conf.join("synapse-config"), conf.join("synapse.xml"));
+        if directory.is_dir() {
+            self.root(&directory);
+        } else if file.is_file() {
+            self.add(file, Some(ArtifactKind::Definitions));
+        }
+        for entry in self.list(path) {
+            // What configurations of Synapse name relative to its home lies below `repository`.
+            if !matches!(&*entry.name, "repository" | "registry" | "busbar.toml") {
+                self.tree(&entry, Reason::ServerPart);
+            }
+        }
+        self.finish();
+    }
+
+    /// `repository/deployment/server`.
+    fn server(&mut self, path: &Path) {
+        for entry in self.list(path) {
+            match &*entry.name {
+                "synapse-configs" => {
+                    for own in self.list(&entry.path) {
+                        match &*own.name {
+                            "default" if own.is_directory => self.root(&own.path),
+                            _ => self.tree(&own, Reason::Tenant),
+                        }
+                    }
+                }
+                "carbonapps" => {
+                    for own in self.list(&entry.path) {
+                        match &*own.extension() {
+                            "car" => self.layout.archives.push(own.path),
+                            _ => self.not_read.add(by_name(&own.name, &own.extension()), own.path),
+                        }
+                    }
+                }
+                "dataservices" => self.tree(&entry, Reason::DataService),
+                "synapse-libs" => self.tree(&entry, Reason::Connector),
+                "class-mediators" | "extensions" | "lib" => self.tree(&entry, Reason::Java),
+                "axis2services" | "axis2modules" | "webapps" | "jaxwebapps" | "jaggeryapps"
+                | "carbonlibs" => {
+                    self.tree(&entry, Reason::WebApplication);
+                }
+                _ => self.tree(&entry, Reason::OtherServer),
+            }
+        }
+    }
+
+    /// The settings of a server.
+    fn settings(&mut self, path: &Path) {
+        if !path.is_dir() {
+            return;
+        }
+        for entry in self.list(path) {
+            match &*entry.name {
+                "synapse-config" | "synapse.xml" => {}
+                name if !entry.is_directory && SETTINGS.contains(&name) => {
+                    self.layout.settings.push(entry.path)
+                }
+                _ => self.tree(&entry, Reason::OtherServer),
+            }
+        }
+    }
+
+    /// A configuration root.
+    fn root(&mut self, path: &Path) {
+        let entries = self.list(path);
+        self.descriptor_in(path, &entries);
+        for entry in entries {
+            if self.claimed.contains(&entry.path) {
+                continue;
+            }
+            let kind = kind_of(&entry.name);
+            match (&*entry.name, kind) {
+                ("synapse.xml", _) if !entry.is_directory => {
+                    self.add(entry.path, Some(ArtifactKind::Definitions))
+                }
+                ("registry.xml", _) if !entry.is_directory => {
+                    self.add(entry.path, Some(ArtifactKind::Registry))
+                }
+                ("task-manager.xml", _) if !entry.is_directory => {
+                    self.add(entry.path, Some(ArtifactKind::TaskManager));
+                }
+                (_, Some((kind, true))) if entry.is_directory => self.artifacts(&entry.path, kind),
+                (_, Some((kind, false))) if entry.is_directory && !self.as_a_server => {
+                    self.artifacts(&entry.path, kind);
+                }
+                _ if self.as_a_server => self.tree(&entry, Reason::Elsewhere),
+                _ => self.open_entry(path, entry),
+            }
+        }
+    }
+
+    /// The directory of a kind.
+    fn artifacts(&mut self, path: &Path, kind: ArtifactKind) {
+        for entry in self.list(path) {
+            let is_xml = entry.extension() == "xml";
+            if self.claimed.contains(&entry.path) {
+            } else if entry.is_directory && !self.as_a_server && !entry.name.starts_with('.') {
+                self.walk_deeper(|own| own.artifacts(&entry.path, kind));
+            } else if entry.is_directory {
+                self.tree(
+                    &entry,
+                    if entry.name.starts_with('.') { Reason::Tooling } else { Reason::Elsewhere },
+                );
+            } else if is_xml && (!self.as_a_server || entry.name.ends_with(".xml")) {
+                if entry.name == "artifact.xml"
+                    && root_element(&entry.path).is_some_and(|root| root.is_descriptor())
+                {
+                    self.descriptor(path, &entry.path);
+                } else {
+                    self.add(entry.path, Some(kind));
+                }
+            } else if is_xml {
+                self.not_read.add(Reason::Elsewhere, entry.path);
+            } else {
+                self.not_read.add(by_name(&entry.name, &entry.extension()), entry.path);
+            }
+        }
+    }
+
+    /// A directory of which nothing is known.
+    fn open(&mut self, path: &Path) {
+        let entries = self.list(path);
+        if is_archive(&entries) {
+            self.layout.archives.push(path.to_owned());
+            return;
+        }
+        if entries.iter().any(|own| own.name == "synapse.xml" || is_telling(own)) {
+            // Listed once more there: this is the same directory.
+            self.walk.forget(path);
+            return self.root(path);
+        }
+        self.descriptor_in(path, &entries);
+        for entry in entries {
+            self.open_entry(path, entry);
+        }
+    }
+
+    /// One entry of a directory that is no root, or of a root that has it beside its artifacts.
+    fn open_entry(&mut self, parent: &Path, entry: Entry) {
+        if self.claimed.contains(&entry.path) {
+            return;
+        }
+        if entry.is_directory {
+            self.open_directory(parent, &entry);
+        } else {
+            self.open_file(entry);
+        }
+    }
+
+    fn open_directory(&mut self, parent: &Path, entry: &Entry) {
+        let path = &entry.path;
+        let below = |name: &str| parent.file_name().is_some_and(|own| own == name);
+        match &*entry.name {
+            name if name.starts_with('.') => self.tree(entry, Reason::Tooling),
+            "target" | "node_modules" | "build" => self.tree(entry, Reason::BuildOutput),
+            "test" | "tests" if below("src") => self.tree(entry, Reason::UnitTest),
+            "java" if below("main") => self.tree(entry, Reason::Java),
+            "synapse-config" => self.walk_deeper(|own| own.root(path)),
+            "default" if below("synapse-configs") => self.walk_deeper(|own| own.root(path)),
+            "artifacts" if below("wso2mi") => self.walk_deeper(|own| own.root(path)),
+            "resources" if below("wso2mi") => self.resources(path),
+            "dataservice" | "dataservices" | "data-services" => self.tree(entry, Reason::DataService),
+            "datasource" | "datasources" | "data-sources" => self.tree(entry, Reason::DataSource),
+            "connectors" | "synapse-libs" => self.tree(entry, Reason::Connector),
+            "class-mediators" => self.tree(entry, Reason::Java),
+            "metadata" if below("resources") => self.tree(entry, Reason::ServiceMetadata),
+            "registry" | "_system" if is_registry(path) => self.registry(path),
+            name => match kind_of(name) {
+                Some((kind, _)) => self.walk_deeper(|own| own.perhaps_artifacts(path, kind)),
+                None => self.walk_deeper(|own| own.open(path)),
+            },
+        }
+    }
+
+    /// A directory with the name of a kind, where directories of any purpose may lie: what it holds decides.
+    fn perhaps_artifacts(&mut self, path: &Path, kind: ArtifactKind) {
+        let holds = |own: &Entry| {
+            own.extension() == "xml"
+                && !own.is_directory
+                && root_element(&own.path).is_some_and(|root| root.kind() == Some(kind))
+        };
+        let entries = self.list(path);
+        self.walk.forget(path);
+        if entries.iter().any(holds) { self.artifacts(path, kind) } else { self.open(path) }
+    }
+
+    fn open_file(&mut self, entry: Entry) {
+        let extension = entry.extension();
+        match (&*entry.name, &*extension) {
+            ("busbar.toml", _) => {}
+            (".env", _) => self.layout.environment.push(entry.path),
+            (name, _) if SETTINGS.contains(&name) => self.layout.settings.push(entry.path),
+            (_, "car") => self.layout.archives.push(entry.path),
+            (_, "zip") if entry.name.contains("connector") => {
+                self.not_read.add(Reason::Connector, entry.path)
+            }
+            (_, "xml") if by_name(&entry.name, "") == Reason::Unknown => self.xml(entry.path),
+            (name, extension) => self.not_read.add(by_name(name, extension), entry.path),
+        }
+    }
+
+    /// An XML file in no place that says what it is.
+    fn xml(&mut self, path: PathBuf) {
+        let Some(root) = root_element(&path) else { return self.not_read.add(Reason::NoArtifact, path) };
+        match &*root.local {
+            "project" => self.not_read.add(Reason::Tooling, path),
+            "unit-test" | "mock-service" => self.not_read.add(Reason::UnitTest, path),
+            "data" => self.not_read.add(Reason::DataService, path),
+            "datasource" | "datasources-configuration" => self.not_read.add(Reason::DataSource, path),
+            _ if root.kind().is_some() => self.loose.push(path),
+            _ => self.not_read.add(Reason::NoArtifact, path),
+        }
+    }
+
+    /// `src/main/wso2mi/resources`: everything is in the registry, below `resources:` or in `registry/{gov,conf}`.
+    fn resources(&mut self, path: &Path) {
+        let entries = self.list(path);
+        self.descriptor_in(path, &entries);
+        for entry in entries {
+            match &*entry.name {
+                _ if self.claimed.contains(&entry.path) => {}
+                "artifact.xml" => {}
+                "registry" if entry.is_directory => self.registry(&entry.path),
+                "connectors" => self.tree(&entry, Reason::Connector),
+                "metadata" => self.tree(&entry, Reason::ServiceMetadata),
+                "conf" if entry.is_directory => {
+                    for own in self.list(&entry.path) {
+                        match &*own.name {
+                            "config.properties" => self.layout.configs.push(own.path),
+                            name => self.not_read.add(by_name(name, &own.extension()), own.path),
+                        }
+                    }
+                }
+                name if name.starts_with('.') => self.tree(&entry, Reason::Tooling),
+                name => {
+                    let key = format!("resources:{name}");
+                    self.mount(&entry.path, &key, entry.is_directory);
+                }
+            }
+        }
+    }
+
+    /// A directory with `gov`, `conf`, … in it.
+    fn registry(&mut self, path: &Path) {
+        let entries = self.list(path);
+        self.descriptor_in(path, &entries);
+        for entry in entries {
+            let key = match &*entry.name {
+                "gov" | "governance" => "gov:",
+                "conf" | "config" => "conf:",
+                "local" => "local:",
+                "artifact.xml" => continue,
+                name => {
+                    self.not_read.add(by_name(name, &entry.extension()), entry.path);
+                    continue;
+                }
+            };
+            self.mount(&entry.path, key, true);
+        }
+    }
+
+    /// Puts a file, or all of a directory, into the registry.
+    fn mount(&mut self, path: &Path, key: &str, is_directory: bool) {
+        if !is_directory {
+            let replaced = self.layout.mounts.add(key, Mount::File(path.to_owned()));
+            if let Some(Mount::File(first)) =
+                replaced.filter(|own| !matches!(own, Mount::File(first) if first == path))
+            {
+                let message = format!("two files of the project are the resource `{key}`");
+                let file = self.sources.add(path.display().to_string(), "");
+                self.problems.push(
+                    Diagnostic::warning("duplicate-key", message)
+                        .at(Span::new(file, 0, 0), "this one counts")
+                        .help(format!("the other one is `{}`", first.display())),
+                );
+            }
+            return;
+        }
+        for entry in self.list(path) {
+            if entry.name == ".meta" || entry.name == ".metadata" {
+                continue;
+            }
+            let key = match key {
+                "gov:" | "conf:" | "local:" => format!("{key}{}", entry.name),
+                _ => format!("{}/{}", key.trim_end_matches('/'), entry.name),
+            };
+            self.walk_deeper(|own| own.mount(&entry.path, &key, entry.is_directory));
+        }
+    }
+
+    /// Reads the descriptor of a module before the rest of the directory: what it names is in use.
+    fn descriptor_in(&mut self, directory: &Path, entries: &[Entry]) {
+        for entry in entries.iter().filter(|own| own.name == "artifact.xml" && !own.is_directory) {
+            self.descriptor(directory, &entry.path);
+        }
+    }
+
+    fn descriptor(&mut self, directory: &Path, path: &Path) {
+        self.claimed.insert(path.to_owned());
+        let shown = path.display().to_string();
+        let text = match read(path).and_then(crate::load::decode) {
+            Ok(text) => text,
+            Err(why) => return self.unreadable(path, &why),
+        };
+        let file = self.sources.add(shown, text.as_str());
+        let root = match crate::parse::parse(file, &text) {
+            Ok(root) => root,
+            Err(mut error) => {
+                // The artifacts are found without it.
+                error.severity = diagnostics::Severity::Warning;
+                return self.problems.push(error);
+            }
+        };
+        for own in descriptor::artifacts(&root) {
+            self.described(directory, &own);
+        }
+    }
+
+    fn described(&mut self, directory: &Path, own: &Described) {
+        if let (Some(kind), Some(file)) = (archive::kind_of(&own.kind), &own.file) {
+            self.listed.push((directory.join(file), kind, own.span));
+        }
+        for resource in &own.resources {
+            let Some(path) = inside(directory, &resource.source) else {
+                let message = format!("the resource `{}` is not there", resource.source);
+                self.problems
+                    .push(Diagnostic::warning("missing-file", message).at(resource.span, "named here"));
+                continue;
+            };
+            self.claimed.insert(path.clone());
+            if resource.is_collection {
+                self.walk.forget(&path);
+                self.mount(&path, &resource.path, true);
+                self.layout.mounts.add_properties(&resource.path, true, &resource.properties);
+            } else {
+                for key in resource.keys() {
+                    self.mount(&path, &key, false);
+                    self.layout.mounts.add_properties(&key, false, &resource.properties);
+                }
+            }
+        }
+    }
+
+    /// A file of a configuration root.
+    fn add(&mut self, path: PathBuf, kind: Option<ArtifactKind>) {
+        self.layout.files.push(ArtifactFile { path, kind });
+    }
+
+    /// A file or directory that is not read; nothing is said of a directory without files.
+    fn tree(&mut self, entry: &Entry, reason: Reason) {
+        fn has_files(path: &Path, depth: usize) -> bool {
+            let Ok(entries) = std::fs::read_dir(path) else { return true };
+            entries.flatten().any(|own| {
+                own.file_type().map_or(true, |kind| !kind.is_dir())
+                    || depth == 0
+                    || has_files(&own.path(), depth - 1)
+            })
+        }
+        if !self.claimed.contains(&entry.path) && (!entry.is_directory || has_files(&entry.path, 8)) {
+            self.not_read.add(reason, &entry.path);
+        }
+    }
+
+    fn list(&mut self, path: &Path) -> Vec<Entry> {
+        match self.walk.list(path) {
+            Ok(entries) => entries,
+            Err(why) => {
+                self.unreadable(path, &why);
+                Vec::new()
+            }
+        }
+    }
+
+    fn walk_deeper(&mut self, visit: impl FnOnce(&mut Self)) {
+        self.walk.enter();
+        visit(self);
+        self.walk.leave();
+    }
+
+    fn unreadable(&mut self, path: &Path, why: &str) {
+        let file = self.sources.add(path.display().to_string(), "");
+        let message = format!("`{}` cannot be read: {why}", path.display());
+        self.problems.push(Diagnostic::error("unreadable-source", message).at(Span::new(file, 0, 0), ""));
+    }
+
+    /// What descriptors list beside roots; artifacts that lie anywhere; the order of loading.
+    fn finish(&mut self) {
+        let mut known: HashSet<PathBuf> = self.layout.files.iter().map(|own| own.path.clone()).collect();
+        for (path, kind, span) in std::mem::take(&mut self.listed) {
+            if known.contains(&path) || path.canonicalize().is_ok_and(|real| known.contains(&real)) {
+                continue;
+            }
+            match path.metadata() {
+                Ok(found) if found.is_file() => {
+                    self.loose.retain(|own| *own != path);
+                    known.insert(path.clone());
+                    self.add(path, Some(kind));
+                }
+                other => {
+                    let why = other.err().map_or("it is no file".to_owned(), |error| in_words(&error));
+                    let message = format!("`{}` cannot be read: {why}", path.display());
+                    self.problems.push(Diagnostic::warning("missing-file", message).at(span, "named here"));
+                }
+            }
+        }
+        let loose = std::mem::take(&mut self.loose);
+        if self.layout.files.is_empty() && self.layout.archives.is_empty() {
+            loose.into_iter().for_each(|path| self.add(path, None));
+        } else {
+            loose.into_iter().for_each(|path| self.not_read.add(Reason::Elsewhere, path));
+        }
+        let mut seen = HashSet::new();
+        self.layout.settings.retain(|path| seen.insert(path.clone()));
+        self.layout.archives.sort();
+        self.layout.files.sort_by(|a, b| (a.kind.is_none(), a.kind).cmp(&(b.kind.is_none(), b.kind)));
+        self.layout.not_read = std::mem::take(&mut self.not_read);
+    }
+
+    /// Reads the archives.
+    pub fn read_archives(&mut self) {
+        for path in std::mem::take(&mut self.layout.archives) {
+            let mut reader = Reader {
+                sources: self.sources,
+                problems: self.problems,
+                not_read: &mut self.layout.not_read,
+            };
+            match reader.archive(&path) {
+                Some(archive) => self.layout.cars.push(archive),
+                None => self.layout.refused += 1,
+            }
+        }
+    }
+}
+
+/// The kind of a directory's artifacts, and whether the name is the one that servers read.
+fn kind_of(name: &str) -> Option<(ArtifactKind, bool)> {
+    if let Some(kind) =
+        ArtifactKind::all().find(|kind| !kind.directory().is_empty() && kind.directory() == name)
+    {
+        return Some((kind, true));
+    }
+    let lower = name.to_ascii_lowercase();
+    let canonical =
+        ArtifactKind::all().find(|kind| !kind.directory().is_empty() && kind.directory() == lower);
+    canonical
+        .or_else(|| OTHER_NAMES.iter().find(|(other, _)| *other == lower).map(|(_, kind)| *kind))
+        .map(|kind| (kind, false))
+}
+
+/// Whether a sub-directory tells that it is one of a configuration root: its name means nothing else.
+fn is_telling(entry: &Entry) -> bool {
+    let named = [
+        "proxy-services",
+        "local-entries",
+        "message-stores",
+        "message-processors",
+        "inbound-endpoints",
+        "sequences",
+    ];
+    entry.is_directory && named.contains(&&*entry.name)
+}
+
+fn is_archive(entries: &[Entry]) -> bool {
+    entries.iter().any(|own| {
+        matches!(&*own.name, "artifacts.xml" | "metadata.xml")
+            && !own.is_directory
+            && read(&own.path)
+                .is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains("carbon/application"))
+    })
+}
+
+fn is_registry(path: &Path) -> bool {
+    ["gov", "governance", "conf", "config", "local"].iter().any(|name| path.join(name).is_dir())
+}
+
+/// An existing path below a directory.
+fn inside(directory: &Path, relative: &str) -> Option<PathBuf> {
+    use std::path::Component;
+    let relative = Path::new(relative);
+    let is_inside =
+        relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    Some(directory.join(relative)).filter(|path| is_inside && path.exists())
+}
+
+/// The root element of an XML file, as far as its start tag tells.
+struct Root {
+    local: String,
+    is_synapse: bool,
+    has_namespace: bool,
+    is_named: bool,
+}
+
+impl Root {
+    /// The artifact that the file holds.
+    fn kind(&self) -> Option<ArtifactKind> {
+        let is_ours = self.is_synapse || (!self.has_namespace && self.is_named);
+        ArtifactKind::of_element(&self.local).filter(|_| is_ours)
+    }
+
+    fn is_descriptor(&self) -> bool {
+        matches!(&*self.local, "artifact" | "artifacts")
+    }
+}
+
+/// Looks at the first start tag only: the file may be large, and is read again if it counts.
+fn root_element(path: &Path) -> Option<Root> {
+    let text = crate::load::decode(read(path).ok()?).ok()?;
+    let mut rest = text.trim_start_matches('\u{feff}');
+    loop {
+        rest = rest.trim_start();
+        let skipped = if let Some(inside) = rest.strip_prefix("<!--") {
+            inside.split_once("-->")
+        } else if let Some(inside) = rest.strip_prefix("<?") {
+            inside.split_once("?>")
+        } else if let Some(inside) = rest.strip_prefix("<!") {
+            inside.split_once('>')
+        } else {
+            break;
+        };
+        rest = skipped?.1;
+    }
+    let tag = rest.strip_prefix('<')?;
+    let tag = &tag[..tag.find('>')?];
+    let name = tag.split(|c: char| c.is_whitespace() || c == '/').next()?;
+    let has = |what: &str| tag.contains(what);
+    Some(Root {
+        local: name.rsplit(':').next()?.to_owned(),
+        is_synapse: has(SYNAPSE),
+        has_namespace: has("xmlns=") || name.contains(':'),
+        is_named: has("name=") || has("key=") || has("provider="),
+    })
+}

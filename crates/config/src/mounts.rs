@@ -1,0 +1,71 @@
+//! Resources of the registry that projects and archives bring along, by their paths in the registry.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The content of a mounted resource.
+#[derive(Clone, Debug)]
+pub(crate) enum Mount {
+    /// A file of a project.
+    File(PathBuf),
+    /// The content of a file in an archive.
+    Bytes(Arc<[u8]>),
+}
+
+/// Resources by their path below the root of a registry: `config/a/b.xslt`.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Mounts(HashMap<String, Mount>);
+
+impl Mounts {
+    /// Adds a resource under a key (`conf:…`, `/_system/config/…`); returns the one whose place it takes.
+    pub fn add(&mut self, key: &str, mount: Mount) -> Option<Mount> {
+        self.0.insert(path(key), mount)
+    }
+
+    /// Adds the properties of the resource or collection at `key`.
+    pub fn add_properties(&mut self, key: &str, is_collection: bool, properties: &[(String, String)]) {
+        if !properties.is_empty() {
+            let text = crate::properties::written(&properties.iter().cloned().collect());
+            let ending = if is_collection { ".collections.properties" } else { ".properties" };
+            let key = format!("{}{ending}", key.trim_end_matches('/'));
+            self.add(&key, Mount::Bytes(text.into_bytes().into()));
+        }
+    }
+
+    /// The resource of a key.
+    pub fn get(&self, key: &str) -> Option<&Mount> {
+        self.0.get(&path(key))
+    }
+
+    /// Adds all of others, which go before.
+    pub fn extend(&mut self, others: &Mounts) {
+        self.0.extend(others.0.iter().map(|(path, mount)| (path.clone(), mount.clone())));
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// The path of a key by WSO2's prefixes, and by the absolute paths that archives use.
+pub(crate) fn path(key: &str) -> String {
+    const ROOTS: [(&str, &str); 8] = [
+        ("conf:", "config/"),
+        ("gov:", "governance/"),
+        ("local:", "local/"),
+        ("resources:", "governance/mi-resources/"),
+        ("/_system/config/", "config/"),
+        ("/_system/governance/", "governance/"),
+        ("/_system/local/", "local/"),
+        ("", "governance/"),
+    ];
+    ROOTS
+        .iter()
+        .find_map(|(prefix, directory)| {
+            let rest = key.strip_prefix(prefix)?;
+            Some(format!("{directory}{}", rest.strip_prefix('/').unwrap_or(rest)))
+        })
+        .unwrap_or_default()
+}

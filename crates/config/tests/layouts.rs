@@ -1,0 +1,447 @@
+//! Projects, homes and archives as they lie on disk.
+
+use busbar_config::{LoadOptions, Loaded, load};
+use diagnostics::Severity;
+use std::io::{Cursor, Write};
+use std::path::{Path, PathBuf};
+use zip::write::SimpleFileOptions;
+
+/// A fresh directory below the target directory.
+fn directory(name: &str, files: &[(&str, &str)]) -> PathBuf {
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("layouts").join(name);
+    let _ = std::fs::remove_dir_all(&root);
+    std::fs::create_dir_all(&root).expect("created");
+    for (path, text) in files {
+        write(&root.join(path), text.as_bytes());
+    }
+    root
+}
+
+fn write(path: &Path, bytes: &[u8]) {
+    std::fs::create_dir_all(path.parent().expect("below the root")).expect("created");
+    std::fs::write(path, bytes).expect("written");
+}
+
+fn zipped(files: &[(&str, &str)]) -> Vec<u8> {
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, text) in files {
+        zip.start_file(*name, SimpleFileOptions::default()).expect("an entry");
+        zip.write_all(text.as_bytes()).expect("written");
+    }
+    zip.finish().expect("a zip file").into_inner()
+}
+
+/// `proxies/P apis/A …`: what was loaded.
+fn artifacts(loaded: &Loaded) -> String {
+    let configuration = &loaded.configuration;
+    let mut all: Vec<String> = Vec::new();
+    let mut add = |kind: &str, names: Vec<&str>| {
+        all.extend(names.into_iter().map(|name| format!("{kind}/{name}")));
+    };
+    add("api", configuration.apis.names().collect());
+    add("proxy", configuration.proxies.names().collect());
+    let own = configuration.sequences.iter().filter(|own| !own.built_in);
+    add("sequence", own.filter_map(|own| own.name.as_deref().map(String::as_str)).collect());
+    add("endpoint", configuration.endpoints.names().collect());
+    add("entry", configuration.local_entries.names().collect());
+    add("template", configuration.sequence_templates.names().collect());
+    add("store", configuration.message_stores.names().collect());
+    add("task", configuration.tasks.names().collect());
+    all.join(" ")
+}
+
+/// `severity rule message` of each finding.
+fn said(loaded: &Loaded) -> Vec<String> {
+    let shown =
+        |one: &diagnostics::Diagnostic| format!("{} {} {}", one.severity.as_str(), one.rule, one.message);
+    loaded.diagnostics.iter().map(shown).collect()
+}
+
+fn resource(loaded: &Loaded, key: &str) -> Option<String> {
+    let content = loaded.configuration.content(key).expect("readable")?;
+    Some(String::from_utf8_lossy(&content.bytes).into_owned())
+}
+
+const NS: &str = "xmlns='http://ws.apache.org/ns/synapse'";
+
+fn api(name: &str) -> String {
+    format!(
+        "<api {NS} name='{name}' context='/{name}'><resource methods='GET'><inSequence><respond/></inSequence></resource></api>"
+    )
+}
+
+fn sequence(name: &str) -> String {
+    format!("<sequence {NS} name='{name}'><drop/></sequence>")
+}
+
+fn proxy(name: &str) -> String {
+    format!("<proxy {NS} name='{name}'><target><inSequence><respond/></inSequence></target></proxy>")
+}
+
+#[test]
+fn modules_of_a_studio_project() {
+    let descriptor = "<artifacts><artifact name='A' version='1.0.0' type='synapse/api' serverRole='EnterpriseIntegrator'>\
+        <file>src/main/synapse-config/api/A.xml</file></artifact>\
+        <artifact name='Old' version='1.0.0' type='synapse/sequence'><file>legacy/Old.xml</file></artifact>\
+        <artifact name='Gone' version='1.0.0' type='synapse/sequence'><file>legacy/Gone.xml</file></artifact></artifacts>";
+    let resources = "<artifacts><artifact name='x' version='1.0.0' type='registry/resource'><item><file>t.xslt</file>\
+        <path>/_system/config/x</path><mediaType>application/xslt+xml</mediaType>\
+        <properties><property key='owner' value='me'/></properties></item></artifact>\
+        <artifact name='d' version='1.0.0' type='registry/resource'><collection><directory>docs</directory>\
+        <path>/_system/governance/docs</path></collection></artifact></artifacts>";
+    let root = directory(
+        "studio",
+        &[
+            ("pom.xml", "<project/>"),
+            (".project", "<projectDescription/>"),
+            ("Configs/pom.xml", "<project/>"),
+            ("Configs/artifact.xml", descriptor),
+            ("Configs/src/main/synapse-config/api/A.xml", &api("A")),
+            ("Configs/src/main/synapse-config/sequences/S.xml", &sequence("S")),
+            ("Configs/src/main/synapse-config/sequences/common/T.xml", &sequence("T")),
+            (
+                "Configs/src/main/synapse-config/local-entries/e.xml",
+                &format!("<localEntry {NS} key='e'>v</localEntry>"),
+            ),
+            ("Configs/legacy/Old.xml", &sequence("Old")),
+            ("Configs/src/main/resources/metadata/A_swagger.yaml", "openapi: 3.0.1"),
+            ("Configs/src/main/resources/metadata/A_metadata.yaml", "key: A"),
+            ("Configs/target/capp/artifacts/api/A/A.xml", &api("A")),
+            ("Configs/test/resources/mock-services/m.xml", "<mock-service/>"),
+            ("Resources/artifact.xml", resources),
+            ("Resources/t.xslt", "<t/>"),
+            ("Resources/docs/a/one.txt", "one"),
+            ("Resources/docs/.meta/~one.xml", "<resource/>"),
+            ("CompositeExporter/pom.xml", "<project/>"),
+            ("CompositeExporter/target/all_1.0.0.car", "not looked at"),
+            ("Connectors/email-connector-1.0.0.zip", "PK"),
+            ("Data/dataservice/D.dbs", "<data name='D'/>"),
+            ("Mediators/src/main/java/a/B.java", "class B {}"),
+        ],
+    );
+    let loaded = load(&root, &LoadOptions::default());
+    assert_eq!(artifacts(&loaded), "api/A sequence/S sequence/T sequence/Old entry/e");
+    assert_eq!(resource(&loaded, "conf:x/t.xslt").as_deref(), Some("<t/>"));
+    assert_eq!(resource(&loaded, "/_system/config/x/t.xslt").as_deref(), Some("<t/>"));
+    assert_eq!(resource(&loaded, "gov:docs/a/one.txt").as_deref(), Some("one"));
+    assert_eq!(loaded.configuration.registry.property("conf:x/t.xslt", "owner").as_deref(), Some("me"));
+    let said = said(&loaded);
+    for wanted in [
+        "warning missing-file",
+        "`Data/dataservice` is not read (data services)",
+        "(connectors)",
+        "`Mediators/src/main/java` is not read (Java code)",
+        "(what a build made)",
+        "(service metadata)",
+        "(tests)",
+        "(files for people and tools)",
+    ] {
+        assert!(said.iter().any(|line| line.contains(wanted)), "{wanted}: {said:#?}");
+    }
+    assert!(said.iter().all(|line| !line.starts_with("error")), "{said:#?}");
+}
+
+#[test]
+fn a_project_of_the_newer_tools() {
+    let main = "src/main/wso2mi";
+    let at = |path: &str| format!("{main}/{path}");
+    let files = [
+        ("pom.xml".to_owned(), "<project/>".to_owned()),
+        (".env".to_owned(), "# c\nHOST = http://from.env\nexport PORT='81'\n".to_owned()),
+        (at("artifacts/apis/A.xml"), api("A")),
+        (at("artifacts/proxy-services/P.xml"), proxy("P")),
+        (at("artifacts/sequences/S.xml"), sequence("S")),
+        (
+            at("artifacts/endpoints/E.xml"),
+            format!("<endpoint {NS} name='E'><address uri='${{configs.HOST}}'/></endpoint>"),
+        ),
+        (at("artifacts/data-services/D.dbs"), "<data/>".to_owned()),
+        (at("artifacts/data-sources/D.xml"), "<datasource/>".to_owned()),
+        (at("resources/registry/gov/a/b.txt"), "b".to_owned()),
+        (at("resources/registry/conf/c.txt"), "c".to_owned()),
+        (at("resources/registry/conf/c.txt.properties"), "p=1".to_owned()),
+        (at("resources/xslt/x.xsl"), "<x/>".to_owned()),
+        (at("resources/api-definitions/A.yaml"), "openapi: 3.0.1".to_owned()),
+        (at("resources/metadata/A_metadata.yaml"), "key: A".to_owned()),
+        (at("resources/connectors/http-connector.zip"), "PK".to_owned()),
+        (at("resources/conf/config.properties"), "HOST:string\nABSENT:string\n".to_owned()),
+        ("deployment/deployment.toml".to_owned(), "[server]\nhostname = 'h'\n".to_owned()),
+        ("deployment/docker/Dockerfile".to_owned(), "FROM x".to_owned()),
+        ("deployment/libs/driver.jar".to_owned(), "PK".to_owned()),
+        ("src/test/wso2mi/a-test.xml".to_owned(), "<unit-test/>".to_owned()),
+    ];
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (&**path, &**text)).collect();
+    let loaded = load(&directory("vscode", &files), &LoadOptions::default());
+    assert_eq!(artifacts(&loaded), "api/A proxy/P sequence/S endpoint/E");
+    for (key, wanted) in [
+        ("gov:a/b.txt", "b"),
+        ("a/b.txt", "b"),
+        ("conf:c.txt", "c"),
+        ("resources:xslt/x.xsl", "<x/>"),
+        ("resources:api-definitions/A.yaml", "openapi: 3.0.1"),
+    ] {
+        assert_eq!(resource(&loaded, key).as_deref(), Some(wanted), "{key}");
+    }
+    assert_eq!(loaded.configuration.registry.property("conf:c.txt", "p").as_deref(), Some("1"));
+    assert_eq!(loaded.configuration.injector.environment("PORT").as_deref(), Some("81"));
+    let endpoint = loaded.configuration.endpoints.get("E").expect("loaded");
+    assert!(format!("{endpoint:?}").contains("http://from.env"), "{endpoint:?}");
+    let said = said(&loaded);
+    assert!(said.iter().any(|line| line.contains("`ABSENT` has no value")), "{said:#?}");
+    assert!(said.iter().all(|line| !line.starts_with("error")), "{said:#?}");
+    assert_eq!(loaded.configuration.settings.len(), 1);
+}
+
+#[test]
+fn spellings_of_directories_and_files() {
+    let text = sequence("S2");
+    let mut wide: Vec<u8> = vec![0xff, 0xfe];
+    wide.extend(text.encode_utf16().flat_map(u16::to_le_bytes));
+    let root = directory(
+        "spellings",
+        &[
+            ("proxy-service/P.XML", &proxy("P")),
+            ("apis/v1/A-1.0.0.xml", &format!("\u{feff}{}", api("A"))),
+            ("sequences/S.xml", &sequence("S")),
+            ("Sequence/T.xml", &sequence("T")),
+            ("misc/stray.xml", &sequence("stray")),
+            ("misc/data.xml", "<data-of-mine/>"),
+            ("misc/x.unknown", ""),
+        ],
+    );
+    write(&root.join("sequences/wide.xml"), &wide);
+    write(&root.join("sequences/latin.xml"), b"<?xml version='1.0' encoding='ISO-8859-1'?><sequence xmlns='http://ws.apache.org/ns/synapse' name='caf\xe9'/>");
+    let loaded = load(&root, &LoadOptions::default());
+    assert_eq!(artifacts(&loaded), "api/A proxy/P sequence/T sequence/S sequence/caf\u{e9} sequence/S2");
+    let said = said(&loaded);
+    for wanted in [
+        "`misc/stray.xml` is not read (artifacts)",
+        "`misc/data.xml` is not read (XML files)",
+        "`misc/x.unknown` is not read (files)",
+    ] {
+        assert!(said.iter().any(|line| line.contains(wanted)), "{wanted}: {said:#?}");
+    }
+    // Where nothing else is, artifacts count wherever they lie.
+    let root =
+        directory("anywhere", &[("a/one.xml", &sequence("one")), ("two.XML", &proxy("two")), ("n.md", "")]);
+    assert_eq!(artifacts(&load(&root, &LoadOptions::default())), "proxy/two sequence/one");
+    // An imported directory with a common name is not taken for artifacts by its name alone.
+    let root = directory("common", &[("src/api/web.xml", "<web-app/>"), ("sequences/S.xml", &sequence("S"))]);
+    let loaded = load(&root, &LoadOptions::default());
+    assert_eq!(artifacts(&loaded), "sequence/S");
+    assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
+}
+
+#[test]
+fn homes_of_servers() {
+    let server = "repository/deployment/server";
+    let at = |path: &str| format!("{server}/{path}");
+    let files = [
+        (at("synapse-configs/default/api/A.xml"), api("A")),
+        (at("synapse-configs/default/sequences/sub/S.xml"), sequence("S")),
+        (at("synapse-configs/default/proxy-service/P.xml"), proxy("P")),
+        (at("synapse-configs/default/sequences/old.XML"), sequence("old")),
+        (at("synapse-configs/other/api/B.xml"), api("B")),
+        (at("dataservices/D.dbs"), "<data/>".to_owned()),
+        (at("webapps/w.war"), String::new()),
+        (at("carbonapps/readme.txt"), String::new()),
+        ("conf/deployment.toml".to_owned(), String::new()),
+        ("conf/synapse.properties".to_owned(), String::new()),
+        ("conf/file.properties".to_owned(), "HOST=http://h".to_owned()),
+        ("conf/log4j2.properties".to_owned(), String::new()),
+        ("registry/config/c.txt".to_owned(), "c".to_owned()),
+        ("bin/start.sh".to_owned(), String::new()),
+        ("lib/a.jar".to_owned(), String::new()),
+    ];
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (&**path, &**text)).collect();
+    let root = directory("home", &files);
+    write(&root.join(at("carbonapps/app_1.0.0.car")), &zipped(&application("App", &[("C", &sequence("C"))])));
+    let loaded = load(&root, &LoadOptions::default());
+    assert_eq!(artifacts(&loaded), "api/A sequence/C");
+    assert_eq!(resource(&loaded, "conf:c.txt").as_deref(), Some("c"));
+    assert_eq!(loaded.configuration.injector.property("HOST"), Some("http://h"));
+    assert_eq!(loaded.configuration.settings.len(), 3, "{:?}", loaded.configuration.settings);
+    let said = said(&loaded);
+    for wanted in [
+        "(artifacts)",
+        "(tenants)",
+        "(data services)",
+        "(web applications",
+        "(parts of the server)",
+        "(configuration of other parts",
+    ] {
+        assert!(said.iter().any(|line| line.contains(wanted)), "{wanted}: {said:#?}");
+    }
+    let root = directory(
+        "synapse-home",
+        &[
+            ("repository/conf/synapse-config/proxy-services/P.xml", &proxy("P")),
+            ("repository/conf/synapse.properties", ""),
+            ("bin/synapse.sh", ""),
+        ],
+    );
+    assert_eq!(artifacts(&load(&root, &LoadOptions::default())), "proxy/P");
+}
+
+/// The files of an archive with these sequences.
+fn application<'a>(name: &str, members: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+    let leak = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
+    let dependencies: String = members
+        .iter()
+        .map(|(member, _)| format!("<dependency artifact='{member}' version='1.0.0' include='true' serverRole='EnterpriseServiceBus'/>"))
+        .collect();
+    let mut files = vec![(
+        "artifacts.xml",
+        leak(format!(
+            "<artifacts><artifact name='{name}' version='1.0.0' type='carbon/application'>{dependencies}</artifact></artifacts>"
+        )) as &str,
+    )];
+    for (member, text) in members {
+        let descriptor = format!(
+            "<artifact name='{member}' version='1.0.0' type='synapse/sequence' serverRole='EnterpriseServiceBus'><file>{member}-1.0.0.xml</file></artifact>"
+        );
+        files.push((leak(format!("{member}_1.0.0/artifact.xml")), leak(descriptor)));
+        files.push((leak(format!("{member}_1.0.0/{member}-1.0.0.xml")), text));
+    }
+    files
+}
+
+#[test]
+fn archives_bring_artifacts_and_resources() {
+    let (first, main) = (sequence("first"), sequence("main"));
+    let mut files = application("App", &[("first", &first), ("main", &main)]);
+    files[0].1 = "<artifacts><artifact name='App' version='1.0.0' type='carbon/application'>\
+        <dependency artifact='first' version='1.0.0' include='true' serverRole='EnterpriseServiceBus'/>\
+        <dependency artifact='main' version='1.0.0' include='true'/>\
+        <dependency artifact='r' version='1.0.0' include='true' serverRole='EnterpriseIntegrator'/>\
+        <dependency artifact='gateway' version='1.0.0' include='true' serverRole='GovernanceRegistry'/>\
+        <dependency artifact='jar' version='1.0.0' include='true'/></artifact></artifacts>";
+    files.extend([
+        ("r_1.0.0/artifact.xml", "<artifact name='r' version='1.0.0' type='registry/resource'><file>registry-info.xml</file></artifact>"),
+        (
+            "r_1.0.0/registry-info.xml",
+            "<resources><item><file>t.xslt</file><path>/_system/config/x</path><properties><property key='k' value='v'/></properties></item>\
+             <collection><directory>d</directory><path>/_system/governance/d</path></collection></resources>",
+        ),
+        ("r_1.0.0/resources/t.xslt", "<t/>"),
+        ("r_1.0.0/resources/d/sub/one.txt", "one"),
+        ("r_1.0.0/resources/d/.meta/~one.xml", "<m/>"),
+        ("jar_1.0.0/artifact.xml", "<artifact name='jar' version='1.0.0' type='lib/synapse/mediator'><file>m.jar</file></artifact>"),
+        ("jar_1.0.0/m.jar", ""),
+        ("metadata/A_swagger_1.0.0/artifact.xml", "<artifact name='A_swagger' version='1.0.0' type='synapse/metadata'><file>s.yaml</file></artifact>"),
+    ]);
+    let root = directory("car", &[("sequences/main.xml", &main)]);
+    write(&root.join("app.car"), &zipped(&files));
+    let unpacked = directory("unpacked", &files);
+    for (path, whole) in [(root.join("app.car"), true), (unpacked, true), (root, false)] {
+        let loaded = load(&path, &LoadOptions::default());
+        assert_eq!(artifacts(&loaded).split(' ').count(), 2, "{}: {:?}", path.display(), loaded.diagnostics);
+        let main = loaded.configuration.sequences.get("main").expect("there");
+        let place = main.span.place(&loaded.sources);
+        assert!(place.contains("main-1.0.0.xml"), "the archive's goes before: {place}");
+        assert_eq!(resource(&loaded, "conf:x/t.xslt").as_deref(), Some("<t/>"));
+        assert_eq!(resource(&loaded, "gov:d/sub/one.txt").as_deref(), Some("one"));
+        assert_eq!(loaded.configuration.registry.property("conf:x/t.xslt", "k").as_deref(), Some("v"));
+        assert_eq!(resource(&loaded, "gov:d/.meta/~one.xml"), None);
+        let said = said(&loaded);
+        assert!(said.iter().any(|line| line.contains("other-role")), "{said:#?}");
+        assert!(said.iter().any(|line| line.contains("(Java code)")), "{said:#?}");
+        assert!(said.iter().any(|line| line.contains("(API definitions)")), "{said:#?}");
+        assert!(!loaded.diagnostics.has_errors(), "{whole} {said:#?}");
+    }
+}
+
+#[test]
+fn archives_are_taken_as_a_whole() {
+    let (good, other) = (sequence("good"), sequence("other"));
+    let bad = format!("<sequence {NS}><drop/></sequence>");
+    let cases: [(&str, Vec<u8>, &str); 7] = [
+        ("faulty", zipped(&application("Faulty", &[("good", &good), ("bad", &bad)])), "faulty-archive"),
+        (
+            "missing",
+            {
+                let mut files = application("Missing", &[("good", &good), ("gone", &other)]);
+                files.retain(|(name, _)| !name.starts_with("gone"));
+                zipped(&files)
+            },
+            "missing-dependency",
+        ),
+        (
+            "truncated",
+            {
+                let mut bytes = zipped(&application("T", &[("good", &good)]));
+                bytes.truncate(bytes.len() / 2);
+                bytes
+            },
+            "broken-archive",
+        ),
+        ("no-zip", b"hello".to_vec(), "broken-archive"),
+        ("no-descriptor", zipped(&[("a.xml", "<a/>")]), "broken-archive"),
+        ("outside", zipped(&[("../../evil.xml", "<a/>")]), "broken-archive"),
+        ("broken-descriptor", zipped(&[("artifacts.xml", "<artifacts>")]), "xml-syntax"),
+    ];
+    for (name, bytes, rule) in cases {
+        let root = directory(&format!("whole-{name}"), &[]);
+        write(&root.join("a.car"), &bytes);
+        write(&root.join("b.car"), &zipped(&application("B", &[("other", &other)])));
+        let loaded = load(&root, &LoadOptions::default());
+        assert_eq!(artifacts(&loaded), "sequence/other", "{name}: {:#?}", said(&loaded));
+        assert!(
+            loaded.diagnostics.iter().any(|own| own.rule == rule && own.severity == Severity::Error),
+            "{name}: {:#?}",
+            said(&loaded)
+        );
+    }
+    // The same archive twice, and two with the same artifact: the first by name stays.
+    let root = directory("whole-twice", &[]);
+    write(&root.join("a.car"), &zipped(&application("A", &[("good", &good)])));
+    write(&root.join("b.car"), &zipped(&application("A", &[("other", &other)])));
+    write(&root.join("c.car"), &zipped(&application("C", &[("other", &other), ("good", &good)])));
+    let loaded = load(&root, &LoadOptions::default());
+    assert_eq!(artifacts(&loaded), "sequence/good", "{:#?}", said(&loaded));
+    assert_eq!(loaded.faulty.len(), 1, "{:?}", loaded.faulty);
+}
+
+#[test]
+fn bombs_and_loops_have_bounds() {
+    // 80 MiB of one byte, in 80 KiB.
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    let options = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Deflated);
+    for (name, text) in application("Bomb", &[("s", "")]) {
+        zip.start_file(name, options).expect("an entry");
+        if name.ends_with("s-1.0.0.xml") {
+            let part = vec![b' '; 1 << 20];
+            (0..80).for_each(|_| zip.write_all(&part).expect("written"));
+        } else {
+            zip.write_all(text.as_bytes()).expect("written");
+        }
+    }
+    let root = directory("bomb", &[("sequences/S.xml", &sequence("S"))]);
+    write(&root.join("bomb.car"), &zip.finish().expect("a zip file").into_inner());
+    std::os::unix::fs::symlink("..", root.join("sequences/loop")).expect("a link");
+    std::os::unix::fs::symlink("gone.xml", root.join("sequences/nowhere.xml")).expect("a link");
+    std::os::unix::fs::symlink("itself.xml", root.join("sequences/itself.xml")).expect("a link");
+    let odd = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"x-\xff.xml");
+    write(&root.join("sequences").join(odd), sequence("odd").as_bytes());
+    let loaded = load(&root, &LoadOptions::default());
+    assert_eq!(artifacts(&loaded), "sequence/S sequence/odd");
+    let said = said(&loaded);
+    assert!(said.iter().any(|line| line.contains("more than 64 MiB")), "{said:#?}");
+    assert!(said.iter().any(|line| line.contains("a link that leads nowhere")), "{said:#?}");
+    assert!(said.iter().any(|line| line.contains("lead in a circle")), "{said:#?}");
+}
+
+#[test]
+fn many_files_are_summed_up() {
+    let root = directory("many", &[("sequences/S.xml", &sequence("S"))]);
+    for number in 0..10_000 {
+        std::fs::write(root.join(format!("sequences/{number}.dat")), "").expect("written");
+    }
+    let loaded = load(&root, &LoadOptions::default());
+    assert_eq!(
+        said(&loaded),
+        [
+            "warning not-read 10000 paths are not read (files): they are of no kind that is known here, and nothing names them"
+        ]
+    );
+}
