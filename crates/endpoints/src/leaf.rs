@@ -471,6 +471,11 @@ pub fn parse(url: &str, context: &Context) -> Result<(Target, String), Fault> {
 /// As [`parse`], for an address that the configuration says. Where nothing can be sent to it, loading warns, and
 /// messages fault: other branches of the flow may be in use.
 pub fn fixed(url: &str, span: Span, compiler: &mut Compiler<'_>) -> Result<(Target, String), Fault> {
+    if let Some((transport, instead)) = crate::scheme::other_transport(url) {
+        let message = format!("there is no transport `{transport}` here");
+        compiler.warning("unsupported-transport", message.as_str(), span, instead);
+        return Err(Fault::with_code(code::NO_TRANSPORT, message));
+    }
     let parsed = parse_url(url).map_err(|error| {
         let place = span.part(error.span.start, error.span.len());
         let message = format!("`{}` is no address", diagnostics::without_credentials(url));

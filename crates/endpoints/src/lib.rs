@@ -14,6 +14,7 @@ mod member;
 mod oauth;
 mod recipient_list;
 mod reference;
+mod scheme;
 mod session;
 mod state;
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 mod artifacts;
 mod endpoints;
+mod inside;
 
 use crate::endpoint::{Endpoint, EndpointRef};
 use crate::expression::{Expression, KeyValue};
@@ -263,6 +264,7 @@ impl Compiler<'_> {
             }
         }
         self.check_children(element, definition.children);
+        self.check_inside(element, definition);
         if self.diagnostics.has_errors_since(mark) {
             return None;
         }

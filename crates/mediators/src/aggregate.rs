@@ -168,6 +168,9 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             }
         }
         if let Some(count) = condition.child("messageCount") {
+            for name in ["min", "max"] {
+                check_count(count, name, compiler);
+            }
             min = compiler.key_value(count, "min");
             max = compiler.key_value(count, "max");
         }
@@ -606,6 +609,17 @@ fn pieces_of(parts: &[Taken]) -> impl Iterator<Item = &Piece> {
         Taken::Pieces(pieces) => pieces.as_slice(),
         Taken::Json(_) | Taken::Failed(_) => &[],
     })
+}
+
+/// A count that is neither a number nor an expression counts as none.
+fn check_count(element: &Element, name: &str, compiler: &mut Compiler<'_>) {
+    if let Some(attribute) = element.attribute(name)
+        && !attribute.value.trim_start().starts_with(['{', '$'])
+        && attribute.value.trim().parse::<i64>().is_err()
+    {
+        let message = format!("`{name}` of `messageCount` is no number: each message faults here");
+        compiler.warning("bad-value", message, attribute.value_span, "expected a whole number");
+    }
 }
 
 #[cfg(test)]

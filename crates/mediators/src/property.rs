@@ -150,6 +150,7 @@ impl Property {
         }
         let kind = type_of(element.attr("type").map_or("STRING", str::trim));
         let source = if let Some(value) = element.attribute("value") {
+            warn_of_no_boolean(value, kind, compiler);
             match convert(&value.value, kind, false) {
                 Ok(value) => Source::Literal(value?),
                 Err(why) => {
@@ -305,6 +306,16 @@ fn evaluate(expression: &Expression, kind: Type, context: &mut Context) -> Resul
     match expression.string(context)? {
         None => Ok(None),
         Some(text) => convert(&text, kind, true).map_err(fault),
+    }
+}
+
+/// A text that is neither true nor false counts as false.
+fn warn_of_no_boolean(value: &config::Attribute, kind: Type, compiler: &mut Compiler<'_>) {
+    let words = ["true", "false", "yes", "no"];
+    let text = value.value.trim();
+    if matches!(kind, Type::Boolean) && !words.iter().any(|word| text.eq_ignore_ascii_case(word)) {
+        let message = format!("`{text}` counts as false");
+        compiler.warning("bad-value", message, value.value_span, "expected `true` or `false`");
     }
 }
 

@@ -1,0 +1,141 @@
+//! What stands inside of a mediator, against what its page says: names, how often, namespaces, text. All of it is ignored when
+//! messages come, so each finding is a warning.
+
+use crate::compile::Compiler;
+use crate::mediator::{Children, Definition};
+use crate::page::Inside;
+use config::{Child, Element, SYNAPSE};
+use diagnostics::Diagnostic;
+
+/// An element with the elements that may stand in it.
+struct Level<'a> {
+    element: &'a Element,
+    /// What the page says of everything inside of the mediator.
+    inside: &'static [Inside],
+    /// The way to `element` from the mediator, with a `/` behind it.
+    way: String,
+    /// Whether mediators may stand here: compiling them says what is none.
+    mediators: bool,
+    /// Whether text may stand here.
+    text: bool,
+    /// Whether names that the page does not list are reported here.
+    closed: bool,
+}
+
+impl Compiler<'_> {
+    /// Reports what has no effect inside of a mediator.
+    pub(super) fn check_inside(&mut self, element: &Element, definition: &Definition) {
+        let (mediators, text) = match definition.children {
+            Children::Mediators => (true, false),
+            Children::None => (false, false),
+            Children::Elements(names) => (names.contains(&"#mediators"), !names.contains(&"#mediators")),
+        };
+        let level = Level {
+            element,
+            inside: definition.page.inside,
+            way: String::new(),
+            mediators,
+            text,
+            closed: false,
+        };
+        self.check_level(&level);
+    }
+
+    fn check_level(&mut self, level: &Level<'_>) {
+        let element = level.element;
+        let mut seen: Vec<&str> = Vec::new();
+        // Beside `then`, nothing but `else` counts.
+        let parts = element.elements().any(|child| level.named(child).is_some());
+        for child in element.children() {
+            let child = match child {
+                Child::Element(child) => child,
+                Child::Text(text) if !level.text && !text.value.trim().is_empty() => {
+                    let blank = text.value.len() - text.value.trim_start().len();
+                    let place = text.span.part(blank, text.value.trim().len());
+                    let message = format!("text in `{}` is ignored", element.local());
+                    self.diagnostics.push(
+                        Diagnostic::warning("stray-text", message).at(place, "no text is expected here"),
+                    );
+                    continue;
+                }
+                _ => continue,
+            };
+            if child.is("description") {
+                continue;
+            }
+            match level.named(child) {
+                Some(inside) => {
+                    // Deeper in, what belongs to a part of another language may be in its namespace.
+                    if level.way.is_empty() && child.namespace() != SYNAPSE {
+                        let message = match child.namespace() {
+                            "" => format!("`{}` is in no namespace and is ignored", child.name()),
+                            other => {
+                                format!("`{}` is in the namespace `{other}` and is ignored", child.name())
+                            }
+                        };
+                        self.diagnostics.push(
+                            Diagnostic::warning("wrong-namespace", message)
+                                .at(child.name_span(), format!("expected in the namespace `{SYNAPSE}`")),
+                        );
+                        continue;
+                    }
+                    let once = matches!(inside.occurrence(), "" | "?");
+                    if once && seen.contains(&inside.name()) {
+                        let message =
+                            format!("a second `{}` in `{}` is ignored", child.local(), element.local());
+                        self.diagnostics.push(
+                            Diagnostic::warning("duplicate-element", message)
+                                .at(child.name_span(), "only the first one counts"),
+                        );
+                    }
+                    seen.push(inside.name());
+                    self.check_level(&Level {
+                        element: child,
+                        inside: level.inside,
+                        way: format!("{}/", inside.way()),
+                        mediators: inside.content == "mediator*",
+                        text: inside.content != "mediator*",
+                        closed: inside.content.is_empty(),
+                    });
+                }
+                // What is another language is its reader's.
+                None if !matches!(child.namespace(), SYNAPSE | "") => {}
+                None if level.mediators && parts => self.ignored(level, child),
+                None if level.closed && level.lists_any() => self.ignored(level, child),
+                None => {}
+            }
+        }
+    }
+
+    fn ignored(&mut self, level: &Level<'_>, child: &Element) {
+        let names: Vec<&str> = level.listed().map(Inside::name).collect();
+        let message = format!("`{}` in `{}` is ignored", child.local(), level.element.local());
+        let expected = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        self.diagnostics.push(
+            Diagnostic::warning("ignored-element", message)
+                .at(child.name_span(), format!("expected {expected}"))
+                .did_you_mean(child.local(), names),
+        );
+    }
+}
+
+impl Level<'_> {
+    /// What the page says of the elements directly in this one.
+    fn listed(&self) -> impl Iterator<Item = &'static Inside> {
+        let ours = |inside: &&Inside| {
+            inside
+                .way()
+                .strip_prefix(self.way.as_str())
+                .is_some_and(|rest| !rest.is_empty() && !rest.contains('/'))
+        };
+        self.inside.iter().filter(ours)
+    }
+
+    fn lists_any(&self) -> bool {
+        self.listed().next().is_some()
+    }
+
+    fn named(&self, child: &Element) -> Option<&'static Inside> {
+        self.listed().find(|inside| inside.name() == child.local())
+    }
+}
