@@ -221,8 +221,15 @@ pub fn fatal(format: Option<&str>, why: &str) -> Ended {
 fn serve(start: &Start, logging: &Logging) -> Result<(), String> {
     let began = Instant::now();
     flow::install_panic_hook();
-    for (name, why) in crate::tunables::report(&start.settings.wso2) {
-        tracing::info!(target: "busbar::settings", "{name}: {why}");
+    for (name, fate) in crate::tunables::report(&start.settings.wso2) {
+        match fate {
+            // Said with its nearest name below.
+            crate::tunables::Fate::Unknown => {}
+            fate => tracing::info!(target: "busbar::settings", "{name}: {}", fate.text()),
+        }
+    }
+    for remark in start.settings.remarks() {
+        tracing::warn!(target: "busbar::settings", "{remark}");
     }
     let running = Running::start(start)?;
     for service in &start.trace {
@@ -366,10 +373,6 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     set(&mut client.io_buffer_size, limits.io_buffer_size.map(|size| size.0));
     set(&mut client.idle_connections, limits.idle_connections);
     set(&mut client.idle, limits.idle_backend.map(|time| time.0));
-    set(&mut client.connections, limits.backend_connections);
-    set(&mut client.waiting, limits.backend_waiting);
-    set(&mut client.names, limits.dns_ttl.map(|time| time.0));
-    set(&mut client.unknown_names, limits.dns_failure_ttl.map(|time| time.0));
     let mut services = Services::new(Client::new(client));
     set(&mut services.limits.held, limits.body.map(|size| size.0));
     if let Some(most) = limits.spill.map(|size| size.0 as u64).filter(|&most| most > 0) {

@@ -20,14 +20,47 @@ pub struct Loaded {
 /// Loads the configuration at `path` and compiles it; `fetch`: what gets local entries from URLs. Never fails: what cannot be used is in [`Loaded::found`].
 pub fn load(path: &Path, services: &Services, fetch: Option<Fetch>) -> Loaded {
     let options = LoadOptions { fetch, check_only: services.settings.check_only, ..LoadOptions::default() };
-    let loaded = config::load(path, &options);
-    let mut found = loaded.diagnostics;
+    let mut loaded = config::load(path, &options);
+    let settings = crate::server_settings::report(&loaded.configuration.settings, &mut loaded.sources);
+    loaded.diagnostics.extend(settings);
     let registry = mediators::registry(endpoints::endpoint);
-    let artifacts = loaded.configuration.artifacts();
-    let plan =
-        flow::compile(&loaded.configuration, loaded.sources, loaded.faulty, &registry, services, &mut found);
+    let (loaded, plan, found) = whole_archives(loaded, |loaded, found| {
+        let (sources, faulty) = (loaded.sources.clone(), loaded.faulty.clone());
+        flow::compile(&loaded.configuration, sources, faulty, &registry, services, found)
+    });
     let found = once(found, &plan);
-    Loaded { plan, found, artifacts }
+    Loaded { plan, found, artifacts: loaded.configuration.artifacts() }
+}
+
+/// Compiles, and again without the archives of which an artifact has an error that WSO2 finds as well: those are in use as a
+/// whole or not at all.
+fn whole_archives(
+    mut loaded: config::Loaded,
+    compile: impl Fn(&config::Loaded, &mut Diagnostics) -> Plan,
+) -> (config::Loaded, Plan, Diagnostics) {
+    loop {
+        let mut found = loaded.diagnostics.clone();
+        let plan = compile(&loaded, &mut found);
+        let errors: Vec<Diagnostic> = found
+            .iter()
+            .skip(loaded.diagnostics.len())
+            .filter(|own| own.severity == Severity::Error && !config::is_ours(own.rule))
+            .cloned()
+            .collect();
+        let is_in = |error: &Diagnostic, files: &[FileId]| {
+            error.span().is_some_and(|span| files.contains(&span.file))
+        };
+        let spoilt = loaded
+            .configuration
+            .archives
+            .iter()
+            .position(|archive| errors.iter().any(|error| is_in(error, &archive.files)));
+        let Some(spoilt) = spoilt else { return (loaded, plan, found) };
+        let files = loaded.configuration.archives[spoilt].files.clone();
+        loaded.diagnostics.extend(errors.into_iter().filter(|error| is_in(error, &files)));
+        let left_out = loaded.configuration.leave_out(spoilt, &mut loaded.sources, &mut loaded.diagnostics);
+        loaded.faulty.extend(left_out);
+    }
 }
 
 impl Loaded {
@@ -106,6 +139,57 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         let found = loaded.found.iter().map(|one| (one.rule, one.message.clone())).collect();
         (found, loaded.can_serve())
+    }
+
+    /// An archive that loads and does not compile goes as a whole; the directory beside it stays.
+    #[test]
+    fn archives_compile_as_a_whole() {
+        let root = std::env::temp_dir().join(format!("busbar-load-archive-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&root);
+        let write = |path: &str, text: &str| {
+            let path = root.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let sequence = |name: &str, steps: &str| {
+            format!("<sequence xmlns='http://ws.apache.org/ns/synapse' name='{name}'>{steps}</sequence>")
+        };
+        for (archive, members) in [
+            ("A", [("good", "<drop/>"), ("bad", "<sned/>")]),
+            ("B", [("fine", "<drop/>"), ("java", "<class name='a.B'/>")]),
+        ] {
+            let listed: String = members
+                .iter()
+                .map(|(name, _)| format!("<dependency artifact='{name}' version='1' include='true'/>"))
+                .collect();
+            write(
+                &format!("{archive}/artifacts.xml"),
+                &format!(
+                    "<artifacts><artifact name='{archive}' version='1' type='carbon/application'>{listed}</artifact></artifacts>"
+                ),
+            );
+            for (name, steps) in members {
+                write(
+                    &format!("{archive}/{name}_1/artifact.xml"),
+                    &format!(
+                        "<artifact name='{name}' version='1' type='synapse/sequence'><file>s.xml</file></artifact>"
+                    ),
+                );
+                write(&format!("{archive}/{name}_1/s.xml"), &sequence(name, steps));
+            }
+        }
+        write("sequences/own.xml", &sequence("own", "<drop/>"));
+        let loaded = load(&root, &Services::new(Client::new(ClientLimits::default())), None);
+        std::fs::remove_dir_all(&root).unwrap();
+        let names: Vec<&str> = loaded.plan.sequences().map(|(name, _)| name).collect();
+        assert!(names.contains(&"own") && names.contains(&"fine") && !names.contains(&"good"), "{names:?}");
+        let rules: Vec<&str> = loaded.found.iter().map(|own| own.rule).collect();
+        assert_eq!(
+            rules,
+            ["unknown-mediator", "faulty-archive", "unsupported-mediator"],
+            "{:?}",
+            loaded.found
+        );
     }
 
     #[test]

@@ -12,9 +12,11 @@ mod explanation;
 mod fetch;
 mod load;
 mod memory;
+mod migration;
 #[cfg(test)]
 mod reference;
 mod round;
+mod server_settings;
 mod settings;
 mod tunables;
 mod verbs;
@@ -43,11 +45,10 @@ enum Verb {
     Bench(verbs::bench::Args),
     Jsonpath(verbs::jsonpath::Args),
     Validate(verbs::validate::Args),
+    Migrate(verbs::migrate::Args),
 }
 
 fn main() -> ExitCode {
-    // Where the system refuses, the limit stays, and connections are fewer.
-    let _ = transport::raise_descriptor_limit();
     match Cli::parse().verb {
         Verb::Run(args) => verbs::run::run(args),
         Verb::Demo(args) => verbs::demo::run(args),
@@ -60,5 +61,6 @@ fn main() -> ExitCode {
         Verb::Bench(args) => verbs::bench::run(args),
         Verb::Jsonpath(args) => verbs::jsonpath::run(args),
         Verb::Validate(args) => verbs::validate::run(args),
+        Verb::Migrate(args) => verbs::migrate::run(args),
     }
 }

@@ -29,6 +29,9 @@ pub struct Settings {
     pub log: Log,
     /// Tunables of WSO2 under their own names (`'synapse.global_timeout_interval' = 120000`).
     pub wso2: toml::Table,
+    /// Names that nobody knows, each with the one that may be meant.
+    #[serde(skip)]
+    remarks: Vec<String>,
 }
 
 /// See [`Settings::dialect`].
@@ -96,14 +99,6 @@ pub struct Limits {
     pub idle_connections: Option<usize>,
     /// How long an idle connection to a backend is kept. Default 30s.
     pub idle_backend: Option<Time>,
-    /// Connections that one backend may have from this process. Default 10,000.
-    pub backend_connections: Option<usize>,
-    /// Requests that wait for one of them, per backend; beyond: 503. Default 1,000.
-    pub backend_waiting: Option<usize>,
-    /// How long the addresses of a host name are used. Default 30s.
-    pub dns_ttl: Option<Time>,
-    /// How long a host name that was not found is not asked for again. Default 1s.
-    pub dns_failure_ttl: Option<Time>,
     /// Deepest element nesting of a message. Default 512.
     pub xml_depth: Option<usize>,
     /// Most attributes of an element. Default 256.
@@ -299,6 +294,11 @@ impl TryFrom<toml::Value> for Size {
 }
 
 impl Settings {
+    /// Names that nobody knows, each with the one that may be meant.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
+    }
+
     /// Reads the settings for a configuration: `file`, or `busbar.toml` beside or in it; then the environment and
     /// `--set`.
     ///
@@ -318,14 +318,20 @@ impl Settings {
                 table
             }
         };
-        let mut environment: Vec<_> = std::env::vars()
-            .filter_map(|(name, value)| {
-                let name = name.strip_prefix("BUSBAR_")?.to_ascii_lowercase();
-                let (section, key) = name.split_once('_')?;
-                SECTIONS.contains(&section).then(|| (format!("{section}.{key}"), value))
-            })
-            .collect();
+        let (mut environment, mut remarks) = (Vec::new(), Vec::new());
+        for (written, value) in std::env::vars_os() {
+            let (Ok(written), Ok(value)) = (written.into_string(), value.into_string()) else { continue };
+            let Some(name) = written.strip_prefix("BUSBAR_").map(str::to_ascii_lowercase) else { continue };
+            let section = name.split_once('_').filter(|(section, _)| SECTIONS.contains(section));
+            match section {
+                Some((section, key)) => environment.push((format!("{section}.{key}"), value)),
+                None if SINGLE.contains(&&*name) => environment.push((name, value)),
+                None if NOT_SETTINGS.contains(&&*name) => {}
+                None => remarks.push(unknown_variable(&written)),
+            }
+        }
         environment.sort();
+        remarks.sort();
         for (key, value) in environment {
             put(&mut table, &key, &value);
             Settings::deserialize(table.clone()).map_err(|error| format!("environment, {key}: {error}"))?;
@@ -336,12 +342,57 @@ impl Settings {
             put(&mut table, key.trim(), value.trim());
             Settings::deserialize(table.clone()).map_err(|error| format!("--set {assignment}: {error}"))?;
         }
-        Settings::deserialize(table).map_err(|error| error.to_string())
+        let mut settings = Settings::deserialize(table).map_err(|error| error.to_string())?;
+        for (name, fate) in crate::tunables::report(&settings.wso2) {
+            if fate == crate::tunables::Fate::Unknown {
+                remarks.push(remark(
+                    format!("wso2.\"{name}\" is not known and has no effect"),
+                    &name,
+                    crate::tunables::names(),
+                ));
+            }
+        }
+        for (name, value) in crate::server_settings::tunables(configuration) {
+            settings.wso2.entry(name).or_insert(value);
+        }
+        settings.remarks = remarks;
+        Ok(settings)
     }
 }
 
 /// Sections that the environment may set.
 const SECTIONS: &[&str] = &["listen", "limits", "http", "tls", "vault", "log"];
+/// Settings outside of sections that it may set.
+const SINGLE: &[&str] = &["workers", "dialect"];
+/// Variables of the same beginning that mean something else: the filter of the log, and what tests and builds take.
+const NOT_SETTINGS: &[&str] =
+    &["log", "suites", "cases", "ledger", "docs", "hostile", "differential", "pgo", "profile", "slot"];
+
+fn unknown_variable(written: &str) -> String {
+    let fields = [
+        ("LIMITS", LIMITS),
+        ("LISTEN", &["HTTP", "HTTPS", "ADMIN"][..]),
+        ("LOG", &["LEVEL", "FORMAT", "ACCESS", "ACCESS_TO"][..]),
+    ];
+    let names: Vec<String> = fields
+        .iter()
+        .flat_map(|(section, keys)| keys.iter().map(move |key| format!("BUSBAR_{section}_{key}")))
+        .chain(SINGLE.iter().map(|name| format!("BUSBAR_{}", name.to_ascii_uppercase())))
+        .collect();
+    let message = format!("the environment variable {written} is not known and has no effect");
+    remark(message, written, names.iter().map(String::as_str))
+}
+
+/// Limits that are likely to be set by the environment.
+const LIMITS: &[&str] =
+    &["BODY", "IDLE", "HEAD", "CONNECT", "RESPONSE", "SOCKET", "WRITE", "DRAIN", "CONNECTIONS", "SPILL"];
+
+fn remark<'a>(message: String, name: &str, names: impl Iterator<Item = &'a str>) -> String {
+    match diagnostics::did_you_mean(name, names) {
+        Some(help) => format!("{message}; {help}"),
+        None => message,
+    }
+}
 
 fn beside(configuration: &Path) -> Option<PathBuf> {
     let inside = configuration.join("busbar.toml");
@@ -412,6 +463,13 @@ mod tests {
         }
         std::fs::write(&file, "limits = 3").unwrap();
         assert!(Settings::load(&folder, None, &[]).unwrap_err().contains("busbar.toml"));
+        std::fs::write(&file, "[wso2]\n'synapse.global_timout_interval' = 1").unwrap();
+        let remarks = Settings::load(&folder, None, &[]).unwrap().remarks().to_vec();
+        assert!(
+            remarks.iter().any(|own| own.contains("did you mean `synapse.global_timeout_interval`?")),
+            "{remarks:?}"
+        );
+        assert!(unknown_variable("BUSBAR_LIMTS_IDLE").contains("did you mean `BUSBAR_LIMITS_IDLE`?"));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

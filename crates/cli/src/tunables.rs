@@ -120,7 +120,7 @@ const NOT_NEEDED: &[(&str, &str)] = &[
     ("synapse.timeout_handler_interval", "not needed here, because timeouts end when they are due"),
     (
         "http.max.connection.per.host.port",
-        "is limits.backend_connections here, for each backend; limits.idle_connections bounds the idle ones of a worker",
+        "is limits.idle_connections here; connections in use are not limited",
     ),
     ("synapse.xpath.func.extensions", "has no effect, because functions written in Java cannot run here"),
     (
@@ -135,8 +135,8 @@ const NOT_NEEDED: &[(&str, &str)] = &[
         "exclude.payload.details.from.error",
         "not needed here, because errors name positions, not what stands there",
     ),
-    ("synapse.artifact.versioned.deployment", "has no effect: archives are not read yet"),
-    ("expose.versioned.services", "has no effect: archives are not read yet"),
+    ("synapse.artifact.versioned.deployment", "has no effect: names of artifacts are not versioned"),
+    ("expose.versioned.services", "has no effect: names of artifacts are not versioned"),
     (
         "synapse.artifacts.file.storage.enabled",
         "not needed here, because nothing is deployed at run time but by a reload",
@@ -241,18 +241,57 @@ pub fn apply(table: &toml::Table, settings: &mut Settings) -> Result<(), String>
     Ok(())
 }
 
-/// What is to be said about the others.
-pub fn report(table: &toml::Table) -> Vec<(String, &'static str)> {
-    table
-        .keys()
-        .filter(|name| !HONOURED.iter().any(|(known, _)| known == name))
-        .filter(|name| !SWITCHES.iter().any(|(known, _)| known == name))
-        .filter(|name| !MAPPING.iter().any(|(known, _)| known == name))
-        .map(|name| {
-            let known = NOT_NEEDED.iter().find(|(prefix, _)| name.starts_with(prefix));
-            (name.clone(), known.map_or("is not known and has no effect", |(_, why)| *why))
-        })
-        .collect()
+/// What becomes of a tunable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It counts.
+    Honoured(&'static str),
+    /// A setting of this bus does the same.
+    Mapped(&'static str),
+    /// There is nothing to tune.
+    NotNeeded(&'static str),
+    /// What it is for is not there.
+    NoEffect(&'static str),
+    /// No such name is documented.
+    Unknown,
+}
+
+impl Fate {
+    /// Goes on behind the name.
+    pub fn text(self) -> &'static str {
+        match self {
+            Fate::Honoured(text) | Fate::Mapped(text) | Fate::NotNeeded(text) | Fate::NoEffect(text) => text,
+            Fate::Unknown => "is not known and has no effect",
+        }
+    }
+}
+
+/// What becomes of a tunable of this name.
+pub fn fate(name: &str) -> Fate {
+    let honoured = HONOURED.iter().map(|(own, _)| *own);
+    let honoured =
+        honoured.chain(SWITCHES.iter().map(|(own, _)| *own)).chain(MAPPING.iter().map(|(own, _)| *own));
+    if honoured.into_iter().any(|own| own == name) {
+        return Fate::Honoured("is honoured");
+    }
+    match NOT_NEEDED.iter().find(|(prefix, _)| name.starts_with(prefix)) {
+        None => Fate::Unknown,
+        Some((_, why)) if why.starts_with("is ") => Fate::Mapped(why),
+        Some((_, why)) if why.starts_with("not needed") => Fate::NotNeeded(why),
+        Some((_, why)) => Fate::NoEffect(why),
+    }
+}
+
+/// All names, those of families without what follows.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let honoured = HONOURED.iter().map(|(own, _)| *own).chain(SWITCHES.iter().map(|(own, _)| *own));
+    honoured.chain(MAPPING.iter().map(|(own, _)| *own)).chain(NOT_NEEDED.iter().map(|(own, _)| *own))
+}
+
+/// What is to be said about those that are not honoured.
+pub fn report(table: &toml::Table) -> Vec<(String, Fate)> {
+    let all = table.keys().map(|name| (name.clone(), fate(name)));
+    all.filter(|(_, fate)| !matches!(fate, Fate::Honoured(_))).collect()
 }
 
 #[cfg(test)]
@@ -270,14 +309,14 @@ mod tests {
         assert_eq!(settings.global_timeout, Duration::from_secs(5));
         let report = report(&table);
         assert_eq!(report.len(), 2);
-        assert!(report[0].1.starts_with("not needed here") && report[1].1.contains("not known"));
+        assert!(matches!(report[0].1, Fate::NotNeeded(_)) && report[1].1 == Fate::Unknown);
         let documented = "synapse.xpath.func.extensions synapse.jsonpath.ignore.not.found.error synapse.connection.read_timeout \
             build.message.on.failover.enable maximum.failover.retries http.user.agent.preserve http.socket.timeout.listener \
             http.socket.buffer-size opentelemetry.enable messaging_callback.preserve_payload_on_timeout snd_t_core \
             transport.listener.shutdown.wait.sec message.size.validation.enabled synapse.rest.CORSConfig.enabled";
         for name in documented.split_whitespace() {
             let table = [(name.to_owned(), toml::Value::from(1))].into_iter().collect();
-            assert!(!super::report(&table)[0].1.contains("not known"), "{name}");
+            assert_ne!(super::report(&table)[0].1, Fate::Unknown, "{name}");
         }
         for (value, wanted) in [("true", Some(true)), ("'false'", Some(false)), ("'on'", None)] {
             let table = format!("'synapse.xpath.dom.failover.enabled' = {value}").parse().unwrap();

@@ -2,7 +2,7 @@
 
 use crate::load::load;
 use crate::settings::{Dialect, Settings};
-use diagnostics::{Severity, render};
+use diagnostics::{Diagnostic, Severity, render};
 use flow::Services;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,8 @@ use transport::{Client, ClientLimits, ClientTls, ClientTlsOptions, Roots};
 /// has that runs it (secrets, environment variables, file.properties) may be absent: a warning.
 #[derive(clap::Args)]
 pub struct Args {
-    /// A configuration directory, a file with `<definitions>` or one artifact, or a WSO2 home.
+    /// A project, a configuration directory, a file with `<definitions>` or one artifact, an archive (.car), a directory of
+    /// any of these, or the home of a server.
     path: PathBuf,
     /// How findings are printed, on stdout.
     #[arg(long, value_enum, default_value_t = Format::Human)]
@@ -37,14 +38,15 @@ enum Format {
 
 /// Runs the verb.
 pub fn run(args: Args) -> ExitCode {
-    let services = match services(&args.path) {
+    let (services, remarks) = match services(&args.path) {
         Ok(services) => services,
         Err(why) => {
             eprintln!("busbar check: {why}");
             return ExitCode::FAILURE;
         }
     };
-    let loaded = load(&args.path, &services, None);
+    let mut loaded = load(&args.path, &services, None);
+    loaded.found.extend(remarks.into_iter().map(|remark| Diagnostic::warning("unknown-setting", remark)));
     let sources = &loaded.plan.sources;
     let mut out = String::new();
     match args.format {
@@ -82,9 +84,14 @@ pub fn run(args: Args) -> ExitCode {
     }
 }
 
-/// What the settings say of the language. Nothing is sent, so that every https address will do.
-fn services(path: &Path) -> Result<Services, String> {
+/// What the settings say of the language, and names in them that nobody knows. Nothing is sent, so that every https address
+/// will do.
+///
+/// # Errors
+/// A setting cannot be read.
+pub fn services(path: &Path) -> Result<(Services, Vec<String>), String> {
     let settings = Settings::load(path, None, &[])?;
+    let remarks = settings.remarks().to_vec();
     let mut services = Services::new(Client::new(ClientLimits::default()));
     crate::tunables::apply(&settings.wso2, &mut services.settings)?;
     services.settings.synapse_dialect = settings.dialect == Dialect::Synapse;
@@ -94,7 +101,7 @@ fn services(path: &Path) -> Result<Services, String> {
     services.settings.check_only = true;
     let any = ClientTlsOptions { roots: Roots::Insecure, ..ClientTlsOptions::default() };
     services.tls.profiles.extend(ClientTls::new(&any).ok().map(|any| ("*".to_owned(), any)));
-    Ok(services)
+    Ok((services, remarks))
 }
 
 /// `1 error`, `2 errors`.

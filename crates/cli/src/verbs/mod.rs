@@ -5,6 +5,7 @@ pub mod check;
 pub mod demo;
 pub mod explain;
 pub mod jsonpath;
+pub mod migrate;
 pub mod run;
 pub mod validate;
 pub mod xml;

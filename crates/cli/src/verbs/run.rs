@@ -8,8 +8,8 @@ use std::process::ExitCode;
 
 /// Runs a configuration.
 ///
-/// PATH is a Synapse configuration directory, one file with `<definitions>`, or a WSO2 home. SIGTERM drains and exits
-/// 0, SIGHUP reloads, a second SIGTERM ends at once.
+/// PATH is a project, a configuration directory, one file with `<definitions>`, an archive (.car), a directory of these, or
+/// the home of a server. SIGTERM drains and exits 0, SIGHUP reloads, a second SIGTERM ends at once.
 #[derive(clap::Args)]
 pub struct Args {
     /// The configuration.

@@ -1,0 +1,378 @@
+//! Settings of a WSO2 server (`deployment.toml`, `synapse.properties`, `passthru-http.properties`): what of them counts here, and
+//! what becomes of each other key.
+
+use crate::tunables::{self, Fate};
+use diagnostics::{Diagnostic, Severity, SourceMap, Span};
+use std::path::{Path, PathBuf};
+
+/// Keys of `deployment.toml` that are tunables of the engine under other names.
+const TUNABLES: &[(&str, &str)] = &[
+    ("mediation.synapse.global_timeout_interval", "synapse.global_timeout_interval"),
+    ("mediation.synapse.enable_xpath_dom_failover", "synapse.xpath.dom.failover.enabled"),
+    ("mediation.synapse.preserve_namespace_on_xml_to_json", "synapse.commons.json.preserve.namespace"),
+    ("mediation.synapse.enable_namespace_declaration", "synapse.commons.json.output.enableNSDeclarations"),
+    ("mediation.synapse.enable_auto_primitive", "synapse.commons.json.output.autoPrimitive"),
+    (
+        "mediation.synapse.disable_auto_primitive_regex",
+        "synapse.commons.json.output.disableAutoPrimitive.regex",
+    ),
+    ("mediation.synapse.json_out_auto_array", "synapse.commons.json.output.jsonoutAutoArray"),
+    ("mediation.synapse.json_out_multiple_pi", "synapse.commons.json.output.jsonoutMultiplePI"),
+    ("mediation.synapse.xml_out_multiple_pi", "synapse.commons.json.output.xmloutMultiplePI"),
+    ("mediation.synapse.enable_xml_nil", "synapse.commons.enableXmlNilReadWrite"),
+    ("mediation.synapse.enable_xml_null_for_empty_element", "synapse.commons.enableXmlNullForEmptyElement"),
+    ("mediation.synapse.build_valid_nc_name", "synapse.commons.json.buildValidNCNames"),
+    ("transport.http.socket_timeout", "http.socket.timeout"),
+    ("transport.http.connection_timeout", "http.connection.timeout"),
+    ("transport.http.sender.connection_timeout", "http.connection.timeout"),
+];
+
+/// Sections whose keys are tunables under their own names.
+const VERBATIM: [&str; 4] = ["synapse_properties.", "passthru_http.", "passthru_properties.", "synapse."];
+
+const OTHER_TRANSPORT: Fate = Fate::NoEffect("has no effect: the transports here are http and https");
+const LISTEN: Fate = Fate::Mapped("is listen.http and listen.https here");
+const THREADS: Fate = Fate::NotNeeded("not needed here, because messages that wait hold no thread");
+
+/// Beginnings of keys of `deployment.toml`, the longer ones first, with what becomes of them.
+const KEYS: &[(&str, Fate)] = &[
+    ("transport.http.listener.port", Fate::Mapped("is listen.http here")),
+    ("transport.http.listener.secured_port", Fate::Mapped("is listen.https here")),
+    ("transport.http.listener.bind_address", LISTEN),
+    ("transport.http.listener.secured_bind_address", LISTEN),
+    (
+        "transport.http.listener.wsdl_epr_prefix",
+        Fate::NotNeeded("not needed here: addresses in a WSDL are those that the client asked"),
+    ),
+    ("transport.http.listener.secured_", Fate::Mapped("is [tls] here")),
+    ("transport.http.listener", LISTEN),
+    ("transport.http.io_buffer_size", Fate::Mapped("is limits.io_buffer_size here")),
+    ("transport.http.max_open_connections", Fate::Mapped("is limits.connections here")),
+    (
+        "transport.http.max_http_connection_per_host_port",
+        Fate::Mapped("is limits.idle_connections here; connections in use are not limited"),
+    ),
+    ("transport.http.preserve_http_user_agent", Fate::Mapped("is http.preserve_user_agent here")),
+    ("transport.http.preserve_http_server_name", Fate::Mapped("is http.preserve_server here")),
+    ("transport.http.preserve_http_headers", Fate::Mapped("is http.preserve_headers here")),
+    ("transport.http.disable_connection_keepalive", Fate::Mapped("is http.keep_alive here")),
+    (
+        "transport.http.enable_message_size_validation",
+        Fate::Mapped("is limits.body here, for what a flow holds"),
+    ),
+    ("transport.http.max_message_size_bytes", Fate::Mapped("is limits.body here, for what a flow holds")),
+    ("transport.http.force_", Fate::NoEffect("has no effect: what is relayed is not read")),
+    ("transport.http.sender.ssl_profile", Fate::Mapped("is [[profile]] here")),
+    (
+        "transport.http.sender.proxy",
+        Fate::NoEffect("has no effect yet: write the proxy's address into the endpoint"),
+    ),
+    (
+        "transport.http.sender",
+        Fate::NotNeeded("not needed here: each endpoint has its own timeouts and TLS profile"),
+    ),
+    ("transport.http", THREADS),
+    (
+        "transport.blocking_http",
+        Fate::NotNeeded("not needed here, because blocking calls use the same client"),
+    ),
+    ("transport.", OTHER_TRANSPORT),
+    (
+        "server.hostname",
+        Fate::Mapped("is http.callback_address here; all else takes the address that the client asked"),
+    ),
+    ("server.offset", Fate::Mapped("is listen.http, listen.https and listen.admin here")),
+    ("server.hot_deployment", Fate::NotNeeded("not needed here: SIGHUP or the admin address reloads")),
+    ("server.", Fate::NotNeeded("not needed here: this bus is another server")),
+    ("keystore.", Fate::Mapped("is [tls] and [[profile]] here, with PEM files")),
+    ("truststore.", Fate::Mapped("is [[profile]] roots here, with PEM files")),
+    ("secrets.", Fate::Honoured("is looked up where the configuration names the secret")),
+    ("vault.", Fate::Mapped("is [vault] here")),
+    ("secure_vault.", Fate::Mapped("is [vault] here")),
+    ("http_access_log", Fate::Mapped("is log.access here")),
+    ("management_api", Fate::Mapped("is listen.admin here")),
+    ("internal_apis", Fate::Mapped("is listen.admin here")),
+    ("mediation.synapse.core_threads", THREADS),
+    ("mediation.synapse.max_threads", THREADS),
+    ("mediation.synapse.threads", THREADS),
+    ("mediation.inbound", THREADS),
+    ("mediation.flow", Fate::NotNeeded("not needed here, because the admin address has metrics")),
+    ("mediation.stat", Fate::NotNeeded("not needed here, because the admin address has metrics")),
+    (
+        "mediation.synapse.temp_data",
+        Fate::NotNeeded("not needed here, because transformations write into one buffer"),
+    ),
+    (
+        "mediation.synapse.script_mediator",
+        Fate::NotNeeded("not needed here, because each worker keeps its scripts compiled"),
+    ),
+    ("mediation.synapse.command_debugger", Fate::NoEffect("has no effect: there is no debugger")),
+    ("mediation.synapse.event_debugger", Fate::NoEffect("has no effect: there is no debugger")),
+    ("message_builders", Fate::NotNeeded("not needed here: the media type decides how a message is read")),
+    (
+        "message_formatters",
+        Fate::NotNeeded("not needed here: the media type decides how a message is written"),
+    ),
+    ("custom_message_builders", Fate::NoEffect("has no effect, because builders are written in Java")),
+    ("custom_message_formatters", Fate::NoEffect("has no effect, because formatters are written in Java")),
+    ("synapse_handlers", Fate::NoEffect("has no effect, because handlers are written in Java")),
+    ("datasource", Fate::NoEffect("has no effect: there are no databases here yet")),
+    ("data_source", Fate::NoEffect("has no effect: there are no databases here yet")),
+    ("cluster_config", Fate::NoEffect("has no effect: nodes do not coordinate")),
+    ("dashboard_config", Fate::NoEffect("has no effect: the admin address serves what a dashboard shows")),
+    ("service_catalog", Fate::NoEffect("has no effect: there is no service catalogue")),
+    ("monitoring", Fate::NotNeeded("not needed here, because the admin address has metrics and states")),
+    ("metrics", Fate::NotNeeded("not needed here, because the admin address has metrics and states")),
+    ("prometheus", Fate::NotNeeded("not needed here, because the admin address has metrics")),
+    ("opentelemetry", Fate::NoEffect("has no effect yet")),
+    ("analytics", Fate::NoEffect("has no effect: nothing is published")),
+    ("user_store", Fate::NoEffect("has no effect: there are no users of the server")),
+    ("file_based_user_store", Fate::NoEffect("has no effect: there are no users of the server")),
+    ("super_admin", Fate::NoEffect("has no effect: there are no users of the server")),
+    ("admin_service", Fate::NoEffect("has no effect: there are no admin services")),
+    ("jndi", OTHER_TRANSPORT),
+    ("broker", OTHER_TRANSPORT),
+    ("system.parameter", Fate::NoEffect("has no effect: there is no Java machine")),
+    ("registry", Fate::NotNeeded("not needed here: the registry is files")),
+    ("transaction_counter", Fate::NoEffect("has no effect")),
+];
+
+/// One key with its place.
+struct Written {
+    /// With its sections: `transport.http.socket_timeout`.
+    key: String,
+    start: usize,
+    end: usize,
+}
+
+/// The directories in which a server, or a project for one, has its settings.
+fn directories(path: &Path) -> [PathBuf; 3] {
+    ["conf", "repository/conf", "deployment"].map(|name| path.join(name))
+}
+
+/// The tunables that the settings of the server at `path` give, under the names of `[wso2]`; those of property files before those of
+/// `deployment.toml`. What cannot be read is reported by [`report`].
+pub fn tunables(path: &Path) -> toml::Table {
+    let mut table = toml::Table::new();
+    let read = |path: PathBuf| std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    for directory in directories(path) {
+        for name in ["synapse.properties", "passthru-http.properties", "nhttp.properties"] {
+            if let Ok(text) = read(directory.join(name)) {
+                let honoured = config::properties(&text).into_iter().filter(|(key, _)| is_honoured(key));
+                table.extend(honoured.map(|(key, value)| (key, toml::Value::String(value))));
+            }
+        }
+        let parsed =
+            read(directory.join("deployment.toml")).ok().and_then(|text| text.parse::<toml::Table>().ok());
+        let mut flat = Vec::new();
+        flatten("", &toml::Value::Table(parsed.unwrap_or_default()), &mut flat);
+        for (key, value) in flat {
+            let name = tunable(&key);
+            // A value that only the server can fill in.
+            if is_honoured(name) && !value.as_str().is_some_and(|text| text.contains(['$', '{'])) {
+                table.insert(name.to_owned(), value);
+            }
+        }
+    }
+    table
+}
+
+fn is_honoured(name: &str) -> bool {
+    matches!(tunables::fate(name), Fate::Honoured(_))
+}
+
+/// The tunable that a key of `deployment.toml` sets.
+fn tunable(key: &str) -> &str {
+    let renamed = TUNABLES.iter().find(|(written, _)| *written == key).map(|(_, name)| *name);
+    renamed.or_else(|| VERBATIM.iter().find_map(|section| key.strip_prefix(section))).unwrap_or(key)
+}
+
+fn flatten(prefix: &str, value: &toml::Value, out: &mut Vec<(String, toml::Value)>) {
+    match value {
+        toml::Value::Table(table) => {
+            for (name, value) in table {
+                let key = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+                flatten(&key, value, out);
+            }
+        }
+        value => out.push((prefix.to_owned(), value.clone())),
+    }
+}
+
+/// What becomes of each key in the files that the configuration found, with its place.
+pub fn report(files: &[PathBuf], sources: &mut SourceMap) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for path in files {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let text = match std::fs::read(path) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(error) => {
+                let file = sources.add(path.display().to_string(), "");
+                let message = format!("`{}` cannot be read: {error}", path.display());
+                found.push(Diagnostic::warning("unreadable-source", message).at(Span::new(file, 0, 0), ""));
+                continue;
+            }
+        };
+        // Its entries are values of the configuration.
+        if name == "file.properties" {
+            continue;
+        }
+        let file = sources.add(path.display().to_string(), text.as_str());
+        let is_toml = name == "deployment.toml";
+        if is_toml && let Err(error) = text.parse::<toml::Table>() {
+            let at = error.span().unwrap_or(0..0);
+            found.push(
+                Diagnostic::warning(
+                    "server-setting",
+                    format!("deployment.toml cannot be read: {}", error.message()),
+                )
+                .at(Span::new(file, at.start, at.end), "nothing of it counts"),
+            );
+            continue;
+        }
+        for own in if is_toml { toml_keys(&text) } else { property_keys(&text) } {
+            found.push(finding(&own, is_toml).at(Span::new(file, own.start, own.end), ""));
+        }
+    }
+    found
+}
+
+fn finding(own: &Written, is_toml: bool) -> Diagnostic {
+    let key = own.key.as_str();
+    let fate = if is_toml { fate(key) } else { tunables::fate(key) };
+    let severity = match fate {
+        Fate::Honoured(_) | Fate::NotNeeded(_) => Severity::Note,
+        Fate::Mapped(_) | Fate::NoEffect(_) | Fate::Unknown => Severity::Warning,
+    };
+    let found = Diagnostic::new("server-setting", severity, format!("`{key}` {}", fate.text()));
+    match fate {
+        Fate::Unknown if is_toml => found.did_you_mean(
+            key,
+            TUNABLES.iter().map(|(name, _)| *name).chain(KEYS.iter().map(|(name, _)| *name)),
+        ),
+        Fate::Unknown => found.did_you_mean(key, tunables::names()),
+        _ => found,
+    }
+}
+
+/// What becomes of a key of `deployment.toml`.
+fn fate(key: &str) -> Fate {
+    let name = tunable(key);
+    if name != key {
+        return tunables::fate(name);
+    }
+    KEYS.iter().find(|(start, _)| key.starts_with(start)).map_or(Fate::Unknown, |(_, fate)| *fate)
+}
+
+/// The keys of a TOML file, line by line. Lines within a value of several lines have no `=` outside of quotes, or are taken for
+/// keys that nobody knows: such values hold lists of names.
+fn toml_keys(text: &str) -> Vec<Written> {
+    let mut section = String::new();
+    let mut keys = Vec::new();
+    let mut depth = 0_usize;
+    for (start, line) in lines(text) {
+        let content = line.trim();
+        if depth == 0 && content.starts_with('[') {
+            section = content
+                .trim_matches(['[', ']', ' '])
+                .split('#')
+                .next()
+                .unwrap_or("")
+                .trim_end_matches([']', ' '])
+                .replace(['"', '\''], "");
+        } else if depth == 0
+            && !content.starts_with('#')
+            && let Some((key, _)) = content.split_once('=')
+        {
+            let indent = line.len() - line.trim_start().len();
+            let written = key.trim();
+            let plain = written.replace(['"', '\''], "");
+            let key = if section.is_empty() { plain } else { format!("{section}.{plain}") };
+            keys.push(Written { key, start: start + indent, end: start + indent + written.len() });
+        }
+        let value = content.split_once('=').map_or(content, |(_, value)| value);
+        if depth > 0 || content.contains('=') {
+            depth = (depth + value.matches('[').count()).saturating_sub(value.matches(']').count());
+        }
+    }
+    keys
+}
+
+fn property_keys(text: &str) -> Vec<Written> {
+    let mut keys = Vec::new();
+    let mut continues = false;
+    for (start, line) in lines(text) {
+        let content = line.trim();
+        if !continues && !content.is_empty() && !content.starts_with(['#', '!']) {
+            let indent = line.len() - line.trim_start().len();
+            let written = content.split(['=', ':', ' ', '\t']).next().unwrap_or(content);
+            keys.push(Written {
+                key: written.to_owned(),
+                start: start + indent,
+                end: start + indent + written.len(),
+            });
+        }
+        continues = content.ends_with('\\');
+    }
+    keys
+}
+
+/// The lines of a text with their offsets.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.split_inclusive('\n').scan(0, |at, line| {
+        let start = *at;
+        *at += line.len();
+        Some((start, line))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_key_is_reported_with_its_place() {
+        let root = std::env::temp_dir().join(format!("busbar-server-settings-{}", std::process::id()));
+        std::fs::create_dir_all(root.join("conf")).unwrap();
+        let toml = root.join("conf/deployment.toml");
+        let text = "[server]\nhostname = 'h'\n\n[mediation]\nsynapse.global_timeout_interval = 5000\n\
+            [transport.http]\nsocket_timeout = 7000\nsockt_timeout = 1\ncore_worker_pool_size = 4\nlistener.port = 8280\n\
+            preserve_http_headers = [\n  'a=b',\n]\n[[transport.jms.listener]]\nname = 'j'\n[synapse_properties]\n'synapse.xpath.dom.failover.enabled' = true\n\
+            [whatever]\nx = 1\n[secrets]\ndb = 'hidden'\n";
+        std::fs::write(&toml, text).unwrap();
+        let properties = root.join("conf/synapse.properties");
+        std::fs::write(&properties, "# c\nsynapse.threads.core = 20\nsynapse.commons.json.output.autoPrimitive=false\nsynapse.treads.core=1\n").unwrap();
+        let table = tunables(&root);
+        let mut sources = SourceMap::new();
+        let found = report(&[toml, properties], &mut sources);
+        std::fs::remove_dir_all(&root).unwrap();
+        let names: Vec<&str> = table.keys().map(String::as_str).collect();
+        assert_eq!(names.len(), 4, "{names:?}");
+        assert_eq!(table["http.socket.timeout"].as_integer(), Some(7000));
+        let shown: Vec<String> = found
+            .iter()
+            .map(|own| {
+                let place = own.span().unwrap().place(&sources);
+                format!("{} {} {}", place.rsplit('/').next().unwrap(), own.severity.as_str(), own.message)
+            })
+            .collect();
+        for wanted in [
+            "deployment.toml:2:1 warning `server.hostname` is http.callback_address here",
+            "deployment.toml:5:1 note `mediation.synapse.global_timeout_interval` is honoured",
+            "deployment.toml:7:1 note `transport.http.socket_timeout` is honoured",
+            "deployment.toml:9:1 note `transport.http.core_worker_pool_size` not needed here",
+            "deployment.toml:10:1 warning `transport.http.listener.port` is listen.http here",
+            "deployment.toml:15:1 warning `transport.jms.listener.name` has no effect",
+            "deployment.toml:17:1 note `synapse_properties.synapse.xpath.dom.failover.enabled` is honoured",
+            "deployment.toml:19:1 warning `whatever.x` is not known and has no effect",
+            "deployment.toml:21:1 note `secrets.db`",
+            "synapse.properties:2:1 note `synapse.threads.core` not needed here",
+            "synapse.properties:3:1 note",
+            "synapse.properties:4:1 warning `synapse.treads.core` is not known and has no effect",
+        ] {
+            assert!(shown.iter().any(|line| line.starts_with(wanted)), "{wanted}: {shown:#?}");
+        }
+        assert_eq!(shown.len(), 14, "{shown:#?}");
+        assert!(!shown.iter().any(|line| line.contains("hidden")));
+    }
+}

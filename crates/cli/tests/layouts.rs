@@ -1,0 +1,131 @@
+//! Projects and archives from outside: `check`, `explain`, `run` and `migrate` take them as they lie.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use support::{Process, busbar};
+
+const NS: &str = "xmlns='http://ws.apache.org/ns/synapse'";
+
+fn project(name: &str, files: &[(&str, String)]) -> PathBuf {
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("projects").join(name);
+    let _ = std::fs::remove_dir_all(&root);
+    for (path, text) in files {
+        let path = root.join(path);
+        std::fs::create_dir_all(path.parent().expect("below the root")).expect("created");
+        std::fs::write(path, text).expect("written");
+    }
+    root
+}
+
+fn small() -> Vec<(&'static str, String)> {
+    let main = |path: &str| -> &'static str { Box::leak(format!("src/main/wso2mi/{path}").into_boxed_str()) };
+    vec![
+        ("pom.xml", "<project/>".to_owned()),
+        (
+            main("artifacts/apis/A.xml"),
+            format!(
+                "<api {NS} name='A' context='/a'><resource methods='GET'><inSequence><payloadFactory media-type='text'>\
+                 <format key='resources:texts/hello.txt'/><args/></payloadFactory><respond/></inSequence></resource></api>"
+            ),
+        ),
+        (main("resources/texts/hello.txt"), "hello".to_owned()),
+        (
+            main("artifacts/proxy-services/Jms.xml"),
+            format!(
+                "<proxy {NS} name='Jms' transports='jms'><target><inSequence><log><els/></log><drop/></inSequence></target></proxy>"
+            ),
+        ),
+        (
+            main("artifacts/proxy-services/Java.xml"),
+            format!(
+                "<proxy {NS} name='Java'><target><inSequence><class name='a.B'/></inSequence></target></proxy>"
+            ),
+        ),
+        (
+            main("artifacts/sequences/odd.xml"),
+            format!("<sequence {NS} name='odd'><log level='custom'>text</log></sequence>"),
+        ),
+        ("deployment/deployment.toml", "[mediation]\nsynapse.core_threads = 20\nunheard = 1\n".to_owned()),
+    ]
+}
+
+#[test]
+fn a_project_runs_as_it_lies() {
+    let root = project("runs", &small());
+    let path = root.to_str().expect("UTF-8");
+    let process = Process::run(&root, &[]);
+    assert!(process.ready.contains("artifacts=3"), "{}", process.ready);
+    let (status, head, body) = support::ask(process.http(), "GET", "/a", b"").expect("an answer");
+    assert_eq!((status, &*body), (200, &b"hello"[..]), "{head}");
+    let explained = busbar(&["explain", path]);
+    assert!(String::from_utf8_lossy(&explained.stdout).contains("/a"), "{explained:?}");
+}
+
+#[test]
+fn a_migration_is_reported() {
+    let root = project("migrates", &small());
+    let path = root.to_str().expect("UTF-8");
+    let shown = busbar(&["migrate", path, "--format", "json"]);
+    assert_eq!(shown.status.code(), Some(0));
+    let report: serde_json::Value = serde_json::from_slice(&shown.stdout).expect("JSON");
+    let statuses: Vec<String> = report["artifacts"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|own| format!("{} {}", own["name"].as_str().unwrap_or(""), own["status"].as_str().unwrap_or("")))
+        .collect();
+    for wanted in ["A runs", "Jms cannot_run", "Java cannot_run", "odd differs"] {
+        assert!(statuses.iter().any(|own| own == wanted), "{wanted}: {statuses:?}");
+    }
+    assert_eq!(report["summary"]["runs"], 1, "{report}");
+    assert_eq!(report["artifact_coverage"], 0.5);
+    assert_eq!(report["elements"]["class"]["cannot_run"], 1);
+    let settings = report["settings"].to_string();
+    assert!(settings.contains("mediation.unheard") && settings.contains("core_threads"), "{settings}");
+    let shown = String::from_utf8(busbar(&["migrate", path]).stdout).expect("UTF-8");
+    assert!(
+        shown.contains("4 artifacts: 1 runs, 1 runs with a difference, 0 needs a change, 2 cannot run"),
+        "{shown}"
+    );
+    assert!(shown.contains("Jms.xml:1:"), "{shown}");
+    let page = String::from_utf8(busbar(&["migrate", path, "--format", "html"]).stdout).expect("UTF-8");
+    assert!(
+        page.starts_with("<!DOCTYPE html>") && page.contains("cannot run") && !page.contains("<els"),
+        "{page}"
+    );
+    assert_eq!(busbar(&["migrate", "/nonexistent"]).status.code(), Some(1));
+}
+
+#[test]
+fn what_has_no_effect_is_said() {
+    let steps = [
+        ("<log xmlns=''><property name='a' value='b'/></log>", "no namespace"),
+        ("<filter xpath='//a'><then><drop/></then><els><drop/></els></filter>", "did you mean `else`"),
+        ("<filter xpath='//a'><then><drop/></then><then><drop/></then></filter>", "a second `then`"),
+        ("<filter xpath='//a'>oops<then><drop/></then></filter>", "text in `filter` is ignored"),
+        (
+            "<aggregate><completeCondition><messageCount max='abc'/></completeCondition><onComplete expression='//a'><drop/></onComplete></aggregate>",
+            "`max` of `messageCount` is no number",
+        ),
+        ("<property name='a' type='BOOLEAN' value='maybe'/>", "`maybe` counts as false"),
+        ("<send><endpoint><address uri='jms:/q?a=b'/></endpoint></send>", "no transport `jms`"),
+        ("<send><endpoint><address uri='vfs:file:///x'/></endpoint></send>", "no transport `vfs`"),
+        ("<send><endpoint><address uri='mailto:a@b.example'/></endpoint></send>", "no transport `mailto`"),
+    ];
+    for (number, (step, wanted)) in steps.iter().enumerate() {
+        let path = support::configuration(
+            &format!("silent-{number}"),
+            &format!("<sequence name='main'>{step}<drop/></sequence>"),
+        );
+        let shown = busbar(&["check", path.to_str().expect("UTF-8")]);
+        let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+        assert!(text.contains(wanted) && text.contains("0 errors"), "{step}: {text}");
+    }
+    let path = support::configuration(
+        "silent-proxy",
+        "<proxy name='P' transports='vfs jms'><target><inSequence><drop/></inSequence></target></proxy>",
+    );
+    let text = String::from_utf8(busbar(&["check", path.to_str().expect("UTF-8")]).stdout).expect("UTF-8");
+    assert!(text.contains("no request reaches this proxy: it is offered on vfs, jms only"), "{text}");
+}
