@@ -544,7 +544,7 @@ impl<'a> Project<'a> {
         let mut seen = HashSet::new();
         self.layout.settings.retain(|path| seen.insert(path.clone()));
         self.layout.archives.sort();
-        self.layout.files.sort_by(|a, b| (a.kind.is_none(), a.kind).cmp(&(b.kind.is_none(), b.kind)));
+        self.layout.files.sort_by_key(|own| (own.kind.is_none(), own.kind));
         self.layout.not_read = std::mem::take(&mut self.not_read);
     }
 
