@@ -169,6 +169,7 @@ fn pools(out: &mut Exposition, state: &AdminState) {
         ),
         ("busbar_pool_requests_total", "Requests sent to backends.", stats.requests),
         ("busbar_pool_failed_total", "Requests to backends without a response.", stats.failed),
+        ("busbar_pool_shed_total", "Requests not sent for want of a connection.", stats.shed),
     ] {
         out.single(name, Kind::Counter, help, value);
     }

@@ -373,6 +373,10 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     set(&mut client.io_buffer_size, limits.io_buffer_size.map(|size| size.0));
     set(&mut client.idle_connections, limits.idle_connections);
     set(&mut client.idle, limits.idle_backend.map(|time| time.0));
+    set(&mut client.connections, limits.backend_connections);
+    set(&mut client.waiting, limits.backend_waiting);
+    set(&mut client.names, limits.dns_ttl.map(|time| time.0));
+    set(&mut client.unknown_names, limits.dns_failure_ttl.map(|time| time.0));
     let mut services = Services::new(Client::new(client));
     set(&mut services.limits.held, limits.body.map(|size| size.0));
     if let Some(most) = limits.spill.map(|size| size.0 as u64).filter(|&most| most > 0) {

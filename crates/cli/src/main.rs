@@ -49,6 +49,8 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
+    // Where the system refuses, the limit stays, and connections are fewer.
+    let _ = transport::raise_descriptor_limit();
     match Cli::parse().verb {
         Verb::Run(args) => verbs::run::run(args),
         Verb::Demo(args) => verbs::demo::run(args),

@@ -99,6 +99,14 @@ pub struct Limits {
     pub idle_connections: Option<usize>,
     /// How long an idle connection to a backend is kept. Default 30s.
     pub idle_backend: Option<Time>,
+    /// Connections that one backend may have from this process. Default 10,000.
+    pub backend_connections: Option<usize>,
+    /// Requests that wait for one of them, per backend; beyond: 503. Default 1,000.
+    pub backend_waiting: Option<usize>,
+    /// How long the addresses of a host name are used. Default 30s.
+    pub dns_ttl: Option<Time>,
+    /// How long a host name that was not found is not asked for again. Default 1s.
+    pub dns_failure_ttl: Option<Time>,
     /// Deepest element nesting of a message. Default 512.
     pub xml_depth: Option<usize>,
     /// Most attributes of an element. Default 256.

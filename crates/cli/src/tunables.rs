@@ -120,7 +120,7 @@ const NOT_NEEDED: &[(&str, &str)] = &[
     ("synapse.timeout_handler_interval", "not needed here, because timeouts end when they are due"),
     (
         "http.max.connection.per.host.port",
-        "is limits.idle_connections here; connections in use are not limited",
+        "is limits.backend_connections here, for each backend; limits.idle_connections bounds the idle ones of a worker",
     ),
     ("synapse.xpath.func.extensions", "has no effect, because functions written in Java cannot run here"),
     (

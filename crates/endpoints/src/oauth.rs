@@ -302,6 +302,7 @@ impl Asked {
     async fn fetch(&self, services: &Services) -> Result<Token, Fault> {
         let failed = |why: String| self.failed(why);
         let options = SendOptions {
+            silence: None,
             connect: self.connect.unwrap_or(services.settings.connect_timeout),
             response: self.response,
             idle: self.response,

@@ -144,6 +144,7 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
     let settings = &context.services.settings;
     let mut options = SendOptions {
         connect: settings.connect_timeout,
+        silence: None,
         response: outgoing.timeout.or(time(context, "SEND_TIMEOUT")).unwrap_or(settings.global_timeout),
         idle: settings.socket_timeout,
         keep_alive: !context.axis2_is_true("NO_KEEPALIVE"),
@@ -153,7 +154,7 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
     };
     if let Some(silence) = time(context, "HTTP_SOCKET_TIMEOUT") {
         options.idle = silence;
-        options.response = options.response.min(silence);
+        options.silence = Some(silence);
     }
     if (context.axis2_is_true("FORCE_HTTP_1.0") || context.axis2_is_true("DISABLE_CHUNKING"))
         && let Body::Stream(stream) = body

@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 #[derive(Default)]
 pub(crate) struct Buffer {
     bytes: Vec<u8>,
+    /// The storage was taken from the budget of large ones, whatever has become of its size.
+    large: Option<Large>,
     start: usize,
     mid: usize,
     raw: usize,
@@ -76,11 +78,8 @@ impl Buffer {
     /// as far as the budget goes.
     pub(crate) fn room(&mut self, size: usize, large: bool) -> &mut [u8] {
         if self.bytes.is_empty() {
-            let large = large && size < LARGE && LARGE_IN_USE.load(Relaxed) < LARGE_AT_MOST;
-            self.bytes = take(if large { LARGE } else { size.max(512) });
-            if large {
-                LARGE_IN_USE.fetch_add(1, Relaxed);
-            }
+            self.large = if large && size < LARGE { Large::take() } else { None };
+            self.bytes = take(if self.large.is_some() { LARGE } else { size.max(512) });
         }
         if self.is_vacant() {
             (self.start, self.mid, self.raw, self.end) = (0, 0, 0, 0);
@@ -104,6 +103,7 @@ impl Buffer {
         if self.is_vacant() && !self.bytes.is_empty() {
             (self.start, self.mid, self.raw, self.end) = (0, 0, 0, 0);
             give(std::mem::take(&mut self.bytes));
+            self.large = None;
         }
     }
 
@@ -130,6 +130,22 @@ const LARGE: usize = 128 * 1024;
 const LARGE_AT_MOST: usize = 256;
 static LARGE_IN_USE: AtomicUsize = AtomicUsize::new(0);
 
+/// One of them; it is given back however the buffer ends.
+struct Large(());
+
+impl Large {
+    fn take() -> Option<Large> {
+        let more = |n| if n < LARGE_AT_MOST { Some(n + 1) } else { None };
+        LARGE_IN_USE.fetch_update(Relaxed, Relaxed, more).ok().map(|_| Large(()))
+    }
+}
+
+impl Drop for Large {
+    fn drop(&mut self) {
+        LARGE_IN_USE.fetch_sub(1, Relaxed);
+    }
+}
+
 /// Free buffers per size and thread.
 const KEEP: usize = 64;
 /// Larger ones (grown while peeking) are not kept.
@@ -149,10 +165,6 @@ fn take(size: usize) -> Vec<u8> {
 }
 
 fn give(bytes: Vec<u8>) {
-    if bytes.len() == LARGE {
-        // Storage that grew to this very size was not counted.
-        let _ = LARGE_IN_USE.fetch_update(Relaxed, Relaxed, |n| n.checked_sub(1));
-    }
     if bytes.len() > KEEP_SIZE {
         return;
     }
@@ -197,6 +209,32 @@ mod tests {
         assert!(b.is_vacant());
         b.release();
         assert!(!b.has_storage());
+    }
+
+    /// A held body makes its storage grow beyond the size that it was taken with.
+    #[test]
+    fn large_storage_is_given_back_whatever_its_size_became() {
+        for _ in 0..2 * LARGE_AT_MOST {
+            let mut b = Buffer::default();
+            assert_eq!(b.room(512, true).len(), LARGE);
+            b.received(LARGE);
+            b.decode(LARGE);
+            assert_eq!(b.room(512, true).len(), LARGE);
+        }
+        // One that grew to that very size was never taken from them.
+        let mut b = Buffer::default();
+        let mut full = 512;
+        b.room(512, false);
+        b.received(512);
+        while full < LARGE {
+            let more = b.room(512, false).len();
+            b.received(more);
+            full += more;
+        }
+        let kept = Large::take().expect("all were given back");
+        drop(b);
+        drop(kept);
+        assert_eq!(LARGE_IN_USE.load(Relaxed), 0);
     }
 
     #[test]

@@ -1,23 +1,28 @@
 //! Sends requests: takes a pooled connection or makes one, pushes the request and waits for the response at
 //! the same time, and sends again only what certainly nobody has processed.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io;
-use std::net::SocketAddr;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use message::{Body, BodyError, Headers, Method, ResponseHead, Version};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
+use crate::clock;
+use crate::connect;
 use crate::connection::{Conn, Incoming, ReceiveError};
+use crate::descriptors::Descriptor;
 use crate::http1::Length;
 use crate::http1::parse::{self, HeadLimits, ResponseFacts};
 use crate::http1::write::{self, Delimiter, Kind};
-use crate::io::{split_plain, split_tls};
+use crate::io::{ReadHalf, WriteHalf, split_plain, split_tls};
+use crate::places::Place;
 use crate::pool::{Pools, Shard};
 use crate::relay::{Outgoing, RelayError, Upload};
+use crate::timer::after;
 use crate::{ClientLimits, ClientStats, Framing, Response, SendError, SendErrorKind, SendOptions, Target};
 
 pub(crate) use crate::pool::ClientSide;
@@ -54,7 +59,7 @@ impl Client {
     ///
     /// An error status is a response like any other. Interim responses (100, 103) are skipped. A request is
     /// sent a second time, on a fresh connection, only if the pooled connection turned out to be dead before
-    /// a byte of response came, the request is still at hand whole, and its method is idempotent.
+    /// a byte of response came, the request is still at hand whole, and its method is idempotent or nothing was sent.
     pub async fn send(
         &self,
         target: &Target,
@@ -62,19 +67,24 @@ impl Client {
         options: &SendOptions,
     ) -> Result<Response, SendError> {
         let fail = |kind, nothing_processed, body_intact| {
-            self.pools.with_shard(|shard| shard.counters.failed.add(1));
+            self.pools.with_shard(|shard| {
+                shard.counters.failed.add(1);
+                if matches!(kind, SendErrorKind::LocalShortage(_)) {
+                    shard.counters.shed.add(1);
+                }
+            });
             Err(SendError { kind, target: target.clone(), nothing_processed, body_intact })
         };
+        let deadline = after(clock::now(), options.response);
         let take = |shard: &Shard, cx: &mut Context<'_>| {
             shard.counters.requests.bump();
             if options.keep_alive { shard.take(target, cx) } else { None }
         };
         let pooled = poll_fn(|cx| Poll::Ready(self.pools.with_shard(|shard| take(shard, cx)))).await;
-        let mut reused = pooled.is_some();
-        let mut incoming = match pooled {
-            Some(incoming) => incoming,
-            None => match self.connect(target, options).await {
-                Ok(incoming) => incoming,
+        let (mut incoming, mut reused) = match pooled {
+            Some(incoming) => (incoming, true),
+            None => match Box::pin(self.connect(target, options, deadline)).await {
+                Ok(connected) => connected,
                 Err(kind) => return fail(kind, true, true),
             },
         };
@@ -114,7 +124,8 @@ impl Client {
                 incoming: &mut incoming,
                 outgoing: &mut outgoing,
                 body,
-                options,
+                silence: options.silence,
+                deadline,
                 limits,
                 to_head: *method == Method::Head,
                 sent: false,
@@ -122,24 +133,27 @@ impl Client {
             };
             let failure = match poll_fn(|cx| exchange.poll(cx)).await {
                 Ok((head, facts)) => {
-                    let sent = exchange.sent && exchange.write_error.is_none();
-                    return Ok(respond(incoming, outgoing, body, options, head, facts, sent));
+                    let sending = match (&exchange.write_error, exchange.sent) {
+                        (Some(_), _) => Sending::Failed,
+                        (None, true) => Sending::Done,
+                        (None, false) => Sending::GoesOn,
+                    };
+                    return Ok(respond(incoming, outgoing, body, options, head, facts, sending));
                 }
                 Err(failure) => failure,
             };
-            let unanswered = reused && failure.unanswered;
-            if unanswered && method.is_idempotent() && outgoing.can_repeat() {
+            let safe = method.is_idempotent() || !outgoing.has_begun();
+            if reused && failure.unanswered && safe && outgoing.can_repeat() {
                 drop(incoming);
                 self.pools.with_shard(|shard| shard.counters.retried.add(1));
-                reused = false;
-                incoming = match self.connect(target, options).await {
-                    Ok(incoming) => incoming,
-                    Err(kind) => return fail(kind, true, false),
+                (incoming, reused) = match Box::pin(self.connect(target, options, deadline)).await {
+                    Ok(connected) => connected,
+                    Err(kind) => return fail(kind, !outgoing.has_begun(), false),
                 };
                 outgoing.repeat();
                 continue;
             }
-            return fail(failure.kind, false, false);
+            return fail(failure.kind, !outgoing.has_begun(), false);
         }
     }
 
@@ -153,28 +167,91 @@ impl Client {
         self.pools.clear();
     }
 
-    async fn connect(&self, target: &Target, options: &SendOptions) -> Result<Box<Incoming>, SendErrorKind> {
-        match tokio::time::timeout(options.connect, self.connect_now(target)).await {
-            Ok(result) => result,
+    /// A connection, and whether it was used before: another request may be done with one first.
+    async fn connect(
+        &self,
+        target: &Target,
+        options: &SendOptions,
+        deadline: Instant,
+    ) -> Result<(Box<Incoming>, bool), SendErrorKind> {
+        let connect_by = after(clock::now(), options.connect);
+        let until = tokio::time::Instant::from_std(deadline.min(connect_by));
+        let place = match tokio::time::timeout_at(until, self.place(target, options)).await {
+            Ok(Ok(Free::Place(place))) => place,
+            Ok(Ok(Free::Connection(incoming))) => return Ok((incoming, true)),
+            Ok(Err(kind)) => return Err(kind),
+            Err(_) => {
+                return Err(shortage(io::ErrorKind::TimedOut, "all connections to the target are in use"));
+            }
+        };
+        match tokio::time::timeout_at(until, self.connect_now(target, place)).await {
+            Ok(connected) => Ok((connected?, false)),
+            Err(_) if deadline <= connect_by => Err(SendErrorKind::ResponseTimeout),
             Err(_) => Err(SendErrorKind::ConnectTimeout),
         }
     }
 
-    async fn connect_now(&self, target: &Target) -> Result<Box<Incoming>, SendErrorKind> {
+    /// A place for another connection to the target, or, where it has as many as it may, a connection that somebody else is
+    /// done with.
+    async fn place(&self, target: &Target, options: &SendOptions) -> Result<Free, SendErrorKind> {
+        let backend = self.pools.places.at(target);
+        if let Some(place) = backend.take() {
+            return Ok(Free::Place(place));
+        }
+        let Some(waiting) = self.pools.places.wait(&backend) else {
+            return Err(shortage(
+                io::ErrorKind::QuotaExceeded,
+                "too many requests wait for a connection to the target",
+            ));
+        };
+        loop {
+            // From here on connections are handed over; one that became idle before, perhaps on another worker, is not.
+            let mut connection = self.pools.shard().expect(target);
+            self.pools.close_one(target);
+            let mut place = pin!(waiting.place());
+            let free = poll_fn(|cx| match Pin::new(&mut connection).poll(cx) {
+                // One that is not fit is closed by this, and its place is free.
+                Poll::Ready(incoming) => Poll::Ready(incoming.ok().and_then(|mut incoming| {
+                    let fit = options.keep_alive && !incoming.is_stale(cx);
+                    fit.then_some(Free::Connection(incoming))
+                })),
+                Poll::Pending => place.as_mut().poll(cx).map(|place| place.map(Free::Place)),
+            })
+            .await;
+            match free {
+                Some(Free::Connection(incoming)) => {
+                    self.pools.with_shard(|shard| shard.counters.reused.bump());
+                    return Ok(Free::Connection(incoming));
+                }
+                Some(free) => return Ok(free),
+                None => {}
+            }
+        }
+    }
+
+    async fn connect_now(&self, target: &Target, place: Place) -> Result<Box<Incoming>, SendErrorKind> {
+        let descriptor = Descriptor::for_backend().or_else(|| {
+            // Connections that nobody uses give way.
+            self.pools.clear();
+            Descriptor::for_backend()
+        });
+        let Some(descriptor) = descriptor else {
+            return Err(SendErrorKind::LocalShortage(Arc::new(rustix::io::Errno::MFILE.into())));
+        };
         #[cfg(feature = "simulation")]
-        if let Ok(ip) = target.host().parse()
-            && let Some(connecting) = crate::simulation::connect(SocketAddr::new(ip, target.port()))
-        {
-            let (read, write) = crate::simulation::split(connecting.await.map_err(connect_error)?);
-            let conn = Conn::new(write, Some(ClientSide::new(self.pools.shard(), target.clone())));
-            return Ok(Incoming::new(read, conn, self.pools.limits.io_buffer_size, false));
+        if let Ok(ip) = target.host().parse() {
+            let address = std::net::SocketAddr::new(ip, target.port());
+            if let Some(connecting) = crate::simulation::connect(address) {
+                let connected = connecting.await.map_err(|error| connect::failure(error, address))?;
+                let (read, write) = crate::simulation::split(connected);
+                return Ok(self.connected(target, read, write, place, descriptor));
+            }
         }
         let stream = match target.host().parse() {
-            Ok(ip) => TcpStream::connect(SocketAddr::new(ip, target.port())).await.map_err(connect_error)?,
+            Ok(ip) => connect::connect(&[ip], target.port()).await?,
             Err(_) => {
-                let found = tokio::net::lookup_host((target.host(), target.port()));
-                let addresses = found.await.map_err(|e| SendErrorKind::Dns(Arc::new(e)))?;
-                connect_any(addresses).await?
+                let addresses = self.pools.resolver.resolve(target.host()).await.map_err(unresolved)?;
+                connect::connect(&addresses, target.port()).await?
             }
         };
         // Fails only on a socket that is already dead, which shows at once.
@@ -189,29 +266,38 @@ impl Client {
                 split_tls(stream.into())
             }
         };
+        Ok(self.connected(target, read, write, place, descriptor))
+    }
+
+    fn connected(
+        &self,
+        target: &Target,
+        read: ReadHalf,
+        write: WriteHalf,
+        place: Place,
+        descriptor: Descriptor,
+    ) -> Box<Incoming> {
         let shard = self.pools.shard();
-        let conn = Conn::new(write, Some(ClientSide::new(shard, target.clone())));
-        Ok(Incoming::new(read, conn, self.pools.limits.io_buffer_size, false))
+        let conn = Conn::new(write, Some(ClientSide::new(shard, target.clone(), place, descriptor)));
+        Incoming::new(read, conn, self.pools.limits.io_buffer_size, false)
     }
 }
 
-fn connect_error(e: io::Error) -> SendErrorKind {
-    match e.kind() {
-        io::ErrorKind::TimedOut => SendErrorKind::ConnectTimeout,
-        _ => SendErrorKind::Connect(Arc::new(e)),
-    }
+/// What a request that needs a connection gets.
+enum Free {
+    Place(Place),
+    Connection(Box<Incoming>),
 }
 
-/// The first address that accepts; otherwise what the last one said.
-async fn connect_any(addresses: impl Iterator<Item = SocketAddr>) -> Result<TcpStream, SendErrorKind> {
-    let mut last = SendErrorKind::Dns(Arc::new(io::Error::other("the name has no address")));
-    for address in addresses {
-        match TcpStream::connect(address).await {
-            Ok(stream) => return Ok(stream),
-            Err(e) => last = connect_error(e),
-        }
+fn shortage(kind: io::ErrorKind, what: &'static str) -> SendErrorKind {
+    SendErrorKind::LocalShortage(Arc::new(io::Error::new(kind, what)))
+}
+
+fn unresolved(error: Arc<io::Error>) -> SendErrorKind {
+    match error.kind() == io::ErrorKind::QuotaExceeded || connect::is_shortage(&error) {
+        true => SendErrorKind::LocalShortage(error),
+        false => SendErrorKind::Dns(error),
     }
-    Err(last)
 }
 
 /// How the body of a request ends. Of no body nothing is said, except where a method gives a body meaning.
@@ -240,6 +326,9 @@ fn head(
     delimiter: Delimiter,
     options: &SendOptions,
 ) -> Result<(), &'static str> {
+    if *method == Method::Connect {
+        return Err("CONNECT asks for a tunnel, which is not spoken here");
+    }
     if let Method::Other(own) = method
         && (own.is_empty() || !own.bytes().all(message::is_token_byte))
     {
@@ -270,6 +359,14 @@ fn head(
     Ok(())
 }
 
+/// How far a request is when its response begins.
+enum Sending {
+    Done,
+    GoesOn,
+    /// The backend takes no more of it.
+    Failed,
+}
+
 /// The response head is there: what becomes of the request that may still be on its way.
 fn respond(
     mut incoming: Box<Incoming>,
@@ -278,17 +375,22 @@ fn respond(
     options: &SendOptions,
     head: ResponseHead,
     facts: ResponseFacts,
-    sent: bool,
+    sending: Sending,
 ) -> Response {
     let request_body = std::mem::take(body);
-    incoming.reusable = facts.keep_alive && options.keep_alive && sent;
-    if sent {
-        request_body.recycle();
-    } else if (200..300).contains(&head.status) && facts.length != Length::None {
-        // A backend that answers while it reads gets the rest. After an error status it would be wasted
-        // (RFC 9112, 9.5).
-        incoming.reusable = facts.keep_alive && options.keep_alive;
-        incoming.upload = Some(Box::new(Upload { outgoing, body: request_body }));
+    let keep_alive = facts.keep_alive && options.keep_alive;
+    match sending {
+        Sending::Done => {
+            incoming.reusable = keep_alive;
+            request_body.recycle();
+        }
+        // A backend that answers while it reads gets the rest, to the end, so that the connection can be used again. After
+        // an error status it would be wasted: the connection is closed instead (RFC 9112, 9.3 and 9.5).
+        Sending::GoesOn if (200..300).contains(&head.status) => {
+            incoming.reusable = keep_alive;
+            incoming.upload = Some(Box::new(Upload { outgoing, body: request_body }));
+        }
+        Sending::GoesOn | Sending::Failed => {}
     }
     incoming.begin_body(facts.length, options.idle, false);
     let body = match facts.length {
@@ -306,7 +408,10 @@ struct Exchange<'a> {
     incoming: &'a mut Incoming,
     outgoing: &'a mut Outgoing,
     body: &'a mut Body,
-    options: &'a SendOptions,
+    /// [`SendOptions::silence`], until the request is sent and it is part of `deadline`.
+    silence: Option<Duration>,
+    /// By the clock, for the response head.
+    deadline: Instant,
     limits: HeadLimits,
     to_head: bool,
     sent: bool,
@@ -328,6 +433,9 @@ impl Exchange<'_> {
                 Poll::Pending => {}
                 Poll::Ready(Ok(())) => {
                     self.sent = true;
+                    if let Some(silence) = self.silence.take() {
+                        self.deadline = self.deadline.min(after(clock::now(), silence));
+                    }
                     if !self.outgoing.keeps_body() {
                         // The client can be watched from now on.
                         std::mem::take(self.body).recycle();
@@ -338,8 +446,7 @@ impl Exchange<'_> {
                 Poll::Ready(Err(RelayError::Body(e))) => return failed(SendErrorKind::RequestBody(e), false),
             }
         }
-        let wait = (self.sent || self.write_error.is_some()).then_some(self.options.response);
-        let received = self.incoming.poll_response(cx, self.limits, self.to_head, wait, self.options.idle);
+        let received = self.incoming.poll_response(cx, self.limits, self.to_head, self.deadline);
         match received {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(head)) => Poll::Ready(Ok(head)),

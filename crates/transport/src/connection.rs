@@ -6,10 +6,10 @@
 
 use std::any::Any;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use message::{Body, BodyError, BodyStream, RequestHead, ResponseHead};
 use tokio::task::coop;
@@ -22,7 +22,7 @@ use crate::http1::Length;
 use crate::http1::chunked::{self, Chunks};
 use crate::http1::parse::{self, HeadLimits, Refusal, RequestFacts, ResponseFacts};
 use crate::io::{ReadHalf, WriteHalf, Writer};
-use crate::relay::Upload;
+use crate::relay::{RelayError, Upload};
 use crate::timer::Timer;
 
 /// A lock that outlives a panic of its holder: what it guards is valid between any two statements.
@@ -38,6 +38,11 @@ pub(crate) struct Conn {
     here: AtomicBool,
     /// The client of a server connection went away.
     gone: AtomicBool,
+    /// The client waits for `100 Continue` before it sends the body, and may still get it. Changes under the lock of the
+    /// writer only.
+    owes_continue: AtomicBool,
+    /// Counts what was received, to see from elsewhere whether somebody still receives.
+    receipts: AtomicU32,
     /// The connection is to end now.
     cut: AtomicBool,
     task: Mutex<Option<Waker>>,
@@ -58,6 +63,8 @@ impl Conn {
             home: Mutex::new(Home::Away),
             here: AtomicBool::new(false),
             gone: AtomicBool::new(false),
+            owes_continue: AtomicBool::new(false),
+            receipts: AtomicU32::new(0),
             cut: AtomicBool::new(false),
             task: Mutex::new(None),
             client,
@@ -87,6 +94,35 @@ impl Conn {
 
     pub(crate) fn is_gone(&self) -> bool {
         self.gone.load(Relaxed)
+    }
+
+    pub(crate) fn owes_continue(&self) -> bool {
+        self.owes_continue.load(Relaxed)
+    }
+
+    /// Tells a client that waits with its body to send it, if it was not answered meanwhile.
+    fn send_continue(&self, cx: &mut Context<'_>) {
+        let mut writer = lock(&self.writer);
+        if self.owes_continue.swap(false, Relaxed) {
+            writer.interim(cx, b"HTTP/1.1 100 Continue\r\n\r\n");
+        }
+    }
+
+    /// A final status line is to be sent, behind which no interim one may come. `wanted`: somebody still means to read the
+    /// body, so the client gets to send it while it still can be asked to.
+    pub(crate) fn begin_final(&self, wanted: bool, cx: &mut Context<'_>) {
+        if self.owes_continue() {
+            if wanted {
+                self.send_continue(cx);
+            }
+            let _writer = lock(&self.writer);
+            self.owes_continue.store(false, Relaxed);
+        }
+    }
+
+    /// Changes whenever something is received.
+    pub(crate) fn receipts(&self) -> u32 {
+        self.receipts.load(Relaxed)
     }
 
     /// The receiving half, if the body it travelled with is done with.
@@ -151,8 +187,10 @@ pub(crate) struct Incoming {
     declared: Option<u64>,
     /// Longest pause within a body.
     pause: Duration,
-    /// The peer waits for `100 Continue` before it sends the body.
-    owes_continue: bool,
+    /// Entity bytes of a chunked body so far.
+    received: u64,
+    /// Interim responses before the one that is waited for, and their bytes.
+    interim: (usize, usize),
     /// The peer will send no more.
     ended: bool,
     /// The last read filled the buffer: there is more where it came from.
@@ -187,7 +225,8 @@ impl Incoming {
             scanned: 0,
             declared: None,
             pause: Duration::MAX,
-            owes_continue: false,
+            received: 0,
+            interim: (0, 0),
             ended: false,
             filled: false,
             watcher: None,
@@ -255,18 +294,16 @@ impl Incoming {
         self.timer.left().map_or(Duration::ZERO, |left| whole.saturating_sub(left))
     }
 
-    /// Receives a response head, skipping interim ones. `wait`: for its first byte, none while the request is
-    /// still being sent; `pause`: between two pieces of it.
+    /// Receives a response head, which has to be there at the deadline. Interim ones are skipped, up to a number, and
+    /// put nothing off.
     pub(crate) fn poll_response(
         &mut self,
         cx: &mut Context<'_>,
         limits: HeadLimits,
         to_head: bool,
-        wait: Option<Duration>,
-        pause: Duration,
+        deadline: Instant,
     ) -> Poll<Result<(ResponseHead, ResponseFacts), ReceiveError>> {
         const MOST_INTERIM: usize = 64;
-        let mut interim = 0;
         loop {
             let wire = self.buffer.wire();
             if !wire.is_empty() && (self.scanned == 0 || parse::may_be_complete(wire, self.scanned)) {
@@ -277,11 +314,14 @@ impl Incoming {
                     self.scanned = 0;
                     match head.status {
                         101 => return Poll::Ready(Err(ReceiveError::Protocol("unasked protocol switch"))),
-                        100..200 if interim == MOST_INTERIM => {
-                            return Poll::Ready(Err(ReceiveError::Protocol("interim responses without end")));
-                        }
                         100..200 => {
-                            interim += 1;
+                            let (count, bytes) = &mut self.interim;
+                            (*count, *bytes) = (*count + 1, *bytes + size);
+                            if *count > MOST_INTERIM || *bytes > limits.size {
+                                return Poll::Ready(Err(ReceiveError::Protocol(
+                                    "interim responses without end",
+                                )));
+                            }
                             continue;
                         }
                         _ => {}
@@ -293,14 +333,15 @@ impl Incoming {
                 return Poll::Ready(Err(ReceiveError::Protocol("the response head is too large")));
             }
             let begun = !wire.is_empty();
+            // An interim response is one, too.
+            let begun = begun || self.interim.0 > 0;
             self.scanned = wire.len();
-            let wait = if begun { Some(pause) } else { wait };
             match self.poll_fill(cx) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Err(ReceiveError::Closed { begun })),
-                Poll::Ready(Ok(_)) => self.timer.clear(),
+                Poll::Ready(Ok(_)) => {}
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(ReceiveError::Io { error, begun })),
                 Poll::Pending => {
-                    let expired = wait.is_some_and(|wait| self.timer.poll_expired(wait, cx));
+                    let expired = self.timer.poll_until(deadline, cx);
                     return if expired { Poll::Ready(Err(ReceiveError::Timeout)) } else { Poll::Pending };
                 }
             }
@@ -310,7 +351,7 @@ impl Incoming {
     /// A head was received: what follows is its body. `None` if there is none.
     pub(crate) fn begin_body(&mut self, length: Length, pause: Duration, owes_continue: bool) {
         self.pause = pause;
-        self.owes_continue = owes_continue;
+        self.received = 0;
         self.declared = None;
         self.state = match length {
             Length::None => State::Done,
@@ -323,6 +364,9 @@ impl Incoming {
         };
         // An error in bytes already here shows when the body is read.
         let _ = self.decode();
+        if owes_continue && self.state != State::Done {
+            self.conn.owes_continue.store(true, Relaxed);
+        }
     }
 
     /// The message is over; the next wire byte begins a head.
@@ -330,7 +374,7 @@ impl Incoming {
         self.buffer.consume(usize::MAX / 2);
         self.buffer.release();
         self.state = State::Head;
-        self.owes_continue = false;
+        self.interim = (0, 0);
         self.scanned = 0;
     }
 
@@ -350,24 +394,32 @@ impl Incoming {
         !self.buffer.wire().is_empty()
     }
 
-    /// Whether what is left of the message can be read and thrown away within `limit` bytes.
-    pub(crate) fn is_discardable(&self, limit: u64) -> bool {
+    /// Whether the connection can be kept although nobody reads what is left of the message: it is short enough to be read
+    /// and thrown away. How long a chunked one is nobody knows: what is here is read, and if that does not go
+    /// beyond `limit`, the rest will not either, or nearly.
+    pub(crate) fn is_discardable(&mut self, cx: &mut Context<'_>, limit: u64) -> bool {
         match self.state {
             State::Done | State::Head => true,
-            _ if self.owes_continue => false,
-            State::Exact(left) => left <= limit,
-            State::Chunked(_) => true,
+            _ if self.conn.owes_continue() => false,
+            State::Exact(left) => (self.buffered().len() as u64).saturating_add(left) <= limit,
             State::UntilClose => false,
+            State::Chunked(_) => loop {
+                self.consume(usize::MAX / 2);
+                match self.poll_more(cx) {
+                    Poll::Ready(Ok(false)) => return true,
+                    Poll::Ready(Ok(true)) if self.received <= limit => {}
+                    Poll::Ready(_) => return false,
+                    Poll::Pending => return self.received <= limit,
+                }
+            },
         }
     }
 
-    /// Reads the rest of the message and throws it away; false if that was more than `limit` bytes or failed.
-    pub(crate) fn poll_discard(&mut self, cx: &mut Context<'_>, limit: &mut u64) -> Poll<bool> {
+    /// Reads the rest of the message and throws it away; false if it does not arrive whole. There is no limit but the pauses:
+    /// whoever was told that the connection stays has to be able to use it.
+    pub(crate) fn poll_discard(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
         loop {
-            let n = self.buffered().len();
-            self.consume(n);
-            let Some(left) = limit.checked_sub(n as u64) else { return Poll::Ready(false) };
-            *limit = left;
+            self.consume(usize::MAX / 2);
             match ready!(self.poll_more(cx)) {
                 Ok(true) => {}
                 Ok(false) => return Poll::Ready(true),
@@ -403,9 +455,12 @@ impl Incoming {
     }
 
     /// Whether an idle connection of a pool is unfit: anything that can be read from it is a close, an error or
-    /// bytes nobody asked for. Costs no system call while the kernel has reported nothing.
+    /// bytes nobody asked for, but for what TLS has to say to itself. Asks the kernel.
     pub(crate) fn is_stale(&mut self, cx: &mut Context<'_>) -> bool {
-        self.half.may_read() && self.poll_fill(cx).is_ready()
+        if self.half.is_silent() {
+            return false;
+        }
+        !self.half.is_tls() || self.poll_fill(cx).is_ready() || !self.half.is_silent()
     }
 
     /// Ends the connection with a reset instead of an orderly close.
@@ -439,6 +494,8 @@ impl Incoming {
                     turn.made_progress();
                 }
                 self.filled = n == size;
+                let receipts = &self.conn.receipts;
+                receipts.store(receipts.load(Relaxed).wrapping_add(1), Relaxed);
                 self.buffer.received(n);
                 self.ended = n == 0;
                 Poll::Ready(Ok(n))
@@ -485,7 +542,10 @@ impl Incoming {
                 }
             }
             State::Chunked(chunks) => {
-                chunked::decode(chunks, &mut self.buffer).map_err(BodyError::Malformed)?;
+                let before = self.buffer.entity().len();
+                let decoded = chunked::decode(chunks, &mut self.buffer);
+                self.received += (self.buffer.entity().len() - before) as u64;
+                decoded.map_err(BodyError::Malformed)?;
                 if *chunks == Chunks::Done {
                     self.state = State::Done;
                 }
@@ -507,7 +567,7 @@ impl Incoming {
     }
 
     fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, BodyError>> {
-        if let Some(error) = self.drive_upload(cx) {
+        if let Poll::Ready(Err(error)) = self.poll_upload(cx) {
             return Poll::Ready(Err(error));
         }
         loop {
@@ -519,8 +579,8 @@ impl Incoming {
             if self.state == State::Done {
                 return Poll::Ready(Ok(false));
             }
-            if std::mem::take(&mut self.owes_continue) {
-                lock(&self.conn.writer).interim(cx, b"HTTP/1.1 100 Continue\r\n\r\n");
+            if self.conn.owes_continue() {
+                self.conn.send_continue(cx);
             }
             match self.poll_fill(cx) {
                 Poll::Ready(Ok(0)) if self.state == State::UntilClose => self.state = State::Done,
@@ -535,30 +595,24 @@ impl Incoming {
         }
     }
 
-    /// Goes on sending the request whose response this is.
-    fn drive_upload(&mut self, cx: &mut Context<'_>) -> Option<BodyError> {
-        let upload = self.upload.as_mut()?;
-        match upload.poll(cx, &self.conn.writer) {
-            Poll::Pending => None,
-            Poll::Ready(Ok(())) => {
-                self.upload = None;
-                None
-            }
+    /// Goes on sending the request whose response this is, until that has come to its end.
+    pub(crate) fn poll_upload(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BodyError>> {
+        let Some(upload) = self.upload.as_mut() else { return Poll::Ready(Ok(())) };
+        match ready!(upload.poll(cx, &self.conn.writer)) {
+            Ok(()) => {}
             // The request did not arrive whole, so the response is to half a request.
-            Poll::Ready(Err(crate::relay::RelayError::Body(e))) => Some(e),
+            Err(RelayError::Body(error)) => return Poll::Ready(Err(error)),
             // The backend takes no more, which it may: its response decides.
-            Poll::Ready(Err(crate::relay::RelayError::Write(_))) => {
-                self.upload = None;
-                self.reusable = false;
-                None
-            }
+            Err(RelayError::Write(_)) => self.reusable = false,
         }
+        self.upload = None;
+        Poll::Ready(Ok(()))
     }
 
     fn drive(&mut self, cx: &mut Context<'_>) {
         if self.upload.is_some() {
             // An error will be found again when the body is read.
-            let _ = self.drive_upload(cx);
+            let _ = self.poll_upload(cx);
         } else if self.conn.client.is_none() && self.state == State::Done && self.is_peer_gone(cx) {
             self.conn.gone.store(true, Relaxed);
             self.conn.wake();

@@ -4,6 +4,7 @@
 //! two locked operations in a process of several threads.
 
 use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -22,9 +23,15 @@ use crate::timer::Timer;
 /// The receiving half. It travels with the body of a message.
 pub(crate) enum ReadHalf {
     Plain(OwnedReadHalf),
-    Tls(Box<tokio::io::ReadHalf<TlsStream<TcpStream>>>),
+    Tls(Box<TlsReadHalf>),
     #[cfg(feature = "simulation")]
     Simulated(simulation::ReadHalf),
+}
+
+/// The receiving half of a TLS connection, and the socket below.
+pub(crate) struct TlsReadHalf {
+    stream: tokio::io::ReadHalf<TlsStream<TcpStream>>,
+    socket: RawFd,
 }
 
 /// The sending half.
@@ -43,8 +50,9 @@ pub(crate) fn split_plain(stream: TcpStream) -> (ReadHalf, WriteHalf) {
 }
 
 pub(crate) fn split_tls(stream: TlsStream<TcpStream>) -> (ReadHalf, WriteHalf) {
+    let socket = stream.get_ref().0.as_raw_fd();
     let (read, write) = tokio::io::split(stream);
-    (ReadHalf::Tls(Box::new(read)), WriteHalf::Tls(Box::new(write)))
+    (ReadHalf::Tls(Box::new(TlsReadHalf { stream: read, socket })), WriteHalf::Tls(Box::new(write)))
 }
 
 impl ReadHalf {
@@ -57,6 +65,10 @@ impl ReadHalf {
             #[cfg(feature = "simulation")]
             ReadHalf::Simulated(half) => half.0.may_read(),
         }
+    }
+
+    pub(crate) fn is_tls(&self) -> bool {
+        matches!(self, ReadHalf::Tls(_))
     }
 
     /// As [`may_read`](ReadHalf::may_read), to be woken when it does.
@@ -82,11 +94,27 @@ impl ReadHalf {
             },
             ReadHalf::Tls(half) => {
                 let mut into = ReadBuf::new(into);
-                ready!(Pin::new(half.as_mut()).poll_read(cx, &mut into))?;
+                ready!(Pin::new(&mut half.stream).poll_read(cx, &mut into))?;
                 Poll::Ready(Ok(into.filled().len()))
             }
             #[cfg(feature = "simulation")]
             ReadHalf::Simulated(half) => half.0.poll_read(cx, into),
+        }
+    }
+
+    /// Whether the kernel has nothing for the reader: no bytes, no end, no error. Costs a system call, which readiness as
+    /// it was last reported does not replace: an end that came with the last bytes, or just now, is not in it.
+    pub(crate) fn is_silent(&self) -> bool {
+        match self {
+            ReadHalf::Plain(half) => is_silent(half.as_ref()),
+            ReadHalf::Tls(half) => {
+                // SAFETY: the stream that owns the descriptor lives as long as its half, which is borrowed here.
+                #[allow(unsafe_code)]
+                let socket = unsafe { BorrowedFd::borrow_raw(half.socket) };
+                is_silent(socket)
+            }
+            #[cfg(feature = "simulation")]
+            ReadHalf::Simulated(half) => !half.0.may_read(),
         }
     }
 
@@ -182,6 +210,16 @@ impl Writer {
         }
     }
 
+    /// Whether everything that was written has reached the peer; no, where that cannot be known.
+    pub(crate) fn has_arrived(&self) -> bool {
+        match &self.half {
+            WriteHalf::Plain(half) => unsent(half.as_ref()) == Some(0),
+            WriteHalf::Tls(_) | WriteHalf::Gone => false,
+            #[cfg(feature = "simulation")]
+            WriteHalf::Simulated(_) => true,
+        }
+    }
+
     /// Sends no more, not even the FIN that tokio sends when the half is dropped.
     pub(crate) fn abandon(&mut self) {
         match std::mem::replace(&mut self.half, WriteHalf::Gone) {
@@ -214,6 +252,20 @@ impl Writer {
             WriteHalf::Tls(half) => Pin::new(half.as_mut()).poll_flush(cx),
         }
     }
+}
+
+fn is_silent(socket: impl AsFd) -> bool {
+    let peeked = recv(socket, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
+    matches!(peeked, Err(rustix::io::Errno::AGAIN))
+}
+
+/// Bytes written that the peer has not acknowledged.
+fn unsent(socket: impl AsFd) -> Option<i32> {
+    /// SIOCOUTQ, tcp(7).
+    const QUEUED: rustix::ioctl::Opcode = 0x5411;
+    // SAFETY: this request reads nothing and writes one int.
+    #[allow(unsafe_code)]
+    unsafe { rustix::ioctl::ioctl(socket, rustix::ioctl::Getter::<QUEUED, i32>::new()) }.ok()
 }
 
 /// Reads at once what the socket has; an error of kind WouldBlock if that is nothing.

@@ -11,14 +11,18 @@
 mod buffer;
 mod client;
 pub mod clock;
+mod connect;
 mod connection;
+mod descriptors;
 mod error;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod http1;
 mod io;
+mod places;
 mod pool;
 mod relay;
+mod resolve;
 mod serve;
 mod server;
 mod settings;
@@ -35,6 +39,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 pub use client::{Client, OutRequest};
+pub use descriptors::raise_descriptor_limit;
 pub use error::{SendError, SendErrorKind};
 pub use message::{Body, BodyError, BodyStream, Headers, Method, RequestHead, ResponseHead, Version};
 pub use server::{Drained, Server, Workers};

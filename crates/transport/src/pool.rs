@@ -1,18 +1,25 @@
 //! Idle connections, per worker and target.
 //!
 //! A worker (any thread) has its own shard, so that a connection is used by the event loop that made it and no
-//! lock is ever contended. A sweep once a second closes what is too old or was closed by the backend.
+//! lock is ever contended. A sweep once a second closes what is too old or was closed by the backend. How many connections
+//! a target has in all workers together is bounded ([`places`](crate::places)).
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::future::poll_fn;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
+use tokio::sync::oneshot;
+
 use crate::clock;
 use crate::connection::{Incoming, lock};
+use crate::descriptors::Descriptor;
+use crate::places::{Place, Places};
+use crate::resolve::Resolver;
 use crate::stats::ClientCounters;
 use crate::{ClientLimits, ClientStats, Target};
 
@@ -20,6 +27,8 @@ use crate::{ClientLimits, ClientStats, Target};
 pub(crate) struct Pools {
     id: u64,
     pub(crate) limits: ClientLimits,
+    pub(crate) places: Places,
+    pub(crate) resolver: Arc<Resolver>,
     shards: Mutex<Vec<Arc<Shard>>>,
 }
 
@@ -29,10 +38,14 @@ pub(crate) struct Shard {
     thread: u64,
     limits: ClientLimits,
     idle: Mutex<HashMap<Target, Vec<Idle>, BuildHasherDefault<Hashed>>>,
+    /// Requests of this thread that wait for a connection.
+    waiting: Mutex<HashMap<Target, VecDeque<Handover>, BuildHasherDefault<Hashed>>>,
     /// A [`sweep`] runs.
     swept: AtomicBool,
     pub(crate) counters: ClientCounters,
 }
+
+type Handover = oneshot::Sender<Box<Incoming>>;
 
 struct Idle {
     incoming: Box<Incoming>,
@@ -63,7 +76,10 @@ fn this_thread() -> u64 {
 impl Pools {
     pub(crate) fn new(limits: ClientLimits) -> Arc<Pools> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        Arc::new(Pools { id: NEXT.fetch_add(1, Relaxed), limits, shards: Mutex::default() })
+        let places = Places::new(limits.connections, limits.waiting);
+        let resolver = Resolver::new(limits.names, limits.unknown_names);
+        let id = NEXT.fetch_add(1, Relaxed);
+        Arc::new(Pools { id, limits, places, resolver, shards: Mutex::default() })
     }
 
     /// Does something with the shard of this thread, without taking a share in it.
@@ -93,6 +109,7 @@ impl Pools {
             thread: this_thread(),
             limits: self.limits.clone(),
             idle: Mutex::default(),
+            waiting: Mutex::default(),
             swept: AtomicBool::new(false),
             counters: ClientCounters::default(),
         });
@@ -116,6 +133,16 @@ impl Pools {
         // A shard counts all open connections as active.
         sum.active = sum.active.saturating_sub(sum.idle);
         sum
+    }
+
+    /// Closes one idle connection to the target, on whatever worker, so that its place is free.
+    pub(crate) fn close_one(&self, target: &Target) {
+        for shard in lock(&self.shards).iter() {
+            let idle = lock(&shard.idle).get_mut(target).and_then(Vec::pop);
+            if idle.is_some() {
+                return;
+            }
+        }
     }
 
     pub(crate) fn clear(&self) {
@@ -157,6 +184,29 @@ impl Shard {
         }
         drop(pools);
         self.ensure_sweeper();
+    }
+
+    /// Queues up for a connection to the target that this thread is done with.
+    pub(crate) fn expect(&self, target: &Target) -> oneshot::Receiver<Box<Incoming>> {
+        let (handover, connection) = oneshot::channel();
+        let mut waiting = lock(&self.waiting);
+        let queue = waiting.entry(target.clone()).or_default();
+        queue.retain(|handover| !handover.is_closed());
+        queue.push_back(handover);
+        connection
+    }
+
+    /// Gives the connection to who waits longest on this thread. If nobody does it is closed, and its place is free.
+    fn hand_over(&self, target: &Target, mut incoming: Box<Incoming>) {
+        loop {
+            let next = lock(&self.waiting).get_mut(target).and_then(VecDeque::pop_front);
+            let Some(handover) = next else { break };
+            match handover.send(incoming) {
+                Ok(()) => return,
+                Err(back) => incoming = back,
+            }
+        }
+        lock(&self.waiting).remove(target);
     }
 
     fn evict(&self, mut keep: impl FnMut(&mut Idle, &mut Context<'_>) -> bool) {
@@ -212,13 +262,15 @@ pub(crate) struct ClientSide {
     shard: Arc<Shard>,
     target: Target,
     created: Instant,
+    place: Place,
+    _descriptor: Descriptor,
 }
 
 impl ClientSide {
-    pub(crate) fn new(shard: Arc<Shard>, target: Target) -> ClientSide {
+    pub(crate) fn new(shard: Arc<Shard>, target: Target, place: Place, descriptor: Descriptor) -> ClientSide {
         shard.counters.created.add(1);
         shard.counters.active.add(1);
-        ClientSide { shard, target, created: clock::now() }
+        ClientSide { shard, target, created: clock::now(), place, _descriptor: descriptor }
     }
 
     /// Where the connection leads.
@@ -228,6 +280,9 @@ impl ClientSide {
 
     /// A message is done with; the connection is kept if it is fit for another one.
     pub(crate) fn come_home(&self, mut incoming: Box<Incoming>) {
+        if incoming.upload.is_some() && incoming.is_done() {
+            return finish_upload(incoming);
+        }
         let now = clock::now();
         let fit = incoming.reusable
             && incoming.upload.is_none()
@@ -238,7 +293,10 @@ impl ClientSide {
         if fit {
             incoming.next_message();
             incoming.reusable = false;
-            self.shard.put(&self.target, incoming, now);
+            match self.place.is_wanted() {
+                true => self.shard.hand_over(&self.target, incoming),
+                false => self.shard.put(&self.target, incoming, now),
+            }
         }
     }
 }
@@ -247,6 +305,17 @@ impl Drop for ClientSide {
     fn drop(&mut self) {
         self.shard.counters.active.sub(1);
     }
+}
+
+/// The response was complete before the request: the backend, which has accepted it, gets the rest all the same. Whose
+/// body it is waits for that, or hears of the failure when it reads on.
+fn finish_upload(mut incoming: Box<Incoming>) {
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+    runtime.spawn(async move {
+        if poll_fn(|cx| incoming.poll_upload(cx)).await.is_ok() {
+            drop(incoming.into_body());
+        }
+    });
 }
 
 /// A target carries its own hash.

@@ -45,6 +45,8 @@ pub(crate) struct Outgoing {
     /// The message can be sent once more: `data` and `tail` of its one and only frame.
     repeat: Option<(usize, &'static [u8])>,
     keep: bool,
+    /// The kernel, or TLS, has taken something of it.
+    begun: bool,
     wait: Duration,
 }
 
@@ -69,6 +71,7 @@ impl Outgoing {
             framed: true,
             repeat: None,
             keep: false,
+            begun: false,
             wait,
         }
     }
@@ -95,14 +98,21 @@ impl Outgoing {
         Ok(())
     }
 
+    /// Whether anything was sent.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.begun
+    }
+
     /// Whether nothing was sent, or it can be sent again.
     pub(crate) fn can_repeat(&self) -> bool {
-        self.repeat.is_some()
+        !self.begun || self.repeat.is_some()
     }
 
     /// Begins again.
     pub(crate) fn repeat(&mut self) {
-        if let Some((data, tail)) = self.repeat {
+        if let Some((data, tail)) = self.repeat
+            && self.begun
+        {
             (self.sent, self.kept, self.data, self.tail) = (0, 0, data, tail);
         }
     }
@@ -180,6 +190,7 @@ impl Outgoing {
             let parts = [IoSlice::new(head), IoSlice::new(data), IoSlice::new(self.tail)];
             ready!(writer.poll_write(cx, &parts, self.wait))?
         };
+        self.begun = true;
         let of_head = n.min(head.len());
         let of_data = (n - of_head).min(data.len());
         self.sent += of_head;

@@ -6,8 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use message::{Body, BodyError, Known, Method, RequestHead, ResponseHead, Version};
+
+use tokio::time::Instant;
 
 use crate::clock;
 use crate::connection::{Conn, Incoming, backend_of, lock};
@@ -16,7 +19,7 @@ use crate::http1::parse::{HeadLimits, Refusal, RequestFacts};
 use crate::http1::write::{self, Delimiter, Kind};
 use crate::relay::{Outgoing, RelayError};
 use crate::server::Listening;
-use crate::timer::Alarm;
+use crate::timer::{Alarm, Timer};
 use crate::{
     ConnectionInfo, Cut, End, Framing, Handler, OnEnd, Outcome, Refused, Request, Response, ServerLimits,
     Target,
@@ -31,6 +34,7 @@ pub(crate) async fn serve<H: Handler>(
     handler: &H,
 ) {
     let conn = incoming.conn.clone();
+    let _closing = Closing(&conn);
     let mut requests = pin!(requests(listening, limits, &conn, incoming, info, handler));
     let mut alarm: Option<Box<Alarm>> = None;
     poll_fn(|cx| {
@@ -44,7 +48,15 @@ pub(crate) async fn serve<H: Handler>(
         }
     })
     .await;
-    conn.close();
+}
+
+/// However the task of a connection ends, nobody waits for its receiving half any more.
+struct Closing<'a>(&'a Conn);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
 }
 
 /// What decides how a response is written.
@@ -82,10 +94,7 @@ async fn requests<H: Handler>(
         let asked = Asked {
             to_head: head.method == Method::Head,
             version: head.version,
-            keep_alive: facts.keep_alive
-                && limits.keep_alive
-                && head.method != Method::Connect
-                && served != limits.requests,
+            keep_alive: facts.keep_alive && limits.keep_alive && served != limits.requests,
         };
 
         let (request, mut home) = request(incoming, head, facts, limits);
@@ -114,24 +123,21 @@ async fn requests<H: Handler>(
         account.close(&responded);
         match responded {
             Ok(keep_alive) => {
-                let Some(back) = come_home(limits, conn, home).await else { return };
+                let Some(back) = come_home(limits, conn, home).await else { return hang_up(conn).await };
                 incoming = back;
-                let mut discard = limits.discard;
-                if !keep_alive || !poll_fn(|cx| incoming.poll_discard(cx, &mut discard)).await {
+                if !keep_alive || !poll_fn(|cx| incoming.poll_discard(cx)).await {
                     return close(limits, conn, incoming).await;
                 }
                 incoming.next_message();
             }
-            Err(failure) => {
-                if let Failure::Body { error, backend } = failure {
+            Err(Failure { cause, looks_whole }) => {
+                listening.counters.aborted.add(1);
+                let cut = matches!(cause, Cause::Body { .. });
+                if let Cause::Body { error, backend } = cause {
                     handler.cut(&Cut { client: info, about, backend, error });
                 }
-                // Half a response must not look like a whole one.
-                listening.counters.aborted.add(1);
-                if let Some(incoming) = home.or_else(|| conn.take_home()) {
-                    incoming.reset();
-                }
-                return;
+                let home = home.or_else(|| conn.take_home());
+                return end_early(limits, conn, home, cut, looks_whole).await;
             }
         }
     }
@@ -158,8 +164,8 @@ impl<'a> Account<'a> {
     fn close<T>(mut self, responded: &Result<T, Failure>) {
         self.end.outcome = match responded {
             Ok(_) => Outcome::Whole,
-            Err(Failure::Client) => Outcome::Abandoned,
-            Err(Failure::Body { error, .. }) => Outcome::Cut(error.clone()),
+            Err(Failure { cause: Cause::Client, .. }) => Outcome::Abandoned,
+            Err(Failure { cause: Cause::Body { error, .. }, .. }) => Outcome::Cut(error.clone()),
         };
     }
 }
@@ -194,8 +200,15 @@ fn client_is_gone(conn: &Conn, home: &mut Option<Box<Incoming>>, cx: &mut Contex
     conn.is_gone() || home.as_mut().is_some_and(|incoming| incoming.is_peer_gone(cx))
 }
 
+/// A response that was not sent whole.
+struct Failure {
+    cause: Cause,
+    /// The client would take an orderly close for the end of the response.
+    looks_whole: bool,
+}
+
 /// Why a response was not sent whole.
-enum Failure {
+enum Cause {
     /// The client takes no more, or is gone.
     Client,
     /// Its body did not arrive whole.
@@ -203,17 +216,18 @@ enum Failure {
 }
 
 impl Failure {
-    fn of(failure: RelayError, body: &mut Body) -> Failure {
-        match failure {
-            RelayError::Write(_) => Failure::Client,
+    fn of(failure: RelayError, body: &mut Body, delimiter: Delimiter) -> Failure {
+        let cause = match failure {
+            RelayError::Write(_) => Cause::Client,
             RelayError::Body(error) => {
                 let backend = match std::mem::take(body) {
                     Body::Stream(stream) => backend_of(stream),
                     _ => None,
                 };
-                Failure::Body { error, backend }
+                Cause::Body { error, backend }
             }
-        }
+        };
+        Failure { cause, looks_whole: delimiter == Delimiter::Close }
     }
 }
 
@@ -231,10 +245,16 @@ async fn respond(
     if home.is_none() {
         *home = conn.take_home();
     }
-    let mut keep_alive = asked.keep_alive
-        && !response.close
-        && !listening.is_draining()
-        && home.as_ref().is_none_or(|incoming| incoming.is_discardable(limits.discard));
+    let mut keep_alive = asked.keep_alive && !response.close && !listening.is_draining();
+    if home.as_ref().is_none_or(|incoming| !incoming.is_done()) {
+        // What is said about the connection now has to hold: a body that somebody still reads is waited for.
+        let readable = |cx: &mut Context<'_>| {
+            let readable = home.as_mut().is_none_or(|rest| rest.is_discardable(cx, limits.discard));
+            conn.begin_final(home.is_none(), cx);
+            Poll::Ready(readable)
+        };
+        keep_alive &= poll_fn(readable).await;
+    }
 
     let Response { head, mut body, framing, .. } = response;
     let bodyless = asked.to_head || head.status < 200 || head.status == 204 || head.status == 304;
@@ -261,11 +281,11 @@ async fn respond(
         account.end.status = 500;
         outgoing
             .begin(Delimiter::None, &mut body, false)
-            .map_err(|error| Failure::of(RelayError::Body(error), &mut body))?;
+            .map_err(|error| Failure::of(RelayError::Body(error), &mut body, delimiter))?;
     } else {
         outgoing
             .begin(delimiter, &mut body, false)
-            .map_err(|error| Failure::of(RelayError::Body(error), &mut body))?;
+            .map_err(|error| Failure::of(RelayError::Body(error), &mut body, delimiter))?;
     }
     poll_fn(|cx| {
         let polled = outgoing.poll(cx, &conn.writer, &mut body);
@@ -278,7 +298,7 @@ async fn respond(
         }
     })
     .await
-    .map_err(|failure| Failure::of(failure, &mut body))?;
+    .map_err(|failure| Failure::of(failure, &mut body, delimiter))?;
     body.recycle();
     Ok(keep_alive)
 }
@@ -295,8 +315,8 @@ fn write_head(
         out.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
         return fields_of(out, head, delimiter, keep_length, keep_alive, version);
     }
-    if !(100..1000).contains(&head.status) {
-        return Err("invalid status code");
+    if !(200..1000).contains(&head.status) {
+        return Err("not a final status code");
     }
     if head.reason.bytes().any(|b| (b < b' ' && b != b'\t') || b == 0x7F) {
         return Err("control byte in the reason phrase");
@@ -332,13 +352,26 @@ fn fields_of(
     Ok(())
 }
 
-/// Waits for the receiving half when the flow still reads the request behind its response.
+/// Waits for the receiving half when the request is still read behind its response: by the flow, or on its way to a backend
+/// that answered before it had all of it. Nobody waits for one who has stopped reading.
 async fn come_home(limits: &ServerLimits, conn: &Conn, home: Option<Box<Incoming>>) -> Option<Box<Incoming>> {
     if let Some(incoming) = home.or_else(|| conn.take_home()) {
         return Some(incoming);
     }
-    let back = poll_fn(|_| conn.take_home().map_or(Poll::Pending, Poll::Ready));
-    tokio::time::timeout(limits.body, back).await.ok()
+    let (mut timer, mut seen) = (Timer::default(), conn.receipts());
+    poll_fn(|cx| {
+        if let Some(incoming) = conn.take_home() {
+            return Poll::Ready(Some(incoming));
+        }
+        if std::mem::replace(&mut seen, conn.receipts()) != seen {
+            timer.clear();
+        }
+        match timer.poll_expired(limits.body, cx) {
+            true if seen == conn.receipts() => Poll::Ready(None),
+            _ => Poll::Pending,
+        }
+    })
+    .await
 }
 
 /// Answers what is not a request and closes.
@@ -382,6 +415,27 @@ async fn close(limits: &ServerLimits, conn: &Conn, incoming: Box<Incoming>) {
     match incoming.is_done() && !incoming.has_more() {
         true => hang_up(conn).await,
         false => linger(limits, conn, incoming).await,
+    }
+}
+
+/// Ends the connection after half a response, which must not look like a whole one, and must not take along what the client
+/// has not read yet of earlier ones: a reset throws away whatever has not arrived.
+async fn end_early(
+    limits: &ServerLimits,
+    conn: &Conn,
+    home: Option<Box<Incoming>>,
+    cut: bool,
+    looks_whole: bool,
+) {
+    let Some(incoming) = home else { return hang_up(conn).await };
+    if looks_whole {
+        let end = Instant::now() + limits.linger;
+        while cut && Instant::now() < end && !lock(&conn.writer).has_arrived() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        incoming.reset();
+    } else if cut {
+        linger(limits, conn, incoming).await;
     }
 }
 

@@ -17,6 +17,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio_rustls::TlsAcceptor;
 
 use crate::connection::{Conn, Incoming, lock};
+use crate::descriptors::{Descriptor, may_accept};
 use crate::io::{ReadHalf, WriteHalf, split_plain, split_tls};
 use crate::stats::ServerCounters;
 use crate::{ConnectionInfo, Handler, ServerLimits, ServerStats, ServerTls, TlsInfo};
@@ -305,6 +306,14 @@ async fn accept<H: Handler>(listening: Arc<Listening>, listener: TcpListener, ha
             }
             continue;
         }
+        if !may_accept() {
+            // What is left is for files. Clients wait in the backlog.
+            listening.counters.failed.add(1);
+            tracing::warn!(listener = %listening.local, "no descriptors for more connections");
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(Duration::from_secs(1));
+            continue;
+        }
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = listening.drain.notified() => continue,
@@ -387,6 +396,7 @@ async fn handshake(
 pub(crate) struct Open {
     listening: Arc<Listening>,
     id: u64,
+    _descriptor: Descriptor,
 }
 
 impl Open {
@@ -394,7 +404,8 @@ impl Open {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         listening.counters.accepted.add(1);
         listening.counters.open.add(1);
-        Open { listening: listening.clone(), id: NEXT.fetch_add(1, Relaxed) }
+        let id = NEXT.fetch_add(1, Relaxed);
+        Open { listening: listening.clone(), id, _descriptor: Descriptor::of_client() }
     }
 
     /// Number of the connection.

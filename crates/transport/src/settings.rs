@@ -16,7 +16,8 @@ pub struct ServerLimits {
     /// Size in bytes of the buffer through which a body is relayed, `io_buffer_size`. Default 16 KiB.
     pub io_buffer_size: usize,
     /// A request body left unread by the flow is read and thrown away up to this many bytes to keep the
-    /// connection; beyond, the connection is closed. Default 64 KiB.
+    /// connection; beyond, the response says that the connection is closed. Of a chunked body it is what has arrived
+    /// before the response that counts. Default 64 KiB.
     pub discard: u64,
     /// Open connections of the listener per worker; beyond, new ones wait in the backlog. Default 20,000.
     pub connections: usize,
@@ -82,6 +83,15 @@ pub struct ClientLimits {
     pub idle: Duration,
     /// How long a connection is used at all. Default 10 min.
     pub lifetime: Duration,
+    /// Connections that one target may have from this process, in use or idle. Default 10,000.
+    pub connections: usize,
+    /// Requests that wait for one of them, per target; beyond, or when none is free within [`SendOptions::connect`]:
+    /// [`LocalShortage`](crate::SendErrorKind::LocalShortage). Default 1,000.
+    pub waiting: usize,
+    /// How long the addresses of a host name are used before it is asked for again. Default 30 s.
+    pub names: Duration,
+    /// How long a host name that was not found is not asked for again. Default 1 s.
+    pub unknown_names: Duration,
 }
 
 impl Default for ClientLimits {
@@ -93,6 +103,10 @@ impl Default for ClientLimits {
             idle_connections: 1024,
             idle: Duration::from_secs(30),
             lifetime: Duration::from_secs(600),
+            connections: 10_000,
+            waiting: 1_000,
+            names: Duration::from_secs(30),
+            unknown_names: Duration::from_secs(1),
         }
     }
 }
@@ -100,10 +114,14 @@ impl Default for ClientLimits {
 /// How one request is sent, and how long each wait may last.
 #[derive(Clone, Debug)]
 pub struct SendOptions {
-    /// Name resolution, TCP connect and TLS handshake together. Default 10 s.
+    /// Waiting for a place among the connections of the target, name resolution, TCP connect and TLS handshake
+    /// together. Default 10 s.
     pub connect: Duration,
-    /// From the request being sent to the first byte of the response. Default 60 s.
+    /// From the call to the end of the response head: connecting and sending are within, and interim responses put it
+    /// off no more than anything else does. Default 60 s.
     pub response: Duration,
+    /// From the request being sent to the end of the response head, within `response`. Default none.
+    pub silence: Option<Duration>,
     /// Longest pause between two pieces of the response, or in which the backend takes nothing of the request.
     /// Default 60 s.
     pub idle: Duration,
@@ -120,6 +138,7 @@ impl Default for SendOptions {
         SendOptions {
             connect: Duration::from_secs(10),
             response: Duration::from_secs(60),
+            silence: None,
             idle: Duration::from_secs(60),
             keep_alive: true,
             version: Version::Http11,

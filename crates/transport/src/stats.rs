@@ -81,5 +81,7 @@ counters! {
         requests,
         /// Requests without a response.
         failed,
+        /// Requests that were not sent for want of a connection, for which the target is not to blame.
+        shed,
     }
 }

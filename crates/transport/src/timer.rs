@@ -22,8 +22,20 @@ pub(crate) struct Timer {
 impl Timer {
     /// To be called when the operation is pending: whether it has been for `wait`.
     pub(crate) fn poll_expired(&mut self, wait: Duration, cx: &mut Context<'_>) -> bool {
-        let now = Instant::from_std(clock::now());
-        let deadline = *self.deadline.get_or_insert_with(|| now + wait);
+        let now = clock::now();
+        let deadline = *self.deadline.get_or_insert_with(|| Instant::from_std(after(now, wait)));
+        self.poll_due(deadline, Instant::from_std(now), cx)
+    }
+
+    /// To be called when the operation is pending: whether the deadline has come. It holds however often something moved
+    /// meanwhile.
+    pub(crate) fn poll_until(&mut self, deadline: std::time::Instant, cx: &mut Context<'_>) -> bool {
+        let deadline = Instant::from_std(deadline);
+        self.deadline = Some(deadline);
+        self.poll_due(deadline, Instant::from_std(clock::now()), cx)
+    }
+
+    fn poll_due(&mut self, deadline: Instant, now: Instant, cx: &mut Context<'_>) -> bool {
         match clock::alarm(cx, |alarm| alarm.is_due(deadline, now)) {
             Some(expired) => expired,
             None => {
@@ -46,6 +58,12 @@ impl Timer {
     pub(crate) fn clear(&mut self) {
         self.deadline = None;
     }
+}
+
+/// So long after `now`; what is too far away to be a time is far away.
+pub(crate) fn after(now: std::time::Instant, wait: Duration) -> std::time::Instant {
+    const FAR: Duration = Duration::from_secs(30 * 365 * 86_400);
+    now + wait.min(FAR)
 }
 
 /// Wakes a task at the next of the deadlines that it waits for.
@@ -141,6 +159,27 @@ mod tests {
             .await;
             assert!(timers.iter().all(|timer| timer.own.is_none()), "the task has one alarm for both");
         }
+    }
+
+    /// A deadline by the clock holds whatever moves meanwhile; a wait begins anew; neither overflows.
+    #[tokio::test]
+    async fn a_deadline_does_not_move() {
+        let mut timer = Timer::default();
+        let begun = std::time::Instant::now();
+        let deadline = after(begun, Duration::from_millis(60));
+        for _ in 0..3 {
+            assert!(!std::future::poll_fn(|cx| Poll::Ready(timer.poll_until(deadline, cx))).await);
+            timer.clear();
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let expired = std::future::poll_fn(|cx| match timer.poll_until(deadline, cx) {
+            true => Poll::Ready(std::time::Instant::now()),
+            false => Poll::Pending,
+        });
+        assert!((deadline..deadline + Duration::from_secs(5)).contains(&expired.await));
+        let mut timer = Timer::default();
+        let endless = std::future::poll_fn(|cx| Poll::Ready(timer.poll_expired(Duration::MAX, cx)));
+        assert!(!endless.await);
     }
 
     /// What a task polls with another waker has an alarm of its own, which wakes that waker.

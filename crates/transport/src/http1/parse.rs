@@ -78,6 +78,9 @@ pub(crate) fn request(
     if seen.expects == Expects::Other {
         return Err(refuse(417, "unknown expectation"));
     }
+    if method == Method::Connect {
+        return Err(refuse(501, "CONNECT is not spoken here"));
+    }
     let (target, authority) = origin_form(&method, target).map_err(|why| refuse(400, why))?;
     if let Some(authority) = authority
         && host != Some(authority.as_bytes())
@@ -506,12 +509,6 @@ fn decimal(digits: &[u8]) -> Option<u64> {
 
 /// The origin form of a request target and the authority an absolute form names.
 fn origin_form<'a>(method: &Method, target: &'a str) -> Result<(String, Option<&'a str>), &'static str> {
-    if *method == Method::Connect {
-        return match is_authority(target.as_bytes(), false) {
-            true => Ok((target.to_owned(), None)),
-            false => Err("CONNECT needs host:port"),
-        };
-    }
     if target.starts_with('/') || (target == "*" && *method == Method::Options) {
         return Ok((target.to_owned(), None));
     }
@@ -598,7 +595,7 @@ mod tests {
             ("BREW /pot HTTP/1.1\r\nHost: a\r\n\r\n", 200),
             ("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", 200),
             ("GET http://b/x HTTP/1.1\r\nHost: a\r\n\r\n", 200),
-            ("CONNECT b:443 HTTP/1.1\r\nHost: b\r\n\r\n", 200),
+            ("CONNECT b:443 HTTP/1.1\r\nHost: b\r\n\r\n", 501),
             ("GET / HTTP/1.1\r\nHost: a\r\n", 100),
             ("GET / HT", 100),
             ("", 100),

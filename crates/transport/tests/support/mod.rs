@@ -32,6 +32,17 @@ impl Handler for Echo {
                 Response::new(200, text.into_bytes())
             }
             "/close" => Response { close: true, ..Response::new(200, "bye") },
+            "/first" => {
+                let mut body = request.body;
+                while body.buffered().len() < 5 && !body.is_complete() {
+                    if let Err(e) = body.more().await {
+                        return Response::new(400, e.to_string().into_bytes());
+                    }
+                }
+                // As much as there is without waiting for long.
+                tokio::time::sleep(Duration::from_millis(15)).await;
+                Response::new(200, "first")
+            }
             "/204" => Response::empty(204),
             "/slow" => {
                 tokio::time::sleep(Duration::from_millis(300)).await;

@@ -1,0 +1,219 @@
+//! Connecting to a host: all its addresses, the first that accepts (RFC 8305).
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, sleep};
+
+use crate::SendErrorKind;
+
+/// How long an address has before the next one is tried beside it.
+const STAGGER: Duration = Duration::from_millis(250);
+
+type Attempt = Pin<Box<dyn Future<Output = io::Result<TcpStream>> + Send>>;
+
+/// Connects to the first address that accepts. They are tried in their order, families in turn, each a moment after the one
+/// before it or as soon as that has failed.
+pub(crate) async fn connect(addresses: &[IpAddr], port: u16) -> Result<TcpStream, SendErrorKind> {
+    if let [one] = addresses {
+        let address = SocketAddr::new(*one, port);
+        return TcpStream::connect(address).await.map_err(|error| Failure::of(error, address).into());
+    }
+    let mut left = in_turn(addresses).into_iter();
+    let mut attempts: Vec<(SocketAddr, Attempt)> = Vec::new();
+    let mut failure: Option<Failure> = None;
+    let mut turn = pin!(sleep(Duration::ZERO));
+    poll_fn(|cx| {
+        loop {
+            let mut failed = false;
+            let mut at = 0;
+            while let Some((address, attempt)) = attempts.get_mut(at) {
+                match attempt.as_mut().poll(cx) {
+                    Poll::Ready(Ok(stream)) => return Poll::Ready(Ok(stream)),
+                    Poll::Ready(Err(error)) => {
+                        failure = Some(Failure::of(error, *address).or(failure.take()));
+                        drop(attempts.remove(at));
+                        failed = true;
+                    }
+                    Poll::Pending => at += 1,
+                }
+            }
+            let due = failed || attempts.is_empty() || left.len() > 0 && turn.as_mut().poll(cx).is_ready();
+            match if due { left.next() } else { return Poll::Pending } {
+                Some(address) => {
+                    let address = SocketAddr::new(address, port);
+                    attempts.push((address, Box::pin(TcpStream::connect(address))));
+                    turn.as_mut().reset(Instant::now() + STAGGER);
+                }
+                None if attempts.is_empty() => {
+                    let none = || Failure::Backend(io::Error::other("the name has no address"));
+                    return Poll::Ready(Err(failure.take().unwrap_or_else(none).into()));
+                }
+                None => return Poll::Pending,
+            }
+        }
+    })
+    .await
+}
+
+/// What it means that an address was not connected to.
+#[cfg(feature = "simulation")]
+pub(crate) fn failure(error: io::Error, address: SocketAddr) -> SendErrorKind {
+    Failure::of(error, address).into()
+}
+
+/// The addresses with the families in turn, beginning with that of the first.
+fn in_turn(addresses: &[IpAddr]) -> Vec<IpAddr> {
+    let first = addresses.first().is_some_and(IpAddr::is_ipv6);
+    let (one, other): (Vec<&IpAddr>, Vec<&IpAddr>) =
+        addresses.iter().partition(|address| address.is_ipv6() == first);
+    let (mut one, mut other) = (one.into_iter(), other.into_iter());
+    let mut all = Vec::with_capacity(addresses.len());
+    while all.len() < addresses.len() {
+        all.extend(one.next());
+        all.extend(other.next());
+    }
+    all
+}
+
+/// Why an address was not connected to.
+#[derive(Debug)]
+enum Failure {
+    /// This machine has no way to an address of that kind: it says the least.
+    NoRoute(io::Error),
+    Backend(io::Error),
+    /// The address could not be tried: nobody is to blame as long as there is one like that.
+    Shortage(io::Error),
+}
+
+impl Failure {
+    fn of(error: io::Error, address: SocketAddr) -> Failure {
+        match error.raw_os_error().map(Errno::from_raw_os_error) {
+            // Of all ports, or because the machine has no address of this family.
+            Some(Errno::ADDRNOTAVAIL) if has_route(address) => Failure::Shortage(error),
+            Some(Errno::ADDRNOTAVAIL | Errno::NETUNREACH | Errno::AFNOSUPPORT) => Failure::NoRoute(error),
+            _ if is_shortage(&error) => Failure::Shortage(error),
+            _ => Failure::Backend(error),
+        }
+    }
+
+    /// The one that says more; of two that say the same, this one.
+    fn or(self, before: Option<Failure>) -> Failure {
+        let rank = |failure: &Failure| match failure {
+            Failure::NoRoute(_) => 0,
+            Failure::Backend(_) => 1,
+            Failure::Shortage(_) => 2,
+        };
+        match before {
+            Some(before) if rank(&before) > rank(&self) => before,
+            _ => self,
+        }
+    }
+}
+
+impl From<Failure> for SendErrorKind {
+    fn from(failure: Failure) -> SendErrorKind {
+        match failure {
+            Failure::Shortage(error) => SendErrorKind::LocalShortage(Arc::new(error)),
+            Failure::Backend(error) if error.kind() == io::ErrorKind::TimedOut => {
+                SendErrorKind::ConnectTimeout
+            }
+            Failure::Backend(error) | Failure::NoRoute(error) => SendErrorKind::Connect(Arc::new(error)),
+        }
+    }
+}
+
+/// Whether the system has told this process, and not the peer, that there is no more of something.
+pub(crate) fn is_shortage(error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM))
+}
+
+/// Whether packets could be sent there: found out without a port of TCP.
+fn has_route(address: SocketAddr) -> bool {
+    let any: SocketAddr = match address {
+        SocketAddr::V4(_) => ([0; 4], 0).into(),
+        SocketAddr::V6(_) => ([0u16; 8], 0).into(),
+    };
+    std::net::UdpSocket::bind(any).and_then(|socket| socket.connect(address)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    fn block_on<F: Future>(future: F) -> F::Output {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+    }
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn families_take_turns() {
+        let all = ["::1", "::2", "1.1.1.1", "::3", "2.2.2.2"].map(ip);
+        assert_eq!(in_turn(&all), ["::1", "1.1.1.1", "::2", "2.2.2.2", "::3"].map(ip));
+        assert_eq!(in_turn(&[ip("1.1.1.1"), ip("::1")]), ["1.1.1.1", "::1"].map(ip));
+        assert!(in_turn(&[]).is_empty());
+    }
+
+    #[test]
+    fn what_fails_at_once_costs_no_time_and_what_is_silent_a_moment() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        // Nobody listens at these.
+        let refusing = ["127.0.0.2", "127.0.0.3", "127.0.0.1"].map(ip);
+        let begun = std::time::Instant::now();
+        let stream = block_on(connect(&refusing, port)).unwrap();
+        assert_eq!(stream.peer_addr().unwrap().ip(), ip("127.0.0.1"));
+        assert!(begun.elapsed() < STAGGER);
+        let error = block_on(connect(&refusing[..2], port)).unwrap_err();
+        assert!(matches!(error, SendErrorKind::Connect(_)), "{error}");
+        assert!(matches!(block_on(connect(&[], port)), Err(SendErrorKind::Connect(_))));
+        // One that takes no connection, because its backlog is full: Linux drops what comes.
+        let full = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+        full.bind(&SocketAddr::new(ip("127.0.0.4"), port).into()).unwrap();
+        full.listen(0).unwrap();
+        let filling: Vec<_> = (0..4)
+            .map(|_| {
+                let one = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+                one.set_nonblocking(true).unwrap();
+                let _ = one.connect(&SocketAddr::new(ip("127.0.0.4"), port).into());
+                one
+            })
+            .collect();
+        let begun = std::time::Instant::now();
+        let stream = block_on(connect(&[ip("127.0.0.4"), ip("127.0.0.1")], port)).unwrap();
+        assert_eq!(stream.peer_addr().unwrap().ip(), ip("127.0.0.1"));
+        assert!((STAGGER..STAGGER * 3).contains(&begun.elapsed()), "{:?}", begun.elapsed());
+        drop(filling);
+    }
+
+    #[test]
+    fn who_is_to_blame() {
+        let here: SocketAddr = "127.0.0.1:1".parse().unwrap();
+        let of = |errno: Errno| Failure::of(errno.into(), here);
+        for errno in [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::ADDRNOTAVAIL] {
+            assert!(matches!(SendErrorKind::from(of(errno)), SendErrorKind::LocalShortage(_)), "{errno:?}");
+        }
+        for errno in [Errno::CONNREFUSED, Errno::HOSTUNREACH, Errno::NETUNREACH, Errno::CONNRESET] {
+            assert!(matches!(SendErrorKind::from(of(errno)), SendErrorKind::Connect(_)), "{errno:?}");
+        }
+        assert!(matches!(SendErrorKind::from(of(Errno::TIMEDOUT)), SendErrorKind::ConnectTimeout));
+        // Of several the one that says the most.
+        let worst = of(Errno::NETUNREACH).or(Some(of(Errno::CONNREFUSED)));
+        assert!(
+            matches!(&worst, Failure::Backend(error) if error.kind() == io::ErrorKind::ConnectionRefused)
+        );
+        assert!(matches!(of(Errno::CONNREFUSED).or(Some(of(Errno::MFILE))), Failure::Shortage(_)));
+    }
+}

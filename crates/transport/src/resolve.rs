@@ -1,0 +1,269 @@
+//! Names of hosts to addresses: asked for off the workers, remembered for a while.
+//!
+//! The resolver of the system waits as long as it likes, so it is asked on threads of its own, a few at a time. A name is
+//! asked for once however many want it, and the others wait for that answer. Who waits does so under a deadline of its
+//! own, which ends the wait and not the question.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::net::{IpAddr, ToSocketAddrs};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+use crate::connection::lock;
+
+/// Questions asked at a time, each on its thread.
+const AT_A_TIME: usize = 16;
+/// Questions that wait for a thread; beyond, a name is not asked for.
+const WAITING: usize = 1024;
+/// Answers that are remembered.
+const REMEMBERED: usize = 4096;
+
+/// What a name stands for: at least one address, in the order of preference, or why it has none.
+pub(crate) type Found = Result<Arc<[IpAddr]>, Arc<io::Error>>;
+
+/// Who knows names. One for all workers.
+pub(crate) struct Resolver {
+    state: Mutex<State>,
+    /// How long an answer is good for.
+    keep: Duration,
+    /// How long a name without an answer is not asked for again.
+    keep_failure: Duration,
+    lookup: fn(&str) -> io::Result<Vec<IpAddr>>,
+}
+
+#[derive(Default)]
+struct State {
+    names: HashMap<String, Name>,
+    waiting: VecDeque<Question>,
+    threads: usize,
+}
+
+enum Name {
+    Known { found: Found, until: Instant },
+    Asked(watch::Receiver<Option<Found>>),
+}
+
+struct Question {
+    name: String,
+    answer: watch::Sender<Option<Found>>,
+}
+
+impl Resolver {
+    pub(crate) fn new(keep: Duration, keep_failure: Duration) -> Arc<Resolver> {
+        Resolver::with(keep, keep_failure, ask_system)
+    }
+
+    fn with(
+        keep: Duration,
+        keep_failure: Duration,
+        lookup: fn(&str) -> io::Result<Vec<IpAddr>>,
+    ) -> Arc<Resolver> {
+        Arc::new(Resolver { state: Mutex::default(), keep, keep_failure, lookup })
+    }
+
+    /// The addresses of a name. An error of kind `QuotaExceeded`: too many questions wait already.
+    pub(crate) async fn resolve(self: &Arc<Resolver>, name: &str) -> Found {
+        let mut answer = {
+            let mut state = lock(&self.state);
+            match state.names.get(name) {
+                Some(Name::Known { found, until }) if Instant::now() < *until => return found.clone(),
+                // Closed without an answer only where a thread ended before its time.
+                Some(Name::Asked(answer)) if answer.has_changed().is_ok() => answer.clone(),
+                _ => self.ask(&mut state, name)?,
+            }
+        };
+        let interrupted = || Arc::new(io::Error::other("the question was given up"));
+        let answer = answer.wait_for(Option::is_some).await;
+        answer.ok().and_then(|found| (*found).clone()).unwrap_or_else(|| Err(interrupted()))
+    }
+
+    fn ask(
+        self: &Arc<Resolver>,
+        state: &mut State,
+        name: &str,
+    ) -> Result<watch::Receiver<Option<Found>>, Arc<io::Error>> {
+        let (sender, receiver) = watch::channel(None);
+        let question = Question { name: name.to_owned(), answer: sender };
+        if state.threads < AT_A_TIME {
+            let resolver = self.clone();
+            let thread = std::thread::Builder::new().name("resolver".to_owned());
+            thread.spawn(move || resolver.answer(question)).map_err(Arc::new)?;
+            state.threads += 1;
+        } else if state.waiting.len() < WAITING {
+            state.waiting.push_back(question);
+        } else {
+            let error = io::Error::new(io::ErrorKind::QuotaExceeded, "too many names are asked for");
+            return Err(Arc::new(error));
+        }
+        state.names.insert(name.to_owned(), Name::Asked(receiver.clone()));
+        Ok(receiver)
+    }
+
+    /// The life of a thread: questions until there are none.
+    fn answer(&self, mut question: Question) {
+        loop {
+            let found = match (self.lookup)(&question.name) {
+                Ok(addresses) if addresses.is_empty() => Err(io::Error::other("the name has no address")),
+                found => found,
+            };
+            let keep = if found.is_ok() { self.keep } else { self.keep_failure };
+            let found: Found = found.map(Arc::from).map_err(Arc::new);
+            let now = Instant::now();
+            let next = {
+                let mut state = lock(&self.state);
+                state.forget(now);
+                let until = crate::timer::after(now, keep);
+                state.names.insert(question.name, Name::Known { found: found.clone(), until });
+                let next = state.waiting.pop_front();
+                if next.is_none() {
+                    state.threads -= 1;
+                }
+                next
+            };
+            question.answer.send_replace(Some(found));
+            match next {
+                Some(next) => question = next,
+                None => return,
+            }
+        }
+    }
+}
+
+impl State {
+    /// Makes room for another answer.
+    fn forget(&mut self, now: Instant) {
+        if self.names.len() < REMEMBERED {
+            return;
+        }
+        self.names.retain(|_, name| match name {
+            Name::Known { until, .. } => now < *until,
+            Name::Asked(_) => true,
+        });
+        if self.names.len() >= REMEMBERED {
+            // Names without end: messages make them up. The others are asked for again.
+            self.names.retain(|_, name| matches!(name, Name::Asked(_)));
+        }
+    }
+}
+
+fn ask_system(name: &str) -> io::Result<Vec<IpAddr>> {
+    let mut addresses = Vec::new();
+    for address in (name, 0).to_socket_addrs()? {
+        if !addresses.contains(&address.ip()) {
+            addresses.push(address.ip());
+        }
+    }
+    Ok(addresses)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+    fn block_on<F: Future>(future: F) -> F::Output {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+    }
+
+    const LONG: Duration = Duration::from_secs(3600);
+
+    #[test]
+    fn many_ask_once_and_the_answer_is_kept_as_long_as_it_is_good() {
+        static ASKED: AtomicUsize = AtomicUsize::new(0);
+        fn lookup(name: &str) -> io::Result<Vec<IpAddr>> {
+            ASKED.fetch_add(1, SeqCst);
+            std::thread::sleep(Duration::from_millis(30));
+            match name {
+                "none" => Ok(Vec::new()),
+                "bad" => Err(io::Error::other("no such name")),
+                _ => Ok(vec![[127, 0, 0, 1].into()]),
+            }
+        }
+        block_on(async {
+            let resolver = Resolver::with(LONG, Duration::ZERO, lookup);
+            let all: Vec<_> = (0..100)
+                .map(|_| {
+                    let resolver = resolver.clone();
+                    tokio::spawn(async move { resolver.resolve("good").await.unwrap().len() })
+                })
+                .collect();
+            for one in all {
+                assert_eq!(one.await.unwrap(), 1);
+            }
+            assert_eq!(ASKED.swap(0, SeqCst), 1);
+            // A failure is told to all who wait, and not kept here.
+            let (a, b) = tokio::join!(resolver.resolve("bad"), resolver.resolve("bad"));
+            assert!(a.is_err() && b.is_err());
+            assert_eq!(ASKED.load(SeqCst), 1);
+            assert!(resolver.resolve("bad").await.is_err());
+            assert_eq!(ASKED.swap(0, SeqCst), 2);
+            assert!(resolver.resolve("none").await.is_err());
+            // With other times, the other way round.
+            let resolver = Resolver::with(Duration::ZERO, LONG, lookup);
+            ASKED.store(0, SeqCst);
+            for name in ["good", "good", "bad", "bad"] {
+                let _ = resolver.resolve(name).await;
+            }
+            assert_eq!(ASKED.load(SeqCst), 3);
+        });
+    }
+
+    #[test]
+    fn a_slow_name_delays_nobody_who_asks_for_another_and_ends_with_its_deadline() {
+        fn lookup(name: &str) -> io::Result<Vec<IpAddr>> {
+            if name == "slow" {
+                std::thread::sleep(Duration::from_millis(300));
+            }
+            Ok(vec![[127, 0, 0, 1].into()])
+        }
+        block_on(async {
+            let resolver = Resolver::with(LONG, LONG, lookup);
+            let slow = resolver.resolve("slow");
+            assert!(tokio::time::timeout(Duration::from_millis(20), slow).await.is_err());
+            let begun = Instant::now();
+            assert!(resolver.resolve("fast").await.is_ok());
+            assert!(begun.elapsed() < Duration::from_millis(200));
+            // The question that nobody waited for any more was answered all the same.
+            assert!(resolver.resolve("slow").await.is_ok());
+        });
+    }
+
+    #[test]
+    fn names_without_end_are_bounded() {
+        fn lookup(_: &str) -> io::Result<Vec<IpAddr>> {
+            std::thread::sleep(Duration::from_millis(1));
+            Ok(vec![[127, 0, 0, 1].into()])
+        }
+        block_on(async {
+            let resolver = Resolver::with(LONG, LONG, lookup);
+            let all: Vec<_> = (0..3000)
+                .map(|n| {
+                    let resolver = resolver.clone();
+                    tokio::spawn(async move { resolver.resolve(&format!("n{n}")).await })
+                })
+                .collect();
+            let mut refused = 0;
+            for one in all {
+                match one.await.unwrap() {
+                    Ok(_) => {}
+                    Err(error) => {
+                        assert_eq!(error.kind(), io::ErrorKind::QuotaExceeded);
+                        refused += 1;
+                    }
+                }
+            }
+            assert!(refused < 3000 - WAITING, "{refused}");
+            for n in 0..REMEMBERED + 10 {
+                let mut state = lock(&resolver.state);
+                state.forget(Instant::now());
+                let found: Found = Ok(Arc::from([IpAddr::from([127, 0, 0, 1])]));
+                let until = Instant::now() + LONG;
+                state.names.insert(format!("x{n}"), Name::Known { found, until });
+                assert!(state.names.len() <= REMEMBERED);
+            }
+        });
+    }
+}
