@@ -200,7 +200,7 @@ impl Endpoint for Group {
                     return Ok(choice);
                 }
                 Err(fault) if !self.failover || !endpoint.lets_retry(&fault) => return Err(fault),
-                Err(fault) => step.fault = Some(fault),
+                Err(fault) => step.fault = Some(Box::new(fault)),
             }
             step.tried.push(index);
         }
@@ -216,7 +216,7 @@ impl Endpoint for Group {
             }
         }
         // The last member's own fault, unless none was ready at all.
-        Err(step.fault.take().unwrap_or_else(|| none_ready(&self.name)))
+        Err(step.fault.take().map_or_else(|| none_ready(&self.name), |fault| *fault))
     }
 
     fn is_ready(&self) -> bool {

@@ -30,6 +30,12 @@ pub fn compile(
             return None;
         }
     };
+    if let Some(at) = text.find("${") {
+        let place = kind.uri_template.span.part(at, 2);
+        let message = format!("`{text}` has an expression, and a URI template has variables only");
+        let advice = "goes out as it is; set a property `uri.var.NAME` and write {uri.var.NAME}";
+        compiler.warning("expression-in-template", message, place, advice);
+    }
     let fixed = template.is_static().then(|| leaf::fixed(template.raw(), kind.uri_template.span, compiler));
     let method = kind.method.map(|method| Method::new(method.as_str()));
     let address = Template { template, fixed, method };

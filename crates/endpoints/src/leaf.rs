@@ -462,6 +462,9 @@ fn with_payload_as_query(path: String, context: &mut Context) -> Result<String, 
 /// # Errors
 /// It is no http or https URL.
 pub fn parse(url: &str, context: &Context) -> Result<(Target, String), Fault> {
+    if let Some(path) = flow::local::path(url) {
+        return Ok((flow::local::target(), path));
+    }
     match parse_url(url) {
         Ok(parsed) => Ok((target_of(&parsed, &context.services().tls)?, parsed.path_and_query)),
         Err(error) => Err(no_address(url, &error)),
@@ -471,6 +474,9 @@ pub fn parse(url: &str, context: &Context) -> Result<(Target, String), Fault> {
 /// As [`parse`], for an address that the configuration says. Where nothing can be sent to it, loading warns, and
 /// messages fault: other branches of the flow may be in use.
 pub fn fixed(url: &str, span: Span, compiler: &mut Compiler<'_>) -> Result<(Target, String), Fault> {
+    if let Some(path) = flow::local::path(url) {
+        return Ok((flow::local::target(), path));
+    }
     if let Some((transport, instead)) = crate::scheme::other_transport(url) {
         let message = format!("there is no transport `{transport}` here");
         compiler.warning("unsupported-transport", message.as_str(), span, instead);

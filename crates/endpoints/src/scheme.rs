@@ -22,7 +22,7 @@ pub fn other_transport(url: &str) -> Option<(&'static str, &'static str)> {
         ("mailto", MAIL),
         (
             "local",
-            "a call within the server: name the sequence with `sequence`, or send to the service's http address",
+            "within the server only proxy services can be called: local://services/NAME",
         ),
         ("tcp", SOCKETS),
         ("udp", SOCKETS),

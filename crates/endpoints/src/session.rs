@@ -17,6 +17,9 @@ use xml::NodeKind;
 /// How long a session lasts without a message, unless its endpoint says so.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
+/// Longest name of a session, in bytes: clients choose it.
+const LONGEST: usize = 256;
+
 /// Most sessions of one endpoint; beyond, those that end first are forgotten.
 const MOST: usize = 100_000;
 
@@ -52,12 +55,13 @@ impl SessionBalance {
 
     /// What identifies the session of a message, of an answer too.
     fn id(&self, context: &mut Context, answer: bool) -> Option<Arc<str>> {
-        match self.kind {
+        let id = match self.kind {
             SessionKind::Http if answer => cookie(&context.headers, "Set-Cookie"),
             SessionKind::Http => cookie(&context.headers, "Cookie"),
             SessionKind::Soap => header(context, AXIS2, "ServiceGroupId"),
             SessionKind::SimpleClient => header(context, SYNAPSE, "ClientID"),
-        }
+        };
+        id.filter(|id| id.len() <= LONGEST)
     }
 
     /// The member that a session is bound to.

@@ -438,3 +438,40 @@ fn members_get_the_path_of_the_message() {
         assert_eq!((answer.body.as_str(), line.as_str()), ("body", "POST /services/P/x?y=1 HTTP/1.1"));
     }
 }
+
+/// A backend that refuses this token with 401, and accepts others.
+fn picky(refused: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut received = Vec::new();
+            let mut chunk = [0; 4096];
+            while !received.ends_with(b"x") && !received.ends_with(b"0\r\n\r\n") {
+                match stream.read(&mut chunk) {
+                    Ok(count) if count > 0 => received.extend_from_slice(&chunk[..count]),
+                    _ => break,
+                }
+            }
+            let status = match String::from_utf8_lossy(&received).contains(refused) {
+                true => "401 Unauthorized",
+                false => "200 OK",
+            };
+            let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
+            let _ = std::io::Write::write_all(&mut stream, answer.as_bytes());
+        }
+    });
+    url
+}
+
+#[test]
+fn a_refused_token_is_fetched_anew_once_for_all() {
+    let (url, asked) = tokens(Some(Duration::from_millis(20)));
+    let seen = storm(bus(&proxy("P", &oauth(&url, &picky("Bearer t0")))), "P", 8, 3);
+    assert_eq!(seen, BTreeMap::from([((200, "ok".to_owned()), 24)]));
+    assert_eq!(asked.load(Ordering::Relaxed), 2);
+    // Where the fresh one is refused too, that is the answer.
+    let (url, asked) = tokens(Some(Duration::ZERO));
+    assert_eq!(ask(&bus(&proxy("P", &oauth(&url, &picky("Bearer")))), "P"), (401, "ok".to_owned()));
+    assert_eq!(asked.load(Ordering::Relaxed), 2);
+}

@@ -217,6 +217,8 @@ pub(crate) struct Progress {
     pub faults: u16,
     /// How often `send` sent the message.
     pub sends: u16,
+    /// How many services called each other through `local:` until this one.
+    pub local: u8,
     /// A fault was raised, with the status it suggests.
     pub failed: Option<u16>,
     /// The fault was handled by a sequence of the configuration (not the built-in one).

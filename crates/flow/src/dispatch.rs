@@ -18,8 +18,8 @@ use crate::scope::{Awaited, Opened};
 use crate::services::Services;
 use crate::wsdl::Wsdl;
 use arc_swap::ArcSwap;
-use message::{Kind, Known, Method, Payload, SoapVersion, memory};
-use std::pin::pin;
+use message::{Body, Headers, Kind, Known, Method, Payload, SoapVersion, memory};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use transport::{ConnectionInfo, Cut, Handler, OnEnd, Refused, Request, Response};
@@ -209,16 +209,6 @@ impl Bus {
         self.swapped.notified()
     }
 
-    /// Why no message can be let in now; `None`: one more was counted, which its [`Opened`] gives back.
-    #[inline]
-    fn full(&self) -> Option<&'static str> {
-        if memory::is_scarce() {
-            return Some("messages hold as much memory as they may");
-        }
-        let services = &self.services;
-        (!services.scopes.begin(services.settings.flows)).then_some("too many messages are on their way")
-    }
-
     async fn answer(&self, request: Request, peer: &ConnectionInfo) -> Response {
         let received = transport::clock::now();
         let plan = self.plan.load_full();
@@ -240,7 +230,7 @@ impl Bus {
         };
         let mut route = route(&plan, &self.services, &inbound);
         if let Route::Flow { owner, .. } = route
-            && let Some(why) = self.full()
+            && let Some(why) = full(&self.services)
         {
             route = Route::Refused(owner, why);
         }
@@ -323,6 +313,51 @@ impl Handler for Bus {
             crate::access::refused(&**access, refused);
         }
     }
+}
+
+/// Why no message can be let in now; `None`: one more was counted, which its [`Opened`] gives back.
+#[inline]
+fn full(services: &Services) -> Option<&'static str> {
+    if memory::is_scarce() {
+        return Some("messages hold as much memory as they may");
+    }
+    (!services.scopes.begin(services.settings.flows)).then_some("too many messages are on their way")
+}
+
+/// The service that a `local:` address names and the length of its part of the path; `None`: it does not run.
+pub(crate) fn local_service(plan: &Plan, path: &str) -> Option<(usize, usize)> {
+    let (index, length) = find_proxy(plan, path.strip_prefix("/services/")?)?;
+    let started = plan.proxies[index].started.load(Ordering::Relaxed);
+    started.then_some((index, "/services/".len() + length))
+}
+
+/// Answers a request of another flow of this bus ([`crate::local`]) to a service: a message of its own, in the same plan.
+pub(crate) fn answer_local<'a>(
+    caller: &'a Context,
+    (index, service_length): (usize, usize),
+    inbound: Inbound,
+    headers: Headers,
+    body: Body,
+) -> Pin<Box<dyn Future<Output = Response> + Send + 'a>> {
+    Box::pin(async move {
+        let (plan, services) = (Arc::clone(&caller.plan), Arc::clone(&caller.services));
+        if let Some(why) = full(&services) {
+            return services.scopes.refuse(&inbound, why);
+        }
+        let received = inbound.received;
+        let payload = Payload::arrived(body, &headers, inbound.client == Client::Rest);
+        let inbound = Arc::new(Inbound { service_length, ..inbound });
+        let mut context = Context::new(Arc::clone(&plan), services, inbound, headers, payload);
+        context.owner = Owner::Proxy(index);
+        context.progress.local = caller.progress.local + 1;
+        let mut opened = Opened::new(context);
+        let context = &mut opened.context;
+        let served = caught(pin!(serve(context, &plan))).await;
+        let response = served.unwrap_or_else(|why| panicked(context, &why));
+        opened.end();
+        plan.proxies[index].counters.record(elapsed(received), response.head.status >= 500);
+        response
+    })
 }
 
 enum Route {

@@ -86,13 +86,13 @@ pub enum Choice {
 #[derive(Default)]
 pub struct Attempts {
     failed: Vec<Arc<Identity>>,
-    last: Option<Fault>,
+    last: Option<Box<Fault>>,
 }
 
 impl Attempts {
     /// The fault of the last one.
     pub fn last(&self) -> Option<&Fault> {
-        self.last.as_ref()
+        self.last.as_deref()
     }
 
     /// Whether one of them went to this leaf. A leaf that several members of a group lead to gets a message once.
@@ -108,7 +108,7 @@ impl Attempts {
     /// Adds one.
     pub fn add(&mut self, leaf: &Arc<Identity>, fault: Fault) {
         self.failed.push(Arc::clone(leaf));
-        self.last = Some(fault);
+        self.last = Some(Box::new(fault));
     }
 }
 
@@ -124,7 +124,7 @@ pub struct Step {
     /// The member that was chosen, and its step.
     pub member: Option<(usize, Box<Step>)>,
     /// What a member failed with.
-    pub fault: Option<Fault>,
+    pub fault: Option<Box<Fault>>,
     /// What this stands for, for this message.
     pub target: Option<Arc<dyn Endpoint>>,
     /// Members that were passed over since `start`.

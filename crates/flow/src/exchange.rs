@@ -184,7 +184,10 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
                 host: host.as_deref(),
                 body: &mut body,
             };
-            context.services.client.send(&outgoing.target, request, &options).await
+            match crate::local::is_local(&outgoing.target) {
+                false => context.services.client.send(&outgoing.target, request, &options).await,
+                true => Box::pin(crate::local::send(context, request, options.response)).await,
+            }
         }
         Some(asks) => {
             let authorized = Authorized {

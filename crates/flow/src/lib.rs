@@ -22,6 +22,7 @@ pub mod fault;
 pub mod identity;
 pub mod kept;
 pub mod library;
+pub mod local;
 pub mod mediator;
 pub mod metrics;
 pub mod observe;
