@@ -10,7 +10,7 @@ use config::EndpointKind;
 use config::endpoint::{EndpointProperty, PropertyValue, Retry};
 use flow::endpoint::{Attempts, Busy, Choice, Endpoint, Leaf, Step};
 use flow::fault::code;
-use flow::{Compiler, Context, Fault, Identity};
+use flow::{Compiler, Context, Fault, Identity, ListId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -26,6 +26,7 @@ pub struct Group {
     /// Whether another member is tried when one fails.
     failover: bool,
     retry: Retry,
+    on_error: Option<ListId>,
 }
 
 /// One of a group.
@@ -112,7 +113,8 @@ impl Group {
         let name = name_of(endpoint, description);
         let identity = compiler.identity(&name);
         let order = order(compiler.services.states.get(&identity));
-        Group { name, identity, members, order, failover, retry }
+        let on_error = endpoint.on_error.as_ref().and_then(|key| compiler.handler(key));
+        Group { name, identity, members, order, failover, retry, on_error }
     }
 
     /// The member that comes first for a message.
@@ -225,6 +227,10 @@ impl Endpoint for Group {
 
     fn lets_retry(&self, fault: &Fault) -> bool {
         lets_retry(&self.retry, fault)
+    }
+
+    fn on_error(&self) -> Option<ListId> {
+        self.on_error
     }
 
     fn resends(&self) -> bool {

@@ -282,6 +282,10 @@ impl Endpoint for Single {
         lets_retry(&self.0.retry, fault)
     }
 
+    fn on_error(&self) -> Option<ListId> {
+        self.0.on_error
+    }
+
     fn leaves(&self) -> Vec<Arc<dyn Leaf>> {
         let leaf: Arc<dyn Leaf> = Arc::<LeafEndpoint>::clone(&self.0);
         vec![leaf]

@@ -7,7 +7,7 @@ use crate::group::Group;
 use config::endpoint::{Session, SessionKind};
 use flow::endpoint::{Attempts, Choice, Endpoint, Leaf, Step};
 use flow::fault::code;
-use flow::{Compiler, Context, Fault, lock};
+use flow::{Compiler, Context, Fault, ListId, lock};
 use message::Headers;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -149,6 +149,10 @@ impl Endpoint for SessionBalance {
 
     fn lets_retry(&self, fault: &Fault) -> bool {
         self.group.lets_retry(fault)
+    }
+
+    fn on_error(&self) -> Option<ListId> {
+        self.group.on_error()
     }
 
     fn resends(&self) -> bool {

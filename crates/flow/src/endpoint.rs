@@ -43,6 +43,11 @@ pub trait Endpoint: Send + Sync {
         Ok(None)
     }
 
+    /// `onError`: what runs when a message cannot be sent to it, ahead of the fault handlers.
+    fn on_error(&self) -> Option<ListId> {
+        None
+    }
+
     /// Whether the body must be kept to be sent again (failover).
     fn resends(&self) -> bool {
         false

@@ -9,7 +9,7 @@ use crate::endpoint::{
 };
 use crate::engine::Sent;
 use crate::fault::{Fault, code};
-use crate::mediator::{Branch, BranchTarget, Split};
+use crate::mediator::{Branch, BranchTarget, ListId, Split};
 use crate::writing::{self, current_form, explicit_form, is_rewritten};
 use message::{
     Format, Headers, Kind, Known, MediaType, Method, Payload, PayloadError, PayloadLimits, Reading,
@@ -74,6 +74,7 @@ pub(crate) async fn send(context: &mut Context, destination: Destination) -> Res
                 if discarded {
                     context.handlers.clear();
                 }
+                ahead(context, endpoint.on_error());
                 return Err(fault);
             }
         };
@@ -96,14 +97,21 @@ pub(crate) async fn send(context: &mut Context, destination: Destination) -> Res
                     context.handlers = handlers;
                     tracing::warn!(message_id = %context.message_id(), endpoint = leaf.name(), "{fault}");
                 }
-                if context.services.settings.synapse_dialect {
-                    context.handlers.extend(leaf.on_error());
-                } else {
-                    context.progress.on_endpoint_error = leaf.on_error();
-                }
+                context.progress.on_endpoint_error = None;
+                ahead(context, leaf.on_error());
                 attempts.add(leaf.identity(), fault);
             }
         }
+    }
+}
+
+/// Puts `onError` of an endpoint ahead of the handlers, unless it is there.
+fn ahead(context: &mut Context, on_error: Option<ListId>) {
+    let Some(list) = on_error else { return };
+    if !context.services.settings.synapse_dialect {
+        context.progress.on_endpoint_error.get_or_insert(list);
+    } else if context.handlers.last() != Some(&list) {
+        context.handlers.push(list);
     }
 }
 
