@@ -269,7 +269,7 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
             Ok(())
         }
         Err(error) => {
-            leaf.counters().record(elapsed(started), true);
+            leaf.counters().record(elapsed(started), error.kind.is_about_backend());
             context.headers = headers;
             let fault = failed(context, leaf, episode, error, body, &outgoing, blocking);
             trial.iter().for_each(|trial| trial.failed(&fault));

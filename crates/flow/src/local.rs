@@ -18,7 +18,7 @@ pub fn target() -> Target {
 
 /// Whether this is [`target`].
 pub(crate) fn is_local(target: &Target) -> bool {
-    target.port() == 0
+    target.port() == 0 && target.host() == "local"
 }
 
 /// The path of a service in a `local:` address; `None`: it is another address.

@@ -408,8 +408,3 @@ fn error_codes(element: &Element, name: &str, diagnostics: &mut Diagnostics) -> 
     }
     codes
 }
-
-/// A time in milliseconds.
-pub(super) fn milliseconds(key: &Key, what: &str, diagnostics: &mut Diagnostics) -> Option<Duration> {
-    read::number(key, what, "a number of milliseconds", diagnostics).map(Duration::from_millis)
-}

@@ -1,7 +1,7 @@
 //! Endpoints made of endpoints: load balance, failover, recipient list.
 
 use super::Endpoint;
-use super::definition::{self, Definition};
+use super::definition::Definition;
 use crate::element::Element;
 use crate::inject::Injector;
 use crate::read::{self, Shape};
@@ -207,7 +207,8 @@ impl RecipientList {
             };
             let max_cache = read::optional(dynamic, "max-cache")
                 .and_then(|key| read::number(&key, "max-cache", "a whole number", diagnostics));
-            Recipients::Dynamic { value: Value::of(attribute, dynamic), max_cache: max_cache.unwrap_or(20) }
+            let max_cache = max_cache.and_then(|most: i64| usize::try_from(most).ok()).unwrap_or(20);
+            Recipients::Dynamic { value: Value::of(attribute, dynamic), max_cache }
         } else {
             some(element, true, &["endpoint", "member", "endpoints"], diagnostics);
             return None;
@@ -259,7 +260,9 @@ impl Session {
         ];
         let kind = read::choice(element, "type", &kinds, diagnostics)?;
         let timeout = read::child_text(element, "sessionTimeout")
-            .and_then(|key| definition::milliseconds(&key, "sessionTimeout", diagnostics));
+            .and_then(|key| read::number(&key, "sessionTimeout", "a number of milliseconds", diagnostics));
+        // Below zero is the default.
+        let timeout = timeout.and_then(|time: i64| u64::try_from(time).ok()).map(Duration::from_millis);
         Some(Session { kind, timeout })
     }
 }
