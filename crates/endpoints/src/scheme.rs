@@ -20,10 +20,7 @@ pub fn other_transport(url: &str) -> Option<(&'static str, &'static str)> {
         ("sftp", FILES),
         ("smb", FILES),
         ("mailto", MAIL),
-        (
-            "local",
-            "within the server only proxy services can be called: local://services/NAME",
-        ),
+        ("local", "within the server only proxy services can be called: local://services/NAME"),
         ("tcp", SOCKETS),
         ("udp", SOCKETS),
         ("fix", SOCKETS),
