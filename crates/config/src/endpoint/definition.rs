@@ -2,7 +2,7 @@
 
 use crate::element::{Element, SYNAPSE};
 use crate::read::{self, Shape};
-use crate::value::{Expression, Key, Value};
+use crate::value::{Expression, Value};
 use diagnostics::{Diagnostic, Diagnostics};
 use std::time::Duration;
 
