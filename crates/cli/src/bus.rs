@@ -402,6 +402,9 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     set(&mut engine.attempts, limits.attempts.map(|most| most.max(1)));
     set(&mut engine.socket_timeout, limits.socket.map(|time| time.0));
     set(&mut engine.script_time, limits.script_time.map(|time| time.0));
+    set(&mut engine.compute_threads, limits.compute_threads.map(|n| n.clamp(1, 1024)));
+    set(&mut engine.compute_queue, limits.compute_queue);
+    set(&mut engine.compute_wait, limits.compute_wait.map(|time| time.0));
     set(&mut engine.script_memory, limits.script_memory.map(|size| size.0));
     // The thread of a worker has a stack of 2 MiB, which the engine cannot see.
     set(&mut engine.script_stack, limits.script_stack.map(|size| size.0.min(1 << 20)));

@@ -111,8 +111,14 @@ pub struct Limits {
     pub xml_depth: Option<usize>,
     /// Most attributes of an element. Default 256.
     pub xml_attributes: Option<usize>,
-    /// Longest run of a script, which holds its worker. Default 5s.
+    /// Longest run of a step that computes: script, stylesheet, expression, template, schema. Default 5s.
     pub script_time: Option<Time>,
+    /// Threads for steps that compute for long. Default: two for each processor, at least 4.
+    pub compute_threads: Option<usize>,
+    /// Most steps that wait for such a thread. Default 1,000.
+    pub compute_queue: Option<usize>,
+    /// Longest wait for such a thread. Default 5s.
+    pub compute_wait: Option<Time>,
     /// Most memory of the scripts of one worker. Default 64m.
     pub script_memory: Option<Size>,
     /// Largest stack of a script, at most 1m. Default 512k.

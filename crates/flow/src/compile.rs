@@ -201,10 +201,7 @@ impl Compiler<'_> {
         mediators: Vec<Box<dyn Mediator>>,
     ) -> ListId {
         let span = element.start_tag();
-        let steps = mediators
-            .into_iter()
-            .map(|mediator| Planned { need: mediator.need(), mediator, name, span })
-            .collect();
+        let steps = mediators.into_iter().map(|mediator| Planned::new(mediator, name, span)).collect();
         let id = self.reserve();
         self.lists[id.0 as usize] =
             Some(List { label: label.into(), steps, on_error: None, trace: false, span });
@@ -278,7 +275,7 @@ impl Compiler<'_> {
             ));
         }
         let mediator = compiled?;
-        Some(Planned { need: mediator.need(), mediator, name: definition.name, span: element.start_tag() })
+        Some(Planned::new(mediator, definition.name, element.start_tag()))
     }
 
     fn unknown_mediator(&mut self, element: &Element) {

@@ -4,6 +4,7 @@
 //! also what a `call` resumes from and what a branch of a `clone` continues with. Handlers for faults are a second
 //! stack. A mediator answers with a [`Flow`]; everything that waits for a backend happens here.
 
+use crate::compute;
 use crate::context::{Context, Frame, Functions, Owner};
 use crate::endpoint::Destination;
 use crate::exchange::send;
@@ -83,7 +84,7 @@ pub(crate) async fn advance(context: &mut Context, first: Option<Flow>) -> Endin
             },
         };
         let result = match flow {
-            Flow::Next => Ok(()),
+            Flow::Next | Flow::Mediate => Ok(()),
             Flow::Stop if absorbed(context) => Ok(()),
             Flow::Stop => return Ending::Nothing,
             Flow::Enter(list) => enter(context, list, Entry::default()),
@@ -135,6 +136,7 @@ async fn step(context: &mut Context, budget: &mut u64, base: usize) -> Result<Op
         return Ok(None);
     }
     let mut plan = Arc::clone(&context.plan);
+    let time = context.services.settings.script_time;
     loop {
         // A message that a mediator put in the place of this one may have begun with another plan.
         if !Arc::ptr_eq(&plan, &context.plan) {
@@ -144,8 +146,9 @@ async fn step(context: &mut Context, budget: &mut u64, base: usize) -> Result<Op
             return Ok(None);
         }
         let Some(frame) = context.frames.last_mut() else { return Ok(None) };
-        let list = plan.list(frame.list);
-        let Some(planned) = list.steps.get(frame.next as usize) else {
+        let (id, at) = (frame.list, frame.next as usize);
+        let list = plan.list(id);
+        let Some(planned) = list.steps.get(at) else {
             let left = context.frames.pop().unwrap_or_else(|| unreachable!("there is a last frame"));
             if let Some(flow) = leave(context, left) {
                 return Ok(Some(flow));
@@ -170,9 +173,17 @@ async fn step(context: &mut Context, budget: &mut u64, base: usize) -> Result<Op
         if context.progress.observed {
             crate::observe::before(context, planned).await;
         }
-        let result = match planned.mediator.run(context) {
-            Step::Done(result) => result,
-            Step::Wait(future) => future.await,
+        let mut done = match compute::here(planned, context) {
+            Some(Step::Done(result)) => Some(result),
+            Some(Step::Wait(future)) => Some(compute::waiting(time, future).await),
+            None => None,
+        };
+        if let Some(Ok(Flow::Mediate)) = done {
+            done = compute::rest_here(planned, context);
+        }
+        let result = match done {
+            Some(result) => result,
+            None => compute::elsewhere(context, &plan, id, at).await,
         };
         if context.progress.observed {
             crate::observe::after(context, &result);
@@ -222,7 +233,7 @@ async fn run_above(context: &mut Context, list: ListId, base: usize) -> Result<b
     loop {
         match step(context, &mut budget, base).await? {
             None => return Ok(true),
-            Some(Flow::Next) => {}
+            Some(Flow::Next | Flow::Mediate) => {}
             Some(Flow::Stop) if context.frames.iter().skip(base).any(|frame| frame.absorbs) => {
                 absorbed(context);
             }

@@ -10,6 +10,7 @@ pub mod aggregation;
 pub mod authority;
 mod callback;
 mod compile;
+pub mod compute;
 pub mod context;
 pub mod correlation;
 mod direct;
@@ -55,8 +56,8 @@ pub use fault::{Code, Fault};
 pub use identity::{Identity, States};
 pub use kept::Answer;
 pub use mediator::{
-    Attribute, Branch, BranchTarget, Children, Compiled, Definition, Entry, Flow, ListId, Mediator, Need,
-    Parameter, Parts, Registry, Split, Step, Values, Waiting,
+    Attribute, Branch, BranchTarget, Children, Compiled, Definition, Entry, Flow, ListId, Mediator, Moves,
+    Need, Parameter, Parts, Registry, Split, Step, Values, Waiting,
 };
 pub use message::regex::{Pattern, Search};
 pub use page::{Family, Inside, Page};

@@ -41,6 +41,8 @@ pub struct ListId(pub(crate) u32);
 pub enum Flow {
     /// Go on with the next mediator.
     Next,
+    /// What the mediator waited for is there: run its [`Mediator::mediate`] now, which may compute for long.
+    Mediate,
     /// End here without an answer (`drop`): all enclosing lists end too.
     Stop,
     /// Run a list, then go on after this mediator.
@@ -180,10 +182,33 @@ pub trait Mediator: Send + Sync {
         Err(Fault::new("this mediator implements run()"))
     }
 
+    /// Where the work may run.
+    fn moves(&self) -> Moves {
+        if self.need().is_whole() { Moves::Large } else { Moves::Long }
+    }
+
     /// Does the work, waiting where it must.
     fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
         Step::Done(self.mediate(context))
     }
+}
+
+/// Where a step may run: on the worker of its message, or on a compute thread (`flow::compute`).
+///
+/// All but [`Moves::Never`] say that [`Mediator::mediate`] alone does the work. [`Moves::Long`] and [`Moves::Large`] also say
+/// that it can be broken off and begun anew: it changes nothing of the message, and nothing else, before it has worked out
+/// all that it needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moves {
+    /// On the worker, whatever it takes.
+    Never,
+    /// On the worker; on a compute thread once it has turned out to be long.
+    Long,
+    /// As [`Moves::Long`], and on a compute thread at once where the message is large. The default for steps that read the
+    /// whole body.
+    Large,
+    /// On a compute thread.
+    Always,
 }
 
 /// What compiling a mediator gives; `None` after an error, which the compiler has recorded.

@@ -1,5 +1,6 @@
 //! The plan: a configuration compiled, validated and immutable. A reload builds a new one beside it.
 
+use crate::compute::Load;
 use crate::context::Owner;
 use crate::dispatch::{Api, Proxy};
 use crate::endpoint::Endpoint;
@@ -134,6 +135,15 @@ pub struct Planned {
     pub name: &'static str,
     /// Where it is written.
     pub span: Span,
+    /// Where it runs.
+    pub(crate) load: Load,
+}
+
+impl Planned {
+    /// A compiled mediator, by its element name and place.
+    pub(crate) fn new(mediator: Box<dyn Mediator>, name: &'static str, span: Span) -> Planned {
+        Planned { need: mediator.need(), load: Load::of(mediator.as_ref()), mediator, name, span }
+    }
 }
 
 /// A sequence template.

@@ -1,6 +1,7 @@
 //! What all flows of a process share: the client, limits, settings and counters.
 
 use crate::aggregation::Aggregates;
+use crate::compute::Compute;
 use crate::metrics::Metrics;
 use crate::scope::Scopes;
 use message::PayloadLimits;
@@ -34,6 +35,8 @@ pub struct Services {
     pub states: crate::identity::States,
     /// Who is traced, and for whom the wire log is on.
     pub observers: crate::observe::Observers,
+    /// Where steps run that compute for long.
+    pub compute: Compute,
     /// Messages whose answers come on connections of their own.
     pub(crate) callbacks: crate::callback::Callbacks,
 }
@@ -106,9 +109,15 @@ pub struct Settings {
     pub registry: config::RegistryLimits,
     /// `dialect = "synapse"`: Apache Synapse's behaviour where it differs from WSO2's.
     pub synapse_dialect: bool,
-    /// Longest run of a script. Default 5 s.
+    /// Longest run of one step that computes: a script, stylesheet, expression, template or schema. Default 5 s.
     pub script_time: Duration,
-    /// Most bytes of memory for the scripts of one worker. Default 64 MiB.
+    /// Threads for steps that compute for long. Default: two for each processor, at least 4.
+    pub compute_threads: usize,
+    /// Most steps that wait for such a thread; beyond: 503. Default 1,000.
+    pub compute_queue: usize,
+    /// Longest wait for such a thread; beyond: 503. Default 5 s.
+    pub compute_wait: Duration,
+    /// Most bytes of memory for the scripts of one thread. Default 64 MiB.
     pub script_memory: usize,
     /// Most bytes of stack for a script. Default 512 KiB.
     pub script_stack: usize,
@@ -139,6 +148,9 @@ impl Default for Settings {
             registry: config::RegistryLimits::default(),
             synapse_dialect: false,
             script_time: Duration::from_secs(5),
+            compute_threads: crate::compute::default_threads(),
+            compute_queue: 1000,
+            compute_wait: Duration::from_secs(5),
             script_memory: 64 << 20,
             script_stack: 512 << 10,
         }
@@ -197,6 +209,7 @@ impl Services {
             kept: Kept::default(),
             states: Default::default(),
             observers: Default::default(),
+            compute: Compute::default(),
             callbacks: Default::default(),
         }
     }

@@ -6,7 +6,7 @@ use config::Element;
 use flow::aggregation::{Added, Arriving, Key, Taken};
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
-    KeyValue, ListId, Mediator, Need, Page, SequenceRef, Values,
+    KeyValue, ListId, Mediator, Moves, Need, Page, SequenceRef, Values,
 };
 use message::{Assembly, Envelope, Kind, Piece, Shell, Value, XmlValue};
 use std::sync::Arc;
@@ -214,6 +214,10 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
 }
 
 impl Mediator for Aggregate {
+    fn moves(&self) -> Moves {
+        Moves::Never
+    }
+
     fn need(&self) -> Need {
         Need::Whole
     }

@@ -11,7 +11,7 @@ use crate::steps::{Ends, Enters};
 use config::{Element, Key};
 use flow::{
     Answer, Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside,
-    ListId, Mediator, Need, Page, SequenceRef, Step, Values, lock,
+    ListId, Mediator, Moves, Need, Page, SequenceRef, Step, Values, lock,
 };
 use message::Value;
 use moka::policy::EvictionPolicy;
@@ -245,6 +245,10 @@ fn answers(timeout: Duration, most: Option<u64>) -> Cache<Digest, Arc<Kept>> {
 }
 
 impl Mediator for Finder {
+    fn moves(&self) -> Moves {
+        Moves::Never
+    }
+
     fn need(&self) -> Need {
         if self.core.protocol.reads_bodies() { Need::Whole } else { Need::Headers }
     }
@@ -354,6 +358,10 @@ fn is_response(context: &Context) -> bool {
 }
 
 impl Mediator for Collector {
+    fn moves(&self) -> Moves {
+        Moves::Never
+    }
+
     fn need(&self) -> Need {
         Need::Headers
     }

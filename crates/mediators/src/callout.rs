@@ -5,7 +5,7 @@ use flow::endpoint::{Destination, EndpointRef};
 use flow::fault::code;
 use flow::{
     Attribute, Children, Code, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow,
-    Inside, Mediator, Need, Page, Step, Values,
+    Inside, Mediator, Moves, Need, Page, Step, Values,
 };
 use message::{Envelope, Value, XmlValue};
 use std::sync::Arc;
@@ -236,6 +236,10 @@ fn failed(fault: Fault) -> Fault {
 }
 
 impl Mediator for Callout {
+    fn moves(&self) -> Moves {
+        Moves::Never
+    }
+
     fn need(&self) -> Need {
         Need::Whole
     }

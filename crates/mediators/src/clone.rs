@@ -8,7 +8,7 @@ use config::Element;
 use flow::endpoint::EndpointRef;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, KeyValue, ListId,
-    Mediator, Need, Page, Split, Values,
+    Mediator, Moves, Need, Page, Split, Values,
 };
 use message::Value;
 use std::sync::Arc;
@@ -136,6 +136,10 @@ impl Core {
 }
 
 impl Mediator for Clone {
+    fn moves(&self) -> Moves {
+        Moves::Never
+    }
+
     fn need(&self) -> Need {
         Need::Whole
     }

@@ -57,7 +57,7 @@ becomes the whole message. With `target=\"variable\"` it becomes a variable, and
 `xsltStyleSheet` runs instead of the mapping where XML becomes XML in the body, unless the editor has marked it as `notXSLTCompatible`.
 
 A mapping is compiled when the configuration loads; one of keys that expressions give when it is first used, and again when its entries have
-changed. It holds its worker while it runs; time, memory and stack are those of [scripts](../settings.md#limits).",
+changed. One that takes long runs beside the workers; time, memory and stack are those of [scripts](../settings.md#limits).",
     inside: &[],
     needs: &[(Need::Whole, "always")],
     refused: &[

@@ -6,8 +6,8 @@ use crate::stylesheet::{Style, failed};
 use crate::xslt::{parsed, place};
 use config::Element;
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Mediator, Need, Page,
-    Step, Values,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Mediator, Moves, Need,
+    Page, Step, Values,
 };
 use message::{Body, Coding};
 use xml::Document;
@@ -84,6 +84,10 @@ impl Mediator for FastXslt {
         }
     }
 
+    fn moves(&self) -> Moves {
+        Moves::Large
+    }
+
     fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
         if self.0.streaming().is_none() || !context.payload.is_unread() {
             return Step::Done(self.mediate(context));
@@ -92,7 +96,7 @@ impl Mediator for FastXslt {
             let result = self.0.transformed(context, Vec::new(), false, while_transforming).await?;
             let Some(result) = result else {
                 context.receive_body().await?;
-                return self.mediate(context);
+                return Ok(Flow::Mediate);
             };
             context.payload.put_back(Body::Stream(Box::new(result)));
             Ok(Flow::Next)

@@ -213,7 +213,7 @@ impl Mediator for Filter {
 
     fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
         if self.need() != Need::Prefix {
-            return Step::Done(self.on_tree(context).and_then(|truth| self.choose(truth, context)));
+            return Step::Done(self.mediate(context));
         }
         // Most bodies have arrived with their head: then nothing waits.
         let (expression, wanted) = self.wanted();
@@ -225,15 +225,19 @@ impl Mediator for Filter {
             Ok(_) => {}
         }
         Step::Wait(Box::pin(async move {
-            let truth = match decide(expression, wanted, context).await? {
-                Early::Decided(value) => self.early(value),
+            match decide(expression, wanted, context).await? {
+                Early::Decided(value) => self.choose(self.early(value), context),
                 Early::Tree => {
                     context.receive_body().await?;
-                    self.on_tree(context)?
+                    Ok(Flow::Mediate)
                 }
-            };
-            self.choose(truth, context)
+            }
         }))
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        let truth = self.on_tree(context)?;
+        self.choose(truth, context)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::target::is_true;
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
-    ListId, Mark, Mediator, Need, Page, SequenceRef, Step, Values,
+    ListId, Mark, Mediator, Moves, Need, Page, SequenceRef, Step, Values,
 };
 use message::{Assembly, Envelope, Shell, Value, XmlValue};
 use std::sync::Arc;
@@ -173,6 +173,10 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
 }
 
 impl Mediator for Foreach {
+    fn moves(&self) -> Moves {
+        Moves::Never
+    }
+
     fn need(&self) -> Need {
         Need::Whole
     }

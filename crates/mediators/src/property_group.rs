@@ -3,7 +3,8 @@
 use crate::property::Property;
 use config::Element;
 use flow::{
-    Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside, Mediator, Need, Page,
+    Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside, Mediator, Moves, Need,
+    Page,
 };
 
 /// `<propertyGroup><property …/>+</propertyGroup>`
@@ -50,6 +51,10 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
 }
 
 impl Mediator for PropertyGroup {
+    fn moves(&self) -> Moves {
+        Moves::Never
+    }
+
     fn need(&self) -> Need {
         self.0.iter().map(Mediator::need).max().unwrap_or(Need::Nothing)
     }

@@ -4,7 +4,7 @@ use crate::target::{TARGET, TARGET_ENDPOINT, TARGET_SEQUENCE, Target};
 use config::Element;
 use flow::{
     Attribute, BranchTarget, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside,
-    ListId, Mediator, Need, Page, Split, Step, Values, lock,
+    ListId, Mediator, Moves, Need, Page, Split, Step, Values, lock,
 };
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -170,6 +170,10 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
 }
 
 impl Mediator for Sampler {
+    fn moves(&self) -> Moves {
+        Moves::Never
+    }
+
     fn need(&self) -> Need {
         // The message waits; its connection must not.
         Need::Whole

@@ -5,7 +5,7 @@ use crate::xml_value;
 use config::Element;
 use flow::{
     Attribute, Branched, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow,
-    Inside, KeyValue, ListId, Mediator, Need, Page, Step, Values,
+    Inside, KeyValue, ListId, Mediator, Moves, Need, Page, Step, Values,
 };
 use message::{Assembly, Envelope, Shell, SoapVersion, Value, XmlValue};
 use std::sync::Arc;
@@ -221,6 +221,10 @@ impl Aggregation {
 }
 
 impl Mediator for ScatterGather {
+    fn moves(&self) -> Moves {
+        Moves::Never
+    }
+
     fn need(&self) -> Need {
         Need::Whole
     }

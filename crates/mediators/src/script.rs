@@ -13,7 +13,7 @@ use config::Element;
 use diagnostics::{Diagnostic, Span};
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
-    KeyValue, Mediator, Need, Page, Values,
+    KeyValue, Mediator, Moves, Need, Page, Values,
 };
 use host::set_body;
 use message::Value;
@@ -59,8 +59,8 @@ loaded, and its `function` called with `mc` and the arguments of `inputs`. Scrip
 flow; any other value does not. With `target` the value of the function becomes the body, or a variable, instead.
 
 A script is checked when the configuration loads; one with a dynamic key when it is first used, and again when its entry has changed. Nothing
-that it does to global names is seen by the next message. It holds its worker while it runs; time, memory and stack are
-[limited](../settings.md#limits).",
+that it does to global names is seen by the next message. One with loops, functions of its own or regular
+expressions runs beside the workers, on a [compute thread](../settings.md#limits); time, memory and stack are limited.",
     inside: &[
         Inside::new(
             "include*",
@@ -367,6 +367,14 @@ impl Mediator for ScriptMediator {
             Need::Whole => "the script reads the payload".into(),
             Need::Replaces => "the script replaces the payload".into(),
             _ => "the script does not touch the body".into(),
+        }
+    }
+
+    fn moves(&self) -> Moves {
+        match &self.source {
+            Source::Fixed(script) if script.is_brief() => Moves::Never,
+            // What it has changed cannot be undone, so it does not begin on a worker.
+            Source::Fixed(_) | Source::Keyed { .. } => Moves::Always,
         }
     }
 

@@ -4,7 +4,7 @@ use config::Element;
 use flow::endpoint::{Destination, EndpointRef};
 use flow::{
     Attribute, Branch, BranchTarget, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow,
-    Inside, Mediator, Need, Page, SequenceRef, Split, Step, Values,
+    Inside, Mediator, Moves, Need, Page, SequenceRef, Split, Step, Values,
 };
 use std::sync::Arc;
 
@@ -95,6 +95,10 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
 }
 
 impl Mediator for Send {
+    fn moves(&self) -> Moves {
+        Moves::Never
+    }
+
     fn need(&self) -> Need {
         let receive = self.receive.as_ref().map_or(Need::Nothing, SequenceRef::need);
         if self.build { Need::Whole } else { receive.max(Need::Headers) }

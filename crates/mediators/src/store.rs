@@ -3,7 +3,7 @@
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, KeyValue, ListId,
-    Mediator, Need, Page, SequenceRef, Step, Values,
+    Mediator, Moves, Need, Page, SequenceRef, Step, Values,
 };
 use message::Value;
 use std::collections::HashMap;
@@ -82,6 +82,10 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
 }
 
 impl Mediator for Store {
+    fn moves(&self) -> Moves {
+        Moves::Never
+    }
+
     fn need(&self) -> Need {
         Need::Whole
     }

@@ -97,10 +97,6 @@ impl Switch {
             None => Flow::Next,
         }
     }
-
-    fn on_tree(&self, context: &mut Context) -> Result<Flow, Fault> {
-        Ok(self.choose(self.source.string(context)?.as_deref()))
-    }
 }
 
 impl Mediator for Switch {
@@ -119,7 +115,7 @@ impl Mediator for Switch {
 
     fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
         if self.need() != Need::Prefix {
-            return Step::Done(self.on_tree(context));
+            return Step::Done(self.mediate(context));
         }
         let decided = |value: &xpath::Value| self.choose(Some(&flow::streaming::text(value)));
         match decide_now(&self.source, Wanted::Text, context) {
@@ -132,10 +128,14 @@ impl Mediator for Switch {
                 Early::Decided(value) => Ok(self.choose(Some(&flow::streaming::text(&value)))),
                 Early::Tree => {
                     context.receive_body().await?;
-                    self.on_tree(context)
+                    Ok(Flow::Mediate)
                 }
             }
         }))
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        Ok(self.choose(self.source.string(context)?.as_deref()))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::known::{Known, warn_missing};
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside, ListId,
-    Mediator, Need, Page, SequenceRef, Values, lock,
+    Mediator, Moves, Need, Page, SequenceRef, Values, lock,
 };
 use policy::{Access, Limit, Policy};
 use std::collections::HashMap;
@@ -371,6 +371,10 @@ impl Throttle {
 }
 
 impl Mediator for Throttle {
+    fn moves(&self) -> Moves {
+        Moves::Never
+    }
+
     fn need(&self) -> Need {
         let of = |branch: &Branch| match branch {
             Branch::Named(sequence) => sequence.need(),

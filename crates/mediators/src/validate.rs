@@ -33,6 +33,9 @@ pub const DEFINITION: Definition = Definition {
     compile,
 };
 
+/// JSON of at most so many bytes is checked on the worker.
+const SHORT: usize = 16 << 10;
+
 const PAGE: Page = Page {
     family: Family::Routing,
     semantics: "A JSON message, and with `json-source` any, is checked against a JSON Schema, others against XML Schemas. Which of them the schemas are is told by the
@@ -308,6 +311,10 @@ impl Validate {
     }
 
     fn json(&self, schema: &JsonSchema, context: &mut Context) -> Result<Verdict, Fault> {
+        // The library behind it cannot be broken off.
+        if context.payload.bytes().is_none_or(|bytes| bytes.len() > SHORT) {
+            meter::not_inline().map_err(|stop| Fault::new(stop.to_string()))?;
+        }
         let empty = || serde_json::Value::Object(serde_json::Map::new());
         let owned = match &self.source {
             Some(source) if source.xpath().is_some() => {

@@ -10,7 +10,7 @@ use crate::stylesheet::{PROCESSOR, Style, failed, not_xml};
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
-    Mediator, Need, Page, Step, Values,
+    Mediator, Moves, Need, Page, Step, Values,
 };
 use message::media::Kind;
 use message::{Body, Envelope, Opened, Reading, Value, XmlValue};
@@ -222,6 +222,10 @@ impl Mediator for Xslt {
         }
     }
 
+    fn moves(&self) -> Moves {
+        Moves::Large
+    }
+
     fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
         if !self.streams || !context.payload.is_unread() {
             return Step::Done(self.mediate(context));
@@ -238,7 +242,7 @@ impl Mediator for Xslt {
                 }
             }
             context.receive_body().await?;
-            self.mediate(context)
+            Ok(Flow::Mediate)
         }))
     }
 

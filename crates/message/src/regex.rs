@@ -3,17 +3,15 @@
 //! Rewritten ([`translate`]) for the engine that runs them here. Those of XPath and of XML Schema are other languages, with
 //! homes of their own.
 
+use meter::regex::Regex;
 use std::fmt;
 use std::ops::Range;
-
-/// How many steps a backtracking match may take before it counts as failed.
-const BACKTRACK_LIMIT: usize = 1_000_000;
 
 /// A compiled regular expression that has to match a whole value.
 #[derive(Clone)]
 pub struct Pattern {
     source: String,
-    whole: fancy_regex::Regex,
+    whole: Regex,
 }
 
 impl fmt::Debug for Pattern {
@@ -58,19 +56,19 @@ impl Pattern {
 
     /// Whether the whole value matches; a match that takes too long counts as none.
     pub fn matches(&self, value: &str) -> bool {
-        self.whole.is_match(value).unwrap_or(false)
+        self.whole.run(value, |engine| engine.is_match(value)).unwrap_or(false)
     }
 
     /// The text of a group of a whole match; `None` if the value does not match or has no such group.
     pub fn group<'v>(&self, value: &'v str, group: usize) -> Option<&'v str> {
-        let captures = self.whole.captures(value).ok().flatten()?;
+        let captures = self.whole.run(value, |engine| engine.captures(value)).ok().flatten()?;
         captures.get(group).map(|matched| matched.as_str())
     }
 }
 
 /// A regular expression of Java's dialect that looks for its match anywhere in a value.
 #[derive(Clone)]
-pub struct Search(fancy_regex::Regex);
+pub struct Search(Regex);
 
 impl Search {
     /// Compiles a pattern of Java's dialect.
@@ -83,7 +81,7 @@ impl Search {
 
     /// Whether it matches somewhere; a search that takes too long counts as none.
     pub fn is_match(&self, value: &str) -> bool {
-        self.0.is_match(value).unwrap_or(false)
+        self.0.run(value, |engine| engine.is_match(value)).unwrap_or(false)
     }
 
     /// The matches, from left to right.
@@ -92,9 +90,8 @@ impl Search {
     /// The search takes too long.
     pub fn matches(&self, value: &str) -> Result<Vec<Range<usize>>, String> {
         self.0
-            .find_iter(value)
-            .map(|found| found.map(|own| own.range()).map_err(|why| why.to_string()))
-            .collect()
+            .run(value, |engine| engine.find_iter(value).map(|found| Ok(found?.range())).collect())
+            .map_err(|why| why.to_string())
     }
 
     /// Replaces each match, as Java's `replaceAll` does: `$1` and `${name}` stand for groups, a backslash takes the
@@ -105,8 +102,11 @@ impl Search {
     pub fn replace_all(&self, value: &str, replacement: &str) -> Result<String, String> {
         let mut out = String::with_capacity(value.len());
         let mut end = 0;
-        for captures in self.0.captures_iter(value) {
-            let captures = captures.map_err(|error| error.to_string())?;
+        let all: Vec<fancy_regex::Captures<'_, str>> = self
+            .0
+            .run(value, |engine| engine.captures_iter(value).collect())
+            .map_err(|why| why.to_string())?;
+        for captures in all {
             let Some(whole) = captures.get(0) else { continue };
             out.push_str(&value[end..whole.start()]);
             self.expand(replacement, &captures, &mut out)?;
@@ -136,13 +136,13 @@ impl Search {
             let found = if let Some(inner) = rest.strip_prefix('{') {
                 let (name, behind) = inner.split_once('}').ok_or("a `${` in the replacement has no `}`")?;
                 rest = behind;
-                let known = self.0.capture_names().flatten().any(|own| own == name);
+                let known = self.0.engine().capture_names().flatten().any(|own| own == name);
                 if !known {
                     return Err(format!("the pattern has no group named `{name}`"));
                 }
                 captures.name(name)
             } else {
-                let groups = self.0.captures_len();
+                let groups = self.0.engine().captures_len();
                 let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
                 // As many digits as still name a group.
                 let number = |length: usize| rest[..length].parse::<usize>().ok().filter(|&n| n < groups);
@@ -163,16 +163,13 @@ impl Search {
 
 impl fmt::Debug for Search {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Search({})", self.0.as_str())
+        write!(out, "Search({})", self.0.engine().as_str())
     }
 }
 
 /// Compiles a translated pattern, with a bound on backtracking.
-pub(crate) fn build(pattern: &str) -> Result<fancy_regex::Regex, String> {
-    fancy_regex::RegexBuilder::new(pattern)
-        .backtrack_limit(BACKTRACK_LIMIT)
-        .build()
-        .map_err(|error| error.to_string().replace('\n', " "))
+pub(crate) fn build(pattern: &str) -> Result<Regex, String> {
+    Regex::new(pattern).map_err(|error| error.to_string().replace('\n', " "))
 }
 
 /// Rewrites what Java writes differently or means otherwise: `\w`, `\d` and `\s`, which are of ASCII, `\Q…\E`, `\h`, `\R`, `\Z`,

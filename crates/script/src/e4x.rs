@@ -72,6 +72,27 @@ pub(crate) fn reads(text: &str) -> Reads {
     tokens(text).iter().map(of).max().unwrap_or(Reads::Headers)
 }
 
+/// Whether the script takes no longer than its message is large: each of its statements runs once, and no function of the
+/// language that it names goes on for longer than its input is long.
+pub(crate) fn is_brief(text: &str) -> bool {
+    const LONG: &[&str] = &[
+        "for", "while", "do", "class", "yield", "await", "async", "eval", "Function", "RegExp", "Array",
+        "Promise", "repeat", "fill", "padStart", "padEnd", "sort", "match", "matchAll", "search", "call",
+        "apply", "from",
+    ];
+    let tokens = tokens(text);
+    let word = |at: usize| tokens.get(at).map_or("", |token| &text[token.at.clone()]);
+    let functions: Vec<&str> = (1..tokens.len()).filter(|&at| word(at - 1) == "function").map(word).collect();
+    (0..tokens.len()).all(|at| match (tokens[at].kind, word(at)) {
+        (Kind::Word, _) if at > 0 && word(at - 1) == "function" => true,
+        (Kind::Word, own) => !LONG.contains(&own) && !functions.contains(&own),
+        (Kind::Mark, own) => own != "=>" && !(own == "(" && at > 0 && word(at - 1) == "function"),
+        // A regular expression, or a template with code in it.
+        (Kind::Literal, own) => !(own.starts_with('/') || own.starts_with('`') && own.contains("${")),
+        (Kind::Markup, own) => !own.contains('{'),
+    })
+}
+
 /// Whether the last statement is a call of a setter of `mc`, whose value is nobody's concern.
 pub(crate) fn ends_with_setter(text: &str) -> bool {
     let tokens = tokens(text);
@@ -392,6 +413,29 @@ mod tests {
             ("function P() {} P.prototype = Object.create(Q.prototype);", true),
         ] {
             assert_eq!(changes_the_world(text), own, "{text}");
+        }
+    }
+
+    #[test]
+    fn brief_scripts_are_known() {
+        for (text, brief) in [
+            ("mc.setProperty('a', mc.getPayloadXML()..b.toString())", true),
+            (
+                "function mediate(mc) { if (mc.getProperty('a') == 'x') { mc.setProperty('b', 1 / 2); } return true; }",
+                true,
+            ),
+            ("var f = function () { f(); }; f()", false),
+            ("function f() { f(); } f()", false),
+            ("function f() {} x.map(f)", false),
+            ("while (true) {}", false),
+            ("a.map(x => x)", false),
+            ("/(a+)+$/.test(x)", false),
+            ("x.match('(a+)+$')", false),
+            ("`${x}`", false),
+            ("'for while'", true),
+            ("'x'.repeat(1e8)", false),
+        ] {
+            assert_eq!(is_brief(text), brief, "{text}");
         }
     }
 

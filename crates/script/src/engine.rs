@@ -23,6 +23,9 @@ const PRELUDE: &str = include_str!("prelude.js");
 /// The name of every script in the engine's own messages.
 const FILE: &str = "script";
 
+/// Units of work between two questions of the engine whether to go on: some ten thousand jumps and calls.
+const LOOK: u64 = 5000;
+
 /// Most scripts that a thread keeps compiled; those of configurations that are gone make room.
 const MAX_COMPILED: usize = 256;
 
@@ -122,7 +125,10 @@ impl Engine {
         let runtime = Runtime::new()?;
         let deadline = Rc::new(Cell::new(None));
         let own = Rc::clone(&deadline);
-        let over = move || own.get().is_some_and(|deadline: Instant| Instant::now() > deadline);
+        let over = move || {
+            own.get().is_some_and(|deadline: Instant| Instant::now() > deadline)
+                || meter::spend(LOOK).is_err()
+        };
         runtime.set_interrupt_handler(Some(Box::new(over)));
         Ok(Engine { shared: None, deadline, runtime })
     }
@@ -154,7 +160,7 @@ impl Engine {
         while self.runtime.is_job_pending() {
             // An exception that nobody waits for is nobody's.
             let _ = self.runtime.execute_pending_job();
-            if is_late() {
+            if is_late() || meter::check().is_err() {
                 result = Err(Failure::limit("interrupted".to_owned()));
                 break;
             }
@@ -165,6 +171,16 @@ impl Engine {
             self.shared = None;
         }
         result.map_err(|failure| match failure.message.as_str() {
+            message
+                if message.contains("interrupted")
+                    && let Some(stop) = meter::stopped() =>
+            {
+                Failure {
+                    // One that goes on elsewhere leaves a sound engine behind.
+                    exhausted: stop != meter::Stop::Long || self.runtime.is_job_pending(),
+                    ..Failure::new(format!("the script was broken off: {stop}"))
+                }
+            }
             _ if late && failure.message.contains("interrupted") => Failure::limit(format!(
                 "the script ran longer than {} (limits.script_time)",
                 in_words(limits.time)

@@ -20,7 +20,7 @@ use std::time::Duration;
 /// What a script may take.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Longest time of one run. A script holds its worker for as long as it runs. Default 5 s.
+    /// Longest time of one run, where its thread has no bound of its own ([`meter::within`]). Default 5 s.
     pub time: Duration,
     /// Most bytes of the engine of one thread. Default 64 MiB.
     pub memory: usize,
@@ -110,6 +110,7 @@ pub struct Script {
     /// It can share a world with others.
     shared: bool,
     reads: Reads,
+    brief: bool,
     /// The line of `code` where each text begins; `None` for the one that is evaluated.
     starts: Vec<Option<usize>>,
 }
@@ -137,7 +138,7 @@ impl Script {
     pub fn compile(texts: &[&str], function: Option<&str>) -> Result<Script, Failure> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let mut translated = Vec::with_capacity(texts.len());
-        let (mut shared, mut reads) = (true, Reads::Headers);
+        let (mut shared, mut reads, mut brief) = (true, Reads::Headers, true);
         for (source, text) in texts.iter().enumerate() {
             let own = e4x::translate(text).map_err(|refused| Failure {
                 place: Some(place_at(text, refused.at, source)),
@@ -148,6 +149,7 @@ impl Script {
             engine::check(&own).map_err(|failure| wrong(failure, text, source))?;
             shared &= !e4x::changes_the_world(text);
             reads = reads.max(e4x::reads(text));
+            brief &= e4x::is_brief(text);
             translated.push(own);
         }
         if let Some(name) = function
@@ -181,12 +183,27 @@ impl Script {
             }
         }
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Ok(Script { id, code, evaluated, function: function.map(str::to_owned), shared, reads, starts })
+        Ok(Script {
+            id,
+            code,
+            evaluated,
+            function: function.map(str::to_owned),
+            shared,
+            reads,
+            brief,
+            starts,
+        })
     }
 
     /// What it reads of the message.
     pub fn reads(&self) -> Reads {
         self.reads
+    }
+
+    /// Whether it takes no longer than its message is large: without loops, functions that it calls itself, and the like, and
+    /// in the world that all scripts share. Others may take as long as the limit allows.
+    pub fn is_brief(&self) -> bool {
+        self.brief && self.shared
     }
 
     /// A place of the function as one of a text.

@@ -1,7 +1,7 @@
 //! Steps of a path: the thirteen axes, node tests and predicates, without building lists where that can be avoided.
 
 use crate::ast::{Axis, BinaryOp};
-use crate::eval::{Each, Eval, Frame, Walk};
+use crate::eval::{Each, Eval, Frame, Walk, spend};
 use crate::plan::{Core, Op, Predicate, Step, Test};
 use crate::value::Node;
 use xml::{Document, NameId, NodeId, NodeKind};
@@ -121,6 +121,7 @@ impl<'a> Eval<'a> {
     }
 
     fn step(&self, step: &'a Step, node: Node, f: Each<'_>) -> Walk {
+        spend(1)?;
         match &*step.predicates {
             [] => self.axis(step, node, f),
             [Predicate::Last] if step.axis == Axis::Child && !node.is_namespace() => {
@@ -236,6 +237,7 @@ impl<'a> Eval<'a> {
         {
             let mut from = id.index() + usize::from(step.axis == Axis::Descendant);
             let to = doc.subtree_end(id).index();
+            spend(to.saturating_sub(from) >> 5)?;
             while let Some(found) = doc.named_in(from, to, kind, name) {
                 if !f(node.at(found))? {
                     return Ok(false);
@@ -251,20 +253,25 @@ impl<'a> Eval<'a> {
                     let mut at = doc.child_named(id, name);
                     while let Some(n) = at {
                         if !f(node.at(n))? {
-                            return Ok(false);
+                            return walked(id, n, false);
                         }
                         at = doc.sibling_named(n, name);
                     }
-                    return Ok(true);
+                    return match doc.last_child(id) {
+                        Some(last) => walked(id, last, true),
+                        None => Ok(true),
+                    };
                 }
                 let mut at = doc.first_child(id);
+                let mut last = id;
                 while let Some(n) = at {
+                    last = n;
                     if !offer(n)? {
-                        return Ok(false);
+                        return walked(id, n, false);
                     }
                     at = doc.next_sibling(n);
                 }
-                Ok(true)
+                walked(id, last, true)
             }
             Axis::Attribute => match m {
                 Matcher::Named(NodeKind::Attribute, name) => match doc.attribute_by_name(id, name) {
@@ -281,8 +288,15 @@ impl<'a> Eval<'a> {
                 }
             },
             Axis::SelfAxis => offer(id),
-            Axis::Descendant => descend(doc, id, &mut offer),
-            Axis::DescendantOrSelf => Ok(offer(id)? && descend(doc, id, &mut offer)?),
+            Axis::Descendant | Axis::DescendantOrSelf => {
+                if doc.is_dense() && doc.kind(id) != NodeKind::Attribute {
+                    spend((doc.subtree_end(id).index() - id.index()) >> 4)?;
+                } else {
+                    // The subtree may be any part of it.
+                    spend(doc.node_count() >> 8)?;
+                }
+                Ok((step.axis == Axis::Descendant || offer(id)?) && descend(doc, id, &mut offer)?)
+            }
             Axis::Parent => match doc.parent(id) {
                 Some(p) => offer(p),
                 None => Ok(true),
@@ -299,25 +313,30 @@ impl<'a> Eval<'a> {
             }
             Axis::FollowingSibling => {
                 let mut at = doc.next_sibling(id);
+                let mut last = id;
                 while let Some(n) = at {
+                    last = n;
                     if !offer(n)? {
-                        return Ok(false);
+                        return walked(id, n, false);
                     }
                     at = doc.next_sibling(n);
                 }
-                Ok(true)
+                walked(id, last, true)
             }
             Axis::PrecedingSibling => {
                 let mut at = doc.prev_sibling(id);
+                let mut last = id;
                 while let Some(n) = at {
+                    last = n;
                     if !offer(n)? {
-                        return Ok(false);
+                        return walked(n, id, false);
                     }
                     at = doc.prev_sibling(n);
                 }
-                Ok(true)
+                walked(last, id, true)
             }
             Axis::Following => {
+                spend(doc.node_count() >> 5)?;
                 let mut from = id;
                 if doc.kind(id) == NodeKind::Attribute {
                     // The children of its element come behind an attribute.
@@ -330,6 +349,7 @@ impl<'a> Eval<'a> {
                 following(doc, from, &mut offer)
             }
             Axis::Preceding => {
+                spend(doc.node_count() >> 5)?;
                 let from = if doc.kind(id) == NodeKind::Attribute { doc.parent(id) } else { Some(id) };
                 match from {
                     Some(from) => preceding(doc, from, &mut offer),
@@ -388,6 +408,14 @@ impl<'a> Eval<'a> {
             _ => Ok(true),
         }
     }
+}
+
+/// Counts a walk along siblings, between two nodes of which one is the first and one the last. Answers `more`.
+#[inline]
+fn walked(first: NodeId, last: NodeId, more: bool) -> Walk {
+    // Numbers of nodes say how far apart they are, but where a tree was changed much.
+    spend(last.index().abs_diff(first.index()) >> 4)?;
+    Ok(more)
 }
 
 /// Descendants in document order.

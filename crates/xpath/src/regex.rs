@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// A compiled regular expression.
 #[derive(Debug)]
 pub struct Regex {
-    engine: fancy_regex::Regex,
+    engine: meter::regex::Regex,
     matches_empty: bool,
 }
 
@@ -63,11 +63,9 @@ impl Regex {
             open: Vec::new(),
         };
         t.run()?;
-        let engine = fancy_regex::RegexBuilder::new(&t.out)
-            .backtrack_limit(1_000_000)
-            .build()
+        let engine = meter::regex::Regex::new(&t.out)
             .map_err(|e| RegexError::pattern(format!("the pattern cannot be compiled: {e}")))?;
-        let matches_empty = engine.is_match("").map_err(exhausted)?;
+        let matches_empty = engine.run("", |engine| engine.is_match("")).map_err(exhausted)?;
         Ok(Regex { engine, matches_empty })
     }
 
@@ -92,7 +90,7 @@ impl Regex {
 
     /// Whether it matches a part of `text`.
     pub fn is_match(&self, text: &str) -> Result<bool, RegexError> {
-        self.engine.is_match(text).map_err(exhausted)
+        self.engine.run(text, |engine| engine.is_match(text)).map_err(exhausted)
     }
 
     /// An error where it matches nothing at all: then there is no telling where.
@@ -106,15 +104,18 @@ impl Regex {
         Ok(())
     }
 
+    fn captures<'t>(&self, text: &'t str) -> Result<Vec<fancy_regex::Captures<'t, str>>, RegexError> {
+        self.engine.run(text, |engine| engine.captures_iter(text).collect()).map_err(exhausted)
+    }
+
     /// `replace()`.
     pub fn replace(&self, text: &str, replacement: &str) -> Result<String, RegexError> {
         self.not_empty()?;
-        let groups = self.engine.captures_len().saturating_sub(1);
+        let groups = self.engine.engine().captures_len().saturating_sub(1);
         let parts = replacement_parts(replacement, groups)?;
         let mut out = String::with_capacity(text.len());
         let mut done = 0;
-        for found in self.engine.captures_iter(text) {
-            let found = found.map_err(exhausted)?;
+        for found in self.captures(text)? {
             let Some(whole) = found.get(0) else { continue };
             out.push_str(&text[done..whole.start()]);
             for part in &parts {
@@ -137,8 +138,9 @@ impl Regex {
         }
         let mut out = Vec::new();
         let mut done = 0;
-        for found in self.engine.find_iter(text) {
-            let found = found.map_err(exhausted)?;
+        let all: Vec<fancy_regex::Match<'_>> =
+            self.engine.run(text, |engine| engine.find_iter(text).collect()).map_err(exhausted)?;
+        for found in all {
             out.push(&text[done..found.start()]);
             done = found.end();
         }
@@ -156,8 +158,7 @@ impl Regex {
         }
         let mut out = Vec::new();
         let mut done = 0;
-        for found in self.engine.captures_iter(text) {
-            let found = found.map_err(exhausted)?;
+        for found in self.captures(text)? {
             let Some(whole) = found.get(0) else { continue };
             if whole.start() > done {
                 out.push(Analyzed { text: &text[done..whole.start()], groups: None });
@@ -182,7 +183,7 @@ pub struct Analyzed<'t> {
     pub groups: Option<Vec<&'t str>>,
 }
 
-fn exhausted(error: fancy_regex::Error) -> RegexError {
+fn exhausted(error: meter::regex::Failure) -> RegexError {
     RegexError::pattern(format!("the pattern cannot be matched in bounded time: {error}"))
 }
 

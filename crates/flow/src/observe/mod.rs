@@ -244,7 +244,7 @@ pub(crate) fn after(context: &mut Context, result: &Result<Flow, Fault>) {
     let Some(recording) = recording(context) else { return };
     let label = |list| context.plan.list(list).label.clone();
     let outcome = match result {
-        Ok(Flow::Next) => String::new(),
+        Ok(Flow::Next | Flow::Mediate) => String::new(),
         Ok(Flow::Enter(list) | Flow::EnterWith(list, _)) => format!("enters {}", label(*list)),
         Ok(Flow::Stop) => "ends the flow".to_owned(),
         Ok(Flow::Respond) => "responds".to_owned(),

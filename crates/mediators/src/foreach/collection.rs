@@ -5,7 +5,8 @@ use crate::branches::{Branches, Brought};
 use crate::target::is_true;
 use config::Element;
 use flow::{
-    Branched, Child, Compiled, Compiler, Context, Expression, Fault, Flow, ListId, Mediator, Need, Step,
+    Branched, Child, Compiled, Compiler, Context, Expression, Fault, Flow, ListId, Mediator, Moves, Need,
+    Step,
 };
 use message::jsonpath::{Dialect, JsonPath};
 use message::{Assembly, Envelope, Shell, Value, XmlValue};
@@ -188,6 +189,10 @@ fn quoted(text: &str) -> Option<(&str, &str)> {
 }
 
 impl Mediator for Foreach {
+    fn moves(&self) -> Moves {
+        Moves::Never
+    }
+
     fn need(&self) -> Need {
         Need::Whole
     }

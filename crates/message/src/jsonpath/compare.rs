@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 #[derive(Clone, Debug)]
 pub(super) enum Pattern {
     Java(Box<regex::Pattern>),
-    IRegexp(Box<fancy_regex::Regex>),
+    IRegexp(Box<meter::regex::Regex>),
 }
 
 impl Pattern {
@@ -53,7 +53,7 @@ impl Pattern {
     pub fn is_match(&self, text: &str) -> bool {
         match self {
             Pattern::Java(own) => own.matches(text),
-            Pattern::IRegexp(own) => own.is_match(text).unwrap_or(false),
+            Pattern::IRegexp(own) => own.run(text, |engine| engine.is_match(text)).unwrap_or(false),
         }
     }
 }

@@ -129,6 +129,7 @@ impl<'p> Run<'p> {
     }
 
     fn visit(&self) -> Result<(), Failure> {
+        meter::spend(1).map_err(|stop| Failure::Limit(stop.to_string()))?;
         let visits = self.visits.get() + 1;
         self.visits.set(visits);
         if visits > MAX_VISITS {

@@ -31,6 +31,34 @@ pub(crate) fn fault(message: impl Into<String>, span: Span) -> Fault {
     Box::new(XPathError::new(message, span))
 }
 
+/// Counts work ([`meter::spend`]).
+#[inline]
+pub(crate) fn spend(units: usize) -> Result<(), Fault> {
+    meter::spend(units as u64).map_err(stopped)
+}
+
+/// The same for what copies or compares so many bytes.
+#[inline]
+pub(crate) fn spend_bytes(bytes: usize) -> Result<(), Fault> {
+    meter::spend_bytes(bytes).map_err(stopped)
+}
+
+#[cold]
+fn stopped(stop: meter::Stop) -> Fault {
+    fault(stop.to_string(), Span::default())
+}
+
+/// The longest string that an expression may put together, in bytes.
+pub(crate) const MAX_STRING: usize = 256 << 20;
+
+/// Checks the length of a string that is put together, and counts the work.
+pub(crate) fn grown(bytes: usize, span: Span) -> Result<(), Fault> {
+    if bytes > MAX_STRING {
+        return Err(fault(format!("a string of more than {MAX_STRING} bytes would be made"), span));
+    }
+    spend_bytes(bytes)
+}
+
 /// The context of one operation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Frame {
@@ -292,7 +320,7 @@ impl<'a> Eval<'a> {
                     None => Cow::Borrowed(""),
                 }
             }
-            Op::Call(core, args, _) => match core {
+            Op::Call(core, args, span) => match core {
                 Core::LocalName | Core::NamespaceUri | Core::Name => {
                     let node = match args.first() {
                         Some(a) => self.first(a, at)?,
@@ -310,6 +338,7 @@ impl<'a> Eval<'a> {
                     for a in args {
                         out.push_str(&self.string(a, at)?);
                     }
+                    grown(out.len(), *span)?;
                     Cow::Owned(out)
                 }
                 Core::SubstringBefore => {
@@ -327,6 +356,7 @@ impl<'a> Eval<'a> {
                 Core::NormalizeSpace => functions::normalize_space(self.argument_or_context(args, at)?),
                 Core::Translate => {
                     let s = self.string(&args[0], at)?;
+                    spend(s.len() >> 3)?;
                     functions::translate(s, &self.string(&args[1], at)?, &self.string(&args[2], at)?)
                 }
                 _ => match core.returns() {
@@ -389,7 +419,15 @@ impl<'a> Eval<'a> {
 
     /// The string-value of a node (section 5).
     pub fn node_string(&self, n: Node) -> Result<Cow<'a, str>, Fault> {
-        Ok(node_string(self.doc(n.doc)?, n))
+        let doc = self.doc(n.doc)?;
+        if !n.is_namespace() && doc.is_dense() && doc.kind(n.id) == NodeKind::Element {
+            // The texts of all that is below are put together.
+            let below = doc.subtree_end(n.id).index() - n.id.index();
+            if below > 8 {
+                spend(below >> 2)?;
+            }
+        }
+        Ok(node_string(doc, n))
     }
 }
 

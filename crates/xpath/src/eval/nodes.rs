@@ -1,6 +1,6 @@
 //! Operations as nodes: paths run depth-first, predicates count along them.
 
-use super::{Each, Eval, Fault, Frame, Walk, fault};
+use super::{Each, Eval, Fault, Frame, Walk, fault, spend};
 use crate::ast::Axis;
 use crate::error::Span;
 use crate::plan::{Core, From, Op, Path, Predicate, Shape, Test};
@@ -319,6 +319,7 @@ impl<'a> Eval<'a> {
 
     /// Does a predicate hold for a node at its position?
     pub fn holds(&self, predicate: &'a Predicate, at: Frame) -> Result<bool, Fault> {
+        spend(1)?;
         Ok(match predicate {
             Predicate::Position(n) => at.position == *n,
             Predicate::Last => at.position == at.size,
@@ -376,6 +377,7 @@ impl<'a> Eval<'a> {
     /// Sorts into document order and removes duplicates.
     pub fn sort(&self, nodes: &mut Vec<Node>) -> Result<(), Fault> {
         let Some(first) = nodes.first() else { return Ok(()) };
+        spend(nodes.len() >> 3)?;
         // Nearly always: one document whose ids are its order.
         let id = first.doc;
         if nodes.iter().all(|node| node.doc == id) && self.doc(id)?.is_ordered() {

@@ -13,7 +13,7 @@ pub(crate) mod types;
 use crate::ast::{BinaryOp, Operator};
 use crate::atomic::{Atomic, AtomicType, Moment};
 use crate::error::Span;
-use crate::eval::{Eval, Fault, Frame};
+use crate::eval::{Eval, Fault, Frame, grown, spend};
 use crate::plan::{Op, Predicate};
 use crate::value::{DocId, Item, Node, NodeSet, Type, Value};
 use functions::Call;
@@ -184,6 +184,7 @@ impl<'a> Eval<'a> {
                 value => out.extend(value.items()),
             },
         }
+        spend(1)?;
         bounded(out.len(), span)
     }
 
@@ -217,6 +218,7 @@ impl<'a> Eval<'a> {
         let state = self.state();
         let slot = slot as usize;
         let mut turn = |value: Value| -> Result<bool, Fault> {
+            spend(1)?;
             state.turns.set(state.turns.get() + 1);
             if state.turns.get() > MAX_TURNS {
                 return Err(failed(
@@ -293,7 +295,9 @@ impl<'a> Eval<'a> {
             Seq::Range(from, to) => {
                 let (from, to) = (self.integer(from, at, span)?, self.integer(to, at, span)?);
                 let (Some(from), Some(to)) = (from, to) else { return Ok(Value::Empty) };
-                bounded(usize::try_from(to.saturating_sub(from)).unwrap_or(0), span)?;
+                let count = usize::try_from(to.saturating_sub(from)).unwrap_or(0);
+                bounded(count, span)?;
+                spend(count >> 2)?;
                 Value::from_items((from..=to).map(|n| Item::Atomic(Atomic::Integer(n))).collect())
             }
             Seq::Local(slot) => {
@@ -417,7 +421,20 @@ impl<'a> Eval<'a> {
             },
             Seq::Call(entry, args) => {
                 let args = args.iter().map(|a| self.value(a, at)).collect::<Result<Vec<_>, _>>()?;
-                (entry.run)(&Call { eval: self, args: &args, at, span, name: entry.name })?
+                for arg in &args {
+                    // Most go once through what they are given.
+                    spend(match arg {
+                        Value::String(text) => 1 + (text.len() >> 5),
+                        Value::NodeSet(_) | Value::Sequence(_) => 1 + (arg.len() >> 1),
+                        _ => 1,
+                    })?;
+                }
+                let value = (entry.run)(&Call { eval: self, args: &args, at, span, name: entry.name })?;
+                if let Value::String(text) = &value {
+                    grown(text.len(), span)?;
+                }
+                spend(value.len() >> 1)?;
+                value
             }
             Seq::Regex(entry, regex, args) => {
                 let args = args.iter().map(|a| self.value(a, at)).collect::<Result<Vec<_>, _>>()?;
@@ -505,6 +522,7 @@ impl<'a> Eval<'a> {
             let mut found = false;
             self.each(walked, at, &mut |node| {
                 let atom = self.atom_of_node(node)?;
+                spend(1 + (others.len() >> 1))?;
                 for other in &others {
                     if operators::general_comparison(op, &atom, other, span)? {
                         found = true;
@@ -522,6 +540,7 @@ impl<'a> Eval<'a> {
             return Ok(left.iter().any(|a| a.as_text().is_some_and(|s| known.contains(&**s))));
         }
         for a in &left {
+            spend(1 + (right.len() >> 1))?;
             for b in &right {
                 if operators::general_comparison(op, a, b, span)? {
                     return Ok(true);

@@ -713,6 +713,7 @@ impl Engine<'_> {
         let definitions = self.plan.keys.get(&name).map_or(&[][..], Vec::as_slice);
         let attributes = definitions.iter().any(|key| key.pattern.may_match_attributes());
         let mut visit = |node: Node| -> Res<()> {
+            self.spend(definitions.len() as u64)?;
             for key in definitions {
                 if !self.matches(&key.pattern, node, &super::matching::NO_FRAME)? {
                     continue;

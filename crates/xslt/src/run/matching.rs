@@ -162,6 +162,7 @@ impl Engine<'_> {
         } else {
             siblings(node, doc.children(parent))
         };
+        self.spend(list.len() as u64)?;
         list.retain(|sibling| self.matches_test(step, *sibling));
         for predicate in &step.predicates {
             let size = list.len();
@@ -197,6 +198,7 @@ impl Engine<'_> {
             let at = self.position(step, node, parent);
             let size =
                 if xpath.expression.needs().size { doc.children(parent).filter(fits).count() } else { at };
+            self.spend(1 + (size as u64 >> 2))?;
             (at, size)
         };
         let focus = matching_focus(node, position, size);

@@ -168,6 +168,10 @@ pub use stream::StreamStats;
 pub(crate) use stream::run as run_stream;
 pub(crate) use window::Pump;
 
+/// So many instructions are counted together, as that many units of work.
+const TICKS: u64 = 16;
+const UNITS: u64 = 64;
+
 const NO_RULE: u32 = u32::MAX;
 
 /// The variables of a template being executed.
@@ -386,14 +390,22 @@ impl<'e> Engine<'e> {
         if steps > self.options.limits.steps || out.written > self.options.limits.output {
             return Err(self.exhausted(steps));
         }
-        Ok(())
+        if steps.is_multiple_of(TICKS) { self.spend(UNITS) } else { Ok(()) }
+    }
+
+    /// Counts work for whoever runs the transformation ([`meter::spend`]).
+    pub(super) fn spend(&self, units: u64) -> Res<()> {
+        meter::spend(units).map_err(|stop| self.fail(Place::default(), stop.to_string()))
     }
 
     /// The same where nothing is written.
     fn tick_alone(&self) -> Res<()> {
         let steps = self.steps.load(Ordering::Relaxed) + 1;
         self.steps.store(steps, Ordering::Relaxed);
-        if steps > self.options.limits.steps { Err(self.exhausted(steps)) } else { Ok(()) }
+        if steps > self.options.limits.steps {
+            return Err(self.exhausted(steps));
+        }
+        self.spend(UNITS / TICKS)
     }
 
     #[cold]
@@ -710,6 +722,7 @@ impl<'e> Engine<'e> {
                     self.sort(&mut nodes, sorts, focus, frame)?;
                 }
                 let mut inner = Focus { position: 0, size: nodes.len() as u32, rule: NO_RULE, ..focus };
+                self.spend(nodes.len() as u64 >> 3)?;
                 for node in nodes {
                     inner.node = node;
                     inner.position += 1;

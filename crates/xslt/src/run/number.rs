@@ -59,6 +59,7 @@ impl Engine<'_> {
             let mut count = 0;
             let mut current = Some(node.id);
             while let Some(id) = current {
+                self.spend(1)?;
                 if counts(id)? {
                     count += 1;
                 }
@@ -79,6 +80,7 @@ impl Engine<'_> {
                 let mut place = 1;
                 let mut sibling = doc.prev_sibling(id);
                 while let Some(previous) = sibling {
+                    self.spend(1)?;
                     if counts(previous)? {
                         place += 1;
                     }

@@ -77,6 +77,7 @@ impl Engine<'_> {
                 continue;
             }
             let size = nodes.len();
+            self.spend(size as u64)?;
             let inner = |at: usize, node: &Node| Focus {
                 node: *node,
                 position: at as u32 + 1,

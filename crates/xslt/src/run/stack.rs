@@ -52,6 +52,10 @@ pub(super) fn is_left() -> bool {
 
 /// Goes on in a thread with a stack of its own.
 pub(super) fn on_new<R: Send>(f: impl FnOnce() -> Res<R> + Send) -> Res<R> {
+    meter::carry(|carried| on_thread(|| carried.enter(f)))
+}
+
+fn on_thread<R: Send>(f: impl FnOnce() -> Res<R> + Send) -> Res<R> {
     let run = || {
         FLOOR.set(here().saturating_sub(OWN_USED));
         f()

@@ -1,0 +1,91 @@
+//! Steps that compute for long, seen from outside: they stand in nobody's way, they end at their deadline, and with their
+//! client.
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+mod support;
+
+use std::io::Write;
+use std::net::TcpStream;
+use support::{Process, ask, configuration};
+
+/// The steps, each as long as it may be, and a short one.
+const ARTIFACTS: &str = r#"
+<proxy name="Direct"><target><inSequence><respond/></inSequence></target></proxy>
+<proxy name="Short"><target><inSequence><script language="js">for (var i = 0; i &lt; 10; i++) {}</script><respond/></inSequence></target></proxy>
+<proxy name="Script"><target><inSequence><script language="js">while (true) {}</script><respond/></inSequence></target></proxy>
+<proxy name="XPath"><target><inSequence>
+  <filter xpath="count(//a[count(//a[count(//a[count(//a[. = 'x']) > 1]) > 1]) > 1]) > 1"><then/></filter><respond/>
+</inSequence></target></proxy>
+<proxy name="Property"><target><inSequence>
+  <property name="p" expression="count(//a[count(//a[count(//a[count(//a[. = 'x']) > 1]) > 1]) > 1])"/><respond/>
+</inSequence></target></proxy>
+<proxy name="Xslt"><target><inSequence><xslt key="loops"/><respond/></inSequence></target></proxy>
+<localEntry key="loops"><x:stylesheet version="1.0" xmlns:x="http://www.w3.org/1999/XSL/Transform" xmlns="">
+  <x:template match="/"><r><x:for-each select="//a"><x:for-each select="//a"><x:for-each select="//a"><x:for-each select="//a"><x:if test=". = 'x'"><b/></x:if>
+  </x:for-each></x:for-each></x:for-each></x:for-each></r></x:template>
+</x:stylesheet></localEntry>"#;
+
+const LONG: &[&str] = &["Script", "XPath", "Property", "Xslt"];
+
+fn body() -> String {
+    format!("<r>{}</r>", "<a>y</a>".repeat(2000))
+}
+
+/// A request whose answer nobody reads.
+fn begin(address: &str, service: &str, body: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let length = body.len();
+    let head = format!(
+        "POST /services/{service} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/xml\r\nContent-Length: {length}\r\n\r\n"
+    );
+    stream.write_all((head + body).as_bytes()).unwrap();
+    stream
+}
+
+#[test]
+fn long_steps_stand_in_nobodys_way_and_end_with_their_clients() {
+    let more =
+        ["script_time=600s", "compute_wait=600s", "compute_threads=2"].map(|own| format!("limits.{own}"));
+    let set: Vec<&str> = more.iter().flat_map(|own| ["--set", own.as_str()]).collect();
+    let bus = Process::run(&configuration("compute-long", ARTIFACTS), &set);
+    let body = body();
+    for service in LONG {
+        // So many that each worker and each compute thread has some.
+        let begun: Vec<TcpStream> = (0..16).map(|_| begin(bus.http(), service, &body)).collect();
+        for _ in 0..32 {
+            let (status, _, answer) = ask(bus.http(), "POST", "/services/Direct", b"<a/>").unwrap();
+            assert_eq!((status, answer.as_slice()), (200, &b"<a/>"[..]), "{service}");
+        }
+        // Their clients go away: the threads are free for others.
+        drop(begun);
+        let (status, ..) = ask(bus.http(), "POST", "/services/Short", b"<a/>").unwrap();
+        assert_eq!(status, 200, "{service}");
+    }
+}
+
+#[test]
+fn long_steps_fault_at_their_deadline() {
+    let bus =
+        Process::run(&configuration("compute-deadline", ARTIFACTS), &["--set", "limits.script_time=100ms"]);
+    for (at, service) in LONG.iter().enumerate() {
+        let path = format!("/services/{service}");
+        let (status, ..) = ask(bus.http(), "POST", &path, body().as_bytes()).unwrap();
+        assert_eq!(status, 500, "{service}");
+        bus.says("limits.script_time", at + 1);
+    }
+}
+
+#[test]
+fn what_finds_no_thread_is_shed() {
+    let more =
+        ["script_time=600s", "compute_wait=100ms", "compute_threads=1"].map(|own| format!("limits.{own}"));
+    let set: Vec<&str> = more.iter().flat_map(|own| ["--set", own.as_str()]).collect();
+    let bus = Process::run(&configuration("compute-shed", ARTIFACTS), &set);
+    let begun = begin(bus.http(), "Script", "<a/>");
+    // Whichever comes second waits in vain.
+    let (first, ..) = ask(bus.http(), "POST", "/services/Short", b"<a/>").unwrap();
+    let (second, ..) = ask(bus.http(), "POST", "/services/Short", b"<a/>").unwrap();
+    assert_eq!(second, 503, "{first}");
+    drop(begun);
+    bus.says("limits.compute_wait", 1);
+}

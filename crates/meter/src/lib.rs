@@ -1,0 +1,342 @@
+//! What a run that computes may take: work counted in units, a deadline, a way to be told to stop.
+//!
+//! An engine (XPath, XSLT, JSONPath, templates, schemas) calls [`spend`] wherever it could go on for long, with a number
+//! that grows with the work: one unit is some tens of nanoseconds. Who runs the engine says what it may take:
+//!
+//! * [`inline`]: a fixed number of units. It costs no look at the clock, so it is what a worker gives each step; a run that
+//!   has used it up is broken off and begun anew where it disturbs nobody.
+//! * [`within`]: a time, and a flag by which others can end the run.
+//! * nothing: the run has no bounds.
+//!
+//! What is left is kept per thread, so that no engine has to hand it along. A run that goes on in another thread takes its
+//! bounds with it ([`carry`]).
+
+pub mod regex;
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Why a run has to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// It has used the units that it was given inline.
+    Long,
+    /// It has run longer than this.
+    Late(Duration),
+    /// Nobody waits for it any more.
+    Cancelled,
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stop::Long => out.write_str("the step takes too long for a worker"),
+            Stop::Late(time) if time.as_millis() < 1000 => {
+                write!(out, "it ran longer than {} ms (limits.script_time)", time.as_millis())
+            }
+            Stop::Late(time) => {
+                write!(out, "it ran longer than {} s (limits.script_time)", time.as_secs_f64())
+            }
+            Stop::Cancelled => out.write_str("nobody waits for the result any more"),
+        }
+    }
+}
+
+impl std::error::Error for Stop {}
+
+/// A flag that ends a run; copies are the same flag.
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Ends the run at its next look.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the run has to end.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Units between two looks at the clock and the flag: less than a millisecond of work.
+const STRIDE: i64 = 8192;
+
+/// So much is never used up.
+const ENDLESS: i64 = i64::MAX;
+
+#[derive(Clone, Default)]
+enum Bounds {
+    #[default]
+    None,
+    Units,
+    Time {
+        time: Duration,
+        /// The clock begins with the first look, so that short runs never read it.
+        began: Option<Instant>,
+        cancel: Option<Cancel>,
+    },
+}
+
+#[derive(Default)]
+struct Run {
+    bounds: Bounds,
+    /// Units handed out so far, those that are left of them included.
+    given: u64,
+    stopped: Option<Stop>,
+}
+
+thread_local! {
+    /// Units until the next look.
+    static LEFT: Cell<i64> = const { Cell::new(ENDLESS) };
+    static RUN: RefCell<Run> = const { RefCell::new(Run { bounds: Bounds::None, given: 0, stopped: None }) };
+}
+
+/// Counts work. A run that was stopped is told so each time.
+///
+/// # Errors
+/// The run has to end.
+#[inline]
+pub fn spend(units: u64) -> Result<(), Stop> {
+    let left = LEFT.get() - units as i64;
+    LEFT.set(left);
+    if left < 0 { look() } else { Ok(()) }
+}
+
+/// Counts work on that many bytes: what copies or compares them is some ten times as fast as what takes a unit.
+///
+/// # Errors
+/// As [`spend`].
+#[inline]
+pub fn spend_bytes(bytes: usize) -> Result<(), Stop> {
+    spend((bytes as u64 >> 7) + 1)
+}
+
+#[cold]
+#[inline(never)]
+fn look() -> Result<(), Stop> {
+    RUN.with_borrow_mut(|run| {
+        let stop = match (run.stopped, &mut run.bounds) {
+            (Some(stop), _) => Some(stop),
+            (None, Bounds::None) => None,
+            (None, Bounds::Units) => Some(Stop::Long),
+            (None, Bounds::Time { cancel: Some(cancel), .. }) if cancel.is_cancelled() => {
+                Some(Stop::Cancelled)
+            }
+            (None, Bounds::Time { time, began, .. }) => {
+                let now = Instant::now();
+                let began = *began.get_or_insert(now);
+                (now.duration_since(began) > *time).then_some(Stop::Late(*time))
+            }
+        };
+        run.stopped = stop;
+        match stop {
+            Some(stop) => {
+                LEFT.set(-1);
+                Err(stop)
+            }
+            None => {
+                let (more, over) = match run.bounds {
+                    Bounds::None => (ENDLESS, 0),
+                    // What one call spent beyond is spent.
+                    _ => (STRIDE, LEFT.get().unsigned_abs()),
+                };
+                run.given = run.given.saturating_add(more as u64).saturating_add(over);
+                LEFT.set(more);
+                Ok(())
+            }
+        }
+    })
+}
+
+/// What a run used and how it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Used {
+    /// Units.
+    pub units: u64,
+    /// It had to end.
+    pub stopped: Option<Stop>,
+}
+
+/// Runs `work` with that many units.
+#[inline]
+pub fn inline<T>(units: u32, work: impl FnOnce() -> T) -> (T, Used) {
+    bounded(Bounds::Units, i64::from(units), work)
+}
+
+/// Runs `work` for that time at most, and until it is cancelled.
+pub fn within<T>(time: Duration, cancel: Option<&Cancel>, work: impl FnOnce() -> T) -> (T, Used) {
+    bounded(Bounds::Time { time, began: None, cancel: cancel.cloned() }, STRIDE, work)
+}
+
+fn bounded<T>(bounds: Bounds, left: i64, work: impl FnOnce() -> T) -> (T, Used) {
+    /// Puts the bounds of whoever runs this back, also where `work` panics.
+    struct Before(i64, Option<Run>);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            LEFT.set(self.0);
+            if let Some(run) = self.1.take() {
+                RUN.with_borrow_mut(|now| *now = run);
+            }
+        }
+    }
+    let run = Run { bounds, given: left as u64, stopped: None };
+    let before = Before(LEFT.replace(left), Some(RUN.with_borrow_mut(|now| std::mem::replace(now, run))));
+    let result = work();
+    let left = LEFT.get().max(0) as u64;
+    let used = RUN.with_borrow(|run| Used { units: run.given.saturating_sub(left), stopped: run.stopped });
+    drop(before);
+    (result, used)
+}
+
+/// Whether the run has units only: what may take long, and cannot be broken off, is better left to a run that has time.
+pub fn is_inline() -> bool {
+    RUN.with_borrow(|run| matches!(run.bounds, Bounds::Units))
+}
+
+/// Breaks a run off that has units only: all that it would do now is to be done elsewhere.
+///
+/// # Errors
+/// It has units only.
+pub fn not_inline() -> Result<(), Stop> {
+    match is_inline() {
+        true => {
+            LEFT.set(-1);
+            spend(1)
+        }
+        false => Ok(()),
+    }
+}
+
+/// Why the run had to end, where it had to.
+pub fn stopped() -> Option<Stop> {
+    RUN.with_borrow(|run| run.stopped)
+}
+
+/// Whether the run has to end, looked up now: for engines that count for themselves and ask from time to time.
+///
+/// # Errors
+/// The run has to end.
+pub fn check() -> Result<(), Stop> {
+    if LEFT.get() < ENDLESS / 2 && !is_inline() {
+        return look();
+    }
+    spend(1)
+}
+
+/// The bounds of the run of this thread, for a thread that goes on with it while this one waits.
+pub struct Carried {
+    bounds: Bounds,
+    left: i64,
+    used: Arc<AtomicU64>,
+    stopped: Arc<std::sync::Mutex<Option<Stop>>>,
+}
+
+/// Runs `work`, which goes on in another thread ([`Carried::enter`]) while this one waits for it.
+pub fn carry<T>(work: impl FnOnce(Carried) -> T) -> T {
+    let left = LEFT.get();
+    let bounds = RUN.with_borrow(|run| run.bounds.clone());
+    let (used, stopped) = (Arc::new(AtomicU64::new(0)), Arc::new(std::sync::Mutex::new(None)));
+    let carried = Carried { bounds, left, used: Arc::clone(&used), stopped: Arc::clone(&stopped) };
+    let result = work(carried);
+    let used = used.load(Ordering::Relaxed);
+    if left < ENDLESS / 2 {
+        let stop = *stopped.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        RUN.with_borrow_mut(|run| {
+            run.stopped = run.stopped.or(stop);
+            run.given += used;
+        });
+        LEFT.set(if stop.is_some() { -1 } else { (left - used as i64).max(0) });
+    }
+    result
+}
+
+impl Carried {
+    /// Runs `work` with the bounds that were carried here.
+    pub fn enter<T>(self, work: impl FnOnce() -> T) -> T {
+        let Carried { bounds, left, used: total, stopped } = self;
+        let (result, used) = bounded(bounds, left, work);
+        total.store(used.units, Ordering::Relaxed);
+        *stopped.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = used.stopped;
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Work without an end of its own.
+    fn endless() -> Stop {
+        loop {
+            if let Err(stop) = spend(3) {
+                return stop;
+            }
+        }
+    }
+
+    #[test]
+    fn units_end_a_run_and_are_counted() {
+        let (stop, used) = inline(1000, endless);
+        assert_eq!((stop, used.stopped), (Stop::Long, Some(Stop::Long)));
+        assert!((1000..1010).contains(&used.units), "{used:?}");
+        let (result, used) = inline(1000, || spend(400));
+        assert_eq!((result, used), (Ok(()), Used { units: 400, stopped: None }));
+        // Behind a bounded run there are no bounds.
+        assert_eq!(spend(1 << 40), Ok(()));
+    }
+
+    #[test]
+    fn time_and_a_flag_end_a_run() {
+        let time = Duration::from_millis(2);
+        assert_eq!(within(time, None, endless).0, Stop::Late(time));
+        let cancel = Cancel::default();
+        cancel.cancel();
+        let long = Duration::from_secs(1000);
+        assert_eq!(within(long, Some(&cancel), endless).0, Stop::Cancelled);
+        assert_eq!(within(long, Some(&cancel), check).0, Err(Stop::Cancelled));
+        // What was stopped stays so.
+        within(time, None, || {
+            let first = endless();
+            assert_eq!((spend(0), check()), (Err(first), Err(first)));
+        });
+    }
+
+    #[test]
+    fn bounds_nest_and_survive_panics() {
+        let (inner, outer) = inline(100, || {
+            let caught =
+                std::panic::catch_unwind(|| within(Duration::from_secs(1), None, || panic!("inside")));
+            assert!(caught.is_err() && is_inline());
+            inline(10, endless).0
+        });
+        assert_eq!((inner, outer.stopped), (Stop::Long, None));
+    }
+
+    #[test]
+    fn a_run_goes_on_in_another_thread() {
+        let (stop, used) = inline(1000, || {
+            carry(|carried| std::thread::scope(|scope| scope.spawn(|| carried.enter(endless)).join().ok()))
+        });
+        assert_eq!((stop, used.stopped), (Some(Stop::Long), Some(Stop::Long)));
+        let (left, used) = inline(1000, || {
+            carry(|carried| {
+                std::thread::scope(|scope| scope.spawn(|| carried.enter(|| spend(600))).join().ok())
+            });
+            (spend(300), spend(300))
+        });
+        assert_eq!((left, used.stopped), ((Ok(()), Err(Stop::Long)), Some(Stop::Long)));
+    }
+
+    #[test]
+    fn what_cannot_be_broken_off_is_not_begun_inline() {
+        assert_eq!(not_inline(), Ok(()));
+        let (result, used) = inline(1000, not_inline);
+        assert_eq!((result, used.stopped), (Err(Stop::Long), Some(Stop::Long)));
+        assert_eq!(within(Duration::from_secs(1), None, not_inline).0, Ok(()));
+    }
+}
