@@ -322,3 +322,128 @@ impl Table {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{self, Tested};
+
+    fn tested() -> Tested {
+        let registry = crate::Registry {
+            definitions: Vec::new(),
+            unsupported: Vec::new(),
+            endpoints: testing::endpoints,
+        };
+        testing::main(&registry, "")
+    }
+
+    fn key(name: &str) -> Key {
+        (1, Arc::from(name))
+    }
+
+    /// Adds a part with this value; complete with so many.
+    fn add(
+        all: &Aggregates,
+        tested: &Tested,
+        name: &str,
+        value: i64,
+        split: Option<usize>,
+        enough: usize,
+    ) -> Added {
+        let mut part = Box::new(tested.context(&[], ""));
+        loop {
+            let taken = all.is_open(&key(name)).then(|| Taken::Json(value.into()));
+            let arriving = Arriving { part, taken, split, across: split.is_none() };
+            match all.add(key(name), arriving, |count, announced| count >= announced.unwrap_or(enough)) {
+                Added::Again(again) => part = again,
+                added => return added,
+            }
+        }
+    }
+
+    fn values(parts: &Parts) -> Vec<i64> {
+        let value = |taken: &Taken| if let Taken::Json(value) = taken { value.as_i64() } else { None };
+        parts.others.iter().filter_map(value).collect()
+    }
+
+    #[test]
+    fn parts_wait_for_as_many_as_were_announced_and_late_ones_are_told() {
+        let (all, tested) = (Aggregates::default(), tested());
+        assert!(matches!(add(&all, &tested, "a", 1, Some(3), 0), Added::Waiting { opened: true, serial: 1 }));
+        assert!(matches!(
+            add(&all, &tested, "a", 2, Some(3), 0),
+            Added::Waiting { opened: false, serial: 1 }
+        ));
+        assert!(matches!(add(&all, &tested, "b", 1, Some(2), 0), Added::Waiting { opened: true, serial: 2 }));
+        assert_eq!(all.len(), 2);
+        match add(&all, &tested, "a", 3, Some(3), 0) {
+            Added::Complete(_, parts) => assert!(parts.first.is_some() && values(&parts) == [2, 3]),
+            _ => panic!("three of three are complete"),
+        }
+        assert!(matches!(add(&all, &tested, "a", 4, Some(3), 0), Added::Late(_)));
+        // One of one: nothing is kept.
+        assert!(matches!(
+            add(&all, &tested, "c", 1, Some(1), 0),
+            Added::Complete(_, Parts { first: None, .. })
+        ));
+        assert_eq!(all.len(), 1);
+    }
+
+    #[test]
+    fn a_part_that_finds_the_aggregate_opened_meanwhile_comes_again() {
+        let (all, tested) = (Aggregates::default(), tested());
+        add(&all, &tested, "a", 1, Some(2), 0);
+        let part = Box::new(tested.context(&[], ""));
+        let arriving = Arriving { part, taken: None, split: Some(2), across: false };
+        assert!(matches!(all.add(key("a"), arriving, |count, _| count >= 2), Added::Again(_)));
+    }
+
+    #[test]
+    fn a_timer_takes_what_is_there_and_not_what_comes_under_the_same_key_later() {
+        let (all, tested) = (Aggregates::default(), tested());
+        add(&all, &tested, "a", 1, None, 9);
+        add(&all, &tested, "a", 2, None, 9);
+        let mut gone = all.watch(&key("a"), 1).expect("it is open");
+        assert!(gone.try_recv().is_err_and(|why| why == oneshot::error::TryRecvError::Empty));
+        assert!(all.watch(&key("a"), 7).is_none() && all.expire(&key("a"), 7).is_none());
+        assert_eq!(all.expire(&key("a"), 1).map(|(_, others)| others.len()), Some(1));
+        assert!(gone.try_recv().is_err_and(|why| why == oneshot::error::TryRecvError::Closed));
+        assert!(matches!(add(&all, &tested, "a", 1, None, 9), Added::Waiting { opened: true, serial: 2 }));
+        assert!(all.expire(&key("a"), 1).is_none(), "that was another one");
+    }
+
+    #[test]
+    fn an_aggregate_that_never_completes_is_bounded_in_parts_and_time() {
+        let mut all = Aggregates::default();
+        let tested = tested();
+        all.limits = AggregateLimits { parts: 3, time: Duration::from_secs(3600) };
+        for value in 1..=3 {
+            assert!(matches!(add(&all, &tested, "a", value, None, 9), Added::Waiting { .. }));
+        }
+        let Added::Full(_, fault) = add(&all, &tested, "a", 4, None, 9) else { panic!("there are three") };
+        assert_eq!((fault.status, fault.message.contains("as many parts as it may (3)")), (503, true));
+        assert!(matches!(add(&all, &tested, "b", 1, None, 9), Added::Waiting { .. }), "others have room");
+        // One with a timer sees to itself.
+        let timer = all.watch(&key("b"), 2).expect("it is open");
+        all.limits.time = Duration::ZERO;
+        let (lines, ()) = testing::logged("busbar", || {
+            assert!(matches!(add(&all, &tested, "c", 1, None, 9), Added::Waiting { opened: true, .. }));
+        });
+        assert!(lines.len() == 1 && lines[0].contains("its 3 parts are dropped"), "{lines:?}");
+        assert_eq!(all.len(), 2);
+        drop(timer);
+    }
+
+    #[test]
+    fn clients_that_have_their_answers_are_known_by_their_messages() {
+        let (all, tested) = (Aggregates::default(), tested());
+        for value in 1..=3 {
+            add(&all, &tested, "across", value, None, 9);
+            add(&all, &tested, "split", value, Some(9), 0);
+        }
+        let mut counts = Vec::new();
+        all.each(|_, others| counts.push(others.len()));
+        counts.sort_unstable();
+        assert_eq!(counts, [0, 2]);
+    }
+}

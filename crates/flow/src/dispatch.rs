@@ -618,3 +618,68 @@ async fn finish(context: &mut Context) -> Response {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{self, Tested};
+
+    fn tested(artifacts: &str) -> Tested {
+        let registry = crate::Registry {
+            definitions: Vec::new(),
+            unsupported: Vec::new(),
+            endpoints: testing::endpoints,
+        };
+        let text = format!("<definitions xmlns='{}'>{artifacts}</definitions>", config::SYNAPSE);
+        testing::configuration(&registry, &text)
+    }
+
+    /// A proxy whose backend says its name.
+    fn proxy(name: &str, more: &str) -> String {
+        let backend = testing::backend("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nit");
+        format!(
+            "<proxy name='{name}' {more}><target><endpoint><address uri='{backend}'/></endpoint></target></proxy>"
+        )
+    }
+
+    #[test]
+    fn requests_find_their_service_by_the_longest_name() {
+        let tested = tested(&[proxy("P", ""), proxy("P/Q", ""), proxy("S", "transports='https'")].concat());
+        let served = |kind: &str, name: &str| {
+            let all = tested.bus.services().metrics.all();
+            let own = all.iter().find(|(one, own, _)| (*one, own.as_str()) == (kind, name));
+            own.map_or(0, |(.., counters)| counters.totals().requests)
+        };
+        for (path, name) in [
+            ("/services/P", "P"),
+            ("/services/P?a=b", "P"),
+            ("/services/P/more/of/it", "P"),
+            ("/services/P.SOAP11Endpoint", "P"),
+            ("/services/P.httpEndpoint/x", "P"),
+            ("http://elsewhere.example/services/P", "P"),
+            ("/services/P/Q", "P/Q"),
+            ("/services/P/Q/R", "P/Q"),
+        ] {
+            let before = served("proxy", name);
+            let answer = tested.ask("POST", path, &[("Content-Type", "text/plain")], "x");
+            assert_eq!((answer.status, answer.body.as_str()), (200, "it"), "{path}");
+            assert_eq!(served("proxy", name), before + 1, "{path}");
+        }
+        let answer = tested.ask("POST", "/services/S", &[], "");
+        assert!(answer.status == 500 && answer.body.contains("service cannot be found"), "{answer:?}");
+    }
+
+    #[test]
+    fn what_the_bus_answers_itself() {
+        let tested = tested(&[proxy("P", "startOnLoad='false'")].concat());
+        for (method, path, status, says) in [
+            ("BREW", "/services/P", 501, "BREW is not implemented"),
+            ("GET", "/favicon.ico", 404, ""),
+            ("POST", "/services/P", 500, "inactive service"),
+            ("GET", "/services/", 200, "P"),
+        ] {
+            let answer = tested.ask(method, path, &[], "");
+            assert_eq!(answer.status, status, "{method} {path}");
+            assert!(answer.body.contains(says), "{method} {path}: {answer:?}");
+        }
+    }
+}

@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::fault::Fault;
 use crate::writing::{coded, current_form, explicit_form, write};
 use bytes::Bytes;
+use message::memory::{self, Held};
 use message::{Body, Format, Headers, Payload};
 use std::borrow::Cow;
 
@@ -21,6 +22,8 @@ pub struct Answer {
     /// The body, byte by byte.
     pub body: Bytes,
     reason: Option<Cow<'static, str>>,
+    /// Counts a body that was written here as held; one that arrived counts itself.
+    _held: Held,
     /// It is read as plain XML, not as SOAP.
     rest: bool,
     pox: bool,
@@ -34,13 +37,15 @@ impl Answer {
     pub fn of(context: &mut Context) -> Result<Answer, Fault> {
         let status = context.axis2("HTTP_SC").and_then(|status| u16::try_from(status.as_integer()?).ok());
         let (body, rest) = context.freeze()?;
+        let arrived = context.payload.bytes().is_some_and(|own| own.as_ptr() == body.as_ptr());
+        let held = if arrived { Held::NONE } else { memory::hold(body.len()) };
         let mut headers = context.headers.clone();
         for name in NOT_KEPT {
             headers.remove(name);
         }
         let reason = context.reason.clone();
         let pox = context.progress.pox_endpoint;
-        Ok(Answer { status: status.unwrap_or(200), headers, body, reason, rest, pox })
+        Ok(Answer { status: status.unwrap_or(200), headers, body, reason, _held: held, rest, pox })
     }
 
     /// How many bytes it holds.

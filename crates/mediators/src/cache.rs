@@ -406,7 +406,9 @@ impl Wanted {
         limits.spill = None;
         match context.payload.buffer(&limits).await {
             Ok(()) => {}
-            Err(message::PayloadError::TooLarge { .. }) => return Ok(false),
+            Err(message::PayloadError::TooLarge { .. } | message::PayloadError::Shortage(_)) => {
+                return Ok(false);
+            }
             Err(error) => return Err(error.into()),
         }
         Ok(context.payload.bytes().is_none_or(|bytes| bytes.len() <= limits.held))
@@ -415,7 +417,8 @@ impl Wanted {
     fn keep(&self, control: Control, context: &mut Context) -> Result<(), Fault> {
         let age = context.headers.get("Age").and_then(|age| age.trim().parse().ok()).unwrap_or(0);
         let answer = Answer::of(context)?;
-        if self.core.largest.is_some_and(|most| answer.body.len() > most) {
+        // What is kept for later leaves the rest of the memory to messages on their way.
+        if self.core.largest.is_some_and(|most| answer.body.len() > most) || message::memory::is_half() {
             return Ok(());
         }
         let kept = Kept { answer, since: Instant::now(), age, control };

@@ -133,6 +133,7 @@ impl Mediator for Store {
 mod tests {
     use flow::Context;
     use flow::testing::{self, Tested};
+    use std::io::{Read, Write};
     use std::sync::Arc;
     use stores::Message;
 
@@ -378,6 +379,15 @@ mod tests {
                 (0, 0),
                 &[],
             ),
+            // A branch of the reply sequence is part of it.
+            (
+                FORWARD,
+                "max.delivery.attempts=2 message.processor.failMessagesStore=t message.processor.reply.sequence=breaks",
+                &echo,
+                "<sequence name='breaks'><clone><target><sequence><throwError type='X'/></sequence></target></clone></sequence>",
+                (0, 1),
+                &[message],
+            ),
             (
                 FORWARD,
                 "max.delivery.attempts=2 message.processor.failMessagesStore=t",
@@ -404,6 +414,50 @@ mod tests {
             ),
         ] {
             assert_eq!(process(class, parameters, endpoint, beside, wanted), bodies, "{parameters}");
+        }
+    }
+
+    /// What the reply sequence began may still fail: until it has ended, the message is in its store.
+    #[test]
+    fn a_message_is_acknowledged_when_all_that_its_reply_began_has_ended() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback can be bound");
+        let slow = listener.local_addr().expect("an address");
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let _ = stream.read(&mut [0; 4096]);
+                std::thread::sleep(std::time::Duration::from_millis(100));
+                let _ =
+                    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+            }
+        });
+        let echo = testing::backend("");
+        for part in ["call", "call continueParent"] {
+            let continues = part.contains("continue");
+            let tested = tested(&format!(
+                "<store messageStore='s'/><!--top--><messageStore name='s'/><messageStore name='t'/><endpoint name='e'><address uri='{echo}/'/></endpoint>\
+                 <sequence name='reply'><clone continueParent='{continues}'><target><sequence><call><endpoint><address uri='http://{slow}/'/></endpoint></call>\
+                 <store messageStore='t'/></sequence></target></clone></sequence>\
+                 <messageProcessor name='p' class='a.MessageForwardingProcessor' messageStore='s' targetEndpoint='e'>\
+                 <parameter name='interval'>1</parameter><parameter name='message.processor.reply.sequence'>reply</parameter></messageProcessor>"
+            ));
+            assert_eq!(tested.ask("POST", "/", &[JSON], "{}").status, 202);
+            let bus = Arc::new(tested.bus);
+            let (s, t) = (bus.plan().store("s").expect("s"), bus.plan().store("t").expect("t"));
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
+            runtime.block_on(async {
+                let taken = async {
+                    while s.size().await.expect("s") > 0 {
+                        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+                    }
+                    assert_eq!(
+                        t.size().await.expect("t"),
+                        1,
+                        "{part}: acknowledged before its branch has ended"
+                    );
+                };
+                flow::processor::run(Arc::clone(&bus), taken).await;
+            });
         }
     }
 

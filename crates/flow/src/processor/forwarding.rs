@@ -176,7 +176,10 @@ impl Forwarding {
         if work.through(context, list).await {
             Attempt::Delivered
         } else {
-            Attempt::Failed(work.context(message), "the reply sequence did not run to its end".to_owned())
+            Attempt::Failed(
+                work.context(message),
+                "the reply sequence failed, or a part of what it began".to_owned(),
+            )
         }
     }
 

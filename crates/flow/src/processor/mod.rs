@@ -216,11 +216,11 @@ impl Work {
         context
     }
 
-    /// Runs a sequence on a message; `true`: to its end, and all that it began (branches, one-way calls) has ended without a fault.
+    /// Runs a sequence on a message, and waits for all that it begins (branches, one-way calls); `true`: nothing of it failed.
     async fn through(&self, mut context: Box<Context>, list: ListId) -> bool {
         let begun = Begun::new(&mut context);
-        let whole = matches!(run_branch(context, list).await, Branched::Whole(_));
-        begun.outcome().await == Outcome::Completed && whole
+        let failed = matches!(run_branch(context, list).await, Branched::Failed(_));
+        begun.outcome().await == Outcome::Completed && !failed
     }
 
     /// Takes the processor out of service until the configuration is loaded anew.
