@@ -364,9 +364,7 @@ impl Incoming {
         };
         // An error in bytes already here shows when the body is read.
         let _ = self.decode();
-        if owes_continue && self.state != State::Done {
-            self.conn.owes_continue.store(true, Relaxed);
-        }
+        self.conn.owes_continue.store(owes_continue && self.state != State::Done, Relaxed);
     }
 
     /// The message is over; the next wire byte begins a head.

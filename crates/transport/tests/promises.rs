@@ -136,6 +136,22 @@ fn no_interim_response_follows_a_final_one() {
         assert!(got == b"hello" || got == b"5");
         assert!(is_kept(&mut stream, &head));
     }
+    // Who sends the body without waiting is not asked for it behind the next request.
+    let mut stream = connect(echo.addr);
+    stream.write_all(format!("POST /slow HTTP/1.1\r\n{expect}Content-Length: 5\r\n\r\n").as_bytes()).unwrap();
+    thread::sleep(Duration::from_millis(30));
+    stream.write_all(b"hello").unwrap();
+    let mut head = read_response(&mut stream).0;
+    if head.starts_with("HTTP/1.1 100") {
+        head = read_response(&mut stream).0;
+    }
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    if !head.contains("Connection: close") {
+        stream.write_all(b"POST /length HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n").unwrap();
+        thread::sleep(Duration::from_millis(30));
+        stream.write_all(b"hello").unwrap();
+        assert!(read_response(&mut stream).0.starts_with("HTTP/1.1 200"));
+    }
     // A body that nobody wants is not asked for; nor one that is there already.
     for (path, rest, interim) in [
         ("/ignore", "Content-Length: 5\r\n\r\n", false),
