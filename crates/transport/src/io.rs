@@ -244,6 +244,7 @@ impl Writer {
         Poll::Ready(Ok(1))
     }
 
+    #[inline]
     fn poll_flush_half(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.half {
             WriteHalf::Plain(_) | WriteHalf::Gone => Poll::Ready(Ok(())),

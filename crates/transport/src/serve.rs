@@ -99,28 +99,41 @@ async fn requests<H: Handler>(
 
         let (request, mut home) = request(incoming, head, facts, limits);
         // In place: this future is as large as the flow is deep, and would be moved into another one.
-        let answered = {
+        let mut response = None;
+        {
             let mut handling = pin!(handler.handle(request, info));
-            poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| handling.as_mut().poll(cx))) {
-                Ok(Poll::Ready(response)) => Poll::Ready(Some(response)),
-                Ok(Poll::Pending) if client_is_gone(conn, &mut home, cx) => Poll::Ready(None),
-                Ok(Poll::Pending) => Poll::Pending,
-                // Whatever the future held was dropped by the panic, the body of the request among it.
-                Err(panic) => {
-                    handler.panicked(info, message_of(&*panic));
-                    Poll::Ready(Some(Response { close: true, ..Response::new(500, "internal error\n") }))
+            poll_fn(|cx| {
+                // Not as the outcome of what is caught, which would move the response once more.
+                let poll = || match handling.as_mut().poll(cx) {
+                    Poll::Ready(ready) => {
+                        response = Some(ready);
+                        true
+                    }
+                    Poll::Pending => false,
+                };
+                match catch_unwind(AssertUnwindSafe(poll)) {
+                    Ok(false) if !client_is_gone(conn, &mut home, cx) => return Poll::Pending,
+                    Ok(_) => {}
+                    // Whatever the future held was dropped by the panic, the body of the request among it.
+                    Err(panic) => {
+                        handler.panicked(info, message_of(&*panic));
+                        response = Some(Response { close: true, ..Response::new(500, "internal error\n") });
+                    }
                 }
+                Poll::Ready(())
             })
-            .await
-        };
-        let Some(mut response) = answered else {
+            .await;
+        }
+        let Some(mut response) = response else {
             listening.counters.aborted.add(1);
             return;
         };
         let about = response.about;
         let mut account = Account::of(&mut response, info);
         let responded = respond(listening, limits, conn, &mut home, response, &asked, &mut account).await;
-        account.close(&responded);
+        if let Some(account) = account {
+            account.close(&responded);
+        }
         match responded {
             Ok(keep_alive) => {
                 let Some(back) = come_home(limits, conn, home).await else { return hang_up(conn).await };
@@ -151,14 +164,17 @@ fn message_of(panic: &(dyn Any + Send)) -> &str {
 
 /// Tells how a response ended, whatever ends it: at its end, or when the task of the connection is cut.
 struct Account<'a> {
+    /// Until it is told.
     on_end: Option<Box<dyn OnEnd>>,
     end: End<'a>,
 }
 
 impl<'a> Account<'a> {
-    fn of(response: &mut Response, client: &'a ConnectionInfo) -> Account<'a> {
+    /// If anybody wants to know.
+    fn of(response: &mut Response, client: &'a ConnectionInfo) -> Option<Account<'a>> {
+        let on_end = response.on_end.take()?;
         let end = End { client, status: response.head.status, bytes: 0, outcome: Outcome::Abandoned };
-        Account { on_end: response.on_end.take(), end }
+        Some(Account { on_end: Some(on_end), end })
     }
 
     fn close<T>(mut self, responded: &Result<T, Failure>) {
@@ -240,7 +256,7 @@ async fn respond(
     home: &mut Option<Box<Incoming>>,
     response: Response,
     asked: &Asked,
-    account: &mut Account<'_>,
+    account: &mut Option<Account<'_>>,
 ) -> Result<bool, Failure> {
     if home.is_none() {
         *home = conn.take_home();
@@ -278,7 +294,9 @@ async fn respond(
         std::mem::take(&mut body).recycle();
         keep_alive = false;
         write_refusal(&mut outgoing.head, Refusal { status: 500, why });
-        account.end.status = 500;
+        if let Some(account) = account {
+            account.end.status = 500;
+        }
         outgoing
             .begin(Delimiter::None, &mut body, false)
             .map_err(|error| Failure::of(RelayError::Body(error), &mut body, delimiter))?;
@@ -289,7 +307,9 @@ async fn respond(
     }
     poll_fn(|cx| {
         let polled = outgoing.poll(cx, &conn.writer, &mut body);
-        account.end.bytes = outgoing.sent_of_body();
+        if let Some(account) = account {
+            account.end.bytes = outgoing.sent_of_body();
+        }
         match polled {
             Poll::Pending if client_is_gone(conn, home, cx) => {
                 Poll::Ready(Err(RelayError::Write(std::io::ErrorKind::ConnectionAborted.into())))

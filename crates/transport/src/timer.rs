@@ -35,6 +35,7 @@ impl Timer {
         self.poll_due(deadline, Instant::from_std(clock::now()), cx)
     }
 
+    #[inline]
     fn poll_due(&mut self, deadline: Instant, now: Instant, cx: &mut Context<'_>) -> bool {
         match clock::alarm(cx, |alarm| alarm.is_due(deadline, now)) {
             Some(expired) => expired,
