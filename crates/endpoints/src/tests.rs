@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use transport::{ConnectionInfo, Handler, Request};
 
@@ -474,4 +474,70 @@ fn a_refused_token_is_fetched_anew_once_for_all() {
     let (url, asked) = tokens(Some(Duration::ZERO));
     assert_eq!(ask(&bus(&proxy("P", &oauth(&url, &picky("Bearer")))), "P"), (401, "ok".to_owned()));
     assert_eq!(asked.load(Ordering::Relaxed), 2);
+}
+
+/// A backend that is there for some milliseconds, and then not for some, as long as the flag is set.
+fn flickers(alive: &Arc<AtomicBool>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let alive = Arc::clone(alive);
+    std::thread::spawn(move || {
+        let mut listener = Some(listener);
+        while alive.load(Ordering::Relaxed) {
+            let Some(open) = listener.take().or_else(|| TcpListener::bind(address).ok()) else { continue };
+            open.set_nonblocking(true).unwrap();
+            let end = Instant::now() + Duration::from_millis(15);
+            while Instant::now() < end {
+                match open.accept() {
+                    Ok((mut stream, _)) => {
+                        let _ = stream.set_nonblocking(false);
+                        let _ = stream.read(&mut [0; 4096]);
+                        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\nf";
+                        let _ = std::io::Write::write_all(&mut stream, answer);
+                    }
+                    Err(_) => std::thread::sleep(Duration::from_millis(1)),
+                }
+            }
+            drop(open);
+            std::thread::sleep(Duration::from_millis(15));
+        }
+    });
+    format!("http://{address}/")
+}
+
+#[test]
+fn members_die_and_come_back_and_no_client_sees_it() {
+    let alive = Arc::new(AtomicBool::new(true));
+    let a = testing::backend("HTTP/1.1 200 OK\r\n\r\na");
+    let soon = "<suspendOnFailure><initialDuration>5</initialDuration><progressionFactor>2</progressionFactor><maximumDuration>20</maximumDuration></suspendOnFailure>";
+    let (f, g) = (flickers(&alive), flickers(&alive));
+    let artifacts = [
+        proxy("P", r#"<endpoint key="group"/>"#),
+        r#"<endpoint name="group"><failover><endpoint key="turns"/><endpoint key="a"/></failover></endpoint>"#.to_owned(),
+        r#"<endpoint name="turns"><loadbalance><endpoint key="f"/><endpoint key="g"/></loadbalance></endpoint>"#.to_owned(),
+        address("f", &f, soon),
+        address("g", &g, soon),
+        address("a", &a, ""),
+    ];
+    let seen = storm(bus(&artifacts.concat()), "P", 50, 30);
+    alive.store(false, Ordering::Relaxed);
+    assert!(seen.keys().all(|(status, _)| *status == 200), "{seen:?}");
+    assert_eq!(seen.values().sum::<usize>(), 1500);
+}
+
+/// Our own limit of connections is reached: that is no failure of the endpoint.
+#[test]
+fn what_is_short_here_is_not_blamed_on_the_endpoint() {
+    let (slow, _) = tokens(Some(Duration::from_millis(50)));
+    let limits = transport::ClientLimits { connections: 1, waiting: 0, ..transport::ClientLimits::default() };
+    let artifacts = address("E", &slow, SUSPENDS) + &proxy("P", r#"<endpoint key="E"/>"#);
+    let tested = configuration_with(&registry(), &text(&artifacts), |services| {
+        services.client = transport::Client::new(limits);
+    });
+    let endpoint = tested.bus.plan().endpoint("E").unwrap();
+    let seen = storm(tested, "P", 8, 1);
+    let statuses: Vec<u16> = seen.keys().map(|(status, _)| *status).collect();
+    assert!(statuses.contains(&200) && statuses.contains(&503), "{seen:?}");
+    assert!(statuses.iter().all(|status| [200, 503].contains(status)), "{seen:?}");
+    assert_eq!(endpoint.leaves()[0].state(), "active");
 }

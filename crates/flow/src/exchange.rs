@@ -95,7 +95,12 @@ pub(crate) async fn send(context: &mut Context, destination: Destination) -> Res
                     context.payload = payload;
                     discarded = context.handlers.is_empty();
                     context.handlers = handlers;
-                    tracing::warn!(message_id = %context.message_id(), endpoint = leaf.name(), "{fault}");
+                    tracing::warn!(
+                        message_id = %context.message_id(),
+                        endpoint = leaf.name(),
+                        may_be_processed = fault.processed,
+                        "{fault}"
+                    );
                 }
                 context.progress.on_endpoint_error = None;
                 ahead(context, leaf.on_error());
