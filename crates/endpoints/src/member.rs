@@ -24,11 +24,18 @@ pub fn compile(
     definition: &Definition,
     compiler: &mut Compiler<'_>,
 ) -> Option<Arc<dyn Endpoint>> {
-    let host = Host { host: member.host.value.clone(), http: member.http_port, https: member.https_port };
+    let mut host = Host { host: member.host.value.clone(), http: member.http_port, https: member.https_port };
     if host.http.is_none() && host.https.is_none() {
         let message = format!("the member `{}` has no port", host.host);
         compiler.error("missing-attribute", message, member.span, "expected httpPort, httpsPort, or both");
         return None;
+    }
+    match parse_url(&format!("http://{}/", host.host)) {
+        Ok(url) => host.host = url.host,
+        Err(error) => {
+            let message = format!("`{}` is no host", host.host);
+            compiler.warning("bad-address", message, member.host.span, error.message);
+        }
     }
     let mut definition = definition.clone();
     if definition.suspend_on_failure.initial_duration < 0 {
