@@ -347,6 +347,19 @@ impl ArtifactKind {
         ArtifactKind::TABLE.iter().map(|row| row.0)
     }
 
+    /// Whether what is in it are mediators and endpoints, which every engine looks up by namespace and name.
+    pub(crate) fn is_mediation(self) -> bool {
+        matches!(
+            self,
+            ArtifactKind::Definitions
+                | ArtifactKind::Endpoint
+                | ArtifactKind::Sequence
+                | ArtifactKind::Template
+                | ArtifactKind::Proxy
+                | ArtifactKind::Api
+        )
+    }
+
     /// Whether its names are in the one key space that sequences, endpoints, entries and templates share.
     pub fn shares_keys(self) -> bool {
         matches!(

@@ -353,6 +353,37 @@ impl Element {
         })
     }
 
+    /// The element as if its name, and those of the elements in it, were in the Synapse namespace where they are in
+    /// none. What `parameter` and `property` hold stays as it is, and so does the content of a `localEntry`.
+    #[must_use]
+    pub(crate) fn adopted(&self) -> Element {
+        let data = &self.0;
+        let name = match &*data.name.namespace {
+            "" => Name { namespace: Arc::from(SYNAPSE), ..data.name.clone() },
+            _ => data.name.clone(),
+        };
+        let holds_values = matches!(&*data.name.local, "parameter" | "property");
+        let holds_content = &*data.name.local == "localEntry";
+        let child = |child: &Child| match child {
+            Child::Element(element)
+                if !holds_values && (!holds_content || element.local() == "description") =>
+            {
+                Child::Element(element.adopted())
+            }
+            other => other.clone(),
+        };
+        Element::from(ElementData {
+            name,
+            attributes: data.attributes.clone(),
+            children: data.children.iter().map(child).collect(),
+            scope: data.scope.clone(),
+            declares: data.declares,
+            name_span: data.name_span,
+            start_tag: data.start_tag,
+            span: data.span,
+        })
+    }
+
     /// Writes the element with the declarations `declare` and those that its names need besides; `outer` is
     /// the scope that the output has at this point.
     fn write(&self, out: &mut String, mut declare: Vec<(Arc<str>, Arc<str>)>, outer: &Scope) {

@@ -301,10 +301,17 @@ impl Loader {
     fn artifact(&mut self, element: &Element) {
         let Some(kind) = ArtifactKind::of_element(element.local()) else { return };
         let mark = self.diagnostics.len();
-        if element.namespace() == SYNAPSE {
-            self.read(kind, element, mark);
-        } else {
-            self.diagnostics.push(read::wrong_namespace(element));
+        match element.namespace() {
+            SYNAPSE => self.read(kind, element, mark),
+            "" if !kind.is_mediation() => {
+                self.diagnostics.push(
+                    Diagnostic::warning("wrong-namespace", format!("`{}` is in no namespace", element.name()))
+                        .at(element.name_span(), "read as if it were in that of Synapse")
+                        .help(format!("declare xmlns=\"{SYNAPSE}\" here")),
+                );
+                self.read(kind, &element.adopted(), mark);
+            }
+            _ => self.diagnostics.push(read::wrong_namespace(element)),
         }
         if let Some(error) = self.diagnostics.first_error_since(mark) {
             self.faulty.push(FaultyArtifact {

@@ -1,12 +1,12 @@
 //! Reading typed values from elements, with a diagnostic for everything that does not fit.
 //!
 //! Every artifact starts with its [`Shape`]: the names that are valid there. From it come the findings
-//! `unknown-attribute` (a warning: the engines ignore such attributes) and `unknown-element` (an error) with the
-//! nearest valid name.
+//! `unknown-attribute` and `ignored-element` with the nearest valid name: warnings, as the engines ignore both. Only in
+//! `definitions` an unknown element is an error (`unknown-element`).
 
 use crate::element::{Attribute, Child, Element, SYNAPSE};
 use crate::value::Key;
-use diagnostics::{Diagnostic, Diagnostics, Span, nearest};
+use diagnostics::{Diagnostic, Diagnostics, Severity, Span, nearest};
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -49,12 +49,25 @@ impl Shape {
         if known && child.namespace() == SYNAPSE {
             return;
         }
-        diagnostics.push(if known {
-            wrong_namespace(child)
-        } else {
-            unknown_element(element, child, self.elements)
-        });
+        diagnostics.push(ignored_element(element, child, self.elements));
     }
+}
+
+/// The finding for a child that its parent cannot have, and that has no effect: the engines look for the children that
+/// they know, by namespace and name.
+pub fn ignored_element(parent: &Element, child: &Element, valid: &[&str]) -> Diagnostic {
+    if valid.contains(&child.local()) {
+        let found = wrong_namespace(child);
+        return Diagnostic { severity: Severity::Warning, ..found };
+    }
+    let message = format!("`{}` is not known in `{}`", child.name(), parent.local());
+    let label = match valid {
+        [] => "ignored; no elements are expected here".to_owned(),
+        valid => format!("ignored; expected one of: {}", valid.join(", ")),
+    };
+    Diagnostic::warning("ignored-element", message)
+        .at(child.name_span(), label)
+        .did_you_mean(child.local(), valid.iter().copied())
 }
 
 /// The finding for an attribute that its element does not have.

@@ -39,12 +39,24 @@ pub(crate) struct OAuth {
     url: KeyValue,
     /// The fields of the request, names encoded.
     fields: Vec<(String, KeyValue)>,
-    /// In the `Authorization` header.
+    /// Id and secret of the client.
     client: Option<(KeyValue, KeyValue)>,
+    /// Where these go.
+    mode: Mode,
     headers: Vec<(String, KeyValue)>,
     connect: Option<Duration>,
     response: Duration,
     tokens: Arc<Tokens>,
+}
+
+/// Where the credentials of the client go.
+enum Mode {
+    /// Into the `Authorization` header.
+    Header,
+    /// Into the form.
+    Payload,
+    /// Where an expression says: `payload`, else the header.
+    Dynamic(KeyValue),
 }
 
 /// The tokens of one endpoint, by the request that they were asked for with.
@@ -135,16 +147,15 @@ impl OAuth {
                 fields.push(("password", value(password)?));
             }
         }
-        let mut client = match (&own.client_id, &own.client_secret) {
+        let client = match (&own.client_id, &own.client_secret) {
             (Some(id), Some(secret)) => Some((value(id)?, value(secret)?)),
             _ => None,
         };
-        if own.auth_mode == AuthMode::Payload
-            && let Some((id, secret)) = client.take()
-        {
-            fields.push(("client_id", id));
-            fields.push(("client_secret", secret));
-        }
+        let mode = match &own.auth_mode {
+            AuthMode::Header => Mode::Header,
+            AuthMode::Payload => Mode::Payload,
+            AuthMode::Dynamic(expression) => Mode::Dynamic(value(expression)?),
+        };
         let mut fields: Vec<(String, KeyValue)> =
             fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         for (name, own) in &own.request_parameters {
@@ -174,6 +185,7 @@ impl OAuth {
             return None;
         }
         if let Some(url) = url.literal()
+            && !config::is_unresolved(url)
             && let Err(error) = crate::uri_template::parse_url(url)
         {
             let message = format!("`{}` is no address", diagnostics::without_credentials(url));
@@ -181,27 +193,47 @@ impl OAuth {
             return None;
         }
         let tokens = compiler.services.states.get(identity);
-        Some(OAuth { url, fields, client, headers, connect, response, tokens })
+        Some(OAuth { url, fields, client, mode, headers, connect, response, tokens })
     }
 
     /// What of a message the credentials read.
     pub(crate) fn need(&self) -> Need {
         let pairs = self.fields.iter().chain(&self.headers).map(|(_, own)| own);
         let client = self.client.iter().flat_map(|(id, secret)| [id, secret]);
-        let all = pairs.chain(client).chain([&self.url]);
+        let mode = match &self.mode {
+            Mode::Dynamic(own) => Some(own),
+            Mode::Header | Mode::Payload => None,
+        };
+        let all = pairs.chain(client).chain([&self.url]).chain(mode);
         all.map(KeyValue::need).max().unwrap_or(Need::Nothing)
     }
 
     /// Who asks for a message.
     pub(crate) fn authority(&self, context: &mut Context) -> Result<Arc<dyn Authority>, Fault> {
         let mut body = String::new();
-        for (name, own) in &self.fields {
+        let mut field = |name: &str, own: &KeyValue, context: &mut Context| -> Result<(), Fault> {
             if !body.is_empty() {
                 body.push('&');
             }
             body.push_str(name);
             body.push('=');
             message::form::encode(&own.resolve(context)?.unwrap_or_default(), &mut body);
+            Ok(())
+        };
+        for (name, own) in &self.fields {
+            field(name, own, context)?;
+        }
+        let in_form = match &self.mode {
+            Mode::Header => false,
+            Mode::Payload => true,
+            Mode::Dynamic(own) => {
+                own.resolve(context)?.is_some_and(|mode| mode.trim().eq_ignore_ascii_case("payload"))
+            }
+        };
+        let client = self.client.as_ref();
+        if let Some((id, secret)) = client.filter(|_| in_form) {
+            field("client_id", id, context)?;
+            field("client_secret", secret, context)?;
         }
         let mut headers = Headers::new();
         headers.set("Content-Type", "application/x-www-form-urlencoded");
@@ -209,7 +241,7 @@ impl OAuth {
         for (name, own) in &self.headers {
             headers.set(name, own.resolve(context)?.unwrap_or_default().as_bytes());
         }
-        if let Some((id, secret)) = &self.client {
+        if let Some((id, secret)) = client.filter(|_| !in_form) {
             let (id, secret) =
                 (id.resolve(context)?.unwrap_or_default(), secret.resolve(context)?.unwrap_or_default());
             let both = base64::engine::general_purpose::STANDARD.encode(format!("{id}:{secret}"));

@@ -320,7 +320,7 @@ fn publish_wsdl(element: &Element, reading: &mut Reading<'_>) -> Option<PublishW
     let mut resources = Vec::new();
     for child in element.elements().filter(|child| child.namespace() == SYNAPSE) {
         if !child.is("resource") {
-            diagnostics.push(read::unknown_element(element, child, &["resource"]));
+            diagnostics.push(read::ignored_element(element, child, &["resource"]));
             continue;
         }
         RESOURCE.check(child, diagnostics);

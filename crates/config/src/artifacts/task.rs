@@ -80,7 +80,7 @@ impl Task {
         };
         SHAPE.check_attributes(element, reading.diagnostics);
         for child in element.elements().filter(|child| !SHAPE.elements.contains(&child.local())) {
-            reading.diagnostics.push(read::unknown_element(element, child, SHAPE.elements));
+            reading.diagnostics.push(read::ignored_element(element, child, SHAPE.elements));
         }
         let name = read::required(element, "name", reading.diagnostics);
         let class = match read::optional(element, "class") {

@@ -241,11 +241,9 @@ fn check(element: &Element, more_attributes: &[&str], more_elements: &[&str], di
                 .help("move it out, into `endpoint`"),
             ),
             SYNAPSE if known => {}
-            SYNAPSE => diagnostics.push(read::unknown_element(element, child, &elements)),
-            _ if known => diagnostics.push(read::wrong_namespace(child)),
             // An inline WSDL.
-            _ if element.is("wsdl") => {}
-            _ => diagnostics.push(read::unknown_element(element, child, &elements)),
+            namespace if namespace != SYNAPSE && element.is("wsdl") && !known => {}
+            _ => diagnostics.push(read::ignored_element(element, child, &elements)),
         }
     }
 }

@@ -118,13 +118,15 @@ pub enum OAuthGrant {
 }
 
 /// Where the credentials of an OAuth client go.
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub enum AuthMode {
     /// In the `Authorization` header.
     #[default]
     Header,
     /// In the body.
     Payload,
+    /// Where an expression says for each message: `payload`, else the header.
+    Dynamic(Value),
 }
 
 impl HttpEndpoint {
@@ -201,6 +203,8 @@ fn oauth(element: &Element, injector: &Injector, diagnostics: &mut Diagnostics) 
         elements: &["authorizationCode", "clientCredentials", "passwordCredentials"],
     };
     SHAPE.check(element, diagnostics);
+    // A value from outside that is not there costs the requests for tokens, not the endpoint, as in WSO2.
+    let injector = &injector.clone().check_only(true);
     let Some(grant) = element.elements().find(|child| SHAPE.elements.contains(&child.local())) else {
         diagnostics.push(missing_element(element, &SHAPE.elements.join(" or ")));
         return None;
@@ -228,6 +232,9 @@ fn oauth(element: &Element, injector: &Injector, diagnostics: &mut Diagnostics) 
     };
     let auth_mode = match read::child_text(grant, "authMode") {
         Some(key) if key.eq_ignore_ascii_case("payload") => AuthMode::Payload,
+        Some(key) if key.starts_with('{') && key.ends_with('}') => {
+            AuthMode::Dynamic(Value::parse(&key, key.span, grant.scope()))
+        }
         Some(key) if !key.eq_ignore_ascii_case("header") => {
             diagnostics.push(read::bad_value("authMode", &key, key.span, "header or payload"));
             AuthMode::Header
