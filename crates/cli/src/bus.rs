@@ -420,6 +420,9 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
         return Err(format!("http.correlation_header: `{header}` is no header name"));
     }
     engine.correlation_header = header.to_owned();
+    engine.users.clone_from(&settings.http.users.0);
+    engine.java_numbers = settings.java_numbers;
+    engine.server_name.clone_from(&settings.server_name);
     engine.synapse_dialect = settings.dialect == Dialect::Synapse;
     crate::tunables::apply(&settings.wso2, engine)?;
     vault(&settings.vault, engine)?;

@@ -369,7 +369,7 @@ fn attribute(one: &Attribute) -> String {
         Values::Text => "text".to_owned(),
         Values::Boolean => "true|false".to_owned(),
         Values::Integer => "number".to_owned(),
-        Values::OneOf(words) => words.join("|"),
+        Values::OneOf(words) | Values::Word(words) => words.join("|"),
         Values::Expression => "expression".to_owned(),
         Values::Key => "key".to_owned(),
         Values::Regex => "regex".to_owned(),
@@ -384,7 +384,9 @@ fn columns(one: &Attribute) -> String {
         Values::Text => "text".to_owned(),
         Values::Boolean => "`true`, `false`".to_owned(),
         Values::Integer => "whole number".to_owned(),
-        Values::OneOf(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
+        Values::OneOf(words) | Values::Word(words) => {
+            words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+        }
         Values::Expression => "expression".to_owned(),
         Values::Key => "text, or `{expression}`".to_owned(),
         Values::Regex => "regular expression".to_owned(),

@@ -13,6 +13,11 @@ pub struct Settings {
     pub workers: Option<usize>,
     /// `wso2` (default) or `synapse`: whose behaviour counts where they differ.
     pub dialect: Dialect,
+    /// Numbers of XPath are texts as Java writes doubles (`3.0`, `1.0E7`), for configurations that compare them so.
+    /// Default false: `3`, `10000000`.
+    pub java_numbers: bool,
+    /// The name of this server, for `pinnedServers` of proxy services. Default: the name of the machine.
+    pub server_name: Option<String>,
     /// Where the bus listens.
     pub listen: Listen,
     /// Limits and deadlines.
@@ -162,6 +167,19 @@ pub struct Http {
     pub callback_address: String,
     /// Header with the correlation id of a request; empty: none is made. Default `activityid`.
     pub correlation_header: String,
+    /// Users and their passwords, for the basic authentication of APIs (`RESTBasicAuthHandler`).
+    pub users: Users,
+}
+
+/// Passwords by user; they are never shown.
+#[derive(Clone, Default, Deserialize)]
+#[serde(transparent)]
+pub struct Users(pub std::collections::HashMap<String, String>);
+
+impl std::fmt::Debug for Users {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{} users", self.0.len())
+    }
 }
 
 impl Default for Http {
@@ -174,6 +192,7 @@ impl Default for Http {
             preserve_headers: Vec::new(),
             callback_address: String::new(),
             correlation_header: "activityid".to_owned(),
+            users: Users::default(),
         }
     }
 }

@@ -1,8 +1,10 @@
 //! Tunables under the names that WSO2 documents: honoured, or said once why they are not needed here.
 
 use flow::Settings;
+use flow::cors::Cors;
 use message::json::Mapping;
 use message::regex::{Pattern, Search};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Puts a value where it belongs.
@@ -91,6 +93,37 @@ pub fn mapping(table: &toml::Table) -> Result<Mapping, String> {
     Ok(mapping)
 }
 
+/// Puts a part of `synapse.rest.CORSConfig` where it belongs; the error says what was expected.
+type Part = fn(&mut Cors, &str) -> Result<(), String>;
+
+/// What answers of APIs say to other origins.
+const CORS: &[(&str, Part)] = &[
+    ("synapse.rest.CORSConfig.enabled", |own, text| {
+        let mut enabled = true;
+        flag(&mut enabled, text)?;
+        own.disabled = !enabled;
+        Ok(())
+    }),
+    ("synapse.rest.CORSConfig.Access-Control-Allow-Origin", |own, text| {
+        own.origins =
+            text.split(',').map(str::trim).filter(|own| !own.is_empty()).map(str::to_owned).collect();
+        Ok(())
+    }),
+    ("synapse.rest.CORSConfig.Access-Control-Allow-Headers", |own, text| header(&mut own.headers, text)),
+    ("synapse.rest.CORSConfig.Access-Control-Allow-Methods", |own, text| header(&mut own.methods, text)),
+    ("synapse.rest.CORSConfig.Access-Control-Allow-Credentials", |own, text| {
+        flag(&mut own.credentials, text)
+    }),
+];
+
+fn header(field: &mut String, text: &str) -> Result<(), String> {
+    if text.chars().any(|c| c.is_control() || !c.is_ascii()) {
+        return Err("expected a list of names".to_owned());
+    }
+    text.clone_into(field);
+    Ok(())
+}
+
 /// Name prefixes that have no meaning here, with the reason.
 const NOT_NEEDED: &[(&str, &str)] = &[
     (
@@ -176,7 +209,7 @@ const NOT_NEEDED: &[(&str, &str)] = &[
     ("opentelemetry.", "has no effect yet"),
     ("analytics.", "has no effect: nothing is published"),
     ("internal.http", "is listen.admin here"),
-    ("synapse.rest.CORSConfig", "has no effect yet"),
+    ("synapse.rest.CORSConfig", "is not known: see docs/settings.md for the names of CORS"),
     ("synapse.passwordProvider", "is vault.directory here"),
     ("secretRepositories", "is vault.directory here"),
     ("synapse.protectedTokens", "is vault.directory here"),
@@ -229,6 +262,11 @@ pub fn apply(table: &toml::Table, settings: &mut Settings) -> Result<(), String>
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             flag(field(settings), text.trim()).map_err(|why| format!("wso2.\"{name}\": `{text}`: {why}"))?;
         }
+        if let Some((_, set)) = CORS.iter().find(|(known, _)| known == name) {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            set(Arc::make_mut(&mut settings.cors), text.trim())
+                .map_err(|why| format!("wso2.\"{name}\": `{text}`: {why}"))?;
+        }
         let number = match value {
             toml::Value::Integer(number) => Some(*number),
             toml::Value::String(text) => text.trim().parse().ok(),
@@ -271,7 +309,7 @@ pub fn fate(name: &str) -> Fate {
     let honoured = HONOURED.iter().map(|(own, _)| *own);
     let honoured =
         honoured.chain(SWITCHES.iter().map(|(own, _)| *own)).chain(MAPPING.iter().map(|(own, _)| *own));
-    if honoured.into_iter().any(|own| own == name) {
+    if honoured.chain(CORS.iter().map(|(own, _)| *own)).any(|own| own == name) {
         return Fate::Honoured("is honoured");
     }
     match NOT_NEEDED.iter().find(|(prefix, _)| name.starts_with(prefix)) {
@@ -285,6 +323,7 @@ pub fn fate(name: &str) -> Fate {
 /// All names, those of families without what follows.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let honoured = HONOURED.iter().map(|(own, _)| *own).chain(SWITCHES.iter().map(|(own, _)| *own));
+    let honoured = honoured.chain(CORS.iter().map(|(own, _)| *own));
     honoured.chain(MAPPING.iter().map(|(own, _)| *own)).chain(NOT_NEEDED.iter().map(|(own, _)| *own))
 }
 
@@ -313,7 +352,7 @@ mod tests {
         let documented = "synapse.xpath.func.extensions synapse.jsonpath.ignore.not.found.error synapse.connection.read_timeout \
             build.message.on.failover.enable maximum.failover.retries http.user.agent.preserve http.socket.timeout.listener \
             http.socket.buffer-size opentelemetry.enable messaging_callback.preserve_payload_on_timeout snd_t_core \
-            transport.listener.shutdown.wait.sec message.size.validation.enabled synapse.rest.CORSConfig.enabled";
+            transport.listener.shutdown.wait.sec message.size.validation.enabled";
         for name in documented.split_whitespace() {
             let table = [(name.to_owned(), toml::Value::from(1))].into_iter().collect();
             assert_ne!(super::report(&table)[0].1, Fate::Unknown, "{name}");
@@ -324,6 +363,13 @@ mod tests {
             assert_eq!(own.ok(), wanted, "{value}");
             assert!(super::report(&table).is_empty());
         }
+        let table: toml::Table = "'synapse.rest.CORSConfig.enabled' = false\n\
+            'synapse.rest.CORSConfig.Access-Control-Allow-Origin' = 'http://a, http://b'"
+            .parse()
+            .unwrap();
+        apply(&table, &mut settings).unwrap();
+        assert!(settings.cors.disabled && settings.cors.origins == ["http://a", "http://b"]);
+        assert!(super::report(&table).is_empty());
     }
 
     #[test]

@@ -305,9 +305,12 @@ impl Loader {
             SYNAPSE => self.read(kind, element, mark),
             "" if !kind.is_mediation() => {
                 self.diagnostics.push(
-                    Diagnostic::warning("wrong-namespace", format!("`{}` is in no namespace", element.name()))
-                        .at(element.name_span(), "read as if it were in that of Synapse")
-                        .help(format!("declare xmlns=\"{SYNAPSE}\" here")),
+                    Diagnostic::warning(
+                        "wrong-namespace",
+                        format!("`{}` is in no namespace", element.name()),
+                    )
+                    .at(element.name_span(), "read as if it were in that of Synapse")
+                    .help(format!("declare xmlns=\"{SYNAPSE}\" here")),
                 );
                 self.read(kind, &element.adopted(), mark);
             }

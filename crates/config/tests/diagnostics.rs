@@ -47,6 +47,37 @@ fn faulty_artifacts_are_found_and_left_out() {
         ("<sequence name='x'/><localEntry key='x'>t</localEntry>", &["duplicate-key 2:38"], 1),
         ("<sequence name='x'/><endpoint name=' x '><default/></endpoint>", &["duplicate-key 2:37"], 1),
         ("<sequence name='x'/><messageStore name='x'/>", &[], 0),
+        // In no namespace; mediators are looked up by theirs.
+        ("<localEntry xmlns='' key='x'>t</localEntry>", &["wrong-namespace 2:2"], 0),
+        (
+            "<messageStore xmlns='' name='S'><parameter name='a'>b</parameter></messageStore>",
+            &["wrong-namespace 2:2"],
+            0,
+        ),
+        (
+            "<inboundEndpoint xmlns='' name='I' protocol='http' sequence='main'><parameters><parameter name='inbound.http.port'>1</parameter></parameters></inboundEndpoint>",
+            &["wrong-namespace 2:2"],
+            0,
+        ),
+        ("<sequence xmlns='' name='s'><log/></sequence>", &["wrong-namespace 2:2"], 1),
+        // What WSO2 ignores.
+        ("<endpoint name='E'><address uri='u'/><timeout/></endpoint>", &["ignored-element 2:39"], 0),
+        (
+            "<proxy name='P'><target><log/><inSequence><respond/></inSequence></target></proxy>",
+            &["ignored-element 2:26"],
+            0,
+        ),
+        (
+            "<api name='A' context='/a'><resource><inSequence/><property name='a' value='b'/></resource></api>",
+            &["ignored-element 2:52"],
+            0,
+        ),
+        (
+            "<template name='T'><property name='a' value='b'/><sequence><drop/></sequence></template>",
+            &["ignored-element 2:21"],
+            0,
+        ),
+        ("<proxy name='P'><target xmlns=''/></proxy>", &["wrong-namespace 2:18", "missing-target 2:1"], 1),
         // Proxies.
         ("<proxy name='P'/>", &["missing-target 2:1"], 1),
         ("<proxy name='P'><target/></proxy>", &["missing-target 2:17"], 1),
@@ -96,11 +127,16 @@ fn faulty_artifacts_are_found_and_left_out() {
         ("<endpoint name='E'><address/></endpoint>", &["missing-attribute 2:20"], 1),
         (
             "<endpoint name='E'><adress uri='x'/></endpoint>",
-            &["unknown-element 2:21", "empty-endpoint 2:1"],
+            &["ignored-element 2:21", "empty-endpoint 2:1"],
             1,
         ),
         ("<endpoint name='E'><address uri='$SYSTEM:HOST'/></endpoint>", &[], 0),
         ("<endpoint name='E'><address uri='$SYSTEM:NONE'/></endpoint>", &["unresolved-value 2:34"], 1),
+        (
+            "<endpoint name='E'><http method='get' uri-template='http://h/'><authentication><oauth><clientCredentials><clientId>c</clientId><clientSecret>s</clientSecret><tokenUrl>$SYSTEM:NONE</tokenUrl></clientCredentials></oauth></authentication></http></endpoint>",
+            &["unresolved-value 2:168"],
+            0,
+        ),
         ("<endpoint name='E'><address uri='u' format='soap13'/></endpoint>", &["bad-value 2:45"], 0),
         ("<endpoint name='E'><http uri-template='u' method='got'/></endpoint>", &["bad-value 2:51"], 0),
         (

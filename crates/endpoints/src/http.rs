@@ -4,16 +4,45 @@ use crate::leaf::{self, Address, Resolved};
 use crate::uri_template::{UriTemplate, join_postfix};
 use config::endpoint::HttpEndpoint;
 use flow::endpoint::Endpoint;
-use flow::{Compiler, Context, Fault};
+use flow::{Compiler, Context, Expression, Fault, Need};
 use message::Method;
 use std::sync::Arc;
 use transport::Target;
 
 struct Template {
     template: UriTemplate,
+    /// As the configuration has it.
+    written: String,
+    /// The `${…}` in it, which the template has as variables.
+    expressions: Vec<Expression>,
     /// A template without variables is an address; it is read once.
     fixed: Option<Result<(Target, String), Fault>>,
     method: Option<Method>,
+}
+
+/// What the names of variables begin with that stand for expressions, before their numbers.
+const EXPRESSION: &str = "uri.var.busbar-expression-";
+
+/// The template with a variable in the place of each `${…}`, and these; `None` after a recorded error.
+fn cut(
+    text: &str,
+    kind: &HttpEndpoint,
+    scope: &config::Scope,
+    compiler: &mut Compiler<'_>,
+) -> Option<(String, Vec<Expression>)> {
+    let (mut out, mut expressions, mut rest) = (String::new(), Vec::new(), text);
+    while let Some(at) = rest.find("${") {
+        let Some(length) = flow::synapse::expression_length(&rest[at..]) else { break };
+        let start = text.len() - rest.len() + at;
+        let own = &rest[at..at + length];
+        let place = kind.uri_template.span.part(start, own.len());
+        out.push_str(&rest[..at]);
+        out.push_str(&format!("{{{EXPRESSION}{}}}", expressions.len()));
+        expressions.push(compiler.expression_text(own, place, scope)?);
+        rest = &rest[at + length..];
+    }
+    out.push_str(rest);
+    Some((out, expressions))
 }
 
 pub fn compile(
@@ -22,7 +51,8 @@ pub fn compile(
     compiler: &mut Compiler<'_>,
 ) -> Option<Arc<dyn Endpoint>> {
     let text = kind.uri_template.value.trim();
-    let template = match UriTemplate::compile(text) {
+    let (with_variables, expressions) = cut(text, kind, endpoint.element.scope(), compiler)?;
+    let template = match UriTemplate::compile(&with_variables) {
         Ok(template) => template,
         Err(error) => {
             let place = kind.uri_template.span.part(error.span.start, error.span.len().max(1));
@@ -38,7 +68,7 @@ pub fn compile(
     }
     let fixed = template.is_static().then(|| leaf::fixed(template.raw(), kind.uri_template.span, compiler));
     let method = kind.method.map(|method| Method::new(method.as_str()));
-    let address = Template { template, fixed, method };
+    let address = Template { template, written: text.to_owned(), expressions, fixed, method };
     let authentication = kind.authentication.as_ref();
     leaf::compile(
         endpoint,
@@ -55,9 +85,15 @@ impl Address for Template {
         let (target, path) = match &self.fixed {
             Some(address) => address.clone()?,
             None => {
+                let mut values = Vec::with_capacity(self.expressions.len());
+                for expression in &self.expressions {
+                    values.push(expression.string(context)?.unwrap_or_default());
+                }
                 let properties = &context.properties;
-                let url =
-                    self.template.expand(&mut |name| properties.get(name).map(|value| value.to_string()));
+                let url = self.template.expand(&mut |name| match name.strip_prefix(EXPRESSION) {
+                    Some(number) => values.get(number.parse::<usize>().ok()?).cloned(),
+                    None => properties.get(name).map(|value| value.to_string()),
+                });
                 leaf::parse(&url, context)?
             }
         };
@@ -71,6 +107,10 @@ impl Address for Template {
     }
 
     fn written(&self) -> String {
-        self.template.raw().to_owned()
+        self.written.strip_prefix("legacy-encoding:").unwrap_or(&self.written).to_owned()
+    }
+
+    fn reads_body(&self) -> bool {
+        self.expressions.iter().any(|expression| expression.need() >= Need::Prefix)
     }
 }

@@ -31,6 +31,11 @@ pub trait Address: Send + Sync {
     /// The address as the configuration has it, for people.
     fn written(&self) -> String;
 
+    /// Whether it is made of the body.
+    fn reads_body(&self) -> bool {
+        false
+    }
+
     /// The code of the fault while the endpoint lets nothing through.
     fn not_ready(&self) -> i32 {
         code::ENDPOINT_NOT_READY
@@ -377,6 +382,7 @@ impl Leaf for LeafEndpoint {
     fn reads_body(&self) -> bool {
         let needs = |expression: &Expression| expression.need() >= Need::Prefix;
         self.format == EndpointFormat::Get
+            || self.address.reads_body()
             || matches!(&self.timeout, Some(Timeout::Dynamic(expression)) if needs(expression))
             || self.properties.iter().any(|property| match &property.value {
                 PropertySource::Expression(expression) => needs(expression),

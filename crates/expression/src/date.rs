@@ -41,6 +41,28 @@ impl Moment {
         Moment::of_in(milliseconds, TimeZone::UTC)
     }
 
+    /// Milliseconds since 1970 in a time zone by its name; empty: that of the machine. One that nobody knows is UTC, as in
+    /// Java.
+    ///
+    /// # Errors
+    /// As [`Moment::of`].
+    pub fn of_named(milliseconds: i64, zone: &str) -> Result<Moment, String> {
+        Moment::of_in(milliseconds, zone_named(zone))
+    }
+
+    /// Milliseconds since 1970. What is not known of it is the beginning: of 1970, of the day; in the time zone of this
+    /// name where it has none of its own.
+    ///
+    /// # Errors
+    /// There is no such time.
+    pub fn milliseconds(&self, zone: &str) -> Result<i64, String> {
+        let date = self.date.unwrap_or(Date::constant(1970, 1, 1));
+        let own = self.offset.map(TimeZone::fixed);
+        let time = date.to_datetime(self.time.unwrap_or(Time::midnight()));
+        let zoned = time.to_zoned(own.unwrap_or_else(|| zone_named(zone)));
+        Ok(zoned.map_err(|_| "there is no such time".to_owned())?.timestamp().as_millisecond())
+    }
+
     fn of_in(milliseconds: i64, zone: TimeZone) -> Result<Moment, String> {
         let stamp =
             Timestamp::from_millisecond(milliseconds).map_err(|_| "this time is too far away".to_owned())?;
@@ -51,6 +73,27 @@ impl Moment {
             offset: Some(zoned.offset()),
             zone: Some(zoned.strftime("%Z").to_string()),
         })
+    }
+}
+
+/// A time zone by its name, or by its offset: `GMT+5`, `GMT-05:30`.
+fn zone_named(name: &str) -> TimeZone {
+    let name = name.trim();
+    if name.is_empty() {
+        return TimeZone::system();
+    }
+    let offset = ["GMT", "UTC"].iter().find_map(|prefix| name.strip_prefix(prefix)).and_then(|rest| {
+        let (sign, rest) = match rest.strip_prefix('-') {
+            Some(rest) => (-1, rest),
+            None => (1, rest.strip_prefix('+')?),
+        };
+        let (hours, minutes) = rest.split_once(':').unwrap_or((rest, "0"));
+        let seconds = hours.parse::<i32>().ok()? * 3600 + minutes.parse::<i32>().ok()? * 60;
+        Offset::from_seconds(sign * seconds).ok()
+    });
+    match offset {
+        Some(offset) => TimeZone::fixed(offset),
+        None => TimeZone::get(name).unwrap_or(TimeZone::UTC),
     }
 }
 

@@ -63,7 +63,7 @@ impl<'a> Lexer<'a> {
             Token::Symbol(symbol)
         } else {
             let span = start..start + first.len_utf8();
-            return Err(Error { message: format!("{first:?} cannot stand here"), span });
+            return Err(Error::new(format!("{first:?} cannot stand here"), span));
         };
         Ok((token, start))
     }
@@ -101,7 +101,7 @@ impl<'a> Lexer<'a> {
                 None => break,
             }
         }
-        Err(Error { message: format!("the text has no closing {quote}"), span: start..self.text.len() })
+        Err(Error::new(format!("the text has no closing {quote}"), start..self.text.len()))
     }
 
     /// A regular expression between slashes with its flags, the opening slash taken already: as written.
@@ -120,9 +120,6 @@ impl<'a> Lexer<'a> {
                 _ => {}
             }
         }
-        Err(Error {
-            message: "the regular expression has no closing /".to_owned(),
-            span: open..self.text.len(),
-        })
+        Err(Error::new("the regular expression has no closing /", open..self.text.len()))
     }
 }

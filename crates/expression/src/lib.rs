@@ -44,6 +44,15 @@ pub struct Error {
     pub message: String,
     /// Where in the text that was given, in bytes.
     pub span: Range<usize>,
+    /// The text is well formed; it names a function that does not exist, calls one with too few or too many arguments,
+    /// or has an XPath that does not compile. WSO2 finds that when it evaluates.
+    pub well_formed: bool,
+}
+
+impl Error {
+    pub(crate) fn new(message: impl Into<String>, span: Range<usize>) -> Error {
+        Error { message: message.into(), span, well_formed: false }
+    }
 }
 
 /// Something that works but hardly does what was meant.

@@ -40,18 +40,23 @@ const PATH_FUNCTIONS: &[&str] = &[
 const FILTER_WORDS: &[&str] =
     &["in", "nin", "subsetof", "anyof", "noneof", "size", "empty", "contains", "all"];
 
+/// The same error, of a text that is an expression all the same.
+fn well_formed<T>(result: Result<T>) -> Result<T> {
+    result.map_err(|error| Error { well_formed: true, ..error })
+}
+
 /// Reads an expression.
 pub(crate) fn parse(text: &str, xpaths: &Arc<dyn XPathCompiler>) -> Result<Parsed> {
     if text.len() > MAX_LENGTH {
         let message = format!("the expression is longer than {MAX_LENGTH} bytes");
-        return Err(Error { message, span: 0..text.len() });
+        return Err(Error::new(message, 0..text.len()));
     }
     let mut lexer = Lexer::new(text);
     let (token, start) = lexer.next()?;
     let mut parser =
         Parser { lexer, token, start, end: 0, depth: 0, reads: Reads::Nothing, warnings: Vec::new(), xpaths };
     if parser.token == Token::End {
-        return Err(Error { message: "the expression is empty".to_owned(), span: 0..text.len() });
+        return Err(Error::new("the expression is empty", 0..text.len()));
     }
     let root = parser.expression()?;
     if parser.token != Token::End {
@@ -98,7 +103,7 @@ impl<'a> Parser<'a> {
     }
 
     fn error<T>(&self, message: impl Into<String>, span: Range<usize>) -> Result<T> {
-        Err(Error { message: message.into(), span })
+        Err(Error::new(message, span))
     }
 
     fn unexpected<T>(&self, expected: &str) -> Result<T> {
@@ -407,7 +412,7 @@ impl<'a> Parser<'a> {
                 (low, high) if low == high => format!("{low} arguments"),
                 (low, high) => format!("{low} to {high} arguments"),
             };
-            Err(Error { message: format!("`{name}` takes {wanted}, not {count}"), span: span.clone() })
+            well_formed(Err(Error::new(format!("`{name}` takes {wanted}, not {count}"), span.clone())))
         };
         let call = match name {
             "exists" => {
@@ -451,7 +456,7 @@ impl<'a> Parser<'a> {
                     let advice =
                         advice.unwrap_or_else(|| "see docs/expressions.md for those there are".to_owned());
                     let span = start..start + name.len();
-                    return self.error(format!("there is no function `{name}`: {advice}"), span);
+                    return well_formed(self.error(format!("there is no function `{name}`: {advice}"), span));
                 }
             },
         };
@@ -469,7 +474,7 @@ impl<'a> Parser<'a> {
                     self.reads(reads(expression.needs().document));
                     Ok(XPathText::Known(Box::new(expression)))
                 }
-                Err(why) => self.error(format!("in the XPath: {why}"), at..self.end),
+                Err(why) => well_formed(self.error(format!("in the XPath: {why}"), at..self.end)),
             },
             computed => {
                 self.reads(reads(true));

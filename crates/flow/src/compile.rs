@@ -8,7 +8,7 @@ mod endpoints;
 mod inside;
 
 use crate::endpoint::{Endpoint, EndpointRef};
-use crate::expression::{Expression, KeyValue};
+use crate::expression::{Expression, KeyValue, Outcome};
 use crate::fault::Fault;
 use crate::identity::Identity;
 use crate::mediator::{Children, ListId, Mediator, Registry, Values};
@@ -159,6 +159,7 @@ impl Compiler<'_> {
 
     /// A fault handler by name; one that does not exist is a warning and no handler.
     pub fn handler(&mut self, key: &Key) -> Option<ListId> {
+        let key = &trimmed(key);
         let found = self.sequences.get(&key.value).copied().or_else(|| self.registry_sequence(key));
         if found.is_none() {
             let names: Vec<_> = self.sequences.keys().cloned().collect();
@@ -306,12 +307,34 @@ impl Compiler<'_> {
 
     fn check_value(&mut self, attribute: &config::Attribute, values: Values) {
         let value = attribute.value.trim();
+        if let Values::Boolean = values
+            && !["true", "false"].iter().any(|word| value.eq_ignore_ascii_case(word))
+        {
+            self.diagnostics.push(
+                Diagnostic::warning(
+                    "bad-value",
+                    format!("`{}` should not be `{value}`", attribute.name.local),
+                )
+                .at(attribute.value_span, "expected `true` or `false`; all else counts as `false`")
+                .did_you_mean(value, ["true", "false"]),
+            );
+        }
+        if let Values::Word(words) = values
+            && !words.contains(&value)
+        {
+            let default = words.first().copied().unwrap_or_default();
+            self.diagnostics.push(
+                Diagnostic::warning(
+                    "bad-value",
+                    format!("`{}` should not be `{value}`", attribute.name.local),
+                )
+                .at(attribute.value_span, format!("counts as `{default}`; expected {}", quoted(words)))
+                .did_you_mean(value, words.iter().copied()),
+            );
+        }
         let expected = match values {
-            Values::Boolean if !matches!(value, "true" | "false") => "`true` or `false`".to_owned(),
             Values::Integer if value.parse::<i64>().is_err() => "a whole number".to_owned(),
-            Values::OneOf(words) if !words.contains(&value) => {
-                words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
-            }
+            Values::OneOf(words) if !words.contains(&value) => quoted(words),
             _ => return,
         };
         let mut diagnostic =
@@ -334,28 +357,22 @@ impl Compiler<'_> {
         }
         let mediators = allowed.contains(&"#mediators");
         for child in element.elements() {
-            if allowed.contains(&child.local()) || child.is("description") {
+            if child.is("description") {
                 continue;
             }
-            if mediators {
-                continue; // compiling them reports what is no mediator
+            if allowed.contains(&child.local()) || mediators {
+                continue; // compiling mediators reports what is none
             }
             let expected = if allowed.is_empty() {
-                "nothing may stand here".to_owned()
+                "ignored: nothing may stand here".to_owned()
             } else {
-                format!(
-                    "expected {}",
-                    allowed.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-                )
+                format!("ignored: expected {}", quoted(allowed))
             };
-            self.diagnostics.push(
-                Diagnostic::error(
-                    "unknown-element",
-                    format!("`{}` cannot stand inside of `{}`", child.local(), element.local()),
-                )
+            let message = format!("`{}` has no effect inside of `{}`", child.local(), element.local());
+            let found = Diagnostic::warning("ignored-element", message)
                 .at(child.name_span(), expected)
-                .did_you_mean(child.local(), allowed.iter().copied()),
-            );
+                .did_you_mean(child.local(), allowed.iter().copied());
+            self.diagnostics.push(found);
         }
     }
 
@@ -439,26 +456,84 @@ impl Compiler<'_> {
                     let place = span.part(start + warning.span.start, warning.span.len().max(1));
                     self.warning("expression", warning.message.clone(), place, warning.advice.clone());
                 }
+                if !expression.is_synapse() && !expression.is_json() {
+                    self.check_point(text, span);
+                }
                 self.check_secrets(text, span)?;
                 Some(expression)
             }
-            Err(error) if error.message.contains("is not declared") => {
-                let place = span.part(error.offset.start, error.offset.len().max(1));
-                let message = format!("`{}` will select nothing", text.trim());
-                self.warning("undeclared-prefix", message, place, error.message.clone());
-                Some(Expression::broken(text, span, error.message))
-            }
             Err(error) => {
                 let place = span.part(error.offset.start, error.offset.len().max(1));
-                self.error(
-                    "bad-expression",
-                    format!("`{}` is no valid expression", text.trim()),
-                    place,
-                    error.message,
-                );
-                None
+                let text = text.trim();
+                let found = match error.outcome {
+                    Outcome::Refused => {
+                        Diagnostic::error("bad-expression", format!("`{text}` is no valid expression"))
+                    }
+                    Outcome::Nothing if error.message.contains("is not declared") => {
+                        Diagnostic::warning("undeclared-prefix", format!("`{text}` will select nothing"))
+                    }
+                    Outcome::Nothing => {
+                        Diagnostic::warning("bad-expression", format!("`{text}` will give nothing"))
+                    }
+                    Outcome::Fault => Diagnostic::warning(
+                        "bad-expression",
+                        format!("`{text}` will be a fault for each message that comes here"),
+                    ),
+                };
+                let found = found.at(place, error.message.clone());
+                self.diagnostics.push(match error.later {
+                    true => found.help(
+                        "it is XPath 2.0: with `\"synapse.xpath.dom.failover.enabled\" = true` under [wso2] in busbar.toml it runs, on the first child of the body",
+                    ),
+                    false => found,
+                });
+                let runs = error.outcome != Outcome::Refused;
+                runs.then(|| Expression::broken(text, span, error.message, error.outcome))
             }
         }
+    }
+
+    /// Warns where an expression gives numbers and what they are compared with fits only one way to write them: `2` here,
+    /// `2.0` in WSO2.
+    pub fn check_numbers(&mut self, source: &Expression, pattern: &Pattern, place: Span) {
+        if !source.gives_number() {
+            return;
+        }
+        let java = self.services.settings.java_numbers;
+        let fits = |form: &dyn Fn(u32) -> String| (0..=100).any(|number| pattern.matches(&form(number)));
+        let (plain, double) = (fits(&|n| n.to_string()), fits(&|n| format!("{n}.0")));
+        let (message, label) = match (plain, double) {
+            (false, true) if !java => (
+                "a number is `2` here and `2.0` in WSO2: this never matches",
+                "write it without `.0`, or set java_numbers = true in busbar.toml",
+            ),
+            (true, false) if !java => (
+                "a number is `2` here and `2.0` in WSO2: this matches here only",
+                "string(…) around the source means the same in both",
+            ),
+            (true, false) => (
+                "with java_numbers a number is `2.0`: this never matches",
+                "write it with `.0`, or put string(…) around the source",
+            ),
+            _ => return,
+        };
+        self.warning("number-form", message, place, label);
+    }
+
+    /// Warns where a text is taken out of a number by its point, which numbers have in WSO2 only.
+    fn check_point(&mut self, text: &str, span: Span) {
+        let dense: String = text.split_whitespace().collect();
+        let cut = ["substring-before(", "substring-after("].iter().find_map(|name| dense.split_once(name));
+        let by_point = cut.is_some_and(|(_, rest)| rest.contains(",'.')") || rest.contains(",\".\")"));
+        if self.services.settings.java_numbers || !by_point {
+            return;
+        }
+        self.warning(
+            "number-form",
+            "a whole number has no point here; in WSO2 `3` that an XPath has computed is `3.0`",
+            span,
+            "the part before the point of such a number is empty here: leave the function out, or set java_numbers = true in busbar.toml",
+        );
     }
 
     /// Checks that the secrets that an expression names can be had; `None` if one cannot (recorded).
@@ -506,7 +581,7 @@ impl Compiler<'_> {
     /// The sequence that an attribute names; a static name that does not exist is a warning, and a fault at run time.
     pub fn sequence(&mut self, element: &Element, attribute: &str) -> Option<SequenceRef> {
         let attribute = element.attribute(attribute)?;
-        match config::Value::of(attribute, element) {
+        match config::Value::parse(attribute.value.trim(), attribute.value_span, element.scope()) {
             config::Value::Literal(key) | config::Value::Deferred(key) => Some(self.sequence_key(&key)),
             config::Value::Expression(expression) => self
                 .expression_text(&expression.source, expression.span, &expression.scope)
@@ -516,6 +591,7 @@ impl Compiler<'_> {
 
     /// A sequence by key.
     pub fn sequence_key(&mut self, key: &Key) -> SequenceRef {
+        let key = &trimmed(key);
         if let Some(&list) = self.sequences.get(&key.value) {
             return SequenceRef::Known(list);
         }
@@ -599,6 +675,7 @@ impl Compiler<'_> {
 
     /// The endpoint of a key.
     pub fn endpoint_key(&mut self, key: &Key) -> Arc<EndpointRef> {
+        let key = &trimmed(key);
         if let Some(endpoint) = self.named_endpoint(key) {
             return Arc::new(EndpointRef::Known(endpoint));
         }
@@ -616,6 +693,7 @@ impl Compiler<'_> {
 
     /// The bytes behind a key, if it is known when the configuration loads.
     pub fn entry(&self, key: &str) -> Option<Entry> {
+        let key = key.trim();
         match self.entries.get(key) {
             Some(entry) => Some(entry.clone()),
             None => self.configuration.registry.read(key).ok().flatten().map(|found| Entry::of(found.bytes)),
@@ -643,4 +721,19 @@ impl Compiler<'_> {
             }
         }
     }
+}
+
+/// A key without the white space around it, which no name has.
+fn trimmed(key: &Key) -> Key {
+    Key { value: key.value.trim().to_owned(), span: key.span }
+}
+
+/// Names for a sentence.
+fn quoted(names: &[&str]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// A truth as the engines read it: `true` in any case; anything else is false.
+pub fn truth(element: &Element, attribute: &str, default: bool) -> bool {
+    element.attr(attribute).map_or(default, |value| value.trim().eq_ignore_ascii_case("true"))
 }

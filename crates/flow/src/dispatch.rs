@@ -48,6 +48,8 @@ pub struct Proxy {
     pub inbound_only: bool,
     /// Not listed at `/services/`.
     pub hidden: bool,
+    /// The service parameters as properties of each message (`SET_JMS_SVC_PARAMS_AS_MSG_CTX`).
+    properties: Vec<(Arc<str>, message::Value)>,
     /// Where it is written.
     pub span: diagnostics::Span,
     /// `trace="enable"`.
@@ -73,6 +75,9 @@ pub struct Api {
     pub(crate) rules: Vec<ResourceRule>,
     /// `trace="enable"`.
     pub(crate) trace: bool,
+    pub(crate) handlers: Vec<crate::handlers::Handler>,
+    /// The definition that was given for it (`publishSwagger`).
+    pub(crate) definition: Option<Arc<[u8]>>,
     counters: Arc<Counters>,
 }
 
@@ -82,6 +87,8 @@ pub struct Resource {
     pub label: String,
     /// For people: the methods it answers, `GET POST`; empty: all.
     pub methods: String,
+    /// The same as answers list them: `GET, POST`.
+    pub(crate) allow: String,
     /// The in sequence.
     pub in_sequence: Option<SequenceRef>,
     /// The out sequence.
@@ -107,17 +114,24 @@ pub(crate) fn compile_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) 
         list(&target.fault_sequence, "fault sequence").and_then(|reference| reference.known());
     let is_true = |parameter: &str| {
         let mut named = proxy.parameters.iter().filter(|own| own.name == parameter);
-        named.any(|own| own.value.text() == Some("true"))
+        named.any(|own| own.value.text().is_some_and(|text| text.trim().eq_ignore_ascii_case("true")))
+    };
+    let wsdl = Wsdl::compile(proxy, compiler);
+    let texts = proxy.parameters.iter().filter_map(|own| Some((own.name.as_str(), own.value.text()?)));
+    let properties = match is_true("SET_JMS_SVC_PARAMS_AS_MSG_CTX") {
+        true => texts.map(|(name, text)| (Arc::from(name), message::Value::from(text))).collect(),
+        false => Vec::new(),
     };
     Proxy {
         http: proxy.transports.contains("http"),
         https: proxy.transports.contains("https"),
-        started: AtomicBool::new(proxy.start_on_load),
+        started: AtomicBool::new(proxy.start_on_load && !wsdl.inactive),
+        properties,
         endpoint,
         in_sequence,
         out_sequence,
         fault_sequence,
-        wsdl: Wsdl::compile(proxy, compiler),
+        wsdl,
         inbound_only: is_true("inbound.only"),
         hidden: is_true("hiddenService"),
         span: proxy.span,
@@ -152,14 +166,25 @@ pub(crate) fn compile_api(api: &config::Api, compiler: &mut Compiler<'_>) -> Api
         let fault_sequence =
             list(&resource.fault_sequence, "fault sequence").and_then(|reference| reference.known());
         let methods: Vec<_> = resource.methods.iter().map(|method| method.as_str()).collect();
+        let allow = crate::cors::methods(&methods);
         let methods = methods.join(" ");
-        resources.push(Resource { label, methods, in_sequence, out_sequence, fault_sequence });
+        resources.push(Resource { label, methods, allow, in_sequence, out_sequence, fault_sequence });
         match routing::resource_rule(resource) {
             Ok(rule) => rules.push(rule),
             Err((message, span)) => compiler.error("bad-template", message, span, "in this resource"),
         }
     }
+    let definition = api.publish_swagger.as_ref().and_then(|key| {
+        let found = compiler.entry(&key.value).map(|entry| entry.bytes);
+        if found.is_none() {
+            let message = format!("there is no definition `{key}`");
+            compiler.warning("unknown-entry", message, key.span, "one is made of the resources instead");
+        }
+        found
+    });
     Api {
+        handlers: crate::handlers::Handler::compile(&api.handlers, compiler),
+        definition,
         context: api.context.clone(),
         version,
         version_strategy,
@@ -481,6 +506,9 @@ async fn serve(context: &mut Context, plan: &Plan) -> Response {
                         return unanswered(context, None);
                     }
                 }
+            }
+            for (name, value) in &proxy.properties {
+                context.properties.set(Arc::clone(name), value.clone());
             }
             start(context, proxy.in_sequence.as_ref());
         }

@@ -111,16 +111,23 @@ pub(crate) async fn advance(context: &mut Context, first: Option<Flow>) -> Endin
                 }
             }
             Flow::Call(destination) => {
-                if detaches(context, false) {
+                // A blocking call goes on in the client's own time.
+                if !destination.blocking && detaches(context, false) {
                     return Ending::Detach(Flow::Call(destination));
                 }
                 call(context, destination).await
             }
-            Flow::Split(parts) => match split(context, parts).await {
-                true => Ok(()),
-                false if absorbed(context) => Ok(()),
-                false => return Ending::Nothing,
-            },
+            Flow::Split(parts) => {
+                if detaches(context, false) {
+                    return Ending::Detach(Flow::Split(parts));
+                }
+                match split(context, parts).await {
+                    true => Ok(()),
+                    false if absorbed(context) => Ok(()),
+                    false => return Ending::Nothing,
+                }
+            }
+            Flow::Detach => return Ending::Detach(Flow::Next),
         };
         if let Err(fault) = result
             && let Some(ending) = raise(context, fault)
@@ -145,7 +152,7 @@ async fn step(context: &mut Context, budget: &mut u64, base: usize) -> Result<Op
         if context.frames.len() <= base {
             return Ok(None);
         }
-        let Some(frame) = context.frames.last_mut() else { return Ok(None) };
+        let Some(frame) = context.frames.last() else { return Ok(None) };
         let (id, at) = (frame.list, frame.next as usize);
         let list = plan.list(id);
         let Some(planned) = list.steps.get(at) else {
@@ -155,6 +162,10 @@ async fn step(context: &mut Context, budget: &mut u64, base: usize) -> Result<Op
             }
             continue;
         };
+        if planned.alone && context.progress.nested == 0 && detaches(context, false) {
+            return Ok(Some(Flow::Detach));
+        }
+        let Some(frame) = context.frames.last_mut() else { return Ok(None) };
         frame.next += 1;
         *budget = budget.checked_sub(1).ok_or_else(|| {
             Fault::new(format!("the flow took more than {} steps", context.services.settings.steps))
@@ -233,7 +244,8 @@ async fn run_above(context: &mut Context, list: ListId, base: usize) -> Result<b
     loop {
         match step(context, &mut budget, base).await? {
             None => return Ok(true),
-            Some(Flow::Next | Flow::Mediate) => {}
+            // A list inside of a mediator is never detached.
+            Some(Flow::Next | Flow::Mediate | Flow::Detach) => {}
             Some(Flow::Stop) if context.frames.iter().skip(base).any(|frame| frame.absorbs) => {
                 absorbed(context);
             }
@@ -611,6 +623,7 @@ async fn split(context: &mut Context, parts: Split) -> bool {
         functions: context.functions.clone(),
         handlers: context.handlers.clone(),
         stops: parts.stops,
+        detached: context.progress.detached,
     };
     if parts.sequential {
         for part in parts.parts {
@@ -665,12 +678,15 @@ struct Origin {
     functions: Functions,
     handlers: SmallVec<[ListId; 4]>,
     stops: bool,
+    /// The client has its answer.
+    detached: bool,
 }
 
 impl Origin {
     /// Runs a branch; `true`: it failed.
     async fn run(&self, branch: Branch) -> bool {
         let mut copy = branch.context;
+        copy.progress.detached |= self.detached;
         copy.exchange = Some(Arc::clone(&self.exchange));
         copy.frames = self.frames.clone();
         // A branch that ends is over, wherever it began.

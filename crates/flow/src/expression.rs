@@ -35,8 +35,25 @@ enum Kind {
     XPath(Box<XPath>),
     Json(JsonSource, JsonTemplate),
     Synapse(Box<::expression::Expression>),
-    /// A prefix in it is not declared: it selects nothing, with a log line for each message, as in WSO2.
-    Broken(String),
+    /// It cannot be evaluated.
+    Broken(Broken),
+}
+
+/// What an expression does that WSO2 accepts and that cannot be evaluated.
+struct Broken {
+    why: String,
+    outcome: Outcome,
+}
+
+/// What becomes of an expression that cannot be compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// WSO2 refuses it as well.
+    Refused,
+    /// It selects nothing, with a line in the log for each message.
+    Nothing,
+    /// It is a fault for each message that evaluates it.
+    Fault,
 }
 
 struct XPath {
@@ -46,6 +63,8 @@ struct XPath {
     /// Ends in `node()`: a single result is serialised (WSO2).
     node_test: bool,
     reads_body: bool,
+    /// It gives a number, which is to be written as Java does.
+    java: bool,
     /// It is XPath 2.0: evaluated on a document of its own, the first child of the body, and gives texts.
     later: bool,
     /// Those of its place, where it may make expressions itself.
@@ -53,8 +72,9 @@ struct XPath {
 }
 
 impl XPath {
-    fn of(expression: xpath::Expression, later: bool, scope: &Scope) -> XPath {
+    fn of(expression: xpath::Expression, later: bool, scope: &Scope, settings: &Settings) -> XPath {
         XPath {
+            java: settings.java_numbers && expression.returns() == xpath::Type::Number,
             node_test: expression.source().trim_end().ends_with("node()"),
             reads_body: expression.needs().document,
             later,
@@ -101,6 +121,10 @@ pub struct ExpressionError {
     pub message: String,
     /// Where in the expression, in bytes.
     pub offset: std::ops::Range<usize>,
+    /// What WSO2 does with it.
+    pub outcome: Outcome,
+    /// It is an XPath 2.0, and would run as one with [`xpath_failover`](Settings::xpath_failover).
+    pub later: bool,
 }
 
 impl fmt::Debug for Expression {
@@ -123,51 +147,62 @@ impl Expression {
     ) -> Result<Expression, ExpressionError> {
         let trimmed = source.trim();
         let start = source.len() - source.trim_start().len();
-        let (kind, need) =
-            if let Some(path) = trimmed.strip_prefix("json-eval(").and_then(|rest| rest.strip_suffix(')')) {
-                let (json_source, template) =
-                    json(path.trim(), scope, span, start + "json-eval(".len(), settings)?;
-                (Kind::Json(json_source, template), Need::Whole)
-            } else if let Some(own) = trimmed.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')) {
-                let xpaths: Arc<dyn ::expression::XPathCompiler> =
-                    Arc::new(XPaths { namespaces: scope.clone(), failover: settings.xpath_failover });
-                let compiled = ::expression::Expression::compile(own, &xpaths).map_err(|error| {
-                    let offset = error.span.start + start + 2..error.span.end + start + 2;
-                    ExpressionError { message: error.message, offset }
-                })?;
-                let need = crate::synapse::need(compiled.reads());
-                (Kind::Synapse(Box::new(compiled)), need)
-            } else {
-                let options = CompileOptions {
-                    namespaces: &Declared(scope),
-                    library: &Library,
-                    ..CompileOptions::default()
-                };
-                let xpath = match xpath::Expression::compile(trimmed, &options) {
-                    Ok(expression) => XPath::of(expression, false, scope),
-                    Err(error) => {
-                        let later = || {
-                            let options = CompileOptions { version: Version::V2, ..options };
-                            xpath::Expression::compile(trimmed, &options).ok()
-                        };
-                        match settings.xpath_failover.then(later).flatten() {
-                            Some(expression) => XPath::of(expression, true, scope),
-                            None => {
-                                let offset = error.span.start + start..error.span.end + start;
-                                return Err(ExpressionError { message: error.message.clone(), offset });
-                            }
+        let (kind, need) = if let Some(path) =
+            trimmed.strip_prefix("json-eval(").and_then(|rest| rest.strip_suffix(')'))
+        {
+            let (json_source, template) =
+                json(path.trim(), scope, span, start + "json-eval(".len(), settings)?;
+            (Kind::Json(json_source, template), Need::Whole)
+        } else if let Some(own) = trimmed.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')) {
+            let xpaths: Arc<dyn ::expression::XPathCompiler> =
+                Arc::new(XPaths { namespaces: scope.clone(), failover: settings.xpath_failover });
+            let compiled = ::expression::Expression::compile(own, &xpaths).map_err(|error| {
+                let offset = error.span.start + start + 2..error.span.end + start + 2;
+                let outcome = if error.well_formed { Outcome::Nothing } else { Outcome::Refused };
+                ExpressionError { message: error.message, offset, outcome, later: false }
+            })?;
+            let need = crate::synapse::need(compiled.reads());
+            (Kind::Synapse(Box::new(compiled)), need)
+        } else {
+            let options = CompileOptions {
+                namespaces: &Declared(scope),
+                library: &Library,
+                ..CompileOptions::default()
+            };
+            let xpath = match xpath::Expression::compile(trimmed, &options) {
+                Ok(expression) => XPath::of(expression, false, scope, settings),
+                Err(error) => {
+                    let later = || {
+                        let options = CompileOptions { version: Version::V2, ..options };
+                        xpath::Expression::compile(trimmed, &options).ok()
+                    };
+                    match later() {
+                        Some(expression) if settings.xpath_failover => {
+                            XPath::of(expression, true, scope, settings)
+                        }
+                        later => {
+                            let offset = error.span.start + start..error.span.end + start;
+                            let outcome = match error.syntax {
+                                true => Outcome::Refused,
+                                false if error.message.contains("is not declared") => Outcome::Nothing,
+                                false => Outcome::Fault,
+                            };
+                            let message = error.message.clone();
+                            return Err(ExpressionError { message, offset, outcome, later: later.is_some() });
                         }
                     }
-                };
-                let need = if xpath.reads_body { Need::Whole } else { Need::Headers };
-                (Kind::XPath(Box::new(xpath)), need)
+                }
             };
+            let need = if xpath.reads_body { Need::Whole } else { Need::Headers };
+            (Kind::XPath(Box::new(xpath)), need)
+        };
         Ok(Expression { source: Arc::from(trimmed), span, kind, need })
     }
 
-    /// An expression that selects nothing, with the reason.
-    pub(crate) fn broken(source: &str, span: Span, why: String) -> Expression {
-        Expression { source: Arc::from(source.trim()), span, kind: Kind::Broken(why), need: Need::Headers }
+    /// An expression that cannot be evaluated, with the reason and what that means for a message.
+    pub(crate) fn broken(source: &str, span: Span, why: String, outcome: Outcome) -> Expression {
+        let kind = Kind::Broken(Broken { why, outcome });
+        Expression { source: Arc::from(source.trim()), span, kind, need: Need::Headers }
     }
 
     /// The expression as written.
@@ -196,6 +231,14 @@ impl Expression {
             Kind::Json(..) => true,
             Kind::Synapse(own) => own.is_payload() || own.payload_path().is_some(),
             Kind::XPath(_) | Kind::Broken(_) => false,
+        }
+    }
+
+    /// Whether it is an XPath that gives a number.
+    pub fn gives_number(&self) -> bool {
+        match &self.kind {
+            Kind::XPath(xpath) => xpath.expression.returns() == xpath::Type::Number,
+            _ => false,
         }
     }
 
@@ -236,7 +279,7 @@ impl Expression {
             Kind::Synapse(_) => format!("`{}` does not touch the body", self.source),
             Kind::XPath(xpath) if !xpath.reads_body => format!("`{}` does not touch the body", self.source),
             Kind::XPath(_) => format!("`{}` reads the body", self.source),
-            Kind::Broken(why) => format!("`{}` selects nothing: {why}", self.source),
+            Kind::Broken(broken) => format!("`{}` cannot be evaluated: {}", self.source, broken.why),
         }
     }
 
@@ -252,11 +295,15 @@ impl Expression {
         }
     }
 
-    /// What a broken expression gives, after saying so.
-    fn nothing(&self, context: &Context, why: &str) -> Option<Value> {
+    /// What a broken expression gives: nothing, after saying so, or a fault.
+    fn nothing(&self, context: &Context, broken: &Broken) -> Result<(), Fault> {
+        let why = &broken.why;
+        if broken.outcome == Outcome::Fault {
+            return Err(self.fault(why));
+        }
         let place = context.plan().place(self.span);
         tracing::warn!(message_id = %context.message_id(), place, "`{}` selects nothing: {why}", self.source);
-        None
+        Ok(())
     }
 
     fn fault(&self, why: impl fmt::Display) -> Fault {
@@ -299,7 +346,7 @@ impl Expression {
                 let text = self.string(context)?.unwrap_or_default();
                 Ok(text.trim().eq_ignore_ascii_case("true"))
             }
-            Kind::Broken(why) => Ok(self.nothing(context, why).is_some()),
+            Kind::Broken(broken) => self.nothing(context, broken).map(|()| false),
             Kind::XPath(xpath) => {
                 if let Some(truth) = xpath.direct.as_ref().and_then(|own| own.boolean(context)) {
                     return Ok(truth);
@@ -323,17 +370,21 @@ impl Expression {
                 let value = self.evaluate(own, context, |value| value.into_message())?;
                 Ok(Some(value.unwrap_or(Value::from(""))))
             }
-            Kind::Broken(why) => Ok(Some(self.nothing(context, why).unwrap_or(Value::from("")))),
+            Kind::Broken(broken) => {
+                self.nothing(context, broken)?;
+                Ok(Some(Value::from("")))
+            }
             Kind::XPath(xpath) => {
                 if let Some(value) = xpath.direct.as_ref().and_then(|own| own.value(context)) {
                     return Ok(value);
                 }
+                let java = context.services.settings.java_numbers;
                 self.on_tree(xpath, context, |expression, cx| {
                     let value = expression.evaluate(cx)?;
-                    Ok(if xpath.later {
-                        Some(first(value, cx)?)
-                    } else {
-                        to_message_value(value, cx, xpath.node_test)
+                    Ok(match value {
+                        value if xpath.later => Some(first(value, cx)?),
+                        xpath::Value::Number(number) if java => Some(Value::from(java_double(number))),
+                        value => to_message_value(value, cx, xpath.node_test),
                     })
                 })
             }
@@ -369,8 +420,8 @@ impl Expression {
         match &self.kind {
             Kind::Json(..) => Err(self.fault("json-eval selects no XML nodes")),
             Kind::Synapse(_) => Err(self.fault("`${…}` selects no nodes that could be changed or split")),
-            Kind::Broken(why) => {
-                self.nothing(context, why);
+            Kind::Broken(broken) => {
+                self.nothing(context, broken)?;
                 Ok(Vec::new())
             }
             Kind::XPath(xpath) if xpath.later => {
@@ -424,7 +475,7 @@ impl Expression {
     /// stream, or the body is here already) and the tree has to answer.
     pub(crate) fn stream_plan(&self, wanted: Wanted) -> Option<&xpath::StreamPlan> {
         match &self.kind {
-            Kind::XPath(xpath) if xpath.reads_body && !xpath.later => {
+            Kind::XPath(xpath) if xpath.reads_body && !xpath.later && !xpath.java => {
                 xpath.expression.streaming_as(stream_as(wanted), StreamContext::RootElement).ok()
             }
             _ => None,
@@ -575,7 +626,12 @@ fn json(
         }
         None => (JsonSource::Payload, path.to_owned()),
     };
-    let error = |message: String| ExpressionError { message, offset: offset..offset + path.len() };
+    let error = |message: String| ExpressionError {
+        message,
+        offset: offset..offset + path.len(),
+        outcome: Outcome::Fault,
+        later: false,
+    };
     if !path.contains('{') {
         let compiled = match JsonPath::compile(&path, Dialect::Jayway) {
             Ok(compiled) => compiled,
@@ -634,6 +690,28 @@ pub(crate) fn first(value: xpath::Value, cx: &xpath::Context<'_>) -> Result<Valu
         other => other,
     };
     Ok(Value::from(item.to_string_in(cx)?.into_owned()))
+}
+
+/// A number as Java writes a double: `3.0`, `1.0E7`, `Infinity`.
+pub fn java_double(number: f64) -> String {
+    if !number.is_finite() {
+        return match number {
+            number if number.is_nan() => "NaN".to_owned(),
+            number if number > 0.0 => "Infinity".to_owned(),
+            _ => "-Infinity".to_owned(),
+        };
+    }
+    let size = number.abs();
+    if size == 0.0 || (1e-3..1e7).contains(&size) {
+        let text = number.to_string();
+        return if text.contains('.') { text } else { format!("{text}.0") };
+    }
+    let text = format!("{number:e}");
+    match text.split_once('e') {
+        Some((digits, exponent)) if digits.contains('.') => format!("{digits}E{exponent}"),
+        Some((digits, exponent)) => format!("{digits}.0E{exponent}"),
+        None => text,
+    }
 }
 
 /// An XPath result as a property value. One element stays XML; several nodes are a list; other results are atomic.
@@ -721,6 +799,32 @@ impl KeyValue {
         match self {
             KeyValue::Literal(text) => Some(text),
             KeyValue::Dynamic(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::java_double;
+
+    #[test]
+    fn doubles_are_written_as_java_does() {
+        for (number, text) in [
+            (3.0, "3.0"),
+            (0.0, "0.0"),
+            (-0.0, "-0.0"),
+            (1.5, "1.5"),
+            (-2.25, "-2.25"),
+            (0.001, "0.001"),
+            (0.0001, "1.0E-4"),
+            (1e7, "1.0E7"),
+            (12_345_678.9, "1.23456789E7"),
+            (9_999_999.0, "9999999.0"),
+            (f64::NAN, "NaN"),
+            (f64::INFINITY, "Infinity"),
+            (f64::NEG_INFINITY, "-Infinity"),
+        ] {
+            assert_eq!(java_double(number), text);
         }
     }
 }

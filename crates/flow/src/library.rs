@@ -2,7 +2,7 @@
 
 mod functions;
 
-pub(crate) use functions::hex;
+pub(crate) use functions::{hex, hmac_bytes as hmac};
 
 use crate::context::Context;
 use crate::lock;

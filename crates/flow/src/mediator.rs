@@ -59,6 +59,8 @@ pub enum Flow {
     Loopback,
     /// Run copies of the message, and this message only if `continue_parent`.
     Split(Split),
+    /// Give the client its 202, then run the step again without it (the engine's own: see [`Mediator::goes_on_alone`]).
+    Detach,
 }
 
 /// How a list is entered.
@@ -173,6 +175,12 @@ pub trait Mediator: Send + Sync {
         Vec::new()
     }
 
+    /// Whether other threads of WSO2 go on behind it, so that with `FORCE_SC_ACCEPTED` the client has its 202 when it
+    /// begins. Steps that answer with [`Flow::Send`], [`Flow::Call`] or [`Flow::Split`] need not say so.
+    fn goes_on_alone(&self) -> bool {
+        false
+    }
+
     /// Does the work.
     ///
     /// # Errors
@@ -274,6 +282,8 @@ pub enum Values {
     Integer,
     /// One of these words.
     OneOf(&'static [&'static str]),
+    /// One of these words; any other counts as the first one, with a warning.
+    Word(&'static [&'static str]),
     /// An XPath, `json-eval(…)` or `${…}`.
     Expression,
     /// A key, or an expression in braces that gives one.

@@ -127,6 +127,8 @@ pub struct List {
 
 /// A mediator with its place.
 pub struct Planned {
+    /// [`Mediator::goes_on_alone`].
+    pub alone: bool,
     /// The mediator.
     pub mediator: Box<dyn Mediator>,
     /// What it reads.
@@ -142,7 +144,8 @@ pub struct Planned {
 impl Planned {
     /// A compiled mediator, by its element name and place.
     pub(crate) fn new(mediator: Box<dyn Mediator>, name: &'static str, span: Span) -> Planned {
-        Planned { need: mediator.need(), load: Load::of(mediator.as_ref()), mediator, name, span }
+        let (alone, load) = (mediator.goes_on_alone(), Load::of(mediator.as_ref()));
+        Planned { alone, need: mediator.need(), load, mediator, name, span }
     }
 }
 
@@ -272,6 +275,7 @@ impl Plan {
 
     /// The bytes behind a key: a local entry, else a registry resource.
     pub fn entry(&self, key: &str) -> Option<Entry> {
+        let key = key.trim();
         match self.entries.get(key) {
             Some(entry) => Some(entry.clone()),
             None => self.resource(key),

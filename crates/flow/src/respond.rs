@@ -63,6 +63,9 @@ pub(crate) async fn response(context: &mut Context) -> Result<Response, Fault> {
     if !context.services.settings.preserve_server {
         headers.remove("Server");
     }
+    if let Owner::Resource(api, resource) = context.owner {
+        crate::cors::announce(context, &context.plan.apis[api].resources[resource].allow, &mut headers);
+    }
     if matches!(body, Body::Empty) && context.inbound.method != Method::Head && context.request_headers {
         headers.remove("Content-Type");
         headers.remove("Content-Encoding");

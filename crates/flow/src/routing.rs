@@ -93,6 +93,13 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context) -> Dispatched {
     let Some(candidate) = chosen else { return Dispatched::Main };
     let api = &plan.apis[candidate.index];
     let sub_path = candidate.sub_path.into_owned();
+    if let Some(answer) = crate::openapi::answer(api, &sub_path, &inbound) {
+        return Dispatched::Answer(answer);
+    }
+    let cors = std::sync::Arc::clone(&context.services.settings.cors);
+    if !cors.note(context) {
+        return Dispatched::Answer(Response::empty(403));
+    }
     let has_body = !context.payload.is_empty();
     let request = RequestFacts {
         method: inbound.method.as_str(),
@@ -102,16 +109,40 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context) -> Dispatched {
         user_agent: context.headers.get("User-Agent"),
         secure: inbound.secure,
     };
-    match choose(&api.rules, &request) {
+    let choice = choose(&api.rules, &request);
+    // A browser that asks what it may ask has no credentials with it.
+    let asks_only = matches!(choice, Choice::Options { .. })
+        && context.headers.get("Access-Control-Request-Method").is_some();
+    let handlers = api.handlers.iter().filter(|handler| !asks_only || handler.is_cors());
+    for handler in handlers {
+        if let Some(answer) = handler.request(context) {
+            return Dispatched::Answer(answer);
+        }
+    }
+    // What the request is, a handler knows too.
+    let handled = match &choice {
+        Choice::Resource { .. } => true,
+        Choice::NotFound => plan.sequence("_resource_mismatch_handler_").is_some(),
+        Choice::MethodNotAllowed { .. } => plan.sequence("_method_not_allowed_handler_").is_some(),
+        Choice::Options { .. } | Choice::BadRequest => false,
+    };
+    if handled && let Err(why) = set_properties(context, plan, candidate.index, &sub_path) {
+        return Dispatched::Answer(crate::respond::text(400, why));
+    }
+    match choice {
         Choice::Resource { index, variables } => {
             context.owner = Owner::Resource(candidate.index, index);
-            if let Err(why) = set_properties(context, plan, candidate.index, index, &sub_path, variables) {
-                return Dispatched::Answer(crate::respond::text(400, why));
+            context.properties.set("SYNAPSE_RESOURCE", Value::from(api.resources[index].label.as_str()));
+            for (name, value) in variables {
+                context.properties.set(format!("uri.var.{name}"), Value::from(value));
             }
             Dispatched::Resource { api: candidate.index, resource: index }
         }
         Choice::Options { allow, .. } => {
-            Dispatched::Answer(Response::empty(200).with("Allow", allow.join(", ")))
+            let mut answer = Response::empty(200).with("Allow", allow.join(", "));
+            let named: Vec<&str> = allow.iter().map(AsRef::as_ref).collect();
+            crate::cors::announce(context, &crate::cors::methods(&named), &mut answer.head.headers);
+            Dispatched::Answer(answer)
         }
         Choice::NotFound => match plan.sequence("_resource_mismatch_handler_") {
             Some(list) => Dispatched::Handler(list),
@@ -125,15 +156,13 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context) -> Dispatched {
     }
 }
 
-/// `REST_*`, `uri.var.*`, `query.param.*`.
+/// `REST_*`, `query.param.*`.
 #[allow(clippy::result_large_err)] // An answer, made once; boxing it would only move it.
 fn set_properties(
     context: &mut Context,
     plan: &Plan,
     api: usize,
-    resource: usize,
     sub_path: &str,
-    variables: Vec<(String, String)>,
 ) -> Result<(), &'static str> {
     let inbound = context.inbound.clone();
     let api = &plan.apis[api];
@@ -153,10 +182,6 @@ fn set_properties(
     properties.set("SYNAPSE_REST_API", text(&api.name));
     properties.set("SYNAPSE_REST_API_VERSION", text(&api.version));
     properties.set("SYNAPSE_REST_API_VERSION_STRATEGY", text(api.version_strategy));
-    properties.set("SYNAPSE_RESOURCE", text(&api.resources[resource].label));
-    for (name, value) in variables {
-        properties.set(format!("uri.var.{name}"), Value::from(value));
-    }
     if let Some(query) = inbound.query() {
         if !is_well_encoded(query) {
             return Err("the query is not percent-encoded well\n");

@@ -109,6 +109,14 @@ pub struct Settings {
     pub registry: config::RegistryLimits,
     /// `dialect = "synapse"`: Apache Synapse's behaviour where it differs from WSO2's.
     pub synapse_dialect: bool,
+    /// `synapse.rest.CORSConfig.*`: what answers of APIs say to other origins.
+    pub cors: Arc<crate::cors::Cors>,
+    /// Users and their passwords, for the basic authentication of APIs (`http.users`).
+    pub users: std::collections::HashMap<String, String>,
+    /// The name of this server, for `pinnedServers`; default: the name of the machine.
+    pub server_name: Option<String>,
+    /// Numbers of XPath are texts as Java writes doubles (`3.0`, `1.0E7`). Default false.
+    pub java_numbers: bool,
     /// Longest run of one step that computes: a script, stylesheet, expression, template or schema. Default 5 s.
     pub script_time: Duration,
     /// Threads for steps that compute for long. Default: two for each processor, at least 4.
@@ -147,6 +155,10 @@ impl Default for Settings {
             check_only: false,
             registry: config::RegistryLimits::default(),
             synapse_dialect: false,
+            cors: Arc::default(),
+            users: std::collections::HashMap::new(),
+            server_name: None,
+            java_numbers: false,
             script_time: Duration::from_secs(5),
             compute_threads: crate::compute::default_threads(),
             compute_queue: 1000,

@@ -25,6 +25,12 @@ pub struct Wsdl {
     imports: Vec<(String, Vec<u8>)>,
     /// What a SOAP client may ask for; `None`: anything.
     operations: Option<Operations>,
+    /// The addresses in it stay as they are (`modifyUserWSDLPortAddress` is false).
+    keeps_addresses: bool,
+    /// References to imported documents are whole URLs (`showAbsoluteSchemaURL`, `showProxySchemaURL`).
+    absolute: bool,
+    /// It cannot be read, and `enablePublishWSDLSafeMode` says that the service is inactive then.
+    pub(crate) inactive: bool,
 }
 
 /// The operations of a published WSDL 1.1.
@@ -90,7 +96,15 @@ impl Wsdl {
                 return Wsdl::default();
             }
         };
+        let is_true =
+            |name: &str| proxy.parameter(name).is_some_and(|text| text.trim().eq_ignore_ascii_case("true"));
+        let safe = is_true("enablePublishWSDLSafeMode");
         let Some(bytes) = bytes else {
+            if safe {
+                let label = "nothing is there; enablePublishWSDLSafeMode: the service is inactive";
+                compiler.warning("unreadable-wsdl", "the WSDL of this proxy cannot be read", span, label);
+                return Wsdl { inactive: true, ..Wsdl::default() };
+            }
             compiler.error(
                 "unreadable-wsdl",
                 "the WSDL of this proxy cannot be read",
@@ -99,20 +113,23 @@ impl Wsdl {
             );
             return Wsdl::default();
         };
-        let imports = published
-            .resources
-            .iter()
-            .filter_map(|(location, key)| {
-                compiler.entry(&key.value).map(|entry| (location.value.clone(), entry.bytes.to_vec()))
-            })
-            .collect();
+        let imports = imports(published, &bytes, compiler);
         match Document::parse(bytes, &xml::ParseOptions::trusted()) {
             Ok(document) => {
-                let lax = proxy.parameters.iter().any(|parameter| {
-                    parameter.name == "disableOperationValidation" && parameter.value.text() == Some("true")
-                });
+                let lax = is_true("disableOperationValidation");
                 let operations = if lax { None } else { Operations::of(&document) };
-                Wsdl { document: Some(document), imports, operations }
+                let keeps_addresses = proxy
+                    .parameter("modifyUserWSDLPortAddress")
+                    .is_some_and(|text| text.trim().eq_ignore_ascii_case("false"));
+                let absolute = is_true("showAbsoluteSchemaURL") || is_true("showProxySchemaURL");
+                Wsdl {
+                    document: Some(document),
+                    imports,
+                    operations,
+                    keeps_addresses,
+                    absolute,
+                    inactive: false,
+                }
             }
             Err(error) => {
                 compiler.error(
@@ -150,40 +167,182 @@ impl Wsdl {
     pub(crate) fn answer(&self, query: &str, service: &str, inbound: &Inbound) -> Option<Response> {
         let item = query.split('&').next().unwrap_or("");
         let (name, value) = item.split_once('=').unwrap_or((item, ""));
+        let address = format!("{}://{}/services/{service}", inbound.scheme(), inbound.host);
         match (name, value) {
+            ("wsdl2", "") if self.document.is_none() || !self.is_2() => {
+                return Some(xml_response(self.generated_2(service, &address).into_bytes()));
+            }
             ("wsdl" | "wsdl2", "") => {}
+            ("xsd", "") => {
+                // The one schema, where there is one.
+                return Some(match self.imports.as_slice() {
+                    [(_, bytes)] => self.document_of(bytes, service, &address),
+                    _ => text(404, format!("{service} publishes {} schemas: name one\n", self.imports.len())),
+                });
+            }
             ("wsdl" | "xsd", location) => {
+                let decoded = message::form::pairs(item).into_iter().next().map(|(_, value)| value);
+                let location = decoded.as_deref().unwrap_or(location);
                 let found = self
                     .imports
                     .iter()
                     .find(|(known, _)| known == location || known.ends_with(&format!("/{location}")));
                 return Some(match found {
-                    Some((_, bytes)) => xml_response(bytes.clone()),
+                    Some((_, bytes)) => self.document_of(bytes, service, &address),
                     None => text(404, format!("{service} publishes no document `{location}`\n")),
                 });
             }
             _ => return None,
         }
-        let address = format!("{}://{}/services/{service}", inbound.scheme(), inbound.host);
         let mut document = match &self.document {
             Some(document) => document.clone(),
             None => return Some(xml_response(generated(service, &address).into_bytes())),
         };
         let nodes: Vec<NodeId> = document.descendants(Document::ROOT).collect();
         for node in nodes {
-            if document.kind(node) == NodeKind::Element
+            if !self.keeps_addresses
+                && document.kind(node) == NodeKind::Element
                 && document.local(node) == "address"
                 && ADDRESSES.contains(&document.namespace(node))
             {
                 document.set_attribute(node, "", "", "location", &address);
             }
         }
+        self.refer(&mut document, service, &address);
         let mut out = b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_vec();
         if let Some(root) = document.document_element() {
             xml::write(&document, root, &xml::WriteOptions::default(), &mut out);
         }
         Some(xml_response(out))
     }
+}
+
+impl Wsdl {
+    /// An imported document, with references to the others that lead here.
+    fn document_of(&self, bytes: &[u8], service: &str, address: &str) -> Response {
+        let Ok(mut document) = Document::parse(bytes.to_vec(), &xml::ParseOptions::trusted()) else {
+            return xml_response(bytes.to_vec());
+        };
+        self.refer(&mut document, service, address);
+        let mut out = b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_vec();
+        if let Some(root) = document.document_element() {
+            xml::write(&document, root, &xml::WriteOptions::default(), &mut out);
+        }
+        xml_response(out)
+    }
+
+    /// Makes references to imported documents lead to this server.
+    fn refer(&self, document: &mut Document, service: &str, address: &str) {
+        let base = match (self.absolute, service.rsplit('/').next()) {
+            (true, _) => address,
+            (false, last) => last.unwrap_or(service),
+        };
+        for (node, attribute, location) in references(document) {
+            if self.imports.iter().any(|(known, _)| *known == location) {
+                let kind = if attribute == "location" { "wsdl" } else { "xsd" };
+                document.set_attribute(node, "", "", attribute, &format!("{base}?{kind}={location}"));
+            }
+        }
+    }
+
+    /// Whether it is written in WSDL 2.0.
+    fn is_2(&self) -> bool {
+        let document = self.document.as_ref();
+        let root = document.and_then(|document| Some((document, document.document_element()?)));
+        root.is_some_and(|(document, root)| document.namespace(root) == WSDL_2)
+    }
+
+    /// The WSDL 2.0 of the service: its operations, which take and give any element.
+    fn generated_2(&self, service: &str, address: &str) -> String {
+        let (service, address) = (escape(service), escape(address));
+        let none = ["mediate".to_owned()];
+        let names = self.operations.as_ref().map_or(none.as_slice(), |own| own.names.as_slice());
+        let operations: String = names
+            .iter()
+            .map(|name| {
+                let name = escape(name);
+                format!(r##"<wsdl2:operation name="{name}" pattern="http://www.w3.org/ns/wsdl/in-out"><wsdl2:input element="#any"/><wsdl2:output element="#any"/></wsdl2:operation>"##)
+            })
+            .collect();
+        format!(
+            r#"<?xml version="1.0" encoding="UTF-8"?>
+<wsdl2:description xmlns:wsdl2="{WSDL_2}" xmlns:wsoap="http://www.w3.org/ns/wsdl/soap" xmlns:tns="http://ws.apache.org/axis2" targetNamespace="http://ws.apache.org/axis2"><wsdl2:interface name="ServiceInterface">{operations}</wsdl2:interface><wsdl2:binding name="{service}SOAP12Binding" interface="tns:ServiceInterface" type="http://www.w3.org/ns/wsdl/soap" wsoap:version="1.2" wsoap:protocol="http://www.w3.org/2003/05/soap/bindings/HTTP/"/><wsdl2:service name="{service}" interface="tns:ServiceInterface"><wsdl2:endpoint name="{service}SOAP12Endpoint" binding="tns:{service}SOAP12Binding" address="{address}"/></wsdl2:service></wsdl2:description>
+"#
+        )
+    }
+}
+
+/// The namespace of WSDL 2.0.
+const WSDL_2: &str = "http://www.w3.org/ns/wsdl";
+
+/// Most documents that one WSDL imports, directly and through others.
+const MOST_IMPORTS: usize = 1000;
+
+/// The references to other documents: element, attribute, location.
+fn references(document: &Document) -> Vec<(NodeId, &'static str, String)> {
+    let mut found = Vec::new();
+    for node in document.descendants(Document::ROOT) {
+        let is_reference = document.kind(node) == NodeKind::Element
+            && matches!(document.local(node), "import" | "include" | "redefine");
+        for attribute in ["schemaLocation", "location"].into_iter().filter(|_| is_reference) {
+            if let Some(location) = document.attribute(node, "", attribute) {
+                found.push((node, attribute, location.to_owned()));
+            }
+        }
+    }
+    found
+}
+
+/// The documents that a WSDL imports, by location: those of `resource`, and those that lie beside it in the registry
+/// or, for a file, in its directory.
+fn imports(published: &config::PublishWsdl, wsdl: &[u8], compiler: &Compiler<'_>) -> Vec<(String, Vec<u8>)> {
+    let given = |location: &str, compiler: &Compiler<'_>| {
+        let (_, key) = published.resources.iter().find(|(own, _)| own.value == location)?;
+        Some(compiler.entry(&key.value)?.bytes.to_vec())
+    };
+    let beside = |location: &str, compiler: &Compiler<'_>| {
+        if location.contains("://") || location.starts_with('/') {
+            return None;
+        }
+        let next_to = |path: &str| match path.rsplit_once('/') {
+            Some((directory, _)) => format!("{directory}/{location}"),
+            None => location.to_owned(),
+        };
+        match &published.source {
+            WsdlSource::Key(key) => Some(compiler.entry(&next_to(&key.value))?.bytes.to_vec()),
+            WsdlSource::Uri(uri) => {
+                let path = uri.value.strip_prefix("file:").unwrap_or(&uri.value).trim_start_matches("//");
+                let root = compiler.configuration.root.canonicalize().ok()?;
+                let path = root.join(next_to(path)).canonicalize().ok()?;
+                // Never a file outside of the configuration.
+                path.starts_with(&root).then(|| std::fs::read(path).ok()).flatten()
+            }
+            _ => None,
+        }
+    };
+    let mut found: Vec<(String, Vec<u8>)> = Vec::new();
+    let mut waiting = vec![wsdl.to_vec()];
+    while let Some(bytes) = waiting.pop() {
+        let Ok(document) = Document::parse(bytes, &xml::ParseOptions::trusted()) else { continue };
+        for (_, _, location) in references(&document) {
+            if found.len() >= MOST_IMPORTS || found.iter().any(|(own, _)| *own == location) {
+                continue;
+            }
+            if let Some(bytes) = given(&location, compiler).or_else(|| beside(&location, compiler)) {
+                waiting.push(bytes.clone());
+                found.push((location, bytes));
+            }
+        }
+    }
+    for (location, key) in &published.resources {
+        if found.len() < MOST_IMPORTS
+            && !found.iter().any(|(own, _)| *own == location.value)
+            && let Some(entry) = compiler.entry(&key.value)
+        {
+            found.push((location.value.clone(), entry.bytes.to_vec()));
+        }
+    }
+    found
 }
 
 fn xml_response(bytes: Vec<u8>) -> Response {

@@ -36,7 +36,7 @@ names classes, loading warns.",
     needs: &[(Need::Nothing, "always")],
     refused: &[
         ("<builder class=\"a.B\"/>", "`builder` names Java classes"),
-        ("<builder><drop/></builder>", "`drop` cannot stand inside of `builder`"),
+        ("<builder><drop/></builder>", "`drop` has no effect inside of `builder`"),
     ],
     faults: &[],
 };

@@ -40,8 +40,12 @@ pub const DEFINITION: Definition = Definition {
     name: "cache",
     summary: "Answers from the cache; with `collector`, keeps the backend's answer there.",
     attributes: &[
-        Attribute::optional("collector", Values::Boolean, "keeps the answer, in the response path")
-            .or("false"),
+        Attribute::optional(
+            "collector",
+            Values::OneOf(&["true", "false"]),
+            "keeps the answer, in the response path",
+        )
+        .or("false"),
         Attribute::optional("timeout", Values::Integer, "how long an answer is kept, in seconds").or("5000"),
         Attribute::optional(
             "maxMessageSize",
@@ -432,11 +436,17 @@ impl Wanted {
 
     /// The backend says that what is kept still holds.
     fn confirmed(&self, kept: &Arc<Kept>, context: &mut Context) {
+        // What is kept has the age that the answer which confirms it has.
+        let age = context.headers.get("Age").and_then(|age| age.trim().parse::<u64>().ok());
         kept.answer.give(context);
+        context.headers.remove("Age");
+        if let Some(age) = age.or(self.core.protocol.age.then_some(0)) {
+            context.headers.set("Age", age.to_string());
+        }
         let answer = Answer::of(context);
         if let Ok(answer) = answer {
             let control = Control::of(context);
-            let again = Kept { answer, since: Instant::now(), age: 0, control };
+            let again = Kept { answer, since: Instant::now(), age: age.unwrap_or(0), control };
             self.core.answers.insert(self.question.key, Arc::new(again));
         }
     }
@@ -830,7 +840,7 @@ mod tests {
             ),
             ("<cache><protocol type='HTTP'><method>GET</method></protocol></cache>", "`method` cannot stand"),
             ("<cache><onCacheHit sequence='none'/></cache>", "no sequence `none`"),
-            ("<cache><onCache/></cache>", "`onCache` cannot stand"),
+            ("<cache><onCache/></cache>", "`onCache` has no effect"),
         ] {
             let tested = testing::main(&registry(testing::endpoints), text);
             assert!(tested.reports(says), "{text}: {:?}", tested.found);

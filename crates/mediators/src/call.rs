@@ -22,7 +22,7 @@ pub const DEFINITION: Definition = Definition {
             "302, 401, 403, 404 and 503 are faults, and the request's headers stay",
         )
         .or("false"),
-        Attribute::optional("initAxis2ClientOptions", Values::Boolean, "of no effect here"),
+        Attribute::optional("initAxis2ClientOptions", Values::OneOf(&["true", "false"]), "of no effect here"),
         Attribute::optional("axis2xml", Values::Text, "of no effect here"),
         Attribute::optional("repository", Values::Text, "of no effect here"),
     ],
@@ -70,7 +70,7 @@ A SOAP fault is an error only with the property `FORCE_ERROR_ON_SOAP_FAULT`. Wit
         (Need::Whole, "there is a `source`, or a `target` other than the body"),
     ],
     refused: &[
-        ("<call blocking=\"yes\"/>", "`blocking` cannot be `yes`"),
+        ("<call blocking=\"yes\"/>", "`blocking` should not be `yes`"),
         ("<call><source type=\"property\"/></call>", "this `source` names nothing"),
         ("<call><source>//a[</source></call>", "no valid expression"),
         ("<call><target type=\"variable\"/></call>", "this `target` names nothing"),
@@ -119,7 +119,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         Some(target) => target_of(target, compiler)?,
         None => None,
     };
-    let blocking = element.attr("blocking").map(str::trim) == Some("true");
+    let blocking = flow::truth(element, "blocking", false);
     Some(Box::new(Call { endpoint, blocking, source, content_type, target }))
 }
 

@@ -73,7 +73,7 @@ struct CallTemplate {
 }
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
-    let target = element.attr("target").unwrap_or_default().to_owned();
+    let target = element.attr("target").unwrap_or_default().trim().to_owned();
     if let Some(attribute) = element.attribute("target") {
         let known: Vec<_> = compiler.configuration.sequence_templates.names().map(str::to_owned).collect();
         if !known.contains(&target) {

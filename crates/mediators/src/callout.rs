@@ -7,7 +7,7 @@ use flow::{
     Attribute, Children, Code, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow,
     Inside, Mediator, Moves, Need, Page, Step, Values,
 };
-use message::{Envelope, Value, XmlValue};
+use message::{Value, XmlValue};
 use std::sync::Arc;
 
 /// `<callout serviceURL="…" | endpointKey="…" …><endpoint/>? <source …/>? <target …/>?</callout>`
@@ -19,7 +19,7 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("endpointKey", Values::Text, "the endpoint"),
         Attribute::optional("action", Values::Text, "the SOAP action"),
         Attribute::optional("useServerConfig", Values::Boolean, "of no effect here"),
-        Attribute::optional("initAxis2ClientOptions", Values::Boolean, "of no effect here"),
+        Attribute::optional("initAxis2ClientOptions", Values::OneOf(&["true", "false"]), "of no effect here"),
         Attribute::optional("passHeaders", Values::Boolean, "of no effect here"),
     ],
     children: Children::Elements(&["configuration", "endpoint", "source", "target", "enableSec"]),
@@ -37,7 +37,8 @@ message with its SOAP headers. A JSON body is sent as it is, whatever the source
 body goes: in the place of the element that an XPath selects, or into a property; without `target` the answer's message takes the place of this
 one. With the property `OUT_ONLY` nothing is expected back.
 
-A failure to send and a SOAP fault in the answer are errors; a status is not.",
+A failure to send, a SOAP fault in the answer and the statuses 302, 401, 403, 404 and 503 are errors. The `ERROR_CODE` of a status is the status, and
+that of a SOAP fault its code, where that is a number; the status is in `HTTP_SC`.",
     inside: &[
         Inside::new(
             "configuration?",
@@ -73,7 +74,7 @@ A failure to send and a SOAP fault in the answer are errors; a status is not.",
         ("<callout serviceURL=\"http://localhost/\"><enableSec/></callout>", "`callout` with WS-Security is not executable here"),
         ("<callout serviceURL=\"http://localhost/\"><target/></callout>", "this `target` names nothing"),
         ("<callout serviceURL=\"http://localhost/\"><source xpath=\"//a[\"/></callout>", "no valid expression"),
-        ("<callout passHeaders=\"yes\"/>", "`passHeaders` cannot be `yes`"),
+        ("<callout passHeaders=\"yes\"/>", "`passHeaders` should not be `yes`"),
     ],
     faults: &[
         ("0", "the source is no element, the target is no element of the message, or the body is larger than a flow may hold"),
@@ -177,8 +178,8 @@ impl Callout {
         let Some(Value::Xml(xml)) = value else {
             return Err(Fault::new("the source of the callout is no XML element"));
         };
-        let version = context.envelope()?.version;
-        let mut envelope = Envelope::empty(version);
+        // The header blocks go along.
+        let mut envelope = crate::support::envelope_with_headers(context.envelope()?);
         for &node in xml.nodes.iter().take(1) {
             envelope.document.copy_from(envelope.body, &xml.document, node);
         }
@@ -226,13 +227,40 @@ impl Callout {
     }
 }
 
-/// The codes of a callout: 401002 for a refused connection, else 401000.
+/// The codes of a callout: 401002 for a refused connection, the status of a backend that refuses, else 401000.
 fn failed(fault: Fault) -> Fault {
     let number = match fault.code {
+        Code::Number(status @ 100..=599) => status,
         Code::Number(code::BLOCKING_SENDER_FAILED | code::CONNECTION_FAILED) => code::BLOCKING_SENDER_FAILED,
         _ => code::CALLOUT_FAILED,
     };
     Fault { code: Code::Number(number), sending: true, ..fault }
+}
+
+/// What a backend answered with that refused is the status of the message.
+fn keep_status(answer: &Context, context: &mut Context) {
+    if let Some(status) = answer.status {
+        context.set_axis2("HTTP_SC", Value::Integer(status.into()));
+    }
+}
+
+/// The SOAP fault that an answer is: its reason is the message, and its code is the code where that is a number.
+fn soap_fault(answer: &mut Context) -> Option<Fault> {
+    let envelope = answer.envelope().ok().filter(|envelope| envelope.has_fault())?;
+    let texts = envelope.fault().map(|fault| (fault, envelope.fault_texts(fault)));
+    let number = texts.as_ref().and_then(|(fault, _)| {
+        let document = &envelope.document;
+        let own =
+            envelope.elements_of(*fault).find(|&own| matches!(document.local(own), "faultcode" | "Code"))?;
+        document.string_value(own).trim().parse().ok()
+    });
+    let (reason, detail) = texts.map(|(_, texts)| texts).unwrap_or_default();
+    let message = match reason.trim() {
+        "" => "the service answered with a SOAP fault".to_owned(),
+        reason => reason.to_owned(),
+    };
+    let fault = Fault::with_code(number.unwrap_or(code::CALLOUT_FAILED), message).because(detail);
+    Some(Fault { sending: true, ..fault })
 }
 
 impl Mediator for Callout {
@@ -253,16 +281,18 @@ impl Mediator for Callout {
             let mut copy = self.request(context)?;
             let reference = self.endpoint.clone();
             let out_only = context.properties.get("OUT_ONLY").is_some_and(Value::is_true);
-            copy.send_and_receive(Destination { reference, blocking: true, ..Destination::implicit() })
-                .await
-                .map_err(failed)?;
+            let destination = Destination { reference, blocking: true, ..Destination::implicit() };
+            if let Err(fault) = copy.send_and_receive(destination).await {
+                keep_status(&copy, context);
+                return Err(failed(fault));
+            }
             if out_only {
                 return Ok(Flow::Next);
             }
             copy.receive_body().await.map_err(failed)?;
-            if copy.envelope().is_ok_and(|envelope| envelope.fault().is_some()) {
-                let fault = Fault::with_code(code::CALLOUT_FAILED, "the service answered with a SOAP fault");
-                return Err(Fault { sending: true, ..fault });
+            if let Some(fault) = soap_fault(&mut copy) {
+                keep_status(&copy, context);
+                return Err(fault);
             }
             self.accept(copy, context)?;
             Ok(Flow::Next)

@@ -56,7 +56,7 @@ endpoint's answer goes to the out sequence. A copy that fails runs the fault seq
     ],
     needs: &[(Need::Whole, "always: each copy needs a body of its own")],
     refused: &[
-        ("<clone/>", "`clone` needs a `target`"),
+        ("<clone/>", "`clone` has no `target`"),
         ("<clone iterations=\"2\"><target/><target/></clone>", "`iterations` goes with exactly one `target`"),
         ("<clone iterations=\"some\"><target/></clone>", "`some` is no number of copies"),
     ],
@@ -92,8 +92,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     }
     let place = element.start_tag();
     if targets.is_empty() {
-        compiler.error("missing-element", "`clone` needs a `target`", place, "where the copies go");
-        return None;
+        compiler.warning("missing-element", "`clone` has no `target`", place, "there will be no copies");
     }
     if iterations.is_some() && targets.len() > 1 {
         compiler.error("bad-value", "`iterations` goes with exactly one `target`", place, "here are several");

@@ -139,15 +139,19 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     };
     let (input, output) = (kind("inputType")?, kind("outputType")?);
     let target = Target::compile(element, compiler)?;
-    // The editor marks stylesheets that say less than the mapping.
+    // The editor marks stylesheets that say less than the mapping, and leaves them empty where not XML becomes XML.
     let says_all = |compiler: &Compiler<'_>| {
         let entry = element.attr("xsltStyleSheet").and_then(|key| compiler.entry(key.trim()));
         entry.is_none_or(|entry| {
-            !String::from_utf8_lossy(&entry.bytes).to_ascii_lowercase().contains("notxsltcompatible")
+            let text = String::from_utf8_lossy(&entry.bytes);
+            !text.trim().is_empty() && !text.to_ascii_lowercase().contains("notxsltcompatible")
         })
     };
+    let is_xml = |kind: Option<Kinds>| kind.is_none_or(|kind| kind == Kinds::Xml);
     let stylesheet = match element.attribute("xsltStyleSheet") {
-        Some(_) if says_all(compiler) => Some(Style::named(element, "xsltStyleSheet", compiler)?),
+        Some(_) if says_all(compiler) && is_xml(input) && is_xml(output) => {
+            Some(Style::named(element, "xsltStyleSheet", compiler)?)
+        }
         _ => None,
     };
     let fixed = match fixed(element, &keys, compiler) {
@@ -156,8 +160,13 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             Ok(mapping) => Some(Arc::new(mapping)),
             Err(why) => {
                 let place = element.value_span(KEYS[0]);
-                compiler.error("bad-mapping", why, place, "this mapping cannot run");
-                return None;
+                compiler.warning(
+                    "bad-mapping",
+                    why,
+                    place,
+                    "this mapping cannot run: messages that come here fault",
+                );
+                None
             }
         },
     };

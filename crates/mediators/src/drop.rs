@@ -22,7 +22,7 @@ In the request path the client is answered 202 without a body, unless it was ans
 backend's answer is thrown away, and the client gets 202 as well.",
     inside: &[],
     needs: &[(Need::Nothing, "always")],
-    refused: &[("<drop><respond/></drop>", "`respond` cannot stand inside of `drop`")],
+    refused: &[("<drop><respond/></drop>", "`respond` has no effect inside of `drop`")],
     faults: &[],
 };
 

@@ -187,12 +187,12 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     };
     if let Some(why) = wrong {
         let message = format!("`enrich` cannot do this: {why}");
-        compiler.error("bad-value", message, element.start_tag(), format!("source {kind}, target {onto}"));
-        return None;
+        let label = format!("source {kind}, target {onto}");
+        return crate::failing::failing("bad-value", message, element.start_tag(), label, compiler);
     }
     let source = source(kind, action, from, compiler)?;
     let target = target(onto, action, to, compiler)?;
-    Some(Box::new(Enrich { source, clone: from.attr("clone") != Some("false"), target, action }))
+    Some(Box::new(Enrich { source, clone: flow::truth(from, "clone", true), target, action }))
 }
 
 /// A required attribute; `None` after a recorded error.

@@ -122,7 +122,9 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             return None;
         }
         let pattern = compiler.pattern(element, "regex");
-        Condition::Match(source?, pattern?)
+        let (source, pattern) = (source?, pattern?);
+        compiler.check_numbers(&source, &pattern, element.value_span("regex"));
+        Condition::Match(source, pattern)
     } else {
         compiler.error(
             "missing-attribute",

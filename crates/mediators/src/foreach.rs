@@ -126,6 +126,8 @@ struct Foreach {
     lenient: bool,
     original: Arc<str>,
     counter: Arc<str>,
+    /// Whether an endpoint is called inside.
+    calls: bool,
 }
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
@@ -169,7 +171,15 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         lenient: is_true(element, "continueLoopOnFailure"),
         original: name("FOREACH_ORIGINAL_MESSAGE"),
         counter: name("FOREACH_COUNTER"),
+        calls: calls(element),
     }))
+}
+
+/// Whether an endpoint is called without blocking somewhere inside.
+fn calls(element: &Element) -> bool {
+    element.elements().any(|child| {
+        (child.is("call") && !flow::truth(child, "blocking", false)) || child.is("send") || calls(child)
+    })
 }
 
 impl Mediator for Foreach {
@@ -187,6 +197,10 @@ impl Mediator for Foreach {
 
     fn lists(&self) -> Vec<(String, ListId)> {
         self.body.known().map(|list| ("sequence".to_owned(), list)).into_iter().collect()
+    }
+
+    fn goes_on_alone(&self) -> bool {
+        self.calls
     }
 
     fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {

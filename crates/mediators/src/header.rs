@@ -24,7 +24,7 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("expression", Values::Expression, "gives the value"),
         Attribute::optional("scope", Values::OneOf(&["default", "soap", "transport"]), "which headers")
             .or("default"),
-        Attribute::optional("action", Values::OneOf(&["set", "remove"]), "what to do").or("set"),
+        Attribute::optional("action", Values::Word(&["set", "remove"]), "what to do").or("set"),
         Attribute::optional("type", Values::OneOf(&["STRING", "OM"]), "OM: the value is XML and goes inside"),
     ],
     children: Children::Elements(&["*"]),
@@ -100,6 +100,11 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let span = element.start_tag();
     let removes = element.attr("action").map(str::trim) == Some("remove");
     let Some(name) = element.attribute("name") else { return blocks(element, removes, compiler) };
+    if element.attr("scope").map(str::trim) == Some("transport")
+        && !crate::support::can_be_sent(&name.value, name.value_span, compiler)?
+    {
+        return crate::failing::nothing();
+    }
     let place = place(name, element, compiler)?;
     if removes {
         return Some(Box::new(Header::Remove(place)));
@@ -141,12 +146,7 @@ fn blocks(element: &Element, removes: bool, compiler: &mut Compiler<'_>) -> Comp
 /// The header that a name means.
 fn place(name: &config::Attribute, element: &Element, compiler: &mut Compiler<'_>) -> Option<Place> {
     if element.attr("scope").map(str::trim) == Some("transport") {
-        if !crate::support::is_header_name(&name.value) {
-            let message = format!("`{}` is no header name", name.value);
-            compiler.error("bad-value", message, name.value_span, "expected a token");
-            return None;
-        }
-        return Some(Place::Transport(name.value.to_string()));
+        return Some(Place::Transport(name.value.trim().to_owned()));
     }
     Some(match &*name.value {
         "To" => Place::Addressing(Addressing::To),

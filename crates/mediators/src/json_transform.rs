@@ -154,8 +154,9 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
                         Types::Fixed(name.unwrap_or_default(), Arc::new(schema))
                     }
                     Err(why) => {
-                        compiler.error("bad-schema", why, attribute.value_span, "expected a JSON Schema");
-                        return None;
+                        let label = "expected a JSON Schema: messages that come here fault";
+                        compiler.warning("bad-schema", why, attribute.value_span, label);
+                        Types::Keyed { key, known: Known::default() }
                     }
                 },
                 None => {

@@ -20,6 +20,7 @@ mod drop;
 mod enqueue;
 mod enrich;
 mod event;
+mod failing;
 mod fast_xslt;
 mod filter;
 mod foreach;

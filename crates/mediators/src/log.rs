@@ -103,7 +103,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         None => Text::default(),
     };
     let detail = match element.attr("level") {
-        _ if element.attr("logFullPayload") == Some("true") => Detail::Full,
+        _ if flow::truth(element, "logFullPayload", false) => Detail::Full,
         Some("headers") => Detail::Headers,
         Some("full") => Detail::Full,
         Some("custom") => Detail::Custom,
@@ -157,7 +157,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         properties.push((label, value));
     }
     let separator = element.attr("separator").unwrap_or(", ").replace("\\n", "\n").replace("\\t", "\t");
-    let message_id = element.attr("logMessageID") == Some("true");
+    let message_id = flow::truth(element, "logMessageID", false);
     Some(Box::new(Log { detail, category, separator, message_id, message, properties }))
 }
 

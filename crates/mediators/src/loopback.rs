@@ -22,7 +22,7 @@ a backend had answered so. Where there is no out sequence, the client gets the m
 Nothing behind `loopback` runs, neither in this sequence nor in those around it. A message that is a response already ends here.",
     inside: &[],
     needs: &[(Need::Nothing, "always")],
-    refused: &[("<loopback><respond/></loopback>", "`respond` cannot stand inside of `loopback`")],
+    refused: &[("<loopback><respond/></loopback>", "`respond` has no effect inside of `loopback`")],
     faults: &[("0", "it is reached inside of a `foreach`, whose items are no messages to answer with")],
 };
 

@@ -159,7 +159,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             Detail::Elements(elements)
         }
     };
-    let response = element.attr("response").map(str::trim) != Some("false");
+    let response = flow::truth(element, "response", true);
     let (node, role) = (plain("node"), plain("role"));
     Some(Box::new(MakeFault { version, by_message, response, code, reason, node, role, detail }))
 }
@@ -473,7 +473,7 @@ mod tests {
                 "`makefault` needs a reason",
             ),
             (r#"<makefault version="soap13"/>"#.to_owned(), "`version` cannot be `soap13`"),
-            (r#"<makefault response="yes"/>"#.to_owned(), "`response` cannot be `yes`"),
+            (r#"<makefault response="yes"/>"#.to_owned(), "`response` should not be `yes`"),
         ] {
             let flow = testing::main(&registry(testing::endpoints), &element);
             assert!(flow.reports(wanted), "{element}: {flow:?}");

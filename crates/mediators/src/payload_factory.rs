@@ -354,7 +354,7 @@ impl PayloadFactory {
                     out.push_str(text);
                     continue;
                 }
-                Part::Slot { argument, in_text } => (&fillings[*argument], in_text),
+                Part::Slot { argument, in_text, .. } => (&fillings[*argument], in_text),
                 Part::Expression { number, in_text, .. } => (&found[*number], in_text),
             };
             match filling {
@@ -442,10 +442,15 @@ impl PayloadFactory {
         let quote =
             context.properties.get("QUOTE_STRING_IN_PAYLOAD_FACTORY_JSON").is_some_and(Value::is_true);
         let mut out = String::new();
-        for part in &template.parts {
+        for (at, part) in template.parts.iter().enumerate() {
             match part {
                 Part::Literal(text) => out.push_str(text),
                 Part::Expression { number, quoted, .. } => push_found(&found[*number], *quoted, &mut out),
+                Part::Slot { argument, quoted: false, .. }
+                    if fillings[*argument].is_empty() && needs_value(&out, template.parts.get(at + 1)) =>
+                {
+                    out.push_str("null");
+                }
                 Part::Slot { argument, .. } => {
                     let literal = self.arguments[*argument].literal;
                     match &fillings[*argument] {
@@ -476,6 +481,17 @@ impl PayloadFactory {
         context.payload.set_bytes(out, reading);
         context.set_axis2("messageType", Value::from("application/json"));
         Ok(())
+    }
+}
+
+/// Whether JSON that has come so far, and goes on with `next`, has to have a value here: `{"a":` before `}`.
+fn needs_value(before: &str, next: Option<&Part>) -> bool {
+    let Some(Part::Literal(next)) = next else { return false };
+    let next = next.trim_start().as_bytes().first();
+    match before.trim_end().as_bytes().last() {
+        Some(b':' | b',') => matches!(next, Some(b',' | b'}' | b']')),
+        Some(b'[') => next == Some(&b','),
+        _ => false,
     }
 }
 

@@ -1,6 +1,6 @@
 //! `property`: sets or removes a property of one of the scopes.
 
-use crate::support::{is_header_name, set_header};
+use crate::support::{can_be_sent, set_header};
 use crate::xml_value;
 use config::Element;
 use diagnostics::Span;
@@ -22,7 +22,7 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("expression", Values::Expression, "gives the value"),
         Attribute::optional("scope", Values::OneOf(SCOPES), "where the property lives").or("default"),
         Attribute::optional("type", Values::OneOf(TYPES), "what the value is converted to").or("STRING"),
-        Attribute::optional("action", Values::OneOf(&["set", "remove"]), "what to do").or("set"),
+        Attribute::optional("action", Values::Word(&["set", "remove"]), "what to do").or("set"),
         Attribute::optional(
             "pattern",
             Values::Regex,
@@ -138,15 +138,11 @@ impl Property {
         if element.attr("action").map(str::trim) == Some("remove") {
             return Some(Property { name, scope, source: None, pick: None, span });
         }
-        if scope == Scope::Transport && name.literal().is_some_and(|name| !is_header_name(name)) {
-            let name = element.attribute("name");
-            compiler.error(
-                "bad-value",
-                format!("`{}` is no header name", name.map_or("", |name| &name.value)),
-                name.map_or(span, |name| name.value_span),
-                "expected a token",
-            );
-            return None;
+        if scope == Scope::Transport
+            && let Some(literal) = name.literal()
+            && !can_be_sent(literal, element.value_span("name"), compiler)?
+        {
+            return Some(Property { name, scope, source: None, pick: None, span });
         }
         let kind = type_of(element.attr("type").map_or("STRING", str::trim));
         let source = if let Some(value) = element.attribute("value") {

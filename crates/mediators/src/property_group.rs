@@ -33,7 +33,7 @@ those behind it are not. The group changes nothing else; it is for people, who m
         (Need::Whole, "an expression looks at the body"),
     ],
     refused: &[
-        ("<propertyGroup><log/></propertyGroup>", "`log` cannot stand inside of `propertyGroup`"),
+        ("<propertyGroup><log/></propertyGroup>", "`log` has no effect inside of `propertyGroup`"),
         ("<propertyGroup><property name=\"p\"/></propertyGroup>", "`property` needs a value"),
     ],
     faults: &[
@@ -83,6 +83,6 @@ mod tests {
         assert_eq!((end.property("b").as_deref(), end.property("d")), (Some("1"), None));
         assert!(end.fault().is_some());
         let flow = testing::main(&registry(testing::endpoints), "<propertyGroup><log/></propertyGroup>");
-        assert!(flow.reports("`log` cannot stand inside of `propertyGroup`"), "{flow:?}");
+        assert!(flow.reports("`log` has no effect inside of `propertyGroup`"), "{flow:?}");
     }
 }

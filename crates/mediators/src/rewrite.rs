@@ -70,7 +70,7 @@ each match of `regex` (`$1` is a group), `remove` removes the fragment, and `rem
         (Need::Whole, "a condition or an operand looks at the body"),
     ],
     refused: &[
-        ("<rewrite/>", "`rewrite` needs a `rewriterule`"),
+        ("<rewrite/>", "`rewrite` has no `rewriterule`"),
         ("<rewrite><rewriterule/></rewrite>", "`rewriterule` needs an `action`"),
         ("<rewrite><rewriterule><action/></rewriterule></rewrite>", "`action` of type `set` needs a `value` or an `xpath`"),
         (
@@ -166,13 +166,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     }
     if rules.is_empty() {
         let place = element.start_tag();
-        compiler.error(
-            "missing-element",
-            "`rewrite` needs a `rewriterule`",
-            place,
-            "what to change, and when",
-        );
-        return None;
+        compiler.warning("missing-element", "`rewrite` has no `rewriterule`", place, "nothing is changed");
     }
     let name = |attribute: &str| element.attr(attribute).filter(|name| !name.is_empty()).map(Arc::from);
     Some(Box::new(Rewrite { from: name("inProperty"), to: name("outProperty"), rules }))
@@ -642,7 +636,7 @@ mod tests {
         assert_eq!(tested.needs()[1], flow::Need::Headers);
         assert_eq!(tested.run(&[], "").context.to().as_deref(), Some("http://h/b"));
         for (inside, says) in [
-            ("", "needs a `rewriterule`"),
+            ("", "has no `rewriterule`"),
             ("<rewriterule/>", "needs an `action`"),
             ("<rewriterule><action/></rewriterule>", "needs a `value` or an `xpath`"),
             ("<rewriterule><action value='a' type='add'/></rewriterule>", "`type` cannot be `add`"),

@@ -188,7 +188,7 @@ fn compile(
         };
         let target = Target::compile(target, format!("target of {child}"), compiler)?;
         let mut steps: Vec<Box<dyn Mediator>> = vec![Box::new(Goes(target))];
-        if own.attr(breaks).map(str::trim) == Some("false") {
+        if !flow::truth(own, breaks, true) {
             steps.push(Box::new(Enters(SequenceRef::Known(rest))));
         }
         let taken = compiler.list_of(own, name, format!("{child} taken"), steps);
@@ -196,7 +196,7 @@ fn compile(
         rest = compiler.list_of(own, name, format!("{child} and what is behind it"), vec![step]);
     }
     let mut steps: Vec<Box<dyn Mediator>> = vec![Box::new(Enters(SequenceRef::Known(rest)))];
-    if element.attr("continueAfter").map(str::trim) != Some("true") {
+    if !flow::truth(element, "continueAfter", false) {
         steps.push(Box::new(EndsUncalled));
     }
     let whole = compiler.list_of(element, name, name, steps);
@@ -215,7 +215,7 @@ fn route(element: &Element, compiler: &mut Compiler<'_>) -> Option<Condition> {
 }
 
 fn conditional_route(element: &Element, compiler: &mut Compiler<'_>) -> Option<Condition> {
-    if element.attr("asynchronous").map(str::trim) == Some("true") {
+    if flow::truth(element, "asynchronous", false) {
         compiler.warning(
             "no-effect",
             "routes are not asynchronous here",

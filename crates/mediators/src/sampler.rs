@@ -187,6 +187,10 @@ impl Mediator for Sampler {
         self.target.list().map(|list| ("target".to_owned(), list)).into_iter().collect()
     }
 
+    fn goes_on_alone(&self) -> bool {
+        true
+    }
+
     fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
         if context.response {
             tracing::warn!(message_id = %context.message_id(), "sampler: responses cannot be sampled; this one is dropped");

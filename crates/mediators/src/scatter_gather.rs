@@ -241,6 +241,10 @@ impl Mediator for ScatterGather {
             .collect()
     }
 
+    fn goes_on_alone(&self) -> bool {
+        true
+    }
+
     fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
         Step::Wait(Box::pin(self.gather(context)))
     }

@@ -10,14 +10,14 @@ pub(crate) use host::run;
 use crate::known::{Known, warn_missing};
 use crate::written::Written;
 use config::Element;
-use diagnostics::{Diagnostic, Span};
+use diagnostics::{Diagnostic, Severity, Span};
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
-    KeyValue, Mediator, Moves, Need, Page, Values,
+    KeyValue, Mediator, Moves, Need, Page, Step, Values,
 };
 use host::set_body;
 use message::Value;
-use script::{Argument, Failure, Limits, Reads, Script};
+use script::{Argument, Failure, Limits, Reads, Returned, Script};
 use std::sync::Arc;
 
 /// `<script language="js" [key="KEY" [function="f"]] [target="body|variable|none" [target-variable="v"]]>…</script>`
@@ -52,7 +52,8 @@ pub const DEFINITION: Definition = Definition {
 const PAGE: Page = Page {
     family: Family::Extension,
     semantics: "The script has the message as `mc`; [Scripts](../scripts.md) has its methods, and how XML is used. All names of languages that are JavaScript mean
-the one engine that is built in; others, and classes of Java, are refused.
+the one engine that is built in; others are refused. The classes of Java that scripts use most [are here](../scripts.md#classes-of-java); what uses
+another one is a fault, and loading names it. A script that sleeps holds a thread of its own.
 
 A script that stands inside runs as a whole, and its value is that of its last expression. One behind a `key` (a local entry or registry resource) is
 loaded, and its `function` called with `mc` and the arguments of `inputs`. Scripts that `include` names are loaded before, in order. `false` ends the
@@ -88,7 +89,7 @@ expressions runs beside the workers, on a [compute thread](../settings.md#limits
     refused: &[
         ("<script language=\"groovy\">true</script>", "`groovy` is not executable here"),
         ("<script language=\"js\">var a = ;</script>", "SyntaxError"),
-        ("<script language=\"js\">java.util.UUID.randomUUID()</script>", "needs a Java virtual machine"),
+        ("<script language=\"js\">new java.io.File('a')</script>", "the Java class `java.io.File` is not available here"),
         ("<script language=\"js\" function=\"f\">1</script>", "`function` has no meaning here"),
         ("<script language=\"js\" key=\"none\"/>", "there is no script `none`"),
         ("<script language=\"js\" key=\"k\" target=\"variable\"/>", "needs `target-variable`"),
@@ -119,7 +120,7 @@ struct ScriptMediator {
 }
 
 enum Source {
-    Fixed(Script),
+    Fixed(Arc<Script>),
     /// The key, those of the includes, and what was checked.
     Keyed {
         key: KeyValue,
@@ -170,7 +171,8 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let (source, function, inside) = match element.attribute("key") {
         None => {
             let text = Written::of(element);
-            (Source::Fixed(inline(&text, element, &includes, texts, compiler)?), None, Some(text))
+            let script = inline(&text, element, &includes, texts, compiler)?;
+            (Source::Fixed(Arc::new(script)), None, Some(text))
         }
         Some(_) => {
             let function = Arc::<str>::from(element.attr("function").unwrap_or("mediate").trim());
@@ -215,9 +217,29 @@ fn inline(
             let own = failure.place.filter(|place| place.source + 1 == texts.len());
             let span = own.and_then(|place| text.span_of(place.line, place.column));
             let name = name_of(includes, &failure, "the script");
-            report(&failure, span.unwrap_or(element.start_tag()), &name, compiler);
+            report(Severity::Error, &failure, span.unwrap_or(element.start_tag()), &name, compiler);
         })
         .ok()
+        .inspect(|script| {
+            let last = texts.len();
+            let span_of = |place: script::Place| {
+                let own =
+                    (place.source + 1 == last).then(|| text.span_of(place.line, place.column)).flatten();
+                own.unwrap_or(element.start_tag())
+            };
+            warn_of_classes(script, span_of, compiler);
+        })
+}
+
+/// Names the classes of Java that are not here.
+fn warn_of_classes(script: &Script, span_of: impl Fn(script::Place) -> Span, compiler: &mut Compiler<'_>) {
+    for (place, name) in script.missing_classes() {
+        compiler.diagnostics.push(
+            Diagnostic::warning("java-class", format!("the Java class `{name}` is not available here"))
+                .at(span_of(*place), "what uses it is a fault")
+                .help("docs/scripts.md has those that are here"),
+        );
+    }
 }
 
 fn behind_key(
@@ -235,10 +257,17 @@ fn behind_key(
             return Some(Source::Keyed { key, includes, known: Known::default() });
         };
         texts.push(text_of(&entry));
-        return check(&texts, Some(function))
-            .map_err(|failure| report(&failure, place, &name_of(&includes, &failure, name), compiler))
-            .ok()
-            .map(Source::Fixed);
+        match check(&texts, Some(function)) {
+            Ok(script) => {
+                warn_of_classes(&script, |_| place, compiler);
+                return Some(Source::Fixed(Arc::new(script)));
+            }
+            // As in WSO2 that costs the messages that come here, not the artifact.
+            Err(failure) => {
+                let name = name_of(&includes, &failure, name);
+                report(Severity::Warning, &failure, place, &name, compiler);
+            }
+        }
     }
     Some(Source::Keyed { key, includes, known: Known::default() })
 }
@@ -261,12 +290,12 @@ fn name_of(includes: &[Arc<str>], failure: &Failure, own: &str) -> String {
     included.map_or_else(|| own.to_owned(), |key| key.to_string())
 }
 
-fn report(failure: &Failure, span: Span, name: &str, compiler: &mut Compiler<'_>) {
+fn report(severity: Severity, failure: &Failure, span: Span, name: &str, compiler: &mut Compiler<'_>) {
     let place = failure
         .place
         .map_or_else(String::new, |place| format!(", line {}, column {}", place.line, place.column));
-    let mut diagnostic =
-        Diagnostic::error("bad-script", failure.message.clone()).at(span, format!("in {name}{place}"));
+    let mut diagnostic = Diagnostic::new("bad-script", severity, failure.message.clone())
+        .at(span, format!("in {name}{place}"));
     if !failure.help.is_empty() {
         diagnostic = diagnostic.help(failure.help);
     }
@@ -372,30 +401,68 @@ impl Mediator for ScriptMediator {
 
     fn moves(&self) -> Moves {
         match &self.source {
-            Source::Fixed(script) if script.is_brief() => Moves::Never,
+            // One that sleeps has a thread of its own.
+            Source::Fixed(script) if script.is_brief() || script.sleeps() => Moves::Never,
             // What it has changed cannot be undone, so it does not begin on a worker.
             Source::Fixed(_) | Source::Keyed { .. } => Moves::Always,
         }
     }
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        let call = self.call(context)?;
+        let result = run(&call.script, context, &call.arguments, &self.limits)?;
+        self.accept(result, &call, context)
+    }
+
+    fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
+        match &self.source {
+            Source::Fixed(script) if script.sleeps() => Step::Wait(Box::pin(self.beside(context))),
+            Source::Fixed(_) | Source::Keyed { .. } => Step::Done(self.mediate(context)),
+        }
+    }
+}
+
+/// A script on its way, for one message.
+struct Call {
+    script: Arc<Script>,
+    key: Option<Arc<str>>,
+    arguments: Vec<Argument>,
+}
+
+impl ScriptMediator {
+    /// Runs it on a thread that may sleep.
+    async fn beside(&self, context: &mut Context) -> Result<Flow, Fault> {
+        let call = self.call(context)?;
+        let (mut own, limits) = (context.take(), self.limits.clone());
+        let ran = tokio::task::spawn_blocking(move || {
+            let result = run(&call.script, &mut own, &call.arguments, &limits);
+            (own, call, result)
+        });
+        let (own, call, result) =
+            ran.await.map_err(|_| Fault::new("the script engine has lost the message"))?;
+        *context = *own;
+        self.accept(result?, &call, context)
+    }
+
+    fn call(&self, context: &mut Context) -> Result<Call, Fault> {
         let mut arguments = Vec::with_capacity(self.arguments.len());
         for given in &self.arguments {
             arguments.push(given.evaluate(context)?);
         }
-        let (known, key);
-        let script = match &self.source {
-            Source::Fixed(script) => {
-                key = None;
-                script
-            }
-            Source::Keyed { key: name, includes, known: cache } => {
-                (key, known) = self.keyed(name, includes, cache, context)?;
-                &known
-            }
+        let (key, script) = match &self.source {
+            Source::Fixed(script) => (None, Arc::clone(script)),
+            Source::Keyed { key, includes, known } => self.keyed(key, includes, known, context)?,
         };
-        let result = run(script, context, &arguments, &self.limits)?;
-        let returned = result.map_err(|failure| self.fault(&failure, key.as_deref()))?;
+        Ok(Call { script, key, arguments })
+    }
+
+    fn accept(
+        &self,
+        result: Result<Returned, Failure>,
+        call: &Call,
+        context: &mut Context,
+    ) -> Result<Flow, Fault> {
+        let returned = result.map_err(|failure| self.fault(&failure, call.key.as_deref()))?;
         match &self.target {
             Target::None if returned.stop => return Ok(Flow::Stop),
             Target::None => {}
@@ -652,7 +719,10 @@ mod tests {
             ("<script>x</script>", "needs the attribute `language`"),
             ("<script language='js'>var a = ;</script>", "SyntaxError"),
             ("<script language='js'>return false;</script>", "return"),
-            ("<script language='js'>importPackage(Packages.x);</script>", "needs a Java virtual machine"),
+            (
+                "<script language='js'>importClass(Packages.a.B);</script>",
+                "Java class `a.B` is not available",
+            ),
             ("<script language='js' function='f'>1</script>", "`function` has no meaning here"),
             ("<script language='js' key='none'/>", "there is no script `none`"),
             ("<script language='js'><include key='none'/>1</script>", "there is no script `none`"),
@@ -711,14 +781,26 @@ mod tests {
     }
 
     #[test]
-    fn what_a_script_throws_runs_the_fault_sequence() {
+    fn a_body_that_cannot_be_read_has_the_code_of_that_unless_the_script_catches_it() {
         let deep = "[".repeat(100_000);
+        for (script, headers, body) in [
+            ("mc.getPayloadXML();", XML, "<a"),
+            ("mc.getPayloadJSON();", JSON, "{"),
+            ("mc.getPayloadJSON();", JSON, deep.as_str()),
+        ] {
+            let fault = inline(script).run(headers, body).fault().unwrap_or_default();
+            assert!(fault.starts_with("601000: "), "{script}: {fault}");
+            let caught = format!("try {{ {script} }} catch (e) {{ mc.setProperty('p', 'caught'); }}");
+            let end = inline(&caught).run(headers, body);
+            assert_eq!((end.fault(), end.property("p").as_deref()), (None, Some("caught")), "{script}");
+        }
+    }
+
+    #[test]
+    fn what_a_script_throws_runs_the_fault_sequence() {
         for (script, headers, body, detail) in [
             ("throw 'broken';", XML, "<a/>", "broken"),
             ("var a;\na.b;", XML, "<a/>", "line 2"),
-            ("mc.getPayloadXML();", XML, "<a", "not well-formed"),
-            ("mc.getPayloadJSON();", JSON, "{", "SyntaxError"),
-            ("mc.getPayloadJSON();", JSON, deep.as_str(), "Error"),
             ("mc.setJsonText(mc, '{');", XML, "<a/>", "not JSON"),
             ("mc.setEnvelope(<a/>);", XML, "<a/>", "not a SOAP"),
             ("mc.setProperty('a', 1, 'nowhere');", XML, "<a/>", "there is no scope `nowhere`"),

@@ -59,7 +59,7 @@ An answer with status 4xx or 5xx is no fault. What can go wrong when sending is 
         ),
     ],
     refused: &[
-        ("<send buildmessage=\"yes\"/>", "`buildmessage` cannot be `yes`"),
+        ("<send buildmessage=\"yes\"/>", "`buildmessage` should not be `yes`"),
         ("<send receive=\"none\"/>", "there is no sequence `none`"),
         ("<send><endpoint key=\"none\"/></send>", "there is no endpoint `none`"),
     ],
@@ -89,7 +89,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         None => None,
     };
     let receive = compiler.sequence(element, "receive");
-    let build = element.attr("buildmessage") == Some("true");
+    let build = flow::truth(element, "buildmessage", false);
     let continues = compiler.services.settings.synapse_dialect;
     Some(Box::new(Send { endpoint, receive, build, continues }))
 }

@@ -5,6 +5,7 @@ use crate::known::{Known, warn_missing};
 use crate::resources::Resources;
 use crate::transforming::{LARGE, Transformed};
 use config::Element;
+use diagnostics::Diagnostic;
 use flow::{Compiler, Context, Fault, KeyValue, Plan, fault::code};
 use message::{BodyError, BodyStream, Coding, PayloadError};
 use std::future::poll_fn;
@@ -111,8 +112,13 @@ impl Style {
             Err(why) => {
                 let first = why.lines().next().unwrap_or("").to_owned();
                 let message = format!("the stylesheet `{name}` cannot be compiled: {first}");
-                compiler.error("bad-stylesheet", message, place, why);
-                None
+                // As in WSO2 that costs the messages that come here, not the artifact.
+                compiler.diagnostics.push(
+                    Diagnostic::warning("bad-stylesheet", message)
+                        .at(place, why)
+                        .help("messages that come here fault"),
+                );
+                Some(Style { source: Source::Keyed { key, known: Known::default() }, resources, processor })
             }
         }
     }

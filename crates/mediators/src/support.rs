@@ -1,6 +1,7 @@
 //! What several mediators need of an envelope and of headers.
 
-use flow::{Context, Fault};
+use diagnostics::Span;
+use flow::{Compiler, Context, Fault};
 use message::Envelope;
 
 /// Whether a header may have this name.
@@ -8,11 +9,33 @@ pub(crate) fn is_header_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(message::is_token_byte)
 }
 
+/// Whether a name would be that of a header but for the blanks in it. WSO2 sends those.
+fn has_blanks(name: &str) -> bool {
+    let name = name.trim();
+    name.contains(' ') && name.split(' ').all(|part| part.is_empty() || is_header_name(part))
+}
+
+/// Whether a literal name is that of a header that can be sent. One with blanks in it is a warning, and the step does
+/// nothing; `None` after an error, where nothing can be meant.
+pub(crate) fn can_be_sent(name: &str, place: Span, compiler: &mut Compiler<'_>) -> Option<bool> {
+    if is_header_name(name.trim()) {
+        return Some(true);
+    }
+    let message = format!("`{name}` is no header name");
+    if has_blanks(name) {
+        compiler.warning("bad-value", message, place, "the header is not sent: names have no blanks");
+        return Some(false);
+    }
+    compiler.error("bad-value", message, place, "expected a token");
+    None
+}
+
 /// Sets a transport header. Line breaks, which pretty-printed XML brings, become blanks: nothing else can be written.
 ///
 /// # Errors
 /// No header can have this name.
 pub(crate) fn set_header(name: &str, value: &str, context: &mut Context) -> Result<(), Fault> {
+    let name = name.trim();
     if !is_header_name(name) {
         return Err(Fault::new(format!("`{name}` is no header name")));
     }

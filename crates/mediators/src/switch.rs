@@ -49,7 +49,7 @@ unread, and a body that is broken behind that place is not noticed here.",
         ("<switch source=\"//a[\"><case regex=\"a\"/></switch>", "no valid expression"),
         ("<switch source=\"//a\"><case/></switch>", "`case` needs a `regex`"),
         ("<switch source=\"//a\"><case regex=\"(\"/></switch>", "no valid regular expression"),
-        ("<switch source=\"//a\"><drop/></switch>", "`drop` cannot stand inside of `switch`"),
+        ("<switch source=\"//a\"><drop/></switch>", "`drop` has no effect inside of `switch`"),
     ],
     faults: &[
         ("0", "the value is looked for in the body, which is larger than a flow may hold"),
@@ -77,6 +77,9 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             continue;
         }
         let pattern = compiler.pattern(case, "regex");
+        if let (Some(source), Some(pattern)) = (&source, &pattern) {
+            compiler.check_numbers(source, pattern, case.value_span("regex"));
+        }
         let label = format!("case {}", case.attr("regex").unwrap_or_default());
         let list = compiler.list(case, label);
         cases.extend(pattern.map(|pattern| (pattern, list)));

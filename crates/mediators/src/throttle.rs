@@ -1,7 +1,7 @@
 //! `throttle`: admits so many requests at once, and so many of a caller in a span of time; the others are rejected.
 //!
-//! Counters live beside the plan, by the mediator's `id`: what a reload finds, and what several throttles with one id
-//! share.
+//! Counters live beside the plan, by the artifact and the mediator's `id`: what a reload finds, and what several throttles
+//! with one id in one artifact share.
 
 mod policy;
 
@@ -22,7 +22,11 @@ pub const DEFINITION: Definition = Definition {
     name: "throttle",
     summary: "Admits so many requests at once, and so many of a caller in a span of time.",
     attributes: &[
-        Attribute::required("id", Values::Text, "names the counters; throttles with one id share them"),
+        Attribute::required(
+            "id",
+            Values::Text,
+            "names the counters; throttles with one id in one artifact share them",
+        ),
         Attribute::optional("onAccept", Values::Key, "the sequence for admitted messages"),
         Attribute::optional("onReject", Values::Key, "the sequence for rejected messages"),
     ],
@@ -38,25 +42,26 @@ const PAGE: Page = Page {
 a body: answer with a status of your own, as in the example. What does not end a branch goes on behind `throttle`, also a rejected message. To let
 messages wait instead, use [`sampler`](sampler.md).
 
-First, `t:MaximumConcurrentAccess`: with so many requests of this `id` on their way, one more is rejected. A request is on its way until it
+First, `t:MaximumConcurrentAccess`: with so many requests of this `id` on their way, one more is rejected; 0 and less is no limit. A request is on its way until it
 and all its copies are done.
 
 Then, the entry for the caller; without one the message is admitted. Entries for domains are looked at first: the very name, then `*.x.org`, then
 `other`. The name is the header `X-Forwarded-Host`, else the address of the connection. Only if none fits it is those for addresses: the very
 address, then ranges and `10.1.1.*`, then `other`. The address is the first in the header `X-Forwarded-For`, else that of the connection;
-what is no address fits no entry for addresses, not even `other`. Clients can write these headers themselves: have the proxy in front of the
+what is no address counts under `other`. Clients can write these headers themselves: have the proxy in front of the
 bus set them. Entries for roles are read and not looked at.
 
 A span of `t:UnitTime` begins with the first request in it. In each span `t:MaximumCount` requests are admitted; the next one is rejected, and with
 `t:ProhibitTimePeriod` all of the entry are for so long. Then a new span begins. An entry has one counter: all callers of a range, and all
-of `other`, share it. A count or a span of 0 is no limit.
+of `other`, share it. A count of 0 admits nothing, a span of 0 everything.
 
-The counters belong to the `id`, not to the place: throttles with one id share them, and they survive a reload of the configuration. They are those of
+The counters belong to the artifact and the `id`: throttles with one id in one proxy, API or sequence share them, those of others have their own.
+They survive a reload of the configuration. They are those of
 one process. Without a policy everything is admitted. Responses pass as admitted and are not counted.
 
 The prefixes are `wsp` for `http://schemas.xmlsoap.org/ws/2004/09/policy` and `t` for `http://www.wso2.org/products/wso2commons/throttle`. The older
-form of policies, `t:ThrottleAssertion` with `wsp:All`, `wsp:ExactlyOne` and `t:IsAllow`, is understood too. A policy that a `key` names and that is
-missing or wrong is a warning when the configuration loads.",
+form of policies, `t:ThrottleAssertion` with `wsp:All`, `wsp:ExactlyOne` and `t:IsAllow`, is understood too. A policy that is
+missing or wrong is a warning when the configuration loads, and a fault for each message.",
     inside: &[
         Inside::new(
             "policy?",
@@ -131,7 +136,7 @@ missing or wrong is a warning when the configuration loads.",
     refused: &[
         ("<throttle/>", "`throttle` needs the attribute `id`"),
         ("<throttle id=\" \"/>", "`throttle` needs an `id`"),
-        ("<throttle id=\"a\"><drop/></throttle>", "`drop` cannot stand inside of `throttle`"),
+        ("<throttle id=\"a\"><drop/></throttle>", "`drop` has no effect inside of `throttle`"),
         (
             "<throttle id=\"a\"><policy><limit/></policy></throttle>",
             "the policy cannot be used: it has no MediatorThrottleAssertion",
@@ -163,6 +168,8 @@ enum Rules {
     /// None: everything is admitted.
     Absent,
     Fixed(Policy),
+    /// Written out, and wrong: a fault for each message.
+    Broken(String),
     /// By a key that was not there, or was wrong, when the plan was made.
     Keyed(Arc<str>, Known<(), Arc<[u8]>, Policy>),
 }
@@ -173,9 +180,8 @@ enum Branch {
     Named(SequenceRef),
 }
 
-/// All throttles of the process, and their clock.
+/// The clock of all throttles of the process.
 pub(crate) struct Throttles {
-    by_id: Mutex<HashMap<String, Arc<Counters>>>,
     started: Instant,
     /// Milliseconds that the clock is ahead; tests move it.
     ahead: AtomicU64,
@@ -183,7 +189,7 @@ pub(crate) struct Throttles {
 
 impl Default for Throttles {
     fn default() -> Throttles {
-        Throttles { by_id: Mutex::default(), started: Instant::now(), ahead: AtomicU64::new(0) }
+        Throttles { started: Instant::now(), ahead: AtomicU64::new(0) }
     }
 }
 
@@ -193,13 +199,9 @@ impl Throttles {
         let elapsed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         elapsed.saturating_add(self.ahead.load(Ordering::Relaxed))
     }
-
-    fn counters(&self, id: &str) -> Arc<Counters> {
-        Arc::clone(lock(&self.by_id).entry(id.to_owned()).or_default())
-    }
 }
 
-/// The counters of an id.
+/// The counters of an id in one artifact.
 #[derive(Default)]
 struct Counters {
     /// Requests on their way.
@@ -265,13 +267,13 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
                 Some(inline) => match Policy::read(inline) {
                     Ok(policy) => Rules::Fixed(policy),
                     Err(why) => {
-                        compiler.error(
+                        compiler.warning(
                             "bad-policy",
                             format!("the policy cannot be used: {why}"),
                             inline.start_tag(),
-                            "see docs/mediators.md",
+                            "messages that come here fault",
                         );
-                        return None;
+                        Rules::Broken(why)
                     }
                 },
             },
@@ -286,7 +288,8 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     };
     let (accept, reject) = (branch("onAccept"), branch("onReject"));
     let throttles = compiler.services.kept.get::<Throttles>();
-    let counters = throttles.counters(id);
+    let identity = compiler.artifact_identity().part(&format!("throttle {id}"));
+    let counters = compiler.services.states.get::<Counters>(&identity);
     Some(Box::new(Throttle { rules, counters, throttles, accept, reject }))
 }
 
@@ -321,6 +324,9 @@ impl Throttle {
         match &self.rules {
             Rules::Absent => Ok(true),
             Rules::Fixed(policy) => Ok(self.decide(policy, context)),
+            Rules::Broken(why) => {
+                Err(Fault::new("Error processing the throttling policy").because(why.clone()))
+            }
             Rules::Keyed(key, known) => {
                 let wrong =
                     |why: String| Fault::new(format!("Error reading the throttle policy {key}")).because(why);

@@ -38,7 +38,7 @@ never an expression.",
     ],
     refused: &[
         ("<throwError errorMessage=\"{//a[}\"/>", "no valid expression"),
-        ("<throwError><drop/></throwError>", "`drop` cannot stand inside of `throwError`"),
+        ("<throwError><drop/></throwError>", "`drop` has no effect inside of `throwError`"),
     ],
     faults: &[
         ("ANY", "always, where it has no `type`"),

@@ -391,10 +391,17 @@ impl Mediator for Validate {
             // Without a body there is nothing that it could be but what the schema is for.
             (Schemas::Json(schema), false) if context.payload.is_empty() => self.json(schema, context)?,
             (Schemas::Json(_), false) => {
+                // What cannot be read at all is the sender's fault, with a code of its own.
+                context.envelope()?;
                 return Err(Fault::new("a JSON Schema cannot check an XML message")
                     .because("set json-source=\"true\" to check it as JSON"));
             }
-            (Schemas::Xml(_), true) => return Err(Fault::new("an XML Schema cannot check a JSON message")),
+            (Schemas::Xml(_), true) => {
+                if context.payload.is_json() {
+                    context.payload.json()?;
+                }
+                return Err(Fault::new("an XML Schema cannot check a JSON message"));
+            }
         };
         let Verdict::Invalid(message, detail) = verdict else { return Ok(Flow::Next) };
         let last = message.lines().last().unwrap_or("").to_owned();

@@ -16,7 +16,7 @@ pub const DEFINITION: Definition = Definition {
     summary: "Sets or removes a variable; an expression keeps the type of what it finds.",
     attributes: &[
         Attribute::required("name", Values::Text, "the name, read as `${vars.name}` or `$var:name`"),
-        Attribute::optional("action", Values::OneOf(&["set", "remove"]), "what to do").or("set"),
+        Attribute::optional("action", Values::Word(&["set", "remove"]), "what to do").or("set"),
         Attribute::optional("type", Values::OneOf(TYPES), "what the value has to be"),
         Attribute::optional("value", Values::Text, "the value"),
         Attribute::optional("expression", Values::Expression, "gives the value"),

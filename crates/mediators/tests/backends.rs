@@ -110,6 +110,16 @@ fn the_token_is_asked_for_as_the_grant_says() {
             "grant_type=client_credentials&client_id=me&client_secret=s%26",
         ),
         (
+            "<clientCredentials><clientId>me</clientId><clientSecret>s&amp;</clientSecret><tokenUrl>URL/token?a=1</tokenUrl><authMode>{$ctx:mode}</authMode></clientCredentials>",
+            vec![],
+            "grant_type=client_credentials&client_id=me&client_secret=s%26",
+        ),
+        (
+            "<clientCredentials><clientId>me</clientId><clientSecret>s&amp;</clientSecret><tokenUrl>URL/token?a=1</tokenUrl><authMode>{$ctx:none}</authMode></clientCredentials>",
+            vec![("Authorization", "Basic bWU6cyY=")],
+            "grant_type=client_credentials",
+        ),
+        (
             "<passwordCredentials><username>u</username><password>{$ctx:secret}</password><tokenUrl>URL/token?a=1</tokenUrl></passwordCredentials>",
             vec![],
             "grant_type=password&username=u&password=p%20w",
@@ -124,7 +134,11 @@ fn the_token_is_asked_for_as_the_grant_says() {
         let (tokens, asked) = backend(|_, _, _| ok(r#"{"access_token":"T","expires_in":3600}"#));
         let (address, seen) = backend(|_, _, _| ok("{}"));
         let endpoint = oauth(&address, &grant.replace("URL", &tokens));
-        let tested = flow("<property name='secret' value='p w'/>", CALL, &endpoint);
+        let tested = flow(
+            "<property name='secret' value='p w'/><property name='mode' value='payload'/>",
+            CALL,
+            &endpoint,
+        );
         for _ in 0..2 {
             assert_eq!(tested.ask("POST", "/", JSON, "{}").body, "{}", "{grant}");
         }

@@ -376,7 +376,10 @@ fn json_paths() {
             ("json-eval($var:o.f.g[1])", "2"),
             ("json-eval($.{$ctx:k}.s)", "x"),
             ("json-eval($.a", "!no valid expression"),
-            ("json-eval($.a[)", "!no valid expression"),
+            ("json-eval($.a[)", "!will be a fault"),
+            ("fn:tokenize('a,b', ',')", "!will be a fault"),
+            ("nothing:such(1)", "!will be a fault"),
+            ("count(1, 2)", "!will be a fault"),
             // The XML view of JSON.
             ("//jsonObject/a/s", "x"),
             ("count($body/jsonObject/list)", "2"),

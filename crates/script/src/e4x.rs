@@ -132,52 +132,55 @@ pub(crate) fn ends_with_setter(text: &str) -> bool {
             && (word(start - 1) == ")" || tokens[start - 1].kind == Kind::Literal || word(start - 1) == "]"))
 }
 
-/// Java classes, and what of E4X there is no way to write otherwise.
+/// The classes of Java that a script names and that are not here, with the places of the names.
+pub(crate) fn missing_classes(text: &str) -> Vec<(usize, String)> {
+    let tokens = tokens(text);
+    let word = |at: usize| tokens.get(at).map_or("", |token| &text[token.at.clone()]);
+    let is_class = |name: &str| name.starts_with(|c: char| c.is_ascii_uppercase());
+    let mut found: Vec<(usize, String)> = Vec::new();
+    let mut note = |at: usize, name: String| {
+        let quoted = format!("'{name}'");
+        let thrown = name.strip_prefix("java.lang.").map(|simple| format!("'{simple}'"));
+        let known = crate::engine::JAVA.contains(&quoted)
+            || thrown.is_some_and(|simple| crate::engine::JAVA.contains(&simple));
+        if !known && !found.iter().any(|(_, other)| *other == name) {
+            found.push((at, name));
+        }
+    };
+    for (at, token) in tokens.iter().enumerate() {
+        let member = at > 0 && matches!(word(at - 1), "." | "?.");
+        match word(at) {
+            "Packages" | "java" | "javax" | "org" | "com" if !member && word(at + 1) == "." => {
+                let start = if word(at) == "Packages" { at + 2 } else { at };
+                let mut end = start;
+                while !is_class(word(end)) && word(end + 1) == "." {
+                    end += 2;
+                }
+                let names: Vec<&str> = (start..=end).step_by(2).map(word).collect();
+                // `org.total` may be anything.
+                if is_class(word(end)) && (names.len() > 2 || start > at) {
+                    note(token.at.start, names.join("."));
+                }
+            }
+            "Java" if !member && word(at + 1) == "." && word(at + 2) == "type" && word(at + 3) == "(" => {
+                let name = word(at + 4).trim_matches(['\'', '"']);
+                if name.contains('.') && !name.ends_with("[]") {
+                    note(token.at.start, name.to_owned());
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// What of E4X there is no way to write otherwise.
 fn refuse(text: &str, tokens: &[Token]) -> Result<(), Refused> {
     let word = |at: usize| tokens.get(at).map_or("", |token| &text[token.at.clone()]);
     for (at, token) in tokens.iter().enumerate() {
         let refused = |message: String, help| Err(Refused { at: token.at.start, message, help });
-        let member = at > 0 && matches!(word(at - 1), "." | "?.");
         let name = word(at);
         match name {
-            "importPackage" | "importClass" | "JavaImporter" if !member && word(at + 1) == "(" => {
-                return refused(format!("`{name}` needs a Java virtual machine"), NO_JAVA);
-            }
-            "Packages" | "java" | "javax" | "org" | "com" if !member && word(at + 1) == "." => {
-                let package = matches!(
-                    (name, word(at + 2)),
-                    ("Packages", _)
-                        | (
-                            "java",
-                            "lang"
-                                | "util"
-                                | "io"
-                                | "text"
-                                | "net"
-                                | "math"
-                                | "security"
-                                | "time"
-                                | "sql"
-                                | "nio"
-                        )
-                        | ("javax", _)
-                        | ("org", "apache" | "json" | "wso2" | "mozilla" | "w3c" | "xml")
-                        | ("com", "google" | "sun" | "fasterxml")
-                );
-                if package {
-                    return refused(
-                        format!("`{name}.{}` needs a Java virtual machine", word(at + 2)),
-                        NO_JAVA,
-                    );
-                }
-            }
-            "Java"
-                if !member
-                    && word(at + 1) == "."
-                    && matches!(word(at + 2), "type" | "from" | "to" | "extend") =>
-            {
-                return refused(format!("`Java.{}` needs a Java virtual machine", word(at + 2)), NO_JAVA);
-            }
             "xml" if at > 0 && word(at - 1) == "default" && word(at + 1) == "namespace" => {
                 return refused(
                     "`default xml namespace` is not executable here".into(),
@@ -201,9 +204,6 @@ fn refuse(text: &str, tokens: &[Token]) -> Result<(), Refused> {
     }
     Ok(())
 }
-
-const NO_JAVA: &str = "classes of Java cannot be used here; JavaScript has Date, Math, RegExp, JSON and encodeURIComponent, \
-    and `mc.getServiceLog()` writes to the log";
 
 struct Translation<'a> {
     text: &'a str,
@@ -477,14 +477,28 @@ mod tests {
     }
 
     #[test]
+    fn classes_that_are_not_here_are_named() {
+        for (text, expected) in [
+            ("java.util.UUID.randomUUID(); new Packages.java.text.SimpleDateFormat('y')", vec![]),
+            ("new java.io.File('a'); java.io.File.separator", vec![(4, "java.io.File")]),
+            ("Java.type('java.sql.Driver'); Java.type(\"java.lang.Thread\")", vec![(0, "java.sql.Driver")]),
+            (
+                "importPackage(Packages.com.acme); new org.json.JSONObject()",
+                vec![(38, "org.json.JSONObject")],
+            ),
+            ("org.total = com.Name; x.java.io.File; throw new java.lang.RuntimeException('a')", vec![]),
+        ] {
+            let expected: Vec<_> = expected.into_iter().map(|(at, name)| (at, name.to_owned())).collect();
+            assert_eq!(missing_classes(text), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_done_is_refused_with_its_place() {
         for (text, at, part) in [
-            ("var a;\nimportPackage(Packages.x)", 7, "importPackage"),
-            ("var u = java.util.UUID.randomUUID()", 8, "java.util"),
             ("x.y.(@id == 3)", 4, "filter"),
             ("y += <a/>", 2, "join"),
             ("default xml namespace = 'u';", 8, "default xml namespace"),
-            ("var t = Java.type('x')", 8, "Java.type"),
             ("x..3", 1, "not understood"),
         ] {
             let refused = translate(text).unwrap_err();

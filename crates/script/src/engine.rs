@@ -19,6 +19,10 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 const PRELUDE: &str = include_str!("prelude.js");
+pub(crate) const JAVA: &str = include_str!("java.js");
+
+/// Longest time that one run may sleep altogether. Sleeping is no part of its time.
+const MAX_SLEEP: Duration = Duration::from_secs(60);
 
 /// The name of every script in the engine's own messages.
 const FILE: &str = "script";
@@ -40,6 +44,29 @@ pub struct Returned {
 
 thread_local! {
     static ENGINE: RefCell<Option<Engine>> = const { RefCell::new(None) };
+    /// How long the script that runs has slept.
+    static SLEPT: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
+/// `Thread.sleep`: the thread sleeps, so that scripts which do run on threads of their own.
+pub(crate) fn sleep(milliseconds: f64) -> Result<(), String> {
+    if !(0.0..=1e12).contains(&milliseconds) {
+        return Err("IllegalArgumentException: timeout value is negative".to_owned());
+    }
+    let time = Duration::from_secs_f64(milliseconds / 1000.0);
+    let slept = SLEPT.get().saturating_add(time);
+    if slept > MAX_SLEEP {
+        return Err(format!("a script sleeps at most {} s", MAX_SLEEP.as_secs()));
+    }
+    std::thread::sleep(time);
+    SLEPT.set(slept);
+    Ok(())
+}
+
+/// Whether the time is over, without that which was slept.
+fn is_over(deadline: Option<Instant>) -> bool {
+    let deadline = deadline.and_then(|deadline| deadline.checked_add(SLEPT.get()));
+    deadline.is_some_and(|deadline| Instant::now() > deadline)
 }
 
 /// The fields are dropped in this order: what lives in the runtime before it.
@@ -125,10 +152,7 @@ impl Engine {
         let runtime = Runtime::new()?;
         let deadline = Rc::new(Cell::new(None));
         let own = Rc::clone(&deadline);
-        let over = move || {
-            own.get().is_some_and(|deadline: Instant| Instant::now() > deadline)
-                || meter::spend(LOOK).is_err()
-        };
+        let over = move || is_over(own.get()) || meter::spend(LOOK).is_err();
         runtime.set_interrupt_handler(Some(Box::new(over)));
         Ok(Engine { shared: None, deadline, runtime })
     }
@@ -136,6 +160,7 @@ impl Engine {
     fn set(&self, limits: &Limits) {
         self.runtime.set_memory_limit(limits.memory);
         self.runtime.set_max_stack_size(limits.stack);
+        SLEPT.set(Duration::ZERO);
         self.deadline.set(Instant::now().checked_add(limits.time));
     }
 
@@ -156,7 +181,7 @@ impl Engine {
         };
         let mut result = world.run(script, arguments);
         // What it has put off belongs to its time too, and to no other message.
-        let is_late = || self.deadline.get().is_some_and(|deadline| Instant::now() > deadline);
+        let is_late = || is_over(self.deadline.get());
         while self.runtime.is_job_pending() {
             // An exception that nobody waits for is nobody's.
             let _ = self.runtime.execute_pending_job();
@@ -165,7 +190,7 @@ impl Engine {
                 break;
             }
         }
-        let late = self.deadline.get().is_some_and(|deadline| Instant::now() > deadline);
+        let late = is_over(self.deadline.get());
         self.deadline.set(None);
         if world.is_untidy() && script.shared {
             self.shared = None;
@@ -208,10 +233,17 @@ impl World {
         let context = Context::full(runtime).map_err(failed)?;
         let (tidy, mc) = context.with(|ctx| {
             let make = || {
-                let mut options = sloppy();
-                options.filename = Some("prelude".to_owned());
+                let prelude_options = || {
+                    let mut options = sloppy();
+                    options.filename = Some("prelude".to_owned());
+                    options
+                };
+                let native = functions(&ctx)?;
+                let java: Function<'_> = ctx.eval_with_options(JAVA, prelude_options())?;
+                java.call::<_, ()>((native.clone(),))?;
+                let options = prelude_options();
                 let prelude: Function<'_> = ctx.eval_with_options(PRELUDE, options)?;
-                let tidy: Function<'_> = prelude.call((functions(&ctx)?, shared))?;
+                let tidy: Function<'_> = prelude.call((native, shared))?;
                 let mc: Js<'_> = ctx.globals().get("mc")?;
                 Ok((Persistent::save(&ctx, tidy), Persistent::save(&ctx, mc)))
             };

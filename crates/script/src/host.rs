@@ -107,6 +107,16 @@ pub trait Host {
     /// Writes a line to the log: `trace`, `debug`, `info`, `warn`, `error`.
     fn log(&mut self, level: &str, text: &str);
 
+    /// What classes of Java need of the bus: `format` and `parse` of dates, `digest`, `hmac`, `uuid`, `random`, `encode` and
+    /// `decode` of character sets; bytes as Base64.
+    ///
+    /// # Errors
+    /// There is no such thing, or the arguments do not fit.
+    fn java(&mut self, what: &str, arguments: &[String]) -> std::result::Result<String, String> {
+        let _ = arguments;
+        Err(format!("{what} is not available here"))
+    }
+
     /// Itself, for who handed it in to take the message out again.
     fn into_any(self: Box<Self>) -> Box<dyn std::any::Any>;
 }
@@ -280,6 +290,12 @@ pub(crate) fn functions<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
     function!("entry", |ctx: Ctx<'js>, key: String| {
         let value = with(&ctx, |host, _| Ok(host.entry(&key)))?;
         to_js(&ctx, value)
+    });
+    function!("java", |ctx: Ctx<'js>, what: String, arguments: Vec<String>| {
+        with(&ctx, |host, _| host.java(&what, &arguments))
+    });
+    function!("sleep", |ctx: Ctx<'js>, milliseconds: f64| {
+        crate::engine::sleep(milliseconds).map_err(|why| Exception::throw_message(&ctx, &why))
     });
     function!("log", |ctx: Ctx<'js>, level: String, text: String| with(&ctx, |host, _| {
         host.log(&level, &text);

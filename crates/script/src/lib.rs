@@ -111,6 +111,10 @@ pub struct Script {
     shared: bool,
     reads: Reads,
     brief: bool,
+    /// It may sleep.
+    sleeps: bool,
+    /// The classes of Java that it names and that are not here, with their places.
+    missing: Vec<(Place, String)>,
     /// The line of `code` where each text begins; `None` for the one that is evaluated.
     starts: Vec<Option<usize>>,
 }
@@ -139,6 +143,7 @@ impl Script {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let mut translated = Vec::with_capacity(texts.len());
         let (mut shared, mut reads, mut brief) = (true, Reads::Headers, true);
+        let (mut sleeps, mut missing) = (false, Vec::new());
         for (source, text) in texts.iter().enumerate() {
             let own = e4x::translate(text).map_err(|refused| Failure {
                 place: Some(place_at(text, refused.at, source)),
@@ -150,6 +155,9 @@ impl Script {
             shared &= !e4x::changes_the_world(text);
             reads = reads.max(e4x::reads(text));
             brief &= e4x::is_brief(text);
+            sleeps |= text.contains("sleep");
+            let classes = e4x::missing_classes(text).into_iter();
+            missing.extend(classes.map(|(at, name)| (place_at(text, at, source), name)));
             translated.push(own);
         }
         if let Some(name) = function
@@ -183,16 +191,18 @@ impl Script {
             }
         }
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Ok(Script {
-            id,
-            code,
-            evaluated,
-            function: function.map(str::to_owned),
-            shared,
-            reads,
-            brief,
-            starts,
-        })
+        let function = function.map(str::to_owned);
+        Ok(Script { id, code, evaluated, function, shared, reads, brief, sleeps, missing, starts })
+    }
+
+    /// Whether it may sleep (`Thread.sleep`), which holds its thread.
+    pub fn sleeps(&self) -> bool {
+        self.sleeps
+    }
+
+    /// The classes of Java that it names and that are not here, with their places: using one throws.
+    pub fn missing_classes(&self) -> &[(Place, String)] {
+        &self.missing
     }
 
     /// What it reads of the message.

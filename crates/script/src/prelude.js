@@ -185,6 +185,8 @@
     if (list !== undefined) return ['xml', list];
     if (value !== null && typeof value === 'object' && !(value instanceof Date)) {
       if (value instanceof EndpointReference) return ['text', value.getAddress()];
+      // Objects of Java that stand for a text: a UUID, a StringBuilder, a Date.
+      if (typeof value.toJSON === 'function' && typeof value.toJSON() !== 'object') return ['text', String(value)];
       return value instanceof String || value instanceof Number || value instanceof Boolean
         ? ['text', value.valueOf()]
         : ['json', stringify(value)];

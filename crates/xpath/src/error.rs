@@ -15,12 +15,19 @@ pub struct XPathError {
     /// The code that the specifications of XPath 2.0 give it (`XPTY0004`); empty where they give none. Of `error()` the
     /// local name of its first argument.
     pub code: Cow<'static, str>,
+    /// Whether the text is no expression at all; else it is one that names what does not exist, or does not fit.
+    pub syntax: bool,
 }
 
 impl XPathError {
     /// An error at `span`.
     pub fn new(message: impl Into<String>, span: impl Into<Span>) -> XPathError {
-        XPathError { message: message.into(), span: span.into().range(), code: Cow::Borrowed("") }
+        XPathError {
+            message: message.into(),
+            span: span.into().range(),
+            code: Cow::Borrowed(""),
+            syntax: false,
+        }
     }
 
     /// The same with a code.

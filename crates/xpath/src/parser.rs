@@ -25,11 +25,12 @@ pub fn parse(src: &str, version: Version) -> Result<Expr, XPathError> {
         }
     });
     // XPath 1.0 has no codes.
-    parsed.map_err(|e| if version == Version::V2 { syntax(e) } else { e })
+    parsed.map_err(|e| if version == Version::V2 { syntax(e) } else { XPathError { syntax: true, ..e } })
 }
 
 /// Every error of the parser is one of syntax.
 pub(crate) fn syntax(error: XPathError) -> XPathError {
+    let error = XPathError { syntax: true, ..error };
     if error.code.is_empty() { error.with_code("XPST0003") } else { error }
 }
 

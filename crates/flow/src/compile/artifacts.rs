@@ -41,7 +41,14 @@ impl Compiler<'_> {
         self.compile_sequences(bodies);
         let templates = self.compile_templates();
         let mut proxies: Vec<Proxy> = Vec::new();
+        let server = self.services.settings.server_name.clone().unwrap_or_else(machine);
         for proxy in configuration.proxies.iter() {
+            if !proxy.pinned_servers.is_empty() && !proxy.pinned_servers.contains(&server) {
+                let message = format!("the proxy service `{}` is not for this server", proxy.name);
+                let label = format!("it is pinned to others than `{server}` (setting server_name)");
+                self.warning("pinned", message, proxy.name.span, label);
+                continue;
+            }
             proxies.extend(self.artifact(ArtifactKind::Proxy, &proxy.name.value, proxy.span, |compiler| {
                 Some(dispatch::compile_proxy(proxy, compiler))
             }));
@@ -251,6 +258,13 @@ impl Compiler<'_> {
         }
         id
     }
+}
+
+/// The name of this machine; `localhost` where nothing says it.
+fn machine() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let name = name.or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_default();
+    if name.trim().is_empty() { "localhost".to_owned() } else { name.trim().to_owned() }
 }
 
 fn built_in(name: &str) -> Option<Element> {

@@ -56,9 +56,14 @@ pub(super) fn url_encode(text: &str, charset: Option<&str>) -> String {
 
 /// `hmac-generate(payload, secret[, algorithm])`: lower-case hexadecimal; the algorithm by its Java name.
 pub(super) fn hmac(payload: &str, secret: &str, algorithm: Option<&str>) -> Result<String, String> {
+    Ok(hex(&hmac_bytes(payload.as_bytes(), secret.as_bytes(), algorithm.unwrap_or("HmacSHA1"))?))
+}
+
+/// The code of a message by an algorithm with its Java name.
+pub(crate) fn hmac_bytes(payload: &[u8], secret: &[u8], algorithm: &str) -> Result<Vec<u8>, String> {
     use aws_lc_rs::hmac;
-    let algorithm = match algorithm.unwrap_or("HmacSHA1").to_ascii_uppercase().as_str() {
-        "HMACMD5" => return Ok(hex(&hmac_md5(payload, secret))),
+    let algorithm = match algorithm.to_ascii_uppercase().as_str() {
+        "HMACMD5" => return Ok(hmac_md5(payload, secret)),
         "HMACSHA1" => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
         "HMACSHA224" => hmac::HMAC_SHA224,
         "HMACSHA256" => hmac::HMAC_SHA256,
@@ -66,16 +71,15 @@ pub(super) fn hmac(payload: &str, secret: &str, algorithm: Option<&str>) -> Resu
         "HMACSHA512" => hmac::HMAC_SHA512,
         other => return Err(format!("unknown algorithm {other} (HmacMD5, HmacSHA1, 224, 256, 384 or 512)")),
     };
-    let key = hmac::Key::new(algorithm, secret.as_bytes());
-    Ok(hex(hmac::sign(&key, payload.as_bytes()).as_ref()))
+    let key = hmac::Key::new(algorithm, secret);
+    Ok(hmac::sign(&key, payload).as_ref().to_vec())
 }
 
 /// The code of RFC 2104 with MD5, which the library of the others does not have.
-fn hmac_md5(payload: &str, secret: &str) -> Vec<u8> {
+fn hmac_md5(payload: &[u8], secret: &[u8]) -> Vec<u8> {
     use hmac::{KeyInit, Mac};
-    let mut code =
-        hmac::Hmac::<md5::Md5>::new_from_slice(secret.as_bytes()).expect("a key may have any length");
-    code.update(payload.as_bytes());
+    let mut code = hmac::Hmac::<md5::Md5>::new_from_slice(secret).expect("a key may have any length");
+    code.update(payload);
     code.finalize().into_bytes().to_vec()
 }
 

@@ -252,6 +252,7 @@ pub(crate) fn after(context: &mut Context, result: &Result<Flow, Fault>) {
         Ok(Flow::Send(_)) => "sends".to_owned(),
         Ok(Flow::Call(_)) => "calls".to_owned(),
         Ok(Flow::Split(_)) => "splits".to_owned(),
+        Ok(Flow::Detach) => "goes on without the client".to_owned(),
         Err(fault) => format!("fault {}: {}", fault.code, fault.message),
     };
     recording.after(context, outcome);

@@ -74,7 +74,7 @@ impl Forwarding {
             endpoint,
             retry: milliseconds(own, "client.retry.interval", 1000, compiler)?,
             attempts: u32::try_from(attempts).ok().filter(|&most| most > 0),
-            drop: drop.is_some_and(|own| own.trim().eq_ignore_ascii_case("enabled")),
+            drop: drop.is_some_and(|own| own.trim() == "Enabled"),
             failed,
             reply: sequence(own, "message.processor.reply.sequence", compiler),
             fault: sequence(own, "message.processor.fault.sequence", compiler),
@@ -131,6 +131,9 @@ impl Forwarding {
             return Attempt::Impossible(format!("there is no endpoint `{name}`"));
         }
         let one_way = context.properties.get("OUT_ONLY").is_some_and(Value::is_true);
+        // As with a blocking call: the reply sequence has the headers of the message beside the answer.
+        let keeps = context.properties.get("BLOCKING_SENDER_PRESERVE_REQ_HEADERS");
+        let kept = keeps.is_none_or(|value| value.to_string() != "false").then(|| context.headers.clone());
         let destination = Destination { reference: Some(reference), ..Destination::implicit() };
         if let Err(fault) = send(&mut context, destination).await {
             let why = fault.to_string();
@@ -139,8 +142,9 @@ impl Forwarding {
                 Code::Number(number) => Value::Integer((*number).into()),
                 Code::Word(word) => Value::from(word.as_str()),
             };
+            note_failure(&mut context, Some(code), &fault.message);
             if !one_way {
-                self.faulted(context.branch(), Some(code), &fault.message, work).await;
+                self.faulted(context.branch(), work).await;
             }
             return Attempt::Failed(context, why);
         }
@@ -150,10 +154,11 @@ impl Forwarding {
         let status = context.status.unwrap_or_default();
         if !(200..300).contains(&status) && !self.accepted.contains(&status) {
             let why = format!("the endpoint answered with status {status}");
+            // Those that a blocking call takes for failures have a code; others are answers.
+            let code = Refusals::of(&context).contains(status).then(|| Value::Integer(status.into()));
+            note_failure(&mut context, code, &why);
             if !one_way {
-                // Those that a blocking call takes for failures have a code; others are answers.
-                let code = Refusals::of(&context).contains(status).then(|| Value::Integer(status.into()));
-                self.faulted(context.branch(), code, &why, work).await;
+                self.faulted(context.branch(), work).await;
             }
             return Attempt::Failed(context, why);
         }
@@ -164,6 +169,15 @@ impl Forwarding {
             let why = "an answer came, and there is no message.processor.reply.sequence (set OUT_ONLY where none is expected)";
             return Attempt::Impossible(why.to_owned());
         };
+        if let Some(mut headers) = kept {
+            for name in ["Content-Type", "Content-Encoding"] {
+                match context.headers.get(name) {
+                    Some(value) => headers.set(name, value),
+                    None => drop(headers.remove(name)),
+                }
+            }
+            context.headers = headers;
+        }
         let list = match reply.resolve(&mut context) {
             Ok(list) => list,
             Err(fault) => return Attempt::Impossible(fault.to_string()),
@@ -183,16 +197,8 @@ impl Forwarding {
         }
     }
 
-    /// Runs the fault sequence. `code`: what the sender failed with.
-    async fn faulted(&self, mut context: Box<Context>, code: Option<Value>, why: &str, work: &Work) {
-        let failed = if code.is_some() { "true" } else { "false" };
-        context.properties.set("blocking.sender.error", Value::from(failed));
-        if let Some(code) = code {
-            context.properties.set("ERROR_CODE", code);
-        }
-        if context.properties.get("ERROR_MESSAGE").is_none() {
-            context.properties.set("ERROR_MESSAGE", Value::from(why));
-        }
+    /// Runs the fault sequence.
+    async fn faulted(&self, mut context: Box<Context>, work: &Work) {
         if let Some(list) = self.fault.as_ref().and_then(|own| list_of(own, &mut context)) {
             work.through(context, list).await;
         }
@@ -221,6 +227,21 @@ impl Forwarding {
         work.deactivate("a message could not be delivered; it stays in the store");
         if let Some(list) = self.deactivate.as_ref().and_then(|own| list_of(own, &mut context)) {
             work.through(context, list).await;
+        }
+    }
+}
+
+/// What the fault sequence and the deactivate sequence know of a failure. `code`: what the sender failed with.
+fn note_failure(context: &mut Context, code: Option<Value>, why: &str) {
+    let failed = if code.is_some() { "true" } else { "false" };
+    let properties = &mut context.properties;
+    properties.set("blocking.sender.error", Value::from(failed));
+    if let Some(code) = code {
+        properties.set("ERROR_CODE", code);
+    }
+    for name in ["ERROR_MESSAGE", "ERROR_DETAIL"] {
+        if properties.get(name).is_none() {
+            properties.set(name, Value::from(why));
         }
     }
 }

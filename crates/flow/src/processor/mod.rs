@@ -88,12 +88,17 @@ pub(crate) fn compile(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Op
     let interval = milliseconds(own, "interval", 1000, compiler)?;
     Some(Processor {
         store: compiler.services.stores.memory(&own.message_store.value),
-        active: AtomicBool::new(own.parameter("is.active").is_none_or(|own| own.trim() != "false")),
+        active: AtomicBool::new(own.parameter("is.active").is_none_or(is_true)),
         span: own.span,
         name,
         interval: interval.max(SHORTEST),
         kind,
     })
+}
+
+/// `true` in any case; all else is false, as in WSO2.
+fn is_true(text: &str) -> bool {
+    text.trim().eq_ignore_ascii_case("true")
 }
 
 /// A parameter that is a time.

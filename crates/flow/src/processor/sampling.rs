@@ -1,6 +1,6 @@
 //! The sampling processor: runs a sequence with some messages at each interval.
 
-use super::{Work, number, sequence};
+use super::{Work, sequence};
 use crate::compile::{Compiler, SequenceRef};
 use crate::engine::{drive_to_end, push_fault_handlers};
 use crate::mediator::Flow;
@@ -9,15 +9,15 @@ use config::MessageProcessor;
 
 pub(super) struct Sampling {
     sequence: SequenceRef,
-    /// How many messages at once.
-    concurrency: i64,
+    /// How many messages at once; with none, as in WSO2, all stay in the store.
+    concurrency: u64,
 }
 
 impl Sampling {
     pub(super) fn compile(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Sampling> {
         Some(Sampling {
             sequence: sequence(own, "sequence", compiler)?,
-            concurrency: number(own, "concurrency", 1, compiler)?.max(1),
+            concurrency: concurrency(own, compiler),
         })
     }
 
@@ -41,4 +41,17 @@ impl Sampling {
             }
         }
     }
+}
+
+/// The parameter `concurrency`; what is no number is 1, as in WSO2.
+fn concurrency(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> u64 {
+    let Some(text) = own.parameter("concurrency").map(str::trim) else { return 1 };
+    let (count, label) = match text.parse::<i64>() {
+        Ok(count) if count > 0 => return count.unsigned_abs(),
+        Ok(_) => (0, "no message is ever taken"),
+        Err(_) => (1, "expected a whole number; counts as 1"),
+    };
+    let message = format!("the parameter `concurrency` should not be `{text}`");
+    compiler.warning("bad-value", message, own.span, label);
+    count
 }

@@ -205,6 +205,10 @@ impl Mediator for Foreach {
         vec![("sequence".to_owned(), self.body)]
     }
 
+    fn goes_on_alone(&self) -> bool {
+        true
+    }
+
     fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
         Step::Wait(Box::pin(self.each(context)))
     }

@@ -114,6 +114,15 @@ pub(super) fn filling(expression: &Expression, context: &mut Context) -> Result<
 }
 
 impl Filling<'_> {
+    /// Whether it adds nothing to a template.
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Filling::Nothing => true,
+            Filling::Text(text) | Filling::Markup(text) => text.trim().is_empty(),
+            Filling::Json(_) => false,
+        }
+    }
+
     /// As a FreeMarker template sees it.
     pub(super) fn model(self) -> Model {
         match self {

@@ -29,6 +29,8 @@ pub(super) enum Part {
     Slot {
         argument: usize,
         in_text: bool,
+        /// Inside of a JSON string.
+        quoted: bool,
     },
     /// An expression by its place in the list; `quoted`: inside of a JSON string.
     Expression {
@@ -67,18 +69,18 @@ impl Template {
                 continue;
             }
             let in_text = in_text(&text[..at]);
+            if media == Media::Json {
+                quoted = ends_in_string(&text[seen..at], quoted);
+                seen = from;
+            }
             let part = if digits > 0 {
                 let number: usize = text[at + 1..from].parse().unwrap_or(usize::MAX);
                 let Some(argument) = number.checked_sub(1).filter(|&index| index < arguments) else {
                     missing = Some(number);
                     continue;
                 };
-                Part::Slot { argument, in_text }
+                Part::Slot { argument, in_text, quoted }
             } else {
-                if media == Media::Json {
-                    quoted = ends_in_string(&text[seen..at], quoted);
-                    seen = from;
-                }
                 let own = &text[at..from];
                 let written = if media == Media::Xml { unescaped(own) } else { Cow::Borrowed(own) };
                 expressions.push(compile(&written[..], at)?);

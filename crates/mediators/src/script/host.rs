@@ -11,7 +11,13 @@ use std::sync::Arc;
 use xml::{Document, NodeId};
 
 /// The message, while a script has it.
-struct Message(Box<Context>);
+struct Message {
+    context: Box<Context>,
+    /// The body could not be read: the fault of that, which the script has seen as an exception.
+    unreadable: Option<Fault>,
+    /// The script has the text of a JSON body.
+    has_json: bool,
+}
 
 /// Runs a script on a message.
 ///
@@ -23,11 +29,22 @@ pub(crate) fn run(
     arguments: &[Argument],
     limits: &Limits,
 ) -> Result<Result<Returned, Failure>, Fault> {
-    let (host, result) = script::run(script, Box::new(Message(context.take())), arguments, limits);
+    let message = Message { context: context.take(), unreadable: None, has_json: false };
+    let (host, result) = script::run(script, Box::new(message), arguments, limits);
     let message = host.and_then(|host| host.into_any().downcast::<Message>().ok());
     let Some(message) = message else { return Err(Fault::new("the script engine has lost the message")) };
-    *context = *message.0;
-    Ok(result)
+    *context = *message.context;
+    // Unless the script has caught it.
+    match (result, message.unreadable) {
+        (Err(_), Some(fault)) => Err(fault),
+        // JSON is parsed by the script itself.
+        (Err(failure), None) if message.has_json && context.payload.is_json() => match context.payload.json()
+        {
+            Err(error) => Err(error.into()),
+            Ok(_) => Ok(Err(failure)),
+        },
+        (result, _) => Ok(result),
+    }
 }
 
 /// The value of a function as the payload: JSON, or XML in a text, or text.
@@ -61,40 +78,41 @@ pub(super) fn set_body(value: Option<Value>, context: &mut Context) -> Result<()
 
 impl Host for Message {
     fn property(&mut self, scope: &str, name: &str) -> Result<Option<Value>, String> {
-        Ok(scope_of(scope)?.get(&self.0, name))
+        Ok(scope_of(scope)?.get(&self.context, name))
     }
 
     fn set_property(&mut self, scope: &str, name: &str, value: Option<Value>) -> Result<(), String> {
         match (scope_of(scope)?, value) {
-            (Scope::Variable, Some(value)) => self.0.variables.set(name, value),
-            (Scope::Variable, None) => drop(self.0.variables.remove(name)),
+            (Scope::Variable, Some(value)) => self.context.variables.set(name, value),
+            (Scope::Variable, None) => drop(self.context.variables.remove(name)),
             (scope, Some(value)) => {
-                property::set(scope, Arc::from(name), value, &mut self.0).map_err(words)?
+                property::set(scope, Arc::from(name), value, &mut self.context).map_err(words)?
             }
-            (scope, None) => property::remove(scope, name, &mut self.0),
+            (scope, None) => property::remove(scope, name, &mut self.context),
         }
         Ok(())
     }
 
     fn names(&mut self, scope: &str) -> Vec<String> {
-        let scope = if scope == "variable" { &self.0.variables } else { &self.0.properties };
+        let scope = if scope == "variable" { &self.context.variables } else { &self.context.properties };
         scope.iter().map(|(name, _)| name.to_owned()).collect()
     }
 
     fn payload(&mut self) -> Result<Option<XmlValue>, String> {
-        let envelope = self.0.envelope().map_err(words)?;
+        let envelope = noted(self.context.envelope(), &mut self.unreadable)?;
         Ok(envelope.payload().map(|payload| XmlValue::copy_of(&envelope.document, &[payload])))
     }
 
     fn set_payload(&mut self, document: &Document, element: NodeId) -> Result<(), String> {
-        replace_payload(&mut self.0, document, element).map_err(words)
+        noted(replace_payload(&mut self.context, document, element), &mut self.unreadable)
     }
 
     fn json(&mut self) -> Result<Option<String>, String> {
-        let payload = &mut self.0.payload;
+        let payload = &mut self.context.payload;
         if !payload.is_json() {
             return Ok(None);
         }
+        self.has_json = true;
         let reading = payload.reading();
         if reading.coding == Coding::Identity
             && reading.charset.is_none_or(|charset| charset.name() == "UTF-8")
@@ -102,11 +120,12 @@ impl Host for Message {
         {
             return Ok(Some(text.to_owned()));
         }
-        payload.json().map(|value| value.map(ToString::to_string)).map_err(|error| error.to_string())
+        noted(payload.json().map_err(Fault::from), &mut self.unreadable)
+            .map(|value| value.map(ToString::to_string))
     }
 
     fn set_json(&mut self, text: String, sound: bool) -> Result<(), String> {
-        let payload = &mut self.0.payload;
+        let payload = &mut self.context.payload;
         if sound && !text.is_empty() {
             let reading =
                 Reading { kind: Kind::Json, charset: None, coding: Coding::Identity, ..payload.reading() };
@@ -114,19 +133,19 @@ impl Host for Message {
         } else {
             payload.set_json(&text).map_err(|error| error.to_string())?;
         }
-        self.0.remove_axis2("NO_ENTITY_BODY");
+        self.context.remove_axis2("NO_ENTITY_BODY");
         Ok(())
     }
 
     fn envelope(&mut self) -> Result<XmlValue, String> {
-        let envelope = self.0.envelope().map_err(words)?;
+        let envelope = noted(self.context.envelope(), &mut self.unreadable)?;
         Ok(XmlValue::copy_of(&envelope.document, &[envelope.root]))
     }
 
     fn set_envelope(&mut self, document: &Document, element: NodeId) -> Result<(), String> {
         let mut own = Document::new();
         own.copy_from(Document::ROOT, document, element);
-        self.0.payload.set_envelope(Envelope::of_document(own)?);
+        self.context.payload.set_envelope(Envelope::of_document(own)?);
         Ok(())
     }
 
@@ -136,7 +155,7 @@ impl Host for Message {
         document: &Document,
         element: NodeId,
     ) -> Result<(), String> {
-        let envelope = self.0.envelope_mut().map_err(words)?;
+        let envelope = noted(self.context.envelope_mut(), &mut self.unreadable)?;
         let header = envelope.header_or_new();
         let block = envelope.document.copy_from(header, document, element);
         if must_understand {
@@ -150,29 +169,29 @@ impl Host for Message {
     }
 
     fn text(&mut self, what: &str) -> Option<String> {
-        let addressing = &self.0.addressing;
+        let addressing = &self.context.addressing;
         match what {
-            "To" => self.0.to(),
+            "To" => self.context.to(),
             "From" => addressing.from.clone(),
             "ReplyTo" => addressing.reply_to.clone(),
             "FaultTo" => addressing.fault_to.clone(),
             "WSAAction" => addressing.action.clone(),
-            "SoapAction" => self.0.soap_action(),
+            "SoapAction" => self.context.soap_action(),
             "RelatesTo" => addressing.relates_to.clone(),
-            "MessageID" | "WSAMessageID" => Some(self.0.message_id()),
+            "MessageID" | "WSAMessageID" => Some(self.context.message_id()),
             _ => None,
         }
     }
 
     fn set_text(&mut self, what: &str, text: Option<String>) {
-        let addressing = &mut self.0.addressing;
+        let addressing = &mut self.context.addressing;
         match what {
             "To" => addressing.to = text,
             "From" => addressing.from = text,
             "ReplyTo" => addressing.reply_to = text,
             "FaultTo" => addressing.fault_to = text,
             "WSAAction" => addressing.action = text,
-            "SoapAction" => self.0.soap_action = text,
+            "SoapAction" => self.context.soap_action = text,
             "RelatesTo" => addressing.relates_to = text,
             "MessageID" | "WSAMessageID" => addressing.message_id = text,
             _ => {}
@@ -181,32 +200,32 @@ impl Host for Message {
 
     fn flag(&mut self, what: &str) -> bool {
         match what {
-            "Response" => self.0.response,
-            "SOAP11" => match self.0.payload.frame() {
+            "Response" => self.context.response,
+            "SOAP11" => match self.context.payload.frame() {
                 Some(envelope) => envelope.version == SoapVersion::V11,
-                None => self.0.payload.reading().kind != Kind::Soap12,
+                None => self.context.payload.reading().kind != Kind::Soap12,
             },
-            _ => match self.0.axis2(name_of_flag(what)) {
+            _ => match self.context.axis2(name_of_flag(what)) {
                 Some(value) => value.is_true(),
-                None => what == "DoingPOX" && self.0.is_rest(),
+                None => what == "DoingPOX" && self.context.is_rest(),
             },
         }
     }
 
     fn set_flag(&mut self, what: &str, value: bool) {
         match what {
-            "Response" => self.0.response = value,
-            _ => self.0.set_axis2(name_of_flag(what), Value::Boolean(value)),
+            "Response" => self.context.response = value,
+            _ => self.context.set_axis2(name_of_flag(what), Value::Boolean(value)),
         }
     }
 
     fn entry(&mut self, key: &str) -> Option<Value> {
-        let plan = Arc::clone(self.0.plan());
+        let plan = Arc::clone(self.context.plan());
         plan.entry(key).map(|entry| entry.value)
     }
 
     fn log(&mut self, level: &str, text: &str) {
-        let message_id = self.0.message_id();
+        let message_id = self.context.message_id();
         match level {
             "trace" => tracing::trace!(target: "busbar::script", %message_id, "{text}"),
             "debug" => tracing::debug!(target: "busbar::script", %message_id, "{text}"),
@@ -214,6 +233,10 @@ impl Host for Message {
             "error" => tracing::error!(target: "busbar::script", %message_id, "{text}"),
             _ => tracing::info!(target: "busbar::script", %message_id, "{text}"),
         }
+    }
+
+    fn java(&mut self, what: &str, arguments: &[String]) -> Result<String, String> {
+        flow::java::call(what, arguments)
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn std::any::Any> {
@@ -241,6 +264,14 @@ fn replace_payload(context: &mut Context, document: &Document, element: NodeId) 
     }
     context.remove_axis2("NO_ENTITY_BODY");
     Ok(())
+}
+
+/// What failed for want of a body that can be read, as an exception; the fault itself is kept.
+fn noted<T>(result: Result<T, Fault>, unreadable: &mut Option<Fault>) -> Result<T, String> {
+    result.map_err(|fault| {
+        *unreadable = Some(fault.clone());
+        words(fault)
+    })
 }
 
 /// A fault in the words of an exception.

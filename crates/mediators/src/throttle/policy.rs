@@ -83,7 +83,7 @@ impl Policy {
         };
         let ip: Option<IpAddr> = address.parse().ok().map(|ip: IpAddr| ip.to_canonical());
         let by_address = || {
-            let ip = ip?;
+            let Some(ip) = ip else { return first(&|callers| *callers == Callers::OtherAddresses) };
             first(&|callers| matches!(callers, Callers::Addresses(low, high) if low == high && *low == ip))
                 .or_else(|| first(&|callers| matches!(callers, Callers::Addresses(low, high) if *low <= ip && ip <= *high && low.is_ipv4() == ip.is_ipv4())))
                 .or_else(|| first(&|callers| *callers == Callers::OtherAddresses))
@@ -109,7 +109,10 @@ fn find<'e>(element: &'e Element, depth: usize, is: &dyn Fn(&str) -> bool) -> Op
 fn read_into(element: &Element, policy: &mut Policy, depth: usize) -> Result<(), String> {
     for child in element.elements().filter(|_| depth < 16) {
         match child.local() {
-            "MaximumConcurrentAccess" => policy.concurrent = Some(number(child)? as usize),
+            "MaximumConcurrentAccess" => {
+                // Zero and less is no limit.
+                policy.concurrent = usize::try_from(whole(child)?).ok().filter(|most| *most > 0);
+            }
             "Policy" | "All" | "ExactlyOne" => match child.elements().find(|e| e.local() == "ID") {
                 Some(id) if policy.entries.len() < MAX_ENTRIES => policy.entries.push(entry(child, id)?),
                 Some(_) => return Err(format!("it has more than {MAX_ENTRIES} entries")),
@@ -162,9 +165,13 @@ fn entry(element: &Element, id: &Element) -> Result<Entry, String> {
             let value = |name: &str| find(element, 0, &|local| local == name).map(number).transpose();
             let needed = |name: &str| value(name)?.ok_or_else(|| format!("the entry `{text}` has no {name}"));
             let (count, unit) = (needed("MaximumCount")?, needed("UnitTime")?);
-            let prohibit = value("ProhibitTimePeriod")?.unwrap_or(0);
-            // No count is no limit, and no time a window that is over at once.
-            if count == 0 || unit == 0 {
+            let prohibit = find(element, 0, &|local| local == "ProhibitTimePeriod");
+            let prohibit = prohibit.filter(|own| !own.text().trim().is_empty()).map(number).transpose()?;
+            let prohibit = prohibit.unwrap_or(0);
+            // No time is a window that is over at once.
+            if count == 0 {
+                Access::Deny
+            } else if unit == 0 {
                 Access::Allow
             } else {
                 Access::Limit(Limit { count, unit, prohibit })
@@ -174,7 +181,13 @@ fn entry(element: &Element, id: &Element) -> Result<Entry, String> {
     Ok(Entry { id: format!("{kind} {text}"), callers, access })
 }
 
+/// A number that cannot be negative.
 fn number(element: &Element) -> Result<u64, String> {
+    let number = whole(element)?;
+    u64::try_from(number).map_err(|_| format!("`{number}` of {} is negative", element.local()))
+}
+
+fn whole(element: &Element) -> Result<i64, String> {
     let text = element.text();
     text.trim().parse().map_err(|_| format!("`{}` of {} is no number", text.trim(), element.local()))
 }
@@ -228,6 +241,42 @@ mod tests {
         for bad in ["", "10.1.1", "a-b", "10.0.0.2-10.0.0.1", "10.0.0.1-::1", "1.2.3.4.*", "*.x"] {
             assert!(addresses(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn limits_that_are_none_and_callers_that_have_no_address() {
+        let read = |most: &str, numbers: &str| {
+            let text = format!(
+                "<t:MediatorThrottleAssertion xmlns:t='t'>{most}<Policy><t:ID>other</t:ID><Policy><t:Control>{numbers}</t:Control></Policy></Policy></t:MediatorThrottleAssertion>"
+            );
+            let Ok(element) = config::parse(diagnostics::FileId::BUILT_IN, &text) else {
+                panic!("it parses")
+            };
+            Policy::read(&element)
+        };
+        let numbers = "<t:MaximumCount>2</t:MaximumCount><t:UnitTime>9</t:UnitTime><t:ProhibitTimePeriod/>";
+        for (written, most) in [("0", None), ("-1", None), ("3", Some(3))] {
+            let text = format!("<t:MaximumConcurrentAccess>{written}</t:MaximumConcurrentAccess>");
+            assert_eq!(read(&text, numbers).map(|own| own.concurrent), Ok(most));
+        }
+        let policy = read("", numbers).expect("a policy");
+        for address in ["unknown", "1.2.3.4:5555", "", "::1"] {
+            assert_eq!(
+                policy.find("", address).map(|found| found.1),
+                Some(&Access::Limit(Limit { count: 2, unit: 9, prohibit: 0 })),
+                "{address}"
+            );
+        }
+        let none =
+            read("", "<t:MaximumCount>0</t:MaximumCount><t:UnitTime>9</t:UnitTime>").expect("a policy");
+        assert_eq!(none.find("", "1.1.1.1").map(|found| found.1), Some(&Access::Deny));
+        for wrong in [
+            "<t:MaximumCount>-1</t:MaximumCount><t:UnitTime>9</t:UnitTime>",
+            "<t:MaximumCount>x</t:MaximumCount>",
+        ] {
+            assert!(read("", wrong).is_err(), "{wrong}");
+        }
+        assert!(read("<t:MaximumConcurrentAccess>many</t:MaximumConcurrentAccess>", numbers).is_err());
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub(crate) fn request(
         (_, Some(_)) => return Err(refuse(400, "both Content-Length and Transfer-Encoding")),
         (_, None) if version == Version::Http10 => return Err(refuse(400, "Transfer-Encoding in HTTP/1.0")),
         (Coding::Chunked, None) => Length::Chunked,
-        (Coding::Other, None) => return Err(refuse(400, "unknown transfer coding")),
+        (Coding::Identity | Coding::Other, None) => return Err(refuse(400, "unknown transfer coding")),
     };
     let host = match seen.host {
         Some(host) if !is_authority(host, true) => return Err(refuse(400, "invalid Host")),
@@ -208,8 +208,8 @@ fn read_response(
         }
         _ if to_head || status < 200 || status == 204 || status == 304 => Length::None,
         (Coding::Chunked, None) => Length::Chunked,
-        (Coding::None, Some(n)) => Length::Exact(n),
-        (Coding::None, None) => Length::UntilClose,
+        (Coding::None | Coding::Identity, Some(n)) => Length::Exact(n),
+        (Coding::None | Coding::Identity, None) => Length::UntilClose,
     };
     let reason = match reason {
         usual if usual == reason_phrase(status) => Cow::Borrowed(reason_phrase(status)),
@@ -425,6 +425,8 @@ fn bad_version(wire: &[u8]) -> Refusal {
 enum Coding {
     #[default]
     None,
+    /// `identity`, which RFC 2616 had: in a response it is no coding.
+    Identity,
     Chunked,
     Other,
 }
@@ -464,6 +466,7 @@ impl<'a> Facts<'a> {
             Known::TransferEncoding => {
                 self.coding = match self.coding {
                     Coding::None if value.eq_ignore_ascii_case(b"chunked") => Coding::Chunked,
+                    Coding::None if value.eq_ignore_ascii_case(b"identity") => Coding::Identity,
                     _ => Coding::Other,
                 };
                 Ok(())
@@ -700,6 +703,12 @@ mod tests {
                 (Length::Chunked, false),
             ),
             ("HTTP/1.1 200 OK\r\n\r\n", false, (Length::UntilClose, false)),
+            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\n", false, (Length::UntilClose, false)),
+            (
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: Identity\r\nContent-Length: 3\r\n\r\n",
+                false,
+                (Length::Exact(3), true),
+            ),
             ("HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\n", false, (Length::Exact(3), false)),
             (
                 "HTTP/1.0 200 OK\r\nContent-Length: 3\r\nConnection: keep-alive\r\n\r\n",
@@ -713,6 +722,7 @@ mod tests {
             "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\n",
             "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n\r\n",
             "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
             "HTTP/1.1 200 OK\nContent-Length: 3\n\n",
             "HTTP/2 200 OK\r\n\r\n",
