@@ -390,13 +390,16 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     services.limits.json = Arc::new(crate::tunables::mapping(&settings.wso2)?);
     set(&mut services.limits.xml.depth, limits.xml_depth);
     set(&mut services.limits.xml.attributes, limits.xml_attributes);
-    set(&mut services.aggregates.limits.parts, limits.aggregate_parts);
-    set(&mut services.aggregates.limits.time, limits.aggregate_time.map(|time| time.0));
-    message::memory::set_most(limits.memory.map_or_else(crate::memory::half, |size| size.0));
+    // 0 is no bound.
+    let bound = |most: usize| if most == 0 { usize::MAX } else { most };
+    let time = |time: Duration| if time.is_zero() { Duration::MAX } else { time };
+    set(&mut services.aggregates.limits.parts, limits.aggregate_parts.map(bound));
+    set(&mut services.aggregates.limits.time, limits.aggregate_time.map(|own| time(own.0)));
+    message::memory::set_most(bound(limits.memory.map_or_else(crate::memory::half, |size| size.0)));
     set(&mut services.stores.limits.messages, limits.store_messages);
     set(&mut services.stores.limits.bytes, limits.store_size.map(|size| size.0));
     let engine = &mut services.settings;
-    set(&mut engine.flows, limits.flows);
+    set(&mut engine.flows, limits.flows.map(bound));
     set(&mut engine.connect_timeout, limits.connect.map(|time| time.0));
     set(&mut engine.global_timeout, limits.response.map(|time| time.0));
     set(&mut engine.attempts, limits.attempts.map(|most| most.max(1)));

@@ -248,7 +248,7 @@ pub(crate) struct Progress {
 pub type Contexts = Vec<Box<Context>>;
 
 /// A number that no other message has. Threads draw blocks of them, so that they rarely meet.
-fn next_number() -> u64 {
+pub(crate) fn next_number() -> u64 {
     const BLOCK: u64 = 1024;
     static NEXT_BLOCK: AtomicU64 = AtomicU64::new(0);
     thread_local! {
@@ -714,7 +714,8 @@ impl Context {
         );
         shell.owner = self.owner;
         shell.number = self.number;
-        shell.scope = self.scope.clone();
+        // What goes on for the message elsewhere (a timer) is work of the same scope.
+        shell.scope = Some(Arc::clone(self.scope()));
         shell.exchange = self.exchange.clone();
         shell.progress = self.progress;
         // Whoever drives this flow for the client still waits here for what others answer.

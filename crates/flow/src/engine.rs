@@ -658,9 +658,10 @@ impl Waiting {
     async fn run(self: Arc<Waiting>) {
         loop {
             // Where memory is short, one runner goes on alone, and each message holds one part at a time.
-            if memory::is_short() && self.runners.fetch_sub(1, Ordering::AcqRel) > 1 {
-                return;
-            } else if memory::is_short() {
+            if memory::is_short() {
+                if self.runners.fetch_sub(1, Ordering::AcqRel) > 1 {
+                    return;
+                }
                 self.runners.fetch_add(1, Ordering::AcqRel);
             }
             let Some(part) = lock(&self.parts).next() else { return };

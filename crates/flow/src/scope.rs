@@ -178,7 +178,7 @@ impl Scope {
         let scope = Arc::new(Scope {
             services: Arc::clone(&context.services),
             plan: Arc::clone(&context.plan),
-            number: context.number,
+            number: crate::context::next_number(),
             message_id: context.message_id(),
             service: context.owner_name().to_owned(),
             last: Mutex::new(("the flow", context.location())),
@@ -239,6 +239,15 @@ impl Scope {
     fn log_given_up(&self) {
         let (what, place) = *lock(&self.last);
         log_given_up(&self.message_id, &self.service, &self.plan.place(place), what);
+    }
+}
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        // A message that was never let in as one (a copy that somebody only looks at) does not end.
+        if *self.running.get_mut() > 0 {
+            lock(&self.services.scopes.shared).remove(&self.number);
+        }
     }
 }
 
@@ -664,6 +673,19 @@ mod tests {
                 assert_eq!((scopes.open(), lock(&scopes.shared).len()), (0, 0));
             });
         }
+    }
+
+    #[test]
+    fn what_is_only_copied_leaves_nothing_behind() {
+        let tested = tested("");
+        let mut context = tested.context(&[], "");
+        drop(context.branch());
+        assert_eq!(lock(&scopes(&tested).shared).len(), 1);
+        // What waits in an aggregate finds its scope again.
+        let part = context.take();
+        assert!(part.scope.is_some() && context.scope.is_some());
+        drop((part, context));
+        assert_eq!((scopes(&tested).open(), lock(&scopes(&tested).shared).len()), (0, 0));
     }
 
     #[test]
