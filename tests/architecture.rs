@@ -79,7 +79,7 @@ fn no_work_is_spawned_past_a_scope() {
     let mut wrong = Vec::new();
     for name in ["flow", "mediators", "endpoints"] {
         sources(&folder(name).join("src"), &mut |path, text| {
-            if allowed.iter().any(|allowed| path.ends_with(allowed)) {
+            if allowed.iter().any(|allowed| path.ends_with(allowed)) || path.ends_with("tests.rs") {
                 return;
             }
             let tests = text.find("#[cfg(test)]").unwrap_or(text.len());
