@@ -174,7 +174,8 @@ pub(crate) async fn elsewhere(
         reply,
         runtime: Handle::try_current().ok(),
     };
-    let _ends_with_this = Ends(cancel);
+    // Where nobody polls this any more, the run ends, or does not begin.
+    let mut guard = Ends { pool, number, cancel, over: false };
     if let Err(job) = pool.submit(job, settings) {
         context.put(job.message);
         return Err(pool.refuse(format!(
@@ -195,6 +196,7 @@ pub(crate) async fn elsewhere(
         }
         Err(_) => done.await,
     };
+    guard.over = true;
     let Ok(Done { message, result, used }) = done else {
         return Err(Fault::new("the compute thread ended without a result"));
     };
@@ -212,11 +214,20 @@ fn broken_off(planned: &Planned, stop: Stop) -> Fault {
 }
 
 /// Ends a run when the one who waits for it is gone.
-struct Ends(Cancel);
+struct Ends<'p> {
+    pool: &'p Pool,
+    number: u64,
+    cancel: Cancel,
+    /// There is a result.
+    over: bool,
+}
 
-impl Drop for Ends {
+impl Drop for Ends<'_> {
     fn drop(&mut self) {
-        self.0.cancel();
+        if !self.over {
+            self.cancel.cancel();
+            drop(self.pool.withdraw(self.number));
+        }
     }
 }
 

@@ -111,7 +111,7 @@ What comes out is checked: XML must be well-formed. JSON must begin as JSON does
         ),
         (
             "<payloadFactory template-type=\"freemarker\" media-type=\"json\"><format>${payload.a</format></payloadFactory>",
-            "Unexpected end of file",
+            "`${` has no `}`",
         ),
     ],
     faults: &[

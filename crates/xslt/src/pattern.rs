@@ -79,6 +79,11 @@ pub(crate) struct PatternContext<'a> {
 }
 
 impl Pattern {
+    /// Whether a node matches by itself, whatever variables and positions are.
+    pub fn is_plain(&self) -> bool {
+        self.alternatives.iter().all(|own| own.steps.iter().all(|step| step.predicates.is_empty()))
+    }
+
     /// Compiles `source`. Errors: a sentence.
     pub fn compile(source: &str, cx: &mut PatternContext<'_>) -> Result<Pattern, String> {
         let version = cx.dialect.version();

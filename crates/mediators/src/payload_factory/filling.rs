@@ -127,7 +127,7 @@ impl Filling<'_> {
     pub(super) fn model(self) -> Model {
         match self {
             Filling::Text(text) => Model::Text(text.into_owned()),
-            Filling::Markup(text) => Model::Xml(text.into_owned()),
+            Filling::Markup(text) => Model::of_markup(&text),
             Filling::Json(json) => Model::of(&Value::Json(Arc::new(json))),
             Filling::Nothing => Model::Text(String::new()),
         }

@@ -133,6 +133,8 @@ pub(crate) struct Engine<'e> {
     steps: AtomicU64,
     /// The last place that a pattern counted, see `Engine::position`.
     place: Mutex<Option<CountedPlace>>,
+    /// What `xsl:number` counted last.
+    counted: Mutex<number::CountedNumbers>,
     /// On a document that has not arrived whole: where it stands.
     opening: Option<stream::Opening<'e>>,
     /// Context items that are no nodes, innermost last.
@@ -227,6 +229,7 @@ impl<'e> Engine<'e> {
             loaded: Mutex::default(),
             steps: AtomicU64::new(0),
             place: Mutex::default(),
+            counted: Mutex::default(),
             opening: None,
             atoms: Mutex::default(),
             dynamics: Mutex::default(),

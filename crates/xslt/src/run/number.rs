@@ -3,8 +3,25 @@
 use super::{Engine, Focus, Frame, Res};
 use crate::model::{Level, Number, Place};
 use crate::numbering::{NumberFormat, format_list};
-use xml::{Document, NodeId, NodeKind};
+use crate::pattern::Pattern;
+use std::collections::HashMap;
+use xml::{Document, NameId, NodeId, NodeKind};
 use xpath::Node;
+
+/// What was counted last for which `xsl:number`: the node, and its number.
+pub(super) type CountedNumbers = HashMap<Counted, (NodeId, usize)>;
+
+/// Most of them that are remembered.
+const MAX_COUNTED: usize = 1024;
+
+/// An `xsl:number` (its address) among the children of one node, or in the whole document.
+#[derive(PartialEq, Eq, Hash)]
+pub(super) struct Counted {
+    number: usize,
+    parent: Node,
+    /// Without a pattern: the kind and the name that count.
+    alike_to: (u8, Option<NameId>),
+}
 
 impl Engine<'_> {
     /// The text that `xsl:number` writes.
@@ -55,11 +72,43 @@ impl Engine<'_> {
             Some(pattern) => self.matches(pattern, at(id), frame),
             None => Ok(false),
         };
+        // Nodes are mostly numbered one after the other: it is counted from the one before.
+        let plain = |pattern: &Option<Pattern>| pattern.as_ref().is_none_or(Pattern::is_plain);
+        // Of a document that is still read, nodes come and go.
+        let remembers = self.opening.is_none() && plain(&number.count) && plain(&number.from);
+        let alike_to = match number.count {
+            None => (doc.kind(node.id) as u8, doc.name_id(node.id)),
+            Some(_) => (u8::MAX, None),
+        };
+        let key = |parent: NodeId| Counted {
+            number: std::ptr::from_ref(number).addr(),
+            parent: at(parent),
+            alike_to,
+        };
+        let known = |key: &Counted| match remembers {
+            true => self.counted.lock().ok().and_then(|counted| counted.get(key).copied()),
+            false => None,
+        };
+        let remember = |key: Counted, id: NodeId, count: usize| {
+            if remembers && let Ok(mut counted) = self.counted.lock() {
+                if counted.len() >= MAX_COUNTED {
+                    counted.clear();
+                }
+                counted.insert(key, (id, count));
+            }
+        };
         if number.level == Level::Any {
             let mut count = 0;
             let mut current = Some(node.id);
+            let last = known(&key(Document::ROOT));
             while let Some(id) = current {
                 self.spend(1)?;
+                if let Some((known, before)) = last
+                    && known == id
+                {
+                    count += before;
+                    break;
+                }
                 if counts(id)? {
                     count += 1;
                 }
@@ -68,6 +117,7 @@ impl Engine<'_> {
                 }
                 current = before(doc, id);
             }
+            remember(key(Document::ROOT), node.id, count);
             return Ok(vec![count]);
         }
         let mut numbers = Vec::new();
@@ -79,13 +129,22 @@ impl Engine<'_> {
             if counts(id)? {
                 let mut place = 1;
                 let mut sibling = doc.prev_sibling(id);
+                let own = key(doc.parent(id).unwrap_or(Document::ROOT));
+                let last = known(&own);
                 while let Some(previous) = sibling {
                     self.spend(1)?;
+                    if let Some((known, before)) = last
+                        && known == previous
+                    {
+                        place += before;
+                        break;
+                    }
                     if counts(previous)? {
                         place += 1;
                     }
                     sibling = doc.prev_sibling(previous);
                 }
+                remember(own, id, place);
                 numbers.push(place);
                 if number.level == Level::Single {
                     break;
