@@ -1,13 +1,11 @@
 //! `/artifacts`: what the plan in force consists of, in which state it is, and what was left out.
 
 use crate::redact::redact;
-use config::ArtifactKind as Kind;
+use config::{ArtifactKind as Kind, Written};
 use flow::Plan;
 use flow::endpoint::Endpoint;
 use flow::metrics::Counters;
-use flow::plan::Written;
 use serde_json::{Map, Value, json};
-use std::sync::atomic::Ordering::Relaxed;
 
 /// All artifacts by kind.
 pub(crate) fn all(plan: &Plan) -> Value {
@@ -44,6 +42,37 @@ pub(crate) fn one(plan: &Plan, kind: &str, name: &str) -> Option<Value> {
     }
     let mut faulty = faulty(plan, |own, called| own == kind && called == Some(name)).into_iter();
     faulty.next()
+}
+
+/// Starts or stops a proxy service, activates or deactivates a message processor, switches an endpoint on or off; an
+/// error says why not.
+pub(crate) fn switch(plan: &Plan, kind: &str, name: &str, action: &str) -> Result<Value, String> {
+    let on = match action {
+        "start" | "activate" => true,
+        "stop" | "deactivate" => false,
+        _ => {
+            return Err(format!(
+                "there is no action `{action}`: expected start, stop, activate or deactivate"
+            ));
+        }
+    };
+    let nothing = || format!("there is no {kind} `{name}` that can be switched");
+    match kind_of(kind) {
+        Some(Kind::Proxy) => {
+            let proxy = plan.proxies().iter().find(|proxy| proxy.name == name).ok_or_else(nothing)?;
+            proxy.activation.switch(on);
+        }
+        Some(Kind::MessageProcessor) => {
+            let processor = plan.processors().iter().find(|one| one.name == name).ok_or_else(nothing)?;
+            processor.activation.switch(on);
+        }
+        Some(Kind::Endpoint) => {
+            let endpoint = plan.endpoint(name).ok_or_else(nothing)?;
+            endpoint.leaves().iter().for_each(|leaf| leaf.switch(on));
+        }
+        _ => return Err(nothing()),
+    }
+    one(plan, kind, name).ok_or_else(nothing)
 }
 
 /// The kind of an element name or of a directory of a configuration.
@@ -86,7 +115,8 @@ fn faulty(plan: &Plan, wanted: impl Fn(Kind, Option<&str>) -> bool) -> Vec<Value
         json!({
             "kind": one.kind.element(),
             "name": one.name,
-            "state": "faulty",
+            // Whether requests still have the version before.
+            "state": if one.held { "in force as before" } else { "faulty" },
             "place": plan.place(one.span),
             "message": redact(&one.message),
         })
@@ -106,11 +136,16 @@ fn describe(plan: &Plan, written: &Written) -> Map<String, Value> {
 fn state(plan: &Plan, written: &Written) -> &'static str {
     match written.kind {
         Kind::Proxy => match plan.proxies().iter().find(|proxy| proxy.name == written.name) {
-            Some(proxy) if proxy.started.load(Relaxed) => "started",
+            Some(proxy) if proxy.activation.is_on() => "started",
             _ => "stopped",
         },
         Kind::Endpoint => match plan.endpoint(&written.name) {
             Some(endpoint) => endpoint_state(&*endpoint),
+            None => "configured",
+        },
+        Kind::MessageProcessor => match plan.processors().iter().find(|one| one.name == written.name) {
+            Some(processor) if processor.activation.is_on() => "active",
+            Some(_) => "inactive",
             None => "configured",
         },
         Kind::Api | Kind::Sequence | Kind::Template | Kind::LocalEntry => "active",

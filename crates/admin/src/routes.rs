@@ -31,7 +31,7 @@ pub(crate) fn router(admin: AdminState, local: SocketAddr) -> Router {
         .route("/metrics", get(scrape))
         .route("/artifacts", get(all_artifacts))
         .route("/artifacts/{kind}", get(artifacts_of_kind))
-        .route("/artifacts/{kind}/{*name}", get(one_artifact))
+        .route("/artifacts/{kind}/{*name}", get(one_artifact).post(switch))
         .route("/loggers", get(loggers))
         .route("/loggers/{category}", get(one_logger).put(set_logger).delete(reset_logger))
         .merge(crate::watching::routes())
@@ -107,7 +107,8 @@ async fn index() -> Response {
         StatusCode::OK,
         &json!({
             "server": "busbar", "version": env!("CARGO_PKG_VERSION"),
-            "GET": paths, "POST": ["/reload"], "PUT": changed, "DELETE": changed,
+            "GET": paths, "PUT": changed, "DELETE": changed,
+            "POST": ["/reload", "/artifacts/{kind}/{name}/{start|stop|activate|deactivate}"],
         }),
     )
 }
@@ -210,6 +211,20 @@ fn change_logger(shared: &Shared, category: &str, level: Option<&str>) -> Respon
         }
         Err(why) if why.starts_with("there is no category") => error(StatusCode::NOT_FOUND, &why),
         Err(why) => error(StatusCode::BAD_REQUEST, &why),
+    }
+}
+
+/// `POST /artifacts/{kind}/{name}/{action}`.
+async fn switch(State(shared): Context, Path((kind, path)): Path<(String, String)>) -> Response {
+    let Some((name, action)) = path.rsplit_once('/') else {
+        return error(StatusCode::NOT_FOUND, "expected /artifacts/{kind}/{name}/{action}");
+    };
+    match artifacts::switch(&shared.admin.bus.plan(), &kind, name, action) {
+        Ok(state) => {
+            tracing::info!(target: "busbar::settings", "{action}: {kind} `{name}`");
+            answer(StatusCode::OK, &state)
+        }
+        Err(why) => error(StatusCode::NOT_FOUND, &why),
     }
 }
 

@@ -7,7 +7,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, put};
 use flow::Plan;
-use flow::observe::{Observers, Recording};
+use flow::observe::Recording;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
@@ -22,16 +22,16 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
         .route("/wire/{*name}", put(wire_on).delete(wire_off))
 }
 
-fn observers(shared: &Shared) -> &Observers {
-    &shared.admin.bus.services().observers
+fn services(shared: &Shared) -> Arc<flow::Services> {
+    shared.admin.bus.services()
 }
 
 async fn traced(State(shared): Context) -> Response {
-    answer(StatusCode::OK, &json!({ "traced": observers(&shared).traced() }))
+    answer(StatusCode::OK, &json!({ "traced": services(&shared).observers.traced() }))
 }
 
 async fn wired(State(shared): Context) -> Response {
-    answer(StatusCode::OK, &json!({ "wire": observers(&shared).wired() }))
+    answer(StatusCode::OK, &json!({ "wire": services(&shared).observers.wired() }))
 }
 
 async fn trace_on(State(shared): Context, Path(service): Path<String>) -> Response {
@@ -39,13 +39,13 @@ async fn trace_on(State(shared): Context, Path(service): Path<String>) -> Respon
     if !plan.has_service(&service) {
         return unknown("proxy service or API", &service, plan.services());
     }
-    observers(&shared).trace(&service, true);
+    services(&shared).observers.trace(&service, true);
     tracing::info!(target: "busbar::settings", service, "messages are traced from now on");
     traced(State(shared)).await
 }
 
 async fn trace_off(State(shared): Context, Path(service): Path<String>) -> Response {
-    observers(&shared).trace(&service, false);
+    services(&shared).observers.trace(&service, false);
     tracing::info!(target: "busbar::settings", service, "messages are no longer traced");
     traced(State(shared)).await
 }
@@ -60,13 +60,13 @@ async fn wire_on(State(shared): Context, Path(name): Path<String>) -> Response {
             plan.services().into_iter().chain(endpoints).collect(),
         );
     }
-    observers(&shared).wire(&name, true);
+    services(&shared).observers.wire(&name, true);
     tracing::info!(target: "busbar::settings", name, "the wire log is on from now on");
     wired(State(shared)).await
 }
 
 async fn wire_off(State(shared): Context, Path(name): Path<String>) -> Response {
-    observers(&shared).wire(&name, false);
+    services(&shared).observers.wire(&name, false);
     tracing::info!(target: "busbar::settings", name, "the wire log is off");
     wired(State(shared)).await
 }
@@ -84,8 +84,8 @@ fn unknown(kind: &str, name: &str, names: Vec<String>) -> Response {
 }
 
 async fn recordings(State(shared): Context) -> Response {
-    let all: Vec<Value> = observers(&shared).recordings().iter().map(|one| listed(one)).collect();
-    answer(StatusCode::OK, &json!({ "traced": observers(&shared).traced(), "messages": all }))
+    let all: Vec<Value> = services(&shared).observers.recordings().iter().map(|one| listed(one)).collect();
+    answer(StatusCode::OK, &json!({ "traced": services(&shared).observers.traced(), "messages": all }))
 }
 
 fn listed(recording: &Recording) -> Value {
@@ -106,7 +106,7 @@ fn listed(recording: &Recording) -> Value {
 }
 
 async fn forget(State(shared): Context) -> Response {
-    observers(&shared).forget();
+    services(&shared).observers.forget();
     recordings(State(shared)).await
 }
 
@@ -116,7 +116,8 @@ async fn recording(State(shared): Context, Path(number): Path<String>) -> Respon
         Some(number) => (number, true),
         None => (number.as_str(), false),
     };
-    let observers = observers(&shared);
+    let services = services(&shared);
+    let observers = &services.observers;
     let found = match number {
         "last" => observers.recordings().into_iter().next(),
         number => number.parse().ok().and_then(|number| observers.recording(number)),

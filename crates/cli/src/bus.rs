@@ -1,17 +1,16 @@
 //! Starts a bus: loads and compiles the configuration, opens the listeners, waits for signals.
 
-use crate::load::load;
+use crate::reload::{Reloader, read, report};
 use crate::settings::{Dialect, Profile, Settings};
 use admin::access::AccessLog;
 use admin::logging::{Format, Logging};
 use admin::{Admin, AdminState, Levels, Output, Phase, Readiness};
-use diagnostics::Severity;
-use flow::services::TlsProfiles;
-use flow::{Bus, Plan, Services};
+use flow::services::{Shared, TlsProfiles};
+use flow::{Bus, Services};
 use std::io::Write;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 use transport::{
@@ -48,16 +47,28 @@ pub struct Start {
     pub workers: Option<usize>,
     /// Settings.
     pub settings: Settings,
+    /// Where these come from, to read them again.
+    pub source: Option<Source>,
     /// Refuse to start when an artifact is faulty.
     pub strict: bool,
     /// Services whose messages are traced and logged.
     pub trace: Vec<String>,
 }
 
+/// Where settings come from, beside the environment.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The file that was named.
+    pub file: Option<PathBuf>,
+    /// Single settings.
+    pub set: Vec<String>,
+}
+
 /// A bus that listens.
 pub struct Running {
     /// The bus.
     pub bus: Arc<Bus>,
+    reloader: Arc<Reloader>,
     /// The http address.
     pub http: SocketAddr,
     /// The https address.
@@ -72,24 +83,6 @@ pub struct Running {
     began: Instant,
 }
 
-/// Compiles the configuration at `path` and logs what was found about it.
-///
-/// # Errors
-/// Nothing in it can serve, or (`strict`) something in it is wrong.
-pub fn plan(path: &Path, services: &Services, strict: bool) -> Result<Plan, String> {
-    let loaded = load(path, services, Some(crate::fetch::fetch()));
-    loaded.log(|diagnostic| diagnostic.severity >= Severity::Warning);
-    let errors = loaded.found.errors();
-    if strict && errors > 0 {
-        let s = if errors == 1 { "" } else { "s" };
-        return Err(format!("{} has {errors} error{s} and --strict is given", path.display()));
-    }
-    if errors > 0 && !loaded.can_serve() {
-        return Err(format!("nothing in {} can serve", path.display()));
-    }
-    Ok(loaded.plan)
-}
-
 impl Running {
     /// Starts a bus.
     ///
@@ -99,7 +92,7 @@ impl Running {
         let began = Instant::now();
         let settings = &start.settings;
         let services = Arc::new(services(settings)?);
-        let plan = plan(&start.path, &services, start.strict)?;
+        let loaded = read(start, &services, None)?;
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let workers = Workers::start(start.workers.unwrap_or_else(cores))
             .map_err(|error| format!("cannot start the workers: {error}"))?;
@@ -112,7 +105,8 @@ impl Running {
         };
         observe(settings, &services);
         let recorder = access.clone().map(|log| -> Arc<dyn flow::AccessLog> { Arc::new(log) });
-        let bus = Arc::new(Bus::new(plan, services, recorder));
+        report(&loaded.plan);
+        let bus = Arc::new(Bus::new(loaded.plan, services, recorder));
         let mut servers = Vec::new();
         let bind = |address: SocketAddr, tls: Option<ServerTls>, what: &str| {
             Server::bind(address, tls, server_limits(settings))
@@ -134,11 +128,13 @@ impl Running {
         for (_, server) in &servers {
             server.serve(&workers, Arc::clone(&bus)).map_err(|error| format!("cannot accept: {error}"))?;
         }
+        let reloader = Reloader::new(start.clone(), Arc::clone(&bus), servers.clone(), loaded.good);
         let drain = settings.limits.drain.map_or(DRAIN, |time| time.0);
         let readiness = Readiness::new();
         readiness.set(Phase::Serving);
         Ok(Running {
             bus,
+            reloader: Arc::new(reloader),
             http: http_address,
             https,
             readiness,
@@ -172,12 +168,12 @@ impl Running {
         }
     }
 
-    /// Starts the admin address; `path` is what a reload reads.
+    /// Starts the admin address.
     ///
     /// # Errors
     /// The address cannot be bound.
-    pub fn admin(&self, address: SocketAddr, path: &Path, logging: &Logging) -> Result<Admin, String> {
-        let (bus, path) = (Arc::clone(&self.bus), path.to_path_buf());
+    pub fn admin(&self, address: SocketAddr, logging: &Logging) -> Result<Admin, String> {
+        let reloader = Arc::clone(&self.reloader);
         let state = AdminState {
             bus: Arc::clone(&self.bus),
             servers: self.servers.clone(),
@@ -186,7 +182,7 @@ impl Running {
             access: self.access.clone(),
             log: Some(logging.handle()),
             started: self.began,
-            reload: Some(Box::new(move || reload(&path, &bus))),
+            reload: Some(Box::new(move || reloader.reload())),
         };
         Admin::start(address, state).map_err(|error| error.to_string())
     }
@@ -245,7 +241,7 @@ fn serve(start: &Start, logging: &Logging) -> Result<(), String> {
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
-    let admin = running.admin(start.addresses.admin.unwrap_or(parse(ADMIN)), &start.path, logging)?;
+    let admin = running.admin(start.addresses.admin.unwrap_or(parse(ADMIN)), logging)?;
     runtime.block_on(async {
         let (over, ended) = tokio::sync::oneshot::channel::<()>();
         let mut processors = tokio::spawn(flow::processor::run(Arc::clone(&running.bus), async {
@@ -264,10 +260,12 @@ fn serve(start: &Start, logging: &Logging) -> Result<(), String> {
                     // Rotated files are opened anew; failing that, the old ones stay in use.
                     logging.reopen();
                     running.access.iter().for_each(AccessLog::reopen);
-                    match reload(&start.path, &running.bus) {
+                    // It reads files and compiles: signals and message processors go on meanwhile.
+                    let reloader = Arc::clone(&running.reloader);
+                    tokio::task::spawn_blocking(move || match reloader.reload() {
                         Ok(said) => tracing::info!(target: "busbar::reload", "{said}"),
                         Err(said) => tracing::error!(target: "busbar::reload", "{said}"),
-                    }
+                    });
                 }
             }
         }
@@ -308,29 +306,6 @@ fn say_ready(running: &Running, admin: SocketAddr, took: Duration, format: Optio
         let mut stdout = std::io::stdout().lock();
         let _ = stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush());
     });
-}
-
-/// Builds a new plan and puts it in force; a configuration that cannot serve, or has more faulty artifacts than the
-/// one in force, leaves that one serving. Both answers are a sentence for the operator.
-///
-/// # Errors
-/// The old configuration goes on serving.
-pub fn reload(path: &Path, bus: &Bus) -> Result<String, String> {
-    // By a signal and by the admin address at the same time: the later one waits, and compares with what the first did.
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let stays = "the old configuration goes on serving";
-    let plan =
-        plan(path, bus.services(), false).map_err(|error| format!("not reloaded: {error}; {stays}"))?;
-    if plan.faulty.len() > bus.plan().faulty.len() {
-        let first =
-            plan.faulty.first().map(|faulty| format!("{}: {}", plan.place(faulty.span), faulty.message));
-        let (count, first) = (plan.faulty.len(), first.unwrap_or_default());
-        return Err(format!("not reloaded: {count} artifacts are faulty, the first at {first}; {stays}"));
-    }
-    let said = format!("reloaded: {} artifacts, generation {}", plan.artifacts(), plan.generation);
-    bus.swap(plan);
-    Ok(said)
 }
 
 /// Starts logging to stderr, as the settings say.
@@ -377,7 +352,15 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     set(&mut client.waiting, limits.backend_waiting);
     set(&mut client.names, limits.dns_ttl.map(|time| time.0));
     set(&mut client.unknown_names, limits.dns_failure_ttl.map(|time| time.0));
-    let mut services = Services::new(Client::new(client));
+    // 0 is no bound.
+    let bound = |most: usize| if most == 0 { usize::MAX } else { most };
+    let time = |time: Duration| if time.is_zero() { Duration::MAX } else { time };
+    let mut shared = Shared::new(Client::new(client));
+    set(&mut shared.stores.limits.messages, limits.store_messages);
+    set(&mut shared.stores.limits.bytes, limits.store_size.map(|size| size.0));
+    set(&mut shared.aggregates.limits.parts, limits.aggregate_parts.map(bound));
+    set(&mut shared.aggregates.limits.time, limits.aggregate_time.map(|own| time(own.0)));
+    let mut services = Services::of(shared);
     set(&mut services.limits.held, limits.body.map(|size| size.0));
     if let Some(most) = limits.spill.map(|size| size.0 as u64).filter(|&most| most > 0) {
         let directory = limits.spill_directory.clone().unwrap_or_else(std::env::temp_dir);
@@ -390,14 +373,7 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     services.limits.json = Arc::new(crate::tunables::mapping(&settings.wso2)?);
     set(&mut services.limits.xml.depth, limits.xml_depth);
     set(&mut services.limits.xml.attributes, limits.xml_attributes);
-    // 0 is no bound.
-    let bound = |most: usize| if most == 0 { usize::MAX } else { most };
-    let time = |time: Duration| if time.is_zero() { Duration::MAX } else { time };
-    set(&mut services.aggregates.limits.parts, limits.aggregate_parts.map(bound));
-    set(&mut services.aggregates.limits.time, limits.aggregate_time.map(|own| time(own.0)));
     message::memory::set_most(bound(limits.memory.map_or_else(crate::memory::half, |size| size.0)));
-    set(&mut services.stores.limits.messages, limits.store_messages);
-    set(&mut services.stores.limits.bytes, limits.store_size.map(|size| size.0));
     let engine = &mut services.settings;
     set(&mut engine.flows, limits.flows.map(bound));
     set(&mut engine.connect_timeout, limits.connect.map(|time| time.0));
@@ -502,7 +478,8 @@ fn profiles(settings: &[Profile]) -> Result<Vec<(String, ClientTls)>, String> {
     Ok(profiles)
 }
 
-fn server_limits(settings: &Settings) -> ServerLimits {
+/// The limits of listeners.
+pub fn server_limits(settings: &Settings) -> ServerLimits {
     let limits = &settings.limits;
     let mut server = ServerLimits::default();
     set(&mut server.head_size, limits.head_size.map(|size| size.0));
@@ -518,7 +495,11 @@ fn server_limits(settings: &Settings) -> ServerLimits {
     server
 }
 
-fn server_tls(settings: &Settings) -> Result<ServerTls, String> {
+/// Certificate and key of the https listener.
+///
+/// # Errors
+/// They cannot be read.
+pub fn server_tls(settings: &Settings) -> Result<ServerTls, String> {
     use transport::{ClientVerify, ServerTlsOptions};
     let tls = &settings.tls;
     let (certificates, key) = match (&tls.certificate, &tls.key) {

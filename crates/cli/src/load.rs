@@ -1,6 +1,6 @@
 //! Loads and compiles a configuration, with everything that was found about it in one list.
 
-use config::{Fetch, LoadOptions};
+use config::{Configuration, Fetch, LastGood, LoadOptions};
 use diagnostics::{Diagnostic, Diagnostics, FileId, Severity, render};
 use flow::{Plan, Services};
 use std::collections::HashSet;
@@ -15,52 +15,69 @@ pub struct Loaded {
     pub found: Diagnostics,
     /// Artifacts that could be read, whether they compile or not.
     pub artifacts: usize,
+    /// What the next reload falls back on.
+    pub good: LastGood,
 }
 
-/// Loads the configuration at `path` and compiles it; `fetch`: what gets local entries from URLs. Never fails: what cannot be used is in [`Loaded::found`].
-pub fn load(path: &Path, services: &Services, fetch: Option<Fetch>) -> Loaded {
-    let options = LoadOptions { fetch, check_only: services.settings.check_only, ..LoadOptions::default() };
-    let mut loaded = config::load(path, &options);
-    let settings = crate::server_settings::report(&loaded.configuration.settings, &mut loaded.sources);
-    loaded.diagnostics.extend(settings);
-    let registry = mediators::registry(endpoints::endpoint);
-    let (loaded, plan, found) = whole_archives(loaded, |loaded, found| {
-        let (sources, faulty) = (loaded.sources.clone(), loaded.faulty.clone());
-        flow::compile(&loaded.configuration, sources, faulty, &registry, services, found)
-    });
-    let found = once(found, &plan);
-    Loaded { plan, found, artifacts: loaded.configuration.artifacts() }
-}
-
-/// Compiles, and again without the archives of which an artifact has an error that WSO2 finds as well: those are in use as a
-/// whole or not at all.
-fn whole_archives(
-    mut loaded: config::Loaded,
-    compile: impl Fn(&config::Loaded, &mut Diagnostics) -> Plan,
-) -> (config::Loaded, Plan, Diagnostics) {
-    loop {
-        let mut found = loaded.diagnostics.clone();
-        let plan = compile(&loaded, &mut found);
-        let errors: Vec<Diagnostic> = found
-            .iter()
-            .skip(loaded.diagnostics.len())
-            .filter(|own| own.severity == Severity::Error && !config::is_ours(own.rule))
-            .cloned()
-            .collect();
-        let is_in = |error: &Diagnostic, files: &[FileId]| {
-            error.span().is_some_and(|span| files.contains(&span.file))
-        };
-        let spoilt = loaded
-            .configuration
-            .archives
-            .iter()
-            .position(|archive| errors.iter().any(|error| is_in(error, &archive.files)));
-        let Some(spoilt) = spoilt else { return (loaded, plan, found) };
-        let files = loaded.configuration.archives[spoilt].files.clone();
-        loaded.diagnostics.extend(errors.into_iter().filter(|error| is_in(error, &files)));
-        let left_out = loaded.configuration.leave_out(spoilt, &mut loaded.sources, &mut loaded.diagnostics);
-        loaded.faulty.extend(left_out);
+/// Loads the configuration at `path` and compiles it. Never fails: what cannot be used is in [`Loaded::found`].
+///
+/// `fetch`: what gets local entries from URLs. `last`: what is in force; an artifact of it whose new version is faulty
+/// stays as it is there.
+pub fn load(path: &Path, services: &Services, fetch: Option<Fetch>, last: Option<&LastGood>) -> Loaded {
+    let texts = last.map(|last| last.sources().clone()).unwrap_or_default();
+    let options =
+        LoadOptions { fetch, check_only: services.settings.check_only, sources: texts, ..Default::default() };
+    let loaded = config::load(path, &options);
+    let (mut sources, mut configuration) = (loaded.sources, loaded.configuration);
+    let (mut found, mut faulty) = (loaded.diagnostics, loaded.faulty);
+    found.extend(crate::server_settings::report(&configuration.settings, &mut sources));
+    if let Some(last) = last {
+        configuration.fall_back(&mut faulty, &sources, last, true);
     }
+    let registry = mediators::registry(endpoints::endpoint);
+    // Again without what turns out to be faulty, which ends because nothing is left out or replaced twice.
+    let (plan, found, left_out) = loop {
+        let (read, so_far) = (faulty.len(), found.len());
+        let mut texts = sources.clone();
+        let files = configuration.files();
+        texts.retain(|file| options.sources.get(file).is_none() || files.contains(&file));
+        let mut all = found.clone();
+        let plan = flow::compile(&configuration, texts, faulty.clone(), &registry, services, &mut all);
+        let errors: Vec<Diagnostic> =
+            all.iter().skip(so_far).filter(|one| one.severity == Severity::Error).cloned().collect();
+        if let Some(spoilt) = spoilt(&configuration, &errors) {
+            let files = configuration.archives[spoilt].files.clone();
+            found.extend(errors.into_iter().filter(|error| is_in(error, &files)));
+            let mut left_out = configuration.leave_out(spoilt, &mut sources, &mut found);
+            if let Some(last) = last {
+                configuration.fall_back(&mut left_out, &sources, last, true);
+            }
+            faulty.extend(left_out);
+            continue;
+        }
+        let mut failed = plan.faulty.get(read..).unwrap_or_default().to_vec();
+        let held = last.map(|last| configuration.fall_back(&mut failed, &sources, last, false));
+        if held.is_none_or(|held| held.is_empty()) {
+            break (plan, all, failed);
+        }
+        found.extend(errors);
+        faulty.extend(failed.into_iter().filter(|one| one.held));
+    };
+    let artifacts = configuration.artifacts();
+    let good = LastGood::new(configuration, (*plan.sources).clone(), &left_out);
+    let found = once(found, &plan);
+    Loaded { plan, found, artifacts, good }
+}
+
+/// An archive of which an artifact has an error that WSO2 finds as well: it is in use as a whole or not at all.
+fn spoilt(configuration: &Configuration, errors: &[Diagnostic]) -> Option<usize> {
+    let spoils = |error: &&Diagnostic| !config::is_ours(error.rule);
+    let mut archives = configuration.archives.iter();
+    archives.position(|archive| errors.iter().filter(spoils).any(|error| is_in(error, &archive.files)))
+}
+
+fn is_in(error: &Diagnostic, files: &[FileId]) -> bool {
+    error.span().is_some_and(|span| files.contains(&span.file))
 }
 
 impl Loaded {
@@ -135,7 +152,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("busbar-load-{}-{name}.xml", std::process::id()));
         let text = format!("<definitions xmlns='http://ws.apache.org/ns/synapse'>{artifacts}</definitions>");
         std::fs::write(&path, text).unwrap();
-        let loaded = load(&path, &Services::new(Client::new(ClientLimits::default())), None);
+        let loaded = load(&path, &Services::new(Client::new(ClientLimits::default())), None, None);
         std::fs::remove_file(&path).unwrap();
         let found = loaded.found.iter().map(|one| (one.rule, one.message.clone())).collect();
         (found, loaded.can_serve())
@@ -179,7 +196,7 @@ mod tests {
             }
         }
         write("sequences/own.xml", &sequence("own", "<drop/>"));
-        let loaded = load(&root, &Services::new(Client::new(ClientLimits::default())), None);
+        let loaded = load(&root, &Services::new(Client::new(ClientLimits::default())), None, None);
         std::fs::remove_dir_all(&root).unwrap();
         let names: Vec<&str> = loaded.plan.sequences().map(|(name, _)| name).collect();
         assert!(names.contains(&"own") && names.contains(&"fine") && !names.contains(&"good"), "{names:?}");
@@ -204,5 +221,94 @@ mod tests {
         assert_eq!(found("nothing", nothing), (vec![no_mediator], false));
         assert_eq!(found("empty", ""), (vec![], false));
         assert_eq!(found("sequence", "<sequence name='s'><send/></sequence>"), (vec![], true));
+    }
+
+    /// The order in which artifacts are defined is of no consequence: not for what is found, not for what is answered.
+    #[test]
+    fn keys_are_bound_when_everything_is_read() {
+        let backend = flow::testing::backend("");
+        let suspend = "<suspendOnFailure><initialDuration>1</initialDuration><progressionFactor>1</progressionFactor></suspendOnFailure>";
+        let proxy = |name: &str, steps: &str| {
+            format!(
+                "<proxy name='{name}'><target faultSequence='failed'><inSequence>{steps}</inSequence></target></proxy>"
+            )
+        };
+        let say = |text: &str| {
+            format!(
+                "<payloadFactory media-type='text'><format>{text}</format><args/></payloadFactory><respond/>"
+            )
+        };
+        let artifacts = [
+            proxy("Sequence", "<sequence key='outer'/>"),
+            proxy("Entry", "<sequence key='in-entry'/>"),
+            proxy("Template", "<call-template target='t'><with-param name='to' value='x'/></call-template>"),
+            proxy("Call", "<call><endpoint key='alias'/></call><respond/>"),
+            proxy("Group", "<call><endpoint key='group'/></call><respond/>"),
+            proxy("OfEntry", "<call><endpoint key='endpoint-entry'/></call><respond/>"),
+            proxy("Faulty", "<sequence key='faulty'/>"),
+            proxy("Missing", "<sequence key='missing'/>"),
+            proxy("NoEndpoint", "<call><endpoint key='missing'/></call><respond/>"),
+            "<proxy name='Named'><target inSequence='outer' faultSequence='failed'/></proxy>".to_owned(),
+            "<proxy name='Straight'><target endpoint='alias'><outSequence><send/></outSequence></target></proxy>".to_owned(),
+            "<sequence name='outer' onError='failed'><sequence key='inner'/></sequence>".to_owned(),
+            format!("<sequence name='inner'>{}</sequence>", say("inner")),
+            format!("<sequence name='failed'>{}</sequence>", say("failed")),
+            "<sequence name='faulty'><sned/></sequence>".to_owned(),
+            "<sequence name='round'><filter xpath='false()'><sequence key='round'/></filter></sequence>".to_owned(),
+            format!("<localEntry key='in-entry'><sequence xmlns='{}'>{}</sequence></localEntry>", config::SYNAPSE, say("entry")),
+            format!("<localEntry key='endpoint-entry'><endpoint xmlns='{}'><address uri='{backend}/e'/></endpoint></localEntry>", config::SYNAPSE),
+            format!("<template name='t'><parameter name='to'/><sequence>{}</sequence></template>", say("template")),
+            "<endpoint name='alias' key='good'/>".to_owned(),
+            "<endpoint name='group'><failover><endpoint key='bad'/><endpoint key='alias'/></failover></endpoint>".to_owned(),
+            format!("<endpoint name='good'><address uri='{backend}/g'/></endpoint>"),
+            format!("<endpoint name='bad'><address uri='http://127.0.0.1:9/'>{suspend}</address></endpoint>"),
+            "<messageStore name='s'/>".to_owned(),
+            "<messageProcessor name='m' class='x.SamplingProcessor' messageStore='s'><parameter name='sequence'>inner</parameter></messageProcessor>".to_owned(),
+        ];
+        let registry = mediators::registry(endpoints::endpoint);
+        let observed = |order: &[usize]| {
+            let text: String = order.iter().map(|&at| artifacts[at].as_str()).collect();
+            let text = format!("<definitions xmlns='{}'>{text}</definitions>", config::SYNAPSE);
+            let tested = flow::testing::configuration(&registry, &text);
+            let mut found = tested.found.clone();
+            found.sort();
+            let names = artifacts.iter().filter_map(|one| one.strip_prefix("<proxy name='"));
+            for name in names.filter_map(|rest| rest.split('\'').next()) {
+                let headers = [("Content-Type", "text/plain")];
+                let answer = tested.ask("POST", &format!("/services/{name}"), &headers, "hello");
+                found.push(format!("{name}: {} {}", answer.status, answer.body));
+            }
+            found
+        };
+        let mut order: Vec<usize> = (0..artifacts.len()).collect();
+        let expected = observed(&order);
+        for answer in [
+            "Sequence: 200 inner",
+            "Entry: 200 entry",
+            "Template: 200 template",
+            "Call: 200 hello",
+            "Group: 200 hello",
+        ] {
+            assert!(expected.iter().any(|one| one == answer), "{answer}: {expected:#?}");
+        }
+        for answer in [
+            "OfEntry: 200 hello",
+            "Faulty: 200 failed",
+            "Missing: 200 failed",
+            "Named: 200 inner",
+            "Straight: 200 hello",
+        ] {
+            assert!(expected.iter().any(|one| one == answer), "{answer}: {expected:#?}");
+        }
+        let mut state = 88_172_645_463_325_252_u64;
+        for _ in 0..40 {
+            for at in (1..order.len()).rev() {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                order.swap(at, (state % (at as u64 + 1)) as usize);
+            }
+            assert_eq!(observed(&order), expected, "{order:?}");
+        }
     }
 }

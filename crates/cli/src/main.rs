@@ -15,6 +15,7 @@ mod memory;
 mod migration;
 #[cfg(test)]
 mod reference;
+mod reload;
 mod round;
 mod server_settings;
 mod settings;

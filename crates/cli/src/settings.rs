@@ -37,6 +37,9 @@ pub struct Settings {
     /// Names that nobody knows, each with the one that may be meant.
     #[serde(skip)]
     remarks: Vec<String>,
+    /// All of these as they were written, file, environment and command line together.
+    #[serde(skip)]
+    pub(crate) written: toml::Table,
 }
 
 /// See [`Settings::dialect`].
@@ -375,7 +378,7 @@ impl Settings {
             put(&mut table, key.trim(), value.trim());
             Settings::deserialize(table.clone()).map_err(|error| format!("--set {assignment}: {error}"))?;
         }
-        let mut settings = Settings::deserialize(table).map_err(|error| error.to_string())?;
+        let mut settings = Settings::deserialize(table.clone()).map_err(|error| error.to_string())?;
         for (name, fate) in crate::tunables::report(&settings.wso2) {
             if fate == crate::tunables::Fate::Unknown {
                 remarks.push(remark(
@@ -388,8 +391,60 @@ impl Settings {
         for (name, value) in crate::server_settings::tunables(configuration) {
             settings.wso2.entry(name).or_insert(value);
         }
-        settings.remarks = remarks;
+        table.insert("wso2".to_owned(), settings.wso2.clone().into());
+        (settings.remarks, settings.written) = (remarks, table);
         Ok(settings)
+    }
+
+    /// What is different in `new` and is read at the start only, by its name.
+    pub fn needs_restart(&self, new: &Settings) -> Vec<String> {
+        let mut changed = Vec::new();
+        changes(&self.written, &new.written, "", &mut changed);
+        changed
+            .retain(|name| START_ONLY.iter().any(|own| name == own || name.starts_with(&format!("{own}."))));
+        changed
+    }
+}
+
+/// Settings, or sections of them, that a reload does not change.
+const START_ONLY: &[&str] = &[
+    "workers",
+    "listen",
+    "limits.aggregate_parts",
+    "limits.aggregate_time",
+    "limits.backend_connections",
+    "limits.backend_waiting",
+    "limits.dns_failure_ttl",
+    "limits.dns_ttl",
+    "limits.drain",
+    "limits.idle_backend",
+    "limits.idle_connections",
+    "limits.io_buffer_size",
+    "limits.script_memory",
+    "limits.script_stack",
+    "limits.spill",
+    "limits.spill_directory",
+    "limits.spill_total",
+    "limits.store_messages",
+    "limits.store_size",
+    "log",
+];
+
+/// The names of the values that differ.
+fn changes(old: &toml::Table, new: &toml::Table, within: &str, changed: &mut Vec<String>) {
+    let keys: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    for key in keys {
+        let name = format!("{within}{key}");
+        match (old.get(key), new.get(key)) {
+            (Some(toml::Value::Table(old)), Some(toml::Value::Table(new))) => {
+                changes(old, new, &format!("{name}."), changed);
+            }
+            (Some(toml::Value::Table(one)), None) | (None, Some(toml::Value::Table(one))) => {
+                changes(one, &toml::Table::new(), &format!("{name}."), changed);
+            }
+            (old, new) if old != new => changed.push(name),
+            _ => {}
+        }
     }
 }
 
@@ -493,6 +548,16 @@ mod tests {
         ] {
             let error = Settings::load(&folder, None, &[bad.to_owned()]).unwrap_err();
             assert!(error.contains(part), "{error}");
+        }
+        let changed = [
+            ("workers = 4\n[limits]\nidle = '9s'\nbody = '2m'\n[log]\nlevel = 'debug'", "log.level workers"),
+            ("workers = 3\n[limits]\ndrain = '9s'\n[http]\nlist_services = false", "limits.drain"),
+            ("workers = 3\n[limits]\nbody = '1m'\n[listen]\nhttp = '127.0.0.1:1'", "listen.http"),
+        ];
+        for (text, names) in changed {
+            std::fs::write(&file, text).unwrap();
+            let new = Settings::load(&folder, None, &set).unwrap();
+            assert_eq!(settings.needs_restart(&new).join(" "), names, "{text}");
         }
         std::fs::write(&file, "limits = 3").unwrap();
         assert!(Settings::load(&folder, None, &[]).unwrap_err().contains("busbar.toml"));

@@ -129,12 +129,8 @@ impl Configuration {
         macro_rules! take {
             ($($field:ident $kind:ident),*) => {$(
                 for (name, item) in self.$field.take(|item| archive.files.contains(&item.span.file)) {
-                    left_out.push(FaultyArtifact {
-                        kind: ArtifactKind::$kind,
-                        name: Some(name),
-                        span: item.span,
-                        message: format!("its archive `{}` is left out as a whole", archive.path),
-                    });
+                    let message = format!("its archive `{}` is left out as a whole", archive.path);
+                    left_out.push(FaultyArtifact::new(ArtifactKind::$kind, Some(name), item.span, message));
                 }
             )*};
         }
@@ -279,6 +275,20 @@ impl<T> Named<T> {
         self.index.insert(name.clone(), self.items.len());
         self.items.push((name, item));
     }
+
+    /// Adds an artifact, in the place of the one that has its name.
+    pub(crate) fn replace(&mut self, name: &str, item: T) {
+        match self.index.get(name) {
+            Some(&index) => self.items[index].1 = item,
+            None => self.insert(name.to_owned(), item),
+        }
+    }
+
+    /// Takes those out that are not wanted.
+    pub(crate) fn retain(&mut self, wanted: impl Fn(&str) -> bool) {
+        self.items.retain(|(name, _)| wanted(name));
+        self.index = self.items.iter().enumerate().map(|(at, (name, _))| (name.clone(), at)).collect();
+    }
 }
 
 /// The kinds of artifacts.
@@ -379,15 +389,29 @@ impl fmt::Display for ArtifactKind {
     }
 }
 
-/// An artifact that was left out.
+/// An artifact that cannot be used as it is written.
 #[derive(Clone, Debug)]
 pub struct FaultyArtifact {
     /// Its kind.
     pub kind: ArtifactKind,
-    /// Its name, as far as it has one.
+    /// The name that it is registered under, as far as it has one.
     pub name: Option<String>,
     /// Where it is.
     pub span: Span,
     /// Why: the message of its first error.
     pub message: String,
+    /// What requests for an API begin with, as far as that can be read.
+    pub context: Option<String>,
+    /// Nothing in its file can be read: whatever the file has defined is faulty.
+    pub whole_file: bool,
+    /// A reload left the version before in force. Otherwise the artifact is left out.
+    pub held: bool,
+}
+
+impl FaultyArtifact {
+    /// An artifact that is left out.
+    pub fn new(kind: ArtifactKind, name: Option<String>, span: Span, message: impl Into<String>) -> Self {
+        let message = message.into();
+        FaultyArtifact { kind, name, span, message, context: None, whole_file: false, held: false }
+    }
 }

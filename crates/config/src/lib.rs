@@ -15,6 +15,7 @@ pub mod endpoint;
 mod inject;
 mod layout;
 mod load;
+mod mixture;
 mod mounts;
 mod parameter;
 mod parse;
@@ -36,6 +37,7 @@ pub use element::{Attribute, Child, Element, Name, SYNAPSE, Scope, Text, XML_NAM
 pub use endpoint::{Endpoint, EndpointKind};
 pub use inject::{Injector, is_unresolved};
 pub use load::{Fetch, FetchFunction, LoadOptions, Loaded, is_ours, load, load_text};
+pub use mixture::{Changes, LastGood, Written};
 pub use parameter::{Parameter, ParameterValue};
 pub use parse::parse;
 pub use properties::properties;

@@ -26,6 +26,8 @@ pub struct LoadOptions {
     pub fetch: Option<Fetch>,
     /// The configuration is only looked at: values from outside that are not on this machine are warnings.
     pub check_only: bool,
+    /// Texts that were read before, whose spans stay valid.
+    pub sources: SourceMap,
 }
 
 /// Reads the resource at a URL; the error says why that failed.
@@ -58,7 +60,7 @@ pub struct Loaded {
 /// project, an archive, a directory of any of these, or the home of a server. Never fails: what cannot be used is in
 /// `diagnostics` and `faulty`.
 pub fn load(path: &Path, options: &LoadOptions) -> Loaded {
-    let mut sources = SourceMap::new();
+    let mut sources = options.sources.clone();
     let mut problems = Vec::new();
     let layout = layout::find(path, &mut sources, &mut problems);
     let injector = options.injector.clone().unwrap_or_else(|| {
@@ -67,7 +69,7 @@ pub fn load(path: &Path, options: &LoadOptions) -> Loaded {
         layout.environment.iter().fold(injector, |injector, path| injector.with_defaults(path))
     });
     let injector = injector.check_only(options.check_only);
-    let mut loader = Loader::new(layout.root, layout.registry, injector, options.fetch.clone());
+    let mut loader = Loader::new(layout.root, layout.registry, injector, options);
     loader.sources = sources;
     loader.diagnostics.extend(problems);
     loader.configuration.mounts = layout.mounts;
@@ -86,7 +88,7 @@ pub fn load(path: &Path, options: &LoadOptions) -> Loaded {
 /// Loads a configuration from a text, as if it were the file `path`. Paths in it are relative to `root`.
 pub fn load_text(path: &str, text: &str, root: &Path, options: &LoadOptions) -> Loaded {
     let injector = options.injector.clone().unwrap_or_default();
-    let mut loader = Loader::new(root.to_owned(), root.join("registry"), injector, options.fetch.clone());
+    let mut loader = Loader::new(root.to_owned(), root.join("registry"), injector, options);
     loader.text(path, text.to_owned(), None);
     loader.finish()
 }
@@ -106,17 +108,17 @@ struct Loader {
 }
 
 impl Loader {
-    fn new(root: PathBuf, registry: PathBuf, injector: Injector, fetch: Option<Fetch>) -> Loader {
+    fn new(root: PathBuf, registry: PathBuf, injector: Injector, options: &LoadOptions) -> Loader {
         let mut configuration = Configuration::new(root, registry.clone(), injector);
-        configuration.fetch = fetch.clone();
+        configuration.fetch = options.fetch.clone();
         Loader {
             configuration,
-            sources: SourceMap::new(),
+            sources: options.sources.clone(),
             diagnostics: Diagnostics::new(),
             faulty: Vec::new(),
             defined: HashMap::new(),
             default_registry: registry,
-            fetch,
+            fetch: options.fetch.clone(),
             not_read: NotRead::default(),
             replaced: None,
         }
@@ -264,12 +266,10 @@ impl Loader {
         if error.labels.is_empty() {
             error = error.at(Span::new(file, 0, 0), "");
         }
-        self.faulty.push(FaultyArtifact {
-            kind: kind.unwrap_or(ArtifactKind::Definitions),
-            name,
-            span: error.span().unwrap_or(Span::new(file, 0, 0)),
-            message: error.message.clone(),
-        });
+        let span = error.span().unwrap_or(Span::new(file, 0, 0));
+        let kind = kind.unwrap_or(ArtifactKind::Definitions);
+        let faulty = FaultyArtifact::new(kind, name, span, error.message.clone());
+        self.faulty.push(FaultyArtifact { whole_file: true, ..faulty });
         self.diagnostics.push(error);
     }
 
@@ -285,12 +285,9 @@ impl Loader {
                 None => {
                     let names: Vec<&str> = ArtifactKind::all().skip(1).map(ArtifactKind::element).collect();
                     let error = read::unknown_element(root, child, &names);
-                    self.faulty.push(FaultyArtifact {
-                        kind: ArtifactKind::Definitions,
-                        name: child.attr("name").or(child.attr("key")).map(str::to_owned),
-                        span: child.start_tag(),
-                        message: error.message.clone(),
-                    });
+                    let name = child.attr("name").or(child.attr("key")).map(str::to_owned);
+                    let (kind, span) = (ArtifactKind::Definitions, child.start_tag());
+                    self.faulty.push(FaultyArtifact::new(kind, name, span, error.message.clone()));
                     self.diagnostics.push(error);
                 }
             }
@@ -317,11 +314,12 @@ impl Loader {
             _ => self.diagnostics.push(read::wrong_namespace(element)),
         }
         if let Some(error) = self.diagnostics.first_error_since(mark) {
-            self.faulty.push(FaultyArtifact {
-                kind,
-                name: element.attr("name").or(element.attr("key")).map(|name| name.trim().to_owned()),
-                span: error.span().unwrap_or(element.start_tag()),
-                message: error.message.clone(),
+            let name = element.attr("name").or(element.attr("key")).map(|name| name.trim().to_owned());
+            let span = error.span().unwrap_or(element.start_tag());
+            let faulty = FaultyArtifact::new(kind, name, span, error.message.clone());
+            self.faulty.push(match kind {
+                ArtifactKind::Api => Api::faulty(element, faulty),
+                _ => faulty,
             });
         }
     }

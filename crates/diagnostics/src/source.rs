@@ -46,6 +46,11 @@ impl Span {
         Span::new(self.file, start, start.saturating_add(len).min(self.end as usize))
     }
 
+    /// Whether another one begins within it.
+    pub fn contains(self, other: Span) -> bool {
+        self.file == other.file && (self.start..=self.end).contains(&other.start)
+    }
+
     /// `file:line:column` as log lines and answers show it.
     pub fn place(self, sources: &SourceMap) -> String {
         match sources.get(self.file) {
@@ -127,7 +132,8 @@ impl SourceFile {
 /// Every text that was read. Cheap to clone: the texts are shared.
 #[derive(Clone, Default, Debug)]
 pub struct SourceMap {
-    files: Vec<Arc<SourceFile>>,
+    /// By id; `None`: taken out, the next one to come has its place.
+    files: Vec<Option<Arc<SourceFile>>>,
 }
 
 impl SourceMap {
@@ -138,18 +144,27 @@ impl SourceMap {
 
     /// Adds a text under the path by which it is shown.
     pub fn add(&mut self, path: impl Into<String>, text: impl Into<Arc<str>>) -> FileId {
-        let id = FileId(self.files.len() as u32);
-        self.files.push(Arc::new(SourceFile {
-            path: path.into(),
-            text: text.into(),
-            lines: OnceLock::new(),
-        }));
-        id
+        let file = SourceFile { path: path.into(), text: text.into(), lines: OnceLock::new() };
+        let free = self.files.iter().position(Option::is_none).unwrap_or(self.files.len());
+        if free == self.files.len() {
+            self.files.push(None);
+        }
+        self.files[free] = Some(Arc::new(file));
+        FileId(free as u32)
+    }
+
+    /// Takes out the texts that are not wanted; the others keep their ids.
+    pub fn retain(&mut self, wanted: impl Fn(FileId) -> bool) {
+        for (index, file) in self.files.iter_mut().enumerate() {
+            if !wanted(FileId(index as u32)) {
+                *file = None;
+            }
+        }
     }
 
     /// The file of a span, if it belongs to this map.
     pub fn get(&self, id: FileId) -> Option<&SourceFile> {
-        self.files.get(id.0 as usize).map(Arc::as_ref)
+        self.files.get(id.0 as usize)?.as_deref()
     }
 
     /// The text under a span, empty when there is none.
@@ -160,7 +175,8 @@ impl SourceMap {
 
     /// Every file with its id.
     pub fn iter(&self) -> impl Iterator<Item = (FileId, &SourceFile)> {
-        self.files.iter().enumerate().map(|(index, file)| (FileId(index as u32), file.as_ref()))
+        let files = self.files.iter().enumerate();
+        files.filter_map(|(index, file)| Some((FileId(index as u32), file.as_deref()?)))
     }
 }
 
@@ -185,5 +201,20 @@ mod tests {
         assert_eq!(sources.text(Span::new(file, 8, 12)), "<b/>");
         assert_eq!(sources.text(Span::new(file, 0, 12).part(8, 4)), "<b/>");
         assert_eq!(sources.get(file).map(|f| f.line(2)), Some((5, "\té<b/>")));
+    }
+
+    #[test]
+    fn texts_that_stay_keep_their_ids() {
+        let mut sources = SourceMap::new();
+        let ids = ["a", "b", "c"].map(|path| sources.add(path, path));
+        sources.retain(|id| id == ids[1]);
+        let paths =
+            |sources: &SourceMap| sources.iter().map(|(_, file)| file.path().to_owned()).collect::<Vec<_>>();
+        assert_eq!(paths(&sources), ["b"]);
+        assert_eq!(sources.text(Span::new(ids[0], 0, 1)), "");
+        // Numbers do not grow with each reload.
+        assert_eq!([sources.add("d", "d"), sources.add("e", "e")], [ids[0], ids[2]]);
+        assert_eq!(sources.text(Span::new(ids[1], 0, 1)), "b");
+        assert_eq!(paths(&sources), ["d", "b", "e"]);
     }
 }

@@ -297,16 +297,16 @@ fn a_reload_keeps_states_and_positions() {
     let reload = |text: &str| {
         let options = config::LoadOptions::default();
         let mut loaded = config::load_text("test.xml", text, std::path::Path::new("."), &options);
-        let services: &Arc<Services> = tested.bus.services();
+        let services: Arc<Services> = tested.bus.services();
         let plan = flow::compile(
             &loaded.configuration,
             loaded.sources,
             loaded.faulty,
             &registry(),
-            services,
+            &services,
             &mut loaded.diagnostics,
         );
-        tested.bus.swap(plan);
+        tested.bus.swap(plan, services);
     };
     let state = |name: &str| tested.bus.plan().endpoint(name).unwrap().leaves()[0].state();
     tested.bus.plan().endpoint("Off").unwrap().leaves()[0].switch(false);
@@ -532,7 +532,7 @@ fn what_is_short_here_is_not_blamed_on_the_endpoint() {
     let limits = transport::ClientLimits { connections: 1, waiting: 0, ..transport::ClientLimits::default() };
     let artifacts = address("E", &slow, SUSPENDS) + &proxy("P", r#"<endpoint key="E"/>"#);
     let tested = configuration_with(&registry(), &text(&artifacts), |services| {
-        services.client = transport::Client::new(limits);
+        *services = Services::new(transport::Client::new(limits));
     });
     let endpoint = tested.bus.plan().endpoint("E").unwrap();
     let seen = storm(tested, "P", 8, 1);

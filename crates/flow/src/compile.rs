@@ -78,6 +78,8 @@ pub struct Compiler<'a> {
     pub configuration: &'a Configuration,
     /// What is found wrong.
     pub diagnostics: &'a mut Diagnostics,
+    /// What is found wrong with others than the artifact that is compiled.
+    aside: Diagnostics,
     /// What the process shares.
     pub services: &'a Services,
     registry: &'a Registry,
@@ -120,6 +122,7 @@ pub fn compile(
     let compiler = Compiler {
         configuration,
         diagnostics,
+        aside: Diagnostics::new(),
         services,
         registry,
         load: UNIQUE.fetch_add(1, Ordering::Relaxed),
@@ -639,9 +642,17 @@ impl Compiler<'_> {
         let id = self.reserve();
         self.sequences.insert(key.value.clone(), id);
         let on_error = element.attribute("onError").map(Key::of);
-        self.inside(Identity::of(ArtifactKind::Sequence, &key.value), |compiler| {
+        // What is wrong with it is not the fault of whoever names it first.
+        let outer = std::mem::take(self.diagnostics);
+        let made = self.artifact(ArtifactKind::Sequence, &key.value, key.span, |compiler| {
             compiler.fill(id, format!("sequence {}", key.value), &element, on_error.as_ref());
+            Some(())
         });
+        let found = std::mem::replace(self.diagnostics, outer);
+        self.aside.extend(found);
+        if made.is_none() {
+            self.leave_out(id, &key.value, key.span);
+        }
         Some(id)
     }
 

@@ -1,6 +1,7 @@
 //! From a request to its flow: proxy services, APIs, the main sequence, and what the bus answers itself.
 
 use crate::access::{AccessLog, Accounted, Recorder};
+use crate::activation::Activation;
 use crate::compile::{Compiler, SequenceRef};
 use crate::context::{Client, Context, Inbound, Owner};
 use crate::endpoint::EndpointRef;
@@ -12,7 +13,7 @@ use crate::metrics::Counters;
 use crate::panics::{Panicked, caught};
 use crate::plan::Plan;
 use crate::resource::ResourceRule;
-use crate::respond::{refused, response, soap_fault, text, unanswered};
+use crate::respond::{left_out, refused, response, soap_fault, text, unanswered};
 use crate::routing;
 use crate::scope::{Awaited, Opened};
 use crate::services::Services;
@@ -21,7 +22,7 @@ use arc_swap::ArcSwap;
 use message::{Body, Headers, Kind, Known, Method, Payload, SoapVersion, memory};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::watch;
 use transport::{ConnectionInfo, Cut, Handler, OnEnd, Refused, Request, Response};
 
 /// A proxy service of the plan.
@@ -33,7 +34,9 @@ pub struct Proxy {
     /// See `http`.
     pub https: bool,
     /// Stopped services answer with a fault.
-    pub started: AtomicBool,
+    pub activation: Arc<Activation>,
+    /// `startOnLoad`.
+    pub(crate) start_on_load: bool,
     /// `target/endpoint`.
     pub endpoint: Option<Arc<EndpointRef>>,
     /// The in sequence.
@@ -125,7 +128,8 @@ pub(crate) fn compile_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) 
     Proxy {
         http: proxy.transports.contains("http"),
         https: proxy.transports.contains("https"),
-        started: AtomicBool::new(proxy.start_on_load && !wsdl.inactive),
+        activation: compiler.services.states.get(compiler.artifact_identity()),
+        start_on_load: proxy.start_on_load && !wsdl.inactive,
         properties,
         endpoint,
         in_sequence,
@@ -200,43 +204,61 @@ pub(crate) fn compile_api(api: &config::Api, compiler: &mut Compiler<'_>) -> Api
 
 /// The bus: the plan in force and what all plans share. It is what listeners hand requests to.
 pub struct Bus {
-    plan: ArcSwap<Plan>,
-    services: Arc<Services>,
+    in_force: ArcSwap<InForce>,
     access: Option<Arc<dyn AccessLog>>,
-    swapped: tokio::sync::Notify,
+    /// The generation in force.
+    swapped: watch::Sender<u64>,
+}
+
+/// What messages that begin now work with until they end.
+struct InForce {
+    plan: Arc<Plan>,
+    services: Arc<Services>,
 }
 
 impl Bus {
     /// A bus that runs `plan`.
     pub fn new(plan: Plan, services: Arc<Services>, access: Option<Arc<dyn AccessLog>>) -> Bus {
-        Bus { plan: ArcSwap::from_pointee(plan), services, access, swapped: tokio::sync::Notify::new() }
+        let swapped = watch::Sender::new(plan.generation);
+        plan.begins();
+        let in_force = InForce { plan: Arc::new(plan), services };
+        Bus { in_force: ArcSwap::from_pointee(in_force), access, swapped }
     }
 
     /// The plan in force.
     pub fn plan(&self) -> Arc<Plan> {
-        self.plan.load_full()
+        Arc::clone(&self.in_force.load().plan)
     }
 
-    /// What all plans share.
-    pub fn services(&self) -> &Arc<Services> {
-        &self.services
+    /// What flows that begin now work with.
+    pub fn services(&self) -> Arc<Services> {
+        Arc::clone(&self.in_force.load().services)
     }
 
-    /// Puts a new plan in force; messages in flight finish on the one they began with.
-    pub fn swap(&self, plan: Plan) {
-        self.plan.store(Arc::new(plan));
-        // Remembered for whoever asks next, if nobody waits.
-        self.swapped.notify_one();
+    /// Both, of one moment.
+    pub(crate) fn in_force(&self) -> (Arc<Plan>, Arc<Services>) {
+        let in_force = self.in_force.load();
+        (Arc::clone(&in_force.plan), Arc::clone(&in_force.services))
     }
 
-    /// Resolves when another plan has come into force. One waits at a time.
-    pub(crate) fn changed(&self) -> impl Future<Output = ()> + Send + '_ {
-        self.swapped.notified()
+    /// Puts a new plan in force, and the services that it was compiled with; messages in flight finish on those they
+    /// began with.
+    pub fn swap(&self, plan: Plan, services: Arc<Services>) {
+        let generation = plan.generation;
+        plan.begins();
+        self.in_force.store(Arc::new(InForce { plan: Arc::new(plan), services }));
+        // Who listens sees the new plan.
+        self.swapped.send_replace(generation);
+    }
+
+    /// Tells of each plan that comes into force.
+    pub(crate) fn generations(&self) -> watch::Receiver<u64> {
+        self.swapped.subscribe()
     }
 
     async fn answer(&self, request: Request, peer: &ConnectionInfo) -> Response {
         let received = transport::clock::now();
-        let plan = self.plan.load_full();
+        let (plan, services) = self.in_force();
         let Request { head, body } = request;
         let recorder = self.access.as_ref().map(|log| Recorder::new(log, &head.headers, head.version));
         let content_type = head.headers.get_known(Known::ContentType);
@@ -253,21 +275,20 @@ impl Bus {
             target: head.target,
             received,
         };
-        let mut route = route(&plan, &self.services, &inbound);
+        let mut route = route(&plan, &services, &inbound);
         if let Route::Flow { owner, .. } = route
-            && let Some(why) = full(&self.services)
+            && let Some(why) = full(&services)
         {
             route = Route::Refused(owner, why);
         }
         let (mut response, recorder) = match route {
             Route::Answer(response) => (response, recorder.map(|recorder| recorder.of(&Arc::new(inbound)))),
             Route::Refused(owner, why) => {
-                let response = self.services.scopes.refuse(&inbound, why);
+                let response = services.scopes.refuse(&inbound, why);
                 let inbound = Arc::new(inbound);
                 (response, recorder.map(|recorder| recorder.of(&inbound).by(plan.owner_name(owner))))
             }
             Route::Callback => {
-                let services = Arc::clone(&self.services);
                 let inbound = Arc::new(crate::callback::inbound(inbound));
                 let recorder = recorder.map(|recorder| recorder.of(&inbound));
                 // Boxed: few requests are such answers, and all have the room of the largest.
@@ -286,13 +307,7 @@ impl Bus {
                 }
                 let inbound = Arc::new(inbound);
                 let recorder = recorder.map(|recorder| recorder.of(&inbound));
-                let mut context = Context::new(
-                    Arc::clone(&plan),
-                    Arc::clone(&self.services),
-                    inbound,
-                    head.headers,
-                    payload,
-                );
+                let mut context = Context::new(Arc::clone(&plan), services, inbound, head.headers, payload);
                 context.owner = owner;
                 let mut accounted = Accounted { opened: Opened::new(context), recorder };
                 let context = &mut accounted.opened.context;
@@ -352,7 +367,7 @@ fn full(services: &Services) -> Option<&'static str> {
 /// The service that a `local:` address names and the length of its part of the path; `None`: it does not run.
 pub(crate) fn local_service(plan: &Plan, path: &str) -> Option<(usize, usize)> {
     let (index, length) = find_proxy(plan, path.strip_prefix("/services/")?)?;
-    let started = plan.proxies[index].started.load(Ordering::Relaxed);
+    let started = plan.proxies.get(index)?.activation.is_on();
     started.then_some((index, "/services/".len() + length))
 }
 
@@ -461,7 +476,10 @@ fn find_proxy(plan: &Plan, rest: &str) -> Option<(usize, usize)> {
 }
 
 fn proxy_route(plan: &Plan, inbound: &Inbound, index: usize, service_length: usize) -> Route {
-    let proxy = &plan.proxies[index];
+    let Some(proxy) = plan.proxies.get(index) else {
+        let faulty = plan.left_out.proxies.get(index - plan.proxies.len());
+        return Route::Answer(left_out(plan, inbound, faulty));
+    };
     let refused = |reason: String| Route::Answer(refused(inbound, &reason));
     let reachable = if inbound.secure { proxy.https } else { proxy.http };
     if !reachable {
@@ -470,7 +488,7 @@ fn proxy_route(plan: &Plan, inbound: &Inbound, index: usize, service_length: usi
             inbound.path()
         ));
     }
-    if !proxy.started.load(Ordering::Relaxed) {
+    if !proxy.activation.is_on() {
         return refused(format!("The system is attempting to access an inactive service: {}", proxy.name));
     }
     if proxy.inbound_only {
@@ -535,11 +553,14 @@ fn start(context: &mut Context, list: Option<&SequenceRef>) {
 
 /// Chooses API and resource; without one, `main` runs. `Some`: answered already.
 async fn dispatch_api(context: &mut Context, plan: &Plan) -> Option<Response> {
-    if plan.apis.is_empty() {
-        begin_request(context, Some(plan.main));
-        return None;
-    }
-    match routing::dispatch(plan, context) {
+    let dispatched = match plan.api_rules.is_empty() {
+        true => routing::Dispatched::Main,
+        false => routing::dispatch(plan, context),
+    };
+    match dispatched {
+        routing::Dispatched::Main if plan.left_out.main.is_some() => {
+            Some(left_out(plan, &context.inbound, plan.left_out.main.as_ref()))
+        }
         routing::Dispatched::Main => {
             context.owner = Owner::Main;
             begin_request(context, Some(plan.main));

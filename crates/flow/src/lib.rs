@@ -5,6 +5,7 @@
 //! right; this one knows their interfaces ([`Mediator`], [`endpoint::Endpoint`]).
 
 pub mod access;
+pub mod activation;
 mod addressing;
 pub mod aggregation;
 pub mod authority;

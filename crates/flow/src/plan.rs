@@ -23,10 +23,12 @@ pub struct Plan {
     pub(crate) stores: HashMap<String, Arc<dyn stores::Store>>,
     pub(crate) processors: Vec<Arc<crate::processor::Processor>>,
     pub(crate) proxies: Vec<Proxy>,
+    /// To the number of a proxy; those that are left out are counted behind the others.
     pub(crate) proxy_names: HashMap<String, usize, BuildHasherDefault<NameHasher>>,
     pub(crate) apis: Vec<Api>,
-    /// The rules of `apis`, in the same order.
+    /// The rules of `apis`, in the same order, and those of the APIs that are left out.
     pub(crate) api_rules: Vec<crate::resource::ApiRule>,
+    pub(crate) left_out: LeftOut,
     pub(crate) api_order: crate::resource::ApiOrder,
     pub(crate) main: ListId,
     pub(crate) fault: ListId,
@@ -45,48 +47,19 @@ pub struct Plan {
     pub sources: Arc<SourceMap>,
     /// Numbers the plans of a process, from 1.
     pub generation: u64,
-    /// Artifacts that could not be used.
+    /// Artifacts that cannot be used as they are written: the last good version is in force, or they are left out.
     pub faulty: Vec<config::FaultyArtifact>,
     /// What the configuration has, in the order of its kinds; those that are faulty too.
-    pub written: Vec<Written>,
+    pub written: Vec<config::Written>,
 }
 
-/// An artifact as the configuration has it.
-#[derive(Clone, Debug)]
-pub struct Written {
-    /// Its kind.
-    pub kind: config::ArtifactKind,
-    /// The name that it is registered under.
-    pub name: String,
-    /// Where it is written.
-    pub span: Span,
-}
-
-impl Written {
-    /// All artifacts of a configuration.
-    pub(crate) fn all(configuration: &config::Configuration) -> Vec<Written> {
-        use config::ArtifactKind as Kind;
-        let mut all = Vec::new();
-        fn add<T>(all: &mut Vec<Written>, kind: Kind, named: &config::Named<T>, span: impl Fn(&T) -> Span) {
-            let items = named.names().zip(named.iter());
-            all.extend(items.map(|(name, item)| Written { kind, name: name.to_owned(), span: span(item) }));
-        }
-        add(&mut all, Kind::Proxy, &configuration.proxies, |one| one.span);
-        add(&mut all, Kind::Api, &configuration.apis, |one| one.span);
-        add(&mut all, Kind::Sequence, &configuration.sequences, |one| one.span);
-        add(&mut all, Kind::Endpoint, &configuration.endpoints, |one| one.span);
-        add(&mut all, Kind::Template, &configuration.sequence_templates, |one| one.span);
-        add(&mut all, Kind::Template, &configuration.endpoint_templates, |one| one.span);
-        add(&mut all, Kind::LocalEntry, &configuration.local_entries, |one| one.span);
-        add(&mut all, Kind::Task, &configuration.tasks, |one| one.span);
-        add(&mut all, Kind::MessageStore, &configuration.message_stores, |one| one.span);
-        add(&mut all, Kind::MessageProcessor, &configuration.message_processors, |one| one.span);
-        add(&mut all, Kind::InboundEndpoint, &configuration.inbound_endpoints, |one| one.span);
-        add(&mut all, Kind::PriorityExecutor, &configuration.priority_executors, |one| one.span);
-        add(&mut all, Kind::EventSource, &configuration.event_sources, |one| one.span);
-        add(&mut all, Kind::Import, &configuration.imports, |one| one.span);
-        all
-    }
+/// The faulty artifacts that requests may be for, by their number in [`Plan::faulty`].
+#[derive(Default)]
+pub(crate) struct LeftOut {
+    pub proxies: Vec<usize>,
+    pub apis: Vec<usize>,
+    /// The main sequence, where the configuration has one.
+    pub main: Option<usize>,
 }
 
 /// A quick hash (FNV-1a) for names of the configuration that are looked up per message: nobody from outside can add one,
@@ -123,6 +96,13 @@ pub struct List {
     pub trace: bool,
     /// Where it is written.
     pub span: Span,
+}
+
+impl List {
+    /// Busbar supplies it itself.
+    pub fn is_built_in(&self) -> bool {
+        self.span.file == FileId::BUILT_IN
+    }
 }
 
 /// A mediator with its place.
@@ -236,6 +216,22 @@ impl Plan {
     /// A named endpoint.
     pub fn endpoint(&self, name: &str) -> Option<Arc<dyn Endpoint>> {
         self.endpoints.get(name).cloned()
+    }
+
+    /// The message processors.
+    pub fn processors(&self) -> &[Arc<crate::processor::Processor>] {
+        &self.processors
+    }
+
+    /// It comes into force: its definitions say which services and processors run, where nobody has decided otherwise.
+    pub(crate) fn begins(&self) {
+        for proxy in &self.proxies {
+            proxy.activation.defined(proxy.start_on_load, 0);
+        }
+        for processor in &self.processors {
+            let (on, definition) = processor.written;
+            processor.activation.defined(on, definition);
+        }
     }
 
     /// A message store.
@@ -359,7 +355,7 @@ impl Plan {
     pub fn artifacts(&self) -> usize {
         self.proxies.len()
             + self.apis.len()
-            + self.sequences.values().filter(|list| self.list(**list).span.file != FileId::BUILT_IN).count()
+            + self.sequences.values().filter(|list| !self.list(**list).is_built_in()).count()
             + self.templates.len()
             + self.endpoints.len()
             + self.entries.len()

@@ -2,6 +2,7 @@
 
 use crate::context::{Client, Context, Inbound, Owner};
 use crate::fault::Fault;
+use crate::plan::Plan;
 use crate::writing::{current_form, explicit_form, is_rewritten, untouched, write};
 use message::{Envelope, Format, Kind, MediaType, Method, Payload, PayloadLimits, SoapVersion, Version};
 use transport::{Body, Framing, Response, ResponseHead};
@@ -273,6 +274,23 @@ fn told(context: &Context, status: u16, text: &str) -> Response {
 /// A value as a header or body text, for the dispatcher's own answers.
 pub(crate) fn text(status: u16, text: impl Into<String>) -> Response {
     Response::new(status, Body::Bytes(text.into().into())).with("Content-Type", "text/plain; charset=UTF-8")
+}
+
+/// 503 for a faulty artifact. The client learns no more than that: what is wrong with it is in the log.
+pub(crate) fn left_out(plan: &Plan, inbound: &Inbound, faulty: Option<&usize>) -> Response {
+    let Some(faulty) = faulty.and_then(|&at| plan.faulty.get(at)) else { return Response::empty(503) };
+    let name = faulty.name.as_deref().unwrap_or_default();
+    tracing::debug!(
+        place = plan.place(faulty.span),
+        "503 for {} {}: the {} `{name}` is left out: {}",
+        inbound.method.as_str(),
+        inbound.path(),
+        faulty.kind,
+        faulty.message
+    );
+    let mut response = refused(inbound, "The service is not available: its configuration is faulty");
+    response.head.status = 503;
+    response
 }
 
 /// A refusal before any flow runs, with status 500 and in the form that the client speaks, as WSO2 has it.

@@ -91,7 +91,10 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context) -> Dispatched {
         context.properties.set("IN_TRANSPORT", Value::from(inbound.scheme()));
     }
     let Some(candidate) = chosen else { return Dispatched::Main };
-    let api = &plan.apis[candidate.index];
+    let Some(api) = plan.apis.get(candidate.index) else {
+        let faulty = plan.left_out.apis.get(candidate.index - plan.apis.len());
+        return Dispatched::Answer(crate::respond::left_out(plan, &inbound, faulty));
+    };
     let sub_path = candidate.sub_path.into_owned();
     if let Some(answer) = crate::openapi::answer(api, &sub_path, &inbound) {
         return Dispatched::Answer(answer);

@@ -11,14 +11,21 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// See the module.
+/// What flows work with: settings, which a reload may replace, and what the process has once ([`Shared`]).
 pub struct Services {
-    /// Sends to backends.
-    pub client: transport::Client,
     /// Limits on what a flow holds of a message.
     pub limits: PayloadLimits,
     /// Settings of the engine.
     pub settings: Settings,
+    /// TLS profiles for https endpoints.
+    pub tls: TlsProfiles,
+    shared: Arc<Shared>,
+}
+
+/// What the process has once, whatever is reloaded.
+pub struct Shared {
+    /// Sends to backends.
+    pub client: transport::Client,
     /// The messages whose work goes on.
     pub scopes: Arc<Scopes>,
     /// Open aggregates.
@@ -27,8 +34,6 @@ pub struct Services {
     pub stores: stores::Stores,
     /// Counters and histograms.
     pub metrics: Metrics,
-    /// TLS profiles for https endpoints.
-    pub tls: TlsProfiles,
     /// What mediators keep beyond the plan.
     pub kept: Kept,
     /// States of artifacts and their parts, which outlive the plan.
@@ -206,24 +211,53 @@ impl TlsProfiles {
     }
 }
 
-impl Services {
-    /// Services with default settings.
-    pub fn new(client: transport::Client) -> Services {
-        Services {
+impl Shared {
+    /// Nothing has happened yet.
+    pub fn new(client: transport::Client) -> Shared {
+        Shared {
             client,
-            limits: PayloadLimits::default(),
-            settings: Settings::default(),
             scopes: Arc::default(),
             aggregates: Aggregates::default(),
             stores: stores::Stores::default(),
             metrics: Metrics::default(),
-            tls: TlsProfiles::default(),
             kept: Kept::default(),
             states: Default::default(),
             observers: Default::default(),
             compute: Compute::default(),
             callbacks: Default::default(),
         }
+    }
+}
+
+impl Services {
+    /// Services with default settings.
+    pub fn new(client: transport::Client) -> Services {
+        Services::of(Shared::new(client))
+    }
+
+    /// As [`Services::new`], with what is shared.
+    pub fn of(shared: Shared) -> Services {
+        Services {
+            limits: PayloadLimits::default(),
+            settings: Settings::default(),
+            tls: TlsProfiles::default(),
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// These settings in the place of those before: all that the process has once stays as it is.
+    #[must_use]
+    pub fn in_place_of(self, before: &Services) -> Services {
+        let limits = PayloadLimits { spill: before.limits.spill.clone(), ..self.limits };
+        Services { limits, shared: Arc::clone(&before.shared), ..self }
+    }
+}
+
+impl std::ops::Deref for Services {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.shared
     }
 }
 

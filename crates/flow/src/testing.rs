@@ -202,7 +202,7 @@ impl Tested {
         let inbound = Inbound { service_length: 0, peer: NOBODY, local: NOBODY, ..inbound };
         let body = Body::Bytes(body.to_owned().into());
         let payload = Payload::arrived(body, &headers, client == Client::Rest);
-        Context::new(self.bus.plan(), Arc::clone(self.bus.services()), Arc::new(inbound), headers, payload)
+        Context::new(self.bus.plan(), self.bus.services(), Arc::new(inbound), headers, payload)
     }
 
     /// Sends a request to the bus, as a listener would.

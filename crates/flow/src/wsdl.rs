@@ -382,8 +382,7 @@ pub(crate) fn index(plan: &Plan, inbound: &Inbound) -> Response {
     proxies.sort_by(|a, b| a.name.cmp(&b.name));
     for proxy in proxies {
         let name = escape(&proxy.name);
-        let state =
-            if proxy.started.load(std::sync::atomic::Ordering::Relaxed) { "active" } else { "stopped" };
+        let state = if proxy.activation.is_on() { "active" } else { "stopped" };
         rows.push_str(&format!(
             "<tr><td><a href=\"/services/{name}?wsdl\">{name}</a></td><td>{state}</td></tr>\n"
         ));

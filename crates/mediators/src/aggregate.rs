@@ -110,9 +110,12 @@ const CHILDREN: &[(&str, &[&str])] = &[
 /// The mediator; its core outlives a plan swap for as long as a timer needs it.
 struct Aggregate(Arc<Core>);
 
+/// Tells the open aggregates of this place from others, after a reload too.
+struct Number(u64);
+
 struct Core {
     /// Tells aggregates of different mediators apart.
-    number: u64,
+    number: Arc<Number>,
     correlation: Correlation,
     correlate_on: Option<Expression>,
     /// How many parts complete it; unset or not above 0: as many as the split had.
@@ -199,8 +202,9 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             Then::Nothing
         }
     };
+    let identity = compiler.identity("aggregate");
     Some(Box::new(Aggregate(Arc::new(Core {
-        number: compiler.unique(),
+        number: compiler.services.states.get_or_make(&identity, || Number(compiler.unique())),
         correlation: Correlation::of(element),
         correlate_on,
         min,
@@ -327,13 +331,13 @@ impl Core {
                 Some(value) if matches!(&value, Value::String(text) if text.is_empty()) => {
                     Err(nothing(expression))
                 }
-                Some(_) => Ok(Some(((self.number, expression.source().into()), announced(context)))),
+                Some(_) => Ok(Some(((self.number.0, expression.source().into()), announced(context)))),
             };
         }
         let Some(id) = context.properties.get(&self.correlation.id).map(text) else {
             return Ok(None);
         };
-        Ok(Some(((self.number, id), announced(context))))
+        Ok(Some(((self.number.0, id), announced(context))))
     }
 
     /// The timer completes the aggregate with what has arrived.
@@ -800,7 +804,7 @@ mod tests {
             for expression in expressions.into_iter().map(Some).chain([None]) {
                 for enclosing in [None, Some("around")] {
                     let core = Core {
-                        number: 1,
+                        number: Arc::new(Number(1)),
                         correlation: Correlation { sequence: "s".into(), id: "i".into() },
                         correlate_on: None,
                         min: None,

@@ -2,7 +2,7 @@
 //!
 //! One `cache` in the request path (the finder) looks for an answer; if there is none it leaves a note with the
 //! message, by which the `cache collector="true"` in the response path keeps the backend's answer. Each finder has
-//! answers of its own, and a bound on them; a reload begins with none.
+//! answers of its own, and a bound on them; a reload keeps them.
 
 mod protocol;
 mod question;
@@ -211,12 +211,14 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         return None;
     }
     let most = most.and_then(|most| u64::try_from(most).ok());
-    let core = Core {
+    // Written as before it has the answers that it had.
+    let identity = compiler.identity(&element.to_xml_in_scope());
+    let core = compiler.services.states.get_or_make(&identity, || Core {
         protocol,
         largest: number(element.attr("maxMessageSize")).and_then(|most| usize::try_from(most).ok()),
         answers: answers(Duration::from_secs(timeout), most),
         asking: Mutex::default(),
-    };
+    });
     let on_hit = match element.child("onCacheHit") {
         Some(own) => {
             let then = match own.attribute("sequence").map(Key::of) {
@@ -224,14 +226,14 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
                 None if own.elements().next().is_some() => {
                     SequenceRef::Known(compiler.list(own, "onCacheHit"))
                 }
-                None => return Some(Box::new(Finder { core: Arc::new(core), on_hit: None })),
+                None => return Some(Box::new(Finder { core, on_hit: None })),
             };
             let steps: Vec<Box<dyn Mediator>> = vec![Box::new(Enters(then)), Box::new(Ends)];
             Some(compiler.list_of(element, DEFINITION.name, "cache hit", steps))
         }
         None => None,
     };
-    Some(Box::new(Finder { core: Arc::new(core), on_hit }))
+    Some(Box::new(Finder { core, on_hit }))
 }
 
 /// Answers for so long, so many of them and not more than [`HELD`] bytes; the one that nobody asked for longest goes.

@@ -191,7 +191,7 @@ mod tests {
         assert_ne!(stored[0].id, stored[1].id);
         // And it comes out as it went in.
         let plan = tested.bus.plan();
-        let mut out = Context::of_stored(plan, Arc::clone(tested.bus.services()), &stored[0]);
+        let mut out = Context::of_stored(plan, tested.bus.services(), &stored[0]);
         assert_eq!(out.properties.get("p").map(ToString::to_string).as_deref(), Some("1"));
         assert_eq!(out.axis2("q").map(|own| own.to_string()).as_deref(), Some("2"));
         assert_eq!((out.headers.get("X-Own"), out.inbound.target.as_str()), (Some("o"), "/x?y=1"));

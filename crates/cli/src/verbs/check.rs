@@ -45,7 +45,7 @@ pub fn run(args: Args) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let mut loaded = load(&args.path, &services, None);
+    let mut loaded = load(&args.path, &services, None, None);
     loaded.found.extend(remarks.into_iter().map(|remark| Diagnostic::warning("unknown-setting", remark)));
     let sources = &loaded.plan.sources;
     let mut out = String::new();

@@ -86,12 +86,13 @@ fn demo(args: &Args) -> Result<bool, String> {
     let start = |http| {
         let (path, settings) = (unpacked.round(), settings.clone());
         let addresses = Addresses { http: Some(http), https: None, admin: None };
-        Running::start(&Start { path, addresses, workers: None, settings, strict: false, trace: Vec::new() })
+        let (source, trace) = (None, Vec::new());
+        Running::start(&Start { path, addresses, workers: None, settings, source, strict: false, trace })
     };
     // Somebody may have taken a port since it was free.
     let running = start(http).or_else(|error| if http.port() == 0 { Err(error) } else { start(ANY) })?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    let admin = running.admin(admin, &path, &logging).or_else(|_| running.admin(ANY, &path, &logging))?;
+    let admin = running.admin(admin, &logging).or_else(|_| running.admin(ANY, &logging))?;
 
     runtime.block_on(async {
         let mut end = Ends::new().map_err(failed)?;

@@ -44,7 +44,7 @@ pub fn run(args: Args) -> ExitCode {
 fn explain(args: &Args) -> Result<String, String> {
     let settings = Settings::load(&args.path, None, &[])?;
     let services = crate::bus::services(&settings)?;
-    let loaded = load(&args.path, &services, None);
+    let loaded = load(&args.path, &services, None, None);
     loaded.print(|diagnostic| diagnostic.severity == Severity::Error);
     let plan = &loaded.plan;
     let found = flows(plan, args.artifact.as_deref());

@@ -38,7 +38,7 @@ pub fn run(args: Args) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let loaded = load(&args.path, &services, None);
+    let loaded = load(&args.path, &services, None, None);
     if let Some(nothing) = loaded.found.iter().find(|own| own.rule == "no-configuration") {
         eprintln!("busbar migrate: {}", nothing.message);
         return ExitCode::FAILURE;

@@ -55,8 +55,9 @@ pub fn run(args: Args) -> ExitCode {
         admin: args.admin.or(settings.listen.admin),
     };
     let workers = args.workers.or(settings.workers);
-    let start =
-        bus::Start { path: args.path, addresses, workers, settings, strict: args.strict, trace: args.trace };
+    let source = Some(bus::Source { file: args.config, set: args.set });
+    let (path, strict, trace) = (args.path, args.strict, args.trace);
+    let start = bus::Start { path, addresses, workers, settings, source, strict, trace };
     match bus::run(&start) {
         Ok(()) => ExitCode::SUCCESS,
         Err(bus::Ended) => ExitCode::FAILURE,

@@ -1,6 +1,7 @@
 //! `<api>`: resources under a context.
 
 use super::{Reading, SequenceRef};
+use crate::configuration::FaultyArtifact;
 use crate::element::Element;
 use crate::read::{self, Shape};
 use crate::value::Key;
@@ -221,10 +222,23 @@ impl Api {
 
     /// The name under which it is known: `name:v1.0.0` when versioned.
     pub fn registered_name(&self) -> String {
-        match &self.version {
-            ApiVersion::Default => self.name.to_string(),
-            ApiVersion::Context(version) | ApiVersion::Url(version) => format!("{}:v{version}", self.name),
-        }
+        registered_name(&self.name, &self.version)
+    }
+
+    /// What is known of an API that cannot be read as a whole: its name and where requests for it go.
+    pub(crate) fn faulty(element: &Element, faulty: FaultyArtifact) -> FaultyArtifact {
+        // Whatever is wrong with these has been said.
+        let version = version(element, &mut Diagnostics::new());
+        let context = element.attr("context").map(|context| {
+            let context = context.trim().trim_end_matches('/');
+            match &version {
+                ApiVersion::Default => context.to_owned(),
+                ApiVersion::Context(version) => context.replace("{version}", version),
+                ApiVersion::Url(version) => format!("{context}/{version}"),
+            }
+        });
+        let name = faulty.name.as_deref().map(|name| registered_name(name, &version));
+        FaultyArtifact { name, context, ..faulty }
     }
 
     /// The version, empty when not versioned.
@@ -233,6 +247,13 @@ impl Api {
             ApiVersion::Default => "",
             ApiVersion::Context(version) | ApiVersion::Url(version) => version,
         }
+    }
+}
+
+fn registered_name(name: &str, version: &ApiVersion) -> String {
+    match version {
+        ApiVersion::Default => name.to_owned(),
+        ApiVersion::Context(version) | ApiVersion::Url(version) => format!("{name}:v{version}"),
     }
 }
 

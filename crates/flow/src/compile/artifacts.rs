@@ -1,22 +1,26 @@
 //! The plan of a configuration: its artifacts, one kind after the other.
 
 use super::Compiler;
+use crate::context::Context;
 use crate::dispatch::{self, Api, Proxy};
 use crate::endpoint::Endpoint;
+use crate::fault::Fault;
 use crate::identity::Identity;
-use crate::mediator::ListId;
-use crate::plan::{Entry, List, Plan, Template, TemplateParameter, Written};
+use crate::mediator::{Flow, ListId, Mediator, Need};
+use crate::plan::{Entry, LeftOut, List, NameHasher, Plan, Planned, Template, TemplateParameter};
 use crate::processor;
-use crate::resource::ApiOrder;
+use crate::resource::{ApiOrder, ApiRule};
+use crate::routing;
 use config::{ArtifactKind, Element, FaultyArtifact, Key, StoreKind};
 use diagnostics::{Diagnostic, FileId, SourceMap, Span};
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The `main` sequence of a configuration without one, and its `fault` sequence.
-const DEFAULT_MAIN: &str =
-    r#"<sequence xmlns="http://ws.apache.org/ns/synapse" name="main"><log/><drop/></sequence>"#;
+/// The `main` sequence of a configuration without one, as Micro Integrator ships it: whatever is for nobody is answered.
+const DEFAULT_MAIN: &str = r#"<sequence xmlns="http://ws.apache.org/ns/synapse" name="main"><log level="custom"><property name="MESSAGE" expression="fn:concat('main sequence executed for call to non-existent = ', get-property('To'))"/></log><property name="NO_ENTITY_BODY" scope="axis2" type="BOOLEAN" value="true"/><property name="HTTP_SC" scope="axis2" value="404"/><respond/></sequence>"#;
+/// Its `fault` sequence.
 const DEFAULT_FAULT: &str = r#"<sequence xmlns="http://ws.apache.org/ns/synapse" name="fault"><log level="custom"><property name="MESSAGE" value="Executing default &quot;fault&quot; sequence"/><property name="ERROR_CODE" expression="get-property('ERROR_CODE')"/><property name="ERROR_MESSAGE" expression="get-property('ERROR_MESSAGE')"/></log><drop/></sequence>"#;
 
 static GENERATION: AtomicU64 = AtomicU64::new(1);
@@ -27,6 +31,19 @@ struct Body {
     element: Element,
     on_error: Option<Key>,
     span: Span,
+}
+
+/// The one step of a sequence that is left out.
+struct Faulty(String);
+
+impl Mediator for Faulty {
+    fn need(&self) -> Need {
+        Need::Nothing
+    }
+
+    fn mediate(&self, _: &mut Context) -> Result<Flow, Fault> {
+        Err(Fault::new(self.0.as_str()))
+    }
 }
 
 impl Compiler<'_> {
@@ -55,7 +72,7 @@ impl Compiler<'_> {
         }
         let mut apis: Vec<Api> = Vec::new();
         for api in configuration.apis.iter() {
-            apis.extend(self.artifact(ArtifactKind::Api, &api.name.value, api.span, |compiler| {
+            apis.extend(self.artifact(ArtifactKind::Api, &api.registered_name(), api.span, |compiler| {
                 Some(dispatch::compile_api(api, compiler))
             }));
         }
@@ -83,7 +100,10 @@ impl Compiler<'_> {
             span: Span::BUILT_IN,
         };
         let proxy_names = proxies.iter().enumerate().map(|(index, proxy)| (proxy.name.clone(), index));
-        let api_rules: Vec<_> = apis.iter().map(|api| api.rule.clone()).collect();
+        let mut proxy_names: HashMap<_, _, _> = proxy_names.collect();
+        let mut api_rules: Vec<_> = apis.iter().map(|api| api.rule.clone()).collect();
+        self.diagnostics.extend(std::mem::take(&mut self.aside));
+        let left_out = self.left_out(main, &mut proxy_names, &mut api_rules);
         let traces = proxies.iter().any(|proxy| proxy.trace) || apis.iter().any(|api| api.trace);
         Plan {
             traces,
@@ -96,11 +116,12 @@ impl Compiler<'_> {
             implicit,
             entries: self.entries,
             processors,
-            proxy_names: proxy_names.collect(),
+            proxy_names,
             proxies,
             api_order: ApiOrder::new(&api_rules),
             api_rules,
             apis,
+            left_out,
             main,
             fault,
             fault_is_built_in,
@@ -111,7 +132,7 @@ impl Compiler<'_> {
             sources: Arc::new(sources),
             generation: GENERATION.fetch_add(1, Ordering::Relaxed),
             faulty: self.faulty,
-            written: Written::all(configuration),
+            written: configuration.written(),
         }
     }
 
@@ -132,7 +153,7 @@ impl Compiler<'_> {
         let message =
             error.map_or_else(|| "it could not be compiled".to_owned(), |error| error.message.clone());
         let span = error.and_then(Diagnostic::span).unwrap_or(span);
-        self.faulty.push(FaultyArtifact { kind, name: Some(name.to_owned()), span, message });
+        self.faulty.push(FaultyArtifact::new(kind, Some(name.to_owned()), span, message));
         None
     }
 
@@ -177,8 +198,18 @@ impl Compiler<'_> {
             });
             if made.is_none() {
                 self.sequences.remove(&name);
+                self.leave_out(id, &name, span);
             }
         }
+    }
+
+    /// What has a faulty sequence for its own by now is told so: not every one that names it is compiled after it.
+    pub(super) fn leave_out(&mut self, id: ListId, name: &str, span: Span) {
+        let fault = format!("the sequence {name} is left out as faulty");
+        let step = Planned::new(Box::new(Faulty(fault)), "sequence", span);
+        let label = format!("sequence {name} (left out)");
+        self.lists[id.0 as usize] =
+            Some(List { label, steps: vec![step], on_error: None, trace: false, span });
     }
 
     fn compile_templates(&mut self) -> HashMap<String, Arc<Template>> {
@@ -203,6 +234,44 @@ impl Compiler<'_> {
             templates.insert(name.clone(), Arc::new(Template { name, list, parameters }));
         }
         templates
+    }
+
+    /// Those of the faulty artifacts that requests may be for. They take their names and contexts among the others, with
+    /// numbers behind them.
+    fn left_out(
+        &self,
+        main: ListId,
+        proxies: &mut HashMap<String, usize, BuildHasherDefault<NameHasher>>,
+        apis: &mut Vec<ApiRule>,
+    ) -> LeftOut {
+        let mut left_out = LeftOut::default();
+        let (proxy_count, faulty) = (proxies.len(), self.faulty.iter().enumerate());
+        for (at, faulty) in faulty.filter(|(_, faulty)| !faulty.held) {
+            match (faulty.kind, &faulty.name) {
+                (ArtifactKind::Proxy, Some(name)) if !proxies.contains_key(name) => {
+                    proxies.insert(name.clone(), proxy_count + left_out.proxies.len());
+                    left_out.proxies.push(at);
+                }
+                (ArtifactKind::Api, name) => {
+                    let compiled = name.as_ref().and_then(|name| self.configuration.apis.get(name));
+                    let compiled =
+                        compiled.filter(|api| api.span.contains(faulty.span)).map(routing::api_rule);
+                    if let Some(rule) =
+                        compiled.or_else(|| faulty.context.as_deref().map(ApiRule::of_context))
+                    {
+                        apis.push(rule);
+                        left_out.apis.push(at);
+                    }
+                }
+                (ArtifactKind::Sequence, Some(name)) if name == "main" => {
+                    let is_built_in =
+                        self.lists[main.0 as usize].as_ref().is_some_and(|list| list.is_built_in());
+                    left_out.main = is_built_in.then_some(at);
+                }
+                _ => {}
+            }
+        }
+        left_out
     }
 
     /// Artifacts that are read and checked, and that nothing runs yet.
@@ -231,7 +300,7 @@ impl Compiler<'_> {
     fn unsupported(&mut self, kind: ArtifactKind, what: &str, name: &str, span: Span) {
         let message = format!("the {what} `{name}` is not executable yet");
         self.error("unsupported-artifact", message.clone(), span, "left out");
-        self.faulty.push(FaultyArtifact { kind, name: Some(name.to_owned()), span, message });
+        self.faulty.push(FaultyArtifact::new(kind, Some(name.to_owned()), span, message));
     }
 
     /// The message stores that can be used.

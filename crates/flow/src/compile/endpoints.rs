@@ -91,8 +91,8 @@ impl Compiler<'_> {
                     None => {
                         let error = self.diagnostics.first_error_since(0);
                         let message = error.map(|error| error.message.clone()).unwrap_or_default();
-                        let (kind, name, span) = (ArtifactKind::Endpoint, Some(name.to_owned()), key.span);
-                        self.faulty.push(FaultyArtifact { kind, name, span, message });
+                        let (kind, name) = (ArtifactKind::Endpoint, Some(name.to_owned()));
+                        self.faulty.push(FaultyArtifact::new(kind, name, key.span, message));
                         return None;
                     }
                 }

@@ -1,6 +1,6 @@
 //! The forwarding processor: sends each message to an endpoint until that succeeds.
 
-use super::{Work, milliseconds, number, sequence};
+use super::{Pause, Tries, Work, milliseconds, number, sequence};
 use crate::compile::{Compiler, SequenceRef};
 use crate::context::Context;
 use crate::endpoint::{Destination, EndpointRef};
@@ -83,33 +83,41 @@ impl Forwarding {
         })
     }
 
-    /// Sends the next message, as often as it takes.
-    pub(super) async fn next(&self, work: &Work) {
-        let Some(message) = work.peek().await else { return };
-        let mut attempts = 0;
-        loop {
-            let attempt = caught(pin!(self.attempt(&message, work))).await;
-            let attempt = attempt
-                .unwrap_or_else(|why| Attempt::Failed(work.context(&message), format!("it panicked: {why}")));
-            let (context, why) = match attempt {
-                Attempt::Delivered => return work.ack(&message).await,
-                Attempt::Impossible(why) => return work.deactivate(&why),
-                Attempt::Failed(context, why) => (context, why),
-            };
-            attempts += 1;
-            tracing::warn!(
-                processor = work.processor.name,
-                message_id = message.id,
-                place = work.place(),
-                "attempt {attempts} failed: {why}"
-            );
-            if self.attempts.is_some_and(|most| attempts >= most) {
-                return self.give_up(&message, context, work).await;
+    /// The time between two attempts.
+    pub(super) fn retry(&self) -> Duration {
+        self.retry
+    }
+
+    /// Makes one attempt with the next message.
+    pub(super) async fn next(&self, work: &Work, tries: &mut Tries) -> Pause {
+        let Some(message) = work.peek().await else { return Pause::Interval };
+        let attempt = caught(pin!(self.attempt(&message, work))).await;
+        let attempt = attempt
+            .unwrap_or_else(|why| Attempt::Failed(work.context(&message), format!("it panicked: {why}")));
+        let (context, why) = match attempt {
+            Attempt::Delivered => {
+                work.ack(&message).await;
+                return Pause::Interval;
             }
-            if work.pause(self.retry).await {
-                return;
+            Attempt::Impossible(why) => {
+                work.deactivate(&why);
+                return Pause::Inactive;
             }
+            Attempt::Failed(context, why) => (context, why),
+        };
+        let attempts = tries.failed(&message);
+        tracing::warn!(
+            processor = work.processor.name,
+            message_id = message.id,
+            place = work.place(),
+            "attempt {attempts} failed: {why}"
+        );
+        if self.attempts.is_none_or(|most| attempts < most) {
+            return Pause::Retry;
         }
+        self.give_up(&message, context, work).await;
+        *tries = Tries::default();
+        Pause::Interval
     }
 
     async fn attempt(&self, message: &Message, work: &Work) -> Attempt {

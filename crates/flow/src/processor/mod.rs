@@ -1,27 +1,31 @@
 //! Message processors: take messages out of a store, one after the other, each with a task of its own.
 //!
-//! A plan has its own processors. When another plan comes into force they end between two messages, and then those
-//! of the new one begin: no message is in two hands.
+//! A task belongs to a name, not to a plan. For each message and each attempt it takes the definition that is in force
+//! then, so a reload neither stops it nor waits for it. Whoever has a message of a store in hand holds the claim on
+//! that store: no message is in two hands, whichever processors come and go.
 
 mod forwarding;
 mod sampling;
 
+use crate::activation::Activation;
 use crate::compile::Compiler;
 use crate::context::Context;
 use crate::dispatch::Bus;
 use crate::engine::{Branched, run_branch};
+use crate::identity::Identity;
 use crate::mediator::ListId;
 use crate::panics::caught;
 use crate::plan::Plan;
 use crate::scope::{Begun, Outcome};
 use crate::services::Services;
-use config::{Key, MessageProcessor, ProcessorKind};
+use config::{ArtifactKind, Key, MessageProcessor, ProcessorKind};
 use diagnostics::Span;
 use forwarding::Forwarding;
 use sampling::Sampling;
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use stores::{Message, Store};
 use tokio::sync::{mpsc, watch};
@@ -36,25 +40,61 @@ pub struct Processor {
     pub name: String,
     /// Where it is written.
     pub span: Span,
+    /// Whether it is active.
+    pub activation: Arc<Activation>,
+    /// What `is.active` says, and a number for the whole definition.
+    pub(crate) written: (bool, u64),
     store: Arc<dyn Store>,
+    claim: Arc<Claim>,
     interval: Duration,
-    active: AtomicBool,
     kind: Kind,
 }
+
+/// Held while somebody has the first message of a store in hand.
+#[derive(Default)]
+struct Claim(tokio::sync::Mutex<()>);
 
 enum Kind {
     Forwarding(Box<Forwarding>),
     Sampling(Sampling),
 }
 
-/// What a processor works with while it runs.
+/// What a processor works with for one message or attempt.
 struct Work {
     processor: Arc<Processor>,
     plan: Arc<Plan>,
     services: Arc<Services>,
-    stop: watch::Receiver<bool>,
     /// Held by each flow that runs.
     busy: mpsc::Sender<()>,
+}
+
+/// How long a processor waits for its next turn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pause {
+    /// The interval.
+    Interval,
+    /// The time between two attempts with a message.
+    Retry,
+    /// Until somebody activates it.
+    Inactive,
+}
+
+/// The attempts with the message that a processor tries to deliver.
+#[derive(Default)]
+struct Tries {
+    message: String,
+    count: u32,
+}
+
+impl Tries {
+    /// Counts one that failed.
+    fn failed(&mut self, message: &Message) -> u32 {
+        if self.message != message.id {
+            *self = Tries { message: message.id.clone(), count: 0 };
+        }
+        self.count = self.count.saturating_add(1);
+        self.count
+    }
 }
 
 /// Compiles a processor; `None` after a recorded error.
@@ -86,9 +126,13 @@ pub(crate) fn compile(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Op
         }
     };
     let interval = milliseconds(own, "interval", 1000, compiler)?;
+    let states = &compiler.services.states;
+    let store = Identity::of(ArtifactKind::MessageStore, &own.message_store.value);
     Some(Processor {
         store: compiler.services.stores.memory(&own.message_store.value),
-        active: AtomicBool::new(own.parameter("is.active").is_none_or(is_true)),
+        claim: states.get(&store),
+        activation: states.get(compiler.artifact_identity()),
+        written: (own.parameter("is.active").is_none_or(is_true), definition(own)),
         span: own.span,
         name,
         interval: interval.max(SHORTEST),
@@ -99,6 +143,18 @@ pub(crate) fn compile(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Op
 /// `true` in any case; all else is false, as in WSO2.
 fn is_true(text: &str) -> bool {
     text.trim().eq_ignore_ascii_case("true")
+}
+
+/// A number for what a processor is told to do.
+fn definition(own: &MessageProcessor) -> u64 {
+    let mut hasher = std::hash::DefaultHasher::new();
+    own.class.value.hash(&mut hasher);
+    own.message_store.value.hash(&mut hasher);
+    own.target_endpoint.as_ref().map(|key| &key.value).hash(&mut hasher);
+    for parameter in &own.parameters {
+        (&parameter.name, parameter.value.text()).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 /// A parameter that is a time.
@@ -130,66 +186,153 @@ fn sequence(own: &MessageProcessor, name: &str, compiler: &mut Compiler<'_>) -> 
     Some(compiler.sequence_key(&Key { value: key.trim().to_owned(), span: own.span }))
 }
 
-/// Runs the processors of the plan in force, and those of each one that comes after it, until `over`. It ends when what
-/// they have begun has ended too.
+/// Runs the processors of each plan that comes into force, until `over`. It ends when what they have begun has ended
+/// too.
 pub async fn run(bus: Arc<Bus>, over: impl Future<Output = ()>) {
     let mut over = std::pin::pin!(over);
     let (busy, mut idle) = mpsc::channel(1);
+    let (stop, stopped) = watch::channel(false);
+    let mut generations = bus.generations();
+    let mut running = JoinSet::new();
+    let mut names: HashMap<tokio::task::Id, String> = HashMap::new();
     loop {
-        let changed = bus.changed();
-        let plan = bus.plan();
-        let (stop, stopped) = watch::channel(false);
-        let mut running = JoinSet::new();
-        for processor in &plan.processors {
-            let work = Work {
-                processor: Arc::clone(processor),
-                plan: Arc::clone(&plan),
-                services: Arc::clone(bus.services()),
-                stop: stopped.clone(),
-                busy: busy.clone(),
-            };
-            running.spawn(work.run());
+        generations.mark_unchanged();
+        for processor in &bus.plan().processors {
+            if !names.values().any(|name| *name == processor.name) {
+                let runner = Runner {
+                    name: processor.name.clone(),
+                    bus: Arc::clone(&bus),
+                    generations: bus.generations(),
+                    stop: stopped.clone(),
+                    busy: busy.clone(),
+                };
+                names.insert(running.spawn(runner.run()).id(), processor.name.clone());
+            }
         }
-        drop(plan);
-        let ends = tokio::select! {
-            () = &mut over => true,
-            () = changed => false,
-        };
-        // Nobody may be listening any more.
-        let _ = stop.send(true);
-        while running.join_next().await.is_some() {}
-        if ends {
-            break;
+        tokio::select! {
+            () = &mut over => break,
+            _ = generations.changed() => {}
+            // Its plan has no such processor any more; another one may have it again by now.
+            Some(ended) = running.join_next_with_id() => {
+                names.remove(&ended.map_or_else(|error| error.id(), |(id, ())| id));
+            }
         }
     }
+    // Nobody may be listening any more.
+    let _ = stop.send(true);
+    while running.join_next().await.is_some() {}
     drop(busy);
     // Nothing is ever sent: this is the end of the last one that could.
     let _ = idle.recv().await;
 }
 
-impl Work {
-    async fn run(self) {
-        while self.processor.active.load(Ordering::Relaxed) {
-            let next = async {
-                match &self.processor.kind {
-                    Kind::Forwarding(forwarding) => forwarding.next(&self).await,
-                    Kind::Sampling(sampling) => sampling.next(&self).await,
-                }
+/// The task of the processors of one name.
+struct Runner {
+    name: String,
+    bus: Arc<Bus>,
+    generations: watch::Receiver<u64>,
+    stop: watch::Receiver<bool>,
+    busy: mpsc::Sender<()>,
+}
+
+impl Runner {
+    /// Works until a plan without the processor is in force, or everything stops.
+    async fn run(mut self) {
+        let mut tries = Tries::default();
+        while let Some(work) = self.work() {
+            let pause = match self.claimed(&work).await {
+                Claimed::Held(_claim) => work.next(&mut tries).await,
+                Claimed::Inactive => Pause::Inactive,
+                Claimed::Changed => continue,
+                Claimed::Over => return,
             };
-            if let Err(why) = caught(pin!(next)).await {
-                let name = &self.processor.name;
-                crate::report::panicked("", name, &self.place(), "the message processor", &why);
-            }
-            if self.pause(self.processor.interval).await {
+            drop(work);
+            if self.pause(pause).await {
                 return;
             }
         }
     }
 
-    /// Waits; `true`: the processor is to stop.
-    async fn pause(&self, time: Duration) -> bool {
-        let mut stop = self.stop.clone();
-        tokio::time::timeout(time, stop.wait_for(|stop| *stop)).await.is_ok()
+    /// The definition in force.
+    fn work(&self) -> Option<Work> {
+        let (plan, services) = self.bus.in_force();
+        let processor = plan.processors.iter().find(|processor| processor.name == self.name);
+        let processor = Arc::clone(processor?);
+        Some(Work { processor, plan, services, busy: self.busy.clone() })
+    }
+
+    /// Waits until nobody else has a message of the store in hand.
+    async fn claimed<'a>(&mut self, work: &'a Work) -> Claimed<'a> {
+        if !work.processor.activation.is_on() {
+            return Claimed::Inactive;
+        }
+        tokio::select! {
+            biased;
+            _ = self.stop.wait_for(|stop| *stop) => Claimed::Over,
+            claim = work.processor.claim.0.lock() => Claimed::Held(claim),
+            _ = self.generations.changed() => Claimed::Changed,
+        }
+    }
+
+    /// Waits as long as the definition in force says; `true`: everything stops.
+    async fn pause(&mut self, pause: Pause) -> bool {
+        let began = tokio::time::Instant::now();
+        while let Some(Work { processor, .. }) = self.work() {
+            let switched = processor.activation.changed();
+            if pause == Pause::Inactive && processor.activation.is_on() {
+                return false;
+            }
+            let time = match (pause, &processor.kind) {
+                (Pause::Inactive, _) => None,
+                (Pause::Retry, Kind::Forwarding(forwarding)) => Some(forwarding.retry()),
+                _ => Some(processor.interval),
+            };
+            let elapsed = async {
+                match time.and_then(|time| began.checked_add(time)) {
+                    Some(until) => tokio::time::sleep_until(until).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                _ = self.stop.wait_for(|stop| *stop) => return true,
+                () = elapsed => return false,
+                _ = self.generations.changed() => {}
+                () = switched => {}
+            }
+        }
+        false
+    }
+}
+
+/// Whether a processor may take a message.
+enum Claimed<'a> {
+    /// For as long as this is held.
+    Held(tokio::sync::MutexGuard<'a, ()>),
+    /// It is not active.
+    Inactive,
+    /// Another plan is in force.
+    Changed,
+    /// Everything stops.
+    Over,
+}
+
+impl Work {
+    async fn next(&self, tries: &mut Tries) -> Pause {
+        let next = async {
+            match &self.processor.kind {
+                Kind::Forwarding(forwarding) => forwarding.next(self, tries).await,
+                Kind::Sampling(sampling) => {
+                    sampling.next(self).await;
+                    Pause::Interval
+                }
+            }
+        };
+        caught(pin!(next)).await.unwrap_or_else(|why| {
+            let name = &self.processor.name;
+            crate::report::panicked("", name, &self.place(), "the message processor", &why);
+            Pause::Interval
+        })
     }
 
     /// The message that has waited longest.
@@ -228,13 +371,13 @@ impl Work {
         begun.outcome().await == Outcome::Completed && !failed
     }
 
-    /// Takes the processor out of service until the configuration is loaded anew.
+    /// Takes the processor out of service, until somebody activates it or its definition changes.
     fn deactivate(&self, why: &str) {
         tracing::error!(
             processor = self.processor.name,
             place = self.place(),
             "the message processor is deactivated: {why}"
         );
-        self.processor.active.store(false, Ordering::Relaxed);
+        self.processor.activation.switch(false);
     }
 }

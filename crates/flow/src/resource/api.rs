@@ -118,6 +118,18 @@ pub fn choose_api<'a>(apis: &[ApiRule], request: ApiFacts<'a>) -> Vec<ApiCandida
 }
 
 impl ApiRule {
+    /// For everything below a context.
+    pub fn of_context(context: &str) -> ApiRule {
+        ApiRule {
+            context: normalize_context(context, "", VersionStrategy::Default),
+            version: String::new(),
+            strategy: VersionStrategy::Default,
+            hostname: None,
+            port: None,
+            transport: None,
+        }
+    }
+
     fn is_at(&self, request: &ApiFacts<'_>) -> bool {
         if self.hostname.is_none() && self.port.is_none() {
             return true;
@@ -171,7 +183,7 @@ mod tests {
     }
 
     fn plain(context: &str) -> ApiRule {
-        api(context, "", VersionStrategy::Default)
+        ApiRule::of_context(context)
     }
 
     fn chosen(apis: &[ApiRule], path: &str) -> Vec<(usize, String)> {

@@ -1,0 +1,170 @@
+//! Reads the configuration, at the start and again on SIGHUP or `POST /reload`.
+//!
+//! A reload goes artifact by artifact. One whose new version is faulty stays in force as it was, the others change;
+//! with `--strict` all change or none.
+
+use crate::bus::{Start, server_limits, server_tls, services};
+use crate::load::{Loaded, load};
+use crate::settings::Settings;
+use config::LastGood;
+use diagnostics::{Severity, Span};
+use flow::{Bus, Plan, Services};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use transport::Server;
+
+/// Reloads a bus.
+pub struct Reloader {
+    start: Start,
+    bus: Arc<Bus>,
+    servers: Vec<(&'static str, Arc<Server>)>,
+    /// Locked for as long as a reload takes: a signal and the admin address take turns.
+    in_force: Mutex<InForce>,
+}
+
+/// What the next reload compares with.
+struct InForce {
+    good: LastGood,
+    settings: Settings,
+    /// A number for the settings and the files that they name.
+    read: u64,
+}
+
+impl Reloader {
+    /// For a bus that has begun with this configuration.
+    pub fn new(
+        start: Start,
+        bus: Arc<Bus>,
+        servers: Vec<(&'static str, Arc<Server>)>,
+        good: LastGood,
+    ) -> Reloader {
+        let settings = start.settings.clone();
+        let read = fingerprint(&settings);
+        Reloader { start, bus, servers, in_force: Mutex::new(InForce { good, settings, read }) }
+    }
+
+    /// Reads settings, certificates and the configuration, and puts them in force. Both answers are a sentence for the
+    /// operator. It waits for files, and compiles: not for a worker.
+    ///
+    /// # Errors
+    /// The configuration has not changed: it cannot be found, nothing of it can serve, or (`--strict`) something in it is
+    /// wrong.
+    pub fn reload(&self) -> Result<String, String> {
+        let mut in_force = flow::lock(&self.in_force);
+        let services = self.settings(&mut in_force);
+        let loaded = read(&self.start, &services, Some(&in_force.good))
+            .map_err(|why| format!("not reloaded: {why}; the old configuration goes on serving"))?;
+        let (artifacts, generation) = (loaded.plan.artifacts(), loaded.plan.generation);
+        let changes = in_force.good.changes(&loaded.good);
+        let mut said = format!("reloaded: {artifacts} artifacts, generation {generation}: {changes}");
+        in_force.good = loaded.good;
+        report(&loaded.plan);
+        let held = loaded.plan.faulty.iter().filter(|faulty| faulty.held).count();
+        let left_out = loaded.plan.faulty.len() - held;
+        if held > 0 {
+            said += &format!(", {held} faulty and still in force as before");
+        }
+        if left_out > 0 {
+            said += &format!(", {left_out} faulty and left out");
+        }
+        self.bus.swap(loaded.plan, services);
+        Ok(said)
+    }
+
+    /// Reads the settings again, and what they name. Settings that cannot be used leave the old ones in force.
+    fn settings(&self, in_force: &mut InForce) -> Arc<Services> {
+        let old = self.bus.services();
+        let Some(source) = &self.start.source else { return old };
+        let new = Settings::load(&self.start.path, source.file.as_deref(), &source.set);
+        let new = new.and_then(|settings| {
+            let read = fingerprint(&settings);
+            if read == in_force.read {
+                return Ok(None);
+            }
+            // All that can fail comes first.
+            let services = services(&settings)?.in_place_of(&old);
+            let tls = settings.tls.certificate.as_ref().map(|_| server_tls(&settings)).transpose()?;
+            Ok(Some((settings, read, services, tls)))
+        });
+        let (settings, read, services, tls) = match new {
+            Ok(None) => return old,
+            Ok(Some(new)) => new,
+            Err(why) => {
+                tracing::error!(target: "busbar::reload", "the settings stay as they are: {why}");
+                return old;
+            }
+        };
+        let restart = in_force.settings.needs_restart(&settings);
+        if !restart.is_empty() {
+            tracing::warn!(target: "busbar::reload", "changed, and read at the start only: {}", restart.join(", "));
+        }
+        for (_, server) in &self.servers {
+            server.set_limits(server_limits(&settings));
+        }
+        let https = self.servers.iter().find(|(name, _)| *name == "https");
+        if let (Some((_, server)), Some(tls)) = (https, tls) {
+            server.set_tls(tls);
+        }
+        tracing::info!(target: "busbar::reload", "settings and certificates were read again");
+        // What needs a restart stays different until there is one.
+        in_force.settings.written.clone_from(&settings.written);
+        in_force.read = read;
+        Arc::new(services)
+    }
+}
+
+/// A number for settings and the files that they name.
+fn fingerprint(settings: &Settings) -> u64 {
+    let tls = &settings.tls;
+    let mut files: Vec<&Option<PathBuf>> =
+        vec![&tls.certificate, &tls.key, &tls.client_roots, &settings.vault.key];
+    files.extend(
+        settings.profile.iter().flat_map(|profile| [&profile.roots, &profile.certificate, &profile.key]),
+    );
+    let mut hasher = DefaultHasher::new();
+    settings.written.to_string().hash(&mut hasher);
+    for file in files.into_iter().flatten() {
+        std::fs::read(file).ok().hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// Reads the configuration and prints what was found about it to stderr; `last`: what is in force.
+///
+/// # Errors
+/// Nothing of it can serve, or (`--strict`) something in it is wrong.
+pub fn read(start: &Start, services: &Services, last: Option<&LastGood>) -> Result<Loaded, String> {
+    let (path, mixes) = (start.path.display(), !start.strict);
+    let loaded = load(&start.path, services, Some(crate::fetch::fetch()), last.filter(|_| mixes));
+    loaded.log(|diagnostic| diagnostic.severity >= Severity::Warning);
+    let errors = loaded.found.errors();
+    if start.strict && errors > 0 {
+        let s = if errors == 1 { "" } else { "s" };
+        return Err(format!("{path} has {errors} error{s} and --strict is given"));
+    }
+    // What cannot be listed is not what has been removed.
+    let nowhere = |rule| matches!(rule, "no-configuration" | "unreadable-source");
+    let unread = loaded.found.iter().find(|one| one.span().is_none() && nowhere(one.rule));
+    if let (Some(unread), Some(_)) = (unread, last) {
+        return Err(unread.message.clone());
+    }
+    if errors > 0 && !loaded.can_serve() {
+        return Err(format!("nothing in {path} can serve"));
+    }
+    Ok(loaded)
+}
+
+/// Says in the log which artifacts are faulty.
+pub fn report(plan: &Plan) {
+    for faulty in &plan.faulty {
+        let name = faulty.name.as_deref().unwrap_or_default();
+        let place = Some(faulty.span).filter(|span| *span != Span::BUILT_IN).map(|span| plan.place(span));
+        let effect = if faulty.held { "stays in force as it was" } else { "is left out" };
+        tracing::error!(
+            target: "busbar::reload",
+            place = place.unwrap_or_default(),
+            "the {} `{name}` {effect}: {}", faulty.kind, faulty.message
+        );
+    }
+}

@@ -1,0 +1,274 @@
+//! Reloading from outside: artifact by artifact.
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+mod support;
+
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use support::{Process, ask, configuration, configure, exchange};
+
+/// A proxy that answers itself, with a header of its version.
+fn proxy(name: &str, version: usize) -> String {
+    format!(
+        "<proxy name='{name}'><target><inSequence><property name='X-Version' value='{version}' scope='transport'/>\
+         <respond/></inSequence></target></proxy>"
+    )
+}
+
+/// A proxy that does not compile.
+fn faulty(name: &str) -> String {
+    format!("<proxy name='{name}'><target><inSequence><sned/></inSequence></target></proxy>")
+}
+
+/// The version that answers for a proxy, or the status that does.
+fn version(bus: &Process, name: &str) -> String {
+    let (status, head, _) = ask(bus.http(), "POST", &format!("/services/{name}"), b"<a/>").unwrap();
+    match head.split_once("X-Version: ") {
+        Some((_, version)) => version.split("\r\n").next().unwrap().to_owned(),
+        None => status.to_string(),
+    }
+}
+
+fn reload(bus: &Process, times: usize) {
+    bus.signal("HUP");
+    bus.says("reloaded: ", times);
+}
+
+#[test]
+fn a_faulty_artifact_stays_as_it_was_while_others_change() {
+    let path = configuration("reload-mixture", &[proxy("A", 1), proxy("B", 1), faulty("C")].concat());
+    let bus = Process::run(&path, &[]);
+    for (number, artifacts, versions) in [
+        // A breaks.
+        (1, [faulty("A"), proxy("B", 2), faulty("C")].concat(), ["1", "2", "503"]),
+        // It is mended, B breaks, and there is the first good C.
+        (2, [proxy("A", 3), faulty("B"), proxy("C", 3)].concat(), ["3", "2", "3"]),
+        // B is gone.
+        (3, [proxy("A", 4), faulty("C")].concat(), ["4", "404", "3"]),
+        (4, "<proxy name='A'>".to_owned(), ["4", "404", "3"]),
+        (5, [proxy("A", 5), proxy("B", 5), proxy("C", 5)].concat(), ["5", "5", "5"]),
+    ] {
+        configure(&path, &artifacts);
+        reload(&bus, number);
+        let found = ["A", "B", "C"].map(|name| version(&bus, name));
+        assert_eq!(found, versions, "{number}: {}", bus.stderr());
+    }
+    assert!(bus.stderr().contains("the proxy service `A` stays in force as it was: there is no mediator"));
+    assert!(bus.stderr().contains("the proxy service `C` is left out: there is no mediator"));
+    // A configuration that is not there is not one that is empty.
+    std::fs::remove_file(&path).unwrap();
+    bus.signal("HUP");
+    bus.says("not reloaded: ", 1);
+    assert_eq!(version(&bus, "A"), "5");
+}
+
+#[test]
+fn strict_takes_all_or_nothing() {
+    let path = configuration("reload-strict", &[proxy("A", 1), proxy("B", 1)].concat());
+    let bus = Process::run(&path, &["--strict"]);
+    configure(&path, &[faulty("A"), proxy("B", 2)].concat());
+    bus.signal("HUP");
+    bus.says("not reloaded: ", 1);
+    assert_eq!(["A", "B"].map(|name| version(&bus, name)), ["1", "1"]);
+    configure(&path, &[proxy("A", 3), proxy("B", 3)].concat());
+    bus.signal("HUP");
+    bus.says("2 changed, 0 new, 0 removed", 1);
+    assert_eq!(["A", "B"].map(|name| version(&bus, name)), ["3", "3"]);
+}
+
+/// A request to the admin address.
+fn admin(bus: &Process, method: &str, path: &str) -> (u16, String) {
+    let (status, _, body) = ask(bus.field("admin"), method, path, b"").unwrap();
+    (status, String::from_utf8(body).unwrap())
+}
+
+#[test]
+fn what_is_for_nobody_is_not_found_and_what_is_faulty_is_not_available() {
+    let api = |name: &str, context: &str, steps: &str| {
+        format!(
+            "<api name='{name}' context='{context}'><resource methods='POST'><inSequence>{steps}</inSequence></resource></api>"
+        )
+    };
+    let artifacts = [
+        proxy("P", 1),
+        faulty("P/sub"),
+        "<proxy name='Unread' nonsense='1'><target/></proxy>".to_owned(),
+        api("Good", "/a", "<respond/>"),
+        api("Bad", "/a/b", "<sned/>"),
+        "<api name='Unread' context='/u' version='1' version-type='url'><resorce/></api>".to_owned(),
+    ];
+    let path = configuration("reload-faulty", &artifacts.concat());
+    let bus = Process::run(&path, &[]);
+    for (target, wanted) in [
+        ("/services/P", 200),
+        ("/services/P/x", 200),
+        ("/services/P/sub", 503),
+        ("/services/P/sub/x", 503),
+        ("/services/Unread", 503),
+        ("/services/Nobody", 404),
+        ("/nobody?a=b", 404),
+        ("/", 404),
+        ("/a", 200),
+        ("/a/bc", 200),
+        ("/a/b", 503),
+        ("/a/b/c?d=e", 503),
+        ("/u/1/x", 503),
+        ("/u/2/x", 404),
+    ] {
+        let (status, head, body) = ask(bus.http(), "POST", target, b"<a/>").unwrap();
+        assert_eq!(status, wanted, "{target}: {head}{}", String::from_utf8_lossy(&body));
+        assert!(status != 404 || body.is_empty(), "{target}");
+    }
+    // A main sequence that is faulty is not as if there were none.
+    configure(
+        &path,
+        "<sequence name='main'><sned/></sequence><proxy name='P'><target inSequence='main'/></proxy>",
+    );
+    let bus = Process::run(&path, &[]);
+    assert_eq!(ask(bus.http(), "POST", "/x", b"<a/>").unwrap().0, 503);
+    assert_eq!(ask(bus.http(), "POST", "/services/P", b"<a/>").unwrap().0, 500);
+    // One's own goes on as it is written.
+    configure(&path, "<sequence name='main'><drop/></sequence>");
+    reload(&bus, 1);
+    assert_eq!(ask(bus.http(), "POST", "/x", b"<a/>").unwrap().0, 202);
+}
+
+#[test]
+fn what_was_stopped_stays_stopped() {
+    let artifacts = |version: usize| {
+        let store = "<messageStore name='s'/><sequence name='q'><drop/></sequence>";
+        let processor = "<messageProcessor name='m' class='x.SamplingProcessor' messageStore='s'><parameter name='sequence'>q</parameter>";
+        format!(
+            "{}{store}{processor}<parameter name='interval'>{version}</parameter></messageProcessor>",
+            proxy("P", version)
+        )
+    };
+    let path = configuration("reload-activation", &artifacts(1));
+    let bus = Process::run(&path, &[]);
+    let processor = |bus: &Process| {
+        let (_, text) = admin(bus, "GET", "/artifacts/messageProcessor/m");
+        text.contains("\"state\": \"active\"")
+    };
+    assert!(processor(&bus));
+    assert_eq!(admin(&bus, "POST", "/artifacts/proxy/P/stop").0, 200);
+    assert_eq!(admin(&bus, "POST", "/artifacts/messageProcessor/m/deactivate").0, 200);
+    assert_eq!((version(&bus, "P").as_str(), processor(&bus)), ("500", false));
+    reload(&bus, 1);
+    assert_eq!((version(&bus, "P").as_str(), processor(&bus)), ("500", false));
+    // A processor with another definition begins anew; a service that is stopped says no more than that.
+    configure(&path, &artifacts(2));
+    reload(&bus, 2);
+    assert_eq!((version(&bus, "P").as_str(), processor(&bus)), ("500", true));
+    assert_eq!(admin(&bus, "POST", "/artifacts/proxy/P/start").0, 200);
+    assert_eq!(version(&bus, "P"), "2");
+    assert_eq!(admin(&bus, "POST", "/artifacts/proxy/Q/start").0, 404);
+    assert_eq!(admin(&bus, "POST", "/artifacts/proxy/P/restart").0, 404);
+}
+
+#[test]
+fn settings_are_read_again() {
+    let path = configuration("reload-settings", &proxy("P", 1));
+    let file = path.with_extension("toml");
+    let write = |text: &str| {
+        let beside = path.with_extension("toml.new");
+        std::fs::write(&beside, text).unwrap();
+        std::fs::rename(&beside, &file).unwrap();
+    };
+    write("[http]\nlist_services = true\n");
+    let bus = Process::run(&path, &["--config", file.to_str().unwrap()]);
+    assert_eq!(ask(bus.http(), "GET", "/services/", b"").unwrap().0, 200);
+    write("workers = 7\n[http]\nlist_services = false\n[limits]\nhead_size = '1k'\n");
+    reload(&bus, 1);
+    bus.says("changed, and read at the start only: workers\n", 1);
+    assert_eq!(ask(bus.http(), "GET", "/services/", b"").unwrap().0, 403);
+    let long = format!("/services/P?{}", "a".repeat(2000));
+    assert_eq!(ask(bus.http(), "POST", &long, b"<a/>").unwrap().0, 431);
+    let wrong = ["[http]\nlist = 1\n", "[[profile]]\nserver = 'a'\nroots = '/nonexistent.pem'\n", "nonsense"];
+    for (number, wrong) in wrong.into_iter().enumerate() {
+        write(wrong);
+        reload(&bus, number + 2);
+        bus.says("the settings stay as they are: ", number + 1);
+        assert_eq!(ask(bus.http(), "GET", "/services/", b"").unwrap().0, 403, "{wrong}");
+    }
+    assert_eq!(bus.stderr().matches("read at the start only").count(), 1);
+}
+
+/// SIGHUP five times a second under load, while artifacts change, break, go and come back: each request has an answer
+/// of a version that was in force, and in the end nothing is left of the versions before.
+#[test]
+fn reloads_under_load_lose_nothing() {
+    let artifacts = |round: usize| {
+        let mut all = vec![proxy("Changing", round), proxy("Constant", 0)];
+        // Of three rounds it is good in one, faulty in one and not there in one; faulty after good is good.
+        all.extend(match round % 3 {
+            0 => Some(proxy("Coming", round)),
+            1 => Some(faulty("Coming")),
+            _ => None,
+        });
+        all.extend((0..50).map(|number| proxy(&format!("Other{number}"), round)));
+        all.concat()
+    };
+    let path = configuration("reload-load", &artifacts(0));
+    let bus = Process::run(&path, &[]);
+    let memory = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", bus.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<usize>().unwrap()
+    };
+    let descriptors = || std::fs::read_dir(format!("/proc/{}/fd", bus.id())).unwrap().count();
+    let done = AtomicBool::new(false);
+    let rounds = 24;
+    let mut settled = (0, 0);
+    let counts = std::thread::scope(|scope| {
+        let clients: Vec<_> = ["Changing", "Constant", "Coming", "Other7"]
+            .into_iter()
+            .map(|name| {
+                let (bus, done) = (&bus, &done);
+                scope.spawn(move || {
+                    let mut open = TcpStream::connect(bus.http()).unwrap();
+                    let (mut count, mut last) = (0, 0);
+                    while !done.load(Ordering::Relaxed) {
+                        let body = format!("<n>{name}{count}</n>");
+                        let path = format!("/services/{name}");
+                        let (status, head, answer) =
+                            exchange(&mut open, "POST", &path, body.as_bytes(), "").expect("an answer");
+                        if status == 404 {
+                            assert_eq!(name, "Coming");
+                        } else {
+                            assert_eq!((status, answer.as_slice()), (200, body.as_bytes()), "{name}: {head}");
+                            let version =
+                                head.split("X-Version: ").nth(1).unwrap().split("\r\n").next().unwrap();
+                            let version: usize = version.parse().unwrap();
+                            assert!(version >= last, "{name}: {version} after {last}");
+                            assert!(name != "Coming" || version.is_multiple_of(3), "{version}");
+                            last = version;
+                        }
+                        count += 1;
+                        std::thread::sleep(Duration::from_millis(3));
+                    }
+                    count
+                })
+            })
+            .collect();
+        let reloading = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            for round in 1..=rounds {
+                configure(&path, &artifacts(round));
+                bus.signal("HUP");
+                std::thread::sleep(Duration::from_millis(200));
+                if round == rounds / 2 {
+                    settled = (memory(), descriptors());
+                }
+            }
+        }));
+        done.store(true, Ordering::Relaxed);
+        reloading.unwrap();
+        clients.into_iter().map(|client| client.join().unwrap()).collect::<Vec<usize>>()
+    });
+    assert!(counts.iter().sum::<usize>() > 500, "{counts:?}");
+    bus.says(&format!("generation {}: ", rounds + 1), 1);
+    let (size, open) = (memory(), descriptors());
+    // As much as one more plan may be on its way, not one for each reload.
+    assert!(size < settled.0 + 16 * 1024, "{size} kB after {} kB", settled.0);
+    assert!(open <= settled.1 + 4, "{open} descriptors after {}", settled.1);
+}

@@ -1,0 +1,374 @@
+//! What a reload puts in force: of each artifact its new version, or the last good one where the new one is faulty.
+//!
+//! What is kept of a version is its model, not what was compiled of it. So a mixture of new and old versions is a
+//! configuration like any other: it is compiled as a whole, keys lead to what is in force now, and the spans of an old
+//! version still point into the text that it was read from.
+
+use crate::artifacts::Api;
+use crate::configuration::{ArtifactKind, Configuration, FaultyArtifact};
+use diagnostics::{FileId, SourceMap, Span};
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+/// Does something with each kind of artifacts that have names, and the field that has them.
+macro_rules! kinds {
+    ($each:ident) => {
+        $each!(Proxy proxies);
+        $each!(Api apis);
+        $each!(Sequence sequences);
+        $each!(Endpoint endpoints);
+        $each!(Template sequence_templates);
+        $each!(Template endpoint_templates);
+        $each!(LocalEntry local_entries);
+        $each!(Task tasks);
+        $each!(MessageStore message_stores);
+        $each!(MessageProcessor message_processors);
+        $each!(InboundEndpoint inbound_endpoints);
+        $each!(PriorityExecutor priority_executors);
+        $each!(EventSource event_sources);
+        $each!(Import imports);
+    };
+}
+
+/// An artifact as a configuration has it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Written {
+    /// Its kind.
+    pub kind: ArtifactKind,
+    /// The name that it is registered under.
+    pub name: String,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// The configuration in force without what is left out of it, and the texts that its spans are in.
+#[derive(Clone, Debug)]
+pub struct LastGood {
+    configuration: Configuration,
+    sources: SourceMap,
+}
+
+impl LastGood {
+    /// What of a configuration can be fallen back on: all but these.
+    pub fn new(
+        mut configuration: Configuration,
+        sources: SourceMap,
+        left_out: &[FaultyArtifact],
+    ) -> LastGood {
+        let named = |one: &FaultyArtifact| Some((one.kind, one.name.clone()?));
+        let left_out: HashSet<_> = left_out.iter().filter_map(named).collect();
+        macro_rules! leave_out {
+            ($kind:ident $field:ident) => {
+                let is_good = |name: &str| !left_out.contains(&(ArtifactKind::$kind, name.to_owned()));
+                configuration.$field.retain(is_good);
+            };
+        }
+        kinds!(leave_out);
+        LastGood { configuration, sources }
+    }
+
+    /// The texts.
+    pub fn sources(&self) -> &SourceMap {
+        &self.sources
+    }
+
+    /// How `new` differs from this.
+    pub fn changes(&self, new: &LastGood) -> Changes {
+        let old = self.configuration.written().into_iter();
+        let mut old: HashMap<_, _> = old.map(|one| ((one.kind, one.name), one.span)).collect();
+        let mut changes = Changes::default();
+        for one in new.configuration.written() {
+            match old.remove(&(one.kind, one.name)) {
+                None => changes.added += 1,
+                Some(span) if self.sources.text(span) != new.sources.text(one.span) => changes.changed += 1,
+                Some(_) => {}
+            }
+        }
+        changes.removed = old.len();
+        changes
+    }
+
+    /// The versions that stand for a faulty artifact.
+    fn versions(&self, faulty: &FaultyArtifact, new: &Configuration, sources: &SourceMap) -> Vec<Written> {
+        let path = |sources: &SourceMap, file: FileId| sources.get(file).map(|file| file.path().to_owned());
+        let file = path(sources, faulty.span.file);
+        let gone = |one: &Written| {
+            path(&self.sources, one.span.file) == file && new.span(one.kind, &one.name).is_none()
+        };
+        let written = self.configuration.written().into_iter();
+        match &faulty.name {
+            // Which of them the file still has cannot be known.
+            _ if faulty.whole_file => written.filter(gone).collect(),
+            // An element that is no artifact was one.
+            Some(name) if faulty.kind == ArtifactKind::Definitions => {
+                written.filter(|one| one.name == *name && gone(one)).collect()
+            }
+            Some(name) => written.filter(|one| one.kind == faulty.kind && one.name == *name).collect(),
+            None => written.filter(|one| one.kind == faulty.kind && gone(one)).collect(),
+        }
+    }
+}
+
+/// How many artifacts are others after a reload.
+#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+pub struct Changes {
+    /// With another text.
+    pub changed: usize,
+    /// Not there before.
+    pub added: usize,
+    /// Not there any more.
+    pub removed: usize,
+}
+
+impl fmt::Display for Changes {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} changed, {} new, {} removed", self.changed, self.added, self.removed)
+    }
+}
+
+impl Configuration {
+    /// Puts the last good versions of faulty artifacts in their place, and what these need and nothing defines any
+    /// more. Marks the faulty ones that it has found a version for.
+    ///
+    /// `read`: the faulty ones are those that could not be read; what this configuration has under such a name is
+    /// another artifact, and good. Otherwise they could not be compiled, and are in it.
+    pub fn fall_back(
+        &mut self,
+        faulty: &mut [FaultyArtifact],
+        sources: &SourceMap,
+        last: &LastGood,
+        read: bool,
+    ) -> Vec<Written> {
+        let mut held = Vec::new();
+        for faulty in faulty.iter_mut().filter(|one| !one.held) {
+            if faulty.kind == ArtifactKind::Registry && read {
+                self.registry = last.configuration.registry.clone();
+                faulty.held = true;
+            }
+            for version in last.versions(faulty, self, sources) {
+                if self.take(&version, last, !read) {
+                    faulty.held = true;
+                    held.push(version);
+                }
+            }
+        }
+        let mut at = 0;
+        while let Some(one) = held.get(at) {
+            let needed = self.needed(one, last);
+            held.extend(needed.into_iter().filter(|one| self.take(one, last, false)));
+            at += 1;
+        }
+        held
+    }
+
+    /// What a held version names, and nothing defines any more.
+    fn needed(&self, held: &Written, last: &LastGood) -> Vec<Written> {
+        let text = last.sources.text(held.span);
+        let is_named = |one: &Written| {
+            (one.kind.shares_keys() || one.kind == ArtifactKind::MessageStore)
+                && self.span(one.kind, &one.name).is_none()
+                && text.match_indices(one.name.as_str()).any(|(at, name)| {
+                    // A whole value or text.
+                    text[..at].ends_with(['"', '\'', '>', ' ', '\n', '\t'])
+                        && text[at + name.len()..].starts_with(['"', '\'', '<', ' ', '\n', '\t'])
+                })
+        };
+        last.configuration.written().into_iter().filter(is_named).collect()
+    }
+
+    /// Takes a version over; `false` where that is not possible, or it is in force already.
+    fn take(&mut self, version: &Written, last: &LastGood, replaces: bool) -> bool {
+        let Written { kind, name, span } = version;
+        let free = match self.span(*kind, name) {
+            Some(own) => (replaces && own != *span) || own.file == FileId::BUILT_IN,
+            None => !(kind.shares_keys() && self.has_key(name)) && self.context_is_free(*kind, name, last),
+        };
+        macro_rules! take {
+            ($kind:ident $field:ident) => {
+                if *kind == ArtifactKind::$kind
+                    && let Some(version) = last.configuration.$field.get(name)
+                {
+                    self.$field.replace(name, version.clone());
+                }
+            };
+        }
+        if free {
+            kinds!(take);
+        }
+        free
+    }
+
+    /// Whether no other API is where an API of `last` would be.
+    fn context_is_free(&self, kind: ArtifactKind, name: &str, last: &LastGood) -> bool {
+        let Some(api) = last.configuration.apis.get(name).filter(|_| kind == ArtifactKind::Api) else {
+            return true;
+        };
+        let at = |other: &Api| (&other.context, other.version_text()) == (&api.context, api.version_text());
+        !self.apis.iter().any(at)
+    }
+
+    /// The files that its artifacts are in.
+    pub fn files(&self) -> HashSet<FileId> {
+        self.written().into_iter().map(|one| one.span.file).collect()
+    }
+
+    /// All artifacts, in the order of their kinds.
+    pub fn written(&self) -> Vec<Written> {
+        let mut all = Vec::new();
+        macro_rules! add {
+            ($kind:ident $field:ident) => {
+                all.extend(self.$field.names().zip(self.$field.iter()).map(|(name, one)| Written {
+                    kind: ArtifactKind::$kind,
+                    name: name.to_owned(),
+                    span: one.span,
+                }));
+            };
+        }
+        kinds!(add);
+        all
+    }
+
+    /// Where an artifact is written.
+    fn span(&self, kind: ArtifactKind, name: &str) -> Option<Span> {
+        macro_rules! find {
+            ($kind:ident $field:ident) => {
+                if kind == ArtifactKind::$kind
+                    && let Some(found) = self.$field.get(name)
+                {
+                    return Some(found.span);
+                }
+            };
+        }
+        kinds!(find);
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::{LoadOptions, load_text};
+
+    const NAMESPACE: &str = "http://ws.apache.org/ns/synapse";
+
+    /// A configuration that falls back on `last`, as a reload makes it; `compiled`: names that would not compile.
+    fn reload(
+        artifacts: &str,
+        last: Option<&LastGood>,
+        compiled: &[&str],
+    ) -> (LastGood, Vec<FaultyArtifact>) {
+        let text = format!("<definitions xmlns='{NAMESPACE}'>{artifacts}</definitions>");
+        let sources = last.map(|last| last.sources.clone()).unwrap_or_default();
+        let options = LoadOptions { sources, ..LoadOptions::default() };
+        let loaded = load_text("c.xml", &text, std::path::Path::new("."), &options);
+        let (mut configuration, mut faulty) = (loaded.configuration, loaded.faulty);
+        let fails = |one: Written| compiled.contains(&one.name.as_str()).then_some(one);
+        let failed = configuration.written().into_iter().filter_map(fails);
+        let mut failed: Vec<_> =
+            failed.map(|one| FaultyArtifact::new(one.kind, Some(one.name), one.span, "bad")).collect();
+        if let Some(last) = last {
+            configuration.fall_back(&mut faulty, &loaded.sources, last, true);
+            configuration.fall_back(&mut failed, &loaded.sources, last, false);
+        }
+        failed.retain(|one| !one.held);
+        let good = LastGood::new(configuration, loaded.sources, &failed);
+        faulty.extend(failed);
+        (good, faulty)
+    }
+
+    /// `kind name: text` of what is in force, beside what is built in.
+    fn in_force(good: &LastGood) -> Vec<String> {
+        let written = good.configuration.written().into_iter().filter(|one| one.span != Span::BUILT_IN);
+        let text = |one: &Written| good.sources.text(one.span).to_owned();
+        let mut all: Vec<_> = written.map(|one| format!("{} {}", one.kind.element(), text(&one))).collect();
+        all.sort();
+        all
+    }
+
+    fn proxy(name: &str, text: &str) -> String {
+        format!("<proxy name='{name}'><description>{text}</description><target inSequence='s'/></proxy>")
+    }
+
+    fn api(name: &str, context: &str) -> String {
+        format!("<api name='{name}' context='{context}'><resource inSequence='s'/></api>")
+    }
+
+    #[test]
+    fn each_artifact_falls_back_on_its_own_last_version() {
+        let sequence = |text: &str| format!("<sequence name='s'><log category='{text}'/></sequence>");
+        let (first, _) = reload(&[proxy("A", "1"), proxy("B", "1"), sequence("1")].concat(), None, &[]);
+        // A breaks while B changes; what is gone is gone.
+        let broken = "<proxy name='A' nonsense='1'><target/></proxy>";
+        let (second, faulty) = reload(&[broken, &proxy("B", "2")].concat(), Some(&first), &[]);
+        assert_eq!(
+            faulty.iter().map(|one| (one.name.as_deref(), one.held)).collect::<Vec<_>>(),
+            [(Some("A"), true)]
+        );
+        let expected = |artifacts: &[(&str, String)]| {
+            let mut all: Vec<_> = artifacts.iter().map(|(kind, text)| format!("{kind} {text}")).collect();
+            all.sort();
+            all
+        };
+        // The old A names the sequence, so that stays too.
+        let kept = [("proxy", proxy("A", "1")), ("proxy", proxy("B", "2")), ("sequence", sequence("1"))];
+        assert_eq!(in_force(&second), expected(&kept));
+        // The next one mends A and breaks B, in the compiler.
+        let (third, faulty) = reload(&[proxy("A", "3"), proxy("B", "3")].concat(), Some(&second), &["B"]);
+        let kept = [("proxy", proxy("A", "3")), ("proxy", proxy("B", "2")), ("sequence", sequence("1"))];
+        assert_eq!(in_force(&third), expected(&kept));
+        assert!(faulty.is_empty());
+        assert_eq!(second.changes(&third), Changes { changed: 1, added: 0, removed: 0 });
+        // Texts that no span leads to are dropped by who compiles, so here they are still there.
+        let (fourth, _) = reload(&proxy("B", "4"), Some(&third), &[]);
+        assert_eq!(in_force(&fourth), expected(&[("proxy", proxy("B", "4"))]));
+        assert_eq!(third.changes(&fourth), Changes { changed: 1, added: 0, removed: 2 });
+        // There is nothing to fall back on.
+        let (fifth, faulty) = reload(&[broken, &proxy("B", "5")].concat(), Some(&fourth), &["B"]);
+        assert_eq!(in_force(&fifth), expected(&[("proxy", proxy("B", "4"))]));
+        assert!(!faulty[0].held && faulty[0].name.as_deref() == Some("A"));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_changes_nothing() {
+        let all =
+            [proxy("A", "1"), api("R", "/r"), "<sequence name='s'><drop/></sequence>".to_owned()].concat();
+        let (first, _) = reload(&all, None, &[]);
+        for text in ["<proxy name='A'>", "<prxy name='A'/>", "<proxy><target/></proxy>"] {
+            let (next, faulty) =
+                reload(&[text, &api("R", "/r"), "<sequence name='s'/>"].concat(), Some(&first), &[]);
+            assert!(faulty.iter().all(|one| one.held), "{text}: {faulty:?}");
+            assert!(in_force(&next).contains(&format!("proxy {}", proxy("A", "1"))), "{text}");
+            assert!(in_force(&next).contains(&format!("api {}", api("R", "/r"))), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_good_new_artifact_goes_before_an_old_one() {
+        let (first, _) = reload(&[api("R", "/r"), "<sequence name='k'/>".to_owned()].concat(), None, &[]);
+        // The context and the key have gone over to others.
+        let broken = [
+            "<api name='R' context='r'/><sequence xmlns='urn:x' name='k'/>",
+            "<endpoint name='k'><default/></endpoint>",
+            &api("New", "/r"),
+            &proxy("Twice", "1"),
+            &proxy("Twice", "2"),
+        ];
+        let (second, faulty) = reload(&broken.concat(), Some(&first), &[]);
+        assert_eq!(in_force(&second).len(), 3, "{:?}", in_force(&second));
+        assert!(faulty.iter().all(|one| !one.held), "{faulty:?}");
+        // Of two with one name the second one is faulty, not the first.
+        let (third, faulty) =
+            reload(&[proxy("Twice", "3"), proxy("Twice", "4")].concat(), Some(&second), &[]);
+        assert_eq!(in_force(&third), [format!("proxy {}", proxy("Twice", "3"))]);
+        assert!(!faulty[0].held);
+    }
+
+    #[test]
+    fn main_falls_back_on_the_last_main() {
+        let main = "<sequence name='main'><drop/></sequence>";
+        let (first, _) = reload(main, None, &[]);
+        let (second, faulty) = reload("<sequence xmlns='urn:x' name='main'/>", Some(&first), &[]);
+        assert_eq!(in_force(&second), [format!("sequence {main}")]);
+        assert!(faulty[0].held);
+    }
+}
