@@ -299,7 +299,8 @@ pub enum Children {
     None,
     /// Mediators.
     Mediators,
-    /// These elements; `"*"` stands for any element (inline XML) and `"#mediators"` for mediators beside the named ones.
+    /// These elements; `"*"` stands for any element (inline XML), `"#mediators"` for mediators beside the named ones, `"text()"`
+    /// for text.
     Elements(&'static [&'static str]),
 }
 

@@ -44,7 +44,7 @@ pub const DEFINITION: Definition = Definition {
         ),
         Attribute::optional("target-variable", Values::Text, "the variable that gets it"),
     ],
-    children: Children::Elements(&["include", "inputs"]),
+    children: Children::Elements(&["include", "inputs", "text()"]),
     page: PAGE,
     compile,
 };

@@ -28,7 +28,9 @@ impl Compiler<'_> {
         let (mediators, text) = match definition.children {
             Children::Mediators => (true, false),
             Children::None => (false, false),
-            Children::Elements(names) => (names.contains(&"#mediators"), !names.contains(&"#mediators")),
+            Children::Elements(names) => {
+                (names.contains(&"#mediators"), names.iter().any(|name| matches!(*name, "*" | "text()")))
+            }
         };
         let level = Level {
             element,
