@@ -420,6 +420,8 @@ fn bombs_and_loops_have_bounds() {
     write(&root.join("bomb.car"), &zip.finish().expect("a zip file").into_inner());
     std::os::unix::fs::symlink("..", root.join("sequences/loop")).expect("a link");
     std::os::unix::fs::symlink("gone.xml", root.join("sequences/nowhere.xml")).expect("a link");
+    let pipe = std::process::Command::new("mkfifo").arg(root.join("sequences/pipe.xml")).status();
+    assert!(pipe.expect("mkfifo").success());
     std::os::unix::fs::symlink("itself.xml", root.join("sequences/itself.xml")).expect("a link");
     let odd = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"x-\xff.xml");
     write(&root.join("sequences").join(odd), sequence("odd").as_bytes());
@@ -429,6 +431,7 @@ fn bombs_and_loops_have_bounds() {
     assert!(said.iter().any(|line| line.contains("more than 64 MiB")), "{said:#?}");
     assert!(said.iter().any(|line| line.contains("a link that leads nowhere")), "{said:#?}");
     assert!(said.iter().any(|line| line.contains("lead in a circle")), "{said:#?}");
+    assert!(said.iter().any(|line| line.contains("it is no file")), "{said:#?}");
 }
 
 #[test]

@@ -102,12 +102,18 @@ impl Walk {
 /// # Errors
 /// Why it cannot be read, in words.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let file = File::open(path).map_err(|error| in_words(&error))?;
-    let metadata = file.metadata().map_err(|error| in_words(&error))?;
+    let (file, length) = open(path)?;
+    read_within(file, length)
+}
+
+/// A file with its length. What is none is not opened: a pipe would wait for somebody who writes.
+fn open(path: &Path) -> Result<(File, u64), String> {
+    let metadata = std::fs::metadata(path).map_err(|error| in_words(&error))?;
     if !metadata.is_file() {
         return Err("it is no file".to_owned());
     }
-    read_within(file, metadata.len())
+    let file = File::open(path).map_err(|error| in_words(&error))?;
+    Ok((file, metadata.len()))
 }
 
 /// At most [`MAX_FILE`] bytes.
@@ -173,7 +179,7 @@ impl Archived {
     /// # Errors
     /// It is none, has too many entries, or one that would lie outside.
     pub fn zip(path: &Path) -> Result<Archived, String> {
-        let file = File::open(path).map_err(|error| in_words(&error))?;
+        let (file, _) = open(path)?;
         let broken = |error: zip::result::ZipError| format!("it is no readable zip file: {error}");
         let mut archive = ZipArchive::new(BufReader::new(file)).map_err(broken)?;
         if archive.len() > MAX_ARCHIVE_ENTRIES {
