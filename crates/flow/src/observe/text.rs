@@ -142,6 +142,9 @@ fn took(time: Duration) -> String {
 
 fn value_of(text: Option<&str>) -> String {
     let text = text.unwrap_or_default();
+    if text.is_empty() {
+        return "(empty)".to_owned();
+    }
     let end = text.floor_char_boundary(VALUE);
     let cut = if end < text.len() { "…" } else { "" };
     format!("{}{cut}", plain(&text[..end]))
