@@ -240,11 +240,16 @@ impl Lines {
             return;
         }
         self.head(event, line);
+        let text = line.len();
         let mut fields = facts(event, |message| {
             if !message.is_empty() {
                 line.push(' ');
                 escape::controls(message, line);
             }
+        });
+        // Lines of the log mediator mostly have it.
+        fields.retain(|(name, value)| {
+            *name != "message_id" || value.as_str().is_none_or(|id| !line[text..].contains(id))
         });
         fields.sort_by_key(|(name, _)| rank(name));
         for (name, value) in &fields {
@@ -477,6 +482,7 @@ mod tests {
             "Error connecting to the back end"
         );
         tracing::info!(target: "busbar::log", "To: /services/Stock, MESSAGE = two\nlines");
+        tracing::info!(target: "busbar::log", message_id = "urn:uuid:7", service = "Stock", "MessageID: urn:uuid:7");
         tracing::warn!(target: "busbar::settings", peer = "", cut = 3, ratio = 0.5, ok = true, text = "say \"hi\"", "odd");
         let error = io::Error::other(fmt::Error);
         tracing::error!(target: "busbar::x", error = &error as &dyn std::error::Error, message_id = 1, code = 2);
@@ -488,6 +494,7 @@ mod tests {
         insta::assert_snapshot!(logged(Format::Text, false, events), @r#"
         2026-11-22T01:02:03.456Z ERROR busbar::fault Error connecting to the back end code=101503 service=DirectProxy place=examples/round/proxy-services/DirectProxy.xml:12:7 peer=http://localhost:9000 client=127.0.0.1:40000 message_id=urn:uuid:5f0c2c1e-0000-4000-8000-000000000001 cause="connection refused | os error 111"
         2026-11-22T01:02:03.456Z  INFO busbar::log To: /services/Stock, MESSAGE = two\nlines
+        2026-11-22T01:02:03.456Z  INFO busbar::log MessageID: urn:uuid:7 service=Stock
         2026-11-22T01:02:03.456Z  WARN busbar::settings odd cut=3 ratio=0.5 ok=true text="say \"hi\""
         2026-11-22T01:02:03.456Z ERROR busbar::x code=2 error="an error occurred when formatting an argument" message_id=1
         "#);
@@ -498,6 +505,7 @@ mod tests {
         insta::assert_snapshot!(logged(Format::Json, false, events), @r#"
         {"time":"2026-11-22T01:02:03.456Z","level":"ERROR","target":"busbar::fault","message":"Error connecting to the back end","message_id":"urn:uuid:5f0c2c1e-0000-4000-8000-000000000001","service":"DirectProxy","place":"examples/round/proxy-services/DirectProxy.xml:12:7","peer":"http://localhost:9000","client":"127.0.0.1:40000","code":"101503","cause":"connection refused | os error 111"}
         {"time":"2026-11-22T01:02:03.456Z","level":"INFO","target":"busbar::log","message":"To: /services/Stock, MESSAGE = two\nlines"}
+        {"time":"2026-11-22T01:02:03.456Z","level":"INFO","target":"busbar::log","message":"MessageID: urn:uuid:7","message_id":"urn:uuid:7","service":"Stock"}
         {"time":"2026-11-22T01:02:03.456Z","level":"WARN","target":"busbar::settings","message":"odd","cut":3,"ratio":0.5,"ok":true,"text":"say \"hi\""}
         {"time":"2026-11-22T01:02:03.456Z","level":"ERROR","target":"busbar::x","message":"","error":"an error occurred when formatting an argument","message_id":1,"code":2}
         "#);

@@ -158,7 +158,10 @@ impl Mediator for CallTemplate {
         let Some(template) = context.plan().template(&self.target) else {
             if context.services().settings.synapse_dialect {
                 // Apache Synapse ends the flow and says nothing.
-                tracing::warn!("the sequence template {} does not exist: the flow ends here", self.target);
+                tracing::warn!(
+                    message_id = %context.message_id(),
+                    "the sequence template {} does not exist: the flow ends here", self.target
+                );
                 return Ok(Flow::Stop);
             }
             return Err(Fault::new(format!("Sequence template {} cannot be found", self.target)));

@@ -40,6 +40,8 @@ there is a `message` and no `level`, the level is `custom`.
 `category` is the level of the line in the log of Busbar, whose settings say what is written and where to; `FATAL` is `ERROR`. A line of `TRACE` or
 `DEBUG` that is not written is not put together either. In the others each expression is evaluated, and fails, even if nobody reads the line.
 
+Behind the line stand the service and the message id, as in all lines about a message.
+
 The message goes on as it is, byte by byte if nothing else changes it. A line may be as large as the body: keep `full` for tests.",
     inside: &[
         Inside::new("message?", "a text with `${…}` in it, at the beginning of the line", &[]).with("text"),
@@ -299,12 +301,23 @@ impl Mediator for Log {
             return Ok(Flow::Next);
         }
         let line = self.line(context)?;
+        // What is behind the line is put together only if the line is written.
+        macro_rules! say {
+            ($say:ident) => {
+                tracing::$say!(
+                    target: "busbar::log",
+                    message_id = %context.message_id(),
+                    service = context.owner_name(),
+                    message = line.as_str(),
+                )
+            };
+        }
         match self.category {
-            Level::TRACE => tracing::trace!(target: "busbar::log", message = line.as_str()),
-            Level::DEBUG => tracing::debug!(target: "busbar::log", message = line.as_str()),
-            Level::INFO => tracing::info!(target: "busbar::log", message = line.as_str()),
-            Level::WARN => tracing::warn!(target: "busbar::log", message = line.as_str()),
-            _ => tracing::error!(target: "busbar::log", message = line.as_str()),
+            Level::TRACE => say!(trace),
+            Level::DEBUG => say!(debug),
+            Level::INFO => say!(info),
+            Level::WARN => say!(warn),
+            _ => say!(error),
         }
         Ok(Flow::Next)
     }

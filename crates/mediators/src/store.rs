@@ -115,7 +115,7 @@ impl Mediator for Store {
             if let Err(error) = store.store(message).await {
                 let other = self.failovers.get(name.trim()).and_then(|own| context.plan().store(own));
                 if let Some(other) = other {
-                    tracing::warn!("the message goes to the store {}: {error}", other.name());
+                    tracing::warn!(message_id = %context.message_id(), "the message goes to the store {}: {error}", other.name());
                     if other.store(context.to_stored()?).await.is_ok() {
                         return Ok(Flow::Next);
                     }
