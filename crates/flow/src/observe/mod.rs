@@ -212,6 +212,7 @@ fn watch(context: &mut Context, service: String, traced: bool, wire: bool, logge
         let observers = &services.observers;
         let number = observers.next.fetch_add(1, Relaxed);
         let recording = Arc::new(Recording::new(number, service, context, observers.body.load(Relaxed)));
+        recording.came(context);
         observers.keep(&recording);
         recording
     });

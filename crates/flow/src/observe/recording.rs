@@ -132,13 +132,18 @@ impl Recording {
         }
     }
 
+    /// The message as it is now is what came, as far as it is here.
+    pub(super) fn came(&self, context: &mut Context) {
+        let now = Snapshot::of(context, self.shown);
+        lock(&self.trace).begin(&now);
+    }
+
     pub(super) fn before(&self, context: &mut Context, stage: Stage) {
         let now = Snapshot::of(context, self.shown);
         let mut trace = lock(&self.trace);
-        if trace.first.is_none() {
-            let (values, payload) = (now.all(), now.payload.clone());
-            trace.bytes += payload.text.len() + values.iter().map(Change::bytes).sum::<usize>();
-            trace.first = Some((values, payload));
+        if trace.copies.is_empty() {
+            // The body was waited for meanwhile.
+            trace.begin(&now);
         }
         // What changed between two steps is the answer of an endpoint.
         if let Some(last) = trace.last.get(&context.number) {
@@ -298,6 +303,12 @@ impl Recording {
 }
 
 impl Trace {
+    fn begin(&mut self, now: &Snapshot) {
+        let (values, payload) = (now.all(), now.payload.clone());
+        self.bytes = payload.text.len() + values.iter().map(Change::bytes).sum::<usize>();
+        self.first = Some((values, payload));
+    }
+
     /// The number of a copy in the trace.
     fn copy(&mut self, number: u64) -> usize {
         match self.copies.iter().position(|own| *own == number) {

@@ -111,7 +111,8 @@ fn changed(change: &Change) -> String {
 fn body(out: &mut String, indent: &str, payload: &Shown) {
     let size = payload.bytes.map_or_else(String::new, |bytes| format!(", {bytes} bytes"));
     if payload.text.is_empty() {
-        let _ = writeln!(out, "{indent}payload: {}", if payload.partial { "on its way" } else { "none" });
+        let what = if payload.partial { "not shown" } else { "none" };
+        let _ = writeln!(out, "{indent}payload: {what}{size}");
         return;
     }
     let part = if payload.partial { ", the beginning" } else { "" };
