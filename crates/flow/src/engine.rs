@@ -531,6 +531,7 @@ async fn dispatch_send(context: &mut Context, destination: Destination) -> Resul
         }
     }
     if out_only {
+        crate::report::one_way_refused(context);
         return Ok(Some(Ending::Nothing));
     }
     Ok(if begin_response(context, receive) { None } else { Some(Ending::Respond) })
@@ -557,9 +558,12 @@ async fn call(context: &mut Context, mut destination: Destination) -> Result<(),
         copy.progress.detached = true;
         copy.exchange = None;
         child.spawn(async move {
-            if let Err(fault) = send(&mut copy, destination).await {
-                raise(&mut copy, fault);
-                drive_to_end(copy, None).await;
+            match send(&mut copy, destination).await {
+                Ok(_) => crate::report::one_way_refused(&copy),
+                Err(fault) => {
+                    raise(&mut copy, fault);
+                    drive_to_end(copy, None).await;
+                }
             }
         });
         return Ok(());

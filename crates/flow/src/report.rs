@@ -26,6 +26,19 @@ pub(crate) fn fault(context: &Context, fault: &Fault) {
     );
 }
 
+/// Logs that a backend refused a one-way message: nobody else gets to know its answer, and the client may have its 202.
+pub(crate) fn one_way_refused(context: &Context) {
+    let Some(status @ 400..) = context.status else { return };
+    tracing::warn!(
+        target: "busbar::fault",
+        message_id = %context.message_id(),
+        service = context.owner_name(),
+        place = context.plan.place(context.location()),
+        client = %context.inbound.peer,
+        "the backend answered a one-way message with {status}; the message may be lost",
+    );
+}
+
 /// Logs that the work of a message panicked: a fault that no handler sees.
 pub(crate) fn panicked(message_id: &str, service: &str, place: &str, what: &str, why: &Panicked) {
     tracing::error!(

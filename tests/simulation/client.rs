@@ -1,0 +1,263 @@
+//! Simulated clients: keep connections, pipeline, ask for `100 Continue`, send slowly, and now and then go away.
+
+use crate::backend::Seen;
+use crate::flows::{ALL, Service};
+use crate::http::{Peer, ReadError, write};
+use crate::network::lock;
+use crate::random::Random;
+use crate::world::World;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+use tokio::time::{Instant, sleep, timeout};
+
+/// Longest that any flow of the simulation may take: the sum of its deadlines.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// What a client sends.
+struct Sending {
+    id: String,
+    service: Service,
+    parts: usize,
+    head: String,
+    /// The body in pieces as they go on the wire.
+    pieces: Vec<Vec<u8>>,
+    expects: bool,
+    /// Sends its body in this pace.
+    pace: Duration,
+}
+
+/// `steady`: sends its body at once. (A slow client uses up the time that the endpoint has.)
+fn sending(random: &mut Random, id: String, service: Service, steady: bool) -> Sending {
+    let parts = random.between(1, 8) as usize;
+    let filler = match random.below(8) {
+        0 => random.between(60_000, 200_000),
+        1 => random.between(4_000, 60_000),
+        _ => random.below(600),
+    } as usize;
+    let mut body = format!("<order><id>{id}</id>");
+    for part in 0..parts {
+        body.push_str(&format!("<item><id>{id}</id><part>{part}</part></item>"));
+    }
+    body.push_str(&format!("<filler>{}</filler></order>", "x".repeat(filler)));
+    let mut head = format!(
+        "POST {} HTTP/1.1\r\nHost: bus\r\nContent-Type: application/xml\r\nX-Id: {id}\r\n",
+        service.path()
+    );
+    if service.relays() {
+        head.push_str(&format!("X-Size: {}\r\n", body.len()));
+    }
+    let expects = random.one_in(8);
+    if expects {
+        head.push_str("Expect: 100-continue\r\n");
+    }
+    let mut pieces = Vec::new();
+    if random.one_in(2) {
+        head.push_str("Transfer-Encoding: chunked\r\n\r\n");
+        let mut rest = body.as_bytes();
+        while !rest.is_empty() {
+            let (piece, behind) = rest.split_at((random.between(1, 40_000) as usize).min(rest.len()));
+            pieces.push([format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat());
+            rest = behind;
+        }
+        pieces.push(b"0\r\n\r\n".to_vec());
+    } else {
+        head.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
+        pieces.push(body.into_bytes());
+    }
+    let pace =
+        if random.one_in(6) && !steady { Duration::from_millis(random.below(300)) } else { Duration::ZERO };
+    Sending { id, service, parts, head, pieces, expects, pace }
+}
+
+/// Runs a client until it has sent `count` requests. Faults are recorded in the world.
+pub async fn run(world: Arc<World>, name: String, count: usize, mut random: Random, well_behaved: bool) {
+    let mut peer: Option<Peer> = None;
+    let mut served = 0;
+    for number in 0..count {
+        let service = *random.pick(&ALL);
+        let sending = sending(&mut random, format!("{name}.{number}"), service, well_behaved);
+        if well_behaved || !random.one_in(10) {
+            let reused = peer.is_some();
+            let mut connection = match peer.take() {
+                Some(peer) => peer,
+                None => {
+                    served = 0;
+                    Peer::new(world.connect())
+                }
+            };
+            let begun = Instant::now();
+            let outcome = timeout(PATIENCE, ask(&world, &mut connection, &sending, well_behaved)).await;
+            match outcome {
+                Err(_) => {
+                    world.fault(format!("{} ({:?}) got no answer within {PATIENCE:?}", sending.id, service))
+                }
+                Ok(Ok(closes)) => {
+                    served += 1;
+                    if !closes {
+                        peer = Some(connection);
+                    }
+                }
+                Ok(Err(failure)) => {
+                    excuse(&world, &sending, failure, reused, served, begun);
+                }
+            }
+        } else {
+            go_away(&world, peer.take(), &sending, &mut random).await;
+        }
+        if random.one_in(2) {
+            sleep(Duration::from_millis(random.below(400))).await;
+        }
+    }
+}
+
+/// Why there was no answer.
+enum Failure {
+    Unread(ReadError),
+    Unwritten,
+}
+
+/// Sends and reads the answer; whether the connection ends behind it.
+async fn ask(world: &World, peer: &mut Peer, sending: &Sending, calm: bool) -> Result<bool, Failure> {
+    if !peer.ahead().is_empty() {
+        let ahead = String::from_utf8_lossy(peer.ahead()).into_owned();
+        world.fault(format!("{}: bytes that nobody asked for before the request: {ahead:?}", sending.id));
+    }
+    peer.write(sending.head.as_bytes()).await.map_err(|_| Failure::Unwritten)?;
+    let mut answer = None;
+    if sending.expects {
+        let head = peer.read_head().await.map_err(Failure::Unread)?;
+        if head.status() != 100 {
+            answer = Some(head);
+        }
+    }
+    let answered_early = answer.is_some();
+    let mut unwritten = false;
+    let answer = match answer {
+        Some(mut head) => {
+            peer.read_body(&mut head, false).await.map_err(Failure::Unread)?;
+            head
+        }
+        // At the same time: an answer may come while the body is sent, and fill all buffers.
+        None => {
+            let end = Arc::clone(&peer.end);
+            let write = async {
+                for piece in &sending.pieces {
+                    if write(&end, piece).await.is_err() {
+                        return true;
+                    }
+                    if !sending.pace.is_zero() {
+                        sleep(sending.pace).await;
+                    }
+                }
+                false
+            };
+            let read = async {
+                let mut head = peer.read_head().await?;
+                match peer.read_body(&mut head, false).await {
+                    Ok(()) => Ok(head),
+                    Err(ReadError::Broken(kind)) => {
+                        let ahead = String::from_utf8_lossy(peer.ahead()).into_owned();
+                        let rest: String = ahead.chars().take(80).collect();
+                        Err(ReadError::Malformed(format!(
+                            "{kind} in the body of {:?}, after {rest:?}",
+                            head.start
+                        )))
+                    }
+                    Err(error) => Err(error),
+                }
+            };
+            let mut read = std::pin::pin!(read);
+            let mut write = std::pin::pin!(write);
+            let (mut written, mut received) = (None, None);
+            poll_fn(|cx| {
+                if written.is_none()
+                    && let Poll::Ready(done) = write.as_mut().poll(cx)
+                {
+                    written = Some(done);
+                }
+                if received.is_none()
+                    && let Poll::Ready(done) = read.as_mut().poll(cx)
+                {
+                    received = Some(done);
+                }
+                // Behind an answer that announces its end nothing more has to be sent.
+                let over = match &received {
+                    Some(Ok(head)) => head.closes() || written.is_some(),
+                    Some(Err(_)) => true,
+                    None => false,
+                };
+                if over { Poll::Ready(()) } else { Poll::Pending }
+            })
+            .await;
+            unwritten = written.unwrap_or(true);
+            match received {
+                Some(Ok(head)) => head,
+                Some(Err(error)) => return Err(Failure::Unread(error)),
+                None => unreachable!("the wait ends with an answer"),
+            }
+        }
+    };
+    if answer.status() < 200 {
+        world.fault(format!("{}: an interim answer that nobody asked for: {}", sending.id, answer.start));
+    }
+    let (status, text) = (answer.status(), answer.text());
+    if let Err(why) = sending.service.judge(&sending.id, sending.parts, status, &text) {
+        world.fault(format!("{} ({:?}): {why}", sending.id, sending.service));
+    }
+    if calm && status >= 300 {
+        world.fault(format!(
+            "{} ({:?}): all is well, and the answer is {status} {text:?}",
+            sending.id, sending.service
+        ));
+    }
+    if status < 300 && sending.service.acknowledges() {
+        lock(&world.acknowledged).push((sending.id.clone(), sending.service));
+    }
+    *lock(&world.answers) += 1;
+    // A client that did not send its body cannot go on with the connection.
+    Ok(answer.closes() || unwritten || answered_early)
+}
+
+/// Decides whether a request without an answer is the client's fault, or that of a backend who cut its answer.
+fn excuse(world: &World, sending: &Sending, failure: Failure, reused: bool, served: usize, begun: Instant) {
+    if lock(&world.seen.cut).contains(&sending.id) || world.is_stopping() {
+        return;
+    }
+    let why = match failure {
+        Failure::Unwritten => "the bus closed while the head was sent".to_owned(),
+        Failure::Unread(ReadError::Closed) => "the bus closed without an answer".to_owned(),
+        Failure::Unread(error) => format!("{error:?}"),
+    };
+    let kind = if reused {
+        format!("request {} of a connection", served + 1)
+    } else {
+        "the first request".to_owned()
+    };
+    let after = begun.elapsed();
+    world.fault(format!(
+        "{} ({:?}, {kind}) got no answer: {why}, after {after:?}",
+        sending.id, sending.service
+    ));
+}
+
+/// Sends a part of a request, or all of it, and goes away.
+async fn go_away(world: &World, peer: Option<Peer>, sending: &Sending, random: &mut Random) {
+    let peer = peer.unwrap_or_else(|| Peer::new(world.connect()));
+    let whole: Vec<u8> = sending.head.bytes().chain(sending.pieces.iter().flatten().copied()).collect();
+    let sent = random.between(1, whole.len() as u64) as usize;
+    // A message whose client is gone may be delivered or not, and says nothing about the bus.
+    let _ = timeout(Duration::from_secs(5), peer.write(&whole[..sent])).await;
+    sleep(Duration::from_millis(random.below(300))).await;
+    if random.one_in(2) {
+        peer.end.reset();
+    }
+}
+
+/// How often a message or a part of it was delivered.
+pub fn delivered(seen: &Seen, id: &str) -> bool {
+    let delivered = lock(&seen.delivered);
+    delivered.contains_key(id)
+        || delivered.keys().any(|key| key.strip_prefix(id).is_some_and(|rest| rest.starts_with('/')))
+}
