@@ -440,7 +440,7 @@ impl ScriptMediator {
         });
         let (own, call, result) =
             ran.await.map_err(|_| Fault::new("the script engine has lost the message"))?;
-        *context = *own;
+        context.put(own);
         self.accept(result?, &call, context)
     }
 
