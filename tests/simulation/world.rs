@@ -141,7 +141,7 @@ async fn live(seed: u64, log: &crate::log::Log) -> Outcome {
             loop {
                 sleep(Duration::from_millis(random.between(20, 1_500))).await;
                 match random.below(4) {
-                    0 => bus.swap(plan(&configuration(&mut random, &urls), &services)),
+                    0 => bus.swap(plan(&configuration(&mut random, &urls), &services), Arc::clone(&services)),
                     1 => backends.iter().for_each(|backend| backend.calm()),
                     _ => random.pick(&backends).change(&mut random),
                 }
