@@ -9,10 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 
 /// All categories, with what they have.
-pub const CATEGORIES: [(&str, &str); 22] = [
+pub const CATEGORIES: [(&str, &str); 23] = [
     ("busbar", "everything below, and the process itself"),
     ("busbar::access", "losses of the access log"),
     ("busbar::config", "what was found about the configuration when it was read"),
+    ("busbar::drain", "messages that a stop gave up"),
     ("busbar::event", "what the mediators `event` and `publishEvent` say"),
     ("busbar::fault", "failed messages"),
     ("busbar::limits", "what was refused because a limit was reached"),

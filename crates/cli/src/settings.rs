@@ -362,7 +362,10 @@ impl Settings {
             match section {
                 Some((section, key)) => environment.push((format!("{section}.{key}"), value)),
                 None if SINGLE.contains(&&*name) => environment.push((name, value)),
-                None if NOT_SETTINGS.contains(&&*name) => {}
+                None if NOT_SETTINGS.iter().any(|other| {
+                    // `fuzz_seconds` and `simulation_runs` belong to `fuzz` and `simulation`.
+                    name.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+                }) => {}
                 None => remarks.push(unknown_variable(&written)),
             }
         }
@@ -453,8 +456,21 @@ const SECTIONS: &[&str] = &["listen", "limits", "http", "tls", "vault", "log"];
 /// Settings outside of sections that it may set.
 const SINGLE: &[&str] = &["workers", "dialect"];
 /// Variables of the same beginning that mean something else: the filter of the log, and what tests and builds take.
-const NOT_SETTINGS: &[&str] =
-    &["log", "suites", "cases", "ledger", "docs", "hostile", "differential", "pgo", "profile", "slot"];
+const NOT_SETTINGS: &[&str] = &[
+    "log",
+    "suites",
+    "cases",
+    "ledger",
+    "docs",
+    "hostile",
+    "differential",
+    "fuzz",
+    "pgo",
+    "profile",
+    "rounds",
+    "simulation",
+    "slot",
+];
 
 fn unknown_variable(written: &str) -> String {
     let fields = [

@@ -55,7 +55,7 @@ fn a_project_runs_as_it_lies() {
     let root = project("runs", &small());
     let path = root.to_str().expect("UTF-8");
     let process = Process::run(&root, &[]);
-    assert!(process.ready.contains("artifacts=2"), "{}", process.ready);
+    assert!(process.ready.contains("artifacts=3"), "{}", process.ready);
     let (status, head, body) = support::ask(process.http(), "GET", "/a", b"").expect("an answer");
     assert_eq!((status, &*body), (200, &b"hello"[..]), "{head}");
     let explained = busbar(&["explain", path]);

@@ -115,7 +115,12 @@ mod tests {
         let bad = format!("{}b", "a".repeat(60));
         let search = || regex.run(&bad, |engine| engine.is_match(&bad));
         let (result, used) = inline(1_000_000, search);
-        assert!(matches!(result, Err(Failure::Stopped(Stop::Long))) && used.stopped.is_some());
+        assert!(
+            matches!(result, Err(Failure::Stopped(Stop::Long))) && used.stopped.is_some(),
+            "{:?} {:?}",
+            result.map_err(|failure| failure.to_string()),
+            used.stopped
+        );
         let (result, used) = within(Duration::from_secs(60), None, search);
         assert!(matches!(result, Ok(false) | Err(Failure::Engine(_))) && used.stopped.is_none());
         // Short and long texts.

@@ -338,7 +338,16 @@ pub fn good(bus: &Process, scenario: &Scenario) -> Result<(), String> {
 
 /// The fault lines of the log from byte `from` on.
 pub fn faults(bus: &Process, from: usize) -> Vec<String> {
-    let log = bus.stderr();
+    // A thread of the bus writes the log: it has done so when nothing more comes.
+    let mut log = bus.stderr();
+    loop {
+        std::thread::sleep(std::time::Duration::from_millis(15));
+        let now = bus.stderr();
+        if now.len() == log.len() {
+            break;
+        }
+        log = now;
+    }
     log[from.min(log.len())..]
         .lines()
         .filter(|line| line.contains("busbar::fault"))
