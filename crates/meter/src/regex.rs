@@ -127,7 +127,7 @@ mod tests {
         // Short and long texts.
         let plain = Regex::new("b$").unwrap();
         let (result, used) = inline(1000, || plain.run(&bad, |engine| engine.is_match(&bad)));
-        assert!(matches!((result, used), (Ok(true), Used { units: 1, stopped: None })));
+        assert!(matches!((result, used), (Ok(true), Used { units: 2, stopped: None })));
         let long = "a".repeat(SHORT + 1);
         assert!(inline(1_000_000, || plain.run(&long, |engine| engine.is_match(&long))).0.is_err());
         assert!(plain.run(&long, |engine| engine.is_match(&long)).is_ok());
