@@ -4,15 +4,20 @@ use crate::leaf::{self, Address, Resolved, postfix};
 use crate::uri_template::join_postfix;
 use config::endpoint::{AddressEndpoint, Format};
 use flow::endpoint::Endpoint;
+use flow::fault::code;
 use flow::{Compiler, Context, Fault};
 use std::sync::Arc;
 use transport::Target;
 
-struct Fixed {
+/// An address that is known when the configuration loads: what `address` says, or the port of a `wsdl`.
+pub(crate) struct Fixed {
     /// Connection and path; why not, where nothing can be sent there.
-    address: Result<(Target, String), Fault>,
-    uri: String,
-    format: Option<Format>,
+    pub(crate) address: Result<(Target, String), Fault>,
+    /// For people.
+    pub(crate) written: String,
+    pub(crate) format: Option<Format>,
+    /// `ERROR_CODE` of a message that comes while the endpoint is suspended.
+    pub(crate) not_ready: i32,
 }
 
 pub fn compile(
@@ -22,8 +27,13 @@ pub fn compile(
 ) -> Option<Arc<dyn Endpoint>> {
     let uri = kind.uri.value.trim();
     let address = leaf::fixed(uri, kind.uri.span, compiler);
-    let address = Fixed { address, uri: uri.to_owned(), format: kind.definition.format };
-    leaf::compile(endpoint, &kind.definition, Box::new(address), &format!("address {uri}"), None, compiler)
+    let written = match &address {
+        Ok((target, path)) => format!("{target}{path}"),
+        Err(_) => uri.to_owned(),
+    };
+    let fixed =
+        Fixed { address, written, format: kind.definition.format, not_ready: code::ENDPOINT_NOT_READY };
+    leaf::compile(endpoint, &kind.definition, Box::new(fixed), &format!("address {uri}"), None, compiler)
 }
 
 impl Address for Fixed {
@@ -37,9 +47,10 @@ impl Address for Fixed {
     }
 
     fn written(&self) -> String {
-        match &self.address {
-            Ok((target, path)) => format!("{target}{path}"),
-            Err(_) => self.uri.clone(),
-        }
+        self.written.clone()
+    }
+
+    fn not_ready(&self) -> i32 {
+        self.not_ready
     }
 }

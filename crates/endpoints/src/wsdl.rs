@@ -1,13 +1,12 @@
 //! `<wsdl uri="…" service="…" port="…">`: the address of a port of a WSDL 1.1, read when the configuration loads.
 
-use crate::leaf::{self, Address, Resolved, postfix};
-use crate::uri_template::join_postfix;
-use config::endpoint::{Format, WsdlEndpoint};
+use crate::address::Fixed;
+use crate::leaf;
+use config::endpoint::WsdlEndpoint;
+use flow::Compiler;
 use flow::endpoint::Endpoint;
 use flow::fault::code;
-use flow::{Compiler, Context, Fault};
 use std::sync::Arc;
-use transport::Target;
 use xml::{Document, NodeId, NodeKind};
 
 const WSDL: &str = "http://schemas.xmlsoap.org/wsdl/";
@@ -18,12 +17,6 @@ const ADDRESSES: [&str; 3] = [
     "http://schemas.xmlsoap.org/wsdl/soap12/",
     "http://schemas.xmlsoap.org/wsdl/http/",
 ];
-
-struct Port {
-    address: Result<(Target, String), Fault>,
-    location: String,
-    format: Option<Format>,
-}
 
 pub fn compile(
     endpoint: &config::Endpoint,
@@ -44,7 +37,8 @@ pub fn compile(
     };
     let address = leaf::fixed(&location, span, compiler);
     let description = format!("wsdl {location}");
-    let port = Port { address, location, format: kind.definition.format };
+    let format = kind.definition.format;
+    let port = Fixed { address, written: location, format, not_ready: code::WSDL_NOT_READY };
     leaf::compile(endpoint, &kind.definition, Box::new(port), &description, None, compiler)
 }
 
@@ -89,25 +83,6 @@ fn location(document: &Document, service: &str, port: &str) -> Result<String, St
     let address = inside(of_port, "address", &ADDRESSES).next();
     let location = address.and_then(|address| document.attribute(address, "", "location"));
     location.map(str::to_owned).ok_or_else(|| format!("the port `{port}` has no address"))
-}
-
-impl Address for Port {
-    fn resolve(&self, context: &mut Context) -> Result<Resolved, Fault> {
-        let (target, path) = self.address.as_ref().map_err(Fault::clone)?;
-        let path = match postfix(context, self.format) {
-            None => path.clone(),
-            Some(postfix) => join_postfix(path, &postfix),
-        };
-        Ok(Resolved { target: target.clone(), path, method: None })
-    }
-
-    fn written(&self) -> String {
-        self.location.clone()
-    }
-
-    fn not_ready(&self) -> i32 {
-        code::WSDL_NOT_READY
-    }
 }
 
 #[cfg(test)]
