@@ -2,7 +2,7 @@
 
 use crate::random::Random;
 use std::collections::{HashMap, VecDeque};
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, Read};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -164,10 +164,7 @@ impl Wire for End {
             direction.readers.push(cx.waker().clone());
             return Poll::Pending;
         }
-        let count = into.len().min(direction.ready.len());
-        for (to, from) in into.iter_mut().zip(direction.ready.drain(..count)) {
-            *to = from;
-        }
+        let count = direction.ready.read(into)?;
         direction.writers.drain(..).for_each(Waker::wake);
         Poll::Ready(Ok(count))
     }
@@ -209,7 +206,10 @@ impl Wire for End {
             let mut random = lock(&self.pair.random);
             // Now and then the kernel takes only a part.
             let room = if random.one_in(4) { random.between(1, room as u64) as usize } else { room };
-            let piece: Vec<u8> = parts.iter().flat_map(|part| part.iter()).copied().take(room).collect();
+            let mut piece = Vec::new();
+            for part in parts {
+                piece.extend_from_slice(&part[..part.len().min(room - piece.len())]);
+            }
             direction.flying += piece.len();
             piece
         };
@@ -233,7 +233,7 @@ impl Wire for End {
                     // Nobody can read it any more.
                     tokio::spawn(async move { send_reset(&pair, 1 - side) });
                 } else if !direction.reset {
-                    direction.ready.extend(piece);
+                    direction.ready.extend(&piece);
                 }
             });
         }
