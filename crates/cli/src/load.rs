@@ -1,6 +1,6 @@
 //! Loads and compiles a configuration, with everything that was found about it in one list.
 
-use config::{Configuration, Fetch, LastGood, LoadOptions};
+use config::{Configuration, FaultyArtifact, Fetch, LastGood, LoadOptions};
 use diagnostics::{Diagnostic, Diagnostics, FileId, Severity, render};
 use flow::{Plan, Services};
 use std::collections::HashSet;
@@ -46,13 +46,19 @@ pub fn load(path: &Path, services: &Services, fetch: Option<Fetch>, last: Option
         let errors: Vec<Diagnostic> =
             all.iter().skip(so_far).filter(|one| one.severity == Severity::Error).cloned().collect();
         if let Some(spoilt) = spoilt(&configuration, &errors) {
-            let files = configuration.archives[spoilt].files.clone();
-            found.extend(errors.into_iter().filter(|error| is_in(error, &files)));
-            let mut left_out = configuration.leave_out(spoilt, &mut sources, &mut found);
-            if let Some(last) = last {
-                configuration.fall_back(&mut left_out, &sources, last, true);
-            }
+            let archive = configuration.archives[spoilt].clone();
+            let errors: Vec<Diagnostic> =
+                errors.into_iter().filter(|error| is_in(error, &archive.files)).collect();
+            let why = errors.iter().find(|error| spoils(error)).map_or("", |error| error.message.as_str());
+            found.extend(errors.iter().cloned());
+            let left_out = configuration.leave_out(spoilt, why, &mut sources, &mut found);
+            // It may be the version before, which does not compile any more.
+            let of_it = |one: &&mut FaultyArtifact| one.archive.as_ref() == Some(&archive.path);
+            faulty.iter_mut().filter(of_it).for_each(|one| one.held = false);
             faulty.extend(left_out);
+            if let Some(last) = last {
+                configuration.fall_back(&mut faulty, &sources, last, true);
+            }
             continue;
         }
         let mut failed = plan.faulty.get(read..).unwrap_or_default().to_vec();
@@ -71,9 +77,12 @@ pub fn load(path: &Path, services: &Services, fetch: Option<Fetch>, last: Option
 
 /// An archive of which an artifact has an error that WSO2 finds as well: it is in use as a whole or not at all.
 fn spoilt(configuration: &Configuration, errors: &[Diagnostic]) -> Option<usize> {
-    let spoils = |error: &&Diagnostic| !config::is_ours(error.rule);
     let mut archives = configuration.archives.iter();
-    archives.position(|archive| errors.iter().filter(spoils).any(|error| is_in(error, &archive.files)))
+    archives.position(|archive| errors.iter().any(|error| spoils(error) && is_in(error, &archive.files)))
+}
+
+fn spoils(error: &Diagnostic) -> bool {
+    !config::is_ours(error.rule)
 }
 
 fn is_in(error: &Diagnostic, files: &[FileId]) -> bool {

@@ -134,6 +134,96 @@ fn what_is_for_nobody_is_not_found_and_what_is_faulty_is_not_available() {
     assert_eq!(ask(bus.http(), "POST", "/x", b"<a/>").unwrap().0, 202);
 }
 
+/// An archive with these proxies and a text in the registry that `A` answers with.
+fn archive(proxies: &[(&str, String)], text: &str) -> Vec<u8> {
+    use std::io::Write;
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let mut add = |name: &str, text: &str| {
+        zip.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+        zip.write_all(text.as_bytes()).unwrap();
+    };
+    let names = proxies.iter().map(|(name, _)| *name).chain(["r"]);
+    let listed: String =
+        names.map(|name| format!("<dependency artifact='{name}' version='1' include='true'/>")).collect();
+    add(
+        "artifacts.xml",
+        &format!(
+            "<artifacts><artifact name='App' version='1' type='carbon/application'>{listed}</artifact></artifacts>"
+        ),
+    );
+    for (name, text) in proxies {
+        add(
+            &format!("{name}_1/artifact.xml"),
+            &format!("<artifact name='{name}' version='1' type='synapse/proxy-service'><file>p.xml</file></artifact>"),
+        );
+        let text = text.replacen("<proxy", "<proxy xmlns='http://ws.apache.org/ns/synapse'", 1);
+        add(&format!("{name}_1/p.xml"), &text);
+    }
+    add(
+        "r_1/artifact.xml",
+        "<artifact name='r' version='1' type='registry/resource'><file>registry-info.xml</file></artifact>",
+    );
+    add(
+        "r_1/registry-info.xml",
+        "<resources><item><file>t.txt</file><path>/_system/governance/x</path></item></resources>",
+    );
+    add("r_1/resources/t.txt", text);
+    zip.finish().unwrap().into_inner()
+}
+
+#[test]
+fn an_archive_is_in_force_as_a_whole_or_as_it_was() {
+    let root = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("reload-archive");
+    let _ = std::fs::remove_dir_all(&root);
+    std::fs::create_dir_all(&root).unwrap();
+    let car = root.join("app.car");
+    let says = |text: &str| {
+        format!(
+            "<proxy name='A'><target><inSequence><payloadFactory media-type='text'><format key='gov:x/t.txt'/><args/></payloadFactory>\
+             <property name='X-Version' value='{text}' scope='transport'/><respond/></inSequence></target></proxy>"
+        )
+    };
+    let good = archive(&[("A", says("1")), ("B", proxy("B", 1))], "one");
+    std::fs::write(&car, &good).unwrap();
+    let bus = Process::run(&root, &[]);
+    let in_force = || {
+        let (_, _, text) = ask(bus.http(), "POST", "/services/A", b"<a/>").unwrap();
+        [version(&bus, "A"), version(&bus, "B"), String::from_utf8_lossy(&text).into_owned()].join(" ")
+    };
+    assert_eq!(in_force(), "1 1 one");
+    let refused = [
+        // A copy in progress.
+        good[..900].to_vec(),
+        // One artifact cannot be read, one does not compile; the other one and the resource are new.
+        archive(&[("A", says("2")), ("B", "<proxy name='B' nonsense='1'><target/></proxy>".to_owned())], "two"),
+        archive(&[("A", faulty("A")), ("B", proxy("B", 2))], "two"),
+        archive(&[("A", says("2")), ("B", proxy("B", 2)), ("C", faulty("C"))], "two"),
+    ];
+    for (number, bytes) in refused.iter().enumerate() {
+        std::fs::write(&car, bytes).unwrap();
+        reload(&bus, number + 1);
+        assert_eq!(in_force(), "1 1 one", "{number}: {}", bus.stderr());
+        bus.says("0 changed, 0 new, 0 removed", number + 1);
+    }
+    assert!(bus.stderr().contains("app.car` stays in force as it was: "), "{}", bus.stderr());
+    assert_eq!(version(&bus, "C"), "503");
+    std::fs::write(&car, archive(&[("A", says("2")), ("B", proxy("B", 2))], "two")).unwrap();
+    reload(&bus, refused.len() + 1);
+    assert_eq!(in_force(), "2 2 two");
+    // At a start there is nothing to fall back on: what is known of the archive is not available.
+    drop(bus);
+    for bytes in &refused[1..] {
+        std::fs::write(&car, bytes).unwrap();
+        std::fs::create_dir_all(root.join("proxy-services")).unwrap();
+        let own = proxy("Own", 1).replacen("<proxy", "<proxy xmlns='http://ws.apache.org/ns/synapse'", 1);
+        std::fs::write(root.join("proxy-services/own.xml"), own).unwrap();
+        let bus = Process::run(&root, &[]);
+        assert_eq!(["A", "B"].map(|name| version(&bus, name)), ["503", "503"], "{}", bus.stderr());
+        let (_, listed) = admin(&bus, "GET", "/artifacts");
+        assert!(listed.contains("\"archive\"") && listed.contains("\"A\""), "{listed}");
+    }
+}
+
 #[test]
 fn what_was_stopped_stays_stopped() {
     let artifacts = |version: usize| {

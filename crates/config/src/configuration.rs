@@ -106,14 +106,15 @@ impl Configuration {
     }
 
     /// Takes an archive out again, by its place in [`Configuration::archives`], with all that it brought along. Returns its
-    /// artifacts and reports that it is left out.
+    /// artifacts, the archive itself first, and reports that it is refused. `why`: the message of the error.
     pub fn leave_out(
         &mut self,
         archive: usize,
+        why: &str,
         sources: &mut SourceMap,
         found: &mut Diagnostics,
     ) -> Vec<FaultyArtifact> {
-        let left_out = self.without(archive, sources, found);
+        let left_out = self.without(archive, why, sources, found);
         self.finish();
         left_out
     }
@@ -121,16 +122,19 @@ impl Configuration {
     pub(crate) fn without(
         &mut self,
         archive: usize,
+        why: &str,
         sources: &mut SourceMap,
         found: &mut Diagnostics,
     ) -> Vec<FaultyArtifact> {
         let archive = self.archives.remove(archive);
-        let mut left_out = Vec::new();
+        let place = Span::new(sources.add(archive.path.as_str(), ""), 0, 0);
+        let mut left_out = vec![FaultyArtifact::archive(&archive.path, place, why)];
         macro_rules! take {
             ($($field:ident $kind:ident),*) => {$(
                 for (name, item) in self.$field.take(|item| archive.files.contains(&item.span.file)) {
-                    let message = format!("its archive `{}` is left out as a whole", archive.path);
-                    left_out.push(FaultyArtifact::new(ArtifactKind::$kind, Some(name), item.span, message));
+                    let message = format!("its archive `{}` is refused as a whole", archive.path);
+                    let one = FaultyArtifact::new(ArtifactKind::$kind, Some(name), item.span, message);
+                    left_out.push(FaultyArtifact { archive: Some(archive.path.clone()), ..one });
                 }
             )*};
         }
@@ -142,14 +146,13 @@ impl Configuration {
         );
         for sequence in archive.replaced {
             let name = sequence.name.as_ref().map(ToString::to_string).unwrap_or_default();
-            self.sequences.insert(name, sequence);
+            self.sequences.replace(&name, sequence);
         }
-        let file = sources.add(archive.path.as_str(), "");
         let count = archive.files.len();
-        let message = format!("the archive `{}` is left out as a whole: {count} artifacts", archive.path);
+        let message = format!("the archive `{}` is refused as a whole: {count} artifacts", archive.path);
         found.push(
             Diagnostic::error("faulty-archive", message)
-                .at(Span::new(file, 0, 0), "one of its artifacts is faulty, and WSO2 takes all or nothing"),
+                .at(place, "one of its artifacts is faulty, and WSO2 takes all or nothing"),
         );
         left_out
     }
@@ -311,12 +314,14 @@ pub enum ArtifactKind {
     MessageProcessor,
     Api,
     InboundEndpoint,
+    /// A file with artifacts that are in use together, or not at all. No element is one.
+    Archive,
 }
 
 impl ArtifactKind {
     /// Element, sub-directory (none for single files) and what people call it, in the order in which a
     /// directory is loaded.
-    const TABLE: [(ArtifactKind, &'static str, &'static str, &'static str); 16] = [
+    const TABLE: [(ArtifactKind, &'static str, &'static str, &'static str); 17] = [
         (ArtifactKind::Definitions, "definitions", "", "configuration"),
         (ArtifactKind::Registry, "registry", "", "registry"),
         (ArtifactKind::TaskManager, "taskManager", "", "task manager"),
@@ -333,13 +338,14 @@ impl ArtifactKind {
         (ArtifactKind::MessageProcessor, "messageProcessor", "message-processors", "message processor"),
         (ArtifactKind::Api, "api", "api", "API"),
         (ArtifactKind::InboundEndpoint, "inboundEndpoint", "inbound-endpoints", "inbound endpoint"),
+        (ArtifactKind::Archive, "archive", "", "archive"),
     ];
 
     /// The kind of an element name.
     pub fn of_element(local: &str) -> Option<ArtifactKind> {
         // The spelling of older samples.
         let local = if local == "priorityExecutor" { "priority-executor" } else { local };
-        ArtifactKind::TABLE.iter().find(|row| row.1 == local).map(|row| row.0)
+        ArtifactKind::all().find(|kind| kind.element() == local)
     }
 
     /// The element.
@@ -352,9 +358,9 @@ impl ArtifactKind {
         ArtifactKind::TABLE[self as usize].2
     }
 
-    /// Every kind, in the order in which a directory is loaded.
+    /// Every kind that an element can be, in the order in which a directory is loaded.
     pub fn all() -> impl Iterator<Item = ArtifactKind> {
-        ArtifactKind::TABLE.iter().map(|row| row.0)
+        ArtifactKind::TABLE.iter().map(|row| row.0).filter(|kind| *kind != ArtifactKind::Archive)
     }
 
     /// Whether what is in it are mediators and endpoints, which every engine looks up by namespace and name.
@@ -406,12 +412,20 @@ pub struct FaultyArtifact {
     pub whole_file: bool,
     /// A reload left the version before in force. Otherwise the artifact is left out.
     pub held: bool,
+    /// The path of the archive that it is refused with; also of an archive itself.
+    pub archive: Option<String>,
 }
 
 impl FaultyArtifact {
     /// An artifact that is left out.
     pub fn new(kind: ArtifactKind, name: Option<String>, span: Span, message: impl Into<String>) -> Self {
         let message = message.into();
-        FaultyArtifact { kind, name, span, message, context: None, whole_file: false, held: false }
+        FaultyArtifact { kind, name, span, message, context: None, whole_file: false, held: false, archive: None }
+    }
+
+    /// An archive that is refused.
+    pub(crate) fn archive(path: &str, span: Span, message: impl Into<String>) -> Self {
+        let one = FaultyArtifact::new(ArtifactKind::Archive, Some(path.to_owned()), span, message);
+        FaultyArtifact { archive: Some(path.to_owned()), ..one }
     }
 }

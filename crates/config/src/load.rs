@@ -77,6 +77,9 @@ pub fn load(path: &Path, options: &LoadOptions) -> Loaded {
     for file in layout.files {
         loader.file(&file.path, file.kind);
     }
+    for (path, error) in layout.refused {
+        loader.refused(&path, error);
+    }
     for archive in layout.cars {
         loader.archive(archive);
     }
@@ -103,8 +106,8 @@ struct Loader {
     default_registry: PathBuf,
     fetch: Option<Fetch>,
     not_read: NotRead,
-    /// While an archive is loaded: the default sequences whose place its own ones take.
-    replaced: Option<Vec<Sequence>>,
+    /// An archive is being loaded: the last one of the configuration.
+    in_archive: bool,
 }
 
 impl Loader {
@@ -120,7 +123,7 @@ impl Loader {
             default_registry: registry,
             fetch: options.fetch.clone(),
             not_read: NotRead::default(),
-            replaced: None,
+            in_archive: false,
         }
     }
 
@@ -142,7 +145,8 @@ impl Loader {
             let file = self.sources.add(archive.shown.as_str(), "");
             let error =
                 Diagnostic::error("duplicate-key", message).at(Span::new(file, 0, 0), "this one is left out");
-            return self.diagnostics.push(error.help(help));
+            self.diagnostics.push(error.clone().help(help));
+            return self.refused(&archive.shown, error);
         }
         let names: Vec<(FileId, String)> = archive
             .configs
@@ -153,31 +157,40 @@ impl Loader {
             self.value_from_outside(Span::new(file, 0, 0), &name);
         }
         let (mark, faulty) = (self.diagnostics.len(), self.faulty.len());
-        let mut files = Vec::new();
-        self.replaced = Some(Vec::new());
+        let (path, at) = (archive.shown, self.configuration.archives.len());
+        let (files, replaced) = (Vec::new(), Vec::new());
+        let loaded =
+            DeployedArchive { id: archive.id, path: path.clone(), files, mounts: archive.mounts, replaced };
+        self.configuration.archives.push(loaded);
+        self.in_archive = true;
         for member in archive.members {
             match decode(member.bytes) {
-                Ok(text) => {
-                    let file = self.text(&member.shown, text, Some(member.kind));
-                    files.push(file);
-                }
+                Ok(text) => self.text(&member.shown, text, Some(member.kind)),
                 Err(message) => self.unreadable(&member.shown, Some(member.kind), message),
             }
         }
-        let replaced = self.replaced.take().unwrap_or_default();
-        let loaded =
-            DeployedArchive { id: archive.id, path: archive.shown, files, mounts: archive.mounts, replaced };
-        let errors = self.diagnostics.iter().skip(mark);
-        let is_refused = errors.into_iter().any(|own| own.severity == Severity::Error && !is_ours(own.rule));
-        self.configuration.archives.push(loaded);
-        if is_refused {
-            self.faulty.truncate(faulty);
-            let last = self.configuration.archives.len() - 1;
-            let left_out = self.configuration.without(last, &mut self.sources, &mut self.diagnostics);
-            let gone = |span: &Span| left_out.iter().any(|own| own.span.file == span.file);
-            self.defined.retain(|_, (_, span)| !gone(span));
+        self.in_archive = false;
+        let mut errors = self.diagnostics.iter().skip(mark);
+        let error = errors.find(|own| own.severity == Severity::Error && !is_ours(own.rule)).cloned();
+        if let Some(error) = error {
+            self.faulty.iter_mut().skip(faulty).for_each(|own| own.archive = Some(path.clone()));
+            let loaded = &self.configuration.archives[at];
+            let (files, replaced) = (loaded.files.clone(), loaded.replaced.clone());
+            self.defined.retain(|_, (_, span)| !files.contains(&span.file));
+            for sequence in replaced {
+                let name = sequence.name.as_ref().map(ToString::to_string).unwrap_or_default();
+                self.defined.insert((None, name), (ArtifactKind::Sequence, sequence.span));
+            }
+            let (sources, found) = (&mut self.sources, &mut self.diagnostics);
+            let left_out = self.configuration.without(at, &error.message, sources, found);
             self.faulty.extend(left_out);
         }
+    }
+
+    /// An archive that is left out as a whole.
+    fn refused(&mut self, path: &str, error: Diagnostic) {
+        let file = self.sources.add(path, "");
+        self.faulty.push(FaultyArtifact::archive(path, Span::new(file, 0, 0), error.message));
     }
 
     /// Names that are to come from outside and do not.
@@ -216,9 +229,19 @@ impl Loader {
         }
     }
 
-    fn text(&mut self, path: &str, text: String, kind: Option<ArtifactKind>) -> FileId {
-        let file = self.sources.add(path, text.strip_prefix('\u{feff}').unwrap_or(&text));
+    fn text(&mut self, path: &str, text: String, kind: Option<ArtifactKind>) {
+        let file = self.add(path, text.strip_prefix('\u{feff}').unwrap_or(&text));
         self.source(file, kind);
+    }
+
+    /// A file with artifacts, which may be one of an archive.
+    fn add(&mut self, path: &str, text: &str) -> FileId {
+        let file = self.sources.add(path, text);
+        if self.in_archive
+            && let Some(archive) = self.configuration.archives.last_mut()
+        {
+            archive.files.push(file);
+        }
         file
     }
 
@@ -254,7 +277,7 @@ impl Loader {
     }
 
     fn unreadable(&mut self, path: &str, kind: Option<ArtifactKind>, message: String) {
-        let file = self.sources.add(path, "");
+        let file = self.add(path, "");
         let message = format!("the file cannot be read: {message}");
         self.broken_file(file, kind, Diagnostic::error("unreadable-source", message));
     }
@@ -348,7 +371,7 @@ impl Loader {
             };
         }
         match kind {
-            ArtifactKind::Definitions => {}
+            ArtifactKind::Definitions | ArtifactKind::Archive => {}
             ArtifactKind::Registry => {
                 if let Some(registry) = read!(Registry::parse, &self.default_registry)
                     && self.free(kind, "", element, mark)
@@ -459,12 +482,12 @@ impl Loader {
     fn make_way(&mut self, name: &str) {
         let key = (None, name.to_owned());
         let of_an_archive = |file| self.configuration.archives.iter().any(|own| own.files.contains(&file));
-        if let Some(replaced) = &mut self.replaced
+        if self.in_archive
             && let Some((ArtifactKind::Sequence, span)) = self.defined.get(&key)
             && !of_an_archive(span.file)
             && let Some(sequence) = self.configuration.sequences.remove(name)
         {
-            replaced.push(sequence);
+            self.configuration.archives.last_mut().into_iter().for_each(|own| own.replaced.push(sequence.clone()));
             self.defined.remove(&key);
         }
     }

@@ -5,7 +5,7 @@
 //! version still point into the text that it was read from.
 
 use crate::artifacts::Api;
-use crate::configuration::{ArtifactKind, Configuration, FaultyArtifact};
+use crate::configuration::{ArtifactKind, Configuration, DeployedArchive, FaultyArtifact};
 use diagnostics::{FileId, SourceMap, Span};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -70,6 +70,11 @@ impl LastGood {
     /// The texts.
     pub fn sources(&self) -> &SourceMap {
         &self.sources
+    }
+
+    /// The archive that a file is of.
+    fn archive_of(&self, file: FileId) -> Option<&DeployedArchive> {
+        self.configuration.archives.iter().find(|archive| archive.files.contains(&file))
     }
 
     /// How `new` differs from this.
@@ -139,14 +144,17 @@ impl Configuration {
         last: &LastGood,
         read: bool,
     ) -> Vec<Written> {
-        let mut held = Vec::new();
+        let mut held = self.fall_back_on_archives(faulty, last);
         for faulty in faulty.iter_mut().filter(|one| !one.held) {
             if faulty.kind == ArtifactKind::Registry && read {
                 self.registry = last.configuration.registry.clone();
+                // With the resources of the projects and archives of now.
+                self.finish();
                 faulty.held = true;
             }
             for version in last.versions(faulty, self, sources) {
-                if self.take(&version, last, !read) {
+                let alone = faulty.archive.is_none() || last.archive_of(version.span.file).is_none();
+                if alone && self.take(&version, last, !read) {
                     faulty.held = true;
                     held.push(version);
                 }
@@ -159,6 +167,64 @@ impl Configuration {
             at += 1;
         }
         held
+    }
+
+    /// Puts the last good versions of refused archives in their place, each as one unit: its artifacts and its resources of
+    /// the registry. It is found by its path, or, where the file was renamed, by its artifacts.
+    fn fall_back_on_archives(&mut self, faulty: &mut [FaultyArtifact], last: &LastGood) -> Vec<Written> {
+        let refused = |one: &&FaultyArtifact| one.kind == ArtifactKind::Archive && !one.held;
+        let paths: Vec<String> = faulty.iter().filter(refused).filter_map(|one| one.archive.clone()).collect();
+        let mut held = Vec::new();
+        for path in paths {
+            let members = || faulty.iter().filter(|one| one.archive.as_ref() == Some(&path));
+            let by_path = last.configuration.archives.iter().find(|archive| archive.path == path);
+            let Some(archive) = by_path.or_else(|| {
+                members().find_map(|one| {
+                    let span = last.configuration.span(one.kind, one.name.as_deref()?)?;
+                    last.archive_of(span.file)
+                })
+            }) else {
+                continue;
+            };
+            let is_faulty = members().any(|one| archive.files.contains(&one.span.file));
+            let in_force = |other: &DeployedArchive| other.path == archive.path || other.id == archive.id;
+            if is_faulty || self.archives.iter().any(in_force) {
+                continue;
+            }
+            let restored = self.restore(archive, last);
+            for one in faulty.iter_mut().filter(|one| one.archive.as_ref() == Some(&path)) {
+                let stays = |own: &Written| own.kind == one.kind && Some(&own.name) == one.name.as_ref();
+                one.held = one.kind == ArtifactKind::Archive || one.whole_file || restored.iter().any(stays);
+            }
+            held.extend(restored);
+        }
+        held
+    }
+
+    /// Puts an archive back. A name that something else has taken since is the other one's.
+    fn restore(&mut self, archive: &DeployedArchive, last: &LastGood) -> Vec<Written> {
+        let mut archive = archive.clone();
+        archive.replaced.clear();
+        let mut restored = Vec::new();
+        let all = last.configuration.written().into_iter();
+        for version in all.filter(|one| archive.files.contains(&one.span.file)) {
+            // Its default sequences take the place of the server's, as when it was loaded.
+            if version.kind == ArtifactKind::Sequence
+                && matches!(&*version.name, "main" | "fault")
+                && let Some(own) = self.sequences.get(&version.name)
+                && !own.built_in
+                && !self.archives.iter().any(|other| other.files.contains(&own.span.file))
+            {
+                archive.replaced.extend(self.sequences.remove(&version.name));
+            }
+            if self.take(&version, last, false) {
+                restored.push(version);
+            }
+        }
+        let at = self.archives.iter().position(|other| other.path > archive.path);
+        self.archives.insert(at.unwrap_or(self.archives.len()), archive);
+        self.finish();
+        restored
     }
 
     /// What a held version names, and nothing defines any more.

@@ -1,6 +1,6 @@
 //! Projects, homes and archives as they lie on disk.
 
-use busbar_config::{LoadOptions, Loaded, load};
+use busbar_config::{LastGood, LoadOptions, Loaded, load};
 use diagnostics::Severity;
 use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
@@ -399,7 +399,8 @@ fn archives_are_taken_as_a_whole() {
     write(&root.join("c.car"), &zipped(&application("C", &[("other", &other), ("good", &good)])));
     let loaded = load(&root, &LoadOptions::default());
     assert_eq!(artifacts(&loaded), "sequence/good", "{:#?}", said(&loaded));
-    assert_eq!(loaded.faulty.len(), 1, "{:?}", loaded.faulty);
+    let faulty = ["archive b.car", "sequence good", "archive c.car", "sequence other"];
+    assert_eq!(held(&loaded), faulty.map(|one| format!("{one} is left out")));
 }
 
 #[test]
@@ -447,4 +448,140 @@ fn many_files_are_summed_up() {
             "warning not-read 10000 paths are not read (files): they are of no kind that is known here, and nothing names them"
         ]
     );
+}
+
+/// A reload: what is in force afterwards, and the faulty ones with whether they are held.
+fn reload(root: &Path, last: &LastGood) -> (Loaded, LastGood) {
+    let options = LoadOptions { sources: last.sources().clone(), ..LoadOptions::default() };
+    let mut loaded = load(root, &options);
+    loaded.configuration.fall_back(&mut loaded.faulty, &loaded.sources, last, true);
+    let good = LastGood::new(loaded.configuration.clone(), loaded.sources.clone(), &[]);
+    (loaded, good)
+}
+
+fn held(loaded: &Loaded) -> Vec<String> {
+    let shown = |one: &busbar_config::FaultyArtifact| {
+        let name = one.name.as_deref().unwrap_or_default();
+        let file = Path::new(name).file_name().unwrap_or_default().to_string_lossy();
+        format!("{} {file} {}", one.kind, if one.held { "stays" } else { "is left out" })
+    };
+    loaded.faulty.iter().map(shown).collect()
+}
+
+/// An archive with these sequences and one resource, `conf:x/t.txt`.
+fn with_resource(name: &str, members: &[(&str, &str)], resource: &str) -> Vec<u8> {
+    let mut files = application(name, members);
+    let dependency = "<dependency artifact='r' version='1.0.0' include='true'/></artifact>";
+    let listed = files[0].1.replace("</artifact>", dependency);
+    files[0].1 = &listed;
+    files.extend([
+        (
+            "r_1.0.0/artifact.xml",
+            "<artifact name='r' version='1.0.0' type='registry/resource'><file>registry-info.xml</file></artifact>",
+        ),
+        (
+            "r_1.0.0/registry-info.xml",
+            "<resources><item><file>t.txt</file><path>/_system/config/x</path></item></resources>",
+        ),
+        ("r_1.0.0/resources/t.txt", resource),
+    ]);
+    zipped(&files)
+}
+
+#[test]
+fn a_refused_archive_stays_as_it_was() {
+    let (first, second, changed, bad) =
+        (sequence("first"), sequence("second"), proxy("first"), format!("<sequence {NS}><drop/></sequence>"));
+    let root = directory("refused", &[("sequences/own.xml", &sequence("own")), ("sequences/main.xml", &sequence("main"))]);
+    let car = root.join("app.car");
+    let main = sequence("main");
+    let good = with_resource("App", &[("first", &first), ("second", &second), ("main", &main)], "one");
+    write(&car, &good);
+    let loaded = load(&root, &LoadOptions::default());
+    let all = "sequence/own sequence/first sequence/second sequence/main";
+    assert_eq!(artifacts(&loaded), all, "{:#?}", said(&loaded));
+    let mut last = LastGood::new(loaded.configuration, loaded.sources, &[]);
+    let versions: [(&str, Vec<u8>, &[&str]); 5] = [
+        // A copy in progress.
+        ("truncated", good[..900].to_vec(), &["archive app.car stays"]),
+        ("empty", Vec::new(), &["archive app.car stays"]),
+        (
+            "a faulty artifact",
+            with_resource("App", &[("first", &changed), ("second", &second), ("third", &first)], "two"),
+            &["sequence first-1.0.0 stays", "archive app.car stays", "sequence second stays", "sequence first stays"],
+        ),
+        (
+            "a new faulty artifact",
+            with_resource("App", &[("first", &first), ("new", &bad)], "two"),
+            &["sequence  is left out", "archive app.car stays", "sequence first stays"],
+        ),
+        ("no archive", b"hello".to_vec(), &["archive app.car stays"]),
+    ];
+    for (what, bytes, faulty) in versions {
+        write(&car, &bytes);
+        let (loaded, good) = reload(&root, &last);
+        let mut names: Vec<String> = artifacts(&loaded).split(' ').map(str::to_owned).collect();
+        names.sort();
+        assert_eq!(names.join(" "), "sequence/first sequence/main sequence/own sequence/second", "{what}");
+        assert_eq!(resource(&loaded, "conf:x/t.txt").as_deref(), Some("one"), "{what}");
+        let main = loaded.configuration.sequences.get("main").expect("there").span.place(&loaded.sources);
+        assert!(main.contains("app.car"), "{what}: {main}");
+        assert_eq!(held(&loaded), faulty, "{what}");
+        last = good;
+    }
+    // What another artifact has taken is that one's; the archive comes back as a whole when it is mended.
+    write(&car, b"");
+    write(&root.join("sequences/first.xml"), first.as_bytes());
+    let (loaded, good) = reload(&root, &last);
+    let place = loaded.configuration.sequences.get("first").expect("there").span.place(&loaded.sources);
+    assert!(place.contains("sequences/first.xml"), "{place}");
+    assert!(loaded.configuration.sequences.get("second").is_some());
+    last = good;
+    // A renamed file is the same archive; one that is gone is gone.
+    std::fs::remove_file(&car).expect("removed");
+    std::fs::remove_file(root.join("sequences/first.xml")).expect("removed");
+    write(&root.join("app-2.car"), &with_resource("App", &[("second", &second), ("new", &bad)], "two"));
+    let (loaded, good) = reload(&root, &last);
+    assert_eq!(held(&loaded), ["sequence  is left out", "archive app-2.car stays", "sequence second stays"]);
+    assert_eq!(resource(&loaded, "conf:x/t.txt").as_deref(), Some("one"));
+    std::fs::remove_file(root.join("app-2.car")).expect("removed");
+    let (loaded, _) = reload(&root, &good);
+    assert_eq!((artifacts(&loaded).as_str(), resource(&loaded, "conf:x/t.txt")), ("sequence/main sequence/own", None));
+}
+
+#[test]
+fn the_server_has_its_main_back_from_a_refused_archive() {
+    let (main, bad) = (sequence("main"), format!("<sequence {NS}><drop/></sequence>"));
+    let root = directory("main-back", &[("sequences/main.xml", &main)]);
+    write(&root.join("a.car"), &zipped(&application("A", &[("main", &main), ("bad", &bad)])));
+    let endpoint = format!("<sequence {NS} name='main'><log/></sequence>");
+    write(&root.join("b.car"), &zipped(&application("B", &[("main", &endpoint)])));
+    let loaded = load(&root, &LoadOptions::default());
+    assert_eq!(artifacts(&loaded), "sequence/main", "{:#?}", said(&loaded));
+    let place = loaded.configuration.sequences.get("main").expect("there").span.place(&loaded.sources);
+    assert!(place.contains("b.car"), "{place}");
+    // The artifact that caused the refusal is named as well: requests for it are not for nobody.
+    assert_eq!(held(&loaded), ["sequence  is left out", "archive a.car is left out", "sequence main is left out"]);
+    // Of two in one archive none takes the place of the other in silence.
+    let files = application("A", &[("main", &main), ("other", &main)]);
+    let root = directory("main-twice", &[]);
+    write(&root.join("a.car"), &zipped(&files));
+    let loaded = load(&root, &LoadOptions::default());
+    assert_eq!(artifacts(&loaded), "", "{:#?}", said(&loaded));
+    assert!(said(&loaded).iter().any(|line| line.contains("duplicate-key")), "{:#?}", said(&loaded));
+}
+
+#[test]
+fn descriptors_are_read_as_far_as_they_are_good() {
+    let good = sequence("good");
+    let mut files = application("App", &[("good", &good)]);
+    files.push(("metadata.xml", "<artifacts>"));
+    let twice = files[0].1.replace("</artifact>", "<dependency artifact='good' version='1.0.0' include='true'/></artifact>");
+    files[0].1 = &twice;
+    let root = directory("descriptors", &[]);
+    write(&root.join("a.car"), &zipped(&files));
+    let loaded = load(&root, &LoadOptions::default());
+    assert_eq!(artifacts(&loaded), "sequence/good", "{:#?}", said(&loaded));
+    assert!(!loaded.diagnostics.has_errors(), "{:#?}", said(&loaded));
+    assert!(said(&loaded).iter().any(|line| line.contains("is listed twice")), "{:#?}", said(&loaded));
 }

@@ -7,8 +7,8 @@ use super::files::Archived;
 use super::not_read::{NotRead, Reason};
 use crate::configuration::ArtifactKind;
 use crate::mounts::{Mount, Mounts};
-use diagnostics::{Diagnostic, SourceMap, Span};
-use std::collections::HashMap;
+use diagnostics::{Diagnostic, Severity, SourceMap, Span};
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -85,14 +85,32 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The archive at `path`; `None` with findings when it is left out.
-    pub fn archive(&mut self, path: &Path) -> Option<Archive> {
+    /// The archive at `path`.
+    ///
+    /// # Errors
+    /// The first of the findings for which all of it is left out.
+    pub fn archive(&mut self, path: &Path) -> Result<Archive, Diagnostic> {
+        let before = self.problems.len();
+        let archive = self.whole(path);
+        archive.filter(|_| self.error_since(before).is_none()).ok_or_else(|| {
+            let other = || Diagnostic::error("broken-archive", "it cannot be read");
+            self.error_since(before).cloned().unwrap_or_else(other)
+        })
+    }
+
+    fn error_since(&self, mark: usize) -> Option<&Diagnostic> {
+        self.problems.iter().skip(mark).find(|own| own.severity == Severity::Error)
+    }
+
+    /// The archive at `path`, as far as it can be read up to the first error.
+    fn whole(&mut self, path: &Path) -> Option<Archive> {
         let shown = path.display().to_string();
         let archived = if path.is_dir() { Archived::directory(path) } else { Archived::zip(path) };
         let archived = match archived {
             Ok(archived) => archived,
             Err(why) => return self.refuse(&shown, &why, "no artifact of it is loaded"),
         };
+        let before = self.problems.len();
         let listed = ["metadata.xml", "artifacts.xml"].into_iter().filter(|name| archived.has(name));
         let described = listed
             .map(|name| self.descriptor(&archived, &shown, name))
@@ -101,6 +119,8 @@ impl Reader<'_> {
             let why = "neither metadata.xml nor artifacts.xml in it describes an application (`<artifact type=\"carbon/application\">`)";
             return self.refuse(&shown, why, "it is no archive of artifacts");
         };
+        // One of the two is enough.
+        self.problems.iter_mut().skip(before).for_each(|own| own.severity = Severity::Warning);
         let mut archive = Archive {
             id: format!("{}_{}", application.name, application.version),
             shown,
@@ -109,14 +129,13 @@ impl Reader<'_> {
             configs: Vec::new(),
         };
         let before = self.problems.len();
-        let artifacts = self.resolve(&archived, &archive.shown, &application);
-        if let Some(artifacts) = artifacts {
-            for (directory, described) in &artifacts {
-                self.add(&archived, &mut archive, directory, described);
+        let artifacts = self.resolve(&archived, &archive.shown, &application)?;
+        for (directory, described) in &artifacts {
+            self.add(&archived, &mut archive, directory, described);
+            // What an archive makes us read ends here as well.
+            if self.error_since(before).is_some() {
+                return None;
             }
-        }
-        if self.problems.iter().skip(before).any(|own| own.severity == diagnostics::Severity::Error) {
-            return None;
         }
         Some(archive)
     }
@@ -166,7 +185,15 @@ impl Reader<'_> {
         }
         let mut resolved = Vec::new();
         let mut is_complete = true;
+        let mut listed = HashSet::new();
         for dependency in &application.dependencies {
+            if !listed.insert((&dependency.name, &dependency.version)) {
+                let message = format!("the dependency `{}` is listed twice", dependency.name);
+                self.problems.push(
+                    Diagnostic::warning("duplicate-key", message).at(dependency.span, "it is read once"),
+                );
+                continue;
+            }
             if let Some(role) = dependency.role.as_deref().filter(|role| !ROLES.contains(role)) {
                 let message = format!("`{}` is for a server with the role `{role}`", dependency.name);
                 self.problems.push(
@@ -282,6 +309,7 @@ impl Reader<'_> {
                 let message = format!("the resource `{}` cannot be read: {why}", resource.source);
                 self.problems
                     .push(Diagnostic::error("broken-archive", message).at(resource.span, "named here"));
+                return;
             }
         }
     }

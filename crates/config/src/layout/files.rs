@@ -127,6 +127,20 @@ fn read_within(file: impl Read, announced: u64) -> Result<Vec<u8>, String> {
     if bytes.len() as u64 > MAX_FILE { Err(too_large()) } else { Ok(bytes) }
 }
 
+/// Counts the bytes that it gives.
+struct Counted<R> {
+    inside: R,
+    count: u64,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.inside.read(into)?;
+        self.count += read as u64;
+        Ok(read)
+    }
+}
+
 /// What an error of reading means to a person.
 pub(crate) fn in_words(error: &io::Error) -> String {
     match error.kind() {
@@ -251,13 +265,17 @@ impl Archived {
                 if entry.encrypted() {
                     return Err("it is encrypted".to_owned());
                 }
-                // What the entry says of its size may be a lie: what counts is what comes.
-                let bytes = read_within(entry, 0)?;
-                let Some(rest) = left.get().checked_sub(bytes.len() as u64) else {
-                    return Err(format!("the files of the archive have more than {} MiB", MAX_ARCHIVE >> 20));
-                };
-                left.set(rest);
-                Ok(bytes)
+                // What the entry says of its size may be a lie: what counts is what comes, also before an error.
+                let most = left.get();
+                let mut counted = Counted { inside: entry.take(most + 1), count: 0 };
+                let read = read_within(&mut counted, 0);
+                left.set(most.saturating_sub(counted.count));
+                match read {
+                    _ if counted.count > most => {
+                        Err(format!("the files of the archive have more than {} MiB", MAX_ARCHIVE >> 20))
+                    }
+                    read => read,
+                }
             }
         }
     }

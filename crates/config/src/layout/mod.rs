@@ -30,8 +30,8 @@ pub(crate) struct Layout {
     archives: Vec<PathBuf>,
     /// Archives as they were read.
     pub cars: Vec<Archive>,
-    /// Archives that could not be read.
-    refused: usize,
+    /// Archives that cannot be read: how each is shown, and the first error.
+    pub refused: Vec<(String, Diagnostic)>,
     /// Resources of the registry that lie in the project.
     pub mounts: Mounts,
     /// Settings of a WSO2 server: `deployment.toml` and property files.
@@ -92,7 +92,7 @@ pub(crate) fn find(path: &Path, sources: &mut SourceMap, problems: &mut Vec<Diag
     project.read_archives();
     let layout = project.layout;
     let is_empty =
-        layout.files.is_empty() && layout.cars.is_empty() && layout.refused == 0 && layout.mounts.len() == 0;
+        layout.files.is_empty() && layout.cars.is_empty() && layout.refused.is_empty() && layout.mounts.len() == 0;
     if is_empty && problems.is_empty() {
         let directories: Vec<&str> =
             ArtifactKind::all().map(ArtifactKind::directory).filter(|name| !name.is_empty()).collect();

@@ -557,8 +557,8 @@ impl<'a> Project<'a> {
                 not_read: &mut self.layout.not_read,
             };
             match reader.archive(&path) {
-                Some(archive) => self.layout.cars.push(archive),
-                None => self.layout.refused += 1,
+                Ok(archive) => self.layout.cars.push(archive),
+                Err(error) => self.layout.refused.push((path.display().to_string(), error)),
             }
         }
     }
