@@ -154,7 +154,9 @@ fn archive(proxies: &[(&str, String)], text: &str) -> Vec<u8> {
     for (name, text) in proxies {
         add(
             &format!("{name}_1/artifact.xml"),
-            &format!("<artifact name='{name}' version='1' type='synapse/proxy-service'><file>p.xml</file></artifact>"),
+            &format!(
+                "<artifact name='{name}' version='1' type='synapse/proxy-service'><file>p.xml</file></artifact>"
+            ),
         );
         let text = text.replacen("<proxy", "<proxy xmlns='http://ws.apache.org/ns/synapse'", 1);
         add(&format!("{name}_1/p.xml"), &text);
@@ -195,7 +197,10 @@ fn an_archive_is_in_force_as_a_whole_or_as_it_was() {
         // A copy in progress.
         good[..900].to_vec(),
         // One artifact cannot be read, one does not compile; the other one and the resource are new.
-        archive(&[("A", says("2")), ("B", "<proxy name='B' nonsense='1'><target/></proxy>".to_owned())], "two"),
+        archive(
+            &[("A", says("2")), ("B", "<proxy name='B' nonsense='1'><target/></proxy>".to_owned())],
+            "two",
+        ),
         archive(&[("A", faulty("A")), ("B", proxy("B", 2))], "two"),
         archive(&[("A", says("2")), ("B", proxy("B", 2)), ("C", faulty("C"))], "two"),
     ];

@@ -420,7 +420,16 @@ impl FaultyArtifact {
     /// An artifact that is left out.
     pub fn new(kind: ArtifactKind, name: Option<String>, span: Span, message: impl Into<String>) -> Self {
         let message = message.into();
-        FaultyArtifact { kind, name, span, message, context: None, whole_file: false, held: false, archive: None }
+        FaultyArtifact {
+            kind,
+            name,
+            span,
+            message,
+            context: None,
+            whole_file: false,
+            held: false,
+            archive: None,
+        }
     }
 
     /// An archive that is refused.

@@ -487,7 +487,11 @@ impl Loader {
             && !of_an_archive(span.file)
             && let Some(sequence) = self.configuration.sequences.remove(name)
         {
-            self.configuration.archives.last_mut().into_iter().for_each(|own| own.replaced.push(sequence.clone()));
+            self.configuration
+                .archives
+                .last_mut()
+                .into_iter()
+                .for_each(|own| own.replaced.push(sequence.clone()));
             self.defined.remove(&key);
         }
     }

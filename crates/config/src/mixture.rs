@@ -173,7 +173,8 @@ impl Configuration {
     /// the registry. It is found by its path, or, where the file was renamed, by its artifacts.
     fn fall_back_on_archives(&mut self, faulty: &mut [FaultyArtifact], last: &LastGood) -> Vec<Written> {
         let refused = |one: &&FaultyArtifact| one.kind == ArtifactKind::Archive && !one.held;
-        let paths: Vec<String> = faulty.iter().filter(refused).filter_map(|one| one.archive.clone()).collect();
+        let paths: Vec<String> =
+            faulty.iter().filter(refused).filter_map(|one| one.archive.clone()).collect();
         let mut held = Vec::new();
         for path in paths {
             let members = || faulty.iter().filter(|one| one.archive.as_ref() == Some(&path));

@@ -492,7 +492,10 @@ fn with_resource(name: &str, members: &[(&str, &str)], resource: &str) -> Vec<u8
 fn a_refused_archive_stays_as_it_was() {
     let (first, second, changed, bad) =
         (sequence("first"), sequence("second"), proxy("first"), format!("<sequence {NS}><drop/></sequence>"));
-    let root = directory("refused", &[("sequences/own.xml", &sequence("own")), ("sequences/main.xml", &sequence("main"))]);
+    let root = directory(
+        "refused",
+        &[("sequences/own.xml", &sequence("own")), ("sequences/main.xml", &sequence("main"))],
+    );
     let car = root.join("app.car");
     let main = sequence("main");
     let good = with_resource("App", &[("first", &first), ("second", &second), ("main", &main)], "one");
@@ -508,7 +511,12 @@ fn a_refused_archive_stays_as_it_was() {
         (
             "a faulty artifact",
             with_resource("App", &[("first", &changed), ("second", &second), ("third", &first)], "two"),
-            &["sequence first-1.0.0 stays", "archive app.car stays", "sequence second stays", "sequence first stays"],
+            &[
+                "sequence first-1.0.0 stays",
+                "archive app.car stays",
+                "sequence second stays",
+                "sequence first stays",
+            ],
         ),
         (
             "a new faulty artifact",
@@ -546,7 +554,10 @@ fn a_refused_archive_stays_as_it_was() {
     assert_eq!(resource(&loaded, "conf:x/t.txt").as_deref(), Some("one"));
     std::fs::remove_file(root.join("app-2.car")).expect("removed");
     let (loaded, _) = reload(&root, &good);
-    assert_eq!((artifacts(&loaded).as_str(), resource(&loaded, "conf:x/t.txt")), ("sequence/main sequence/own", None));
+    assert_eq!(
+        (artifacts(&loaded).as_str(), resource(&loaded, "conf:x/t.txt")),
+        ("sequence/main sequence/own", None)
+    );
 }
 
 #[test]
@@ -561,7 +572,10 @@ fn the_server_has_its_main_back_from_a_refused_archive() {
     let place = loaded.configuration.sequences.get("main").expect("there").span.place(&loaded.sources);
     assert!(place.contains("b.car"), "{place}");
     // The artifact that caused the refusal is named as well: requests for it are not for nobody.
-    assert_eq!(held(&loaded), ["sequence  is left out", "archive a.car is left out", "sequence main is left out"]);
+    assert_eq!(
+        held(&loaded),
+        ["sequence  is left out", "archive a.car is left out", "sequence main is left out"]
+    );
     // Of two in one archive none takes the place of the other in silence.
     let files = application("A", &[("main", &main), ("other", &main)]);
     let root = directory("main-twice", &[]);
@@ -576,7 +590,9 @@ fn descriptors_are_read_as_far_as_they_are_good() {
     let good = sequence("good");
     let mut files = application("App", &[("good", &good)]);
     files.push(("metadata.xml", "<artifacts>"));
-    let twice = files[0].1.replace("</artifact>", "<dependency artifact='good' version='1.0.0' include='true'/></artifact>");
+    let twice = files[0]
+        .1
+        .replace("</artifact>", "<dependency artifact='good' version='1.0.0' include='true'/></artifact>");
     files[0].1 = &twice;
     let root = directory("descriptors", &[]);
     write(&root.join("a.car"), &zipped(&files));

@@ -91,8 +91,10 @@ pub(crate) fn find(path: &Path, sources: &mut SourceMap, problems: &mut Vec<Diag
     }
     project.read_archives();
     let layout = project.layout;
-    let is_empty =
-        layout.files.is_empty() && layout.cars.is_empty() && layout.refused.is_empty() && layout.mounts.len() == 0;
+    let is_empty = layout.files.is_empty()
+        && layout.cars.is_empty()
+        && layout.refused.is_empty()
+        && layout.mounts.len() == 0;
     if is_empty && problems.is_empty() {
         let directories: Vec<&str> =
             ArtifactKind::all().map(ArtifactKind::directory).filter(|name| !name.is_empty()).collect();
