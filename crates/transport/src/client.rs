@@ -126,6 +126,7 @@ impl Client {
                 body,
                 silence: options.silence,
                 deadline,
+                starved: None,
                 limits,
                 to_head: *method == Method::Head,
                 sent: false,
@@ -204,18 +205,19 @@ impl Client {
                 "too many requests wait for a connection to the target",
             ));
         };
+        // Through all rounds, so that who waits keeps its turn.
+        let mut place = pin!(waiting.place());
         loop {
             // From here on connections are handed over; one that became idle before, perhaps on another worker, is not.
             let mut connection = self.pools.shard().expect(target);
             self.pools.close_one(target);
-            let mut place = pin!(waiting.place());
             let free = poll_fn(|cx| match Pin::new(&mut connection).poll(cx) {
                 // One that is not fit is closed by this, and its place is free.
                 Poll::Ready(incoming) => Poll::Ready(incoming.ok().and_then(|mut incoming| {
                     let fit = options.keep_alive && !incoming.is_stale(cx);
                     fit.then_some(Free::Connection(incoming))
                 })),
-                Poll::Pending => place.as_mut().poll(cx).map(|place| place.map(Free::Place)),
+                Poll::Pending => place.as_mut().poll(cx).map(|place| Some(Free::Place(place))),
             })
             .await;
             match free {
@@ -247,11 +249,11 @@ impl Client {
                 return Ok(self.connected(target, read, write, place, descriptor));
             }
         }
-        let stream = match target.host().parse() {
-            Ok(ip) => connect::connect(&[ip], target.port()).await?,
+        let (stream, descriptor) = match target.host().parse() {
+            Ok(ip) => connect::connect(&[ip], target.port(), descriptor).await?,
             Err(_) => {
                 let addresses = self.pools.resolver.resolve(target.host()).await.map_err(unresolved)?;
-                connect::connect(&addresses, target.port()).await?
+                connect::connect(&addresses, target.port(), descriptor).await?
             }
         };
         // Fails only on a socket that is already dead, which shows at once.
@@ -412,6 +414,8 @@ struct Exchange<'a> {
     silence: Option<Duration>,
     /// By the clock, for the response head.
     deadline: Instant,
+    /// Since when the sender of the body is waited for.
+    starved: Option<Instant>,
     limits: HeadLimits,
     to_head: bool,
     sent: bool,
@@ -425,11 +429,26 @@ struct Failure {
 }
 
 impl Exchange<'_> {
+    /// The time in which the sender of the body is waited for is not the backend's: it puts the deadline off. What bounds
+    /// it is how long the sender may pause.
+    fn put_off(&mut self, starved: bool) {
+        if starved == self.starved.is_some() {
+            return;
+        }
+        let now = clock::now();
+        match self.starved.take() {
+            Some(since) => self.deadline += now.saturating_duration_since(since),
+            None => self.starved = Some(now),
+        }
+    }
+
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(ResponseHead, ResponseFacts), Failure>> {
         if self.sent {
             self.body.drive(cx);
         } else if self.write_error.is_none() {
-            match self.outgoing.poll(cx, &self.incoming.conn.writer, self.body) {
+            let polled = self.outgoing.poll(cx, &self.incoming.conn.writer, self.body);
+            self.put_off(polled.is_pending() && self.outgoing.is_starved());
+            match polled {
                 Poll::Pending => {}
                 Poll::Ready(Ok(())) => {
                     self.sent = true;
@@ -446,7 +465,8 @@ impl Exchange<'_> {
                 Poll::Ready(Err(RelayError::Body(e))) => return failed(SendErrorKind::RequestBody(e), false),
             }
         }
-        let received = self.incoming.poll_response(cx, self.limits, self.to_head, self.deadline);
+        let deadline = if self.starved.is_none() { self.deadline } else { after(clock::now(), Duration::MAX) };
+        let received = self.incoming.poll_response(cx, self.limits, self.to_head, deadline);
         match received {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(head)) => Poll::Ready(Ok(head)),

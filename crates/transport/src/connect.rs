@@ -13,43 +13,82 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
 
 use crate::SendErrorKind;
+use crate::descriptors::Descriptor;
 
 /// How long an address has before the next one is tried beside it.
 const STAGGER: Duration = Duration::from_millis(250);
 
-type Attempt = Pin<Box<dyn Future<Output = io::Result<TcpStream>> + Send>>;
+/// Addresses that are tried at a time.
+const AT_A_TIME: usize = 3;
+
+/// How long an address is tried at least, where others wait for their turn: long enough for a second SYN.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// An address that is being tried.
+struct Attempt {
+    address: SocketAddr,
+    begun: Instant,
+    connecting: Pin<Box<dyn Future<Output = io::Result<TcpStream>> + Send>>,
+    descriptor: Descriptor,
+}
 
 /// Connects to the first address that accepts. They are tried in their order, families in turn, each a moment after the one
-/// before it or as soon as that has failed.
-pub(crate) async fn connect(addresses: &[IpAddr], port: u16) -> Result<TcpStream, SendErrorKind> {
+/// before it or as soon as that has failed. Each attempt has a descriptor of its own, the first one that of the connection.
+pub(crate) async fn connect(
+    addresses: &[IpAddr],
+    port: u16,
+    descriptor: Descriptor,
+) -> Result<(TcpStream, Descriptor), SendErrorKind> {
     if let [one] = addresses {
         let address = SocketAddr::new(*one, port);
-        return TcpStream::connect(address).await.map_err(|error| Failure::of(error, address).into());
+        let connected = TcpStream::connect(address).await;
+        return connected
+            .map(|stream| (stream, descriptor))
+            .map_err(|error| Failure::of(error, address).into());
     }
     let mut left = in_turn(addresses).into_iter();
-    let mut attempts: Vec<(SocketAddr, Attempt)> = Vec::new();
+    let mut attempts: Vec<Attempt> = Vec::new();
+    let mut free = Some(descriptor);
     let mut failure: Option<Failure> = None;
     let mut turn = pin!(sleep(Duration::ZERO));
     poll_fn(|cx| {
         loop {
             let mut failed = false;
             let mut at = 0;
-            while let Some((address, attempt)) = attempts.get_mut(at) {
-                match attempt.as_mut().poll(cx) {
-                    Poll::Ready(Ok(stream)) => return Poll::Ready(Ok(stream)),
+            while let Some(attempt) = attempts.get_mut(at) {
+                match attempt.connecting.as_mut().poll(cx) {
+                    Poll::Ready(Ok(stream)) => return Poll::Ready(Ok((stream, attempts.remove(at).descriptor))),
                     Poll::Ready(Err(error)) => {
-                        failure = Some(Failure::of(error, *address).or(failure.take()));
-                        drop(attempts.remove(at));
+                        let attempt = attempts.remove(at);
+                        failure = Some(Failure::of(error, attempt.address).or(failure.take()));
+                        free = Some(attempt.descriptor);
                         failed = true;
                     }
                     Poll::Pending => at += 1,
                 }
             }
             let due = failed || attempts.is_empty() || left.len() > 0 && turn.as_mut().poll(cx).is_ready();
-            match if due { left.next() } else { return Poll::Pending } {
-                Some(address) => {
+            if !due {
+                return Poll::Pending;
+            }
+            if left.len() > 0 && free.is_none() && attempts.len() < AT_A_TIME {
+                free = Descriptor::for_backend();
+            }
+            if left.len() > 0 && free.is_none() {
+                // The one that was tried longest gives way to the next.
+                let now = Instant::now();
+                let until = attempts.first().map_or(now, |oldest| oldest.begun + PATIENCE);
+                if until > now {
+                    turn.as_mut().reset(until);
+                    continue;
+                }
+                free = Some(attempts.remove(0).descriptor);
+            }
+            match left.next().zip(free.take()) {
+                Some((address, descriptor)) => {
                     let address = SocketAddr::new(address, port);
-                    attempts.push((address, Box::pin(TcpStream::connect(address))));
+                    let connecting = Box::pin(TcpStream::connect(address));
+                    attempts.push(Attempt { address, begun: Instant::now(), connecting, descriptor });
                     turn.as_mut().reset(Instant::now() + STAGGER);
                 }
                 None if attempts.is_empty() => {
@@ -83,13 +122,14 @@ fn in_turn(addresses: &[IpAddr]) -> Vec<IpAddr> {
     all
 }
 
-/// Why an address was not connected to.
+/// Why an address was not connected to. Of several failures the last in this order is reported.
 #[derive(Debug)]
 enum Failure {
-    /// This machine has no way to an address of that kind: it says the least.
+    /// This machine has no way to an address of that kind.
     NoRoute(io::Error),
+    /// The backend refused, or did not answer.
     Backend(io::Error),
-    /// The address could not be tried: nobody is to blame as long as there is one like that.
+    /// This process could not try the address, which might have been the good one: the backend is not to blame.
     Shortage(io::Error),
 }
 
@@ -130,10 +170,10 @@ impl From<Failure> for SendErrorKind {
     }
 }
 
-/// Whether the system has told this process, and not the peer, that there is no more of something.
+/// Whether the system has told this process, and not the peer, that there is no more of something: AGAIN is for threads.
 pub(crate) fn is_shortage(error: &io::Error) -> bool {
     let errno = error.raw_os_error().map(Errno::from_raw_os_error);
-    matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM))
+    matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM | Errno::AGAIN))
 }
 
 /// Whether packets could be sent there: found out without a port of TCP.
@@ -173,36 +213,81 @@ mod tests {
         // Nobody listens at these.
         let refusing = ["127.0.0.2", "127.0.0.3", "127.0.0.1"].map(ip);
         let begun = std::time::Instant::now();
-        let stream = block_on(connect(&refusing, port)).unwrap();
+        let connect = |addresses: &[IpAddr]| {
+            let connected = block_on(connect(addresses, port, Descriptor::of_client()));
+            connected.map(|(stream, _)| stream)
+        };
+        let stream = connect(&refusing).unwrap();
         assert_eq!(stream.peer_addr().unwrap().ip(), ip("127.0.0.1"));
         assert!(begun.elapsed() < STAGGER);
-        let error = block_on(connect(&refusing[..2], port)).unwrap_err();
+        let error = connect(&refusing[..2]).unwrap_err();
         assert!(matches!(error, SendErrorKind::Connect(_)), "{error}");
-        assert!(matches!(block_on(connect(&[], port)), Err(SendErrorKind::Connect(_))));
+        assert!(matches!(connect(&[]), Err(SendErrorKind::Connect(_))));
         // One that takes no connection, because its backlog is full: Linux drops what comes.
-        let full = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
-        full.bind(&SocketAddr::new(ip("127.0.0.4"), port).into()).unwrap();
-        full.listen(0).unwrap();
-        let filling: Vec<_> = (0..4)
-            .map(|_| {
-                let one = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
-                one.set_nonblocking(true).unwrap();
-                let _ = one.connect(&SocketAddr::new(ip("127.0.0.4"), port).into());
-                one
-            })
-            .collect();
+        let filling = full("127.0.0.4", port);
         let begun = std::time::Instant::now();
-        let stream = block_on(connect(&[ip("127.0.0.4"), ip("127.0.0.1")], port)).unwrap();
+        let stream = connect(&[ip("127.0.0.4"), ip("127.0.0.1")]).unwrap();
         assert_eq!(stream.peer_addr().unwrap().ip(), ip("127.0.0.1"));
         assert!((STAGGER..STAGGER * 3).contains(&begun.elapsed()), "{:?}", begun.elapsed());
         drop(filling);
+    }
+
+    fn full(address: &str, port: u16) -> Vec<socket2::Socket> {
+        let address: SocketAddr = SocketAddr::new(ip(address), port);
+        let tcp = || socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+        let full = tcp();
+        full.bind(&address.into()).unwrap();
+        full.listen(0).unwrap();
+        let filling = (0..4).map(|_| {
+            let one = tcp();
+            one.set_nonblocking(true).unwrap();
+            let _ = one.connect(&address.into());
+            one
+        });
+        let filling: Vec<_> = filling.collect();
+        filling.into_iter().chain([full]).collect()
+    }
+
+    #[test]
+    fn few_addresses_are_tried_at_a_time_and_the_last_one_still_is() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let deaf: Vec<String> = (11..16).map(|n| format!("127.0.0.{n}")).collect();
+        let _full: Vec<_> = deaf.iter().map(|address| full(address, port)).collect();
+        // SYN_SENT to that port, those that fill the backlogs among them.
+        let waiting = || {
+            let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+            let sent = |line: &&str| {
+                let mut columns = line.split_whitespace().skip(2);
+                let to = columns.next().is_some_and(|to| to.ends_with(&format!(":{port:04X}")));
+                to && columns.next() == Some("02")
+            };
+            table.lines().filter(sent).count()
+        };
+        let before = waiting();
+        let mut all: Vec<IpAddr> = deaf.iter().map(|address| ip(address)).collect();
+        all.push(ip("127.0.0.1"));
+        let mut most = 0;
+        let (stream, _descriptor) = block_on(async {
+            let mut connecting = pin!(connect(&all, port, Descriptor::of_client()));
+            loop {
+                tokio::select! {
+                    connected = &mut connecting => break connected.unwrap(),
+                    () = sleep(Duration::from_millis(50)) => most = most.max(waiting().saturating_sub(before)),
+                }
+            }
+        });
+        assert_eq!(stream.peer_addr().unwrap().ip(), ip("127.0.0.1"));
+        assert!((1..=AT_A_TIME).contains(&most), "{most} at a time");
     }
 
     #[test]
     fn who_is_to_blame() {
         let here: SocketAddr = "127.0.0.1:1".parse().unwrap();
         let of = |errno: Errno| Failure::of(errno.into(), here);
-        for errno in [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::ADDRNOTAVAIL] {
+        for errno in
+            [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::ADDRNOTAVAIL, Errno::AGAIN]
+        {
             assert!(matches!(SendErrorKind::from(of(errno)), SendErrorKind::LocalShortage(_)), "{errno:?}");
         }
         for errno in [Errno::CONNREFUSED, Errno::HOSTUNREACH, Errno::NETUNREACH, Errno::CONNRESET] {

@@ -34,12 +34,12 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Conn {
     pub(crate) writer: Mutex<Writer>,
     home: Mutex<Home>,
-    /// Somebody came home: to be looked at before the lock is taken, which mostly finds nothing.
+    /// The receiving half came home: looked at before the lock is taken, since mostly it has not.
     here: AtomicBool,
     /// The client of a server connection went away.
     gone: AtomicBool,
-    /// The client waits for `100 Continue` before it sends the body, and may still get it. Changes under the lock of the
-    /// writer only.
+    /// The client waits for `100 Continue` before it sends the body, and may still get it. Set before the body travels, and
+    /// cleared under the lock of the writer only, so that no interim response follows a final one.
     owes_continue: AtomicBool,
     /// Counts what was received, to see from elsewhere whether somebody still receives.
     receipts: AtomicU32,
@@ -265,13 +265,11 @@ impl Incoming {
             if !begun && stop() {
                 return Poll::Ready(Ok(None));
             }
-            // The first byte ends the wait for a request and begins the wait for its head, as a whole.
-            if begun && self.scanned == 0 {
-                self.timer.clear();
-            }
             self.scanned = wire.len();
             match self.poll_fill(cx) {
                 Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Ok(None)),
+                // The first byte ends the wait for a request and begins the wait for its head, as a whole.
+                Poll::Ready(Ok(_)) if !begun => self.timer.clear(),
                 Poll::Ready(Ok(_)) => {}
                 Poll::Pending if self.timer.poll_expired(if begun { whole } else { idle }, cx) => {
                     return Poll::Ready(match begun {
@@ -413,7 +411,7 @@ impl Incoming {
         }
     }
 
-    /// Reads the rest of the message and throws it away; false if it does not arrive whole. There is no limit but the pauses:
+    /// Reads the rest of the message and throws it away; false if it does not arrive whole. There is no limit to its size:
     /// whoever was told that the connection stays has to be able to use it.
     pub(crate) fn poll_discard(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
         loop {
@@ -453,18 +451,27 @@ impl Incoming {
     }
 
     /// Whether an idle connection of a pool is unfit: anything that can be read from it is a close, an error or
-    /// bytes nobody asked for, but for what TLS has to say to itself. Asks the kernel.
+    /// bytes nobody asked for, but for what TLS has to say to itself. Asks the kernel, and TLS before it: of what that has
+    /// decrypted the kernel knows nothing.
     pub(crate) fn is_stale(&mut self, cx: &mut Context<'_>) -> bool {
-        if self.half.is_silent() {
-            return false;
+        if self.half.is_tls() {
+            // So that the read is not put off to another turn.
+            self.filled = false;
+            if self.poll_fill(cx).is_ready() {
+                return true;
+            }
         }
-        !self.half.is_tls() || self.poll_fill(cx).is_ready() || !self.half.is_silent()
+        !self.half.is_silent()
     }
 
     /// Ends the connection with a reset instead of an orderly close.
     pub(crate) fn reset(&self) {
-        self.half.reset_on_close();
-        lock(&self.conn.writer).abandon();
+        lock(&self.conn.writer).reset();
+    }
+
+    /// Whether everything that was written has reached the peer.
+    pub(crate) fn has_arrived(&self) -> bool {
+        self.half.has_arrived()
     }
 
     /// Receives into the buffer. Storage is taken when there is something to receive and given back when not.

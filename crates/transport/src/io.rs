@@ -34,13 +34,23 @@ pub(crate) struct TlsReadHalf {
     socket: RawFd,
 }
 
+impl TlsReadHalf {
+    fn socket(&self) -> BorrowedFd<'_> {
+        // SAFETY: the stream that owns the descriptor lives as long as its half, which is borrowed here.
+        #[allow(unsafe_code)]
+        unsafe {
+            BorrowedFd::borrow_raw(self.socket)
+        }
+    }
+}
+
 /// The sending half.
 pub(crate) enum WriteHalf {
     Plain(OwnedWriteHalf),
     Tls(Box<tokio::io::WriteHalf<TlsStream<TcpStream>>>),
     #[cfg(feature = "simulation")]
     Simulated(simulation::WriteHalf),
-    /// After [`Writer::abandon`].
+    /// After [`Writer::reset`].
     Gone,
 }
 
@@ -107,26 +117,19 @@ impl ReadHalf {
     pub(crate) fn is_silent(&self) -> bool {
         match self {
             ReadHalf::Plain(half) => is_silent(half.as_ref()),
-            ReadHalf::Tls(half) => {
-                // SAFETY: the stream that owns the descriptor lives as long as its half, which is borrowed here.
-                #[allow(unsafe_code)]
-                let socket = unsafe { BorrowedFd::borrow_raw(half.socket) };
-                is_silent(socket)
-            }
+            ReadHalf::Tls(half) => is_silent(half.socket()),
             #[cfg(feature = "simulation")]
             ReadHalf::Simulated(half) => !half.0.may_read(),
         }
     }
 
-    /// Makes the close that follows a reset, so that the peer cannot take what it got for the whole.
-    pub(crate) fn reset_on_close(&self) {
-        #[cfg(feature = "simulation")]
-        if let ReadHalf::Simulated(half) = self {
-            half.0.reset_on_close();
-        }
-        if let ReadHalf::Plain(half) = self {
-            // If it fails the peer sees an ordinary close in the middle of a message.
-            let _ = SockRef::from(half.as_ref()).set_linger(Some(Duration::ZERO));
+    /// Whether the peer has acknowledged everything that was written; no, where the kernel does not say.
+    pub(crate) fn has_arrived(&self) -> bool {
+        match self {
+            ReadHalf::Plain(half) => unsent(half.as_ref()) == Some(0),
+            ReadHalf::Tls(half) => unsent(half.socket()) == Some(0),
+            #[cfg(feature = "simulation")]
+            ReadHalf::Simulated(_) => true,
         }
     }
 }
@@ -210,22 +213,20 @@ impl Writer {
         }
     }
 
-    /// Whether everything that was written has reached the peer; no, where that cannot be known.
-    pub(crate) fn has_arrived(&self) -> bool {
-        match &self.half {
-            WriteHalf::Plain(half) => unsent(half.as_ref()) == Some(0),
-            WriteHalf::Tls(_) | WriteHalf::Gone => false,
-            #[cfg(feature = "simulation")]
-            WriteHalf::Simulated(_) => true,
-        }
-    }
-
-    /// Sends no more, not even the FIN that tokio sends when the half is dropped.
-    pub(crate) fn abandon(&mut self) {
+    /// Sends no more, and makes the close that follows one that the peer cannot take for the end of a message: a reset
+    /// without the FIN that tokio sends when the half is dropped, or TLS that ends without its close_notify.
+    pub(crate) fn reset(&mut self) {
         match std::mem::replace(&mut self.half, WriteHalf::Gone) {
-            WriteHalf::Plain(half) => half.forget(),
+            WriteHalf::Plain(half) => {
+                // If it fails the peer sees an ordinary close in the middle of a message.
+                let _ = SockRef::from(half.as_ref()).set_linger(Some(Duration::ZERO));
+                half.forget();
+            }
             #[cfg(feature = "simulation")]
-            WriteHalf::Simulated(half) => half.forget(),
+            WriteHalf::Simulated(half) => {
+                half.wire().reset_on_close();
+                half.forget();
+            }
             WriteHalf::Tls(_) | WriteHalf::Gone => {}
         }
     }
@@ -262,8 +263,8 @@ fn is_silent(socket: impl AsFd) -> bool {
 
 /// Bytes written that the peer has not acknowledged.
 fn unsent(socket: impl AsFd) -> Option<i32> {
-    /// SIOCOUTQ, tcp(7).
-    const QUEUED: rustix::ioctl::Opcode = 0x5411;
+    /// Also called SIOCOUTQ, tcp(7).
+    const QUEUED: rustix::ioctl::Opcode = libc::TIOCOUTQ as rustix::ioctl::Opcode;
     // SAFETY: this request reads nothing and writes one int.
     #[allow(unsafe_code)]
     unsafe { rustix::ioctl::ioctl(socket, rustix::ioctl::Getter::<QUEUED, i32>::new()) }.ok()

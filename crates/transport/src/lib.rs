@@ -117,7 +117,8 @@ pub trait OnEnd: Send {
 pub struct End<'a> {
     /// The client.
     pub client: &'a ConnectionInfo,
-    /// The status that was sent: that of the response, or 500 where it could not be written as HTTP.
+    /// The status that was sent: that of the response, 500 where it could not be written as HTTP, or 502 where its body
+    /// contradicts its length.
     pub status: u16,
     /// Bytes of its body that were sent, without transfer coding.
     pub bytes: u64,

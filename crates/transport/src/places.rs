@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::Target;
 use crate::connection::lock;
 
-/// Backends known at a time, before those without a connection are forgotten.
+/// Backends that are always remembered.
 const KNOWN: usize = 1024;
 
 /// The places at all backends of a client.
@@ -22,7 +22,13 @@ pub(crate) struct Places {
     most: usize,
     /// Requests that may wait for one.
     queue: usize,
-    backends: Mutex<HashMap<Target, Arc<Backend>>>,
+    backends: Mutex<Backends>,
+}
+
+struct Backends {
+    known: HashMap<Target, Arc<Backend>>,
+    /// As many as that, before those without a connection are forgotten.
+    most: usize,
 }
 
 /// The places at one backend.
@@ -45,22 +51,25 @@ pub(crate) struct Waiting {
 impl Places {
     pub(crate) fn new(most: usize, queue: usize) -> Places {
         let most = most.clamp(1, Semaphore::MAX_PERMITS);
-        Places { most, queue, backends: Mutex::default() }
+        let backends = Backends { known: HashMap::new(), most: KNOWN };
+        Places { most, queue, backends: Mutex::new(backends) }
     }
 
     /// Those at one backend. Asked once for each connection, not for each request.
     pub(crate) fn at(&self, target: &Target) -> Arc<Backend> {
         let mut backends = lock(&self.backends);
-        if let Some(backend) = backends.get(target) {
+        if let Some(backend) = backends.known.get(target) {
             return backend.clone();
         }
-        if backends.len() >= KNOWN {
+        if backends.known.len() >= backends.most {
             // Whoever has a place or waits for one shares in it.
-            backends.retain(|_, backend| Arc::strong_count(backend) > 1);
+            backends.known.retain(|_, backend| Arc::strong_count(backend) > 1);
+            // Those in use are not looked through again for each one that is added.
+            backends.most = KNOWN.max(2 * backends.known.len());
         }
         let free = Arc::new(Semaphore::new(self.most));
         let backend = Arc::new(Backend { free, waiting: AtomicUsize::new(0) });
-        backends.insert(target.clone(), backend.clone());
+        backends.known.insert(target.clone(), backend.clone());
         backend
     }
 
@@ -89,9 +98,12 @@ impl Place {
 
 impl Waiting {
     /// The next place that becomes free; who waits longest is first.
-    pub(crate) async fn place(&self) -> Option<Place> {
-        let permit = self.backend.free.clone().acquire_owned().await.ok()?;
-        Some(Place { backend: self.backend.clone(), _permit: permit })
+    pub(crate) async fn place(&self) -> Place {
+        match self.backend.free.clone().acquire_owned().await {
+            Ok(permit) => Place { backend: self.backend.clone(), _permit: permit },
+            // Only a semaphore that was closed says so, and this one never is.
+            Err(_) => std::future::pending().await,
+        }
     }
 }
 
@@ -117,7 +129,7 @@ mod tests {
             let waiting = places.wait(&backend).unwrap();
             assert!(places.wait(&backend).is_none() && one.is_wanted());
             drop(two);
-            let two = waiting.place().await.unwrap();
+            let two = waiting.place().await;
             drop(waiting);
             assert!(!one.is_wanted() && backend.take().is_none());
             // Who gives up waiting leaves nothing behind.
@@ -132,6 +144,6 @@ mod tests {
         for n in 0..2 * KNOWN {
             places.at(&Target::http("c", n as u16));
         }
-        assert!(lock(&places.backends).len() <= KNOWN + 1);
+        assert!(lock(&places.backends).known.len() <= KNOWN + 1);
     }
 }

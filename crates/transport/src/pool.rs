@@ -1,7 +1,8 @@
 //! Idle connections, per worker and target.
 //!
-//! A worker (any thread) has its own shard, so that a connection is used by the event loop that made it and no
-//! lock is ever contended. A sweep once a second closes what is too old or was closed by the backend. How many connections
+//! A worker (any thread) has its own shard, so that a connection is used by the event loop that made it. Another thread
+//! takes the lock of a shard only to close idle connections and to count. A sweep once a second closes what is too old or was
+//! closed by the backend. How many connections
 //! a target has in all workers together is bounded ([`places`](crate::places)).
 
 use std::cell::{Cell, RefCell};
@@ -187,17 +188,26 @@ impl Shard {
     }
 
     /// Queues up for a connection to the target that this thread is done with.
-    pub(crate) fn expect(&self, target: &Target) -> oneshot::Receiver<Box<Incoming>> {
+    pub(crate) fn expect(self: &Arc<Shard>, target: &Target) -> oneshot::Receiver<Box<Incoming>> {
         let (handover, connection) = oneshot::channel();
-        let mut waiting = lock(&self.waiting);
-        let queue = waiting.entry(target.clone()).or_default();
-        queue.retain(|handover| !handover.is_closed());
-        queue.push_back(handover);
+        lock(&self.waiting).entry(target.clone()).or_default().push_back(handover);
+        self.ensure_sweeper();
         connection
     }
 
-    /// Gives the connection to who waits longest on this thread. If nobody does it is closed, and its place is free.
-    fn hand_over(&self, target: &Target, mut incoming: Box<Incoming>) {
+    /// Forgets those who wait no more, and the targets that nobody waits for.
+    fn forget_those_gone(&self) {
+        lock(&self.waiting).retain(|_, queue| {
+            queue.retain(|handover| !handover.is_closed());
+            !queue.is_empty()
+        });
+    }
+
+    /// Gives the connection that became idle last to who waits longest on this thread. If nobody does it is closed, and
+    /// its place is free.
+    fn hand_over(&self, target: &Target) {
+        let idle = lock(&self.idle).get_mut(target).and_then(Vec::pop);
+        let Some(Idle { mut incoming, .. }) = idle else { return };
         loop {
             let next = lock(&self.waiting).get_mut(target).and_then(VecDeque::pop_front);
             let Some(handover) = next else { break };
@@ -206,7 +216,6 @@ impl Shard {
                 Err(back) => incoming = back,
             }
         }
-        lock(&self.waiting).remove(target);
     }
 
     fn evict(&self, mut keep: impl FnMut(&mut Idle, &mut Context<'_>) -> bool) {
@@ -251,6 +260,7 @@ async fn sweep(sweeping: Sweeping) {
         let now = Instant::now();
         let longest = shard.limits.idle;
         shard.evict(|idle, cx| now.duration_since(idle.since) < longest && !idle.incoming.is_stale(cx));
+        shard.forget_those_gone();
         if lock(&shard.idle).is_empty() && Arc::strong_count(&shard) <= 2 {
             return; // only the thread and this task know the shard: its client is gone
         }
@@ -293,9 +303,10 @@ impl ClientSide {
         if fit {
             incoming.next_message();
             incoming.reusable = false;
-            match self.place.is_wanted() {
-                true => self.shard.hand_over(&self.target, incoming),
-                false => self.shard.put(&self.target, incoming, now),
+            self.shard.put(&self.target, incoming, now);
+            // Asked when it can be found: who begins to wait now finds it, who did before is seen here.
+            if self.place.is_wanted() {
+                self.shard.hand_over(&self.target);
             }
         }
     }

@@ -47,6 +47,8 @@ pub(crate) struct Outgoing {
     keep: bool,
     /// The kernel, or TLS, has taken something of it.
     begun: bool,
+    /// The sender of the body is waited for, not the receiver.
+    starved: bool,
     wait: Duration,
 }
 
@@ -72,6 +74,7 @@ impl Outgoing {
             repeat: None,
             keep: false,
             begun: false,
+            starved: false,
             wait,
         }
     }
@@ -117,7 +120,7 @@ impl Outgoing {
         }
     }
 
-    /// Bytes of the body that are with the kernel; the few behind a head that it did not take yet are counted.
+    /// Bytes of the body that the kernel has taken. Those that were copied behind the head count from then on.
     pub(crate) fn sent_of_body(&self) -> u64 {
         self.entity - self.data as u64
     }
@@ -127,6 +130,11 @@ impl Outgoing {
         self.kept > 0
     }
 
+    /// Whether what is pending waits for more of the body, and not for the receiver.
+    pub(crate) fn is_starved(&self) -> bool {
+        self.starved
+    }
+
     /// Sends until the message is with the kernel.
     pub(crate) fn poll(
         &mut self,
@@ -134,6 +142,7 @@ impl Outgoing {
         writer: &Mutex<Writer>,
         body: &mut Body,
     ) -> Poll<Result<(), RelayError>> {
+        self.starved = false;
         loop {
             {
                 let mut writer = lock(writer);
@@ -161,6 +170,7 @@ impl Outgoing {
                     Poll::Ready(Ok(_)) => {}
                     Poll::Ready(Err(e)) => return Poll::Ready(Err(RelayError::Body(e))),
                     Poll::Pending => {
+                        self.starved = true;
                         // What was sent must not wait for what was not received. Without effect on plain TCP.
                         return match lock(writer).poll_flush(cx, self.wait) {
                             Poll::Ready(Err(e)) => Poll::Ready(Err(RelayError::Write(e))),

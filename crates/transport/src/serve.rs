@@ -138,7 +138,7 @@ async fn requests<H: Handler>(
             Ok(keep_alive) => {
                 let Some(back) = come_home(limits, conn, home).await else { return hang_up(conn).await };
                 incoming = back;
-                if !keep_alive || !poll_fn(|cx| incoming.poll_discard(cx)).await {
+                if !keep_alive || !discard(listening, limits, &mut incoming).await {
                     return close(limits, conn, incoming).await;
                 }
                 incoming.next_message();
@@ -287,23 +287,24 @@ async fn respond(
 
     let mut outgoing = Outgoing::new(limits.write);
     let keep_length = bodyless && (asked.to_head || head.status == 304);
-    if let Err(why) = write_head(&mut outgoing.head, &head, delimiter, keep_length, keep_alive, asked.version)
-    {
-        tracing::error!(why, status = head.status, "the response cannot be sent");
-        outgoing.head.clear();
+    let begun =
+        match write_head(&mut outgoing.head, &head, delimiter, keep_length, keep_alive, asked.version) {
+            Ok(()) => outgoing.begin(delimiter, &mut body, false).map_err(|_| Refusal {
+                status: 502,
+                why: "the length of the answer is not the declared one",
+            }),
+            Err(why) => Err(Refusal { status: 500, why }),
+        };
+    // Nothing was sent yet.
+    if let Err(refusal) = begun {
+        tracing::error!(why = refusal.why, status = head.status, "the response cannot be sent");
         std::mem::take(&mut body).recycle();
         keep_alive = false;
-        write_refusal(&mut outgoing.head, Refusal { status: 500, why });
         if let Some(account) = account {
-            account.end.status = 500;
+            account.end.status = refusal.status;
         }
-        outgoing
-            .begin(Delimiter::None, &mut body, false)
-            .map_err(|error| Failure::of(RelayError::Body(error), &mut body, delimiter))?;
-    } else {
-        outgoing
-            .begin(delimiter, &mut body, false)
-            .map_err(|error| Failure::of(RelayError::Body(error), &mut body, delimiter))?;
+        outgoing = Outgoing::new(limits.write);
+        write_refusal(&mut outgoing.head, refusal);
     }
     poll_fn(|cx| {
         let polled = outgoing.poll(cx, &conn.writer, &mut body);
@@ -394,6 +395,19 @@ async fn come_home(limits: &ServerLimits, conn: &Conn, home: Option<Box<Incoming
     .await
 }
 
+/// Reads the rest of a request that was answered, so that its connection can be used again; whether it can. A rest without
+/// end occupies its connection no longer than a request may pause, and holds up no drain.
+async fn discard(listening: &Listening, limits: &ServerLimits, incoming: &mut Incoming) -> bool {
+    let mut timer = Timer::default();
+    poll_fn(|cx| match incoming.poll_discard(cx) {
+        Poll::Pending if listening.is_draining() || timer.poll_expired(limits.body, cx) => {
+            Poll::Ready(false)
+        }
+        discarded => discarded,
+    })
+    .await
+}
+
 /// Answers what is not a request and closes.
 async fn refuse<H: Handler>(
     limits: &ServerLimits,
@@ -447,15 +461,21 @@ async fn end_early(
     cut: bool,
     looks_whole: bool,
 ) {
-    let Some(incoming) = home else { return hang_up(conn).await };
-    if looks_whole {
-        let end = Instant::now() + limits.linger;
-        while cut && Instant::now() < end && !lock(&conn.writer).has_arrived() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
+    match home {
+        Some(incoming) if looks_whole => {
+            // Nothing tells when it has arrived.
+            let (end, mut pause) = (Instant::now() + limits.linger, Duration::from_millis(1));
+            while cut && Instant::now() < end && !incoming.has_arrived() {
+                tokio::time::sleep(pause).await;
+                pause = (2 * pause).min(Duration::from_millis(100));
+            }
+            incoming.reset();
         }
-        incoming.reset();
-    } else if cut {
-        linger(limits, conn, incoming).await;
+        // Somebody still reads the request, and may do so for long.
+        None if looks_whole => lock(&conn.writer).reset(),
+        Some(incoming) if cut => linger(limits, conn, incoming).await,
+        Some(_) => {}
+        None => hang_up(conn).await,
     }
 }
 

@@ -27,7 +27,8 @@ pub struct ServerLimits {
     pub idle: Duration,
     /// Longest time from the first byte of a head to its last; beyond: 408. Default 20 s.
     pub head: Duration,
-    /// Longest pause between two pieces of a request body. Default 60 s.
+    /// Longest pause between two pieces of a request body, and longest time in which the rest of one that was answered is
+    /// read and thrown away. Default 60 s.
     pub body: Duration,
     /// Longest time in which a client takes nothing of its response. Default 60 s.
     pub write: Duration,
@@ -117,8 +118,9 @@ pub struct SendOptions {
     /// Waiting for a place among the connections of the target, name resolution, TCP connect and TLS handshake
     /// together. Default 10 s.
     pub connect: Duration,
-    /// From the call to the end of the response head: connecting and sending are within, and interim responses put it
-    /// off no more than anything else does. Default 60 s.
+    /// From the call to the end of the response head: connecting and sending are within, and interim responses do not put
+    /// it off. The time in which the sender of the body is waited for is not within: it says nothing about the backend,
+    /// and whoever receives the body bounds it. Default 60 s.
     pub response: Duration,
     /// From the request being sent to the end of the response head, within `response`. Default none.
     pub silence: Option<Duration>,

@@ -1,4 +1,4 @@
-//! The seam for the deterministic simulation (`crates/simulation`): connections that are no sockets, and a network that is
+//! The seam for the deterministic simulation (`tests/simulation`): connections that are no sockets, and a network that is
 //! no network. Only compiled with the feature `simulation`, which no build of the binary has.
 //!
 //! Everything above the byte stream is the real transport: parser, relay, pools, deadlines. With a paused clock of the

@@ -177,3 +177,28 @@ fn an_answer_cut_by_the_end_of_a_drain_is_told_too() {
     assert_eq!(drained.cut, 1);
     assert!(next(&heard).ends_with(" abandoned"));
 }
+
+/// How long a refused request took begins with its first byte, not with the wait for it.
+#[test]
+fn the_wait_for_a_request_is_no_part_of_it() {
+    struct Took(Sender<String>);
+    impl Handler for Took {
+        async fn handle(&self, _: Request, _: &ConnectionInfo) -> Response {
+            Response::empty(204)
+        }
+        fn refused(&self, refused: &Refused<'_>) {
+            self.0.send(format!("{:?}", refused.took < Duration::from_millis(100))).unwrap();
+        }
+    }
+    let limits = ServerLimits {
+        idle: Duration::from_secs(2),
+        head: Duration::from_secs(2),
+        ..ServerLimits::default()
+    };
+    let (sender, heard) = channel();
+    let bus = start_with(Took(sender), limits);
+    let mut stream = connect(bus.addr);
+    std::thread::sleep(Duration::from_millis(400));
+    stream.write_all(b"GET /x HTTP/1.1\r\n\r\n").unwrap();
+    assert_eq!(next(&heard), "true");
+}

@@ -360,3 +360,101 @@ fn connect_and_upgrades_are_not_spoken() {
     let error = block_on(client.send(&target, out, &busbar_transport::SendOptions::default())).unwrap_err();
     assert!(error.nothing_processed && error.to_string().contains("CONNECT"), "{error}");
 }
+
+/// What is left of a request that was answered is read for as long as its connection might have been idle, and no longer.
+#[test]
+fn an_endless_request_behind_its_answer_ends() {
+    let endless = |addr| {
+        let mut stream = connect(addr);
+        stream.write_all(b"POST /ignore HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n").unwrap();
+        let (head, _) = read_response(&mut stream);
+        assert!(!head.contains("Connection: close"), "{head}");
+        stream
+    };
+    let trickle = |stream: &mut TcpStream| {
+        for _ in 0..100 {
+            if stream.write_all(&chunk(1)).is_err() {
+                return true;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        false
+    };
+    let limits = ServerLimits {
+        body: Duration::from_millis(200),
+        linger: Duration::from_millis(100),
+        ..ServerLimits::default()
+    };
+    let bus = start_with(Echo, limits);
+    assert!(trickle(&mut endless(bus.addr)), "its connection is occupied for ever");
+    // A drain does not wait even for that.
+    let limits = ServerLimits { linger: Duration::from_millis(100), ..ServerLimits::default() };
+    let bus = start_with(Echo, limits);
+    let mut stream = endless(bus.addr);
+    let server = bus.server.clone();
+    let draining = thread::spawn(move || block_on(server.drain(Duration::from_secs(30))));
+    assert!(trickle(&mut stream), "the drain waits for it");
+    assert_eq!(draining.join().unwrap().cut, 0);
+}
+
+/// A body that another holds while the answer is made, and an answer whose body fails.
+struct Failing {
+    /// What the body declares.
+    length: Option<u64>,
+    text: &'static [u8],
+}
+
+impl message::BodyStream for Failing {
+    fn buffered(&self) -> &[u8] {
+        self.text
+    }
+    fn poll_more(&mut self, _: &mut std::task::Context<'_>) -> std::task::Poll<Result<bool, message::BodyError>> {
+        std::task::Poll::Ready(Err(message::BodyError::Truncated))
+    }
+    fn consume(&mut self, n: usize) {
+        self.text = &self.text[n..];
+    }
+    fn is_complete(&self) -> bool {
+        false
+    }
+    fn exact_len(&self) -> Option<u64> {
+        self.length
+    }
+    fn into_any(self: Box<Self>) -> Box<dyn std::any::Any + Send> {
+        self
+    }
+}
+
+struct Fails;
+
+impl Handler for Fails {
+    async fn handle(&self, request: Request, _: &ConnectionInfo) -> Response {
+        let length = if request.head.path() == "/too-long" { Some(2) } else { None };
+        let body = request.body;
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            drop(body);
+        });
+        Response::new(200, Body::Stream(Box::new(Failing { length, text: b"half" })))
+    }
+}
+
+/// Nothing was sent yet, so the client can be told.
+#[test]
+fn an_answer_that_contradicts_its_length_is_a_502() {
+    let bus = start(Fails);
+    let got = until_close(bus.addr, b"GET /too-long HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert!(got.starts_with("HTTP/1.1 502 ") && got.contains("Connection: close"), "{got}");
+}
+
+/// Its end must not be taken for the end of the answer, also while the request is still being read elsewhere.
+#[test]
+fn half_an_answer_without_length_ends_with_a_reset_wherever_the_request_is() {
+    let bus = start(Fails);
+    let mut stream = connect(bus.addr);
+    stream.write_all(b"POST /half HTTP/1.0\r\nContent-Length: 9\r\n\r\nwell").unwrap();
+    let mut got = Vec::new();
+    let end = stream.read_to_end(&mut got);
+    assert!(got.ends_with(b"\r\n\r\nhalf"), "{}", String::from_utf8_lossy(&got));
+    assert!(end.is_err(), "an orderly end");
+}

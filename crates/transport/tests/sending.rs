@@ -297,3 +297,75 @@ fn what_may_have_been_processed() {
         assert!(!error.nothing_processed && matches!(error.kind, SendErrorKind::Connect(_)), "{error}");
     });
 }
+
+/// The deadline is for the backend: the time in which the client takes to upload its request is not in it.
+#[test]
+fn a_slow_client_is_not_the_backends_fault() {
+    let answers = backend(|_, mut s| {
+        read_head(&mut s).unwrap();
+        let mut body = [0; 10];
+        if s.read_exact(&mut body).is_ok() {
+            s.write_all(OK).unwrap();
+        }
+    });
+    let silent = backend(|_, mut s| {
+        read_head(&mut s).unwrap();
+        s.read_exact(&mut [0; 10]).unwrap();
+        thread::sleep(Duration::from_secs(5));
+    });
+    let bus = |addr| {
+        let relay = Relay { options: within(Duration::from_millis(300)), ..Relay::to(addr) };
+        let limits = busbar_transport::ServerLimits {
+            body: Duration::from_millis(600),
+            ..busbar_transport::ServerLimits::default()
+        };
+        start_with(relay, limits)
+    };
+    // How many of the ten bytes the client sends, one in 100 ms.
+    for (backend, sends, expected) in [
+        (answers, 10, "HTTP/1.1 200 OK"),
+        (answers, 4, "101500 "),
+        // When it has the request the backend has its time, and no more.
+        (silent, 10, "101504 "),
+    ] {
+        let bus = bus(backend);
+        let mut stream = connect(bus.addr);
+        stream.write_all(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n").unwrap();
+        for _ in 0..sends {
+            thread::sleep(Duration::from_millis(100));
+            let _ = stream.write_all(b"x");
+        }
+        let begun = Instant::now();
+        let (head, body) = read_response(&mut stream);
+        let got = format!("{head}{}", String::from_utf8_lossy(&body));
+        assert!(got.contains(expected), "{expected}: {got}");
+        assert!(begun.elapsed() < Duration::from_secs(3));
+    }
+}
+
+/// One becomes idle just when another worker begins to wait: it is not left idle while that one waits.
+#[test]
+fn a_connection_is_never_idle_while_somebody_waits_for_it() {
+    let addr = backend(|_, mut s| {
+        while read_head(&mut s).is_some() && s.write_all(OK).is_ok() {}
+    });
+    let client = Client::new(ClientLimits { connections: 1, ..ClientLimits::default() });
+    let workers: Vec<_> = (0..2)
+        .map(|_| {
+            let (client, target) = (client.clone(), at(addr));
+            thread::spawn(move || {
+                block_on(async {
+                    let options = SendOptions { connect: Duration::from_secs(2), ..SendOptions::default() };
+                    for round in 0..2000 {
+                        let answer = send(&client, &target, Method::Get, Body::Empty, &options).await;
+                        let answer = answer.unwrap_or_else(|error| panic!("{round}: {error}"));
+                        answer.body.collect(9).await.unwrap();
+                    }
+                });
+            })
+        })
+        .collect();
+    for worker in workers {
+        worker.join().unwrap();
+    }
+}

@@ -4,8 +4,10 @@
 
 mod support;
 
+use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use busbar_transport::{
     Body, Client, ClientLimits, ClientTls, ClientTlsOptions, ClientVerify, ConnectionInfo, Handler, Request,
@@ -107,6 +109,57 @@ fn bodies_pass_and_connections_are_kept() {
             assert!(got == body, "{size}");
         }
         assert_eq!((client.stats().created, client.stats().reused), (1, 3));
+    });
+}
+
+/// What came with an answer and was asked for by nobody may be decrypted already, where the kernel knows nothing of it.
+#[test]
+fn what_tls_holds_back_is_no_answer_to_the_next_request() {
+    use rustls::pki_types::pem::PemObject;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+    const SIZE: usize = 512;
+    let files = Files::new("unasked");
+    let certificate = CertificateDer::from_pem_file(files.at("localhost.pem")).unwrap();
+    let key = PrivateKeyDer::from_pem_file(files.at("localhost.key")).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
+    let config = Arc::new(config);
+    let addr = backend(move |_, socket| {
+        let mut stream =
+            rustls::StreamOwned::new(rustls::ServerConnection::new(config.clone()).unwrap(), socket);
+        let mut received = Vec::new();
+        loop {
+            while !received.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                match stream.read(&mut byte) {
+                    Ok(1) => received.push(byte[0]),
+                    _ => return,
+                }
+            }
+            received.clear();
+            // The first answer ends where the client's buffer does, and in the same record there is another one.
+            let head = "HTTP/1.1 200 OK\r\nContent-Length: 400\r\nX: ";
+            let filler = "x".repeat(SIZE - 400 - 4 - head.len());
+            let unasked = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil";
+            stream
+                .write_all(format!("{head}{filler}\r\n\r\n{}{unasked}", "g".repeat(400)).as_bytes())
+                .unwrap();
+        }
+    });
+    let profile = ClientTls::new(&files.profile(Roots::File(files.at("ca.pem")), false)).unwrap();
+    let target = Target::https("localhost", addr.port(), profile);
+    let client = Client::new(ClientLimits { io_buffer_size: SIZE, ..ClientLimits::default() });
+    block_on(async {
+        for round in 0..3 {
+            let (_, got) = ask(&client, &target, Body::Empty).await.unwrap();
+            assert!(got == [b'g'; 400], "{round}: {}", String::from_utf8_lossy(&got));
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     });
 }
 
