@@ -465,7 +465,8 @@ impl Exchange<'_> {
                 Poll::Ready(Err(RelayError::Body(e))) => return failed(SendErrorKind::RequestBody(e), false),
             }
         }
-        let deadline = if self.starved.is_none() { self.deadline } else { after(clock::now(), Duration::MAX) };
+        let deadline =
+            if self.starved.is_none() { self.deadline } else { after(clock::now(), Duration::MAX) };
         let received = self.incoming.poll_response(cx, self.limits, self.to_head, deadline);
         match received {
             Poll::Pending => Poll::Pending,

@@ -57,7 +57,9 @@ pub(crate) async fn connect(
             let mut at = 0;
             while let Some(attempt) = attempts.get_mut(at) {
                 match attempt.connecting.as_mut().poll(cx) {
-                    Poll::Ready(Ok(stream)) => return Poll::Ready(Ok((stream, attempts.remove(at).descriptor))),
+                    Poll::Ready(Ok(stream)) => {
+                        return Poll::Ready(Ok((stream, attempts.remove(at).descriptor)));
+                    }
                     Poll::Ready(Err(error)) => {
                         let attempt = attempts.remove(at);
                         failure = Some(Failure::of(error, attempt.address).or(failure.take()));

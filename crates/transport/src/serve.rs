@@ -287,14 +287,13 @@ async fn respond(
 
     let mut outgoing = Outgoing::new(limits.write);
     let keep_length = bodyless && (asked.to_head || head.status == 304);
-    let begun =
-        match write_head(&mut outgoing.head, &head, delimiter, keep_length, keep_alive, asked.version) {
-            Ok(()) => outgoing.begin(delimiter, &mut body, false).map_err(|_| Refusal {
-                status: 502,
-                why: "the length of the answer is not the declared one",
-            }),
-            Err(why) => Err(Refusal { status: 500, why }),
-        };
+    let begun = match write_head(&mut outgoing.head, &head, delimiter, keep_length, keep_alive, asked.version)
+    {
+        Ok(()) => outgoing
+            .begin(delimiter, &mut body, false)
+            .map_err(|_| Refusal { status: 502, why: "the length of the answer is not the declared one" }),
+        Err(why) => Err(Refusal { status: 500, why }),
+    };
     // Nothing was sent yet.
     if let Err(refusal) = begun {
         tracing::error!(why = refusal.why, status = head.status, "the response cannot be sent");
@@ -400,9 +399,7 @@ async fn come_home(limits: &ServerLimits, conn: &Conn, home: Option<Box<Incoming
 async fn discard(listening: &Listening, limits: &ServerLimits, incoming: &mut Incoming) -> bool {
     let mut timer = Timer::default();
     poll_fn(|cx| match incoming.poll_discard(cx) {
-        Poll::Pending if listening.is_draining() || timer.poll_expired(limits.body, cx) => {
-            Poll::Ready(false)
-        }
+        Poll::Pending if listening.is_draining() || timer.poll_expired(limits.body, cx) => Poll::Ready(false),
         discarded => discarded,
     })
     .await

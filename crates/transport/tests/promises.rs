@@ -408,7 +408,10 @@ impl message::BodyStream for Failing {
     fn buffered(&self) -> &[u8] {
         self.text
     }
-    fn poll_more(&mut self, _: &mut std::task::Context<'_>) -> std::task::Poll<Result<bool, message::BodyError>> {
+    fn poll_more(
+        &mut self,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Result<bool, message::BodyError>> {
         std::task::Poll::Ready(Err(message::BodyError::Truncated))
     }
     fn consume(&mut self, n: usize) {

@@ -346,9 +346,7 @@ fn a_slow_client_is_not_the_backends_fault() {
 /// One becomes idle just when another worker begins to wait: it is not left idle while that one waits.
 #[test]
 fn a_connection_is_never_idle_while_somebody_waits_for_it() {
-    let addr = backend(|_, mut s| {
-        while read_head(&mut s).is_some() && s.write_all(OK).is_ok() {}
-    });
+    let addr = backend(|_, mut s| while read_head(&mut s).is_some() && s.write_all(OK).is_ok() {});
     let client = Client::new(ClientLimits { connections: 1, ..ClientLimits::default() });
     let workers: Vec<_> = (0..2)
         .map(|_| {
