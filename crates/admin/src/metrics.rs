@@ -205,7 +205,7 @@ fn engine(out: &mut Exposition, state: &AdminState) {
         "Bodies, trees and parts that were not held, for want of memory.",
         message::memory::refused(),
     );
-    let compute = services.compute.figures();
+    let compute = flow::compute::Compute::of(&services).figures();
     out.single("busbar_compute_running", Kind::Gauge, "Steps that run on compute threads.", compute.running);
     out.single("busbar_compute_waiting", Kind::Gauge, "Steps that wait for one.", compute.waiting);
     out.single("busbar_compute_runs_total", Kind::Counter, "Steps that ran on one.", compute.runs);

@@ -7,7 +7,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, put};
 use flow::Plan;
-use flow::observe::Recording;
+use flow::observe::{Recording, Recordings};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
@@ -20,6 +20,10 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
         .route("/traces/{number}", get(recording))
         .route("/wire", get(wired))
         .route("/wire/{*name}", put(wire_on).delete(wire_off))
+}
+
+fn traces(shared: &Shared) -> Arc<Recordings> {
+    Recordings::of(&services(shared))
 }
 
 fn services(shared: &Shared) -> Arc<flow::Services> {
@@ -84,7 +88,7 @@ fn unknown(kind: &str, name: &str, names: Vec<String>) -> Response {
 }
 
 async fn recordings(State(shared): Context) -> Response {
-    let all: Vec<Value> = services(&shared).observers.recordings().iter().map(|one| listed(one)).collect();
+    let all: Vec<Value> = traces(&shared).all().iter().map(|one| listed(one)).collect();
     answer(StatusCode::OK, &json!({ "traced": services(&shared).observers.traced(), "messages": all }))
 }
 
@@ -106,7 +110,7 @@ fn listed(recording: &Recording) -> Value {
 }
 
 async fn forget(State(shared): Context) -> Response {
-    services(&shared).observers.forget();
+    traces(&shared).forget();
     recordings(State(shared)).await
 }
 
@@ -116,11 +120,10 @@ async fn recording(State(shared): Context, Path(number): Path<String>) -> Respon
         Some(number) => (number, true),
         None => (number.as_str(), false),
     };
-    let services = services(&shared);
-    let observers = &services.observers;
+    let traces = traces(&shared);
     let found = match number {
-        "last" => observers.recordings().into_iter().next(),
-        number => number.parse().ok().and_then(|number| observers.recording(number)),
+        "last" => traces.all().into_iter().next(),
+        number => number.parse().ok().and_then(|number| traces.get(number)),
     };
     match found {
         Some(found) if as_text => {

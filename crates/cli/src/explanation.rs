@@ -1,7 +1,8 @@
 //! What each flow of a plan reads of a message, step by step: the facts behind `busbar explain`.
 
 use diagnostics::{FileId, Span};
-use flow::endpoint::{Endpoint, EndpointFormat, EndpointRef};
+use flow::endpoint::{Endpoint, EndpointFormat};
+use flow::reference::EndpointRef;
 use flow::{ListId, Need, Plan, SequenceRef};
 use message::SoapVersion;
 use std::collections::HashSet;

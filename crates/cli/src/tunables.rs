@@ -1,7 +1,7 @@
 //! Tunables under the names that WSO2 documents: honoured, or said once why they are not needed here.
 
 use flow::Settings;
-use flow::cors::Cors;
+use flow::artifacts::Cors;
 use message::json::Mapping;
 use message::regex::{Pattern, Search};
 use std::sync::Arc;

@@ -2,7 +2,8 @@
 
 use crate::name_of;
 use flow::endpoint::MOST_ALIASES;
-use flow::endpoint::{Attempts, Choice, Endpoint, EndpointRef, Leaf, Step};
+use flow::endpoint::{Attempts, Choice, Endpoint, Leaf, Step};
+use flow::reference::EndpointRef;
 use flow::{Compiler, Context, Fault, Need};
 use std::sync::Arc;
 

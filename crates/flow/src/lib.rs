@@ -1,73 +1,52 @@
 //! Compiles the model into an immutable plan and runs it.
 //!
-//! A request comes to the [`Bus`], which finds who serves it ([`dispatch`]), makes a [`Context`] and lets the engine
+//! A request comes to the [`Bus`], which finds who serves it ([`http::dispatch`]), makes a [`Context`] and lets the engine
 //! take it step by step through its lists of mediators. Endpoints and mediators themselves live in rooms to the
 //! right; this one knows their interfaces ([`Mediator`], [`endpoint::Endpoint`]).
+//!
+//! The modules are layers, and imports go one way: `ARCHITECTURE.md` lists them, and a test holds them to it.
 
-pub mod access;
-pub mod activation;
-mod addressing;
-pub mod aggregation;
-pub mod authority;
-mod callback;
 mod compile;
-pub mod compute;
-pub mod context;
-pub mod correlation;
-pub mod cors;
-mod direct;
-pub mod dispatch;
-pub mod endpoint;
 mod engine;
-pub mod exchange;
-pub mod expression;
-pub mod fault;
-mod handlers;
-pub mod identity;
-pub mod java;
-pub mod kept;
-pub mod library;
-pub mod local;
-pub mod mediator;
-pub mod metrics;
+mod expression;
+mod http;
 pub mod observe;
-mod openapi;
-mod page;
-mod panics;
-pub mod plan;
 pub mod processor;
-mod report;
 pub mod resource;
-mod respond;
-mod routing;
-pub mod scope;
-pub mod services;
-mod stored;
-pub mod streaming;
-pub mod synapse;
+mod runtime;
+mod state;
 #[doc(hidden)]
 pub mod testing;
+mod text;
 pub mod vault;
 mod writing;
 mod wsdl;
 
-pub use crate::expression::{Expression, KeyValue, Wanted};
-pub use access::{Access, AccessLog};
-pub use compile::{Compiler, SequenceRef, compile, truth};
-pub use context::{Client, Context, Contexts, Inbound};
-pub use dispatch::Bus;
-pub use engine::{Branched, Mark, resume, run_branch, run_list};
-pub use fault::{Code, Fault};
-pub use identity::{Identity, States};
-pub use kept::Answer;
-pub use mediator::{
-    Attribute, Branch, BranchTarget, Children, Compiled, Definition, Entry, Flow, ListId, Mediator, Moves,
-    Need, Parameter, Parts, Registry, Split, Step, Values, Waiting,
-};
+// What other crates see. Inside of this one each thing is imported from where it is.
+pub use compile::definition::{Attribute, Children, Compiled, Definition, EndpointFactory, Registry, Values};
+pub use compile::page::{Family, Inside, Page};
+pub use compile::{Compiler, compile, truth};
+pub use engine::{Branched, Mark, compute, local, resume, run_branch, run_list};
+pub use expression::synapse::Text;
+pub use expression::{Expression, KeyValue, Wanted, java, library, streaming, synapse};
+pub use http::access::{self, Access, AccessLog};
+pub use http::dispatch::Bus;
 pub use message::regex::{Pattern, Search};
-pub use page::{Family, Inside, Page};
-pub use panics::install as install_panic_hook;
-pub use plan::Plan;
-pub use scope::{Child, Children as Copies, Outcome, Scope};
-pub use services::{Services, Settings, lock};
-pub use synapse::Text;
+pub use runtime::context::{Client, Context, Contexts, Inbound};
+pub use runtime::fault::{Code, Fault};
+pub use runtime::mediator::{
+    Branch, BranchTarget, Entry, Flow, ListId, Mediator, Moves, Need, Parameter, Parts, Split, Step, Waiting,
+};
+pub use runtime::panics::install as install_panic_hook;
+pub use runtime::plan::Plan;
+pub use runtime::reference::SequenceRef;
+pub use runtime::scope::{Child, Children as Copies, Outcome, Scope};
+pub use runtime::services::{Services, Settings};
+pub use runtime::{
+    aggregation, artifacts, authority, context, correlation, endpoint, fault, mediator, observers, plan,
+    reference, scope, services,
+};
+pub use state::identity::{Identity, States};
+pub use state::{Kept, activation, lock, metrics};
+pub use text::header_text;
+pub use writing::kept::Answer;

@@ -6,16 +6,20 @@
 //! assert_eq!(end.property("a").as_deref(), Some("1"));
 //! ```
 
+use crate::compile::definition::Registry;
 use crate::compile::{Compiler, compile};
-use crate::context::{Client, Context, Inbound};
-use crate::dispatch::Bus;
-use crate::endpoint::{Attempts, Choice, Endpoint, EndpointFormat, Leaf, Outgoing, Step, TimeoutAction};
+use crate::engine::exchange::client_of;
 use crate::engine::{Ending, begin_request, drive};
-use crate::exchange::client_of;
-use crate::fault::{Fault, code};
-use crate::mediator::{Need, Registry};
-use crate::metrics::Counters;
-use crate::services::{Services, lock};
+use crate::http::dispatch::Bus;
+use crate::runtime::context::{Client, Context, Inbound};
+use crate::runtime::endpoint::{
+    Attempts, Choice, Endpoint, EndpointFormat, Leaf, Outgoing, Step, TimeoutAction,
+};
+use crate::runtime::fault::{Fault, code};
+use crate::runtime::mediator::Need;
+use crate::runtime::services::Services;
+use crate::state::lock;
+use crate::state::metrics::Counters;
 use message::{Format, Headers, Method, Payload, Reading, RequestHead, Version};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -380,7 +384,7 @@ struct Plain(Arc<Address>);
 
 struct Address {
     uri: Option<String>,
-    identity: Arc<crate::Identity>,
+    identity: Arc<crate::state::identity::Identity>,
     counters: Counters,
 }
 
@@ -406,7 +410,7 @@ impl Leaf for Address {
         "test"
     }
 
-    fn identity(&self) -> &Arc<crate::Identity> {
+    fn identity(&self) -> &Arc<crate::state::identity::Identity> {
         &self.identity
     }
 

@@ -3,7 +3,8 @@
 use crate::support::envelope_with_headers;
 use crate::xml_value;
 use config::Element;
-use flow::endpoint::{CallTarget, Destination, EndpointRef, Saved};
+use flow::endpoint::{CallTarget, Destination, Saved};
+use flow::reference::EndpointRef;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
     KeyValue, Mediator, Need, Page, Values,

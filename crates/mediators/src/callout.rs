@@ -1,8 +1,9 @@
 //! `callout`: calls a service with a copy of the message; only the target changes.
 
 use config::{Element, Key};
-use flow::endpoint::{Destination, EndpointRef};
+use flow::endpoint::Destination;
 use flow::fault::code;
+use flow::reference::EndpointRef;
 use flow::{
     Attribute, Children, Code, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow,
     Inside, Mediator, Moves, Need, Page, Step, Values,

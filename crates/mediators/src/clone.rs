@@ -5,7 +5,7 @@ use crate::target::{
     parts,
 };
 use config::Element;
-use flow::endpoint::EndpointRef;
+use flow::reference::EndpointRef;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, KeyValue, ListId,
     Mediator, Moves, Need, Page, Split, Values,

@@ -183,7 +183,7 @@ pub(crate) fn needs<T>(element: &Element, what: &str, compiler: &mut Compiler<'_
 impl Source {
     fn value(&self, context: &mut Context, url: &str) -> Result<Option<String>, Fault> {
         Ok(match self {
-            Source::Header(name) => context.headers.get_bytes(name).map(flow::library::header_text),
+            Source::Header(name) => context.headers.get_bytes(name).map(flow::header_text),
             Source::Property(name) => context.properties.get(name).map(ToString::to_string),
             Source::Expression(expression) => return expression.string(context),
             Source::Parameter(name) => {

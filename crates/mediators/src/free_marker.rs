@@ -101,10 +101,8 @@ impl FreeMarker {
                 Model::Texts(named.collect(), false)
             }
             "trp" => {
-                let all = context
-                    .headers
-                    .iter()
-                    .map(|(name, value)| (name.to_owned(), flow::library::header_text(value)));
+                let all =
+                    context.headers.iter().map(|(name, value)| (name.to_owned(), flow::header_text(value)));
                 Model::Texts(all.collect(), true)
             }
             _ => {

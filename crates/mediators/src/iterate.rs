@@ -5,7 +5,7 @@ use crate::target::{
     parts,
 };
 use config::Element;
-use flow::endpoint::EndpointRef;
+use flow::reference::EndpointRef;
 use flow::{
     Attribute, Branch, BranchTarget, Children, Compiled, Compiler, Context, Definition, Expression, Family,
     Fault, Flow, Inside, ListId, Mediator, Need, Page, Split, Values,

@@ -63,7 +63,7 @@ mod written;
 mod xml_value;
 mod xslt;
 
-use flow::endpoint::EndpointFactory;
+use flow::EndpointFactory;
 use flow::{Definition, Registry};
 
 /// All mediators that can be executed.

@@ -7,7 +7,7 @@ use crate::condition::{Condition, EQUAL, MATCH, Source, needs};
 use crate::steps::Enters;
 use crate::target::{TARGET, TARGET_ENDPOINT, TARGET_SEQUENCE, Target};
 use config::Element;
-use flow::endpoint::EndpointRef;
+use flow::reference::EndpointRef;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Entry, Family, Fault, Flow, Inside, ListId,
     Mediator, Need, Page, SequenceRef, Values,

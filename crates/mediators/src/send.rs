@@ -1,7 +1,8 @@
 //! `send`: hands the message to an endpoint; its answer goes to the receiving sequence, the out sequence or main.
 
 use config::Element;
-use flow::endpoint::{Destination, EndpointRef};
+use flow::endpoint::Destination;
+use flow::reference::EndpointRef;
 use flow::{
     Attribute, Branch, BranchTarget, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow,
     Inside, Mediator, Moves, Need, Page, SequenceRef, Split, Step, Values,

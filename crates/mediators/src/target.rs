@@ -1,7 +1,8 @@
 //! `<target>` of `clone` and `iterate`: where a copy of the message goes.
 
 use config::{Element, Key};
-use flow::endpoint::{Destination, EndpointRef};
+use flow::endpoint::Destination;
+use flow::reference::EndpointRef;
 use flow::{Branch, BranchTarget, Compiler, Context, Fault, Flow, ListId, Need, Parts, SequenceRef};
 use std::sync::Arc;
 

@@ -1,16 +1,14 @@
 //! The plan of a configuration: its artifacts, one kind after the other.
 
-use super::Compiler;
-use crate::context::Context;
-use crate::dispatch::{self, Api, Proxy};
-use crate::endpoint::Endpoint;
-use crate::fault::Fault;
-use crate::identity::Identity;
-use crate::mediator::{Flow, ListId, Mediator, Need};
-use crate::plan::{Entry, LeftOut, List, NameHasher, Plan, Planned, Template, TemplateParameter};
-use crate::processor;
+use super::{Compiler, processors, services};
 use crate::resource::{ApiOrder, ApiRule};
-use crate::routing;
+use crate::runtime::artifacts::{Api, Proxy};
+use crate::runtime::context::Context;
+use crate::runtime::endpoint::Endpoint;
+use crate::runtime::fault::Fault;
+use crate::runtime::mediator::{Flow, ListId, Mediator, Need};
+use crate::runtime::plan::{Entry, LeftOut, List, NameHasher, Plan, Planned, Template, TemplateParameter};
+use crate::state::identity::Identity;
 use config::{ArtifactKind, Element, FaultyArtifact, Key, StoreKind};
 use diagnostics::{Diagnostic, FileId, SourceMap, Span};
 use std::collections::HashMap;
@@ -67,20 +65,20 @@ impl Compiler<'_> {
                 continue;
             }
             proxies.extend(self.artifact(ArtifactKind::Proxy, &proxy.name.value, proxy.span, |compiler| {
-                Some(dispatch::compile_proxy(proxy, compiler))
+                Some(services::compile_proxy(proxy, compiler))
             }));
         }
         let mut apis: Vec<Api> = Vec::new();
         for api in configuration.apis.iter() {
             apis.extend(self.artifact(ArtifactKind::Api, &api.registered_name(), api.span, |compiler| {
-                Some(dispatch::compile_api(api, compiler))
+                Some(services::compile_api(api, compiler))
             }));
         }
         let mut processors = Vec::new();
         for own in configuration.message_processors.iter() {
             let kind = ArtifactKind::MessageProcessor;
             let made =
-                self.artifact(kind, &own.name.value, own.span, |compiler| processor::compile(own, compiler));
+                self.artifact(kind, &own.name.value, own.span, |compiler| processors::compile(own, compiler));
             processors.extend(made.map(Arc::new));
         }
         self.leave_out_unsupported();
@@ -255,7 +253,7 @@ impl Compiler<'_> {
                 (ArtifactKind::Api, name) => {
                     let compiled = name.as_ref().and_then(|name| self.configuration.apis.get(name));
                     let compiled =
-                        compiled.filter(|api| api.span.contains(faulty.span)).map(routing::api_rule);
+                        compiled.filter(|api| api.span.contains(faulty.span)).map(services::api_rule);
                     if let Some(rule) =
                         compiled.or_else(|| faulty.context.as_deref().map(ApiRule::of_context))
                     {

@@ -1,7 +1,7 @@
 //! Named endpoints, each compiled when a key first leads to it: in which order and where they are defined never matters.
 
 use super::Compiler;
-use crate::endpoint::Endpoint;
+use crate::runtime::endpoint::Endpoint;
 use config::{ArtifactKind, FaultyArtifact, Key};
 use diagnostics::{Diagnostic, Diagnostics, FileId};
 use std::collections::{HashMap, HashSet};

@@ -2,8 +2,8 @@
 //! messages come, so each finding is a warning.
 
 use crate::compile::Compiler;
-use crate::mediator::{Children, Definition};
-use crate::page::Inside;
+use crate::compile::definition::{Children, Definition};
+use crate::compile::page::Inside;
 use config::{Child, Element, SYNAPSE};
 use diagnostics::Diagnostic;
 

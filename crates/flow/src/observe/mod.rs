@@ -11,16 +11,17 @@ mod wire;
 
 pub use recording::{Recording, Summary};
 
-use crate::context::{Context, Owner};
-use crate::endpoint::{Leaf, Outgoing};
-use crate::fault::Fault;
-use crate::lock;
-use crate::mediator::Flow;
-use crate::plan::Planned;
+use crate::runtime::context::{Context, Owner};
+use crate::runtime::endpoint::{Leaf, Outgoing};
+use crate::runtime::fault::Fault;
+use crate::runtime::mediator::Flow;
+use crate::runtime::plan::Planned;
+use crate::runtime::services::Services;
+use crate::state::lock;
 use message::{Headers, Method};
 use recording::{Attempt, Stage};
-use std::collections::{BTreeSet, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use transport::{Body, Response};
@@ -28,110 +29,31 @@ use transport::{Body, Response};
 /// So many traced messages are kept.
 pub const KEPT: usize = 100;
 
-/// Stands for all services.
-pub const ALL: &str = "*";
-
-/// Bytes of a payload that are shown, if nothing else is said.
-const BODY: usize = 8 * 1024;
-
-/// Who is observed, and what was seen.
-pub struct Observers {
-    /// Anything at all is observed by name.
-    on: AtomicBool,
-    names: Mutex<Names>,
-    kept: Mutex<VecDeque<Arc<Recording>>>,
-    next: AtomicU64,
-    body: AtomicUsize,
-}
-
+/// What was traced last in the process.
 #[derive(Default)]
-struct Names {
-    traced: BTreeSet<String>,
-    /// Those of the traced ones whose messages go to the log as well.
-    logged: BTreeSet<String>,
-    wired: BTreeSet<String>,
+pub struct Recordings {
+    kept: Mutex<VecDeque<Arc<Recording>>>,
+    /// How many there were so far.
+    count: AtomicU64,
 }
 
-impl Names {
-    fn has(names: &BTreeSet<String>, name: &str) -> bool {
-        names.contains(name) || names.contains(ALL)
-    }
-}
-
-impl Default for Observers {
-    fn default() -> Observers {
-        Observers {
-            on: AtomicBool::new(false),
-            names: Mutex::default(),
-            kept: Mutex::default(),
-            next: AtomicU64::new(1),
-            body: AtomicUsize::new(BODY),
-        }
-    }
-}
-
-impl Observers {
-    /// Whether anything is observed by name.
-    #[inline]
-    pub fn is_on(&self) -> bool {
-        self.on.load(Relaxed)
+impl Recordings {
+    /// Those of the process.
+    pub fn of(services: &Services) -> Arc<Recordings> {
+        services.kept.get()
     }
 
-    /// Traces the messages of a service (a proxy service, an API, `main`, or [`ALL`]) from now on, or no longer.
-    pub fn trace(&self, service: &str, on: bool) {
-        self.change(service, on, |names| &mut names.traced);
-        if !on {
-            self.change(service, on, |names| &mut names.logged);
-        }
-    }
-
-    /// Traces the messages of a service and writes each to the log when it has ended.
-    pub fn trace_to_log(&self, service: &str) {
-        self.trace(service, true);
-        self.change(service, true, |names| &mut names.logged);
-    }
-
-    /// Logs heads and bodies of a service's messages, and of the requests it sends, from now on, or no longer. An endpoint
-    /// that is called so counts, too.
-    pub fn wire(&self, name: &str, on: bool) {
-        self.change(name, on, |names| &mut names.wired);
-    }
-
-    fn change(&self, name: &str, on: bool, which: impl Fn(&mut Names) -> &mut BTreeSet<String>) {
-        let mut names = lock(&self.names);
-        match on {
-            true => which(&mut names).insert(name.to_owned()),
-            false => which(&mut names).remove(name),
-        };
-        self.on.store(!names.traced.is_empty() || !names.wired.is_empty(), Relaxed);
-    }
-
-    /// Whose messages are traced by name.
-    pub fn traced(&self) -> Vec<String> {
-        lock(&self.names).traced.iter().cloned().collect()
-    }
-
-    /// For whom the wire log is on.
-    pub fn wired(&self) -> Vec<String> {
-        lock(&self.names).wired.iter().cloned().collect()
-    }
-
-    /// Shows so many bytes of a payload. Default 8 KiB.
-    pub fn show(&self, bytes: usize) {
-        self.body.store(bytes, Relaxed);
-    }
-
-    /// What was traced last, the newest first; those on their way among them.
-    pub fn recordings(&self) -> Vec<Arc<Recording>> {
+    /// The newest first; those on their way among them.
+    pub fn all(&self) -> Vec<Arc<Recording>> {
         lock(&self.kept).iter().rev().cloned().collect()
     }
 
     /// One of them by its number.
-    pub fn recording(&self, number: u64) -> Option<Arc<Recording>> {
+    pub fn get(&self, number: u64) -> Option<Arc<Recording>> {
         lock(&self.kept).iter().find(|recording| recording.number == number).cloned()
     }
 
-    /// Forgets what was traced.
+    /// Forgets them.
     pub fn forget(&self) {
         lock(&self.kept).clear();
     }
@@ -185,17 +107,14 @@ pub(crate) fn begin(context: &mut Context) {
         Owner::Proxy(index) => context.plan.proxies[index].trace,
         Owner::Resource(api, _) => context.plan.apis[api].trace,
     };
-    let (traced, logged, wire) = {
-        let names = lock(&observers.names);
-        let logged = Names::has(&names.logged, &name);
-        (marked || Names::has(&names.traced, &name), logged, Names::has(&names.wired, &name))
-    };
+    let traced = marked || observers.is_traced(&name);
+    let (logged, wire) = (observers.is_logged(&name), observers.is_wired(&name));
     if context.progress.observed || !(traced || wire) {
         return;
     }
     watch(context, name, traced, wire, logged);
     if wire {
-        wire::request(context, observers.body.load(Relaxed));
+        wire::request(context, observers.shown());
     }
 }
 
@@ -209,11 +128,11 @@ pub(crate) fn entered(context: &mut Context) {
 fn watch(context: &mut Context, service: String, traced: bool, wire: bool, logged: bool) {
     let recording = traced.then(|| {
         let services = Arc::clone(&context.services);
-        let observers = &services.observers;
-        let number = observers.next.fetch_add(1, Relaxed);
-        let recording = Arc::new(Recording::new(number, service, context, observers.body.load(Relaxed)));
+        let recordings = Recordings::of(&services);
+        let number = recordings.count.fetch_add(1, Relaxed) + 1;
+        let recording = Arc::new(Recording::new(number, service, context, services.observers.shown()));
         recording.came(context);
-        observers.keep(&recording);
+        recordings.keep(&recording);
         recording
     });
     context.attach(Arc::new(Watch { recording, wire, logged }));
@@ -283,7 +202,7 @@ pub(crate) fn sending(
     let watch = context.attached::<Watch>();
     let observers = &context.services.observers;
     let wire = watch.as_ref().is_some_and(|watch| watch.wire)
-        || observers.is_on() && Names::has(&lock(&observers.names).wired, leaf.name());
+        || observers.is_on() && observers.is_wired(leaf.name());
     let recording = watch.and_then(|watch| watch.recording.clone());
     if recording.is_none() && !wire {
         return None;
@@ -297,7 +216,7 @@ pub(crate) fn sending(
             service: context.owner_name().to_owned(),
             endpoint: leaf.name().to_owned(),
             message_id: context.message_id(),
-            shown: observers.body.load(Relaxed),
+            shown: observers.shown(),
         };
         tell.head("to backend", &format!("{request} HTTP/1.1"), headers);
         tell.body("to backend", body);
@@ -350,7 +269,7 @@ pub(crate) fn answered(context: &mut Context, response: &mut Response) {
             service: context.owner_name().to_owned(),
             endpoint: String::new(),
             message_id: context.message_id(),
-            shown: context.services.observers.body.load(Relaxed),
+            shown: context.services.observers.shown(),
         };
         let line = format!("HTTP/1.1 {} {}", response.head.status, response.head.reason);
         tell.head("to client", &line, &response.head.headers);

@@ -1,8 +1,8 @@
 //! The trace of one message while it is made, and as JSON.
 
 use super::snapshot::{Change, Shown, Snapshot};
-use crate::context::Context;
-use crate::lock;
+use crate::runtime::context::Context;
+use crate::state::lock;
 use message::Body;
 use serde_json::{Value, json};
 use std::collections::HashMap;

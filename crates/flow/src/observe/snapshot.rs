@@ -1,6 +1,6 @@
 //! What of a message is seen between two steps, bounded and redacted, and what changed.
 
-use crate::context::Context;
+use crate::runtime::context::Context;
 use message::{Coding, Properties, Value, redact};
 use serde_json::json;
 use std::future::poll_fn;
@@ -129,7 +129,7 @@ impl Snapshot {
         scope(&context.client, "axis2-client", &mut add);
         scope(&context.variables, "variable", &mut add);
         if let Some(operation) = &context.operation {
-            scope(&crate::lock(operation), "operation", &mut add);
+            scope(&crate::state::lock(operation), "operation", &mut add);
         }
         for (name, value) in context.headers.iter() {
             add("transport", name, &String::from_utf8_lossy(value));

@@ -1,6 +1,6 @@
 //! The wire log: heads and bodies as the bus reads and writes them, without the framing of the transport.
 
-use crate::context::Context;
+use crate::runtime::context::Context;
 use message::{Body, BodyError, BodyStream, Headers, redact};
 use std::any::Any;
 use std::task::{Context as Waking, Poll};

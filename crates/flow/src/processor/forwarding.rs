@@ -1,36 +1,18 @@
 //! The forwarding processor: sends each message to an endpoint until that succeeds.
 
-use super::{Pause, Tries, Work, milliseconds, number, sequence};
-use crate::compile::{Compiler, SequenceRef};
-use crate::context::Context;
-use crate::endpoint::{Destination, EndpointRef};
-use crate::exchange::{Refusals, send};
-use crate::fault::{Code, code};
-use crate::mediator::ListId;
-use crate::panics::caught;
-use config::{Key, MessageProcessor};
+use super::{Pause, Tries, Work};
+use crate::engine::exchange::{Refusals, send};
+use crate::runtime::context::Context;
+use crate::runtime::endpoint::Destination;
+use crate::runtime::fault::{Code, code};
+use crate::runtime::mediator::ListId;
+use crate::runtime::panics::caught;
+use crate::runtime::processor::Forwarding;
+use crate::runtime::reference::{EndpointRef, SequenceRef};
 use message::Value;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
-use stores::{Message, Store};
-
-pub(super) struct Forwarding {
-    /// `None`: the property `target.endpoint` of each message names it.
-    endpoint: Option<Arc<EndpointRef>>,
-    retry: Duration,
-    /// `None`: without end.
-    attempts: Option<u32>,
-    /// After the last attempt: drop the message and go on.
-    drop: bool,
-    /// After the last attempt: put the message there and go on.
-    failed: Option<Arc<dyn Store>>,
-    reply: Option<SequenceRef>,
-    fault: Option<SequenceRef>,
-    deactivate: Option<SequenceRef>,
-    /// Statuses that are no failures.
-    accepted: Vec<u16>,
-}
+use stores::Message;
 
 /// How an attempt ended.
 enum Attempt {
@@ -42,52 +24,6 @@ enum Attempt {
 }
 
 impl Forwarding {
-    pub(super) fn compile(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Forwarding> {
-        let named =
-            own.parameter("target.endpoint").map(|key| Key { value: key.trim().to_owned(), span: own.span });
-        let endpoint = own.target_endpoint.clone().or(named).map(|key| compiler.endpoint_key(&key));
-        // Both spellings are in use; WSO2 reads the first ones only.
-        let either = |first: &'static str, second: &'static str| {
-            if own.parameter(first).is_some() { first } else { second }
-        };
-        let attempts = number(own, either("max.delivery.attempts", "max.deliver.attempts"), 4, compiler)?;
-        let drop = own.parameter(either("max.delivery.drop", "max.deliver.drop"));
-        let failed = match own.parameter("message.processor.failMessagesStore").map(str::trim) {
-            None => None,
-            Some(name)
-                if compiler
-                    .configuration
-                    .message_stores
-                    .get(name)
-                    .is_some_and(|store| store.kind == config::StoreKind::Memory) =>
-            {
-                Some(compiler.services.stores.memory(name))
-            }
-            Some(name) => {
-                let message = format!("the failMessagesStore `{name}` cannot be used");
-                compiler.error("unknown-store", message, own.span, "no in-memory message store");
-                return None;
-            }
-        };
-        let accepted = own.parameter("non.retry.status.codes").unwrap_or_default();
-        Some(Forwarding {
-            endpoint,
-            retry: milliseconds(own, "client.retry.interval", 1000, compiler)?,
-            attempts: u32::try_from(attempts).ok().filter(|&most| most > 0),
-            drop: drop.is_some_and(|own| own.trim() == "Enabled"),
-            failed,
-            reply: sequence(own, "message.processor.reply.sequence", compiler),
-            fault: sequence(own, "message.processor.fault.sequence", compiler),
-            deactivate: sequence(own, "message.processor.deactivate.sequence", compiler),
-            accepted: accepted.split(',').filter_map(|own| own.trim().parse().ok()).collect(),
-        })
-    }
-
-    /// The time between two attempts.
-    pub(super) fn retry(&self) -> Duration {
-        self.retry
-    }
-
     /// Makes one attempt with the next message.
     pub(super) async fn next(&self, work: &Work, tries: &mut Tries) -> Pause {
         let Some(message) = work.peek().await else { return Pause::Interval };

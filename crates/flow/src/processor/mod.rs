@@ -7,57 +7,21 @@
 mod forwarding;
 mod sampling;
 
-use crate::activation::Activation;
-use crate::compile::Compiler;
-use crate::context::Context;
-use crate::dispatch::Bus;
 use crate::engine::{Branched, run_branch};
-use crate::identity::Identity;
-use crate::mediator::ListId;
-use crate::panics::caught;
-use crate::plan::Plan;
-use crate::scope::{Begun, Outcome};
-use crate::services::Services;
-use config::{ArtifactKind, Key, MessageProcessor, ProcessorKind};
-use diagnostics::Span;
-use forwarding::Forwarding;
-use sampling::Sampling;
+use crate::http::dispatch::Bus;
+use crate::runtime::context::Context;
+use crate::runtime::mediator::ListId;
+use crate::runtime::panics::caught;
+use crate::runtime::plan::Plan;
+use crate::runtime::processor::{Kind, Processor};
+use crate::runtime::scope::{Begun, Outcome};
+use crate::runtime::services::Services;
 use std::collections::HashMap;
-use std::hash::{Hash, Hasher};
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
-use stores::{Message, Store};
+use stores::Message;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-
-/// Shortest pause between two looks into a store.
-const SHORTEST: Duration = Duration::from_millis(1);
-
-/// A message processor of the plan.
-pub struct Processor {
-    /// Its name.
-    pub name: String,
-    /// Where it is written.
-    pub span: Span,
-    /// Whether it is active.
-    pub activation: Arc<Activation>,
-    /// What `is.active` says, and a number for the whole definition.
-    pub(crate) written: (bool, u64),
-    store: Arc<dyn Store>,
-    claim: Arc<Claim>,
-    interval: Duration,
-    kind: Kind,
-}
-
-/// Held while somebody has the first message of a store in hand.
-#[derive(Default)]
-struct Claim(tokio::sync::Mutex<()>);
-
-enum Kind {
-    Forwarding(Box<Forwarding>),
-    Sampling(Sampling),
-}
 
 /// What a processor works with for one message or attempt.
 struct Work {
@@ -95,95 +59,6 @@ impl Tries {
         self.count = self.count.saturating_add(1);
         self.count
     }
-}
-
-/// Compiles a processor; `None` after a recorded error.
-pub(crate) fn compile(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Processor> {
-    let name = own.name.value.clone();
-    let memory = compiler.configuration.message_stores.get(&own.message_store.value);
-    if memory.is_none_or(|store| store.kind != config::StoreKind::Memory) {
-        let message = format!("the store `{}` of the processor cannot be used", own.message_store.value);
-        compiler.error("unknown-store", message, own.message_store.span, "no in-memory message store");
-        return None;
-    }
-    if own.parameter("cronExpression").is_some() {
-        let message = format!("the processor `{name}` has a cronExpression, which is not executable yet");
-        compiler.error("unsupported-artifact", message, own.span, "expected the parameter `interval`");
-        return None;
-    }
-    let kind = match own.kind {
-        ProcessorKind::Forwarding => Kind::Forwarding(Box::new(Forwarding::compile(own, compiler)?)),
-        ProcessorKind::Sampling => Kind::Sampling(Sampling::compile(own, compiler)?),
-        ProcessorKind::Failover | ProcessorKind::Custom => {
-            let message = format!("the message processor `{name}` is not executable yet");
-            compiler.error(
-                "unsupported-artifact",
-                message,
-                own.class.span,
-                "expected a forwarding or sampling processor",
-            );
-            return None;
-        }
-    };
-    let interval = milliseconds(own, "interval", 1000, compiler)?;
-    let states = &compiler.services.states;
-    let store = Identity::of(ArtifactKind::MessageStore, &own.message_store.value);
-    Some(Processor {
-        store: compiler.services.stores.memory(&own.message_store.value),
-        claim: states.get(&store),
-        activation: states.get(compiler.artifact_identity()),
-        written: (own.parameter("is.active").is_none_or(is_true), definition(own)),
-        span: own.span,
-        name,
-        interval: interval.max(SHORTEST),
-        kind,
-    })
-}
-
-/// `true` in any case; all else is false, as in WSO2.
-fn is_true(text: &str) -> bool {
-    text.trim().eq_ignore_ascii_case("true")
-}
-
-/// A number for what a processor is told to do.
-fn definition(own: &MessageProcessor) -> u64 {
-    let mut hasher = std::hash::DefaultHasher::new();
-    own.class.value.hash(&mut hasher);
-    own.message_store.value.hash(&mut hasher);
-    own.target_endpoint.as_ref().map(|key| &key.value).hash(&mut hasher);
-    for parameter in &own.parameters {
-        (&parameter.name, parameter.value.text()).hash(&mut hasher);
-    }
-    hasher.finish()
-}
-
-/// A parameter that is a time.
-fn milliseconds(
-    own: &MessageProcessor,
-    name: &str,
-    default: u64,
-    compiler: &mut Compiler<'_>,
-) -> Option<Duration> {
-    Some(Duration::from_millis(u64::try_from(number(own, name, default as i64, compiler)?).unwrap_or(0)))
-}
-
-/// A parameter that is a whole number.
-fn number(own: &MessageProcessor, name: &str, default: i64, compiler: &mut Compiler<'_>) -> Option<i64> {
-    let Some(text) = own.parameter(name) else { return Some(default) };
-    match text.trim().parse() {
-        Ok(number) => Some(number),
-        Err(_) => {
-            let message = format!("the parameter `{name}` cannot be `{text}`");
-            compiler.error("bad-value", message, own.span, "expected a whole number");
-            None
-        }
-    }
-}
-
-/// A parameter that names a sequence.
-fn sequence(own: &MessageProcessor, name: &str, compiler: &mut Compiler<'_>) -> Option<crate::SequenceRef> {
-    let key = own.parameter(name)?;
-    Some(compiler.sequence_key(&Key { value: key.trim().to_owned(), span: own.span }))
 }
 
 /// Runs the processors of each plan that comes into force, until `over`. It ends when what they have begun has ended
@@ -284,7 +159,7 @@ impl Runner {
             }
             let time = match (pause, &processor.kind) {
                 (Pause::Inactive, _) => None,
-                (Pause::Retry, Kind::Forwarding(forwarding)) => Some(forwarding.retry()),
+                (Pause::Retry, Kind::Forwarding(forwarding)) => Some(forwarding.retry),
                 _ => Some(processor.interval),
             };
             let elapsed = async {
@@ -330,7 +205,7 @@ impl Work {
         };
         caught(pin!(next)).await.unwrap_or_else(|why| {
             let name = &self.processor.name;
-            crate::report::panicked("", name, &self.place(), "the message processor", &why);
+            crate::runtime::report::panicked("", name, &self.place(), "the message processor", &why);
             Pause::Interval
         })
     }

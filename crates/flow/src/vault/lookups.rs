@@ -1,6 +1,6 @@
 //! Which secrets an expression names, so that they can be looked for when it is compiled.
 
-use crate::direct::quoted;
+use crate::text::quoted;
 use std::ops::Range;
 
 /// The functions of XPath and of `${…}`.

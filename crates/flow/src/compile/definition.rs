@@ -1,0 +1,113 @@
+//! What can be compiled: the definition of each mediator, and who makes endpoints.
+
+use super::Compiler;
+use super::page::Page;
+use crate::runtime::endpoint::Endpoint;
+use crate::runtime::mediator::Mediator;
+use config::Element;
+use std::sync::Arc;
+
+/// What compiling a mediator gives; `None` after an error, which the compiler has recorded.
+pub type Compiled = Option<Box<dyn Mediator>>;
+
+/// The definition of a mediator: from it come parser, lint, reference page and completion.
+#[derive(Debug)]
+pub struct Definition {
+    /// The element name.
+    pub name: &'static str,
+    /// One sentence: what it does.
+    pub summary: &'static str,
+    /// The attributes besides the common ones (`description`, `trace`, `statistics`, `traceFilter`).
+    pub attributes: &'static [Attribute],
+    /// What may stand inside.
+    pub children: Children,
+    /// What its reference page says beyond that.
+    pub page: Page,
+    /// Makes the mediator.
+    pub compile: fn(&Element, &mut Compiler<'_>) -> Compiled,
+}
+
+/// One attribute of a mediator.
+#[derive(Debug)]
+pub struct Attribute {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it must be there.
+    pub required: bool,
+    /// The values it may have.
+    pub values: Values,
+    /// The default, as written; empty: none.
+    pub default: &'static str,
+    /// One sentence: what it means.
+    pub meaning: &'static str,
+}
+
+impl Attribute {
+    /// An attribute that may be left out.
+    pub const fn optional(name: &'static str, values: Values, meaning: &'static str) -> Attribute {
+        Attribute { name, required: false, values, default: "", meaning }
+    }
+
+    /// An attribute that must be there.
+    pub const fn required(name: &'static str, values: Values, meaning: &'static str) -> Attribute {
+        Attribute { name, required: true, values, default: "", meaning }
+    }
+
+    /// With a default, as written.
+    pub const fn or(self, default: &'static str) -> Attribute {
+        Attribute { default, ..self }
+    }
+}
+
+/// The values an attribute may have.
+#[derive(Debug, Clone, Copy)]
+pub enum Values {
+    /// Any text.
+    Text,
+    /// `true` or `false`.
+    Boolean,
+    /// A whole number.
+    Integer,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// One of these words; any other counts as the first one, with a warning.
+    Word(&'static [&'static str]),
+    /// An XPath, `json-eval(…)` or `${…}`.
+    Expression,
+    /// A key, or an expression in braces that gives one.
+    Key,
+    /// A regular expression of Java's dialect.
+    Regex,
+}
+
+/// What may stand inside a mediator's element.
+#[derive(Debug, Clone, Copy)]
+pub enum Children {
+    /// Nothing.
+    None,
+    /// Mediators.
+    Mediators,
+    /// These elements; `"*"` stands for any element (inline XML), `"#mediators"` for mediators beside the named ones, `"text()"`
+    /// for text.
+    Elements(&'static [&'static str]),
+}
+
+/// Makes an endpoint of its configuration; `None` after an error that was recorded.
+pub type EndpointFactory = fn(&config::Endpoint, &mut Compiler<'_>) -> Option<Arc<dyn Endpoint>>;
+
+/// All mediators that can be compiled, and the names of those that exist in the language but not here yet.
+pub struct Registry {
+    /// The definitions.
+    pub definitions: Vec<&'static Definition>,
+    /// Known element names that cannot be executed, with what to do about it.
+    pub unsupported: Vec<(&'static str, &'static str)>,
+    /// Makes endpoints from configuration; given by the endpoints room.
+    pub endpoints: EndpointFactory,
+}
+
+impl Registry {
+    /// The definition of an element name.
+    pub fn definition(&self, name: &str) -> Option<&'static Definition> {
+        self.definitions.iter().copied().find(|definition| definition.name == name)
+    }
+}

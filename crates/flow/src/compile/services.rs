@@ -1,0 +1,166 @@
+//! Proxy services and APIs.
+
+use super::{Compiler, handlers, wsdl};
+use crate::resource::{
+    ApiRule, PathRule, Protocol, ResourceRule, ResourceTemplate, UrlMapping, UserAgent, VersionStrategy,
+    normalize_context,
+};
+use crate::runtime::artifacts::{Api, Proxy, Resource, allowed_methods};
+use config::Mapping;
+use diagnostics::Span;
+use std::sync::Arc;
+
+/// Compiles a proxy service.
+pub(super) fn compile_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Proxy {
+    let name = proxy.name.value.clone();
+    let target = &proxy.target;
+    let endpoint = target.endpoint.as_ref().and_then(|endpoint| match endpoint {
+        config::TargetEndpoint::Named(key) => Some(compiler.endpoint_key(key)),
+        config::TargetEndpoint::Inline(endpoint) => compiler.endpoint_of(endpoint),
+    });
+    let mut list = |reference: &Option<config::SequenceRef>, what: &str| {
+        reference.as_ref().map(|reference| compiler.sequence_of(reference, &format!("proxy {name} {what}")))
+    };
+    let in_sequence = list(&target.in_sequence, "in sequence");
+    let out_sequence = list(&target.out_sequence, "out sequence").and_then(|reference| reference.known());
+    let fault_sequence =
+        list(&target.fault_sequence, "fault sequence").and_then(|reference| reference.known());
+    let is_true = |parameter: &str| {
+        let mut named = proxy.parameters.iter().filter(|own| own.name == parameter);
+        named.any(|own| own.value.text().is_some_and(|text| text.trim().eq_ignore_ascii_case("true")))
+    };
+    let wsdl = wsdl::compile(proxy, compiler);
+    let texts = proxy.parameters.iter().filter_map(|own| Some((own.name.as_str(), own.value.text()?)));
+    let properties = match is_true("SET_JMS_SVC_PARAMS_AS_MSG_CTX") {
+        true => texts.map(|(name, text)| (Arc::from(name), message::Value::from(text))).collect(),
+        false => Vec::new(),
+    };
+    Proxy {
+        http: proxy.transports.contains("http"),
+        https: proxy.transports.contains("https"),
+        activation: compiler.services.states.get(compiler.artifact_identity()),
+        start_on_load: proxy.start_on_load && !wsdl.inactive,
+        properties,
+        endpoint,
+        in_sequence,
+        out_sequence,
+        fault_sequence,
+        wsdl,
+        inbound_only: is_true("inbound.only"),
+        hidden: is_true("hiddenService"),
+        span: proxy.span,
+        trace: proxy.trace,
+        counters: compiler.services.metrics.counters("proxy", &name),
+        name,
+    }
+}
+
+/// Compiles an API.
+pub(super) fn compile_api(api: &config::Api, compiler: &mut Compiler<'_>) -> Api {
+    let (version, version_strategy) = match &api.version {
+        config::ApiVersion::Default => (String::new(), ""),
+        config::ApiVersion::Context(version) => (version.clone(), "context"),
+        config::ApiVersion::Url(version) => (version.clone(), "url"),
+    };
+    let mut resources = Vec::new();
+    let mut rules = Vec::new();
+    for resource in &api.resources {
+        let label = match &resource.mapping {
+            config::Mapping::Default => "default".to_owned(),
+            config::Mapping::UriTemplate(key) | config::Mapping::UrlMapping(key) => key.value.clone(),
+        };
+        let mut list = |reference: &Option<config::SequenceRef>, what: &str| {
+            reference
+                .as_ref()
+                .map(|r| compiler.sequence_of(r, &format!("api {} {label} {what}", api.name.value)))
+        };
+        let in_sequence = list(&resource.in_sequence, "in sequence");
+        let out_sequence =
+            list(&resource.out_sequence, "out sequence").and_then(|reference| reference.known());
+        let fault_sequence =
+            list(&resource.fault_sequence, "fault sequence").and_then(|reference| reference.known());
+        let methods: Vec<_> = resource.methods.iter().map(|method| method.as_str()).collect();
+        let allow = allowed_methods(&methods);
+        let methods = methods.join(" ");
+        resources.push(Resource { label, methods, allow, in_sequence, out_sequence, fault_sequence });
+        match resource_rule(resource) {
+            Ok(rule) => rules.push(rule),
+            Err((message, span)) => compiler.error("bad-template", message, span, "in this resource"),
+        }
+    }
+    let definition = api.publish_swagger.as_ref().and_then(|key| {
+        let found = compiler.entry(&key.value).map(|entry| entry.bytes);
+        if found.is_none() {
+            let message = format!("there is no definition `{key}`");
+            compiler.warning("unknown-entry", message, key.span, "one is made of the resources instead");
+        }
+        found
+    });
+    Api {
+        handlers: handlers::compile(&api.handlers, compiler),
+        definition,
+        context: api.context.clone(),
+        version,
+        version_strategy,
+        resources,
+        rules,
+        rule: api_rule(api),
+        span: api.span,
+        trace: api.trace,
+        counters: compiler.services.metrics.counters("api", &api.name.value),
+        name: api.name.value.clone(),
+    }
+}
+
+/// The rule of an API.
+pub(super) fn api_rule(api: &config::Api) -> ApiRule {
+    let (strategy, version) = match &api.version {
+        config::ApiVersion::Default => (VersionStrategy::Default, ""),
+        config::ApiVersion::Context(version) => (VersionStrategy::Context, version.as_str()),
+        config::ApiVersion::Url(version) => (VersionStrategy::Url, version.as_str()),
+    };
+    let protocol = |scheme: &config::Scheme| match scheme {
+        config::Scheme::Http => Protocol::Http,
+        config::Scheme::Https => Protocol::Https,
+    };
+    ApiRule {
+        context: normalize_context(&api.context, version, strategy),
+        version: version.to_owned(),
+        strategy,
+        hostname: api.hostname.clone(),
+        port: api.port,
+        transport: match api.transports.as_slice() {
+            [only] => Some(protocol(only)),
+            _ => None,
+        },
+    }
+}
+
+/// The rule of a resource; the error is a message and its place.
+fn resource_rule(resource: &config::Resource) -> Result<ResourceRule, (String, Span)> {
+    let path = match &resource.mapping {
+        Mapping::Default => PathRule::Default,
+        Mapping::UriTemplate(key) => PathRule::Template(
+            ResourceTemplate::compile(&key.value)
+                .map_err(|error| (error.message, key.span.part(error.span.start, error.span.len().max(1))))?,
+        ),
+        Mapping::UrlMapping(key) => PathRule::Mapping(
+            UrlMapping::compile(&key.value)
+                .map_err(|error| (error.message, key.span.part(error.span.start, error.span.len().max(1))))?,
+        ),
+    };
+    let user_agent = match &resource.user_agent {
+        None => None,
+        Some(key) => Some(UserAgent::compile(&key.value).map_err(|error| (error.message, key.span))?),
+    };
+    Ok(ResourceRule {
+        methods: resource.methods.iter().map(|method| method.as_str().to_owned()).collect(),
+        path,
+        content_type: resource.content_type.as_ref().map(|key| key.value.clone()),
+        user_agent,
+        protocol: resource.protocol.map(|scheme| match scheme {
+            config::Scheme::Http => Protocol::Http,
+            config::Scheme::Https => Protocol::Https,
+        }),
+    })
+}

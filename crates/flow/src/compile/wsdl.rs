@@ -1,0 +1,110 @@
+//! What a proxy service publishes of itself.
+
+use super::Compiler;
+use crate::wsdl::{Operations, Wsdl, references};
+use config::WsdlSource;
+use xml::Document;
+
+/// Most documents that one WSDL imports, directly and through others.
+const MOST_IMPORTS: usize = 1000;
+
+pub(super) fn compile(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Wsdl {
+    let Some(published) = &proxy.publish_wsdl else { return Wsdl::default() };
+    let (bytes, span) = match &published.source {
+        WsdlSource::Inline(element) => (Some(element.to_xml_in_scope().into_bytes()), published.span),
+        WsdlSource::Key(key) => (compiler.entry(&key.value).map(|entry| entry.bytes.to_vec()), key.span),
+        WsdlSource::Uri(uri) => {
+            let path = uri.value.strip_prefix("file:").unwrap_or(&uri.value).trim_start_matches("//");
+            (std::fs::read(compiler.configuration.root.join(path)).ok(), uri.span)
+        }
+        WsdlSource::Endpoint(key) => {
+            compiler.warning(
+                "wsdl-of-endpoint",
+                "the WSDL of an endpoint is not fetched",
+                key.span,
+                "the configuration is read without the network; use key, uri or an inline WSDL",
+            );
+            return Wsdl::default();
+        }
+    };
+    let is_true =
+        |name: &str| proxy.parameter(name).is_some_and(|text| text.trim().eq_ignore_ascii_case("true"));
+    let safe = is_true("enablePublishWSDLSafeMode");
+    let Some(bytes) = bytes else {
+        if safe {
+            let label = "nothing is there; enablePublishWSDLSafeMode: the service is inactive";
+            compiler.warning("unreadable-wsdl", "the WSDL of this proxy cannot be read", span, label);
+            return Wsdl { inactive: true, ..Wsdl::default() };
+        }
+        compiler.error("unreadable-wsdl", "the WSDL of this proxy cannot be read", span, "nothing is there");
+        return Wsdl::default();
+    };
+    let imports = imports(published, &bytes, compiler);
+    match Document::parse(bytes, &xml::ParseOptions::trusted()) {
+        Ok(document) => {
+            let lax = is_true("disableOperationValidation");
+            let operations = if lax { None } else { Operations::of(&document) };
+            let keeps_addresses = proxy
+                .parameter("modifyUserWSDLPortAddress")
+                .is_some_and(|text| text.trim().eq_ignore_ascii_case("false"));
+            let absolute = is_true("showAbsoluteSchemaURL") || is_true("showProxySchemaURL");
+            Wsdl { document: Some(document), imports, operations, keeps_addresses, absolute, inactive: false }
+        }
+        Err(error) => {
+            compiler.error("bad-wsdl", "the WSDL of this proxy is not well-formed", span, error.to_string());
+            Wsdl::default()
+        }
+    }
+}
+
+/// The documents that a WSDL imports, by location: those of `resource`, and those that lie beside it in the registry
+/// or, for a file, in its directory.
+fn imports(published: &config::PublishWsdl, wsdl: &[u8], compiler: &Compiler<'_>) -> Vec<(String, Vec<u8>)> {
+    let given = |location: &str, compiler: &Compiler<'_>| {
+        let (_, key) = published.resources.iter().find(|(own, _)| own.value == location)?;
+        Some(compiler.entry(&key.value)?.bytes.to_vec())
+    };
+    let beside = |location: &str, compiler: &Compiler<'_>| {
+        if location.contains("://") || location.starts_with('/') {
+            return None;
+        }
+        let next_to = |path: &str| match path.rsplit_once('/') {
+            Some((directory, _)) => format!("{directory}/{location}"),
+            None => location.to_owned(),
+        };
+        match &published.source {
+            WsdlSource::Key(key) => Some(compiler.entry(&next_to(&key.value))?.bytes.to_vec()),
+            WsdlSource::Uri(uri) => {
+                let path = uri.value.strip_prefix("file:").unwrap_or(&uri.value).trim_start_matches("//");
+                let root = compiler.configuration.root.canonicalize().ok()?;
+                let path = root.join(next_to(path)).canonicalize().ok()?;
+                // Never a file outside of the configuration.
+                path.starts_with(&root).then(|| std::fs::read(path).ok()).flatten()
+            }
+            _ => None,
+        }
+    };
+    let mut found: Vec<(String, Vec<u8>)> = Vec::new();
+    let mut waiting = vec![wsdl.to_vec()];
+    while let Some(bytes) = waiting.pop() {
+        let Ok(document) = Document::parse(bytes, &xml::ParseOptions::trusted()) else { continue };
+        for (_, _, location) in references(&document) {
+            if found.len() >= MOST_IMPORTS || found.iter().any(|(own, _)| *own == location) {
+                continue;
+            }
+            if let Some(bytes) = given(&location, compiler).or_else(|| beside(&location, compiler)) {
+                waiting.push(bytes.clone());
+                found.push((location, bytes));
+            }
+        }
+    }
+    for (location, key) in &published.resources {
+        if found.len() < MOST_IMPORTS
+            && !found.iter().any(|(own, _)| *own == location.value)
+            && let Some(entry) = compiler.entry(&key.value)
+        {
+            found.push((location.value.clone(), entry.bytes.to_vec()));
+        }
+    }
+    found
+}

@@ -1,0 +1,359 @@
+//! WS-Addressing headers: those of an arriving SOAP message become facts of the message, and an endpoint with
+//! `enableAddressing` writes its own.
+//!
+//! They are only looked for where the beginning of the message names a WS-Addressing namespace, so that other
+//! messages stay unread.
+
+use crate::runtime::context::{Client, Context};
+use crate::runtime::endpoint::{AddressingVersion, Outgoing};
+use crate::runtime::fault::Fault;
+use memchr::memmem;
+use message::envelope::{WSA_FINAL, WSA_SUBMISSION};
+use message::{Envelope, Kind, Value};
+use std::sync::LazyLock;
+use xml::NodeId;
+
+/// What both WS-Addressing namespaces contain.
+static MARK: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("08/addressing"));
+
+/// How far into the message the namespace is looked for.
+const WINDOW: usize = 4096;
+
+/// Whether the body is the first child of the envelope, with no comment before it: most messages are told by a look at their
+/// first two tags.
+fn goes_without_header(window: &[u8]) -> bool {
+    let mut rest = window;
+    loop {
+        let [b'<', tag @ ..] = rest.trim_ascii_start() else { return false };
+        // An apostrophe may hide the end of the tag in a value.
+        let Some(end) = memchr::memchr2(b'>', b'\'', tag).filter(|&end| tag[end] == b'>') else {
+            return false;
+        };
+        rest = &tag[end + 1..];
+        let tag = &tag[..end];
+        if let [b'?', .., b'?'] = tag {
+            continue;
+        }
+        let space = memchr::memchr3(b' ', b'\n', b'\t', tag);
+        let name = &tag[..space.unwrap_or(end)];
+        if !name.ends_with(b":Envelope") || !is_whole(tag) {
+            return name.ends_with(b":Body");
+        }
+    }
+}
+
+/// Whether a tag without apostrophes that was cut off at a `>` ends there, and not within the value of an attribute.
+fn is_whole(tag: &[u8]) -> bool {
+    match tag {
+        // Only a quote that opens stands behind these.
+        [.., b'=' | b' ' | b'\t' | b'\r' | b'\n', b'"'] => false,
+        [.., b'"'] => true,
+        _ => memchr::memchr(b'"', tag).is_none(),
+    }
+}
+
+/// Whether the beginning of the message names a WS-Addressing namespace. As much of it is waited for as tells: a body may
+/// come long after its head.
+async fn names_a_namespace(context: &mut Context) -> bool {
+    let mut ended = false;
+    loop {
+        let (bytes, complete) = match context.payload.stream_mut() {
+            Some(stream) => {
+                let complete = stream.is_complete();
+                (stream.buffered(), complete)
+            }
+            None => match context.payload.bytes() {
+                Some(bytes) => (&bytes[..], true),
+                None => return false,
+            },
+        };
+        let window = &bytes[..bytes.len().min(WINDOW)];
+        if goes_without_header(window) {
+            return false;
+        }
+        if MARK.find(window).is_some() {
+            return true;
+        }
+        if complete || ended || bytes.len() >= WINDOW {
+            return false;
+        }
+        let Some(stream) = context.payload.stream_mut() else { return false };
+        match std::future::poll_fn(|cx| stream.poll_more(cx)).await {
+            Ok(more) => ended = !more,
+            // Whoever reads the body finds out.
+            Err(_) => return false,
+        }
+    }
+}
+
+/// Fills [`Context::addressing`] from the message's headers.
+///
+/// # Errors
+/// The message has to be read for it, and cannot be.
+pub(crate) async fn read(context: &mut Context) -> Result<(), Fault> {
+    let soap = match context.progress.answered {
+        true => matches!(context.payload.reading().kind, Kind::Soap11 | Kind::Soap12 | Kind::Related),
+        false => matches!(context.inbound.client, Client::Soap(_)),
+    };
+    if !soap {
+        return Ok(());
+    }
+    if !names_a_namespace(context).await {
+        return Ok(());
+    }
+    let limits = context.services.limits.clone();
+    context.payload.buffer(&limits).await?;
+    let mut addressing = std::mem::take(&mut context.addressing);
+    // A body that is no envelope is somebody else's to complain about.
+    if let Ok(envelope) = context.payload.peek(&limits)
+        && let Some(header) = envelope.header
+    {
+        let document = &envelope.document;
+        for block in envelope.elements_of(header) {
+            if !matches!(document.namespace(block), WSA_FINAL | WSA_SUBMISSION) {
+                continue;
+            }
+            let text =
+                || Some(document.string_value(block).trim().to_owned()).filter(|text| !text.is_empty());
+            let address = || {
+                let address =
+                    envelope.elements_of(block).find(|&child| document.local(child) == "Address")?;
+                Some(document.string_value(address).trim().to_owned()).filter(|text| !text.is_empty())
+            };
+            match document.local(block) {
+                "To" => addressing.to = text(),
+                "Action" => addressing.action = text(),
+                "MessageID" => addressing.message_id = text(),
+                "RelatesTo" => addressing.relates_to = text(),
+                "From" => addressing.from = address(),
+                "ReplyTo" => addressing.reply_to = address(),
+                "FaultTo" => addressing.fault_to = address(),
+                _ => {}
+            }
+        }
+    }
+    context.addressing = addressing;
+    Ok(())
+}
+
+/// The action of a message that has none.
+const NO_ACTION: &str = "urn:anonOutInOpResponse";
+
+/// The address of replies on the connection that the request came on, as the submission of 2004 names it.
+const SUBMISSION_ANONYMOUS: &str = "http://schemas.xmlsoap.org/ws/2004/08/addressing/role/anonymous";
+
+fn is_addressing(envelope: &Envelope, block: NodeId) -> bool {
+    matches!(envelope.document.namespace(block), WSA_FINAL | WSA_SUBMISSION)
+}
+
+/// The WS-Addressing header blocks of an envelope.
+fn blocks(envelope: &Envelope) -> Vec<NodeId> {
+    let Some(header) = envelope.header else { return Vec::new() };
+    envelope.elements_of(header).filter(|&block| is_addressing(envelope, block)).collect()
+}
+
+/// `PRESERVE_WS_ADDRESSING`.
+pub(crate) fn preserved(context: &Context) -> bool {
+    context.properties.get("PRESERVE_WS_ADDRESSING").is_some_and(Value::is_true)
+}
+
+/// Removes the WS-Addressing headers of the sender, where somebody read the message anyway; answers whether there were
+/// any.
+///
+/// # Errors
+/// The payload cannot be changed.
+pub(crate) fn strip(context: &mut Context) -> Result<bool, Fault> {
+    if !context.payload.is_built() {
+        return Ok(false);
+    }
+    let Some(envelope) = context.payload.frame() else { return Ok(false) };
+    let Some(header) = envelope.header else { return Ok(false) };
+    let any = envelope.elements_of(header).any(|block| is_addressing(envelope, block));
+    if !any || context.payload.is_json() || preserved(context) {
+        return Ok(false);
+    }
+    let envelope = context.envelope_mut()?;
+    for block in blocks(envelope) {
+        envelope.document.detach(block);
+    }
+    Ok(true)
+}
+
+/// Removes the sender's WS-Addressing headers and writes those of the endpoint. Preserved headers stay as they are, and
+/// only what is missing is written.
+///
+/// # Errors
+/// The payload cannot be read.
+pub(crate) fn write(context: &mut Context, outgoing: &Outgoing) -> Result<(), Fault> {
+    let preserve = preserved(context);
+    if preserve && outgoing.addressing.is_none() {
+        return Ok(());
+    }
+    let there = match context.payload.frame() {
+        Some(frame) => blocks(frame),
+        None => blocks(context.envelope()?),
+    };
+    if there.is_empty() && outgoing.addressing.is_none() {
+        return Ok(());
+    }
+    let own = context.addressing.clone();
+    let callback =
+        outgoing.separate_listener.then(|| crate::engine::callback::address(context)).transpose()?;
+    // An action must not be empty; this is what WSO2 says for a message without one.
+    let action = own.action.clone().or_else(|| context.soap_action()).filter(|action| !action.is_empty());
+    let action = action.unwrap_or_else(|| NO_ACTION.to_owned());
+    let id = crate::runtime::context::unique(context.number);
+    let envelope = context.envelope_mut()?;
+    // What the sender said of itself is not what the bus says of itself.
+    let mut said = Vec::new();
+    let mut names = Vec::new();
+    let submission = there.iter().any(|&block| envelope.document.namespace(block) == WSA_SUBMISSION);
+    for block in there {
+        // The answer is expected here, wherever the sender wanted it.
+        if callback.is_some() && envelope.document.local(block) == "ReplyTo" {
+            envelope.document.detach(block);
+            continue;
+        }
+        let name = envelope.document.local(block).to_owned();
+        said.push((name.clone(), envelope.document.string_value(block).trim().to_owned()));
+        names.push(name);
+        if !preserve {
+            envelope.document.detach(block);
+        }
+    }
+    let Some(version) = outgoing.addressing else { return Ok(()) };
+    let new = |name: &str, fact: &Option<String>| {
+        let own = fact.clone()?;
+        let theirs = said.iter().any(|(said, value)| said == name && *value == own);
+        (!theirs).then_some(own)
+    };
+    let address = match outgoing.request_target.starts_with('/') {
+        true => format!("{}{}", outgoing.target, outgoing.request_target),
+        false => outgoing.request_target.clone(),
+    };
+    let version = match version {
+        AddressingVersion::Received if submission => AddressingVersion::Submission,
+        version => version,
+    };
+    let (namespace, reply_to) = match version {
+        AddressingVersion::Final | AddressingVersion::Received => (WSA_FINAL, new("ReplyTo", &own.reply_to)),
+        AddressingVersion::Submission => (
+            WSA_SUBMISSION,
+            Some(new("ReplyTo", &own.reply_to).unwrap_or_else(|| SUBMISSION_ANONYMOUS.to_owned())),
+        ),
+    };
+    let reply_to = callback.or(reply_to);
+    let header = envelope.header_or_new();
+    let document = &mut envelope.document;
+    document.declare_namespace(header, "wsa", namespace);
+    for (name, value, is_reference) in [
+        ("To", Some(address), false),
+        ("ReplyTo", reply_to, true),
+        ("From", new("From", &own.from), true),
+        ("FaultTo", new("FaultTo", &own.fault_to), true),
+        ("MessageID", Some(id), false),
+        ("Action", Some(action), false),
+        ("RelatesTo", new("RelatesTo", &own.relates_to), false),
+    ] {
+        let Some(value) = value.filter(|_| !preserve || !names.iter().any(|there| there == name)) else {
+            continue;
+        };
+        let mut element = document.append_element(header, "wsa", namespace, name);
+        if is_reference {
+            element = document.append_element(element, "wsa", namespace, "Address");
+        }
+        document.append_text(element, &value);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{goes_without_header, read};
+    use crate::compile::definition::Registry;
+    use crate::testing;
+    use message::{Body, BodyError, BodyStream, Payload};
+    use std::any::Any;
+    use std::task::{Context as Task, Poll};
+
+    /// A body of which a byte arrives at a time, after its head.
+    struct Bytewise(Vec<u8>, usize);
+
+    impl BodyStream for Bytewise {
+        fn buffered(&self) -> &[u8] {
+            &self.0[..self.1]
+        }
+
+        fn poll_more(&mut self, _: &mut Task<'_>) -> Poll<Result<bool, BodyError>> {
+            let more = self.1 < self.0.len();
+            self.1 += usize::from(more);
+            Poll::Ready(Ok(more))
+        }
+
+        fn consume(&mut self, n: usize) {
+            self.0.drain(..n);
+            self.1 -= n;
+        }
+
+        fn is_complete(&self) -> bool {
+            self.1 == self.0.len()
+        }
+
+        fn exact_len(&self) -> Option<u64> {
+            None
+        }
+
+        fn into_any(self: Box<Self>) -> Box<dyn Any + Send> {
+            self
+        }
+    }
+
+    #[test]
+    fn headers_are_read_also_where_the_body_comes_after_its_head() {
+        let nothing = "x".repeat(8000);
+        let soap = |header: &str| {
+            format!(
+                "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/'>{header}<s:Body><a>{nothing}</a></s:Body></s:Envelope>"
+            )
+        };
+        let wsa = "<s:Header xmlns:w='http://www.w3.org/2005/08/addressing'><w:MessageID>urn:1</w:MessageID></s:Header>";
+        let registry =
+            Registry { definitions: Vec::new(), unsupported: Vec::new(), endpoints: testing::endpoints };
+        for (message, id, arrived) in [
+            (soap(wsa), Some("urn:1"), None),
+            // As much as tells, and no more.
+            (soap("").replace('\'', "\""), None, Some(soap("").find("<a>").unwrap_or_default())),
+            (soap("<s:Header><own/></s:Header>"), None, Some(super::WINDOW)),
+            (String::new(), None, Some(0)),
+            ("<a>".to_owned(), None, Some(3)),
+        ] {
+            let tested = testing::main(&registry, "");
+            let mut context = tested.context(&[("Content-Type", "text/xml"), ("SOAPAction", "")], "");
+            let body = Body::Stream(Box::new(Bytewise(message.into_bytes(), 0)));
+            context.payload = Payload::arrived(body, &context.headers, false);
+            testing::block_on(read(&mut context)).expect("nothing is wrong with it");
+            assert_eq!(context.addressing.message_id.as_deref(), id);
+            let waiting = context.payload.stream_mut().map(|stream| stream.buffered().len());
+            assert_eq!(waiting, arrived);
+        }
+    }
+
+    #[test]
+    fn the_first_tags_tell_that_there_is_no_header() {
+        for (message, without) in [
+            ("<s:Envelope xmlns:s=\"u\"><s:Body>", true),
+            ("<?xml version=\"1.0\"?>\n<s:Envelope xmlns:s=\"u\">\n  <s:Body wsu:Id=\"b\">", true),
+            ("<s:Envelope xmlns:s=\"u\"><s:Header/><s:Body>", false),
+            ("<s:Envelope xmlns:s=\"u\"><!-- <s:Header> --><s:Body>", false),
+            ("<s:Envelope a=\"><s:Body>\"><s:Header>", false),
+            ("<s:Envelope a='><s:Body>'><s:Header>", false),
+            ("<!DOCTYPE x><s:Envelope><s:Body>", false),
+            ("<s:Envelope xmlns:s=\"u\"><s:Body", false),
+            ("<s:Envelope", false),
+            ("{\"a\": 1}", false),
+            ("", false),
+        ] {
+            assert_eq!(goes_without_header(message.as_bytes()), without, "{message}");
+        }
+    }
+}

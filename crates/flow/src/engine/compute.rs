@@ -1,0 +1,356 @@
+//! Steps that compute for long leave their worker: a worker carries hundreds of connections, which must not wait for one
+//! script or stylesheet.
+//!
+//! Short work stays where it is, since handing it over costs more than doing it. So a step first runs on the worker with a
+//! small number of units ([`meter::inline`]). Where it uses them up it is broken off and begun anew on a *compute thread*,
+//! with a time instead of units and a flag that ends it when nobody waits for it any more. Each step remembers the size of
+//! message from which that happened ([`Load`]) and sends such messages there at once, until one of them was short. Steps that
+//! cannot be begun anew say where they run ([`Moves`]).
+//!
+//! What moves is the whole [`Context`]: nothing of it is shared meanwhile, what it holds is held by whoever runs it, and if
+//! the client goes away it ends with the run, on the compute thread.
+//!
+//! The threads are few and of low priority, what waits for them has a bound in number and in time; what is beyond is shed
+//! with 503.
+
+use crate::runtime::context::Context;
+use crate::runtime::fault::Fault;
+use crate::runtime::load::INLINE;
+use crate::runtime::mediator::{Flow, ListId, Moves, Need, Step};
+use crate::runtime::plan::{Plan, Planned};
+use crate::runtime::services::{Services, Settings};
+use crate::state::lock;
+use meter::{Cancel, Stop, Used};
+use std::any::Any;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+/// Bytes that a node of a tree stands for, where the bytes that it came from are not there.
+const NODE: usize = 16;
+
+/// Stack of a compute thread, in bytes: as much as that of a worker.
+const STACK: usize = 2 << 20;
+
+/// How far a compute thread stands behind the workers, which answer in microseconds.
+#[cfg(target_os = "linux")]
+const NICE: i32 = 10;
+
+/// How large the input of a step is, as far as that is known.
+fn size_of(need: Need, context: &Context) -> u32 {
+    let payload = &context.payload;
+    if need < Need::Prefix || payload.is_unread() {
+        return 0;
+    }
+    let size = match (payload.bytes(), payload.built_envelope()) {
+        (Some(bytes), _) => bytes.len(),
+        (None, Some(envelope)) => envelope.document.node_count() * NODE,
+        (None, None) => 0,
+    };
+    u32::try_from(size).unwrap_or(u32::MAX - 1)
+}
+
+/// Runs a step on this worker. `None`: it takes too long for that, and has changed nothing.
+pub(crate) fn here<'a>(planned: &'a Planned, context: &'a mut Context) -> Option<Step<'a>> {
+    let load = &planned.load;
+    if load.moves == Moves::Never {
+        let time = context.services.settings.script_time;
+        let (step, used) = meter::within(time, None, || planned.mediator.run(context));
+        return Some(match (step, used.stopped) {
+            (Step::Done(Ok(_)), Some(stop)) => Step::Done(Err(broken_off(planned, stop))),
+            (step, _) => step,
+        });
+    }
+    let size = size_of(planned.need, context);
+    if load.is_long(size) {
+        return None;
+    }
+    let (step, used) = meter::inline(INLINE, || planned.mediator.run(context));
+    if used.stopped.is_some() {
+        load.was_long(size);
+        return None;
+    }
+    Some(step)
+}
+
+/// As [`here`], for the part of a step behind what it waited for.
+pub(crate) fn rest_here(planned: &Planned, context: &mut Context) -> Option<Result<Flow, Fault>> {
+    let size = size_of(planned.need, context);
+    if planned.load.is_long(size) {
+        return None;
+    }
+    let (result, used) = meter::inline(INLINE, || planned.mediator.mediate(context));
+    if used.stopped.is_some() {
+        planned.load.was_long(size);
+        return None;
+    }
+    Some(result)
+}
+
+/// A step that waits; between its waits it may compute for so long.
+pub(crate) async fn waiting<T>(time: Duration, mut step: Pin<Box<dyn Future<Output = T> + Send + '_>>) -> T {
+    std::future::poll_fn(move |cx| meter::within(time, None, || step.as_mut().poll(cx)).0).await
+}
+
+/// Runs a step on a compute thread and waits for it.
+///
+/// # Errors
+/// The step's own; it took too long; no compute thread was free.
+pub(crate) async fn elsewhere(
+    context: &mut Context,
+    plan: &Arc<Plan>,
+    list: ListId,
+    at: usize,
+) -> Result<Flow, Fault> {
+    let Some(planned) = plan.list(list).steps.get(at) else { return Err(Fault::new("the step is gone")) };
+    // A body that is not received would go along, and with it the one who notices that the client goes away.
+    let arrived = context.payload.stream_mut().is_some_and(|body| body.is_complete());
+    if context.payload.is_unread() && (planned.need >= Need::Prefix || arrived) {
+        context.receive_body().await?;
+    }
+    let services = Arc::clone(&context.services);
+    let compute = Compute::of(&services);
+    let (pool, settings) = (&compute.0, &services.settings);
+    let size = size_of(planned.need, context);
+    let cancel = Cancel::default();
+    let (reply, mut done) = oneshot::channel();
+    let number = pool.next.fetch_add(1, Relaxed);
+    let job = Job {
+        number,
+        message: context.take(),
+        plan: Arc::clone(plan),
+        place: (list, at),
+        time: settings.script_time,
+        cancel: cancel.clone(),
+        reply,
+        runtime: Handle::try_current().ok(),
+    };
+    // Where nobody polls this any more, the run ends, or does not begin.
+    let mut guard = Ends { pool, number, cancel, over: false };
+    if let Err(job) = pool.submit(job, settings) {
+        context.put(job.message);
+        return Err(pool.refuse(format!(
+            "{} steps wait for a compute thread already (limits.compute_queue)",
+            settings.compute_queue
+        )));
+    }
+    let in_time = tokio::time::timeout(settings.compute_wait, &mut done).await;
+    let done = match in_time {
+        Ok(done) => done,
+        // It has not begun: the message comes back as it was.
+        Err(_) if let Some(job) = pool.withdraw(number) => {
+            context.put(job.message);
+            return Err(pool.refuse(format!(
+                "no compute thread was free within {} s (limits.compute_wait)",
+                settings.compute_wait.as_secs_f64()
+            )));
+        }
+        Err(_) => done.await,
+    };
+    guard.over = true;
+    let Ok(Done { message, result, used }) = done else {
+        return Err(Fault::new("the compute thread ended without a result"));
+    };
+    context.put(message);
+    planned.load.took(size, used.units);
+    match (result, used.stopped) {
+        (Err(panic), _) => resume_unwind(panic),
+        (Ok(Ok(_)), Some(stop)) => Err(broken_off(planned, stop)),
+        (Ok(result), _) => result,
+    }
+}
+
+fn broken_off(planned: &Planned, stop: Stop) -> Fault {
+    Fault::new(format!("{} was broken off: {stop}", planned.name))
+}
+
+/// Ends a run when the one who waits for it is gone.
+struct Ends<'p> {
+    pool: &'p Pool,
+    number: u64,
+    cancel: Cancel,
+    /// There is a result.
+    over: bool,
+}
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        if !self.over {
+            self.cancel.cancel();
+            drop(self.pool.withdraw(self.number));
+        }
+    }
+}
+
+/// The compute threads of a process, made when they are first needed.
+pub struct Compute(Arc<Pool>);
+
+impl Default for Compute {
+    fn default() -> Compute {
+        Compute(Arc::new(Pool {
+            queue: Mutex::default(),
+            changed: Condvar::new(),
+            next: AtomicU64::new(0),
+            runs: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+        }))
+    }
+}
+
+/// How much the compute threads have to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Steps that run.
+    pub running: usize,
+    /// Steps that wait for a thread.
+    pub waiting: usize,
+    /// Steps that have run.
+    pub runs: u64,
+    /// Steps that were shed.
+    pub refused: u64,
+}
+
+impl Compute {
+    /// Those of the process.
+    pub fn of(services: &Services) -> Arc<Compute> {
+        services.kept.get()
+    }
+
+    /// The figures of now.
+    pub fn figures(&self) -> Figures {
+        let queue = lock(&self.0.queue);
+        Figures {
+            running: queue.threads - queue.idle,
+            waiting: queue.jobs.len(),
+            runs: self.0.runs.load(Relaxed),
+            refused: self.0.refused.load(Relaxed),
+        }
+    }
+}
+
+impl Drop for Compute {
+    fn drop(&mut self) {
+        lock(&self.0.queue).closed = true;
+        self.0.changed.notify_all();
+    }
+}
+
+struct Pool {
+    queue: Mutex<Queue>,
+    changed: Condvar,
+    /// The number of the next job.
+    next: AtomicU64,
+    runs: AtomicU64,
+    refused: AtomicU64,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    threads: usize,
+    idle: usize,
+    /// The bus is gone: the threads end.
+    closed: bool,
+}
+
+struct Job {
+    number: u64,
+    message: Box<Context>,
+    plan: Arc<Plan>,
+    place: (ListId, usize),
+    time: Duration,
+    cancel: Cancel,
+    reply: oneshot::Sender<Done>,
+    /// That of the worker: what the message holds may belong to it.
+    runtime: Option<Handle>,
+}
+
+struct Done {
+    message: Box<Context>,
+    /// Outside: the step panicked.
+    result: Result<Result<Flow, Fault>, Box<dyn Any + Send>>,
+    used: Used,
+}
+
+impl Pool {
+    /// Queues a job; it comes back if too many wait.
+    fn submit(self: &Arc<Pool>, job: Job, settings: &Settings) -> Result<(), Box<Job>> {
+        let mut queue = lock(&self.queue);
+        if queue.idle <= queue.jobs.len() && queue.threads < settings.compute_threads.max(1) {
+            let pool = Arc::clone(self);
+            let thread = std::thread::Builder::new().name("compute".into()).stack_size(STACK);
+            if thread.spawn(move || pool.work()).is_ok() {
+                queue.threads += 1;
+                // It counts as idle until it has taken its first job.
+                queue.idle += 1;
+            }
+        }
+        if queue.threads == 0 || queue.jobs.len() >= settings.compute_queue.saturating_add(queue.idle) {
+            return Err(Box::new(job));
+        }
+        queue.jobs.push_back(job);
+        drop(queue);
+        self.changed.notify_one();
+        Ok(())
+    }
+
+    /// Takes a job back that has not begun.
+    fn withdraw(&self, number: u64) -> Option<Job> {
+        let mut queue = lock(&self.queue);
+        let at = queue.jobs.iter().position(|job| job.number == number)?;
+        queue.jobs.remove(at)
+    }
+
+    fn refuse(&self, why: String) -> Fault {
+        self.refused.fetch_add(1, Relaxed);
+        Fault { status: 503, ..Fault::new(format!("too busy: {why}")) }
+    }
+
+    /// What a thread does.
+    fn work(&self) {
+        #[cfg(target_os = "linux")]
+        // Where that is not allowed, it has the priority of all others.
+        let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
+        let mut queue = lock(&self.queue);
+        loop {
+            if queue.closed {
+                return;
+            }
+            match queue.jobs.pop_front() {
+                None => queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner),
+                Some(job) => {
+                    queue.idle -= 1;
+                    drop(queue);
+                    job.run();
+                    self.runs.fetch_add(1, Relaxed);
+                    queue = lock(&self.queue);
+                    queue.idle += 1;
+                }
+            }
+        }
+    }
+}
+
+impl Job {
+    fn run(self) {
+        let Job { mut message, plan, place: (list, at), time, cancel, reply, runtime, .. } = self;
+        let _runtime = runtime.as_ref().map(Handle::enter);
+        if cancel.is_cancelled() {
+            return;
+        }
+        let (result, used) = meter::within(time, Some(&cancel), || {
+            catch_unwind(AssertUnwindSafe(|| match plan.list(list).steps.get(at) {
+                Some(planned) => planned.mediator.mediate(&mut message),
+                None => Err(Fault::new("the step is gone")),
+            }))
+        });
+        // Where nobody takes it, the message ends here, within the runtime of its worker.
+        let _ = reply.send(Done { message, result, used });
+    }
+}

@@ -1,0 +1,581 @@
+//! Sending a message to an endpoint, and taking its answer.
+
+use crate::engine::addressing;
+use crate::engine::authority::{Asks, Authorized};
+use crate::runtime::context::{Client, Context};
+use crate::runtime::endpoint::{
+    Attempts, Choice, Destination, Endpoint, EndpointFormat, Leaf, MOST_ALIASES, Outgoing, Step,
+    TimeoutAction, circle,
+};
+use crate::runtime::fault::{Fault, code};
+use crate::runtime::mediator::{Branch, BranchTarget, ListId, Split};
+use crate::runtime::reference::EndpointRef;
+use crate::writing::{self, current_form, explicit_form, is_rewritten};
+use message::{
+    Format, Headers, Kind, Known, MediaType, Method, Payload, PayloadError, PayloadLimits, Reading,
+    SoapVersion, Value, Version,
+};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use transport::{Body, Framing, OutRequest, Response, SendError, SendErrorKind, SendOptions};
+
+/// What sending came to.
+pub(crate) enum Sent {
+    /// The context holds the answer.
+    Answered,
+    /// A recipient list: copies, each with its endpoint.
+    Split(Split),
+}
+
+/// Sends the message. On success the context holds the answer.
+///
+/// A group may send it again after an attempt that failed, also where that one may have been processed
+/// ([`Fault::processed`]), as in WSO2; `retryConfig` says after which codes. No leaf gets it twice, and there are no
+/// more than [`Settings::attempts`](crate::Settings::attempts) attempts.
+pub(crate) async fn send(context: &mut Context, destination: Destination) -> Result<Sent, Fault> {
+    let mut found;
+    let mut endpoint: &dyn Endpoint = match (&destination.endpoint, destination.reference.as_deref()) {
+        (Some(endpoint), _) | (None, Some(EndpointRef::Known(endpoint))) => &**endpoint,
+        (None, reference) => {
+            found = match reference {
+                Some(reference) => {
+                    if reference.need().is_whole() {
+                        context.receive_body().await?;
+                    }
+                    reference.resolve(context)?
+                }
+                None => Arc::clone(&context.plan.implicit),
+            };
+            &*found
+        }
+    };
+    let mut aliases = 0;
+    loop {
+        if endpoint.reads_body() {
+            context.receive_body().await?;
+        }
+        let Some(next) = endpoint.stands_for(context)? else { break };
+        aliases += 1;
+        if aliases > MOST_ALIASES {
+            return Err(circle(endpoint.name()));
+        }
+        found = next;
+        endpoint = &*found;
+    }
+    let resends = endpoint.resends();
+    if resends {
+        context.receive_body().await?;
+    }
+    let (mut attempts, mut step) = (Attempts::default(), Step::default());
+    // The last attempt was at an endpoint whose faults no handler sees (`discard`).
+    let mut discarded = false;
+    loop {
+        let most = usize::from(context.services.settings.attempts);
+        let chosen = match attempts.last() {
+            Some(fault) if attempts.count() >= most => Err(fault.clone()),
+            _ => endpoint.choose(context, &attempts, &mut step),
+        };
+        let leaf = match chosen {
+            Ok(Choice::Leaf(leaf)) => leaf,
+            Ok(Choice::Everyone(endpoints)) => return everyone(context, endpoints, &destination).await,
+            Err(fault) => {
+                if discarded {
+                    context.handlers.clear();
+                }
+                ahead(context, endpoint.on_error());
+                return Err(fault);
+            }
+        };
+        let kept =
+            resends.then(|| (context.headers.clone(), context.payload.copy(), context.handlers.clone()));
+        match attempt(context, &leaf, destination.blocking).await {
+            Ok(()) => {
+                context.progress.on_endpoint_error = None;
+                if endpoint.reads_answer() {
+                    context.receive_body().await?;
+                }
+                endpoint.answered(context, &step);
+                return Ok(Sent::Answered);
+            }
+            Err(fault) => {
+                if let Some((headers, payload, handlers)) = kept {
+                    context.headers = headers;
+                    context.payload = payload;
+                    discarded = context.handlers.is_empty();
+                    context.handlers = handlers;
+                    tracing::warn!(
+                        message_id = %context.message_id(),
+                        endpoint = leaf.name(),
+                        may_be_processed = fault.processed,
+                        "{fault}"
+                    );
+                }
+                context.progress.on_endpoint_error = None;
+                ahead(context, leaf.on_error());
+                attempts.add(leaf.identity(), fault);
+            }
+        }
+    }
+}
+
+impl Context {
+    /// Sends this message and takes the answer in its place, for mediators that call with a copy of their own.
+    ///
+    /// # Errors
+    /// Sending failed, or the endpoint is a recipient list.
+    pub async fn send_and_receive(&mut self, destination: Destination) -> Result<(), Fault> {
+        match send(self, destination).await? {
+            Sent::Answered => Ok(()),
+            Sent::Split(_) => Err(Fault::new("a recipient list cannot be called: its answers have no order")),
+        }
+    }
+}
+
+/// Puts `onError` of an endpoint ahead of the handlers, unless it is there.
+fn ahead(context: &mut Context, on_error: Option<ListId>) {
+    let Some(list) = on_error else { return };
+    if !context.services.settings.synapse_dialect {
+        context.progress.on_endpoint_error.get_or_insert(list);
+    } else if context.handlers.last() != Some(&list) {
+        context.handlers.push(list);
+    }
+}
+
+async fn everyone(
+    context: &mut Context,
+    endpoints: Vec<Arc<dyn Endpoint>>,
+    destination: &Destination,
+) -> Result<Sent, Fault> {
+    let limits = context.services.limits.clone();
+    context.payload.buffer(&limits).await?;
+    // An aggregate in the out flow collects the answers by this.
+    context.properties.set("aggregateCorelation", Value::from(context.message_id()));
+    let (receive, mut original) = (destination.receive, context.branch());
+    let parts = endpoints.into_iter().map(move |endpoint| Branch {
+        context: original.branch(),
+        target: BranchTarget::Endpoint(Destination { receive, ..Destination::to(endpoint) }),
+    });
+    Ok(Sent::Split(Split::at_once(parts, false)))
+}
+
+/// One attempt at one leaf.
+async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) -> Result<(), Fault> {
+    let episode = leaf.episode();
+    if leaf.reads_body() {
+        context.receive_body().await?;
+    }
+    let outgoing = leaf.outgoing(context)?;
+    context.progress.sent = true;
+    let asks = Asks::of(outgoing.authority.as_ref(), blocking, context);
+    if asks.is_some() {
+        // It may have to be sent again.
+        context.receive_body().await?;
+    }
+    // From before it is sent: the answer may be faster than the acknowledgement.
+    let callback =
+        if outgoing.separate_listener { Some(crate::engine::callback::expect(context)?) } else { None };
+    let built = context.payload.is_changed();
+    let (method, mut body) = request(context, &outgoing).await?;
+    let settings = &context.services.settings;
+    let mut options = SendOptions {
+        connect: settings.connect_timeout,
+        silence: None,
+        response: outgoing.timeout.or(time(context, "SEND_TIMEOUT")).unwrap_or(settings.global_timeout),
+        idle: settings.socket_timeout,
+        keep_alive: !context.axis2_is_true("NO_KEEPALIVE"),
+        version: if context.axis2_is_true("FORCE_HTTP_1.0") { Version::Http10 } else { Version::Http11 },
+        // What was written anew goes out chunked, as WSO2's backends see it, unless its length is asked for.
+        framing: if built && !fixed_length(context) { Framing::Chunked } else { Framing::Auto },
+    };
+    if let Some(silence) = time(context, "HTTP_SOCKET_TIMEOUT") {
+        options.idle = silence;
+        options.silence = Some(silence);
+    }
+    if (context.axis2_is_true("FORCE_HTTP_1.0") || context.axis2_is_true("DISABLE_CHUNKING"))
+        && let Body::Stream(stream) = body
+    {
+        let mut held = Payload::received(Body::Stream(stream), Reading::XML);
+        held.buffer(&context.services.limits).await?;
+        body = held.take_body();
+    }
+    let refusals = blocking.then(|| Refusals::of(context));
+    // A `Host` that is still among the headers is one that is preserved.
+    let host = context.axis2.get("REQUEST_HOST_HEADER").map(Value::to_string).or_else(|| {
+        let preserved = !context.services.settings.preserve_headers.is_empty();
+        preserved.then(|| context.headers.get("Host").map(str::to_owned)).flatten()
+    });
+    let mut headers = std::mem::take(&mut context.headers);
+    let trial = match context.progress.observed || context.services.observers.is_on() {
+        true => crate::observe::sending(context, &**leaf, &outgoing, &method, &headers, &mut body),
+        false => None,
+    };
+    let started = transport::clock::now();
+    let sent = match &asks {
+        None => {
+            let request = OutRequest {
+                method: &method,
+                target: &outgoing.request_target,
+                headers: &headers,
+                host: host.as_deref(),
+                body: &mut body,
+            };
+            match crate::engine::local::is_local(&outgoing.target) {
+                false => context.services.client.send(&outgoing.target, request, &options).await,
+                true => Box::pin(crate::engine::local::send(context, request, options.response)).await,
+            }
+        }
+        Some(asks) => {
+            let authorized = Authorized {
+                authority: asks.authority(),
+                services: &context.services,
+                target: &outgoing.target,
+                method: &method,
+                path: &outgoing.request_target,
+                host: host.as_deref(),
+                body: &mut body,
+                options: &options,
+            };
+            let outcome = Box::pin(authorized.send(&mut headers)).await;
+            match outcome {
+                Ok(sent) => sent,
+                Err(fault) => {
+                    leaf.counters().record(elapsed(started), true);
+                    context.headers = headers;
+                    if context.payload.is_consumed() && !matches!(body, Body::Empty) {
+                        context.payload.put_back(body);
+                    }
+                    trial.iter().for_each(|trial| trial.failed(&fault));
+                    return Err(fault);
+                }
+            }
+        }
+    };
+    match sent {
+        Ok(mut response) => {
+            leaf.counters().record(elapsed(started), response.head.status >= 500);
+            trial.iter().for_each(|trial| trial.answered(&mut response));
+            match callback.filter(|_| is_acknowledgement(&response)) {
+                None => accept(context, response),
+                Some(callback) => {
+                    let rest = options.response.saturating_sub(elapsed(started));
+                    let Some(answer) = Box::pin(callback.answer(rest)).await else {
+                        context.headers = headers;
+                        let target = outgoing.target.clone();
+                        let kind = SendErrorKind::ResponseTimeout;
+                        let error = SendError { kind, target, nothing_processed: false, body_intact: false };
+                        return Err(failed(context, leaf, episode, error, Body::Empty, &outgoing, blocking));
+                    };
+                    let mut response = Response::new(200, Body::Bytes(answer.body));
+                    response.head.headers = answer.headers;
+                    accept(context, response);
+                }
+            }
+            if outgoing.addressing.is_some() {
+                addressing::read(context).await?;
+            }
+            if let (Some(refusals), Some(status)) = (refusals, context.status)
+                && refusals.contains(status)
+            {
+                // As in WSO2, the status is an error code, which may suspend the endpoint.
+                leaf.failed(i32::from(status), episode);
+                context.properties.set("blocking.sender.error", Value::from("true"));
+                let reason = context.reason.clone().unwrap_or_default();
+                let message = format!("Transport error: {status} Error: {reason}");
+                let fault = Fault::with_code(i32::from(status), message);
+                return Err(Fault { sending: true, processed: true, ..fault });
+            }
+            if context.properties.get("FORCE_ERROR_ON_SOAP_FAULT").is_some_and(Value::is_true)
+                && is_soap_fault(context).await?
+            {
+                leaf.failed(code::SOAP_FAULT, episode);
+                let fault = Fault::with_code(code::SOAP_FAULT, "the backend answered with a SOAP fault");
+                let peer = Some(outgoing.target.to_string());
+                return Err(Fault { sending: true, processed: true, peer, ..fault });
+            }
+            leaf.succeeded();
+            Ok(())
+        }
+        Err(error) => {
+            leaf.counters().record(elapsed(started), error.kind.is_about_backend());
+            context.headers = headers;
+            let fault = failed(context, leaf, episode, error, body, &outgoing, blocking);
+            trial.iter().for_each(|trial| trial.failed(&fault));
+            Err(fault)
+        }
+    }
+}
+
+/// Whether a response only says that the request arrived: the answer will come to the callback address.
+fn is_acknowledgement(response: &Response) -> bool {
+    let nothing = response.body.exact_len() == Some(0);
+    response.head.status == 202 || (200..300).contains(&response.head.status) && nothing
+}
+
+/// The statuses that are failures of a blocking call: those of WSO2, but for what two properties of the message say.
+pub(crate) struct Refusals {
+    /// `ERROR_HTTP_STATUS_CODES`
+    more: Option<String>,
+    /// `NON_ERROR_HTTP_STATUS_CODES`
+    fewer: Option<String>,
+}
+
+impl Refusals {
+    pub(crate) fn of(context: &Context) -> Refusals {
+        let list = |name: &str| {
+            let value = context.axis2.get(name).or_else(|| context.client.get(name));
+            value.or_else(|| context.properties.get(name)).map(Value::to_string)
+        };
+        Refusals { more: list("ERROR_HTTP_STATUS_CODES"), fewer: list("NON_ERROR_HTTP_STATUS_CODES") }
+    }
+
+    pub(crate) fn contains(&self, status: u16) -> bool {
+        let lists = |list: &Option<String>| {
+            list.as_ref().is_some_and(|list| list.split(',').any(|own| own.trim().parse() == Ok(status)))
+        };
+        lists(&self.more) || matches!(status, 302 | 401 | 403 | 404 | 503) && !lists(&self.fewer)
+    }
+}
+
+/// A property of axis2 scope in milliseconds.
+fn time(context: &Context, name: &str) -> Option<std::time::Duration> {
+    if context.axis2.is_empty() {
+        return None;
+    }
+    let milliseconds = u64::try_from(context.axis2.get(name)?.as_integer()?).ok()?;
+    (milliseconds > 0).then(|| std::time::Duration::from_millis(milliseconds))
+}
+
+/// Whether the backend is to get a Content-Length.
+fn fixed_length(context: &Context) -> bool {
+    ["DISABLE_CHUNKING", "FORCE_HTTP_1.0"].into_iter().any(|name| context.axis2_is_true(name))
+        || (context.axis2_is_true("FORCE_HTTP_CONTENT_LENGTH")
+            && context.axis2_is_true("COPY_CONTENT_LENGTH_FROM_INCOMING"))
+}
+
+/// The fault of a failed attempt; the request payload is kept if nothing of it was used.
+fn failed(
+    context: &mut Context,
+    leaf: &Arc<dyn Leaf>,
+    episode: u64,
+    error: SendError,
+    body: Body,
+    outgoing: &Outgoing,
+    blocking: bool,
+) -> Fault {
+    let number = error.kind.code() as i32;
+    if error.kind.is_about_backend() {
+        leaf.failed(number, episode);
+    }
+    if error.body_intact && context.payload.is_consumed() && !matches!(body, Body::Empty) {
+        context.payload.put_back(body);
+    }
+    let client_gone = matches!(error.kind, SendErrorKind::RequestBody(_));
+    let message = match number {
+        code::CONNECTION_FAILED => "Error connecting to the back end".to_owned(),
+        code::CONNECTION_TIMEOUT => "Send timeout".to_owned(),
+        _ if client_gone => "The request did not arrive whole".to_owned(),
+        _ => "Error in Sender".to_owned(),
+    };
+    let number =
+        if blocking && number == code::CONNECTION_FAILED { code::BLOCKING_SENDER_FAILED } else { number };
+    let status = match outgoing.on_timeout {
+        _ if client_gone => 400,
+        _ if matches!(error.kind, SendErrorKind::LocalShortage(_)) => 503,
+        TimeoutAction::Discard => 504,
+        _ => 500,
+    };
+    if outgoing.on_timeout == TimeoutAction::Discard {
+        // `discard`: no handler of the configuration runs; the client gets 504 all the same.
+        context.handlers.clear();
+    }
+    Fault {
+        detail: format!("endpoint {}: {error}", leaf.name()),
+        peer: Some(outgoing.target.to_string()),
+        sending: number != code::CONNECTION_TIMEOUT,
+        status,
+        protocol_state: protocol_state(&error.kind),
+        processed: !error.nothing_processed,
+        ..Fault::with_code(number, message)
+    }
+}
+
+async fn is_soap_fault(context: &mut Context) -> Result<bool, Fault> {
+    if !matches!(context.payload.reading().kind, Kind::Soap11 | Kind::Soap12) {
+        return Ok(false);
+    }
+    let limits = PayloadLimits { spill: None, ..context.services.limits.clone() };
+    match context.payload.buffer(&limits).await {
+        Ok(()) => {}
+        // Too large for a fault; it is relayed.
+        Err(PayloadError::TooLarge { .. }) => return Ok(false),
+        Err(error) => return Err(error.into()),
+    }
+    Ok(context.payload.envelope(&limits).is_ok_and(|envelope| envelope.has_fault()))
+}
+
+/// Makes the context the answer of the backend: default scope stays, axis2 scope and headers are the answer's.
+fn accept(context: &mut Context, response: Response) {
+    let head = response.head;
+    // For a REST client, and from a plain endpoint, an answer under `text/xml` is plain XML, unless the endpoint asked
+    // for SOAP.
+    let rest = (context.is_rest() || context.progress.pox_endpoint) && !context.progress.soap_endpoint;
+    context.payload = Payload::arrived(response.body, &head.headers, rest);
+    context.headers = head.headers;
+    context.become_answer(head.status, Some(head.reason));
+}
+
+/// Where the exchange with the backend stood when it failed, by WSO2's numbers: the request was to be sent (0), its body
+/// was on its way (2), it was sent (3). Not known of a timeout, as in WSO2.
+fn protocol_state(kind: &SendErrorKind) -> Option<u8> {
+    match kind {
+        SendErrorKind::Dns(_)
+        | SendErrorKind::Connect(_)
+        | SendErrorKind::ConnectTimeout
+        | SendErrorKind::LocalShortage(_)
+        | SendErrorKind::Tls(_)
+        | SendErrorKind::BadRequest(_) => Some(0),
+        SendErrorKind::Write(_) | SendErrorKind::RequestBody(_) => Some(2),
+        SendErrorKind::Read(_) | SendErrorKind::Closed | SendErrorKind::Protocol(_) => Some(3),
+        SendErrorKind::ResponseTimeout | SendErrorKind::WriteTimeout => None,
+    }
+}
+
+/// Makes method, headers and body of the request in the form that the endpoint wants.
+async fn request(context: &mut Context, outgoing: &Outgoing) -> Result<(Method, Body), Fault> {
+    let explicit = context.axis2.get("HTTP_METHOD").map(|value| Method::new(&value.to_string()));
+    let own = || explicit.clone().unwrap_or_else(|| context.inbound.method.clone());
+    let method = match outgoing.format {
+        EndpointFormat::Soap(_) => Method::Post,
+        EndpointFormat::Get => Method::Get,
+        EndpointFormat::Pox if !context.payload.is_empty() => explicit.clone().unwrap_or(Method::Post),
+        _ => outgoing.method.clone().unwrap_or_else(own),
+    };
+    drop_regenerated(context);
+    context.correlate();
+    let bodyless = matches!(method, Method::Get | Method::Head)
+        || context.axis2_is_true("NO_ENTITY_BODY")
+        || (context.axis2_is_true("FORCE_POST_PUT_NOBODY") && !matches!(method, Method::Delete));
+    context.progress.soap_endpoint = matches!(outgoing.format, EndpointFormat::Soap(_));
+    context.progress.pox_endpoint =
+        matches!(outgoing.format, EndpointFormat::Pox | EndpointFormat::Get | EndpointFormat::Rest);
+
+    let form = outgoing_form(context, outgoing);
+    let is_soap = || {
+        let format = form.as_ref().map_or_else(|| current_form(context).0, |(format, _)| *format);
+        !bodyless && matches!(format, Format::Soap(_))
+    };
+    if outgoing.separate_listener && !is_soap() {
+        return Err(Fault::new(
+            "an answer on a connection of its own (separateListener) is to a SOAP message: the endpoint needs a format of soap11 or soap12",
+        ));
+    }
+    if bodyless {
+        if method == Method::Get && context.payload.is_changed() {
+            context.headers.remove("Content-Type");
+        }
+        match context.said_type.take() {
+            Some(Some(said)) => context.headers.set("Content-Type", &*said),
+            Some(None) => {
+                context.headers.remove("Content-Type");
+            }
+            None => {}
+        }
+        return Ok((method, Body::Empty));
+    }
+    if context.payload.is_consumed() {
+        // Half of it may be with another backend; nothing empty goes in its place.
+        return Err(PayloadError::Consumed.into());
+    }
+    // Untouched and wanted as it is: relay.
+    let untouched = !context.payload.is_changed()
+        && form.is_none()
+        && outgoing.addressing.is_none()
+        && (outgoing.packing.is_none() || context.payload.reading().kind == Kind::Related)
+        && (context.axis2.is_empty() || !is_rewritten(context));
+    if untouched && !addressing::strip(context)? {
+        relabel(context);
+        if context.said_type == Some(None) {
+            context.headers.remove("Content-Type");
+        }
+        return Ok((method, writing::untouched(context)));
+    }
+    let limits = context.services.limits.clone();
+    context.payload.buffer(&limits).await?;
+    if context.payload.is_empty() && form.is_none() {
+        return Ok((method, Body::Empty));
+    }
+    if outgoing.addressing.is_some() || matches!(form, Some((Format::Soap(_), _))) {
+        addressing::write(context, outgoing)?;
+    } else {
+        addressing::strip(context)?;
+    }
+    let (format, content_type) = match form {
+        Some(form) => form,
+        None => current_form(context),
+    };
+    let charset = outgoing.charset.as_deref();
+    let bytes = writing::write(context, format, content_type.as_deref(), charset, outgoing.packing)?;
+    Ok((method, if bytes.is_empty() { Body::Empty } else { Body::Bytes(bytes) }))
+}
+
+/// Headers that belong to one hop, or that every hop writes anew.
+fn drop_regenerated(context: &mut Context) {
+    let settings = &context.services.settings;
+    let preserved =
+        |name: &[u8]| settings.preserve_headers.iter().any(|kept| kept.as_bytes().eq_ignore_ascii_case(name));
+    let agent = if settings.preserve_user_agent { 0 } else { Known::UserAgent.bit() };
+    let regenerated =
+        Known::Host.bit() | Known::Date.bit() | Known::Expect.bit() | Known::Server.bit() | agent;
+    let headers = &mut context.headers;
+    headers.remove_known(regenerated, preserved);
+    if !settings.preserve_user_agent && !headers.contains_known(Known::UserAgent) {
+        headers.append_line("User-Agent", concat!("User-Agent: Busbar/", env!("CARGO_PKG_VERSION"), "\r\n"));
+    }
+}
+
+/// The form that the endpoint or a changed `messageType` asks for; `None`: as it is.
+fn outgoing_form(context: &Context, outgoing: &Outgoing) -> Option<(Format, Option<String>)> {
+    match outgoing.format {
+        EndpointFormat::Soap(version) => Some((Format::Soap(version), None)),
+        EndpointFormat::Pox if context.payload.is_empty() => None,
+        EndpointFormat::Pox => Some((Format::Xml, Some("application/xml".to_owned()))),
+        EndpointFormat::Get => None,
+        EndpointFormat::Rest | EndpointFormat::AsIs => explicit_form(context),
+    }
+}
+
+/// Same bytes under another label: `ContentType` was set, or a SOAP action.
+fn relabel(context: &mut Context) {
+    let Some(action) = context.soap_action.clone() else { return };
+    if context.payload.reading().kind != Kind::Soap12 {
+        return context.headers.set("SOAPAction", format!("\"{action}\""));
+    }
+    let Some(own) = context.headers.get("Content-Type") else { return };
+    let own = MediaType::parse(own);
+    let charset = own.charset().map(|charset| format!("; charset={charset}")).unwrap_or_default();
+    let value = format!("{}{charset}; action=\"{action}\"", own.essence);
+    context.headers.set("Content-Type", value);
+}
+
+/// The time since, by the clock of the turn.
+pub(crate) fn elapsed(since: Instant) -> Duration {
+    transport::clock::now().saturating_duration_since(since)
+}
+
+/// What the client speaks, by its request.
+pub(crate) fn client_of(method: &Method, content_type: Option<&str>, headers: &Headers) -> Client {
+    let Some(content_type) = content_type else { return Client::Rest };
+    let kind = match Reading::of(Some(content_type), None, true).kind {
+        Kind::Related => MediaType::parse(content_type).root_kind(),
+        kind => kind,
+    };
+    match kind {
+        Kind::Soap12 if !matches!(method, Method::Get | Method::Head) => Client::Soap(SoapVersion::V12),
+        Kind::Soap11
+            if headers.contains_known(Known::SoapAction) && !matches!(method, Method::Get | Method::Head) =>
+        {
+            Client::Soap(SoapVersion::V11)
+        }
+        _ => Client::Rest,
+    }
+}

@@ -1,0 +1,88 @@
+//! `local://services/NAME`: a proxy service of this bus, called without the network.
+
+use crate::engine::exchange::client_of;
+use crate::runtime::context::{Context, Inbound};
+use message::Known;
+use std::sync::Arc;
+use std::time::Duration;
+use transport::{OutRequest, Response, SendError, SendErrorKind, Target};
+
+/// Most services that call each other so, one inside of the other: each takes its part of the stack.
+const DEEPEST: u8 = 8;
+
+/// What stands for this bus where the target of a connection is asked for: nobody listens on port 0.
+pub fn target() -> Target {
+    Target::http("local", 0)
+}
+
+/// Whether this is [`target`].
+pub(crate) fn is_local(target: &Target) -> bool {
+    target.port() == 0 && target.host() == "local"
+}
+
+/// The path of a service in a `local:` address; `None`: it is another address.
+pub fn path(url: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once("://")?;
+    let path = rest.trim_start_matches('/');
+    let is_local = scheme.eq_ignore_ascii_case("local") && path.starts_with("services/");
+    is_local.then(|| format!("/{path}"))
+}
+
+/// Sends the message of `context` as a request to a service of the same plan, which has so long to answer.
+pub(crate) async fn send(
+    context: &Context,
+    request: OutRequest<'_>,
+    longest: Duration,
+) -> Result<Response, SendError> {
+    let failed = |kind, nothing_processed| {
+        Err(SendError { kind, target: target(), nothing_processed, body_intact: nothing_processed })
+    };
+    if context.progress.local >= DEEPEST {
+        let why = "services call each other through local:// one inside of the other too often";
+        return failed(SendErrorKind::BadRequest(why), true);
+    }
+    let mut headers = request.headers.clone();
+    headers.remove_known(Known::ContentLength.bit() | Known::TransferEncoding.bit(), |_| false);
+    let outer = &context.inbound;
+    let content_type = headers.get_known(Known::ContentType);
+    let inbound = Inbound {
+        client: client_of(request.method, content_type, &headers),
+        content_type: content_type.map(str::to_owned),
+        method: request.method.clone(),
+        target: request.target.to_owned(),
+        service_length: request.target.len(),
+        received: transport::clock::now(),
+        host: outer.host.clone(),
+        secure: outer.secure,
+        tls: outer.tls.clone(),
+        peer: outer.peer,
+        local: outer.local,
+    };
+    let answer =
+        context.services.local.get().and_then(|local| local(context, inbound, headers, request.body));
+    let Some(answer) = answer else {
+        let why = std::io::Error::other(format!("{} is no service that runs here", request.target));
+        return failed(SendErrorKind::Connect(Arc::new(why)), true);
+    };
+    match tokio::time::timeout(longest, answer).await {
+        Ok(response) => Ok(response),
+        Err(_) => failed(SendErrorKind::ResponseTimeout, false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn addresses() {
+        for (url, path) in [
+            ("local://services/A", Some("/services/A")),
+            ("LOCAL:///services/A/b?c=d", Some("/services/A/b?c=d")),
+            ("http://local/services/A", None),
+            ("local:/services/A", None),
+            ("local://axis2services/A", None),
+            ("local", None),
+        ] {
+            assert_eq!(super::path(url).as_deref(), path, "{url}");
+        }
+    }
+}

@@ -1,0 +1,1045 @@
+//! The engine: takes a message step by step through its flow.
+//!
+//! There is no recursion: where a message stands is a stack of frames (a list and the next step in it), which is
+//! also what a `call` resumes from and what a branch of a `clone` continues with. Handlers for faults are a second
+//! stack. A mediator answers with a [`Flow`]; everything that waits for a backend happens here.
+
+pub(crate) mod addressing;
+pub mod authority;
+pub(crate) mod callback;
+pub mod compute;
+pub mod exchange;
+pub mod local;
+
+use self::exchange::{Sent, send};
+use crate::runtime::context::{Context, Frame, Functions, Owner};
+use crate::runtime::endpoint::Destination;
+use crate::runtime::fault::{Code, Fault};
+use crate::runtime::mediator::{Branch, BranchTarget, Entry, Flow, ListId, Need, Parts, Split, Step};
+use crate::runtime::panics::{Panicked, caught};
+use crate::runtime::scope::Exchange;
+use crate::state::lock;
+use message::{Value, memory};
+use smallvec::SmallVec;
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// Most copies of one message that run at the same time; the others are made when their turn comes. Each may need a
+/// connection.
+const MAX_PARALLEL: usize = 100;
+
+/// Most faults that one message may run into: handlers that fail may enter sequences with handlers.
+const MAX_FAULTS: u16 = 1000;
+
+/// How a flow ended.
+#[derive(Debug)]
+pub(crate) enum Ending {
+    /// The message is the answer.
+    Respond,
+    /// No answer; what the client gets depends on how far the flow came.
+    Nothing,
+    /// The client gets 202 now, and the flow goes on with this without it.
+    Detach(Flow),
+}
+
+/// Runs a message until its flow ends. `first` is done before the first step. A panic ends the flow as a fault without
+/// handlers does.
+pub(crate) async fn drive(context: &mut Context, first: Option<Flow>) -> Ending {
+    let ended = caught(pin!(advance(context, first))).await;
+    ended.unwrap_or_else(|why| {
+        report_panic(context, &why);
+        Ending::Nothing
+    })
+}
+
+/// Logs that a step panicked; the flow has failed, and no handler of it runs.
+#[cold]
+pub(crate) fn report_panic(context: &mut Context, why: &Panicked) {
+    let place = context.plan.place(context.location());
+    crate::runtime::report::panicked(&context.message_id(), context.owner_name(), &place, "a step", why);
+    context.progress.failed = Some(500);
+    context.progress.handled = false;
+    context.frames.clear();
+    context.handlers.clear();
+    context.functions.clear();
+}
+
+/// As [`drive`], for whoever catches panics around it.
+pub(crate) async fn advance(context: &mut Context, first: Option<Flow>) -> Ending {
+    let mut pending = first;
+    let mut budget = context.services.settings.steps;
+    loop {
+        let result = match pending.take() {
+            Some(flow) => Ok(flow),
+            None => match step(context, &mut budget, 0).await {
+                Ok(Some(flow)) => Ok(flow),
+                Ok(None) => {
+                    context.place = None;
+                    context.progress.complete = true;
+                    Ok(at_end(context))
+                }
+                Err(fault) => Err(fault),
+            },
+        };
+        let flow = match result {
+            Ok(flow) => flow,
+            Err(fault) => match raise(context, fault) {
+                Some(ending) => return ending,
+                None => continue,
+            },
+        };
+        let result = match flow {
+            Flow::Next | Flow::Mediate => Ok(()),
+            Flow::Stop if absorbed(context) => Ok(()),
+            Flow::Stop => return Ending::Nothing,
+            Flow::Enter(list) => enter(context, list, Entry::default()),
+            Flow::EnterWith(list, entry) => enter(context, list, entry),
+            Flow::Respond => return Ending::Respond,
+            Flow::Loopback => {
+                if context.response {
+                    return Ending::Nothing;
+                }
+                context.addressing.to = None;
+                match begin_response(context, None) {
+                    true => Ok(()),
+                    false => return Ending::Respond,
+                }
+            }
+            Flow::Send(destination) => {
+                if detaches(context, true) {
+                    return Ending::Detach(Flow::Send(destination));
+                }
+                match dispatch_send(context, destination).await {
+                    Ok(Some(ending)) => return ending,
+                    Ok(None) => Ok(()),
+                    Err(fault) => Err(fault),
+                }
+            }
+            Flow::Call(destination) => {
+                // A blocking call goes on in the client's own time.
+                if !destination.blocking && detaches(context, false) {
+                    return Ending::Detach(Flow::Call(destination));
+                }
+                call(context, destination).await
+            }
+            Flow::Split(parts) => {
+                if detaches(context, false) {
+                    return Ending::Detach(Flow::Split(parts));
+                }
+                match split(context, parts).await {
+                    true => Ok(()),
+                    false if absorbed(context) => Ok(()),
+                    false => return Ending::Nothing,
+                }
+            }
+            Flow::Detach => return Ending::Detach(Flow::Next),
+        };
+        if let Err(fault) = result
+            && let Some(ending) = raise(context, fault)
+        {
+            return ending;
+        }
+    }
+}
+
+/// Runs steps up to the next one that asks for something. `None`: only `base` frames are left.
+async fn step(context: &mut Context, budget: &mut u64, base: usize) -> Result<Option<Flow>, Fault> {
+    if context.frames.len() <= base {
+        return Ok(None);
+    }
+    let mut plan = Arc::clone(&context.plan);
+    let time = context.services.settings.script_time;
+    loop {
+        // A message that a mediator put in the place of this one may have begun with another plan.
+        if !Arc::ptr_eq(&plan, &context.plan) {
+            plan = Arc::clone(&context.plan);
+        }
+        if context.frames.len() <= base {
+            return Ok(None);
+        }
+        let Some(frame) = context.frames.last() else { return Ok(None) };
+        let (id, at) = (frame.list, frame.next as usize);
+        let list = plan.list(id);
+        let Some(planned) = list.steps.get(at) else {
+            let left = context.frames.pop().unwrap_or_else(|| unreachable!("there is a last frame"));
+            if let Some(flow) = leave(context, left) {
+                return Ok(Some(flow));
+            }
+            continue;
+        };
+        if planned.alone && context.progress.nested == 0 && detaches(context, false) {
+            return Ok(Some(Flow::Detach));
+        }
+        let Some(frame) = context.frames.last_mut() else { return Ok(None) };
+        frame.next += 1;
+        *budget = budget.checked_sub(1).ok_or_else(|| {
+            Fault::new(format!("the flow took more than {} steps", context.services.settings.steps))
+                .at(planned.span)
+        })?;
+        if planned.need.is_whole() && context.payload.is_unread() {
+            let limits = context.services.limits.clone();
+            match context.payload.buffer(&limits).await {
+                Ok(()) => {}
+                // A fault is being handled already: this one would only hide it.
+                Err(_) if context.progress.failed.is_some() => context.payload.give_up(),
+                Err(error) => return Err(Fault::from(error).at(planned.span)),
+            }
+        }
+        context.place = Some(planned.span);
+        if context.progress.observed {
+            crate::observe::before(context, planned).await;
+        }
+        let mut done = match compute::here(planned, context) {
+            Some(Step::Done(result)) => Some(result),
+            Some(Step::Wait(future)) => Some(compute::waiting(time, future).await),
+            None => None,
+        };
+        if let Some(Ok(Flow::Mediate)) = done {
+            done = compute::rest_here(planned, context);
+        }
+        let result = match done {
+            Some(result) => result,
+            None => compute::elsewhere(context, &plan, id, at).await,
+        };
+        if context.progress.observed {
+            crate::observe::after(context, &result);
+        }
+        if planned.need >= Need::Prefix {
+            transport::clock::passed();
+        }
+        match result {
+            Ok(Flow::Next) => {}
+            Ok(flow) => return Ok(Some(flow)),
+            Err(fault) => return Err(fault.at(planned.span)),
+        }
+    }
+}
+
+/// How deep mediators that run lists themselves may nest.
+const NESTED: u8 = 16;
+
+/// Runs a list on the message for a mediator that goes on when it has ended (`foreach`). `false`: it ended early
+/// (`drop`).
+///
+/// # Errors
+/// A step failed; the fault handlers of the list's sequences are then still in force, for the engine. Steps that
+/// would hand the message over for good are refused.
+pub async fn run_list(context: &mut Context, list: ListId) -> Result<bool, Fault> {
+    if context.progress.nested >= NESTED {
+        return Err(Fault::new(format!("loops are nested more than {NESTED} deep: does one call itself?")));
+    }
+    context.progress.nested += 1;
+    let (base, functions) = (context.frames.len(), context.functions.len());
+    let result = run_above(context, list, base).await;
+    context.progress.nested = context.progress.nested.saturating_sub(1);
+    if let Ok(false) = result {
+        while context.frames.len() > base {
+            if context.frames.pop().is_some_and(|frame| frame.handler) {
+                context.handlers.pop();
+            }
+        }
+        context.functions.truncate(functions);
+    }
+    result
+}
+
+async fn run_above(context: &mut Context, list: ListId, base: usize) -> Result<bool, Fault> {
+    let mut budget = context.services.settings.steps;
+    enter(context, list, Entry::default())?;
+    loop {
+        match step(context, &mut budget, base).await? {
+            None => return Ok(true),
+            // A list inside of a mediator is never detached.
+            Some(Flow::Next | Flow::Mediate | Flow::Detach) => {}
+            Some(Flow::Stop) if context.frames.iter().skip(base).any(|frame| frame.absorbs) => {
+                absorbed(context);
+            }
+            Some(Flow::Stop) => return Ok(false),
+            Some(Flow::Enter(list)) => enter(context, list, Entry::default())?,
+            Some(Flow::EnterWith(list, entry)) => enter(context, list, entry)?,
+            Some(Flow::Call(destination)) => call(context, destination).await?,
+            Some(Flow::Split(parts)) => {
+                if !split(context, parts).await {
+                    return Ok(false);
+                }
+            }
+            Some(Flow::Send(_) | Flow::Respond | Flow::Loopback) => {
+                return Err(Fault::new(
+                    "inside of a loop, and in the sequence of a store, a message cannot be sent away or answered with",
+                ));
+            }
+        }
+    }
+}
+
+/// How a copy ended that its mediator waits for.
+#[derive(Debug)]
+pub enum Branched {
+    /// It ran to the end of its list.
+    Whole(Box<Context>),
+    /// It ended early (`drop`): it brings nothing.
+    Nothing,
+    /// It failed, its fault handlers have run, and none of them answered.
+    Failed(Box<Context>),
+    /// It answered the client.
+    Answer(Box<Context>),
+}
+
+/// Runs a list on a copy of a message, for a mediator that goes on with what the copies bring (`foreach` with a
+/// collection, `scatter-gather`). Where the copy fails, its fault handlers run on it.
+///
+/// Boxed, so that such mediators can stand inside of each other.
+pub fn run_branch(
+    mut copy: Box<Context>,
+    list: ListId,
+) -> std::pin::Pin<Box<dyn Future<Output = Branched> + Send>> {
+    Box::pin(async move {
+        // What splits the copy has an exchange of its own: its branches end before this one does.
+        copy.exchange = None;
+        copy.frames.clear();
+        copy.progress.nested += 1;
+        // No target endpoint comes behind its list, and no fault but its own counts.
+        copy.progress.branch = true;
+        copy.progress.failed = None;
+        copy.progress.complete = false;
+        let first = if copy.progress.nested > NESTED {
+            let fault =
+                Fault::new(format!("loops are nested more than {NESTED} deep: does one call itself?"));
+            raise(&mut copy, fault).map(|_| Flow::Stop)
+        } else {
+            Some(Flow::Enter(list))
+        };
+        let ending = drive(&mut copy, first).await;
+        let (exchange, awaited) = (copy.exchange.take(), copy.awaited.take());
+        if let Ending::Respond = ending {
+            if let Some(exchange) = exchange {
+                exchange.close();
+            }
+            return Branched::Answer(copy);
+        }
+        if copy.progress.failed.is_some() {
+            return Branched::Failed(copy);
+        }
+        if copy.progress.complete {
+            return Branched::Whole(copy);
+        }
+        if let Some(awaited) = awaited {
+            drop(awaited.voice);
+            if let Ok(answer) = awaited.answer.await {
+                return Branched::Answer(answer);
+            }
+        }
+        Branched::Nothing
+    })
+}
+
+/// Where a list that failed inside of [`run_list`] began: what a mediator that goes on after the failure restores.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark {
+    frames: usize,
+    handlers: usize,
+    functions: usize,
+    nested: u8,
+}
+
+impl Mark {
+    /// The state now.
+    pub fn of(context: &Context) -> Mark {
+        Mark {
+            frames: context.frames.len(),
+            handlers: context.handlers.len(),
+            functions: context.functions.len(),
+            nested: context.progress.nested,
+        }
+    }
+
+    /// Goes back to it.
+    pub fn restore(self, context: &mut Context) {
+        context.frames.truncate(self.frames);
+        context.handlers.truncate(self.handlers);
+        context.functions.truncate(self.functions);
+        context.progress.nested = self.nested;
+    }
+}
+
+/// Takes up the flow of a message that waited somewhere (in an aggregate), without a client of its own: the answer
+/// goes to the message's exchange. To be run as a [`Child`](crate::Child) of the message's scope.
+pub async fn resume(mut context: Box<Context>, first: Result<Flow, Fault>) {
+    let first = match first {
+        Ok(flow) => Some(flow),
+        Err(fault) => raise(&mut context, fault).map(|_| Flow::Stop),
+    };
+    drive_to_end(context, first).await;
+}
+
+/// All lists have run to their ends: a proxy's target endpoint is next, if there is one.
+fn at_end(context: &Context) -> Flow {
+    if !context.response
+        && context.progress.failed.is_none()
+        && !context.progress.branch
+        && let Owner::Proxy(index) = context.owner
+        && let Some(endpoint) = &context.plan.proxies[index].endpoint
+    {
+        return Flow::Send(Destination {
+            endpoint: None,
+            receive: None,
+            blocking: false,
+            saved: None,
+            reference: Some(Arc::clone(endpoint)),
+        });
+    }
+    Flow::Stop
+}
+
+/// Ends the innermost list that absorbs what ends it early; `false`: there is none.
+fn absorbed(context: &mut Context) -> bool {
+    let Some(at) = context.frames.iter().rposition(|frame| frame.absorbs) else { return false };
+    while context.frames.len() > at {
+        let Some(frame) = context.frames.pop() else { break };
+        if frame.handler {
+            context.handlers.pop();
+        }
+        if frame.parameters {
+            context.functions.pop();
+        }
+    }
+    true
+}
+
+/// A list ended normally. `Some`: the flow does something else than going on behind it.
+fn leave(context: &mut Context, frame: Frame) -> Option<Flow> {
+    if frame.handler {
+        context.handlers.pop();
+    }
+    if frame.parameters {
+        context.functions.pop();
+    }
+    // A branch goes on behind its split only if it has been somewhere, or if somebody there collects branches.
+    if frame.branch && !context.progress.called && !aggregates_ahead(context) {
+        return Some(Flow::Stop);
+    }
+    None
+}
+
+fn aggregates_ahead(context: &Context) -> bool {
+    context.frames.iter().any(|frame| {
+        let list = context.plan.list(frame.list);
+        list.steps.iter().skip(frame.next as usize).any(|planned| planned.name == "aggregate")
+    })
+}
+
+fn enter(context: &mut Context, list: ListId, entry: Entry) -> Result<(), Fault> {
+    if context.frames.len() >= context.services.settings.nesting {
+        return Err(Fault::new(format!(
+            "sequences are nested more than {} deep: does one call itself?",
+            context.services.settings.nesting
+        )));
+    }
+    if context.plan.list(list).trace && !context.progress.observed {
+        crate::observe::entered(context);
+    }
+    // The handler of the list itself is the inner one.
+    let on_error = context.plan.list(list).on_error.or(entry.on_error);
+    if let Some(handler) = on_error {
+        context.handlers.push(handler);
+    }
+    let parameters = entry.parameters.is_some();
+    if let Some(values) = entry.parameters {
+        context.functions.push(Arc::new(values));
+    }
+    let (handler, absorbs) = (on_error.is_some(), entry.absorbs);
+    let calls = context.progress.calls;
+    context.frames.push(Frame { list, next: 0, handler, parameters, branch: false, absorbs, calls });
+    Ok(())
+}
+
+/// Starts the flow of a request: `pre-mediate`, then `list`.
+pub(crate) fn begin_request(context: &mut Context, list: Option<ListId>) {
+    if context.services.observers.is_on() || context.plan.traces {
+        crate::observe::begin(context);
+    }
+    push_fault_handlers(context);
+    for list in [list, context.plan.pre_mediate].into_iter().flatten() {
+        // The first frames cannot exceed the nesting limit.
+        let _ = enter(context, list, Entry::default());
+    }
+}
+
+/// Starts the flow of a response. `false`: there is nothing to run, the response is the answer as it is.
+fn begin_response(context: &mut Context, receive: Option<ListId>) -> bool {
+    context.response = true;
+    context.progress.resumed = goes_on(context);
+    context.frames.clear();
+    context.handlers.clear();
+    context.functions.clear();
+    push_fault_handlers(context);
+    let plan = &context.plan;
+    let list = receive.or(match context.owner {
+        Owner::Main => Some(plan.main),
+        Owner::Proxy(index) => plan.proxies[index].out_sequence,
+        Owner::Resource(api, resource) => plan.apis[api].resources[resource].out_sequence,
+    });
+    for list in [list, plan.pre_mediate].into_iter().flatten() {
+        let _ = enter(context, list, Entry::default());
+    }
+    list.is_some()
+}
+
+/// Whether the flow goes on behind what an endpoint answered; WSO2 does not take 202 for an answer.
+fn goes_on(context: &Context) -> bool {
+    context.progress.answered && context.status != Some(202)
+}
+
+pub(crate) fn push_fault_handlers(context: &mut Context) {
+    let plan = &context.plan;
+    let own = match context.owner {
+        Owner::Main => None,
+        Owner::Proxy(index) => plan.proxies[index].fault_sequence,
+        Owner::Resource(api, resource) => plan.apis[api].resources[resource].fault_sequence,
+    };
+    // WSO2: a fault sequence of a proxy has none behind it.
+    if own.is_none() || !matches!(context.owner, Owner::Proxy(_)) {
+        context.handlers.push(plan.fault);
+    }
+    context.handlers.extend(own);
+}
+
+/// Whether the client gets its 202 before the message is sent.
+fn detaches(context: &Context, send: bool) -> bool {
+    let early = context.axis2_is_true("FORCE_SC_ACCEPTED")
+        || (send && context.properties.get("OUT_ONLY").is_some_and(Value::is_true));
+    early && !context.progress.branch && !context.progress.detached
+}
+
+async fn dispatch_send(context: &mut Context, destination: Destination) -> Result<Option<Ending>, Fault> {
+    let receive = destination.receive;
+    let out_only = context.properties.get("OUT_ONLY").is_some_and(Value::is_true);
+    // Without an endpoint, a response goes to the client.
+    if destination.endpoint.is_none()
+        && destination.reference.is_none()
+        && (context.response || is_response(context))
+    {
+        return Ok(Some(Ending::Respond));
+    }
+    context.progress.sends += 1;
+    if context.progress.sends > context.services.settings.sends {
+        return Err(Fault::new(format!(
+            "the message was sent {} times: does a sequence send its own answers on?",
+            context.services.settings.sends
+        )));
+    }
+    match send(context, destination).await.map_err(Fault::of_send)? {
+        Sent::Answered => {}
+        Sent::Split(parts) => {
+            split(context, parts).await;
+            return Ok(Some(Ending::Nothing));
+        }
+    }
+    if out_only {
+        crate::runtime::report::one_way_refused(context);
+        return Ok(Some(Ending::Nothing));
+    }
+    Ok(if begin_response(context, receive) { None } else { Some(Ending::Respond) })
+}
+
+fn is_response(context: &Context) -> bool {
+    context.properties.get("RESPONSE").is_some_and(Value::is_true)
+}
+
+async fn call(context: &mut Context, mut destination: Destination) -> Result<(), Fault> {
+    if context.properties.get("OUT_ONLY").is_some_and(Value::is_true) {
+        let limits = context.services.limits.clone();
+        context.payload.buffer(&limits).await?;
+        let child = context.silent_child("a one-way call");
+        let mut copy = context.branch();
+        copy.progress.detached = true;
+        copy.exchange = None;
+        child.spawn(async move {
+            match send(&mut copy, destination).await {
+                Ok(_) => crate::runtime::report::one_way_refused(&copy),
+                Err(fault) => {
+                    raise(&mut copy, fault);
+                    drive_to_end(copy, None).await;
+                }
+            }
+        });
+        return Ok(());
+    }
+    let saved = destination.saved.take();
+    let response = context.response;
+    let blocking = destination.blocking;
+    // The blocking sender leaves the request's headers in place unless told otherwise.
+    let keeps = destination.blocking
+        && saved.is_none()
+        && context
+            .properties
+            .get("BLOCKING_SENDER_PRESERVE_REQ_HEADERS")
+            .is_none_or(|value| value.to_string() != "false");
+    let kept = keeps.then(|| (context.headers.clone(), context.request_headers));
+    match send(context, destination).await? {
+        Sent::Answered => {}
+        Sent::Split(_) => {
+            return Err(Fault::new("`call` cannot use a recipient list: its answers have no order"));
+        }
+    }
+    context.response = response;
+    context.progress.called = true;
+    if !blocking {
+        context.progress.calls = context.progress.calls.wrapping_add(1);
+        context.progress.resumed = goes_on(context);
+    }
+    if let Some((mut headers, request_headers)) = kept {
+        for name in ["Content-Type", "Content-Encoding"] {
+            match context.headers.get(name) {
+                Some(value) => headers.set(name, value),
+                None => {
+                    headers.remove(name);
+                }
+            }
+        }
+        context.headers = headers;
+        context.request_headers = request_headers;
+    }
+    if let Some(saved) = saved {
+        saved.restore(context).await?;
+    }
+    Ok(())
+}
+
+/// Starts the branches of a split. Answers whether the original goes on.
+async fn split(context: &mut Context, parts: Split) -> bool {
+    let exchange = match &context.exchange {
+        Some(exchange) => Arc::clone(exchange),
+        None => {
+            let (exchange, awaited) = Exchange::new();
+            // This flow itself may go on and be the one that answers: its voice ends where it is driven.
+            context.awaited = Some(awaited);
+            context.exchange = Some(Arc::clone(&exchange));
+            exchange
+        }
+    };
+    let origin = Origin {
+        exchange,
+        frames: context.frames.clone(),
+        functions: context.functions.clone(),
+        handlers: context.handlers.clone(),
+        stops: parts.stops,
+        detached: context.progress.detached,
+    };
+    if parts.sequential {
+        for part in parts.parts {
+            let child = context.child("a branch");
+            let failed = child.run(origin.run(part)).await.unwrap_or(true);
+            if failed && parts.stops {
+                context.properties.set("ERROR_ON_TARGET_EXECUTION", Value::Boolean(true));
+                break;
+            }
+        }
+        return parts.continue_parent;
+    }
+    let runners = parts.count.min(MAX_PARALLEL);
+    let waiting =
+        Arc::new(Waiting { parts: Mutex::new(parts.parts), runners: AtomicUsize::new(runners), origin });
+    for _ in 0..runners {
+        context.child("a branch").spawn(Arc::clone(&waiting).run());
+    }
+    parts.continue_parent
+}
+
+/// The parts of a split that have not had their turn. So many runners take one after the other, each its next one when the
+/// one before has ended: what a split holds depends on the runners, not on the parts.
+struct Waiting {
+    parts: Mutex<Parts>,
+    /// Runners that are at work.
+    runners: AtomicUsize,
+    origin: Origin,
+}
+
+impl Waiting {
+    async fn run(self: Arc<Waiting>) {
+        loop {
+            // Where memory is short, one runner goes on alone, and each message holds one part at a time.
+            if memory::is_short() {
+                if self.runners.fetch_sub(1, Ordering::AcqRel) > 1 {
+                    return;
+                }
+                self.runners.fetch_add(1, Ordering::AcqRel);
+            }
+            let Some(part) = lock(&self.parts).next() else { return };
+            self.origin.run(part).await;
+            // Parts that wait for nothing take turns with each other, and with all else on this worker.
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// Where a message was split: its branches begin there, and go on behind it.
+struct Origin {
+    exchange: Arc<Exchange>,
+    frames: SmallVec<[Frame; 4]>,
+    functions: Functions,
+    handlers: SmallVec<[ListId; 4]>,
+    stops: bool,
+    /// The client has its answer.
+    detached: bool,
+}
+
+impl Origin {
+    /// Runs a branch; `true`: it failed.
+    async fn run(&self, branch: Branch) -> bool {
+        let mut copy = branch.context;
+        copy.progress.detached |= self.detached;
+        copy.exchange = Some(Arc::clone(&self.exchange));
+        copy.frames = self.frames.clone();
+        // A branch that ends is over, wherever it began.
+        copy.frames.iter_mut().for_each(|frame| frame.absorbs = false);
+        copy.functions = self.functions.clone();
+        copy.handlers = self.handlers.clone();
+        if self.stops {
+            // Only a failure of its own counts.
+            copy.progress.failed = None;
+        }
+        let first = match branch.target {
+            BranchTarget::List(list) => match enter(&mut copy, list, Entry::default()) {
+                Ok(()) => {
+                    if let Some(frame) = copy.frames.last_mut() {
+                        frame.branch = true;
+                    }
+                    None
+                }
+                Err(fault) => raise(&mut copy, fault).map(|_| Flow::Stop),
+            },
+            BranchTarget::Endpoint(destination) => Some(Flow::Send(destination)),
+            BranchTarget::Nothing => Some(Flow::Stop),
+            BranchTarget::Failed(fault) => raise(&mut copy, *fault).map(|_| Flow::Stop),
+        };
+        drive_to_end(copy, first).await
+    }
+}
+
+/// Runs a branch, or a flow whose client has its answer already. `true`: it failed.
+pub(crate) fn drive_to_end(
+    mut context: Box<Context>,
+    first: Option<Flow>,
+) -> std::pin::Pin<Box<dyn Future<Output = bool> + Send>> {
+    Box::pin(async move {
+        let ending = drive(&mut context, first).await;
+        let failed = context.progress.failed;
+        if let (Some(scope), Some(status)) = (&context.scope, failed) {
+            scope.failed(status);
+        }
+        match (ending, context.exchange.clone()) {
+            (Ending::Respond, Some(exchange)) => exchange.answer(context),
+            (Ending::Respond, None) => {
+                tracing::debug!(message_id = %context.message_id(), "the client has its answer already")
+            }
+            (Ending::Nothing, Some(exchange)) => {
+                if let Some(status) = failed {
+                    exchange.failed(status);
+                }
+            }
+            (Ending::Nothing, None) | (Ending::Detach(_), _) => {}
+        }
+        failed.is_some()
+    })
+}
+
+/// Hands a fault to the innermost handler. `Some`: there is none left.
+pub(crate) fn raise(context: &mut Context, mut fault: Fault) -> Option<Ending> {
+    fault.place = fault.place.or(context.place);
+    if context.payload.is_unread() && matches!(fault.status, 400 | 413) {
+        // The body cannot be had. A handler that reads it must not fail by that again.
+        context.payload.give_up();
+        if context.progress.answered {
+            // It was the backend's.
+            fault.status = 502;
+            if fault.code == Code::Number(crate::runtime::fault::code::GENERAL) {
+                fault.code = Code::Number(crate::runtime::fault::code::SND_IO_ERROR_RECEIVING);
+            }
+        }
+    }
+    context.payload.read_as_empty();
+    context.payload.forgive();
+    crate::runtime::report::fault(context, &fault);
+    context.progress.failed = Some(status_of(&fault));
+    context.frames.clear();
+    context.functions.clear();
+    context.progress.faults = context.progress.faults.saturating_add(1);
+    if context.progress.faults > MAX_FAULTS {
+        tracing::error!(message_id = %context.message_id(), "the message ran into {MAX_FAULTS} faults: do handlers fail in a circle?");
+        context.handlers.clear();
+    }
+    let first = context.progress.on_endpoint_error.take();
+    let Some(handler) = context.handlers.pop().or(first) else {
+        context.progress.handled = false;
+        return Some(Ending::Nothing);
+    };
+    let first = first.filter(|&first| first != handler);
+    context.progress.handled = handler != context.plan.fault || !context.plan.fault_is_built_in;
+    // WSO2: what fails behind the answer of an endpoint, other than sending, is no success, whatever it answered.
+    if context.progress.resumed && !fault.is_of_endpoint() {
+        context.set_axis2("HTTP_SC", Value::Integer(500));
+    }
+    if context.properties.get("ERROR_CODE").is_none() {
+        let properties = &mut context.properties;
+        if let Code::Number(number @ 101_500..=101_599) = fault.code {
+            properties.set("BASE_ERROR_CODE", Value::Integer(number.into()));
+        }
+        properties.set(
+            "ERROR_CODE",
+            match fault.code {
+                Code::Number(number) => Value::Integer(number.into()),
+                Code::Word(word) => Value::from(word),
+            },
+        );
+        let first_line = fault.message.lines().next().unwrap_or("").to_owned();
+        let detail = if fault.detail.is_empty() { fault.message } else { fault.detail };
+        properties.set("ERROR_MESSAGE", Value::from(first_line.clone()));
+        properties.set("ERROR_DETAIL", Value::from(detail));
+        properties.set("ERROR_EXCEPTION", Value::from(first_line));
+    }
+    if let Some(state) = fault.protocol_state {
+        context.properties.set("PROTOCOL_STATE_ON_FAILURE", Value::Integer(state.into()));
+    }
+    if fault.sending {
+        context.properties.set("SENDING_FAULT", Value::Boolean(true));
+    }
+    let mut entered = enter(context, handler, Entry::default());
+    // What the endpoint has of its own comes first; where it fails, the handler behind it has not run yet.
+    if let (Ok(()), Some(first)) = (&entered, first) {
+        let entry = Entry { on_error: Some(handler), ..Entry::default() };
+        entered = enter(context, first, entry);
+    }
+    entered.err().and_then(|fault| raise(context, fault))
+}
+
+/// The status for a client whose flow failed without giving an answer.
+fn status_of(fault: &Fault) -> u16 {
+    use crate::runtime::fault::code;
+    match fault.code {
+        _ if fault.status != 500 => fault.status,
+        Code::Number(code::CONNECTION_TIMEOUT) => 504,
+        Code::Number(
+            code::ENDPOINT_NOT_READY
+            | code::WSDL_NOT_READY
+            | code::LB_NONE_READY
+            | code::INDIRECT_NOT_READY
+            | code::SESSION_NOT_READY,
+        ) => 503,
+        Code::Number(code::SESSION_FAILED) => 502,
+        Code::Number(101_500..=101_599) => 502,
+        _ => 500,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Compiler;
+    use crate::compile::definition::{Attribute, Children, Compiled, Definition, Registry, Values};
+    use crate::compile::page::{Family, Page};
+    use crate::runtime::mediator::Mediator;
+    use crate::testing::{self, Tested, block_on};
+    use config::Element;
+
+    const PAGE: Page =
+        Page { family: Family::Splitting, semantics: "", inside: &[], needs: &[], refused: &[], faults: &[] };
+
+    const NAMES: &[Attribute] =
+        &[Attribute::optional("value", Values::Text, ""), Attribute::optional("key", Values::Key, "")];
+
+    const fn definition(
+        name: &'static str,
+        children: Children,
+        compile: fn(&Element, &mut Compiler<'_>) -> Compiled,
+    ) -> Definition {
+        Definition { name, summary: "", attributes: NAMES, children, page: PAGE, compile }
+    }
+
+    /// A mediator that does this.
+    struct Does<F>(F);
+
+    impl<F: Fn(&mut Context) -> Result<Flow, Fault> + Send + Sync> Mediator for Does<F> {
+        fn need(&self) -> Need {
+            Need::Nothing
+        }
+
+        fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+            (self.0)(context)
+        }
+    }
+
+    fn does(what: impl Fn(&mut Context) -> Result<Flow, Fault> + Send + Sync + 'static) -> Compiled {
+        Some(Box::new(Does(what)))
+    }
+
+    fn value(element: &Element) -> String {
+        element.attr("value").unwrap_or_default().to_owned()
+    }
+
+    /// Notes that it ran: in the message, and for all copies of it.
+    static LOG: Definition = definition("log", Children::None, |element, _| {
+        let name = value(element);
+        does(move |context| {
+            let seen = context.properties.get("seen").map(ToString::to_string).unwrap_or_default();
+            context.properties.set("seen", Value::from(format!("{seen}{name}")));
+            let all = context.operation("all").map(|all| all.to_string()).unwrap_or_default();
+            context.set_operation("all", Some(Value::from(format!("{all}{name}"))));
+            Ok(Flow::Next)
+        })
+    });
+    static SEQUENCE: Definition = definition("filter", Children::Mediators, |element, compiler| {
+        let list = compiler.list(element, "inside");
+        does(move |_| Ok(Flow::Enter(list)))
+    });
+    static NAMED: Definition = definition("sequence", Children::None, |element, compiler| {
+        let sequence = compiler.sequence(element, "key")?;
+        does(move |context| Ok(Flow::Enter(sequence.resolve(context)?)))
+    });
+    static FAILS: Definition = definition("throwError", Children::None, |element, _| {
+        let name = value(element);
+        does(move |_| Err(Fault::new(name.clone())))
+    });
+    static DROP: Definition = definition("drop", Children::None, |_, _| does(|_| Ok(Flow::Stop)));
+    static RESPOND: Definition = definition("respond", Children::None, |_, _| does(|_| Ok(Flow::Respond)));
+    /// Makes as many copies as `value` says; each notes how many parts were made before it ran.
+    static SPLIT: Definition = definition("clone", Children::Mediators, |element, compiler| {
+        let list = compiler.list(element, "parts");
+        let (count, how) = {
+            let text = value(element);
+            let (count, how) = text.split_once(' ').unwrap_or((&text, ""));
+            (count.parse::<usize>().expect("a number"), how.to_owned())
+        };
+        does(move |context| {
+            let mut original = context.branch();
+            let made = Arc::new(AtomicUsize::new(0));
+            let parts = (0..count).map(move |index| {
+                let mut copy = original.branch();
+                copy.properties.set("index", Value::Integer(index as i64));
+                made.fetch_add(1, Ordering::Relaxed);
+                copy.attach(Arc::clone(&made));
+                Branch { context: copy, target: BranchTarget::List(list) }
+            });
+            Ok(Flow::Split(Split {
+                parts: Box::new(parts),
+                count,
+                continue_parent: how.contains("on"),
+                sequential: how.contains("one"),
+                stops: how.contains("stops"),
+            }))
+        })
+    });
+    /// Fails in the part of this number.
+    static FAILS_AT: Definition = definition("switch", Children::None, |element, _| {
+        let at: i64 = value(element).parse().expect("a number");
+        does(move |context| match context.properties.get("index").and_then(Value::as_integer) {
+            Some(index) if index == at => Err(Fault::new("this part")),
+            _ => Ok(Flow::Next),
+        })
+    });
+
+    fn tested(mediators: &str) -> Tested {
+        let definitions = vec![&LOG, &SEQUENCE, &FAILS, &DROP, &RESPOND, &SPLIT, &FAILS_AT, &NAMED];
+        let registry = Registry { definitions, unsupported: Vec::new(), endpoints: testing::endpoints };
+        testing::main(&registry, mediators)
+    }
+
+    #[test]
+    fn steps_run_in_order_through_lists_and_back() {
+        for (mediators, seen, how) in [
+            ("<log value='a'/><log value='b'/>", "ab", "nothing"),
+            ("<log value='a'/><filter><log value='b'/><filter/></filter><log value='c'/>", "abc", "nothing"),
+            ("<filter><log value='a'/><drop/><log value='x'/></filter><log value='x'/>", "a", "nothing"),
+            ("<filter><log value='a'/><respond/></filter><log value='x'/>", "a", "respond"),
+        ] {
+            let end = tested(mediators).run(&[], "");
+            assert_eq!((end.property("seen").as_deref(), end.how), (Some(seen), how), "{mediators}");
+        }
+    }
+
+    #[test]
+    fn faults_go_from_the_inner_handler_to_the_outer_ones() {
+        for (inner, seen, message) in [
+            ("", "ai", "first"),
+            ("<throwError value='again'/>", "aio", "first"),
+            ("<filter><drop/></filter><log value='x'/>", "ai", "first"),
+        ] {
+            let text = format!(
+                "<log value='a'/><sequence key='s'/><log value='x'/><!--top-->\
+                 <sequence name='s' onError='inner'><throwError value='first'/></sequence>\
+                 <sequence name='inner'><log value='i'/>{inner}</sequence><sequence name='fault'><log value='o'/></sequence>"
+            );
+            let end = tested(&text).run(&[], "");
+            assert_eq!(end.property("seen").as_deref(), Some(seen), "{inner}");
+            assert_eq!(end.property("ERROR_MESSAGE").as_deref(), Some(message), "the first one stays");
+            assert_eq!(end.context.progress.failed, Some(500));
+        }
+    }
+
+    #[test]
+    fn endless_flows_end() {
+        let definitions = vec![&LOG, &SEQUENCE, &DROP];
+        let registry = Registry { definitions, unsupported: Vec::new(), endpoints: testing::endpoints };
+        let deep = format!("{}{}", "<filter>".repeat(20), "</filter>".repeat(20));
+        let few = |services: &mut crate::Services| {
+            services.settings.nesting = 10;
+            services.settings.steps = 5;
+        };
+        let end = testing::main_with(&registry, &deep, few).run(&[], "");
+        assert!(end.fault().is_some_and(|fault| fault.contains("more than 5 steps")), "{:?}", end.fault());
+        let nesting = |services: &mut crate::Services| services.settings.nesting = 10;
+        let end = testing::main_with(&registry, &deep, nesting).run(&[], "");
+        assert!(end.fault().is_some_and(|fault| fault.contains("more than 10 deep")), "{:?}", end.fault());
+    }
+
+    #[test]
+    fn parts_are_made_when_their_turn_comes_and_all_of_them_run() {
+        let text = "<clone value='1000 on'><log value='.'/></clone><log value='behind'/>";
+        let tested = tested(text);
+        let end = tested.run(&[], "");
+        // The message goes on at once; its parts run as tasks, and ended with their runtime here.
+        assert_eq!(end.property("seen").as_deref(), Some("behind"));
+        let all = |answer: Option<Value>| answer.map(|all| all.to_string()).unwrap_or_default();
+        for (text, ran) in [
+            ("<clone value='250 one'><log value='.'/></clone>", 250),
+            ("<clone value='5 one stops'><switch value='2'/><log value='.'/></clone>", 2),
+            ("<clone value='5 one'><switch value='2'/><log value='.'/></clone>", 4),
+            ("<clone value='0 one'><log value='.'/></clone>", 0),
+        ] {
+            let end = self::tested(text).run(&[], "");
+            assert_eq!(all(end.context.operation("all")).len(), ran, "{text}");
+        }
+    }
+
+    /// As many runners as may be, each with one part at a time.
+    #[test]
+    fn so_many_parts_exist_at_a_time() {
+        let tested = tested("<clone value='1000'><respond/></clone>");
+        block_on(async {
+            let mut context = tested.context(&[], "");
+            let main = context.plan.main;
+            begin_request(&mut context, Some(main));
+            assert!(matches!(advance(&mut context, None).await, Ending::Nothing));
+            let awaited = context.awaited.take().expect("its parts may answer");
+            drop(awaited.voice);
+            let answer = awaited.answer.await.expect("one does");
+            let made = answer.attached::<AtomicUsize>().expect("it was left there").load(Ordering::Relaxed);
+            assert!(made <= MAX_PARALLEL, "{made} were made before the first answered");
+        });
+    }
+
+    #[test]
+    fn a_client_is_told_when_nobody_can_answer_any_more() {
+        for (text, status) in [
+            ("<clone value='3'><drop/></clone>", 202),
+            ("<clone value='3'><throwError value='no'/></clone>", 500),
+            ("<clone value='300'><switch value='299'/><drop/></clone>", 500),
+            ("<clone value='3'><respond/></clone>", 200),
+        ] {
+            let tested = tested(text);
+            assert_eq!(tested.ask("POST", "/", &[], "").status, status, "{text}");
+            assert_eq!(tested.bus.services().scopes.open(), 0, "{text}");
+        }
+    }
+}

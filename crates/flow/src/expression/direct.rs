@@ -1,0 +1,203 @@
+//! XPaths that are one property, or compare one with a literal, as most expressions of flows are: `$trp:Host`,
+//! `get-property('axis2', 'HTTP_METHOD')`, `$ctx:kind = 'order'`. They are answered without running XPath.
+//!
+//! What only XPath can answer (a property that holds XML, a name that is computed or missing) is left to it, so the
+//! answers are the same.
+
+use crate::expression::library::{self, Scope};
+use crate::runtime::context::Context;
+use crate::text::quoted;
+use message::Value;
+
+/// See the module.
+pub(crate) struct Direct {
+    scope: Scope,
+    name: String,
+    /// By `get-property`, which looks further where nothing is set.
+    function: bool,
+    /// The literal, and whether it has to be equal.
+    compared: Option<(String, bool)>,
+}
+
+/// Scopes whose `get-property` is what is set there, by name.
+const SCOPES: &[&str] = &["default", "synapse", "axis2", "axis2-client", "transport", "operation"];
+
+impl Direct {
+    /// Reads an XPath; `None`: it is none of these.
+    pub(crate) fn of(text: &str) -> Option<Direct> {
+        let (scope, name, function, rest) = property(text.trim())?;
+        let direct = |compared| Some(Direct { scope, name: name.to_owned(), function, compared });
+        let rest = rest.trim();
+        if rest.is_empty() {
+            return direct(None);
+        }
+        let (equal, literal) = match rest.strip_prefix("!=") {
+            Some(literal) => (false, literal),
+            None => (true, rest.strip_prefix('=')?),
+        };
+        let (literal, rest) = quoted(literal.trim_start())?;
+        rest.is_empty().then(|| direct(Some((literal.to_owned(), equal))))?
+    }
+
+    /// What is set, as XPath gives it; `None`: XPath has to be asked.
+    fn found(&self, context: &Context) -> Option<Option<Value>> {
+        Some(match self.scope.get(context, &self.name) {
+            Some(Value::Xml(_)) => return None,
+            None if self.function => return None,
+            Some(Value::Integer(number)) => Some(Value::Double(number as f64)),
+            Some(json @ Value::Json(_)) => Some(Value::from(json.to_string())),
+            other => other,
+        })
+    }
+
+    /// The value (`None` inside: nothing is set); `None`: XPath has to be asked.
+    pub(crate) fn value(&self, context: &Context) -> Option<Option<Value>> {
+        match &self.compared {
+            None => self.found(context),
+            Some(_) => self.boolean(context).map(|truth| Some(Value::Boolean(truth))),
+        }
+    }
+
+    /// The truth of a comparison; `None`: XPath has to be asked.
+    pub(crate) fn boolean(&self, context: &Context) -> Option<bool> {
+        let (literal, equal) = self.compared.as_ref()?;
+        match self.found(context)?? {
+            Value::String(text) => Some((*text == **literal) == *equal),
+            _ => None,
+        }
+    }
+}
+
+/// A property at the beginning: scope, name, whether by `get-property`, and what follows.
+fn property(text: &str) -> Option<(Scope, &str, bool, &str)> {
+    if let Some((scope, rest)) = library::property_prefix(text) {
+        let end =
+            rest.find(|c: char| !(c.is_ascii_alphanumeric() || "_-.".contains(c))).unwrap_or(rest.len());
+        let (name, behind) = rest.split_at(end);
+        let ends = behind.is_empty() || behind.starts_with([' ', '=', '!']);
+        let named = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        // A parameter of a template may be an expression of its own.
+        return (named && ends && scope != Scope::Function).then_some((scope, name, false, behind));
+    }
+    let rest = text.strip_prefix("get-property")?.trim_start().strip_prefix('(')?;
+    let (first, rest) = quoted(rest.trim_start())?;
+    let (scope, name, rest) = match rest.trim_start().strip_prefix(',') {
+        None => ("default", first, rest),
+        Some(rest) => {
+            let (name, rest) = quoted(rest.trim_start())?;
+            (first, name, rest)
+        }
+    };
+    let rest = rest.trim_start().strip_prefix(')')?;
+    let known = SCOPES.contains(&scope) && !library::is_computed(name);
+    known.then_some((Scope::of(scope)?, name, true, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use crate::{Expression, Settings};
+    use std::sync::Arc;
+
+    #[test]
+    fn which_expressions_are_a_property() {
+        for (text, scope, name, compared) in [
+            ("$trp:X-Route", Scope::Transport, "X-Route", None),
+            (" $ctx:a.b_c ", Scope::Default, "a.b_c", None),
+            ("$axis2:HTTP_METHOD='GET'", Scope::Axis2, "HTTP_METHOD", Some(("GET", true))),
+            ("$var:v != \"it's\"", Scope::Variable, "v", Some(("it's", false))),
+            ("get-property('x y')", Scope::Default, "x y", None),
+            ("get-property( 'transport' , \"H\" ) = ''", Scope::Transport, "H", Some(("", true))),
+        ] {
+            let direct = Direct::of(text).unwrap_or_else(|| panic!("{text} is one"));
+            assert_eq!((direct.scope, direct.name.as_str()), (scope, name), "{text}");
+            let own = direct.compared.as_ref().map(|(literal, equal)| (literal.as_str(), *equal));
+            assert_eq!(own, compared, "{text}");
+        }
+        for text in [
+            "",
+            "$trp:",
+            "$body",
+            "$func:a",
+            "$ctx:a/b",
+            "$ctx:a[1]",
+            "$ctx:a + 1",
+            "$ctx:a = $ctx:b",
+            "$ctx:a = 1",
+            "$ctx:a = 'x' or true()",
+            "$ctx:1",
+            "$ctx:a:b",
+            "//a",
+            "get-property('To')",
+            "get-property($ctx:a)",
+            "get-property('registry', 'a')",
+            "get-property('func', 'a')",
+            "get-property('axis2', 'a', 'b')",
+            "get-property('a')/b",
+            "get-property('a",
+            "concat('a', 'b')",
+            "$ctx:é",
+            "get-property('x', 'SYSTEM_TIME')",
+        ] {
+            assert!(Direct::of(text).is_none(), "{text}");
+        }
+    }
+
+    /// With and without the short way the answers are the same.
+    #[test]
+    fn answers_are_those_of_xpath() {
+        let json = serde_json::json!({"a": 1});
+        let registry = crate::Registry {
+            definitions: Vec::new(),
+            unsupported: Vec::new(),
+            endpoints: testing::endpoints,
+        };
+        let tested = testing::main(&registry, "");
+        let settings = Settings::default();
+        let values = [
+            None,
+            Some(Value::from("")),
+            Some(Value::from("x")),
+            Some(Value::Integer(3)),
+            Some(Value::Double(0.5)),
+            Some(Value::Boolean(false)),
+            Some(Value::Json(Arc::new(json))),
+        ];
+        for value in values {
+            for text in [
+                "$ctx:p",
+                "get-property('p')",
+                "$ctx:p = 'x'",
+                "$ctx:p != 'x'",
+                "$ctx:p = ''",
+                "$ctx:p = '3'",
+            ] {
+                let mut context = tested.context(&[], "");
+                if let Some(value) = &value {
+                    context.properties.set("p", value.clone());
+                }
+                let compile = |text: &str| {
+                    Expression::compile(
+                        text,
+                        &config::Scope::default(),
+                        diagnostics::Span::BUILT_IN,
+                        &settings,
+                    )
+                    .expect("it compiles")
+                };
+                // Parentheses are not looked through.
+                let (short, long) = (compile(text), compile(&format!("({text})")));
+                let both = |own: &Expression, context: &mut Context| {
+                    (
+                        format!("{:?}", own.value(context).ok()),
+                        own.string(context).ok(),
+                        own.boolean(context).ok(),
+                    )
+                };
+                assert!(Direct::of(text).is_some() && Direct::of(&format!("({text})")).is_none());
+                assert_eq!(both(&short, &mut context), both(&long, &mut context), "{text} of {value:?}");
+            }
+        }
+    }
+}

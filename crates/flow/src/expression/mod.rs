@@ -1,0 +1,865 @@
+//! Expressions of the configuration: XPath over the envelope, `json-eval(…)` over JSON, and `${…}` over all of it.
+//!
+//! Compiled when the configuration loads; evaluated against a [`Context`]. Expressions that do not touch the body
+//! never read it, streamable ones read as little of it as decides them.
+
+mod direct;
+pub mod java;
+pub mod library;
+pub mod streaming;
+pub mod synapse;
+
+use crate::expression::direct::Direct;
+use crate::expression::library::{Declared, Library, SynapseHost};
+use crate::expression::synapse::{MessageHost, XPaths, prepare};
+use crate::runtime::context::Context;
+use crate::runtime::fault::Fault;
+use crate::runtime::mediator::Need;
+use crate::runtime::reference::Computed;
+use crate::runtime::services::Settings;
+use ::expression::Reads;
+use config::Scope;
+use diagnostics::Span;
+use message::envelope::synapse_string;
+use message::jsonpath::{Dialect, JsonPath};
+use message::{Value, XmlValue};
+use std::any::Any;
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::fmt;
+use std::sync::Arc;
+use xml::NodeKind;
+use xpath::{CompileOptions, StreamAs, StreamContext, Version};
+
+/// A compiled expression with the place it is written at.
+pub struct Expression {
+    source: Arc<str>,
+    span: Span,
+    kind: Kind,
+    need: Need,
+}
+
+enum Kind {
+    XPath(Box<XPath>),
+    Json(JsonSource, JsonTemplate),
+    Synapse(Box<::expression::Expression>),
+    /// It cannot be evaluated.
+    Broken(Broken),
+}
+
+/// What an expression does that WSO2 accepts and that cannot be evaluated.
+struct Broken {
+    why: String,
+    outcome: Outcome,
+}
+
+/// What becomes of an expression that cannot be compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// WSO2 refuses it as well.
+    Refused,
+    /// It selects nothing, with a line in the log for each message.
+    Nothing,
+    /// It is a fault for each message that evaluates it.
+    Fault,
+}
+
+struct XPath {
+    expression: xpath::Expression,
+    /// It is no more than a property.
+    direct: Option<Direct>,
+    /// Ends in `node()`: a single result is serialised (WSO2).
+    node_test: bool,
+    reads_body: bool,
+    /// It gives a number, which is to be written as Java does.
+    java: bool,
+    /// It is XPath 2.0: evaluated on a document of its own, the first child of the body, and gives texts.
+    later: bool,
+    /// Those of its place, where it may make expressions itself.
+    namespaces: Option<Scope>,
+}
+
+impl XPath {
+    fn of(expression: xpath::Expression, later: bool, scope: &Scope, settings: &Settings) -> XPath {
+        XPath {
+            java: settings.java_numbers && expression.returns() == xpath::Type::Number,
+            node_test: expression.source().trim_end().ends_with("node()"),
+            reads_body: expression.needs().document,
+            later,
+            direct: if later { None } else { Direct::of(expression.source()) },
+            namespaces: expression.source().contains("evaluate").then(|| scope.clone()),
+            expression,
+        }
+    }
+}
+
+/// What is asked of an expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Its truth.
+    Boolean,
+    /// Its string, as Synapse makes it: of a node-set only the tree can tell.
+    Text,
+}
+
+/// What a `json-eval` reads.
+enum JsonSource {
+    Payload,
+    Property(crate::expression::library::Scope, String),
+}
+
+/// What a `json-eval` selects from, and the path.
+type Subject<'c> = (Cow<'c, serde_json::Value>, Cow<'c, JsonPath>);
+
+/// A JSONPath, or the pieces of one with expressions between.
+enum JsonTemplate {
+    Static(JsonPath),
+    Dynamic(Vec<Piece>),
+}
+
+enum Piece {
+    Text(String),
+    Expression(Box<Expression>),
+}
+
+/// Why an expression cannot be compiled.
+#[derive(Debug)]
+pub struct ExpressionError {
+    /// What is wrong.
+    pub message: String,
+    /// Where in the expression, in bytes.
+    pub offset: std::ops::Range<usize>,
+    /// What WSO2 does with it.
+    pub outcome: Outcome,
+    /// It is an XPath 2.0, and would run as one with [`xpath_failover`](Settings::xpath_failover).
+    pub later: bool,
+}
+
+impl Computed for Expression {
+    fn source(&self) -> &str {
+        &self.source
+    }
+
+    fn need(&self) -> Need {
+        self.need
+    }
+
+    fn reason(&self) -> String {
+        Expression::reason(self)
+    }
+
+    fn string(&self, context: &mut Context) -> Result<Option<String>, Fault> {
+        Expression::string(self, context)
+    }
+}
+
+impl fmt::Debug for Expression {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Expression({})", self.source)
+    }
+}
+
+impl Expression {
+    /// Compiles an expression with the namespaces of the element it stands on. With
+    /// [`xpath_failover`](Settings::xpath_failover), what is no XPath 1.0 may be XPath 2.0.
+    ///
+    /// # Errors
+    /// It does not parse, or uses what does not exist.
+    pub fn compile(
+        source: &str,
+        scope: &Scope,
+        span: Span,
+        settings: &Settings,
+    ) -> Result<Expression, ExpressionError> {
+        let trimmed = source.trim();
+        let start = source.len() - source.trim_start().len();
+        let (kind, need) = if let Some(path) =
+            trimmed.strip_prefix("json-eval(").and_then(|rest| rest.strip_suffix(')'))
+        {
+            let (json_source, template) =
+                json(path.trim(), scope, span, start + "json-eval(".len(), settings)?;
+            (Kind::Json(json_source, template), Need::Whole)
+        } else if let Some(own) = trimmed.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')) {
+            let xpaths: Arc<dyn ::expression::XPathCompiler> =
+                Arc::new(XPaths { namespaces: scope.clone(), failover: settings.xpath_failover });
+            let compiled = ::expression::Expression::compile(own, &xpaths).map_err(|error| {
+                let offset = error.span.start + start + 2..error.span.end + start + 2;
+                let outcome = if error.well_formed { Outcome::Nothing } else { Outcome::Refused };
+                ExpressionError { message: error.message, offset, outcome, later: false }
+            })?;
+            let need = crate::expression::synapse::need(compiled.reads());
+            (Kind::Synapse(Box::new(compiled)), need)
+        } else {
+            let options = CompileOptions {
+                namespaces: &Declared(scope),
+                library: &Library,
+                ..CompileOptions::default()
+            };
+            let xpath = match xpath::Expression::compile(trimmed, &options) {
+                Ok(expression) => XPath::of(expression, false, scope, settings),
+                Err(error) => {
+                    let later = || {
+                        let options = CompileOptions { version: Version::V2, ..options };
+                        xpath::Expression::compile(trimmed, &options).ok()
+                    };
+                    match later() {
+                        Some(expression) if settings.xpath_failover => {
+                            XPath::of(expression, true, scope, settings)
+                        }
+                        later => {
+                            let offset = error.span.start + start..error.span.end + start;
+                            let outcome = match error.syntax {
+                                true => Outcome::Refused,
+                                false if error.message.contains("is not declared") => Outcome::Nothing,
+                                false => Outcome::Fault,
+                            };
+                            let message = error.message.clone();
+                            return Err(ExpressionError { message, offset, outcome, later: later.is_some() });
+                        }
+                    }
+                }
+            };
+            let need = if xpath.reads_body { Need::Whole } else { Need::Headers };
+            (Kind::XPath(Box::new(xpath)), need)
+        };
+        Ok(Expression { source: Arc::from(trimmed), span, kind, need })
+    }
+
+    /// An expression that cannot be evaluated, with the reason and what that means for a message.
+    pub(crate) fn broken(source: &str, span: Span, why: String, outcome: Outcome) -> Expression {
+        let kind = Kind::Broken(Broken { why, outcome });
+        Expression { source: Arc::from(source.trim()), span, kind, need: Need::Headers }
+    }
+
+    /// The expression that a template parameter waits with.
+    ///
+    /// # Errors
+    /// It is none, which nothing that is compiled makes.
+    pub(crate) fn of_deferred(deferred: &dyn Computed) -> Result<&Expression, String> {
+        let any: &dyn Any = deferred;
+        any.downcast_ref().ok_or_else(|| format!("`{}` is no expression", deferred.source()))
+    }
+
+    /// The expression as written.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Where it is written.
+    pub fn span(&self) -> Span {
+        self.span
+    }
+
+    /// What of the message it reads when evaluated on the tree.
+    pub fn need(&self) -> Need {
+        self.need
+    }
+
+    /// What of the message it reads when a step that can wait asks for `wanted` (see [`crate::expression::streaming`]).
+    pub fn early_need(&self, wanted: Wanted) -> Need {
+        if self.stream_plan(wanted).is_some() { Need::Prefix } else { self.need }
+    }
+
+    /// Whether it selects JSON: `json-eval(…)`, and a `${…}` that is the payload or a path into it.
+    pub fn is_json(&self) -> bool {
+        match &self.kind {
+            Kind::Json(..) => true,
+            Kind::Synapse(own) => own.is_payload() || own.payload_path().is_some(),
+            Kind::XPath(_) | Kind::Broken(_) => false,
+        }
+    }
+
+    /// Whether it is an XPath that gives a number.
+    pub fn gives_number(&self) -> bool {
+        match &self.kind {
+            Kind::XPath(xpath) => xpath.expression.returns() == xpath::Type::Number,
+            _ => false,
+        }
+    }
+
+    /// Whether it is `${…}`.
+    pub fn is_synapse(&self) -> bool {
+        matches!(self.kind, Kind::Synapse(_))
+    }
+
+    /// The Synapse expression, if it is one.
+    pub(crate) fn synapse(&self) -> Option<&::expression::Expression> {
+        match &self.kind {
+            Kind::Synapse(own) => Some(own),
+            _ => None,
+        }
+    }
+
+    /// What is suspicious about it: message, advice, and where in the source.
+    pub(crate) fn warnings(&self) -> &[::expression::Warning] {
+        self.synapse().map_or(&[], ::expression::Expression::warnings)
+    }
+
+    /// The XPath on the message, if it is one.
+    pub fn xpath(&self) -> Option<&xpath::Expression> {
+        match &self.kind {
+            Kind::XPath(xpath) if !xpath.later => Some(&xpath.expression),
+            _ => None,
+        }
+    }
+
+    /// Why the expression needs more than a prefix of the body, in words.
+    pub fn reason(&self) -> String {
+        match &self.kind {
+            Kind::Json(JsonSource::Payload, _) => format!("`{}` reads the JSON payload", self.source),
+            Kind::Json(..) => format!("`{}` reads a property", self.source),
+            Kind::Synapse(own) if own.reads() >= Reads::Json => {
+                format!("`{}` reads the payload", self.source)
+            }
+            Kind::Synapse(_) => format!("`{}` does not touch the body", self.source),
+            Kind::XPath(xpath) if !xpath.reads_body => format!("`{}` does not touch the body", self.source),
+            Kind::XPath(_) => format!("`{}` reads the body", self.source),
+            Kind::Broken(broken) => format!("`{}` cannot be evaluated: {}", self.source, broken.why),
+        }
+    }
+
+    /// As [`Expression::reason`] for a step that can wait.
+    pub fn early_reason(&self, wanted: Wanted) -> String {
+        let Kind::XPath(xpath) = &self.kind else { return self.reason() };
+        if !xpath.reads_body || xpath.later {
+            return self.reason();
+        }
+        match xpath.expression.streaming_as(stream_as(wanted), StreamContext::RootElement) {
+            Ok(_) => format!("`{}` is decided while the body arrives", self.source),
+            Err(why) => format!("`{}` needs the tree: {}", self.source, why.reason),
+        }
+    }
+
+    /// What a broken expression gives: nothing, after saying so, or a fault.
+    fn nothing(&self, context: &Context, broken: &Broken) -> Result<(), Fault> {
+        let why = &broken.why;
+        if broken.outcome == Outcome::Fault {
+            return Err(self.fault(why));
+        }
+        let place = context.plan().place(self.span);
+        tracing::warn!(message_id = %context.message_id(), place, "`{}` selects nothing: {why}", self.source);
+        Ok(())
+    }
+
+    fn fault(&self, why: impl fmt::Display) -> Fault {
+        Fault::new(format!("Evaluation of the expression {} resulted in an error: {why}", self.source))
+            .at(self.span)
+    }
+
+    /// The string that Synapse's mediators take; `None` where WSO2 has null (an absent property).
+    ///
+    /// # Errors
+    /// The payload cannot be read or the evaluation fails.
+    pub fn string(&self, context: &mut Context) -> Result<Option<String>, Fault> {
+        if let Kind::Synapse(own) = &self.kind {
+            // The whole payload is its own text.
+            if own.is_payload()
+                && context.payload.is_json()
+                && let Some(bytes) = context.payload.bytes()
+            {
+                return Ok(Some(String::from_utf8_lossy(bytes).into_owned()));
+            }
+            let text = self.evaluate(own, context, |value| value.into_text().into_owned())?;
+            return Ok(Some(text.unwrap_or_default()));
+        }
+        Ok(self.value(context)?.map(|value| match &value {
+            // Of several elements Apache Synapse takes the texts, WSO2 the elements.
+            Value::Xml(xml) if xml.nodes.len() > 1 && context.services.settings.synapse_dialect => {
+                xml.nodes.iter().map(|&node| xml.document.string_value(node)).collect()
+            }
+            value => value.to_string(),
+        }))
+    }
+
+    /// The truth of a condition: XPath `boolean()`; `json-eval` and `${…}` only if the text is `true`.
+    ///
+    /// # Errors
+    /// As [`Expression::string`].
+    pub fn boolean(&self, context: &mut Context) -> Result<bool, Fault> {
+        match &self.kind {
+            Kind::Json(..) | Kind::Synapse(_) => {
+                let text = self.string(context)?.unwrap_or_default();
+                Ok(text.trim().eq_ignore_ascii_case("true"))
+            }
+            Kind::Broken(broken) => self.nothing(context, broken).map(|()| false),
+            Kind::XPath(xpath) => {
+                if let Some(truth) = xpath.direct.as_ref().and_then(|own| own.boolean(context)) {
+                    return Ok(truth);
+                }
+                self.on_tree(xpath, context, |expression, cx| expression.evaluate_boolean(cx))
+            }
+        }
+    }
+
+    /// The value, XML nodes copied out of the message; `None` where WSO2 has null.
+    ///
+    /// # Errors
+    /// As [`Expression::string`].
+    pub fn value(&self, context: &mut Context) -> Result<Option<Value>, Fault> {
+        match &self.kind {
+            Kind::Json(..) => {
+                let Some(found) = self.json_found(context)? else { return Ok(Some(Value::from(""))) };
+                Ok(Some(found))
+            }
+            Kind::Synapse(own) => {
+                let value = self.evaluate(own, context, |value| value.into_message())?;
+                Ok(Some(value.unwrap_or(Value::from(""))))
+            }
+            Kind::Broken(broken) => {
+                self.nothing(context, broken)?;
+                Ok(Some(Value::from("")))
+            }
+            Kind::XPath(xpath) => {
+                if let Some(value) = xpath.direct.as_ref().and_then(|own| own.value(context)) {
+                    return Ok(value);
+                }
+                let java = context.services.settings.java_numbers;
+                self.on_tree(xpath, context, |expression, cx| {
+                    let value = expression.evaluate(cx)?;
+                    Ok(match value {
+                        value if xpath.later => Some(first(value, cx)?),
+                        xpath::Value::Number(number) if java => Some(Value::from(java_double(number))),
+                        value => to_message_value(value, cx, xpath.node_test),
+                    })
+                })
+            }
+        }
+    }
+
+    /// As [`Expression::value`], but `None` also where a `${…}` or `json-eval` finds nothing.
+    ///
+    /// # Errors
+    /// As [`Expression::string`].
+    pub fn found(&self, context: &mut Context) -> Result<Option<Value>, Fault> {
+        match &self.kind {
+            Kind::Synapse(own) => self.evaluate(own, context, |value| value.into_message()),
+            Kind::Json(..) => self.json_found(context),
+            _ => self.value(context),
+        }
+    }
+
+    /// Whether it is a path into JSON, so that text which it gives was text in JSON.
+    pub fn leads_into_json(&self) -> bool {
+        match &self.kind {
+            Kind::Json(..) => true,
+            Kind::Synapse(own) => own.leads_into_json(),
+            _ => false,
+        }
+    }
+
+    /// The nodes that an XPath selects in the message; empty if the result is no node-set of the message.
+    ///
+    /// # Errors
+    /// As [`Expression::string`].
+    pub fn nodes(&self, context: &mut Context) -> Result<Vec<xml::NodeId>, Fault> {
+        match &self.kind {
+            Kind::Json(..) => Err(self.fault("json-eval selects no XML nodes")),
+            Kind::Synapse(_) => Err(self.fault("`${…}` selects no nodes that could be changed or split")),
+            Kind::Broken(broken) => {
+                self.nothing(context, broken)?;
+                Ok(Vec::new())
+            }
+            Kind::XPath(xpath) if xpath.later => {
+                Err(self.fault("it is XPath 2.0, which gives texts here, no nodes of the message"))
+            }
+            Kind::XPath(xpath) => self.on_tree(xpath, context, |expression, cx| {
+                Ok(match expression.evaluate(cx)? {
+                    xpath::Value::NodeSet(nodes) => nodes
+                        .iter()
+                        .filter(|node| node.doc == xpath::DocId::default() && !node.is_namespace())
+                        .map(|node| node.id)
+                        .collect(),
+                    _ => Vec::new(),
+                })
+            }),
+        }
+    }
+
+    /// The JSON values that a `json-eval` selects: the items of an array, or the one value; the value of a `${…}` as
+    /// JSON, XML as its text.
+    ///
+    /// # Errors
+    /// The payload is not JSON.
+    pub fn json_values(&self, context: &mut Context) -> Result<Option<serde_json::Value>, Fault> {
+        if let Kind::Synapse(own) = &self.kind {
+            return self.evaluate(own, context, |value| value.into_json());
+        }
+        let Kind::Json(source, template) = &self.kind else {
+            return Err(self.fault("it is an XPath, not json-eval"));
+        };
+        let Some((root, path)) = self.json_subject(source, template, context)? else { return Ok(None) };
+        let selection = path.select(&root);
+        let values: Vec<_> = selection.nodes.into_iter().map(Cow::into_owned).collect();
+        Ok(if path.is_definite() {
+            values.into_iter().next()
+        } else {
+            Some(serde_json::Value::Array(values))
+        })
+    }
+
+    /// The JSONPath, if the expression is a `json-eval` over the payload without placeholders, or such a `${…}`.
+    pub fn json_path(&self) -> Option<&JsonPath> {
+        match &self.kind {
+            Kind::Json(JsonSource::Payload, JsonTemplate::Static(path)) => Some(path),
+            Kind::Synapse(own) => own.payload_path(),
+            _ => None,
+        }
+    }
+
+    /// Decides a boolean or string while the body arrives: `None` if that is not possible (the expression does not
+    /// stream, or the body is here already) and the tree has to answer.
+    pub(crate) fn stream_plan(&self, wanted: Wanted) -> Option<&xpath::StreamPlan> {
+        match &self.kind {
+            Kind::XPath(xpath) if xpath.reads_body && !xpath.later && !xpath.java => {
+                xpath.expression.streaming_as(stream_as(wanted), StreamContext::RootElement).ok()
+            }
+            _ => None,
+        }
+    }
+
+    /// The value of a `${…}`, as `then` wants it; `None`, after a line in the log, where it fails.
+    fn evaluate<T>(
+        &self,
+        own: &::expression::Expression,
+        context: &mut Context,
+        then: impl FnOnce(::expression::Value<'_>) -> T,
+    ) -> Result<Option<T>, Fault> {
+        prepare(own.reads(), context).map_err(|fault| fault.at(self.span))?;
+        let depth = Cell::new(0);
+        match own.evaluate(&MessageHost::new(context, &depth)) {
+            Ok(value) => Ok(Some(then(value))),
+            Err(why) => {
+                let place = context.plan().place(self.span);
+                tracing::warn!(message_id = %context.message_id(), place, "`{}` gives nothing: {why}", self.source);
+                Ok(None)
+            }
+        }
+    }
+
+    fn on_tree<T>(
+        &self,
+        xpath: &XPath,
+        context: &mut Context,
+        evaluate: impl FnOnce(&xpath::Expression, &xpath::Context<'_>) -> Result<T, xpath::XPathError>,
+    ) -> Result<T, Fault> {
+        if xpath.reads_body {
+            let limits = context.services.limits.clone();
+            context.payload.envelope(&limits).map_err(|error| Fault::from(error).at(self.span))?;
+        } else if context.has_deferred_reader() {
+            // Whether the parameter is read at all, nobody knows here: what is wrong with the body is its own fault.
+            let limits = context.services.limits.clone();
+            let _ = context.payload.envelope(&limits);
+        }
+        if xpath.later {
+            let host = SynapseHost::beside(context).with_namespaces(xpath.namespaces.as_ref());
+            let own = &xpath.expression;
+            return on_payload(own, context, host, |cx| evaluate(own, cx))
+                .map_err(|error| self.fault(error.message));
+        }
+        let host = SynapseHost::new(context).with_namespaces(xpath.namespaces.as_ref());
+        let result = match host.envelope() {
+            // Also for an expression that does not read it: a template parameter may bring nodes of it.
+            Some(envelope) => {
+                let node = xpath::Node::new(envelope.root);
+                evaluate(&xpath.expression, &xpath::Context::at(&envelope.document, node).with_host(&host))
+            }
+            _ => evaluate(&xpath.expression, &xpath::Context::without_document(&host)),
+        };
+        result.map_err(|error| self.fault(error.message))
+    }
+
+    /// What a `json-eval` selects from, and the path; `None` where there is nothing.
+    fn json_subject<'c>(
+        &self,
+        source: &JsonSource,
+        template: &'c JsonTemplate,
+        context: &'c mut Context,
+    ) -> Result<Option<Subject<'c>>, Fault> {
+        let here = |error: message::PayloadError| Fault::from(error).at(self.span);
+        if matches!(source, JsonSource::Payload) && context.payload.is_empty() {
+            return Ok(None);
+        }
+        let path = match template {
+            JsonTemplate::Static(path) => Cow::Borrowed(path),
+            JsonTemplate::Dynamic(pieces) => Cow::Owned(self.filled(pieces, context)?),
+        };
+        let root =
+            match source {
+                JsonSource::Payload => {
+                    let services = Arc::clone(&context.services);
+                    Cow::Borrowed(context.payload.json_view(&services.limits).map_err(here)?)
+                }
+                JsonSource::Property(scope, name) => match scope.get(context, name) {
+                    None => return Ok(None),
+                    Some(Value::Json(value)) => Cow::Owned(Arc::unwrap_or_clone(value)),
+                    Some(other) => {
+                        let value = message::lenient::read(&other.to_string());
+                        Cow::Owned(value.map_err(|error| {
+                            self.fault(format!("the property {name} is not JSON: {error}"))
+                        })?)
+                    }
+                },
+            };
+        Ok(Some((root, path)))
+    }
+
+    fn json_found(&self, context: &mut Context) -> Result<Option<Value>, Fault> {
+        let Kind::Json(source, template) = &self.kind else { return Ok(None) };
+        // The whole payload is its own text.
+        if let (JsonSource::Payload, JsonTemplate::Static(path)) = (source, template)
+            && path.is_root()
+            && context.payload.is_json()
+            && let Some(bytes) = context.payload.bytes()
+        {
+            return Ok(Some(Value::from(String::from_utf8_lossy(bytes).into_owned())));
+        }
+        let Some((root, path)) = self.json_subject(source, template, context)? else { return Ok(None) };
+        match (path.json_eval_text(&root), source) {
+            // In the payload that is no error.
+            (None, JsonSource::Property(_, name)) => {
+                Err(self.fault(format!("{} leads nowhere in the property {name}", path.source())))
+            }
+            (text, _) => Ok(text.map(Value::from)),
+        }
+    }
+
+    /// The JSONPath with its placeholders filled in.
+    fn filled(&self, pieces: &[Piece], context: &mut Context) -> Result<JsonPath, Fault> {
+        let mut text = String::new();
+        for piece in pieces {
+            match piece {
+                Piece::Text(part) => text.push_str(part),
+                Piece::Expression(expression) => {
+                    text.push_str(&expression.string(context)?.unwrap_or_default())
+                }
+            }
+        }
+        JsonPath::compile(&text, Dialect::Jayway).map_err(|error| self.fault(error.message))
+    }
+}
+
+fn stream_as(wanted: Wanted) -> StreamAs {
+    match wanted {
+        Wanted::Boolean => StreamAs::Boolean,
+        Wanted::Text => StreamAs::Value,
+    }
+}
+
+/// Reads what stands in `json-eval(…)`.
+fn json(
+    path: &str,
+    scope: &Scope,
+    span: Span,
+    offset: usize,
+    settings: &Settings,
+) -> Result<(JsonSource, JsonTemplate), ExpressionError> {
+    let (source, path) = match crate::expression::library::property_prefix(path) {
+        Some((property_scope, rest)) => {
+            let end = rest.find(['.', '[']).unwrap_or(rest.len());
+            let tail = &rest[end..];
+            (JsonSource::Property(property_scope, rest[..end].to_owned()), format!("${tail}"))
+        }
+        None => (JsonSource::Payload, path.to_owned()),
+    };
+    let error = |message: String| ExpressionError {
+        message,
+        offset: offset..offset + path.len(),
+        outcome: Outcome::Fault,
+        later: false,
+    };
+    if !path.contains('{') {
+        let compiled = match JsonPath::compile(&path, Dialect::Jayway) {
+            Ok(compiled) => compiled,
+            // Jayway does not mind a parenthesis too many at the end, and configurations have it.
+            Err(first) => path
+                .strip_suffix(')')
+                .and_then(|shorter| JsonPath::compile(shorter, Dialect::Jayway).ok())
+                .ok_or_else(|| error(first.message))?,
+        };
+        return Ok((source, JsonTemplate::Static(compiled)));
+    }
+    let mut pieces = Vec::new();
+    let mut rest = path.as_str();
+    while let Some(open) = rest.find('{') {
+        let Some(close) = rest[open..].find('}') else {
+            return Err(error("a `{` in this JSONPath has no `}`".to_owned()));
+        };
+        pieces.push(Piece::Text(rest[..open].to_owned()));
+        let inner = Expression::compile(&rest[open + 1..open + close], scope, span, settings)?;
+        pieces.push(Piece::Expression(Box::new(inner)));
+        rest = &rest[open + close + 1..];
+    }
+    pieces.push(Piece::Text(rest.to_owned()));
+    Ok((source, JsonTemplate::Dynamic(pieces)))
+}
+
+/// Evaluates an XPath 2.0 on a document whose element is the first child of the body.
+pub(crate) fn on_payload<T>(
+    expression: &xpath::Expression,
+    context: &Context,
+    host: SynapseHost<'_>,
+    evaluate: impl FnOnce(&xpath::Context<'_>) -> Result<T, xpath::XPathError>,
+) -> Result<T, xpath::XPathError> {
+    let envelope = context.payload.built_envelope().filter(|_| expression.needs().document);
+    match envelope {
+        Some(envelope) => {
+            let nodes: Vec<_> = envelope.payload().into_iter().collect();
+            let own = XmlValue::copy_of(&envelope.document, &nodes);
+            let root = xpath::Node::new(xml::Document::ROOT);
+            evaluate(&xpath::Context::at(&own.document, root).with_host(&host))
+        }
+        None => evaluate(&xpath::Context::without_document(&host)),
+    }
+}
+
+/// What WSO2 takes of a value of XPath 2.0: truth as it is, else the text of the first item.
+pub(crate) fn first(value: xpath::Value, cx: &xpath::Context<'_>) -> Result<Value, xpath::XPathError> {
+    let item = match value {
+        xpath::Value::Boolean(truth) => return Ok(Value::Boolean(truth)),
+        xpath::Value::Sequence(items) => match items.first() {
+            Some(xpath::Item::Node(node)) => xpath::Value::from(*node),
+            Some(xpath::Item::Atomic(atomic)) => xpath::Value::Atomic(atomic.clone()),
+            None => xpath::Value::Empty,
+        },
+        xpath::Value::NodeSet(nodes) => nodes.first().map_or(xpath::Value::Empty, xpath::Value::from),
+        other => other,
+    };
+    Ok(Value::from(item.to_string_in(cx)?.into_owned()))
+}
+
+/// A number as Java writes a double: `3.0`, `1.0E7`, `Infinity`.
+pub fn java_double(number: f64) -> String {
+    if !number.is_finite() {
+        return match number {
+            number if number.is_nan() => "NaN".to_owned(),
+            number if number > 0.0 => "Infinity".to_owned(),
+            _ => "-Infinity".to_owned(),
+        };
+    }
+    let size = number.abs();
+    if size == 0.0 || (1e-3..1e7).contains(&size) {
+        let text = number.to_string();
+        return if text.contains('.') { text } else { format!("{text}.0") };
+    }
+    let text = format!("{number:e}");
+    match text.split_once('e') {
+        Some((digits, exponent)) if digits.contains('.') => format!("{digits}E{exponent}"),
+        Some((digits, exponent)) => format!("{digits}.0E{exponent}"),
+        None => text,
+    }
+}
+
+/// An XPath result as a property value. One element stays XML; several nodes are a list; other results are atomic.
+pub(crate) fn to_message_value(
+    value: xpath::Value,
+    cx: &xpath::Context<'_>,
+    node_test: bool,
+) -> Option<Value> {
+    match value {
+        xpath::Value::Empty => None,
+        xpath::Value::Boolean(truth) => Some(Value::Boolean(truth)),
+        xpath::Value::Number(number) => Some(Value::Double(number)),
+        xpath::Value::String(text) => Some(Value::String(text)),
+        xpath::Value::NodeSet(nodes) => {
+            let Some(first) = nodes.first() else { return Some(Value::from("")) };
+            let document = |node: xpath::Node| {
+                if node.doc == xpath::DocId::default() { Some(cx.doc) } else { cx.host.document(node.doc) }
+            };
+            let first_document = document(first)?;
+            if first.is_namespace() {
+                let value = xpath::Value::NodeSet(nodes);
+                return Some(Value::from(value.to_string_in(cx).ok()?.into_owned()));
+            }
+            if nodes.len() == 1 {
+                return Some(match first_document.kind(first.id) {
+                    NodeKind::Element | NodeKind::Document => {
+                        Value::Xml(Arc::new(XmlValue::copy_of(first_document, &[first.id])))
+                    }
+                    NodeKind::Text if node_test => {
+                        let parent = first_document.parent(first.id).unwrap_or(first.id);
+                        let mut out = Vec::new();
+                        xml::write(first_document, parent, &xml::WriteOptions::default(), &mut out);
+                        Value::from(String::from_utf8_lossy(&out).into_owned())
+                    }
+                    _ => Value::from(first_document.text(first.id)),
+                });
+            }
+            let ids: Vec<_> = nodes
+                .iter()
+                .filter(|node| node.doc == first.doc && !node.is_namespace())
+                .map(|node| node.id)
+                .collect();
+            if ids.iter().all(|&id| matches!(first_document.kind(id), NodeKind::Text | NodeKind::Attribute)) {
+                let text: String = ids.iter().map(|&id| synapse_string(first_document, id, false)).collect();
+                return Some(Value::from(text));
+            }
+            Some(Value::Xml(Arc::new(XmlValue::copy_of(first_document, &ids))))
+        }
+        // Sequences of atomic values come with XPath 2.0.
+        other => Some(Value::from(other.to_string_in(cx).ok()?.into_owned())),
+    }
+}
+
+/// An attribute that is a literal, or an expression in braces.
+#[derive(Debug)]
+pub enum KeyValue {
+    /// As written.
+    Literal(Arc<str>),
+    /// Evaluated for each message.
+    Dynamic(Expression),
+}
+
+impl KeyValue {
+    /// The value for this message; `None` where the expression gives null.
+    ///
+    /// # Errors
+    /// The expression fails.
+    pub fn resolve(&self, context: &mut Context) -> Result<Option<Arc<str>>, Fault> {
+        match self {
+            KeyValue::Literal(text) => Ok(Some(Arc::clone(text))),
+            KeyValue::Dynamic(expression) => Ok(expression.string(context)?.map(Arc::from)),
+        }
+    }
+
+    /// What it reads.
+    pub fn need(&self) -> Need {
+        match self {
+            KeyValue::Literal(_) => Need::Nothing,
+            KeyValue::Dynamic(expression) => expression.need(),
+        }
+    }
+
+    /// The literal, if it is one.
+    pub fn literal(&self) -> Option<&str> {
+        match self {
+            KeyValue::Literal(text) => Some(text),
+            KeyValue::Dynamic(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::java_double;
+
+    #[test]
+    fn doubles_are_written_as_java_does() {
+        for (number, text) in [
+            (3.0, "3.0"),
+            (0.0, "0.0"),
+            (-0.0, "-0.0"),
+            (1.5, "1.5"),
+            (-2.25, "-2.25"),
+            (0.001, "0.001"),
+            (0.0001, "1.0E-4"),
+            (1e7, "1.0E7"),
+            (12_345_678.9, "1.23456789E7"),
+            (9_999_999.0, "9999999.0"),
+            (f64::NAN, "NaN"),
+            (f64::INFINITY, "Infinity"),
+            (f64::NEG_INFINITY, "-Infinity"),
+        ] {
+            assert_eq!(java_double(number), text);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Cross-origin requests to APIs: what `synapse.rest.CORSConfig.*` says for all of them, and what a `CORSRequestHandler`
+//! says for one.
+
+use crate::runtime::artifacts::Cors;
+use crate::runtime::context::Context;
+use message::Headers;
+use std::sync::Arc;
+
+/// What the answer to one request says, noted when it came: the answer has other headers.
+#[derive(Debug)]
+pub(crate) struct Allowed {
+    cors: Arc<Cors>,
+    /// The origin that may read the answer.
+    origin: String,
+}
+
+/// What `Access-Control-Allow-Origin` says to a request; empty: nothing.
+fn origin_for(cors: &Cors, origin: Option<&str>) -> String {
+    match origin {
+        // With credentials, browsers do not take `*`.
+        Some(origin) if cors.credentials && cors.origins.iter().any(|own| own == "*") => origin.to_owned(),
+        _ if cors.origins.iter().any(|own| own == "*") => "*".to_owned(),
+        Some(origin) if cors.origins.iter().any(|own| own == origin) => origin.to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// Notes what the answer will say; `false`: the origin is none of those that are listed.
+pub(crate) fn note(cors: &Arc<Cors>, context: &mut Context) -> bool {
+    if cors.disabled || cors.origins.is_empty() && cors.headers.is_empty() {
+        return true;
+    }
+    let asked = context.headers.get("Origin").map(str::to_owned);
+    let origin = origin_for(cors, asked.as_deref());
+    let refused = asked.is_some() && origin.is_empty() && !cors.origins.is_empty();
+    context.attach(Arc::new(Allowed { cors: Arc::clone(cors), origin }));
+    !refused
+}
+
+/// Puts into the headers of an answer what it says to other origins. `methods` are those of the resource.
+pub(crate) fn announce(context: &Context, methods: &str, headers: &mut Headers) {
+    let noted = context.attached::<Allowed>();
+    let cors = noted.as_ref().map_or(&context.services().settings.cors, |noted| &noted.cors);
+    if cors.disabled {
+        return;
+    }
+    let methods = if cors.methods.is_empty() { methods } else { &cors.methods };
+    headers.set("Access-Control-Allow-Methods", methods);
+    let Some(noted) = noted.as_ref().filter(|noted| !noted.origin.is_empty()) else { return };
+    headers.set("Access-Control-Allow-Origin", &noted.origin);
+    if !cors.headers.is_empty() {
+        headers.set("Access-Control-Allow-Headers", &cors.headers);
+    }
+    if cors.credentials {
+        headers.set("Access-Control-Allow-Credentials", "true");
+    }
+    if noted.origin != "*" {
+        // A cache must not give it to other origins.
+        headers.append("Vary", "Origin");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins() {
+        let cors = |origins: &[&str], credentials| Cors {
+            origins: origins.iter().map(|&own| own.to_owned()).collect(),
+            credentials,
+            ..Cors::default()
+        };
+        for (cors, origin, expected) in [
+            (cors(&["*"], false), Some("http://a"), "*"),
+            (cors(&["*"], false), None, "*"),
+            (cors(&["*"], true), Some("http://a"), "http://a"),
+            (cors(&["http://a", "http://b"], false), Some("http://b"), "http://b"),
+            (cors(&["http://a"], false), Some("http://a.evil"), ""),
+            (cors(&["http://a"], false), Some("null"), ""),
+            (cors(&[], false), Some("http://a"), ""),
+        ] {
+            assert_eq!(origin_for(&cors, origin), expected, "{cors:?} {origin:?}");
+        }
+    }
+}

@@ -1,0 +1,526 @@
+//! From a request to its flow: proxy services, APIs, the main sequence, and what the bus answers itself.
+
+use crate::engine::exchange::{client_of, elapsed};
+use crate::engine::{Ending, advance, begin_request, drive_to_end, raise, report_panic};
+use crate::http::access::{AccessLog, Accounted, Recorder};
+use crate::http::respond::{busy, left_out, refused, response, soap_fault, text, unanswered};
+use crate::http::{callback, local, routing};
+use crate::runtime::context::{Client, Context, Inbound, Owner};
+use crate::runtime::fault::Fault;
+use crate::runtime::mediator::Flow;
+use crate::runtime::panics::{Panicked, caught};
+use crate::runtime::plan::Plan;
+use crate::runtime::reference::SequenceRef;
+use crate::runtime::scope::{Awaited, Opened};
+use crate::runtime::services::Services;
+use arc_swap::ArcSwap;
+use message::{Kind, Known, Method, Payload, SoapVersion, memory};
+use std::pin::pin;
+use std::sync::Arc;
+use tokio::sync::watch;
+use transport::{ConnectionInfo, Cut, Handler, OnEnd, Refused, Request, Response};
+
+/// The bus: the plan in force and what all plans share. It is what listeners hand requests to.
+pub struct Bus {
+    in_force: ArcSwap<InForce>,
+    access: Option<Arc<dyn AccessLog>>,
+    /// The generation in force.
+    swapped: watch::Sender<u64>,
+}
+
+/// What messages that begin now work with until they end.
+struct InForce {
+    plan: Arc<Plan>,
+    services: Arc<Services>,
+}
+
+impl Bus {
+    /// A bus that runs `plan`.
+    pub fn new(plan: Plan, services: Arc<Services>, access: Option<Arc<dyn AccessLog>>) -> Bus {
+        let swapped = watch::Sender::new(plan.generation);
+        plan.begins();
+        // Another bus of the same process may have done so.
+        let _ = services.local.set(local::answer);
+        let in_force = InForce { plan: Arc::new(plan), services };
+        Bus { in_force: ArcSwap::from_pointee(in_force), access, swapped }
+    }
+
+    /// The plan in force.
+    pub fn plan(&self) -> Arc<Plan> {
+        Arc::clone(&self.in_force.load().plan)
+    }
+
+    /// What flows that begin now work with.
+    pub fn services(&self) -> Arc<Services> {
+        Arc::clone(&self.in_force.load().services)
+    }
+
+    /// Both, of one moment.
+    pub(crate) fn in_force(&self) -> (Arc<Plan>, Arc<Services>) {
+        let in_force = self.in_force.load();
+        (Arc::clone(&in_force.plan), Arc::clone(&in_force.services))
+    }
+
+    /// Puts a new plan in force, and the services that it was compiled with; messages in flight finish on those they
+    /// began with.
+    pub fn swap(&self, plan: Plan, services: Arc<Services>) {
+        let generation = plan.generation;
+        plan.begins();
+        let _ = services.local.set(local::answer);
+        self.in_force.store(Arc::new(InForce { plan: Arc::new(plan), services }));
+        // Who listens sees the new plan.
+        self.swapped.send_replace(generation);
+    }
+
+    /// Tells of each plan that comes into force.
+    pub(crate) fn generations(&self) -> watch::Receiver<u64> {
+        self.swapped.subscribe()
+    }
+
+    async fn answer(&self, request: Request, peer: &ConnectionInfo) -> Response {
+        let received = transport::clock::now();
+        let (plan, services) = self.in_force();
+        let Request { head, body } = request;
+        let recorder = self.access.as_ref().map(|log| Recorder::new(log, &head.headers, head.version));
+        let content_type = head.headers.get_known(Known::ContentType);
+        let mut inbound = Inbound {
+            client: client_of(&head.method, content_type, &head.headers),
+            secure: peer.tls.is_some(),
+            tls: peer.tls.clone(),
+            peer: peer.peer,
+            local: peer.local,
+            host: head.headers.get_known(Known::Host).unwrap_or("localhost").to_owned(),
+            content_type: content_type.map(str::to_owned),
+            service_length: head.target.len(),
+            method: head.method,
+            target: head.target,
+            received,
+        };
+        let mut route = route(&plan, &services, &inbound);
+        if let Route::Flow { owner, .. } = route
+            && let Some(why) = full(&services)
+        {
+            route = Route::Refused(owner, why);
+        }
+        let (mut response, recorder) = match route {
+            Route::Answer(response) => (response, recorder.map(|recorder| recorder.of(&Arc::new(inbound)))),
+            Route::Refused(owner, why) => {
+                let response = shed(&services, &inbound, why);
+                let inbound = Arc::new(inbound);
+                (response, recorder.map(|recorder| recorder.of(&inbound).by(plan.owner_name(owner))))
+            }
+            Route::Callback => {
+                let inbound = Arc::new(callback::inbound(inbound));
+                let recorder = recorder.map(|recorder| recorder.of(&inbound));
+                // Boxed: few requests are such answers, and all have the room of the largest.
+                let taken = Box::pin(callback::take(plan, services, inbound, head.headers, body));
+                (taken.await, recorder)
+            }
+            Route::Flow { owner, service_length } => {
+                inbound.service_length = service_length;
+                let mut payload = Payload::arrived(body, &head.headers, inbound.client == Client::Rest);
+                if payload.reading().kind == Kind::Form
+                    && !matches!(inbound.method, Method::Get | Method::Head | Method::Delete)
+                {
+                    let proxy = matches!(owner, Owner::Proxy(_));
+                    let version = if proxy { SoapVersion::V11 } else { SoapVersion::V12 };
+                    payload.posted_with(inbound.query().unwrap_or_default(), version);
+                }
+                let inbound = Arc::new(inbound);
+                let recorder = recorder.map(|recorder| recorder.of(&inbound));
+                let mut context = Context::new(Arc::clone(&plan), services, inbound, head.headers, payload);
+                context.owner = owner;
+                let mut accounted = Accounted { opened: Opened::new(context), recorder };
+                let context = &mut accounted.opened.context;
+                let served = caught(pin!(serve(context, &plan))).await;
+                let mut response = served.unwrap_or_else(|why| panicked(context, &why));
+                if context.progress.observed {
+                    crate::observe::answered(context, &mut response);
+                }
+                // An API is known only now.
+                let counters = match context.owner {
+                    Owner::Main => None,
+                    Owner::Proxy(index) => Some(&plan.proxies[index].counters),
+                    Owner::Resource(api, _) => Some(&plan.apis[api].counters),
+                };
+                if let Some(counters) = counters {
+                    counters.record(elapsed(received), response.head.status >= 500);
+                }
+                if let Some(recorder) = &mut accounted.recorder {
+                    recorder.served(context);
+                }
+                accounted.opened.end();
+                (response, accounted.recorder.take())
+            }
+        };
+        response.on_end = recorder.map(|recorder| -> Box<dyn OnEnd> { Box::new(recorder) });
+        response
+    }
+}
+
+impl Handler for Bus {
+    // Not another async fn around it: that would move the request once more.
+    fn handle(&self, request: Request, peer: &ConnectionInfo) -> impl Future<Output = Response> + Send {
+        self.answer(request, peer)
+    }
+
+    fn cut(&self, cut: &Cut<'_>) {
+        crate::runtime::report::cut(cut);
+    }
+
+    fn refused(&self, refused: &Refused<'_>) {
+        crate::runtime::report::refused(refused);
+        if let Some(access) = &self.access {
+            super::access::refused(&**access, refused);
+        }
+    }
+}
+
+/// Refuses a message that there is no room for.
+#[cold]
+pub(super) fn shed(services: &Services, inbound: &Inbound, why: &'static str) -> Response {
+    services.scopes.refuse(why);
+    busy(inbound, why)
+}
+
+/// Why no message can be let in now; `None`: one more was counted, which its [`Opened`] gives back.
+#[inline]
+pub(super) fn full(services: &Services) -> Option<&'static str> {
+    if memory::is_scarce() {
+        return Some("messages hold as much memory as they may");
+    }
+    (!services.scopes.begin(services.settings.flows)).then_some("too many messages are on their way")
+}
+
+enum Route {
+    Flow {
+        owner: Owner,
+        service_length: usize,
+    },
+    Answer(Response),
+    /// There is no room for the message.
+    Refused(Owner, &'static str),
+    /// An answer of a backend ([`crate::engine::callback`]).
+    Callback,
+}
+
+/// Finds out who serves a request.
+fn route(plan: &Plan, services: &Services, inbound: &Inbound) -> Route {
+    if let Method::Other(_) = &inbound.method {
+        return Route::Answer(text(
+            501,
+            format!("the method {} is not implemented\n", inbound.method.as_str()),
+        ));
+    }
+    let target = inbound.target.as_str();
+    // The absolute form names the host again; the path decides.
+    let start = match target.strip_prefix("http://").or_else(|| target.strip_prefix("https://")) {
+        Some(rest) => target.len() - rest.len() + rest.find(['/', '?']).unwrap_or(rest.len()),
+        None => 0,
+    };
+    let local = &target[start..];
+    if let Some(rest) = local.strip_prefix("/services") {
+        if inbound.method == Method::Get
+            && (rest.is_empty() || rest.starts_with(['/', '?']))
+            && rest.trim_start_matches('/').split('?').next().unwrap_or("").is_empty()
+        {
+            return Route::Answer(if services.settings.list_services {
+                crate::http::wsdl::index(plan, inbound)
+            } else {
+                text(403, "the services are not listed\n")
+            });
+        }
+        if let Some(rest) = rest.strip_prefix('/')
+            && let Some((index, length)) = find_proxy(plan, rest)
+        {
+            let service_length = start + "/services/".len() + length;
+            return proxy_route(plan, inbound, index, service_length);
+        }
+        if rest.strip_prefix('/').is_some_and(|rest| callback::is_address(services, rest)) {
+            return Route::Callback;
+        }
+    }
+    if target == "/favicon.ico" {
+        return Route::Answer(Response::empty(404));
+    }
+    Route::Flow { owner: Owner::Main, service_length: start }
+}
+
+/// The proxy that a path after `/services/` names, and the length of its name there (with a port suffix).
+pub(super) fn find_proxy(plan: &Plan, rest: &str) -> Option<(usize, usize)> {
+    let path_end = memchr::memchr(b'?', rest.as_bytes()).unwrap_or(rest.len());
+    let path = &rest[..path_end];
+    // Names may have slashes: the longest one wins.
+    let mut end = path.len();
+    loop {
+        let name = &path[..end];
+        if let Some(&index) = plan.proxy_names.get(name) {
+            return Some((index, end));
+        }
+        if let Some((stem, suffix)) = name.rsplit_once('.')
+            && suffix.ends_with("Endpoint")
+            && let Some(&index) = plan.proxy_names.get(stem)
+        {
+            return Some((index, end));
+        }
+        end = path[..end].rfind('/')?;
+    }
+}
+
+fn proxy_route(plan: &Plan, inbound: &Inbound, index: usize, service_length: usize) -> Route {
+    let Some(proxy) = plan.proxies.get(index) else {
+        let faulty = plan.left_out.proxies.get(index - plan.proxies.len());
+        return Route::Answer(left_out(plan, inbound, faulty));
+    };
+    let refused = |reason: String| Route::Answer(refused(inbound, &reason));
+    let reachable = if inbound.secure { proxy.https } else { proxy.http };
+    if !reachable {
+        return refused(format!(
+            "The service cannot be found for the endpoint reference (EPR) {}",
+            inbound.path()
+        ));
+    }
+    if !proxy.activation.is_on() {
+        return refused(format!("The system is attempting to access an inactive service: {}", proxy.name));
+    }
+    if proxy.inbound_only {
+        return Route::Answer(Response::empty(202));
+    }
+    if inbound.method == Method::Get
+        && let Some(query) = inbound.query()
+        && let Some(answer) = proxy.wsdl.answer(query, &proxy.name, inbound)
+    {
+        return Route::Answer(answer);
+    }
+    Route::Flow { owner: Owner::Proxy(index), service_length }
+}
+
+/// Runs the flow of a request to its answer.
+pub(super) async fn serve(context: &mut Context, plan: &Plan) -> Response {
+    match context.owner {
+        Owner::Proxy(index) => {
+            let proxy = &plan.proxies[index];
+            if let Client::Soap(version) = context.inbound.client {
+                match proxy.wsdl.accepts(context).await {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        let action = context.soap_action().unwrap_or_default();
+                        let reason = format!(
+                            "The endpoint reference (EPR) for the Operation not found is {} and the WSA Action = {action}",
+                            context.inbound.path()
+                        );
+                        return soap_fault(version, &reason);
+                    }
+                    Err(fault) => {
+                        raise(context, fault);
+                        return unanswered(context, None);
+                    }
+                }
+            }
+            for (name, value) in &proxy.properties {
+                context.properties.set(Arc::clone(name), value.clone());
+            }
+            start(context, proxy.in_sequence.as_ref());
+        }
+        _ => {
+            if let Some(answer) = dispatch_api(context, plan).await {
+                return answer;
+            }
+        }
+    }
+    finish(context).await
+}
+
+/// Begins the flow with a list that may not exist.
+fn start(context: &mut Context, list: Option<&SequenceRef>) {
+    let resolved = list.map(|list| list.resolve(context)).transpose();
+    match resolved {
+        Ok(list) => begin_request(context, list),
+        Err(fault) => {
+            begin_request(context, None);
+            raise(context, fault);
+        }
+    }
+}
+
+/// Chooses API and resource; without one, `main` runs. `Some`: answered already.
+async fn dispatch_api(context: &mut Context, plan: &Plan) -> Option<Response> {
+    let dispatched = match plan.api_rules.is_empty() {
+        true => routing::Dispatched::Main,
+        false => routing::dispatch(plan, context),
+    };
+    match dispatched {
+        routing::Dispatched::Main if plan.left_out.main.is_some() => {
+            Some(left_out(plan, &context.inbound, plan.left_out.main.as_ref()))
+        }
+        routing::Dispatched::Main => {
+            context.owner = Owner::Main;
+            begin_request(context, Some(plan.main));
+            None
+        }
+        routing::Dispatched::Resource { api, resource } => {
+            context.owner = Owner::Resource(api, resource);
+            start(context, plan.apis[api].resources[resource].in_sequence.as_ref());
+            None
+        }
+        routing::Dispatched::Handler(list) => {
+            begin_request(context, Some(list));
+            None
+        }
+        routing::Dispatched::Answer(response) => Some(response),
+    }
+}
+
+/// The answer for a client whose flow panicked.
+#[cold]
+pub(super) fn panicked(context: &mut Context, why: &Panicked) -> Response {
+    report_panic(context, why);
+    unanswered(context, None)
+}
+
+/// Drives the flow until there is an answer.
+async fn finish(context: &mut Context) -> Response {
+    if let Err(fault) = crate::engine::addressing::read(context).await {
+        raise(context, fault);
+    }
+    let mut first: Option<Flow> = None;
+    loop {
+        match advance(context, first.take()).await {
+            Ending::Respond => match response(context).await {
+                Ok(response) => {
+                    if let Some(exchange) = &context.exchange {
+                        exchange.close();
+                    }
+                    return response;
+                }
+                Err(fault) => {
+                    if raise(context, fault).is_some() {
+                        return unanswered(context, None);
+                    }
+                }
+            },
+            Ending::Nothing => {
+                let Some(Awaited { answer, voice }) = context.awaited.take() else {
+                    return unanswered(context, None);
+                };
+                let exchange = context.exchange.take();
+                drop(voice);
+                match answer.await {
+                    Ok(answer) => {
+                        // This flow stays the work of its own scope.
+                        let scope = context.scope.take();
+                        *context = *answer;
+                        context.scope = scope;
+                        context.exchange = None;
+                        match response(context).await {
+                            Ok(response) => return response,
+                            Err(fault) => {
+                                raise(context, fault);
+                            }
+                        }
+                    }
+                    Err(_) => {
+                        let failure = exchange.and_then(|exchange| exchange.failure());
+                        if failure.is_some() {
+                            context.progress.sent = true;
+                        }
+                        return unanswered(context, failure);
+                    }
+                }
+            }
+            Ending::Detach(flow) => {
+                let limits = context.services.limits.clone();
+                if let Err(error) = context.payload.buffer(&limits).await {
+                    let fault = Fault::from(error);
+                    if raise(context, fault).is_some() {
+                        return unanswered(context, None);
+                    }
+                    continue;
+                }
+                let child = context.child("a flow whose client has its 202");
+                // The client has its answer; branches that run already stay beside the rest of the flow.
+                let voice = context.awaited.take().map(|awaited| awaited.voice);
+                let exchange = context.exchange.take();
+                let frames = std::mem::take(&mut context.frames);
+                let handlers = std::mem::take(&mut context.handlers);
+                let functions = std::mem::take(&mut context.functions);
+                let mut rest = context.take();
+                rest.frames = frames;
+                rest.handlers = handlers;
+                rest.functions = functions;
+                rest.exchange = exchange;
+                rest.progress.detached = true;
+                child.spawn(async move {
+                    drive_to_end(rest, Some(flow)).await;
+                    drop(voice);
+                });
+                return Response::empty(202);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{self, Tested};
+
+    fn tested(artifacts: &str) -> Tested {
+        let registry = crate::Registry {
+            definitions: Vec::new(),
+            unsupported: Vec::new(),
+            endpoints: testing::endpoints,
+        };
+        let text = format!("<definitions xmlns='{}'>{artifacts}</definitions>", config::SYNAPSE);
+        testing::configuration(&registry, &text)
+    }
+
+    /// A proxy whose backend says its name.
+    fn proxy(name: &str, more: &str) -> String {
+        let backend = testing::backend("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nit");
+        format!(
+            "<proxy name='{name}' {more}><target><endpoint><address uri='{backend}'/></endpoint></target></proxy>"
+        )
+    }
+
+    #[test]
+    fn requests_find_their_service_by_the_longest_name() {
+        let tested = tested(&[proxy("P", ""), proxy("P/Q", ""), proxy("S", "transports='https'")].concat());
+        let served = |kind: &str, name: &str| {
+            let all = tested.bus.services().metrics.all();
+            let own = all.iter().find(|(one, own, _)| (*one, own.as_str()) == (kind, name));
+            own.map_or(0, |(.., counters)| counters.totals().requests)
+        };
+        for (path, name) in [
+            ("/services/P", "P"),
+            ("/services/P?a=b", "P"),
+            ("/services/P/more/of/it", "P"),
+            ("/services/P.SOAP11Endpoint", "P"),
+            ("/services/P.httpEndpoint/x", "P"),
+            ("http://elsewhere.example/services/P", "P"),
+            ("/services/P/Q", "P/Q"),
+            ("/services/P/Q/R", "P/Q"),
+        ] {
+            let before = served("proxy", name);
+            let answer = tested.ask("POST", path, &[("Content-Type", "text/plain")], "x");
+            assert_eq!((answer.status, answer.body.as_str()), (200, "it"), "{path}");
+            assert_eq!(served("proxy", name), before + 1, "{path}");
+        }
+        let answer = tested.ask("POST", "/services/S", &[], "");
+        assert!(answer.status == 500 && answer.body.contains("service cannot be found"), "{answer:?}");
+    }
+
+    #[test]
+    fn what_the_bus_answers_itself() {
+        let tested = tested(&[proxy("P", "startOnLoad='false'")].concat());
+        for (method, path, status, says) in [
+            ("BREW", "/services/P", 501, "BREW is not implemented"),
+            ("GET", "/favicon.ico", 404, ""),
+            ("POST", "/services/P", 500, "inactive service"),
+            ("GET", "/services/", 200, "P"),
+        ] {
+            let answer = tested.ask(method, path, &[], "");
+            assert_eq!(answer.status, status, "{method} {path}");
+            assert!(answer.body.contains(says), "{method} {path}: {answer:?}");
+        }
+    }
+}

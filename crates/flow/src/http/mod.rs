@@ -1,0 +1,12 @@
+//! The HTTP side: from a request to its flow, and from the message that answers to the response.
+
+pub mod access;
+mod callback;
+mod cors;
+pub mod dispatch;
+mod handlers;
+mod local;
+mod openapi;
+mod respond;
+mod routing;
+mod wsdl;

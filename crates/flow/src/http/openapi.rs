@@ -1,0 +1,216 @@
+//! What an API says of itself: `?openapi.json`, `?openapi.yaml`, `?swagger.json`, `?swagger.yaml`.
+
+use crate::http::respond::text;
+use crate::resource::PathRule;
+use crate::runtime::artifacts::Api;
+use crate::runtime::context::Inbound;
+use message::{Body, Method};
+use serde_json::{Map, Value as Json, json};
+use transport::Response;
+
+/// The forms of a definition.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Json,
+    Yaml,
+}
+
+/// The answer to a request for the definition; `None`: it asks for something else.
+pub(crate) fn answer(api: &Api, sub_path: &str, inbound: &Inbound) -> Option<Response> {
+    if inbound.method != Method::Get {
+        return None;
+    }
+    let item = sub_path.strip_prefix("/?")?.split(['&', '=']).next()?;
+    let form = match item {
+        "openapi.json" | "swagger.json" => Form::Json,
+        "openapi.yaml" | "swagger.yaml" => Form::Yaml,
+        _ => return None,
+    };
+    let definition = match &api.definition {
+        None => generated(api, inbound),
+        Some(bytes) => match serde_json::from_slice::<Json>(bytes) {
+            Ok(definition) => here(definition, api, inbound),
+            // YAML goes out as it is: nothing here reads it.
+            Err(_) if form == Form::Yaml => return Some(answered(form, bytes.to_vec())),
+            Err(_) => return Some(text(404, "the definition is written in YAML: ask for ?openapi.yaml\n")),
+        },
+    };
+    Some(match form {
+        Form::Json => answered(form, definition.to_string().into_bytes()),
+        Form::Yaml => {
+            let mut out = String::new();
+            yaml(&definition, 0, &mut out);
+            answered(form, out.into_bytes())
+        }
+    })
+}
+
+fn answered(form: Form, bytes: Vec<u8>) -> Response {
+    let media = match form {
+        Form::Json => "application/json",
+        Form::Yaml => "application/yaml",
+    };
+    Response::new(200, Body::Bytes(bytes.into())).with("Content-Type", format!("{media}; charset=UTF-8"))
+}
+
+/// The path of the API on this server, with the version where that is a segment.
+fn base(api: &Api) -> String {
+    match api.version_strategy {
+        "url" => format!("{}/{}", api.rule.context, api.version),
+        _ => api.rule.context.clone(),
+    }
+}
+
+/// A definition that was given, with this server's address in it.
+fn here(mut definition: Json, api: &Api, inbound: &Inbound) -> Json {
+    let Some(object) = definition.as_object_mut() else { return definition };
+    let base = base(api);
+    if object.contains_key("swagger") {
+        object.insert("host".to_owned(), inbound.host.as_str().into());
+        object.insert("basePath".to_owned(), if base.is_empty() { "/".into() } else { base.into() });
+        object.insert("schemes".to_owned(), json!([inbound.scheme()]));
+    } else {
+        let url = format!("{}://{}{base}", inbound.scheme(), inbound.host);
+        object.insert("servers".to_owned(), json!([{ "url": url }]));
+    }
+    definition
+}
+
+/// The definition that the resources make.
+fn generated(api: &Api, inbound: &Inbound) -> Json {
+    let name = api.name.split(":v").next().unwrap_or(&api.name);
+    let version = if api.version.is_empty() { "1.0.0" } else { api.version.as_str() };
+    let mut paths = Map::new();
+    for (resource, rule) in api.resources.iter().zip(&api.rules) {
+        let written = match rule.path {
+            PathRule::Default => "/*",
+            _ => resource.label.as_str(),
+        };
+        let (path, query) = written.split_once('?').unwrap_or((written, ""));
+        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        let methods: Vec<&str> = match resource.methods.as_str() {
+            "" => vec!["GET", "POST", "PUT", "DELETE"],
+            own => own.split(' ').collect(),
+        };
+        let operations = paths.entry(plain(&path)).or_insert_with(|| json!({}));
+        for method in methods {
+            operations[method.to_ascii_lowercase()] = operation(&path, query, method);
+        }
+    }
+    json!({
+        "openapi": "3.0.3",
+        "info": { "title": name, "description": format!("API Definition of {name}"), "version": version },
+        "servers": [{ "url": format!("{}://{}{}", inbound.scheme(), inbound.host, base(api)) }],
+        "paths": paths,
+    })
+}
+
+/// A template as a path of OpenAPI: expressions without operators.
+fn plain(path: &str) -> String {
+    let mut out = String::new();
+    let mut rest = path;
+    while let Some((before, after)) = rest.split_once('{') {
+        let Some((inside, behind)) = after.split_once('}') else { break };
+        out.push_str(before);
+        if inside.starts_with('/') && !before.ends_with('/') {
+            out.push('/');
+        }
+        out.push_str(&format!("{{{}}}", variable(inside)));
+        rest = behind;
+    }
+    out + rest
+}
+
+/// The name in an expression: `{+a:3}` has `a`.
+fn variable(inside: &str) -> &str {
+    let name = inside.trim_start_matches(['+', '#', '.', '/']);
+    name.split(':').next().unwrap_or(name)
+}
+
+/// The names of the expressions in a text.
+fn variables(text: &str) -> impl Iterator<Item = &str> {
+    text.split('{').skip(1).filter_map(|part| part.split_once('}')).map(|(inside, _)| variable(inside))
+}
+
+fn operation(path: &str, query: &str, method: &str) -> Json {
+    let parameter = |name: &str, place: &str| json!({ "name": name, "in": place, "required": place == "path", "schema": { "type": "string" } });
+    let mut parameters: Vec<Json> = variables(path).map(|name| parameter(name, "path")).collect();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        parameters.push(parameter(pair.split('=').next().unwrap_or(pair), "query"));
+    }
+    let mut operation = json!({ "responses": { "default": { "description": "Default response" } } });
+    if !parameters.is_empty() {
+        operation["parameters"] = parameters.into();
+    }
+    if matches!(method, "POST" | "PUT" | "PATCH") {
+        operation["requestBody"] = json!({
+            "description": "Sample Payload",
+            "required": false,
+            "content": {
+                "application/json": { "schema": { "type": "object" } },
+                "application/xml": { "schema": { "type": "object" } },
+            },
+        });
+    }
+    operation
+}
+
+/// Writes a JSON value as YAML, in blocks; every text is quoted, so that none is taken for a number.
+fn yaml(value: &Json, depth: usize, out: &mut String) {
+    let indent = "  ".repeat(depth);
+    match value {
+        Json::Object(members) if !members.is_empty() => {
+            for (name, value) in members {
+                out.push_str(&format!("{indent}{}:", Json::from(name.as_str())));
+                nested(value, depth + 1, out);
+            }
+        }
+        Json::Array(items) if !items.is_empty() => {
+            for item in items {
+                out.push_str(&format!("{indent}-"));
+                nested(item, depth + 1, out);
+            }
+        }
+        scalar => out.push_str(&format!("{indent}{scalar}\n")),
+    }
+}
+
+fn nested(value: &Json, depth: usize, out: &mut String) {
+    let is_block = match value {
+        Json::Object(members) => !members.is_empty(),
+        Json::Array(items) => !items.is_empty(),
+        _ => false,
+    };
+    if is_block {
+        out.push('\n');
+        yaml(value, depth, out);
+    } else {
+        // JSON of one line is YAML.
+        out.push_str(&format!(" {value}\n"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_become_paths() {
+        for (path, expected, names) in [
+            ("/a/{b}", "/a/{b}", vec!["b"]),
+            ("/{+a}/x{/b}", "/{a}/x/{b}", vec!["a", "b"]),
+            ("/{a:3}.{b", "/{a}.{b", vec!["a"]),
+            ("/*", "/*", vec![]),
+        ] {
+            assert_eq!(plain(path), expected);
+            assert_eq!(variables(path).collect::<Vec<_>>(), names, "{path}");
+        }
+    }
+
+    #[test]
+    fn yaml_is_written_in_blocks() {
+        let mut out = String::new();
+        yaml(&json!({ "a": [{ "b": "1" }, []], "c": {}, "d": 2 }), 0, &mut out);
+        assert_eq!(out, "\"a\":\n  -\n    \"b\": \"1\"\n  - []\n\"c\": {}\n\"d\": 2\n");
+    }
+}

@@ -1,0 +1,339 @@
+//! The answer to the client: status, headers and the payload in the form that the client can read.
+
+use crate::runtime::context::{Client, Context, Inbound, Owner};
+use crate::runtime::fault::Fault;
+use crate::runtime::plan::Plan;
+use crate::writing::{current_form, explicit_form, is_rewritten, untouched, write};
+use message::{Envelope, Format, Kind, MediaType, Method, Payload, PayloadLimits, SoapVersion, Version};
+use transport::{Body, Framing, Response, ResponseHead};
+use xml::Document;
+
+/// Headers of a request that make no sense in an answer.
+const REQUEST_ONLY: &[&str] = &[
+    "Host",
+    "Accept",
+    "Accept-Encoding",
+    "Accept-Language",
+    "Accept-Charset",
+    "Cookie",
+    "SOAPAction",
+    "User-Agent",
+    "Authorization",
+    "Proxy-Authorization",
+    "Expect",
+    "Referer",
+    "Origin",
+    "Range",
+    "If-Match",
+    "If-None-Match",
+    "If-Modified-Since",
+    "If-Unmodified-Since",
+    "If-Range",
+    "Max-Forwards",
+    "Content-Length",
+    "TE",
+    "Upgrade-Insecure-Requests",
+];
+
+/// Makes the response of a message that answers.
+///
+/// # Errors
+/// The payload has to be read to be given to this client, and cannot be.
+pub(crate) async fn response(context: &mut Context) -> Result<Response, Fault> {
+    let mut body = body(context).await?;
+    if !context.axis2.is_empty() {
+        body = as_asked(context, body).await?;
+    }
+    let status = status(context);
+    let reason = match context.axis2.get("HTTP_SC_DESC") {
+        Some(reason) => header_safe(&reason.to_string()).into(),
+        None if context.axis2.get("HTTP_SC").is_none() && context.status == Some(status) => {
+            context.reason.clone().unwrap_or_default()
+        }
+        None => message::reason_phrase(status).into(),
+    };
+    if context.request_headers {
+        for name in REQUEST_ONLY {
+            context.headers.remove(name);
+        }
+    }
+    if context.request_headers || matches!(context.owner, Owner::Resource(..)) {
+        context.correlate();
+    }
+    let mut headers = std::mem::take(&mut context.headers);
+    if !context.services.settings.preserve_server {
+        headers.remove("Server");
+    }
+    if let Owner::Resource(api, resource) = context.owner {
+        crate::http::cors::announce(context, &context.plan.apis[api].resources[resource].allow, &mut headers);
+    }
+    if matches!(body, Body::Empty) && context.inbound.method != Method::Head && context.request_headers {
+        headers.remove("Content-Type");
+        headers.remove("Content-Encoding");
+    }
+    let close = context.axis2_is_true("NO_KEEPALIVE") || context.axis2_is_true("FORCE_CONNECTION_CLOSE");
+    let head = ResponseHead { status, reason, version: Version::Http11, headers };
+    Ok(Response { head, body, close, framing: Framing::Auto, about: context.number, on_end: None })
+}
+
+/// What properties ask of the body as it goes out: its length, a tag of it.
+async fn as_asked(context: &mut Context, body: Body) -> Result<Body, Fault> {
+    let tagged = context.axis2_is_true("HTTP_ETAG");
+    let held = tagged || context.axis2_is_true("DISABLE_CHUNKING");
+    let body = match body {
+        Body::Stream(stream) if held && (tagged || stream.exact_len().is_none()) => {
+            let mut payload = Payload::received(Body::Stream(stream), message::Reading::XML);
+            payload.buffer(&context.services.limits).await?;
+            payload.take_body()
+        }
+        body => body,
+    };
+    if let (true, Body::Bytes(bytes)) = (tagged, &body) {
+        let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, bytes);
+        let tag = crate::text::hex(&digest.as_ref()[..16]);
+        context.headers.set("ETag", format!("\"{tag}\""));
+    }
+    Ok(body)
+}
+
+/// A text that can stand in a status line.
+fn header_safe(text: &str) -> String {
+    text.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' }).collect()
+}
+
+fn status(context: &mut Context) -> u16 {
+    if context.axis2_is_true("SC_ACCEPTED") {
+        return 202;
+    }
+    if let Some(value) = context.axis2.get("HTTP_SC") {
+        match value
+            .as_integer()
+            .and_then(|status| u16::try_from(status).ok())
+            .filter(|s| (200..=999).contains(s))
+        {
+            Some(status) => return status,
+            None => {
+                tracing::warn!(message_id = %context.message_id(), "HTTP_SC `{value}` is no HTTP status and is ignored")
+            }
+        }
+    }
+    let fault =
+        context.payload.is_changed() && context.payload.is_known_fault() || context.progress.pox_fault;
+    if let Some(status) = context.status {
+        // The backend's status stays, but a fault that was made here is no success.
+        return if fault && status < 400 { fault_status(context) } else { status };
+    }
+    if fault {
+        return fault_status(context);
+    }
+    200
+}
+
+fn fault_status(context: &Context) -> u16 {
+    if context.axis2_is_true("FAULTS_AS_HTTP_200") { 200 } else { 500 }
+}
+
+async fn body(context: &mut Context) -> Result<Body, Fault> {
+    if context.axis2_is_true("NO_ENTITY_BODY") || context.axis2_is_true("SC_ACCEPTED") {
+        return Ok(Body::Empty);
+    }
+    let form = explicit_form(context);
+    crate::engine::addressing::strip(context)?;
+    if !context.payload.is_changed() && form.is_none() && (context.axis2.is_empty() || !is_rewritten(context))
+    {
+        let Some(version) = wanted_soap_version(context) else { return Ok(untouched(context)) };
+        let limits = context.services.limits.clone();
+        context.payload.buffer(&limits).await?;
+        if context.payload.is_empty() {
+            return Ok(Body::Empty);
+        }
+        let bytes = write(context, Format::Soap(version), None, None, None)?;
+        return Ok(Body::Bytes(bytes));
+    }
+    let limits = context.services.limits.clone();
+    context.payload.buffer(&limits).await?;
+    // A SOAP fault made here becomes an <Exception> for a client that does not speak SOAP.
+    if context.is_rest() && context.payload.is_changed() {
+        fault_to_exception(context);
+    }
+    let (mut format, content_type) = form.unwrap_or_else(|| current_form(context));
+    match (context.inbound.client, format) {
+        (Client::Soap(version), Format::Soap(_)) => format = Format::Soap(version),
+        // A REST client that asked with text/xml, or without any type, gets the bare payload.
+        (Client::Rest, Format::Soap(_)) if context.payload.is_changed() && !is_envelope_wanted(context) => {
+            format = Format::Xml;
+        }
+        _ => {}
+    }
+    if context.payload.is_empty() {
+        return Ok(Body::Empty);
+    }
+    let label =
+        content_type.as_deref().filter(|own| !(format == Format::Xml && Kind::of(own) == Kind::Soap12));
+    let bytes = write(context, format, label, None, None)?;
+    Ok(if bytes.is_empty() { Body::Empty } else { Body::Bytes(bytes) })
+}
+
+/// Whether a REST client gets an envelope after all: `messageType` says SOAP 1.2 explicitly.
+fn is_envelope_wanted(context: &Context) -> bool {
+    context
+        .axis2
+        .get("messageType")
+        .is_some_and(|value| Kind::of(message::MediaType::parse(&value.to_string()).essence) == Kind::Soap12)
+}
+
+/// The client's SOAP version, if the payload is SOAP of the other one, or the answer of an endpoint that took the
+/// message out of its envelope.
+fn wanted_soap_version(context: &Context) -> Option<SoapVersion> {
+    let Client::Soap(version) = context.inbound.client else { return None };
+    let reading = context.payload.reading();
+    let own = match reading.kind {
+        Kind::Soap11 if !reading.rest => SoapVersion::V11,
+        Kind::Soap12 => SoapVersion::V12,
+        Kind::Xml | Kind::Soap11 if context.progress.pox_endpoint => return Some(version),
+        _ => return None,
+    };
+    (own != version && !context.payload.is_empty()).then_some(version)
+}
+
+fn fault_to_exception(context: &mut Context) {
+    // Pieces say without their tree whether they are a fault.
+    if context.payload.is_assembled() && !context.payload.is_known_fault() {
+        return;
+    }
+    let limits = context.services.limits.clone();
+    let Ok(envelope) = context.payload.envelope(&limits) else { return };
+    let Some(fault) = envelope.fault() else { return };
+    let (reason, detail) = envelope.fault_texts(fault);
+    let text = if detail.is_empty() { reason } else { detail };
+    context.progress.pox_fault = true;
+    let Ok(envelope) = context.payload.envelope_mut(&limits) else { return };
+    envelope.clear_body();
+    let body = envelope.body;
+    let exception = envelope.document.append_element(body, "", "", "Exception");
+    envelope.document.append_text(exception, &text);
+}
+
+/// The answer for a client whose flow ended without one.
+///
+/// A flow that failed before anything was sent and whose own fault sequence ran to its end answers 202, as WSO2
+/// does; every other failure is a 5xx with the message id, never silence.
+pub(crate) fn unanswered(context: &mut Context, failure: Option<u16>) -> Response {
+    let failed = failure.or(context.progress.failed);
+    let status = match failed {
+        Some(status) if context.progress.sent || !context.progress.handled || status != 500 => status,
+        _ => 202,
+    };
+    if status < 400 {
+        return Response::empty(status);
+    }
+    let text = format!(
+        "The message could not be processed ({}); the log tells more under message id {}.",
+        message::reason_phrase(status),
+        context.message_id()
+    );
+    let response = told(context, status, &text);
+    match status {
+        503 => response.with("Retry-After", "1"),
+        _ => response,
+    }
+}
+
+/// A text for a client, in the form that it can read.
+fn told(context: &Context, status: u16, text: &str) -> Response {
+    match context.inbound.client {
+        Client::Soap(version) => {
+            let mut envelope = Envelope::empty(version);
+            let code = if version == SoapVersion::V11 { "Server" } else { "Receiver" };
+            envelope.append_fault(&message::envelope::Fault { code, reason: text, role: "", node: "" }, None);
+            let mut payload = Payload::of_envelope(envelope);
+            let bytes = payload.write(Format::Soap(version), &context.services.limits).unwrap_or_default();
+            Response::new(status, Body::Bytes(bytes))
+                .with("Content-Type", format!("{}; charset=UTF-8", version.media_type()))
+        }
+        Client::Rest => {
+            let is_json = context
+                .inbound
+                .content_type
+                .as_deref()
+                .is_some_and(|own| message::MediaType::parse(own).kind() == Kind::Json);
+            if is_json {
+                let mut json = String::from("{\"error\":");
+                message::json::write_string(text, &mut json);
+                json.push('}');
+                Response::new(status, Body::Bytes(json.into()))
+                    .with("Content-Type", "application/json; charset=UTF-8")
+            } else {
+                Response::new(status, Body::Bytes(format!("{text}\n").into()))
+                    .with("Content-Type", "text/plain; charset=UTF-8")
+            }
+        }
+    }
+}
+
+/// A value as a header or body text, for the dispatcher's own answers.
+pub(crate) fn text(status: u16, text: impl Into<String>) -> Response {
+    Response::new(status, Body::Bytes(text.into().into())).with("Content-Type", "text/plain; charset=UTF-8")
+}
+
+/// 503 for a faulty artifact. The client learns no more than that: what is wrong with it is in the log.
+pub(crate) fn left_out(plan: &Plan, inbound: &Inbound, faulty: Option<&usize>) -> Response {
+    let Some(faulty) = faulty.and_then(|&at| plan.faulty.get(at)) else { return Response::empty(503) };
+    let name = faulty.name.as_deref().unwrap_or_default();
+    tracing::debug!(
+        place = plan.place(faulty.span),
+        "503 for {} {}: the {} `{name}` is left out: {}",
+        inbound.method.as_str(),
+        inbound.path(),
+        faulty.kind,
+        faulty.message
+    );
+    let mut response = refused(inbound, "The service is not available: its configuration is faulty");
+    response.head.status = 503;
+    response
+}
+
+/// A refusal before any flow runs, with status 500 and in the form that the client speaks, as WSO2 has it.
+pub(crate) fn refused(inbound: &Inbound, reason: &str) -> Response {
+    if let Client::Soap(version) = inbound.client {
+        return soap_fault(version, reason);
+    }
+    let kind = inbound.content_type.as_deref().map(|own| Kind::of(MediaType::parse(own).essence));
+    let (content_type, body) = match kind {
+        Some(Kind::Json) => {
+            let fault = serde_json::json!({
+                "Fault": { "faultcode": "soapenv:Server", "faultstring": reason, "detail": null }
+            });
+            ("application/json", fault.to_string())
+        }
+        other => {
+            let mut document = Document::new();
+            let element = document.append_element(Document::ROOT, "", "", "faultstring");
+            document.append_text(element, reason);
+            let own = if other == Some(Kind::Soap11) { "text/xml" } else { "application/xml" };
+            (own, xml::to_string(&document, element))
+        }
+    };
+    Response::new(500, Body::Bytes(body.into()))
+        .with("Content-Type", format!("{content_type}; charset=UTF-8"))
+}
+
+/// A refusal because of a limit of this process: 503, to be asked again soon.
+pub(crate) fn busy(inbound: &Inbound, why: &str) -> Response {
+    let mut response = refused(inbound, why);
+    response.head.status = 503;
+    response.head.reason = message::reason_phrase(503).into();
+    response.with("Retry-After", "1")
+}
+
+/// A SOAP fault with status 500 that the bus itself answers with.
+pub(crate) fn soap_fault(version: SoapVersion, reason: &str) -> Response {
+    let mut envelope = Envelope::empty(version);
+    let code = if version == SoapVersion::V11 { "Server" } else { "Receiver" };
+    envelope.append_fault(&message::envelope::Fault { code, reason, role: "", node: "" }, None);
+    let bytes = Payload::of_envelope(envelope)
+        .write(message::Format::Soap(version), &PayloadLimits::default())
+        .unwrap_or_default();
+    Response::new(500, Body::Bytes(bytes))
+        .with("Content-Type", format!("{}; charset=UTF-8", version.media_type()))
+}

@@ -1,0 +1,152 @@
+//! From a request that is for no proxy service to the API and the resource that serve it.
+
+use super::cors;
+use crate::resource::{ApiFacts, Choice, RequestFacts, choose};
+use crate::runtime::artifacts::allowed_methods;
+use crate::runtime::context::{Context, Owner};
+use crate::runtime::mediator::ListId;
+use crate::runtime::plan::Plan;
+use message::Value;
+use transport::{Body, Response};
+
+/// What serves a request.
+pub(crate) enum Dispatched {
+    /// No API takes it.
+    Main,
+    /// A resource of an API, both by number.
+    Resource { api: usize, resource: usize },
+    /// A sequence for requests that no resource takes.
+    Handler(ListId),
+    /// Answered already.
+    Answer(Response),
+}
+
+/// Chooses API and resource, and sets the properties that tell the flow about it.
+pub(crate) fn dispatch(plan: &Plan, context: &mut Context) -> Dispatched {
+    let inbound = context.inbound.clone();
+    let facts = ApiFacts { path: &inbound.target, host: Some(&inbound.host), secure: inbound.secure };
+    let mut denied = false;
+    let chosen = plan.api_order.candidates(&plan.api_rules, facts).find(|candidate| {
+        denied |= candidate.transport_denied;
+        !candidate.transport_denied
+    });
+    if denied {
+        context.properties.set("TRANSPORT_DENIED", Value::Boolean(true));
+        context.properties.set("IN_TRANSPORT", Value::from(inbound.scheme()));
+    }
+    let Some(candidate) = chosen else { return Dispatched::Main };
+    let Some(api) = plan.apis.get(candidate.index) else {
+        let faulty = plan.left_out.apis.get(candidate.index - plan.apis.len());
+        return Dispatched::Answer(crate::http::respond::left_out(plan, &inbound, faulty));
+    };
+    let sub_path = candidate.sub_path.into_owned();
+    if let Some(answer) = crate::http::openapi::answer(api, &sub_path, &inbound) {
+        return Dispatched::Answer(answer);
+    }
+    let settings = std::sync::Arc::clone(&context.services.settings.cors);
+    if !cors::note(&settings, context) {
+        return Dispatched::Answer(Response::empty(403));
+    }
+    let has_body = !context.payload.is_empty();
+    let request = RequestFacts {
+        method: inbound.method.as_str(),
+        sub_path: &sub_path,
+        content_type: inbound.content_type.as_deref(),
+        has_body,
+        user_agent: context.headers.get("User-Agent"),
+        secure: inbound.secure,
+    };
+    let choice = choose(&api.rules, &request);
+    // A browser that asks what it may ask has no credentials with it.
+    let asks_only = matches!(choice, Choice::Options { .. })
+        && context.headers.get("Access-Control-Request-Method").is_some();
+    let handlers = api.handlers.iter().filter(|handler| !asks_only || handler.is_cors());
+    for handler in handlers {
+        if let Some(answer) = handler.request(context) {
+            return Dispatched::Answer(answer);
+        }
+    }
+    // What the request is, a handler knows too.
+    let handled = match &choice {
+        Choice::Resource { .. } => true,
+        Choice::NotFound => plan.sequence("_resource_mismatch_handler_").is_some(),
+        Choice::MethodNotAllowed { .. } => plan.sequence("_method_not_allowed_handler_").is_some(),
+        Choice::Options { .. } | Choice::BadRequest => false,
+    };
+    if handled && let Err(why) = set_properties(context, plan, candidate.index, &sub_path) {
+        return Dispatched::Answer(crate::http::respond::text(400, why));
+    }
+    match choice {
+        Choice::Resource { index, variables } => {
+            context.owner = Owner::Resource(candidate.index, index);
+            context.properties.set("SYNAPSE_RESOURCE", Value::from(api.resources[index].label.as_str()));
+            for (name, value) in variables {
+                context.properties.set(format!("uri.var.{name}"), Value::from(value));
+            }
+            Dispatched::Resource { api: candidate.index, resource: index }
+        }
+        Choice::Options { allow, .. } => {
+            let mut answer = Response::empty(200).with("Allow", allow.join(", "));
+            let named: Vec<&str> = allow.iter().map(AsRef::as_ref).collect();
+            cors::announce(context, &allowed_methods(&named), &mut answer.head.headers);
+            Dispatched::Answer(answer)
+        }
+        Choice::NotFound => match plan.sequence("_resource_mismatch_handler_") {
+            Some(list) => Dispatched::Handler(list),
+            None => Dispatched::Answer(Response::empty(404)),
+        },
+        Choice::MethodNotAllowed { allow } => match plan.sequence("_method_not_allowed_handler_") {
+            Some(list) => Dispatched::Handler(list),
+            None => Dispatched::Answer(Response::empty(405).with("Allow", allow.join(", "))),
+        },
+        Choice::BadRequest => Dispatched::Answer(Response::new(400, Body::Empty)),
+    }
+}
+
+/// `REST_*`, `query.param.*`.
+#[allow(clippy::result_large_err)] // An answer, made once; boxing it would only move it.
+fn set_properties(
+    context: &mut Context,
+    plan: &Plan,
+    api: usize,
+    sub_path: &str,
+) -> Result<(), &'static str> {
+    let inbound = context.inbound.clone();
+    let api = &plan.apis[api];
+    let text = |text: &str| Value::from(text);
+    let full = match inbound.target.split_once("://") {
+        Some((_, rest)) => rest.find('/').map_or("/", |at| &rest[at..]),
+        None => inbound.target.as_str(),
+    };
+    let context_path = api.rule.context.as_str();
+    let properties = &mut context.properties;
+    properties.set("REST_FULL_REQUEST_PATH", text(full));
+    properties.set("REST_SUB_REQUEST_PATH", text(sub_path));
+    properties.set("REST_METHOD", text(inbound.method.as_str()));
+    properties.set("REST_API_CONTEXT", text(if context_path.is_empty() { "/" } else { context_path }));
+    properties.set("REST_URL_PREFIX", Value::from(format!("{}://{}", inbound.scheme(), inbound.host)));
+    properties.set("RESOURCE_PATH", text(sub_path));
+    properties.set("SYNAPSE_REST_API", text(&api.name));
+    properties.set("SYNAPSE_REST_API_VERSION", text(&api.version));
+    properties.set("SYNAPSE_REST_API_VERSION_STRATEGY", text(api.version_strategy));
+    if let Some(query) = inbound.query() {
+        if !is_well_encoded(query) {
+            return Err("the query is not percent-encoded well\n");
+        }
+        for (name, value) in message::form::pairs(query) {
+            properties.set(format!("query.param.{name}"), Value::from(value));
+        }
+    }
+    // The rest of the URL as the client wrote it: `/ctx` has none, though its sub path is `/`.
+    let rest =
+        if full.ends_with(sub_path) { sub_path } else { sub_path.strip_prefix('/').unwrap_or(sub_path) };
+    context.axis2.set("REST_URL_POSTFIX", Value::from(rest));
+    Ok(())
+}
+
+fn is_well_encoded(query: &str) -> bool {
+    query
+        .split('%')
+        .skip(1)
+        .all(|rest| rest.len() >= 2 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit()))
+}

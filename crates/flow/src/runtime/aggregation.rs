@@ -1,0 +1,449 @@
+//! Open aggregates: parts of a split message that wait for each other.
+//!
+//! The first part is the message that will go on, and waits as a whole. Of the others only what will be taken of them is kept
+//! ([`Taken`]), so that the parts of a large split cost little while they wait. An aggregate that never completes has bounds: so many
+//! parts, the bytes that messages may hold together, and a time.
+
+use crate::runtime::context::Context;
+use crate::runtime::fault::Fault;
+use crate::state::lock;
+use message::memory::{self, Held};
+use message::{Envelope, Piece};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+/// What identifies an open aggregate: the mediator's number, and the message that was split (or the mediator alone
+/// with `correlateOn`).
+pub type Key = (u64, Arc<str>);
+
+/// What is taken of a part.
+pub enum Taken {
+    /// Elements and texts, where they are.
+    Pieces(Vec<Piece>),
+    /// A value.
+    Json(serde_json::Value),
+    /// Nothing, because of this: the aggregate fails when it is complete.
+    Failed(Box<Fault>),
+}
+
+impl Taken {
+    /// About how many bytes it keeps that are not counted otherwise.
+    fn size(&self) -> usize {
+        size_of::<Taken>()
+            + match self {
+                // Pieces of a message that was split share its tree, which counts itself.
+                Taken::Pieces(pieces) => pieces.iter().map(|(envelope, _)| 16 + own(envelope)).sum(),
+                Taken::Json(value) => size_of_json(value),
+                Taken::Failed(_) => 256,
+            }
+    }
+}
+
+fn own(envelope: &Arc<Envelope>) -> usize {
+    if Arc::strong_count(envelope) == 1 { envelope.uncounted() } else { 0 }
+}
+
+fn size_of_json(value: &serde_json::Value) -> usize {
+    use serde_json::Value;
+    size_of::<Value>()
+        + match value {
+            Value::String(text) => text.len(),
+            Value::Array(items) => items.iter().map(size_of_json).sum(),
+            Value::Object(members) => {
+                members.iter().map(|(name, value)| name.len() + 64 + size_of_json(value)).sum()
+            }
+            _ => 0,
+        }
+}
+
+/// The parts of an aggregate that goes on.
+pub struct Parts {
+    /// The first one; `None`: it is the one that completes it.
+    pub first: Option<Box<Context>>,
+    /// What is taken of the others, in order of arrival; the one that completes it is the last.
+    pub others: Vec<Taken>,
+}
+
+/// One open aggregate.
+struct Aggregate {
+    first: Box<Context>,
+    others: Vec<Taken>,
+    /// Ids of messages whose clients have their answers: a stop names them.
+    answered: Vec<String>,
+    /// Distinguishes it from a later one with the same key, for its timer.
+    serial: u64,
+    /// How many parts the split had, if it said so.
+    expected: Option<usize>,
+    /// Dropped with the aggregate, which tells its timer.
+    open: Option<oneshot::Sender<()>>,
+    size: usize,
+    held: Held,
+}
+
+/// Bounds of each aggregate.
+#[derive(Clone, Copy, Debug)]
+pub struct AggregateLimits {
+    /// Most parts. Default 100,000.
+    pub parts: usize,
+    /// How long one may wait that has no timeout of its own. Default 1 h.
+    pub time: Duration,
+}
+
+impl Default for AggregateLimits {
+    fn default() -> AggregateLimits {
+        AggregateLimits { parts: 100_000, time: Duration::from_secs(3600) }
+    }
+}
+
+/// All open aggregates of a process.
+#[derive(Default)]
+pub struct Aggregates {
+    /// Bounds.
+    pub limits: AggregateLimits,
+    open: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    aggregates: HashMap<Key, Aggregate>,
+    /// In the order in which they were opened; some are complete.
+    opened: VecDeque<(Instant, Key, u64)>,
+    /// Keys that completed and may still see late parts; bounded.
+    completed: HashSet<Key>,
+    /// The same, in the order in which they completed.
+    oldest: VecDeque<Key>,
+    serial: u64,
+}
+
+/// Completed aggregates that are remembered, so that a late part is dropped instead of opening a new one.
+const REMEMBERED: usize = 4096;
+
+/// Parts for which room is made at once.
+const MANY: usize = 64;
+
+/// A part on its way into an aggregate.
+pub struct Arriving {
+    /// The message.
+    pub part: Box<Context>,
+    /// What is taken of it, where the aggregate was seen to be [open](Aggregates::is_open).
+    pub taken: Option<Taken>,
+    /// How many parts the split announced; `None`: it comes from no split.
+    pub split: Option<usize>,
+    /// Messages of several clients meet: they wait longer than their clients.
+    pub across: bool,
+}
+
+/// What [`Aggregates::add`] did.
+pub enum Added {
+    /// The part completes it.
+    Complete(Box<Context>, Parts),
+    /// Waiting for more; the first part opened it and may start a timer for this serial.
+    Waiting {
+        /// Whether this part opened the aggregate.
+        opened: bool,
+        /// Its serial.
+        serial: u64,
+    },
+    /// The aggregate is complete already.
+    Late(Box<Context>),
+    /// The aggregate was opened meanwhile: once more, with what is taken of the part.
+    Again(Box<Context>),
+    /// There is no room.
+    Full(Box<Context>, Box<Fault>),
+}
+
+impl Aggregates {
+    /// Whether an aggregate has a first part.
+    pub fn is_open(&self, key: &Key) -> bool {
+        lock(&self.open).aggregates.contains_key(key)
+    }
+
+    /// Adds a part. `complete` is asked with the number of parts there are now and the number the split announced.
+    pub fn add(
+        &self,
+        key: Key,
+        arriving: Arriving,
+        complete: impl FnOnce(usize, Option<usize>) -> bool,
+    ) -> Added {
+        let Arriving { part, taken, split, across } = arriving;
+        let full =
+            |part, message: String| Added::Full(part, Box::new(Fault { status: 503, ..Fault::new(message) }));
+        let mut table = lock(&self.open);
+        let late = table.outdated(self.limits.time);
+        if !late.is_empty() {
+            drop(table);
+            self.drop_all(late);
+            table = lock(&self.open);
+        }
+        if let Some(aggregate) = table.aggregates.get_mut(&key) {
+            let Some(taken) = taken else { return Added::Again(part) };
+            let count = aggregate.others.len() + 2;
+            if complete(count, aggregate.expected) {
+                let Some(aggregate) = table.aggregates.remove(&key) else { return Added::Late(part) };
+                let mut others = aggregate.others;
+                others.push(taken);
+                table.remember(key);
+                return Added::Complete(part, Parts { first: Some(aggregate.first), others });
+            }
+            if count > self.limits.parts {
+                return full(
+                    part,
+                    format!("the aggregate has as many parts as it may ({})", self.limits.parts),
+                );
+            }
+            aggregate.size += taken.size();
+            if across && memory::is_half() {
+                return full(part, memory::Shortage.to_string());
+            }
+            if let Err(why) = aggregate.held.try_grow(aggregate.size) {
+                return full(part, why.to_string());
+            }
+            if across {
+                aggregate.answered.push(part.message_id());
+            }
+            aggregate.others.push(taken);
+            let serial = aggregate.serial;
+            drop(table);
+            drop(part);
+            return Added::Waiting { opened: false, serial };
+        }
+        if split.is_some() && table.completed.contains(&key) {
+            return Added::Late(part);
+        }
+        if complete(1, split) {
+            table.remember(key);
+            return Added::Complete(part, Parts { first: None, others: Vec::new() });
+        }
+        if memory::is_short() || across && memory::is_half() {
+            return full(part, memory::Shortage.to_string());
+        }
+        let serial = table.open(key, part, split);
+        Added::Waiting { opened: true, serial }
+    }
+
+    /// Names in the log what waited too long.
+    #[cold]
+    fn drop_all(&self, late: Vec<Aggregate>) {
+        let seconds = self.limits.time.as_secs();
+        for Aggregate { first, others, .. } in late {
+            let (id, count) = (first.message_id(), others.len() + 1);
+            let place = first.plan().place(first.location());
+            let what = "an aggregate was not complete within";
+            tracing::error!(message_id = id, place, "{what} {seconds} s: its {count} parts are dropped");
+        }
+    }
+
+    /// For a timer: resolves when the aggregate is complete. `None`: it is complete already.
+    pub fn watch(&self, key: &Key, serial: u64) -> Option<oneshot::Receiver<()>> {
+        let mut table = lock(&self.open);
+        let aggregate = table.aggregates.get_mut(key).filter(|aggregate| aggregate.serial == serial)?;
+        let (open, gone) = oneshot::channel();
+        aggregate.open = Some(open);
+        Some(gone)
+    }
+
+    /// The timer of an aggregate fired: its first part and what is taken of the others, if it is still open.
+    pub fn expire(&self, key: &Key, serial: u64) -> Option<(Box<Context>, Vec<Taken>)> {
+        let mut table = lock(&self.open);
+        if table.aggregates.get(key)?.serial != serial {
+            return None;
+        }
+        let aggregate = table.aggregates.remove(key)?;
+        table.remember(key.clone());
+        Some((aggregate.first, aggregate.others))
+    }
+
+    /// Looks at the first part of each, with the ids of the others whose clients have their answers.
+    pub(crate) fn each(&self, mut look: impl FnMut(&Context, &[String])) {
+        let table = lock(&self.open);
+        table.aggregates.values().for_each(|aggregate| look(&aggregate.first, &aggregate.answered));
+    }
+
+    /// How many are open.
+    pub fn len(&self) -> usize {
+        lock(&self.open).aggregates.len()
+    }
+
+    /// Whether none is open.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Table {
+    fn open(&mut self, key: Key, first: Box<Context>, expected: Option<usize>) -> u64 {
+        self.serial += 1;
+        let serial = self.serial;
+        self.opened.push_back((Instant::now(), key.clone(), serial));
+        let others = Vec::with_capacity(expected.unwrap_or(1).saturating_sub(1).min(MANY));
+        let aggregate = Aggregate {
+            first,
+            others,
+            answered: Vec::new(),
+            serial,
+            expected,
+            open: None,
+            size: 0,
+            held: Held::NONE,
+        };
+        self.aggregates.insert(key, aggregate);
+        serial
+    }
+
+    /// Takes out what has waited too long without a timer. To be dropped when the table is free again.
+    fn outdated(&mut self, time: Duration) -> Vec<Aggregate> {
+        let mut late = Vec::new();
+        while let Some((since, key, serial)) = self.opened.front() {
+            let own = self.aggregates.get(key).filter(|own| own.serial == *serial);
+            match own {
+                Some(own) if own.open.is_none() && since.elapsed() >= time => {
+                    late.extend(self.aggregates.remove(key));
+                }
+                // Those behind it are younger, and few have ended before it.
+                Some(own) if own.open.is_none() => break,
+                // Complete, or its timer sees to it.
+                _ => {}
+            }
+            self.opened.pop_front();
+        }
+        late
+    }
+
+    fn remember(&mut self, key: Key) {
+        if self.oldest.len() >= REMEMBERED
+            && let Some(forgotten) = self.oldest.pop_front()
+        {
+            self.completed.remove(&forgotten);
+        }
+        if self.completed.insert(key.clone()) {
+            self.oldest.push_back(key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{self, Tested};
+
+    fn tested() -> Tested {
+        let registry = crate::Registry {
+            definitions: Vec::new(),
+            unsupported: Vec::new(),
+            endpoints: testing::endpoints,
+        };
+        testing::main(&registry, "")
+    }
+
+    fn key(name: &str) -> Key {
+        (1, Arc::from(name))
+    }
+
+    /// Adds a part with this value; complete with so many.
+    fn add(
+        all: &Aggregates,
+        tested: &Tested,
+        name: &str,
+        value: i64,
+        split: Option<usize>,
+        enough: usize,
+    ) -> Added {
+        let mut part = Box::new(tested.context(&[], ""));
+        loop {
+            let taken = all.is_open(&key(name)).then(|| Taken::Json(value.into()));
+            let arriving = Arriving { part, taken, split, across: split.is_none() };
+            match all.add(key(name), arriving, |count, announced| count >= announced.unwrap_or(enough)) {
+                Added::Again(again) => part = again,
+                added => return added,
+            }
+        }
+    }
+
+    fn values(parts: &Parts) -> Vec<i64> {
+        let value = |taken: &Taken| if let Taken::Json(value) = taken { value.as_i64() } else { None };
+        parts.others.iter().filter_map(value).collect()
+    }
+
+    #[test]
+    fn parts_wait_for_as_many_as_were_announced_and_late_ones_are_told() {
+        let (all, tested) = (Aggregates::default(), tested());
+        assert!(matches!(add(&all, &tested, "a", 1, Some(3), 0), Added::Waiting { opened: true, serial: 1 }));
+        assert!(matches!(
+            add(&all, &tested, "a", 2, Some(3), 0),
+            Added::Waiting { opened: false, serial: 1 }
+        ));
+        assert!(matches!(add(&all, &tested, "b", 1, Some(2), 0), Added::Waiting { opened: true, serial: 2 }));
+        assert_eq!(all.len(), 2);
+        match add(&all, &tested, "a", 3, Some(3), 0) {
+            Added::Complete(_, parts) => assert!(parts.first.is_some() && values(&parts) == [2, 3]),
+            _ => panic!("three of three are complete"),
+        }
+        assert!(matches!(add(&all, &tested, "a", 4, Some(3), 0), Added::Late(_)));
+        // One of one: nothing is kept.
+        assert!(matches!(
+            add(&all, &tested, "c", 1, Some(1), 0),
+            Added::Complete(_, Parts { first: None, .. })
+        ));
+        assert_eq!(all.len(), 1);
+    }
+
+    #[test]
+    fn a_part_that_finds_the_aggregate_opened_meanwhile_comes_again() {
+        let (all, tested) = (Aggregates::default(), tested());
+        add(&all, &tested, "a", 1, Some(2), 0);
+        let part = Box::new(tested.context(&[], ""));
+        let arriving = Arriving { part, taken: None, split: Some(2), across: false };
+        assert!(matches!(all.add(key("a"), arriving, |count, _| count >= 2), Added::Again(_)));
+    }
+
+    #[test]
+    fn a_timer_takes_what_is_there_and_not_what_comes_under_the_same_key_later() {
+        let (all, tested) = (Aggregates::default(), tested());
+        add(&all, &tested, "a", 1, None, 9);
+        add(&all, &tested, "a", 2, None, 9);
+        let mut gone = all.watch(&key("a"), 1).expect("it is open");
+        assert!(gone.try_recv().is_err_and(|why| why == oneshot::error::TryRecvError::Empty));
+        assert!(all.watch(&key("a"), 7).is_none() && all.expire(&key("a"), 7).is_none());
+        assert_eq!(all.expire(&key("a"), 1).map(|(_, others)| others.len()), Some(1));
+        assert!(gone.try_recv().is_err_and(|why| why == oneshot::error::TryRecvError::Closed));
+        assert!(matches!(add(&all, &tested, "a", 1, None, 9), Added::Waiting { opened: true, serial: 2 }));
+        assert!(all.expire(&key("a"), 1).is_none(), "that was another one");
+    }
+
+    #[test]
+    fn an_aggregate_that_never_completes_is_bounded_in_parts_and_time() {
+        let mut all = Aggregates::default();
+        let tested = tested();
+        all.limits = AggregateLimits { parts: 3, time: Duration::from_secs(3600) };
+        for value in 1..=3 {
+            assert!(matches!(add(&all, &tested, "a", value, None, 9), Added::Waiting { .. }));
+        }
+        let Added::Full(_, fault) = add(&all, &tested, "a", 4, None, 9) else { panic!("there are three") };
+        assert_eq!((fault.status, fault.message.contains("as many parts as it may (3)")), (503, true));
+        assert!(matches!(add(&all, &tested, "b", 1, None, 9), Added::Waiting { .. }), "others have room");
+        // One with a timer sees to itself.
+        let timer = all.watch(&key("b"), 2).expect("it is open");
+        all.limits.time = Duration::ZERO;
+        let (lines, ()) = testing::logged("busbar", || {
+            assert!(matches!(add(&all, &tested, "c", 1, None, 9), Added::Waiting { opened: true, .. }));
+        });
+        assert!(lines.len() == 1 && lines[0].contains("its 3 parts are dropped"), "{lines:?}");
+        assert_eq!(all.len(), 2);
+        drop(timer);
+    }
+
+    #[test]
+    fn clients_that_have_their_answers_are_known_by_their_messages() {
+        let (all, tested) = (Aggregates::default(), tested());
+        for value in 1..=3 {
+            add(&all, &tested, "across", value, None, 9);
+            add(&all, &tested, "split", value, Some(9), 0);
+        }
+        let mut counts = Vec::new();
+        all.each(|_, others| counts.push(others.len()));
+        counts.sort_unstable();
+        assert_eq!(counts, [0, 2]);
+    }
+}

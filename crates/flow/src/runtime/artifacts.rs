@@ -1,0 +1,124 @@
+//! The services of a plan as they are once compiled. How they are served is the business of `http`.
+
+use crate::resource::{ApiRule, ResourceRule};
+use crate::runtime::mediator::ListId;
+use crate::runtime::reference::{EndpointRef, SequenceRef};
+use crate::state::activation::Activation;
+use crate::state::metrics::Counters;
+use crate::wsdl::Wsdl;
+use diagnostics::Span;
+use message::Value;
+use std::sync::Arc;
+
+/// A proxy service of the plan.
+pub struct Proxy {
+    /// Its name.
+    pub name: String,
+    /// `transports`: whether http and https may reach it.
+    pub http: bool,
+    /// See `http`.
+    pub https: bool,
+    /// Stopped services answer with a fault.
+    pub activation: Arc<Activation>,
+    /// `startOnLoad`.
+    pub(crate) start_on_load: bool,
+    /// `target/endpoint`.
+    pub endpoint: Option<Arc<EndpointRef>>,
+    /// The in sequence.
+    pub in_sequence: Option<SequenceRef>,
+    /// The out sequence.
+    pub out_sequence: Option<ListId>,
+    /// The fault sequence.
+    pub fault_sequence: Option<ListId>,
+    /// What `?wsdl` answers.
+    pub wsdl: Wsdl,
+    /// Only inbound endpoints may reach it.
+    pub inbound_only: bool,
+    /// Not listed at `/services/`.
+    pub hidden: bool,
+    /// The service parameters as properties of each message (`SET_JMS_SVC_PARAMS_AS_MSG_CTX`).
+    pub(crate) properties: Vec<(Arc<str>, Value)>,
+    /// Where it is written.
+    pub span: Span,
+    /// `trace="enable"`.
+    pub(crate) trace: bool,
+    pub(crate) counters: Arc<Counters>,
+}
+
+/// An API of the plan.
+pub struct Api {
+    /// Its registered name.
+    pub name: String,
+    /// Its context.
+    pub context: String,
+    /// Its version, if it has one.
+    pub version: String,
+    /// How the version is found: `context`, `url` or nothing.
+    pub version_strategy: &'static str,
+    /// Its resources.
+    pub resources: Vec<Resource>,
+    /// Where it is written.
+    pub span: Span,
+    pub(crate) rule: ApiRule,
+    pub(crate) rules: Vec<ResourceRule>,
+    /// `trace="enable"`.
+    pub(crate) trace: bool,
+    pub(crate) handlers: Vec<Handler>,
+    /// The definition that was given for it (`publishSwagger`).
+    pub(crate) definition: Option<Arc<[u8]>>,
+    pub(crate) counters: Arc<Counters>,
+}
+
+/// A resource of an API.
+pub struct Resource {
+    /// For people: its template or mapping.
+    pub label: String,
+    /// For people: the methods it answers, `GET POST`; empty: all.
+    pub methods: String,
+    /// The same as answers list them: `GET, POST`.
+    pub(crate) allow: String,
+    /// The in sequence.
+    pub in_sequence: Option<SequenceRef>,
+    /// The out sequence.
+    pub out_sequence: Option<ListId>,
+    /// The fault sequence.
+    pub fault_sequence: Option<ListId>,
+}
+
+/// The methods of a resource as answers list them; none: those that WSO2 lists then.
+pub(crate) fn allowed_methods(own: &[&str]) -> String {
+    let named: Vec<&str> = own.iter().copied().filter(|method| *method != "OPTIONS").collect();
+    if named.is_empty() { "GET, POST, PUT, DELETE".to_owned() } else { named.join(", ") }
+}
+
+/// A handler that runs before the resource is chosen.
+pub(crate) enum Handler {
+    /// `RESTBasicAuthHandler`: only users of the settings.
+    BasicAuthentication,
+    /// `CORSRequestHandler`.
+    Cors(Arc<Cors>),
+}
+
+/// Who may ask from other origins, and with which headers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cors {
+    /// Answers say nothing of it.
+    pub disabled: bool,
+    /// `*`, or origins as browsers send them.
+    pub origins: Vec<String>,
+    /// The headers that requests may have, as they stand in the answer; empty: the answer does not say.
+    pub headers: String,
+    /// The methods, as they stand in the answer; empty: those of the resource.
+    pub methods: String,
+    /// Whether requests may have credentials.
+    pub credentials: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn methods() {
+        assert_eq!(super::allowed_methods(&["GET", "OPTIONS", "POST"]), "GET, POST");
+        assert_eq!(super::allowed_methods(&[]), "GET, POST, PUT, DELETE");
+    }
+}

@@ -1,0 +1,829 @@
+//! The context of one message: everything mediators read and change, and where the engine stands with it.
+
+use crate::runtime::correlation::Correlation;
+use crate::runtime::fault::Fault;
+use crate::runtime::mediator::{ListId, Parameters};
+use crate::runtime::plan::Plan;
+use crate::runtime::scope::{Awaited, Exchange, Scope};
+use crate::runtime::services::Services;
+use diagnostics::Span;
+use message::memory::{self, Held};
+use message::{Envelope, Headers, Method, Payload, Properties, SoapVersion, Value};
+use smallvec::SmallVec;
+use std::any::Any;
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// Facts of the request that the client sent; shared by all copies of the message.
+#[derive(Debug)]
+pub struct Inbound {
+    /// The method.
+    pub method: Method,
+    /// The request target as received: path and query.
+    pub target: String,
+    /// Length of the part of `target` that names the service; what follows is `REST_URL_POSTFIX`.
+    pub service_length: usize,
+    /// Whether it came over https.
+    pub secure: bool,
+    /// What the handshake of its connection agreed on.
+    pub tls: Option<Arc<transport::TlsInfo>>,
+    /// The client.
+    pub peer: SocketAddr,
+    /// The address it connected to.
+    pub local: SocketAddr,
+    /// The `Host` header.
+    pub host: String,
+    /// `Content-Type` as received.
+    pub content_type: Option<String>,
+    /// What the client speaks.
+    pub client: Client,
+    /// When the head had arrived.
+    pub received: Instant,
+}
+
+/// What a client speaks, which decides the form of the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Client {
+    /// Plain bodies: GET, XML, JSON, forms, and `text/xml` without a SOAPAction header.
+    Rest,
+    /// SOAP envelopes.
+    Soap(SoapVersion),
+}
+
+impl Inbound {
+    /// Path and query after the service's own path; empty if there is nothing.
+    pub fn postfix(&self) -> &str {
+        self.target.get(self.service_length..).unwrap_or("")
+    }
+
+    /// The certificate that the client showed and that was verified, as PEM; `chain`: with those above it.
+    fn certificates(&self, chain: bool) -> Option<String> {
+        use base64::Engine;
+        let all = &self.tls.as_ref()?.client_certificates;
+        let shown = if chain { all.as_slice() } else { all.get(..1)? };
+        let mut pem = String::new();
+        for certificate in shown {
+            let text = base64::engine::general_purpose::STANDARD.encode(certificate);
+            pem.push_str("-----BEGIN CERTIFICATE-----\n");
+            for line in text.as_bytes().chunks(64) {
+                pem.push_str(&String::from_utf8_lossy(line));
+                pem.push('\n');
+            }
+            pem.push_str("-----END CERTIFICATE-----\n");
+        }
+        (!pem.is_empty()).then_some(pem)
+    }
+
+    /// The path without the query.
+    pub fn path(&self) -> &str {
+        self.target.split('?').next().unwrap_or("")
+    }
+
+    /// The query without its `?`.
+    pub fn query(&self) -> Option<&str> {
+        self.target.split_once('?').map(|(_, query)| query)
+    }
+
+    /// `http` or `https`.
+    pub fn scheme(&self) -> &'static str {
+        if self.secure { "https" } else { "http" }
+    }
+}
+
+/// WS-Addressing facts of the message (`To` is also the implicit destination).
+#[derive(Clone, Debug, Default)]
+pub struct Addressing {
+    /// Where the message goes; `None` inside is "no To" after `respond`.
+    pub to: Option<String>,
+    /// `From`.
+    pub from: Option<String>,
+    /// `ReplyTo`.
+    pub reply_to: Option<String>,
+    /// `FaultTo`.
+    pub fault_to: Option<String>,
+    /// `Action`.
+    pub action: Option<String>,
+    /// `RelatesTo`.
+    pub relates_to: Option<String>,
+    /// `MessageID` as received or set.
+    pub message_id: Option<String>,
+}
+
+/// One place in the flow: a list and the next step in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    pub list: ListId,
+    pub next: u32,
+    /// Entering pushed a fault handler.
+    pub handler: bool,
+    /// Entering pushed template parameters.
+    pub parameters: bool,
+    /// The list is the target of a split: behind it the branch may be over.
+    pub branch: bool,
+    /// What ends the list early (`drop`) ends it alone.
+    pub absorbs: bool,
+    /// [`Progress::calls`] when it was entered.
+    pub calls: u16,
+}
+
+/// What a flow belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The main sequence.
+    Main,
+    /// A proxy service, by its number in the plan.
+    Proxy(usize),
+    /// A resource of an API, both by number.
+    Resource(usize, usize),
+}
+
+/// A template call: its parameters, by name.
+pub(crate) type Functions = Vec<Arc<Parameters>>;
+
+/// See the module.
+pub struct Context {
+    /// Transport headers (`$trp:`).
+    pub headers: Headers,
+    /// The body.
+    pub payload: Payload,
+    /// Default scope (`$ctx:`).
+    pub properties: Properties,
+    /// Variables (`$var:`).
+    pub variables: Properties,
+    /// axis2-client scope.
+    pub client: Properties,
+    /// WS-Addressing facts.
+    pub addressing: Addressing,
+    /// The SOAP action, without quotes.
+    pub soap_action: Option<String>,
+    /// The message is a response.
+    pub response: bool,
+    /// The payload was made here, or read and answered; the headers are still those of the client's request.
+    pub request_headers: bool,
+    /// Status of the answer that an endpoint gave; axis2 `HTTP_SC` unless that was set.
+    pub status: Option<u16>,
+    /// Reason phrase of that answer.
+    pub reason: Option<Cow<'static, str>>,
+    /// What the client sent.
+    pub inbound: Arc<Inbound>,
+    /// What steps made of the transport header `Content-Type` (`None` inside: removed): see [`Context::set_header`].
+    pub(crate) said_type: Option<Option<Box<str>>>,
+    pub(crate) axis2: Properties,
+    pub(crate) axis2_removed: Vec<Arc<str>>,
+    pub(crate) operation: Option<Arc<Mutex<Properties>>>,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) services: Arc<Services>,
+    pub(crate) owner: Owner,
+    pub(crate) frames: SmallVec<[Frame; 4]>,
+    pub(crate) handlers: SmallVec<[ListId; 4]>,
+    pub(crate) functions: Functions,
+    /// Who owns the work of the message, once there is more of it than this flow.
+    pub(crate) scope: Option<Arc<Scope>>,
+    pub(crate) exchange: Option<Arc<Exchange>>,
+    pub(crate) number: u64,
+    pub(crate) correlation: Correlation,
+    /// The step that ran last: where a failure of what it asked the engine for is reported.
+    pub(crate) place: Option<Span>,
+    pub(crate) progress: Progress,
+    /// Where the answer of a branch comes out. It stays with whoever drives the flow, whatever message that goes on with.
+    pub(crate) awaited: Option<Awaited>,
+    /// What mediators left with the message ([`Context::attach`]), and what it keeps while it is on its way ([`Context::hold`]).
+    pub(crate) attached: Vec<Arc<dyn Any + Send + Sync>>,
+    /// Counts a copy as held: a message has one of these for each part that runs or waits.
+    _held: Held,
+}
+
+/// About how many bytes a copy of a message takes, without its payload.
+const COPY: usize = 4096;
+
+/// How far the exchange with the client got; decides what the client gets when a flow ends without an answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Progress {
+    /// An endpoint answered a `call` or `send`, or was tried.
+    pub sent: bool,
+    /// A `call` in this branch was answered.
+    pub called: bool,
+    /// How often a `call` that is not blocking was answered; it wraps around.
+    pub calls: u16,
+    /// What runs now goes on behind the answer of an endpoint, to a `send` or to a `call` that is not blocking.
+    pub resumed: bool,
+    /// `onError` of the endpoint that the message could not be sent to, ahead of the fault handlers.
+    pub on_endpoint_error: Option<ListId>,
+    /// How many faults were raised.
+    pub faults: u16,
+    /// How often `send` sent the message.
+    pub sends: u16,
+    /// How many services called each other through `local:` until this one.
+    pub local: u8,
+    /// A fault was raised, with the status it suggests.
+    pub failed: Option<u16>,
+    /// The fault was handled by a sequence of the configuration (not the built-in one).
+    pub handled: bool,
+    /// This context is a copy made by a split.
+    pub branch: bool,
+    /// The client has its answer; the flow goes on without it.
+    pub detached: bool,
+    /// An endpoint has answered.
+    pub answered: bool,
+    /// The endpoint of the last request takes messages out of their envelope (`pox`, `get`, `rest`).
+    pub pox_endpoint: bool,
+    /// The endpoint of the last request has a SOAP format.
+    pub soap_endpoint: bool,
+    /// The payload is a fault in POX form.
+    pub pox_fault: bool,
+    /// How many mediators that run lists themselves (`foreach`) this message is inside of.
+    pub nested: u8,
+    /// The flow ran to the end of its lists.
+    pub complete: bool,
+    /// Somebody observes the message ([`crate::observe`]).
+    pub observed: bool,
+}
+
+/// Several messages. Boxed: they are handed on, and a context is large.
+#[allow(clippy::vec_box)]
+pub type Contexts = Vec<Box<Context>>;
+
+/// A number that no other message has. Threads draw blocks of them, so that they rarely meet.
+pub(crate) fn next_number() -> u64 {
+    const BLOCK: u64 = 1024;
+    static NEXT_BLOCK: AtomicU64 = AtomicU64::new(0);
+    thread_local! {
+        static NEXT: Cell<u64> = const { Cell::new(0) };
+    }
+    NEXT.with(|next| {
+        let mut number = next.get();
+        if number % BLOCK == 0 {
+            number = NEXT_BLOCK.fetch_add(BLOCK, Ordering::Relaxed) + 1;
+        }
+        next.set(number + 1);
+        number
+    })
+}
+
+impl Context {
+    /// A context for a request. The dispatcher sets where it goes.
+    pub fn new(
+        plan: Arc<Plan>,
+        services: Arc<Services>,
+        inbound: Arc<Inbound>,
+        headers: Headers,
+        payload: Payload,
+    ) -> Context {
+        let number = next_number();
+        Context {
+            headers,
+            payload,
+            properties: Properties::new(),
+            variables: Properties::new(),
+            client: Properties::new(),
+            addressing: Addressing::default(),
+            soap_action: None,
+            response: false,
+            request_headers: true,
+            status: None,
+            reason: None,
+            inbound,
+            said_type: None,
+            axis2: Properties::new(),
+            axis2_removed: Vec::new(),
+            operation: None,
+            plan,
+            services,
+            owner: Owner::Main,
+            frames: SmallVec::new(),
+            handlers: SmallVec::new(),
+            functions: Vec::new(),
+            scope: None,
+            exchange: None,
+            number,
+            correlation: Correlation::Of(number),
+            place: None,
+            progress: Progress::default(),
+            awaited: None,
+            attached: Vec::new(),
+            _held: Held::NONE,
+        }
+    }
+
+    /// The plan the message began with.
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    /// What all flows share: client, limits, settings.
+    pub fn services(&self) -> &Arc<Services> {
+        &self.services
+    }
+
+    /// Appends the message id to a text.
+    pub fn push_message_id(&self, out: &mut String) {
+        match &self.addressing.message_id {
+            Some(id) => out.push_str(id),
+            None => push_unique(self.number, out),
+        }
+    }
+
+    /// The message id: as received or set, else one made from the process's own numbering.
+    pub fn message_id(&self) -> String {
+        match &self.addressing.message_id {
+            Some(id) => id.clone(),
+            None => unique(self.number),
+        }
+    }
+
+    /// The XML view of the payload. A step that calls this says [`Need::Whole`](crate::Need::Whole).
+    ///
+    /// # Errors
+    /// The payload is not what its type says.
+    pub fn envelope(&mut self) -> Result<&Envelope, Fault> {
+        Ok(self.payload.envelope(&self.services.limits)?)
+    }
+
+    /// The XML view, shared: what others change of the message does not reach it. Pieces of it can be written as they came
+    /// (`Payload::envelope_for_pieces`).
+    ///
+    /// # Errors
+    /// As [`Context::envelope`].
+    pub fn shared_envelope(&mut self) -> Result<Arc<Envelope>, Fault> {
+        Ok(Arc::clone(self.payload.envelope_for_pieces(&self.services.limits)?))
+    }
+
+    /// The XML view, to be changed.
+    ///
+    /// # Errors
+    /// As [`Context::envelope`].
+    pub fn envelope_mut(&mut self) -> Result<&mut Envelope, Fault> {
+        Ok(self.payload.envelope_mut(&self.services.limits)?)
+    }
+
+    /// Receives the whole body, for steps that find out while they run that they need it.
+    ///
+    /// # Errors
+    /// The body is too large, or does not arrive.
+    pub async fn receive_body(&mut self) -> Result<(), Fault> {
+        Ok(self.payload.buffer(&self.services.limits).await?)
+    }
+
+    /// A property of axis2 scope: what was set, else what is known of the request or response.
+    pub fn axis2(&self, name: &str) -> Option<Value> {
+        if let Some(value) = self.axis2.get(name) {
+            return Some(value.clone());
+        }
+        if self.axis2_removed.iter().any(|removed| &**removed == name) {
+            return None;
+        }
+        let text = |text: &str| Some(Value::from(text));
+        match name {
+            "HTTP_SC" => self.status.map(|status| Value::Integer(status.into())),
+            "HTTP_SC_DESC" | "HTTP_REASON_PHRASE" => self.reason.as_deref().and_then(text),
+            "ORIGINAL_STATUS_CODE" => self.status.map(|status| Value::Integer(status.into())),
+            "transport.http.statusCode" => self.status.map(|status| Value::Integer(status.into())),
+            "HTTP_METHOD" | "HTTP_METHOD_OBJECT" | "HTTP_REQUEST_METHOD" | "HTTP_REQ_METHOD" => {
+                text(self.inbound.method.as_str())
+            }
+            "REST_URL_POSTFIX" => {
+                self.request_headers.then(|| self.inbound.postfix()).filter(|p| !p.is_empty()).and_then(text)
+            }
+            "TransportInURL" => text(&self.inbound.target),
+            "REMOTE_ADDR" | "REMOTE_HOST" => text(&self.inbound.peer.ip().to_string()),
+            "CLIENT_REMOTE_PORT" => Some(Value::Integer(self.inbound.peer.port().into())),
+            "IN_TRANSPORT" | "TRANSPORT_IN_NAME" => text(self.inbound.scheme()),
+            "SERVICE_PREFIX" => {
+                let path = match self.owner {
+                    Owner::Proxy(_) => self.inbound.target.get(..self.inbound.service_length).unwrap_or("/"),
+                    _ => "/",
+                };
+                text(&format!("{}://{}{path}", self.inbound.scheme(), self.inbound.host))
+            }
+            "ssl.client.auth.cert" => self.inbound.certificates(false).map(Value::from),
+            "ssl.client.auth.cert.X509" => self.inbound.certificates(true).map(Value::from),
+            "NO_ENTITY_BODY" => self.payload.is_empty().then_some(Value::Boolean(true)),
+            "messageType" => match self.headers.get("Content-Type") {
+                Some(value) => text(message::MediaType::parse(value).essence),
+                None if self.progress.answered => None,
+                // As WSO2 reads a request that does not say what it is.
+                None if self.payload.is_empty() => text("application/xml"),
+                None => text("application/octet-stream"),
+            },
+            "ContentType" => self.headers.get("Content-Type").and_then(text),
+            "CHARACTER_SET_ENCODING" => self
+                .headers
+                .get("Content-Type")
+                .and_then(|value| text(message::MediaType::parse(value).charset().unwrap_or("UTF-8"))),
+            // As WSO2 spells it.
+            "ORGINAL_CONTEN_LENGTH" => self.headers.get("Content-Length").and_then(text),
+            crate::runtime::correlation::PROPERTY => Some(Value::from(self.correlation_id())),
+            "message.builder.invoked" => Some(Value::Boolean(self.payload.is_built())),
+            // As in WSO2, client options and operation properties are seen through the message's own scope.
+            _ => self.client.get(name).cloned().or_else(|| self.operation(name)),
+        }
+    }
+
+    /// Whether a property of axis2 scope is true, as string or as Boolean.
+    #[inline]
+    pub fn axis2_is_true(&self, name: &str) -> bool {
+        // Nothing computed is ever asked this way but NO_ENTITY_BODY, which callers read themselves.
+        self.axis2.get(name).is_some_and(Value::is_true)
+    }
+
+    /// Sets a transport header for a step of the flow.
+    ///
+    /// As in WSO2, `Content-Type` is only what steps read then: what leaves is labelled by `messageType` and
+    /// `ContentType`, but for requests without a body.
+    pub fn set_header(&mut self, name: &str, value: &str) {
+        if name.eq_ignore_ascii_case("Content-Type") {
+            self.said_type = Some(Some(value.into()));
+        } else {
+            self.headers.set(name, value);
+        }
+    }
+
+    /// Removes a transport header for a step of the flow; of `Content-Type` as [`Context::set_header`].
+    pub fn remove_header(&mut self, name: &str) {
+        if name.eq_ignore_ascii_case("Content-Type") {
+            self.said_type = Some(None);
+        } else {
+            self.headers.remove(name);
+        }
+    }
+
+    /// `ContentType` of axis2 scope, where it was set and is not only that of `messageType`.
+    pub(crate) fn label(&self) -> Option<String> {
+        let label = self.axis2.get("ContentType")?.to_string();
+        let of_type = self.axis2.get("messageType").is_some_and(|own| own.to_string() == label);
+        (!of_type && !label.chars().any(char::is_control)).then_some(label)
+    }
+
+    /// Sets a property of axis2 scope. `messageType` also sets the Content-Type header.
+    pub fn set_axis2(&mut self, name: impl Into<Arc<str>>, value: Value) {
+        let name = name.into();
+        if &*name == "messageType" {
+            let essence = value.to_string();
+            // The type that the message has already keeps its parameters: a boundary, a charset.
+            let own = self.headers.get("Content-Type").map(|own| message::MediaType::parse(own).essence);
+            if own.is_none_or(|own| !own.eq_ignore_ascii_case(&essence)) {
+                self.headers.set("Content-Type", essence.as_bytes());
+            }
+            self.axis2.set("ContentType", value.clone());
+        }
+        self.axis2_removed.retain(|removed| *removed != name);
+        self.axis2.set(name, value);
+    }
+
+    /// Removes a property of axis2 scope, also one that is only computed.
+    pub fn remove_axis2(&mut self, name: impl Into<Arc<str>>) {
+        let name = name.into();
+        if &*name == "TRANSPORT_HEADERS" {
+            self.headers.clear();
+            self.said_type = None;
+        }
+        if &*name == "EXCESS_TRANSPORT_HEADERS" {
+            self.drop_repeated_headers();
+        }
+        if &*name == "HTTP_SC" {
+            self.status = None;
+        }
+        self.axis2.remove(&name);
+        if !self.axis2_removed.contains(&name) {
+            self.axis2_removed.push(name);
+        }
+    }
+
+    /// Keeps the first header of each name.
+    fn drop_repeated_headers(&mut self) {
+        let mut seen: Vec<String> = Vec::new();
+        self.headers.retain(|name, _| {
+            let first = !seen.iter().any(|known| known.eq_ignore_ascii_case(name));
+            if first {
+                seen.push(name.to_owned());
+            }
+            first
+        });
+    }
+
+    /// A property of operation scope, shared by request, response and all copies.
+    pub fn operation(&self, name: &str) -> Option<Value> {
+        let scope = self.operation.as_ref()?.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        scope.get(name).cloned()
+    }
+
+    /// Sets or removes (`None`) a property of operation scope.
+    pub fn set_operation(&mut self, name: impl Into<Arc<str>>, value: Option<Value>) {
+        let scope = self.operation.get_or_insert_with(Arc::default);
+        let mut scope = scope.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match value {
+            Some(value) => scope.set(name, value),
+            None => {
+                scope.remove(&name.into());
+            }
+        }
+    }
+
+    /// A parameter of the innermost template call; `Err` outside of a template.
+    pub fn parameter(&self, name: &str) -> Result<Option<&crate::runtime::mediator::Parameter>, Fault> {
+        let frame = self.functions.last().ok_or_else(|| {
+            Fault::new(format!("there is no template here whose parameter `{name}` could be read"))
+        })?;
+        Ok(frame.iter().find(|(key, _)| &**key == name).map(|(_, value)| value))
+    }
+
+    /// Whether a parameter of the innermost template call is evaluated when it is read, and reads the body.
+    pub(crate) fn has_deferred_reader(&self) -> bool {
+        self.functions.last().is_some_and(|frame| {
+            frame.iter().any(|(_, parameter)| match parameter {
+                crate::runtime::mediator::Parameter::Deferred(expression) => expression.need().is_whole(),
+                crate::runtime::mediator::Parameter::Value(_) => false,
+            })
+        }) && !self.payload.is_unread()
+    }
+
+    /// A copy that goes its own way (`clone`, `iterate`, …). The body must have been received. Boxed: it is handed on from
+    /// the mediator through the engine to a task, and a context is large.
+    pub fn branch(&mut self) -> Box<Context> {
+        let mut copy = self.branch_without_payload();
+        copy.payload = self.payload.copy();
+        copy
+    }
+
+    /// As [`Context::branch`], for a copy that gets a payload of its own: nothing of this one is copied but how it
+    /// is read.
+    pub fn branch_without_payload(&mut self) -> Box<Context> {
+        self.operation.get_or_insert_with(Arc::default);
+        // Copies find the scope of the message here; they never begin one.
+        let scope = Arc::clone(self.scope());
+        Box::new(Context {
+            headers: self.headers.clone(),
+            payload: self.payload.emptied(),
+            properties: self.properties.clone(),
+            variables: self.variables.clone(),
+            client: self.client.clone(),
+            addressing: Addressing { message_id: None, ..self.addressing.clone() },
+            soap_action: self.soap_action.clone(),
+            response: self.response,
+            request_headers: self.request_headers,
+            status: self.status,
+            reason: self.reason.clone(),
+            inbound: Arc::clone(&self.inbound),
+            said_type: self.said_type.clone(),
+            axis2: self.axis2.clone(),
+            axis2_removed: self.axis2_removed.clone(),
+            operation: self.operation.clone(),
+            plan: Arc::clone(&self.plan),
+            services: Arc::clone(&self.services),
+            owner: self.owner,
+            frames: SmallVec::new(),
+            handlers: self.handlers.clone(),
+            functions: self.functions.clone(),
+            scope: Some(scope),
+            exchange: self.exchange.clone(),
+            number: next_number(),
+            correlation: self.correlation.clone(),
+            place: self.place,
+            progress: Progress { branch: true, called: false, resumed: false, ..self.progress },
+            awaited: None,
+            attached: self.attached.clone(),
+            _held: memory::hold(COPY),
+        })
+    }
+
+    /// Whether a `call` that is not blocking was answered since the list that runs was entered.
+    pub fn called_since_entry(&self) -> bool {
+        self.frames.last().is_some_and(|frame| frame.calls != self.progress.calls)
+    }
+
+    /// Keeps something for as long as the message or a copy of it is on its way: a slot, a permit.
+    pub fn hold(&mut self, thing: Arc<dyn Any + Send + Sync>) {
+        self.attached.push(thing);
+    }
+
+    /// Leaves something with the message for a mediator that comes later, in place of what was left of that type.
+    pub fn attach<T: Any + Send + Sync>(&mut self, own: Arc<T>) {
+        self.detach::<T>();
+        self.attached.push(own);
+    }
+
+    /// What was left with the message of that type.
+    pub fn attached<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        let own = self.attached.iter().find(|own| own.is::<T>())?;
+        Arc::clone(own).downcast().ok()
+    }
+
+    /// What was left with the message of that type; it is taken off.
+    pub fn detach<T: Any + Send + Sync>(&mut self) -> Option<Arc<T>> {
+        let at = self.attached.iter().position(|own| own.is::<T>())?;
+        self.attached.swap_remove(at).downcast().ok()
+    }
+
+    /// The headers and the payload are those of an answer now: what was set for the request no longer holds.
+    pub(crate) fn become_answer(&mut self, status: u16, reason: Option<Cow<'static, str>>) {
+        self.status = Some(status);
+        self.reason = reason;
+        self.said_type = None;
+        self.axis2.clear();
+        self.axis2_removed.clear();
+        self.client.clear();
+        self.soap_action = None;
+        // The answer relates to the request; everything else about addressing is over.
+        self.addressing =
+            Addressing { relates_to: self.addressing.message_id.take(), ..Addressing::default() };
+        self.request_headers = false;
+        self.progress.answered = true;
+    }
+
+    /// Whether steps follow behind the one that runs, in its list or one around it.
+    pub fn has_steps_ahead(&self) -> bool {
+        self.frames.iter().any(|frame| self.plan.list(frame.list).steps.len() > frame.next as usize)
+    }
+
+    /// Whether an endpoint has answered: by `call`, or because this is its response.
+    pub fn is_answered(&self) -> bool {
+        self.progress.answered
+    }
+
+    /// The exchange with the client, if branches of its message run.
+    pub fn exchange(&self) -> Option<&Arc<Exchange>> {
+        self.exchange.as_ref()
+    }
+
+    /// Properties that say where the message came in; computed, since few ask.
+    pub(crate) fn provenance(&self, name: &str) -> Option<Value> {
+        match (name, self.owner) {
+            ("proxy.name", Owner::Proxy(_)) => Some(Value::from(self.owner_name())),
+            ("ARTIFACT_NAME", Owner::Proxy(_)) => Some(Value::from(format!("proxy{}", self.owner_name()))),
+            ("ARTIFACT_NAME", Owner::Resource(..)) => Some(Value::from(format!("api{}", self.owner_name()))),
+            ("rest.url.pattern", Owner::Resource(..)) => self.properties.get("SYNAPSE_RESOURCE").cloned(),
+            ("SERVER_IP", _) => Some(Value::from(self.inbound.local.ip().to_string())),
+            (crate::runtime::correlation::PROPERTY, _) => Some(Value::from(self.correlation_id())),
+            ("SERVER_HOST", _) => Some(Value::from(host_name())),
+            ("IsClientDoingREST", _) => Some(Value::Boolean(self.is_rest())),
+            ("IsClientDoingSOAP11", _) => {
+                Some(Value::Boolean(self.inbound.client == Client::Soap(SoapVersion::V11)))
+            }
+            _ => None,
+        }
+    }
+
+    /// The name of what the flow belongs to, for logs and metrics.
+    pub fn owner_name(&self) -> &str {
+        self.plan.owner_name(self.owner)
+    }
+
+    /// Where the message is: the step that ran last, or else its proxy service, API or the main sequence.
+    pub(crate) fn location(&self) -> Span {
+        let owner = || match self.owner {
+            Owner::Main => self.plan.list(self.plan.main).span,
+            Owner::Proxy(index) => self.plan.proxies[index].span,
+            Owner::Resource(api, _) => self.plan.apis[api].span,
+        };
+        self.place.unwrap_or_else(owner)
+    }
+
+    /// Where the message goes: as set, else the client's own URL for a request that nothing answered yet.
+    pub fn to(&self) -> Option<String> {
+        match &self.addressing.to {
+            Some(to) => Some(to.clone()),
+            None => (self.request_headers && !self.response).then(|| self.inbound.target.clone()),
+        }
+    }
+
+    /// The SOAP action: as set, else as the transport headers have it.
+    pub fn soap_action(&self) -> Option<String> {
+        if let Some(action) = &self.soap_action {
+            return Some(action.clone());
+        }
+        let header = self.headers.get_known(message::Known::SoapAction);
+        let header = header.map(|value| value.trim_ascii().trim_matches('"'));
+        header.filter(|action| !action.is_empty()).map(str::to_owned).or_else(|| {
+            let content_type = self.headers.get("Content-Type")?;
+            message::MediaType::parse(content_type).parameter("action").map(str::to_owned)
+        })
+    }
+
+    /// Moves the message out and leaves an empty shell that only the engine touches.
+    pub fn take(&mut self) -> Box<Context> {
+        let mut shell = Context::new(
+            Arc::clone(&self.plan),
+            Arc::clone(&self.services),
+            Arc::clone(&self.inbound),
+            Headers::new(),
+            Payload::empty(),
+        );
+        shell.owner = self.owner;
+        shell.number = self.number;
+        // What goes on for the message elsewhere (a timer) is work of the same scope.
+        shell.scope = Some(Arc::clone(self.scope()));
+        shell.exchange = self.exchange.clone();
+        shell.progress = self.progress;
+        // Whoever drives this flow for the client still waits here for what others answer.
+        shell.awaited = self.awaited.take();
+        Box::new(std::mem::replace(self, shell))
+    }
+
+    /// Puts a message back where [`Context::take`] took one out.
+    pub fn put(&mut self, mut message: Box<Context>) {
+        message.awaited = self.awaited.take();
+        // The message may have waited in an aggregate for one of another scope; this flow stays the work of its own.
+        message.scope = self.scope.take();
+        *self = *message;
+    }
+
+    /// Takes over a message that answers the client, from a branch that this flow waited for.
+    pub fn answer_with(&mut self, mut answer: Box<Context>) {
+        answer.frames.clear();
+        answer.exchange = self.exchange.clone();
+        answer.progress.branch = self.progress.branch;
+        answer.progress.detached = self.progress.detached;
+        self.put(answer);
+    }
+
+    /// The flow failed as a branch of it did, whose fault handlers have run.
+    pub fn fail_as(&mut self, branch: &Context) {
+        let (own, other) = (&mut self.progress, &branch.progress);
+        own.failed = other.failed;
+        own.handled = other.handled;
+        own.sent |= other.sent;
+    }
+
+    /// The payload was made a fault in POX form: status 500 unless one is set.
+    pub fn mark_fault(&mut self) {
+        self.progress.pox_fault = true;
+    }
+
+    /// Puts this message in the place of another one in the flow: it goes on where that one stood.
+    pub fn continue_as(&mut self, mut other: Box<Context>) {
+        std::mem::swap(&mut self.frames, &mut other.frames);
+        std::mem::swap(&mut self.handlers, &mut other.handlers);
+        std::mem::swap(&mut self.functions, &mut other.functions);
+        other.exchange = self.exchange.clone();
+        other.progress = self.progress;
+        other.attached.append(&mut self.attached);
+        self.put(other);
+    }
+
+    /// Whether the client speaks REST.
+    pub fn is_rest(&self) -> bool {
+        self.inbound.client == Client::Rest
+    }
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Context({} {}, {:?})", self.inbound.method.as_str(), self.inbound.target, self.payload)
+    }
+}
+
+/// The name of this machine.
+fn host_name() -> &'static str {
+    use std::sync::LazyLock;
+    static NAME: LazyLock<String> = LazyLock::new(|| {
+        let known = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+        let name = known.map(|name| name.trim().to_owned()).or_else(|| std::env::var("HOSTNAME").ok());
+        name.filter(|name| !name.is_empty()).unwrap_or_else(|| "localhost".to_owned())
+    });
+    &NAME
+}
+
+/// A message id that no other message has.
+pub(crate) fn next_id() -> String {
+    unique(next_number())
+}
+
+/// `urn:uuid:` and [the id of a number](uuid).
+pub(crate) fn unique(number: u64) -> String {
+    let mut id = String::with_capacity(48);
+    push_unique(number, &mut id);
+    id
+}
+
+fn push_unique(number: u64, id: &mut String) {
+    id.push_str("urn:uuid:");
+    id.push_str(std::str::from_utf8(&uuid(number)).unwrap_or_default());
+}
+
+/// A UUID-shaped id that is unique in this process and, by its start time and process id, beyond it.
+pub(crate) fn uuid(number: u64) -> [u8; 36] {
+    use std::sync::LazyLock;
+    static FRONT: LazyLock<[u8; 36]> = LazyLock::new(|| {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let start = (since.as_nanos() as u64).rotate_left(20) ^ u64::from(std::process::id());
+        let front = format!(
+            "{:08x}-{:04x}-4{:03x}-{:04x}-",
+            (start >> 32) as u32,
+            (start >> 16) as u16,
+            (start >> 4) as u16 & 0xfff,
+            0x8000 | (start as u16 & 0x3fff),
+        );
+        let mut id = [0; 36];
+        id[..24].copy_from_slice(front.as_bytes());
+        id
+    });
+    let mut id = *FRONT;
+    for (at, digit) in id[24..].iter_mut().enumerate() {
+        *digit = b"0123456789abcdef"[(number >> (44 - 4 * at)) as usize & 15];
+    }
+    id
+}

@@ -1,0 +1,24 @@
+//! What a message is while it is on its way, and what it meets: its context and scope, the plan that it began with, the
+//! interfaces of mediators and endpoints, what all flows share.
+//!
+//! These know each other, since a plan is made of mediators, mediators run on contexts, and a context holds its plan.
+//! Nothing here knows how a plan is compiled or run.
+
+pub mod aggregation;
+pub mod artifacts;
+pub mod authority;
+pub mod context;
+pub mod correlation;
+pub mod endpoint;
+pub mod fault;
+pub(crate) mod load;
+pub mod mediator;
+pub mod observers;
+pub mod panics;
+pub mod plan;
+pub mod processor;
+pub mod reference;
+pub(crate) mod report;
+pub mod scope;
+pub mod services;
+mod stored;

@@ -1,0 +1,59 @@
+//! Message processors as they are once compiled: `crate::processor` runs them.
+
+use super::reference::{EndpointRef, SequenceRef};
+use crate::state::activation::Activation;
+use diagnostics::Span;
+use std::sync::Arc;
+use std::time::Duration;
+use stores::Store;
+
+/// A message processor of the plan.
+pub struct Processor {
+    /// Its name.
+    pub name: String,
+    /// Where it is written.
+    pub span: Span,
+    /// Whether it is active.
+    pub activation: Arc<Activation>,
+    /// What `is.active` says, and a number for the whole definition.
+    pub(crate) written: (bool, u64),
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) claim: Arc<Claim>,
+    pub(crate) interval: Duration,
+    pub(crate) kind: Kind,
+}
+
+/// Held while somebody has the first message of a store in hand.
+#[derive(Default)]
+pub(crate) struct Claim(pub(crate) tokio::sync::Mutex<()>);
+
+pub(crate) enum Kind {
+    Forwarding(Box<Forwarding>),
+    Sampling(Sampling),
+}
+
+/// Sends each message to an endpoint until that succeeds.
+pub(crate) struct Forwarding {
+    /// `None`: the property `target.endpoint` of each message names it.
+    pub(crate) endpoint: Option<Arc<EndpointRef>>,
+    /// The time between two attempts.
+    pub(crate) retry: Duration,
+    /// `None`: without end.
+    pub(crate) attempts: Option<u32>,
+    /// After the last attempt: drop the message and go on.
+    pub(crate) drop: bool,
+    /// After the last attempt: put the message there and go on.
+    pub(crate) failed: Option<Arc<dyn Store>>,
+    pub(crate) reply: Option<SequenceRef>,
+    pub(crate) fault: Option<SequenceRef>,
+    pub(crate) deactivate: Option<SequenceRef>,
+    /// Statuses that are no failures.
+    pub(crate) accepted: Vec<u16>,
+}
+
+/// Runs a sequence with some messages at each interval.
+pub(crate) struct Sampling {
+    pub(crate) sequence: SequenceRef,
+    /// How many messages at once; with none, as in WSO2, all stay in the store.
+    pub(crate) concurrency: u64,
+}

@@ -1,0 +1,806 @@
+//! Who owns the work of a message.
+//!
+//! A *scope* begins when the bus takes a message: a request, an attempt of a processor. It ends when all that goes on for
+//! the message has ended: its first flow, and its *children* (branches, timers, one-way sends, the rest of a flow whose client
+//! has its answer). A [`Child`] is a guard: when it is dropped, it has ended, by a panic and with a client that went away too.
+//!
+//! A flow without children costs two steps of one counter ([`Scopes`]). The shared half, [`Scope`], is made with the first child.
+//! The [`Outcome`] is decided when the last child has ended.
+//!
+//! [`Exchange`] is something else: the one answer that a client, or a mediator that runs copies, waits for. A child whose end
+//! the client does not wait for (a one-way send) belongs to the scope and not to the exchange.
+
+use crate::runtime::aggregation::Key;
+use crate::runtime::context::Context;
+use crate::runtime::fault::Fault;
+use crate::runtime::panics::{Panicked, caught};
+use crate::runtime::plan::Plan;
+use crate::runtime::services::Services;
+use crate::state::lock;
+use diagnostics::Span;
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering::*};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+use tokio::sync::{Notify, oneshot, watch};
+use tokio::task::{JoinError, JoinSet};
+
+/// How the work of a message ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All of it came to its end without a fault.
+    Completed,
+    /// Some of it failed, also if a fault sequence has dealt with that; the status that the fault suggests.
+    Failed(u16),
+    /// Some of it was abandoned before its end: its client went away, or the process stops.
+    Dropped,
+}
+
+/// The scopes of a process.
+#[derive(Default)]
+pub struct Scopes {
+    /// Messages whose work goes on.
+    open: AtomicUsize,
+    /// Those with children, by number.
+    shared: Mutex<HashMap<u64, Weak<Scope>>>,
+    /// Messages that were refused because too many were open, or too much was held.
+    refused: AtomicU64,
+    /// The line of the log that tells how many were refused is on its way.
+    logging: AtomicBool,
+    /// A drain waits: scopes that end wake it.
+    draining: AtomicBool,
+    /// The drain is over: what is abandoned now is named in the log.
+    giving_up: AtomicBool,
+    ended: Notify,
+}
+
+impl Scopes {
+    /// One more message; `false`: there are `most` already, and it is refused.
+    #[inline]
+    pub(crate) fn begin(&self, most: usize) -> bool {
+        if self.open.fetch_add(1, Relaxed) < most {
+            return true;
+        }
+        self.open.fetch_sub(1, Relaxed);
+        false
+    }
+
+    /// The work of one message has ended.
+    #[inline]
+    fn end(&self) {
+        // With the flag of the drain in one order: one of both sees the other.
+        self.open.fetch_sub(1, SeqCst);
+        if self.draining.load(SeqCst) {
+            self.ended.notify_waiters();
+        }
+    }
+
+    /// Messages whose work goes on.
+    pub fn open(&self) -> usize {
+        self.open.load(Relaxed)
+    }
+
+    /// Messages that were refused with 503 so far.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Relaxed)
+    }
+
+    /// Counts a message that is refused with 503, with a line in the log each second.
+    #[cold]
+    pub(crate) fn refuse(self: &Arc<Scopes>, why: &'static str) {
+        self.refused.fetch_add(1, Relaxed);
+        if !self.logging.swap(true, AcqRel) {
+            let (scopes, before) = (Arc::clone(self), self.refused() - 1);
+            // Not the work of a message: the line is written when the second is over.
+            tokio::spawn(async move {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                scopes.logging.store(false, Release);
+                let refused = scopes.refused() - before;
+                tracing::warn!(target: "busbar::limits", refused, open = scopes.open(), "{why}: {refused} were refused within a second");
+            });
+        }
+    }
+
+    /// Waits until no work is left, at most for `time`; `false`: there is still some.
+    pub async fn drained(&self, time: Duration) -> bool {
+        let end = tokio::time::Instant::now() + time;
+        self.draining.store(true, SeqCst);
+        loop {
+            let mut ended = pin!(self.ended.notified());
+            ended.as_mut().enable();
+            if self.open.load(SeqCst) == 0 {
+                return true;
+            }
+            if tokio::time::timeout_at(end, ended).await.is_err() {
+                return self.open.load(SeqCst) == 0;
+            }
+        }
+    }
+
+    /// From now on whatever is abandoned is named in the log.
+    pub fn give_up(&self) {
+        self.giving_up.store(true, Release);
+    }
+}
+
+impl Services {
+    /// Names each message in the log that is lost when the process ends now: those whose work goes on while nobody waits for
+    /// it any more, parts in aggregates, and what waits in stores that do not outlive the process.
+    pub fn log_given_up(&self) {
+        let all: Vec<Arc<Scope>> = lock(&self.scopes.shared).values().filter_map(Weak::upgrade).collect();
+        all.iter().for_each(|scope| scope.log_given_up());
+        let others = self.scopes.open().saturating_sub(all.len());
+        if others > 0 {
+            tracing::error!(target: "busbar::drain", "given up at the end of the drain: {others} messages in steps that do not end");
+        }
+        self.aggregates.each(|first, others| {
+            let place = first.plan.place(first.location());
+            let own = first.message_id();
+            for id in std::iter::once(&own).chain(others) {
+                log_given_up(id, first.owner_name(), &place, "a part that waits in an aggregate");
+            }
+        });
+        for (store, message) in self.stores.lost_with_process() {
+            let what = "it waits in a store that is lost with the process";
+            log_given_up(&message.message_id, &store, "", what);
+        }
+    }
+}
+
+/// Logs a message whose work was given up at the end of a drain.
+pub(crate) fn log_given_up(message_id: &str, service: &str, place: &str, what: &str) {
+    tracing::error!(target: "busbar::drain", message_id, service, place, "given up at the end of the drain: {what}");
+}
+
+/// What all work of a message shares, once there is more of it than one flow.
+pub struct Scope {
+    services: Arc<Services>,
+    plan: Arc<Plan>,
+    number: u64,
+    message_id: String,
+    service: String,
+    /// What began last, for whoever reads of it in the log.
+    last: Mutex<(&'static str, Span)>,
+    /// The first flow and the children.
+    running: AtomicUsize,
+    /// The status of what failed; 0: nothing did.
+    failed: AtomicU16,
+    dropped: AtomicBool,
+    outcome: watch::Sender<Option<Outcome>>,
+}
+
+impl Scope {
+    /// The scope of a message whose first flow is counted in [`Scopes`] already.
+    fn new(context: &Context) -> Arc<Scope> {
+        let scope = Arc::new(Scope {
+            services: Arc::clone(&context.services),
+            plan: Arc::clone(&context.plan),
+            number: crate::runtime::context::next_number(),
+            message_id: context.message_id(),
+            service: context.owner_name().to_owned(),
+            last: Mutex::new(("the flow", context.location())),
+            running: AtomicUsize::new(1),
+            failed: AtomicU16::new(0),
+            dropped: AtomicBool::new(false),
+            outcome: watch::Sender::new(None),
+        });
+        lock(&context.services.scopes.shared).insert(scope.number, Arc::downgrade(&scope));
+        scope
+    }
+
+    /// The flow that runs, or a child of it, failed with this status.
+    pub(crate) fn failed(&self, status: u16) {
+        self.failed.store(status, Release);
+    }
+
+    /// What began last, in a few words.
+    fn began(&self, what: &'static str, place: Span) {
+        *lock(&self.last) = (what, place);
+    }
+
+    /// The first flow or a child has ended; `whole`: it came to its end.
+    fn ended(&self, whole: bool) {
+        if !whole {
+            self.dropped.store(true, Release);
+        }
+        if self.running.fetch_sub(1, AcqRel) != 1 {
+            return;
+        }
+        let outcome = match self.failed.load(Acquire) {
+            0 if self.dropped.load(Acquire) => Outcome::Dropped,
+            0 => Outcome::Completed,
+            status => Outcome::Failed(status),
+        };
+        lock(&self.services.scopes.shared).remove(&self.number);
+        self.outcome.send_replace(Some(outcome));
+        self.services.scopes.end();
+    }
+
+    /// Waits until all work of the message has ended.
+    pub async fn outcome(&self) -> Outcome {
+        let mut outcome = self.outcome.subscribe();
+        match outcome.wait_for(Option::is_some).await {
+            Ok(outcome) => outcome.unwrap_or(Outcome::Dropped),
+            // The sender lives as long as this scope.
+            Err(_) => Outcome::Dropped,
+        }
+    }
+
+    /// Logs a panic in the work of this message, which has failed by that.
+    fn panicked(&self, why: &Panicked) {
+        self.failed(500);
+        let (what, place) = *lock(&self.last);
+        crate::runtime::report::panicked(&self.message_id, &self.service, &self.plan.place(place), what, why);
+    }
+
+    fn log_given_up(&self) {
+        let (what, place) = *lock(&self.last);
+        log_given_up(&self.message_id, &self.service, &self.plan.place(place), what);
+    }
+}
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        // A message that was never let in as one (a copy that somebody only looks at) does not end.
+        if *self.running.get_mut() > 0 {
+            lock(&self.services.scopes.shared).remove(&self.number);
+        }
+    }
+}
+
+/// The first flow of a message, for as long as it runs: when this is dropped, the scope has ended unless it has children.
+pub(crate) struct Opened {
+    pub context: Context,
+    whole: bool,
+}
+
+impl Opened {
+    /// For a message that [`Scopes::begin`] has let in.
+    pub(crate) fn new(context: Context) -> Opened {
+        Opened { context, whole: false }
+    }
+
+    /// The flow came to its end.
+    #[inline]
+    pub(crate) fn end(&mut self) {
+        self.whole = true;
+    }
+}
+
+impl Drop for Opened {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.whole {
+            abandoned(&self.context);
+        }
+        match self.context.scope.take() {
+            Some(scope) => {
+                if let Some(status) = self.context.progress.failed {
+                    scope.failed(status);
+                }
+                scope.ended(self.whole);
+            }
+            None => self.context.services.scopes.end(),
+        }
+    }
+}
+
+#[cold]
+fn abandoned(context: &Context) {
+    // With children, the scope is named in the log as a whole.
+    let alone = context.scope.as_ref().is_none_or(|scope| scope.running.load(Acquire) == 1);
+    if alone && context.services.scopes.giving_up.load(Acquire) {
+        let place = context.plan.place(context.location());
+        log_given_up(&context.message_id(), context.owner_name(), &place, "its client still waited");
+    }
+}
+
+/// A message that no connection waits for, from its first flow on: of a processor.
+pub(crate) struct Begun {
+    scope: Arc<Scope>,
+    whole: bool,
+}
+
+impl Begun {
+    /// Begins the scope of a message.
+    pub(crate) fn new(context: &mut Context) -> Begun {
+        context.services.scopes.begin(usize::MAX);
+        let scope = Scope::new(context);
+        context.scope = Some(Arc::clone(&scope));
+        Begun { scope, whole: false }
+    }
+
+    /// Its first flow has come to its end; waits for the rest.
+    pub(crate) async fn outcome(mut self) -> Outcome {
+        let scope = Arc::clone(&self.scope);
+        self.whole = true;
+        drop(self);
+        scope.outcome().await
+    }
+
+    /// Runs the first flow as a task.
+    pub(crate) fn spawn(self, work: impl Future<Output = ()> + Send + 'static) {
+        tokio::spawn(self.run(work));
+    }
+
+    async fn run(mut self, work: impl Future<Output = ()>) {
+        match caught(pin!(work)).await {
+            Ok(()) => self.whole = true,
+            Err(why) => self.scope.panicked(&why),
+        }
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.scope.ended(self.whole);
+    }
+}
+
+/// Work that goes on for a message beside its first flow. It ends when this is dropped.
+pub struct Child {
+    scope: Arc<Scope>,
+    voice: Option<Voice>,
+    whole: bool,
+}
+
+impl Context {
+    /// The scope of the message, for what goes on beside this flow.
+    pub fn scope(&mut self) -> &Arc<Scope> {
+        if self.scope.is_none() {
+            self.scope = Some(Scope::new(self));
+        }
+        self.scope.as_ref().unwrap_or_else(|| unreachable!("made just above"))
+    }
+
+    /// Something begins that goes on beside this flow, and that may still answer the client. `what`: for the log, in a few words.
+    pub fn child(&mut self, what: &'static str) -> Child {
+        let voice = self.exchange.as_ref().map(Voice::new);
+        self.work(what, voice)
+    }
+
+    /// As [`Context::child`], for what cannot answer: the client does not wait for its end.
+    pub fn silent_child(&mut self, what: &'static str) -> Child {
+        self.work(what, None)
+    }
+
+    fn work(&mut self, what: &'static str, voice: Option<Voice>) -> Child {
+        let place = self.location();
+        let scope = Arc::clone(self.scope());
+        scope.began(what, place);
+        scope.running.fetch_add(1, AcqRel);
+        Child { scope, voice, whole: false }
+    }
+}
+
+impl Child {
+    /// Does the work as a task, and ends with it.
+    pub fn spawn(self, work: impl Future<Output = ()> + Send + 'static) {
+        // That it panicked is logged, and part of the outcome.
+        tokio::spawn(self.run(work));
+    }
+
+    /// Does the work here, and ends with it; `None`: it panicked, which is logged.
+    pub async fn run<T>(mut self, work: impl Future<Output = T>) -> Option<T> {
+        match caught(pin!(work)).await {
+            Ok(result) => {
+                self.whole = true;
+                Some(result)
+            }
+            Err(why) => {
+                self.scope.panicked(&why);
+                if let Some(voice) = &self.voice {
+                    voice.0.failed(500);
+                }
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // Ahead of the scope: what was parked for the answer goes with its last voice.
+        self.voice = None;
+        self.scope.ended(self.whole);
+    }
+}
+
+/// Children that bring something, for a mediator that waits for them. Those that run when this is dropped are aborted.
+pub struct Children<T> {
+    running: JoinSet<Option<T>>,
+}
+
+impl<T: Send + 'static> Default for Children<T> {
+    fn default() -> Children<T> {
+        Children { running: JoinSet::new() }
+    }
+}
+
+impl<T: Send + 'static> Children<T> {
+    /// Begins one.
+    pub fn spawn(&mut self, child: Child, work: impl Future<Output = T> + Send + 'static) {
+        self.running.spawn(child.run(work));
+    }
+
+    /// How many run.
+    pub fn len(&self) -> usize {
+        self.running.len()
+    }
+
+    /// Whether none runs.
+    pub fn is_empty(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    /// What the next one brings that ends; `None`: none runs.
+    ///
+    /// # Errors
+    /// It panicked.
+    pub async fn next(&mut self) -> Option<Result<T, Fault>> {
+        let lost = |why: String| Fault::new("a copy of the message was lost").because(why);
+        Some(match self.running.join_next().await? {
+            Ok(Some(brought)) => Ok(brought),
+            Ok(None) => Err(lost("its flow panicked".to_owned())),
+            Err(error) => Err(lost(JoinError::to_string(&error))),
+        })
+    }
+
+    /// Nobody waits for them any more; they end by themselves.
+    pub fn leave(mut self) {
+        self.running.detach_all();
+    }
+}
+
+/// The one answer that a client, or a mediator that runs a copy, waits for while branches of the message run.
+///
+/// When the last one that may answer has ended without doing so, and no aggregate can still complete, whoever waits is told
+/// instead of being left to wait.
+pub struct Exchange {
+    sender: Mutex<Option<oneshot::Sender<Box<Context>>>>,
+    /// Flows that may answer, and timers that may still start one.
+    voices: AtomicUsize,
+    failed: AtomicU16,
+    parked: Mutex<Vec<(Key, u64, Weak<Services>)>>,
+}
+
+/// One that may answer; when it is dropped, it no longer may.
+pub(crate) struct Voice(Arc<Exchange>);
+
+/// The end where the answer comes out, with the voice of the flow that will wait for it.
+pub(crate) struct Awaited {
+    pub answer: oneshot::Receiver<Box<Context>>,
+    pub voice: Voice,
+}
+
+impl Exchange {
+    /// An exchange, and what the flow keeps that began it.
+    pub(crate) fn new() -> (Arc<Exchange>, Awaited) {
+        let (sender, answer) = oneshot::channel();
+        let exchange = Arc::new(Exchange {
+            sender: Mutex::new(Some(sender)),
+            voices: AtomicUsize::new(0),
+            failed: AtomicU16::new(0),
+            parked: Mutex::default(),
+        });
+        let voice = Voice::new(&exchange);
+        (exchange, Awaited { answer, voice })
+    }
+
+    /// A part of this exchange waits in an aggregate.
+    pub fn parked(&self, key: Key, serial: u64, services: &Arc<Services>) {
+        lock(&self.parked).push((key, serial, Arc::downgrade(services)));
+    }
+
+    /// Gives the answer; a second one is refused with a warning.
+    pub(crate) fn answer(&self, context: Box<Context>) {
+        match lock(&self.sender).take() {
+            Some(sender) => {
+                // The client may be gone; nobody needs the answer then.
+                let _ = sender.send(context);
+            }
+            None => {
+                tracing::warn!(message_id = %context.message_id(), "the client has its answer already; this one is dropped")
+            }
+        }
+    }
+
+    pub(crate) fn failed(&self, status: u16) {
+        self.failed.store(status, Release);
+    }
+
+    /// The status of a branch that failed, if one did.
+    pub(crate) fn failure(&self) -> Option<u16> {
+        Some(self.failed.load(Acquire)).filter(|&status| status != 0)
+    }
+
+    /// No answer is wanted any more.
+    pub(crate) fn close(&self) {
+        lock(&self.sender).take();
+    }
+}
+
+impl Voice {
+    fn new(exchange: &Arc<Exchange>) -> Voice {
+        exchange.voices.fetch_add(1, AcqRel);
+        Voice(Arc::clone(exchange))
+    }
+}
+
+impl Drop for Voice {
+    fn drop(&mut self) {
+        let exchange = &self.0;
+        if exchange.voices.fetch_sub(1, AcqRel) != 1 {
+            return;
+        }
+        // Nobody is left who could answer: parts that wait in an aggregate wait for nothing.
+        let parked = std::mem::take(&mut *lock(&exchange.parked));
+        for (key, serial, services) in parked {
+            if let Some(services) = services.upgrade() {
+                services.aggregates.expire(&key, serial);
+            }
+        }
+        exchange.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Compiler;
+    use crate::compile::definition::{Children as Inside, Compiled, Definition, Registry};
+    use crate::compile::page::{Family, Page};
+    use crate::runtime::mediator::{Flow, Mediator, Need, Step};
+    use crate::testing::{self, Tested, block_on};
+    use config::Element;
+    use std::time::Duration;
+
+    const PAGE: Page =
+        Page { family: Family::Splitting, semantics: "", inside: &[], needs: &[], refused: &[], faults: &[] };
+
+    const fn definition(
+        name: &'static str,
+        compile: fn(&Element, &mut Compiler<'_>) -> Compiled,
+    ) -> Definition {
+        Definition { name, summary: "", attributes: &[], children: Inside::None, page: PAGE, compile }
+    }
+
+    /// Panics at once, or after it has waited.
+    static DROP: Definition = definition("drop", |_, _| Some(Box::new(Panics { waits: false })));
+    static LOG: Definition = definition("log", |_, _| Some(Box::new(Panics { waits: true })));
+    /// Leaves a child that ends after a while.
+    static STORE: Definition = definition("store", |_, _| Some(Box::new(Leaves)));
+    static RESPOND: Definition = definition("respond", |_, _| Some(Box::new(Responds)));
+
+    struct Panics {
+        waits: bool,
+    }
+
+    impl Mediator for Panics {
+        fn need(&self) -> Need {
+            Need::Nothing
+        }
+
+        fn run<'a>(&'a self, _: &'a mut Context) -> Step<'a> {
+            if !self.waits {
+                panic!("at once");
+            }
+            Step::Wait(Box::pin(async {
+                tokio::task::yield_now().await;
+                panic!("later");
+            }))
+        }
+    }
+
+    struct Leaves;
+
+    impl Mediator for Leaves {
+        fn need(&self) -> Need {
+            Need::Nothing
+        }
+
+        fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+            context.silent_child("a wait").spawn(tokio::time::sleep(Duration::from_millis(20)));
+            Ok(Flow::Next)
+        }
+    }
+
+    struct Responds;
+
+    impl Mediator for Responds {
+        fn need(&self) -> Need {
+            Need::Nothing
+        }
+
+        fn mediate(&self, _: &mut Context) -> Result<Flow, Fault> {
+            Ok(Flow::Respond)
+        }
+    }
+
+    fn tested(mediators: &str) -> Tested {
+        let definitions = vec![&DROP, &LOG, &STORE, &RESPOND];
+        let registry = Registry { definitions, unsupported: Vec::new(), endpoints: testing::endpoints };
+        testing::main(&registry, mediators)
+    }
+
+    fn scopes(tested: &Tested) -> Arc<Scopes> {
+        Arc::clone(&tested.bus.services().scopes)
+    }
+
+    #[test]
+    fn a_flow_without_children_is_counted_and_has_no_shared_half() {
+        let tested = tested("<respond/>");
+        assert_eq!(tested.ask("POST", "/", &[], "").status, 200);
+        assert_eq!(scopes(&tested).open(), 0);
+        let mut context = Opened::new(tested.context(&[], ""));
+        scopes(&tested).begin(usize::MAX);
+        assert!(context.context.scope.is_none() && lock(&scopes(&tested).shared).is_empty());
+        context.end();
+        drop(context);
+        assert_eq!(scopes(&tested).open(), 0);
+    }
+
+    #[test]
+    fn the_outcome_comes_with_the_last_child() {
+        let tested = tested("");
+        let scopes = scopes(&tested);
+        for (first, second, status, wanted) in [
+            (true, true, None, Outcome::Completed),
+            (true, false, None, Outcome::Dropped),
+            (false, true, None, Outcome::Dropped),
+            (true, true, Some(502), Outcome::Failed(502)),
+            (true, false, Some(500), Outcome::Failed(500)),
+        ] {
+            block_on(async {
+                let mut context = tested.context(&[], "");
+                let begun = Begun::new(&mut context);
+                let (one, two) = (context.child("one"), context.silent_child("two"));
+                let scope = Arc::clone(context.scope());
+                assert_eq!(lock(&scopes.shared).len(), 1);
+                if let Some(status) = status {
+                    scope.failed(status);
+                }
+                let mut outcome = pin!(begun.outcome());
+                let soon = Duration::from_millis(1);
+                assert!(tokio::time::timeout(soon, &mut outcome).await.is_err(), "two are left");
+                for (child, ends) in [(one, first), (two, second)] {
+                    assert_eq!(scopes.open(), 1);
+                    if ends { child.run(async {}).await.expect("it does not panic") } else { drop(child) }
+                }
+                assert_eq!(outcome.await, wanted);
+                assert_eq!((scopes.open(), lock(&scopes.shared).len()), (0, 0));
+            });
+        }
+    }
+
+    #[test]
+    fn what_is_only_copied_leaves_nothing_behind() {
+        let tested = tested("");
+        let mut context = tested.context(&[], "");
+        drop(context.branch());
+        assert_eq!(lock(&scopes(&tested).shared).len(), 1);
+        // What waits in an aggregate finds its scope again.
+        let part = context.take();
+        assert!(part.scope.is_some() && context.scope.is_some());
+        drop((part, context));
+        assert_eq!((scopes(&tested).open(), lock(&scopes(&tested).shared).len()), (0, 0));
+    }
+
+    #[test]
+    fn a_panic_is_a_failure_with_one_line_wherever_it_is() {
+        install_quietly();
+        for mediators in ["<drop/>", "<log/>", "<store/><drop/>"] {
+            let tested = tested(mediators);
+            let (lines, answer) = testing::logged("busbar", || tested.ask("POST", "/", &[], ""));
+            assert_eq!(answer.status, 500, "{mediators}");
+            assert!(answer.body.contains("message id urn:uuid:"), "{answer:?}");
+            assert_eq!(lines.len(), 1, "{mediators}: {lines:?}");
+            assert!(lines[0].contains("a step panicked"), "{lines:?}");
+            // And the next request is as ever.
+            assert_eq!(tested.ask("POST", "/", &[], "").status, 500);
+        }
+        let tested = tested("");
+        let (lines, outcome) = testing::logged("busbar", || {
+            block_on(async {
+                let mut context = tested.context(&[], "");
+                let begun = Begun::new(&mut context);
+                context.child("a timer").spawn(async { panic!("in a task") });
+                begun.outcome().await
+            })
+        });
+        assert_eq!(outcome, Outcome::Failed(500));
+        assert!(lines.len() == 1 && lines[0].contains("a timer panicked"), "{lines:?}");
+        assert_eq!(scopes(&tested).open(), 0);
+    }
+
+    /// The hook of tests prints what is caught.
+    fn install_quietly() {
+        crate::runtime::panics::install();
+    }
+
+    #[test]
+    fn a_client_that_goes_away_ends_its_flow() {
+        let tested = tested("<log/>");
+        let scopes = scopes(&tested);
+        scopes.begin(usize::MAX);
+        let mut context = tested.context(&[], "");
+        let child = context.child("a branch");
+        let opened = Opened::new(context);
+        let scope = Arc::clone(&child.scope);
+        drop(opened);
+        assert_eq!(scopes.open(), 1, "the branch goes on");
+        block_on(async {
+            child.run(async {}).await.expect("it does not panic");
+            assert_eq!(scope.outcome().await, Outcome::Dropped);
+        });
+        assert_eq!(scopes.open(), 0);
+    }
+
+    #[test]
+    fn more_than_the_limit_are_refused_and_the_next_good_one_is_served() {
+        let tested = tested("<respond/>");
+        let (scopes, most) = (scopes(&tested), tested.bus.services().settings.flows);
+        for _ in 0..most {
+            assert!(scopes.begin(most));
+        }
+        let answer = tested.ask("POST", "/", &[("Content-Type", "application/json")], "{}");
+        assert_eq!((answer.status, answer.headers.get("Retry-After")), (503, Some("1")));
+        assert!(answer.body.contains("too many messages"), "{answer:?}");
+        assert_eq!((scopes.refused(), scopes.open()), (1, most));
+        scopes.end();
+        assert_eq!(tested.ask("POST", "/", &[], "").status, 200);
+        assert_eq!(scopes.open(), most - 1);
+    }
+
+    #[test]
+    fn a_drain_waits_for_what_goes_on_and_names_what_it_gives_up() {
+        let tested = tested("<store/><respond/>");
+        let scopes = scopes(&tested);
+        let body = || async {
+            let request = transport::Request {
+                head: message::RequestHead {
+                    method: message::Method::Post,
+                    target: "/".to_owned(),
+                    version: message::Version::Http11,
+                    headers: message::Headers::new(),
+                },
+                body: transport::Body::Empty,
+            };
+            let nobody = std::net::SocketAddr::from(([127, 0, 0, 1], 9));
+            let peer = transport::ConnectionInfo { id: 1, peer: nobody, local: nobody, worker: 0, tls: None };
+            transport::Handler::handle(&tested.bus, request, &peer).await.head.status
+        };
+        block_on(async {
+            assert!(scopes.drained(Duration::ZERO).await, "nothing is open");
+            assert_eq!(body().await, 200);
+            assert_eq!(scopes.open(), 1, "the child goes on behind the answer");
+            assert!(!scopes.drained(Duration::from_millis(1)).await);
+            assert!(scopes.drained(Duration::from_secs(30)).await);
+        });
+        let (lines, ()) = testing::logged("busbar::drain", || {
+            block_on(async {
+                body().await;
+                tested.bus.services().log_given_up();
+            });
+        });
+        assert_eq!(lines, ["ERROR given up at the end of the drain: a wait"]);
+        assert_eq!(scopes.open(), 0, "its task went with the runtime");
+    }
+
+    #[test]
+    fn whoever_waits_is_told_when_the_last_voice_ends() {
+        block_on(async {
+            let (exchange, awaited) = Exchange::new();
+            let other = Voice::new(&exchange);
+            let Awaited { mut answer, voice } = awaited;
+            drop(voice);
+            assert!(answer.try_recv().is_err_and(|why| why == oneshot::error::TryRecvError::Empty));
+            exchange.failed(504);
+            drop(other);
+            assert!(answer.await.is_err());
+            assert_eq!(exchange.failure(), Some(504));
+        });
+    }
+}

@@ -1,0 +1,262 @@
+//! What all flows of a process share: the client, limits, settings and counters.
+
+use super::artifacts::Cors;
+use super::context::{Context, Inbound};
+use super::observers::Observers;
+use crate::runtime::aggregation::Aggregates;
+use crate::runtime::scope::Scopes;
+use crate::state::Kept;
+use crate::state::identity::States;
+use crate::state::metrics::Metrics;
+use message::{Body, Headers, PayloadLimits};
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use transport::Response;
+
+/// What flows work with: settings, which a reload may replace, and what the process has once ([`Shared`]).
+pub struct Services {
+    /// Limits on what a flow holds of a message.
+    pub limits: PayloadLimits,
+    /// Settings of the engine.
+    pub settings: Settings,
+    /// TLS profiles for https endpoints.
+    pub tls: TlsProfiles,
+    shared: Arc<Shared>,
+}
+
+/// Answers a request of one flow to a service of its plan, and takes its body; `None`: there is no such service that runs.
+pub(crate) type LocalServices =
+    for<'a> fn(&'a Context, Inbound, Headers, &mut Body) -> Option<LocalAnswer<'a>>;
+
+/// See [`LocalServices`].
+pub(crate) type LocalAnswer<'a> = Pin<Box<dyn Future<Output = Response> + Send + 'a>>;
+
+/// What the process has once, whatever is reloaded.
+pub struct Shared {
+    /// Sends to backends.
+    pub client: transport::Client,
+    /// The messages whose work goes on.
+    pub scopes: Arc<Scopes>,
+    /// Open aggregates.
+    pub aggregates: Aggregates,
+    /// Message stores; what waits in them outlives a reload.
+    pub stores: stores::Stores,
+    /// Counters and histograms.
+    pub metrics: Metrics,
+    /// What mediators keep beyond the plan.
+    pub kept: Kept,
+    /// States of artifacts and their parts, which outlive the plan.
+    pub states: States,
+    /// Who is traced, and for whom the wire log is on.
+    pub observers: Observers,
+    /// Who answers requests to services of this bus that come over no connection: the HTTP side, where there is one.
+    pub(crate) local: OnceLock<LocalServices>,
+}
+
+/// Settings of the engine, with their defaults.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Longest wait for an endpoint that sets no timeout (`synapse.global_timeout_interval`). Default 120 s.
+    pub global_timeout: Duration,
+    /// Longest time to connect (`http.connection.timeout`). Default 10 s.
+    pub connect_timeout: Duration,
+    /// Longest silence on a connection in use (`http.socket.timeout`). Default 180 s.
+    pub socket_timeout: Duration,
+    /// Most messages that may be on their way at the same time, those whose client has its 202 included: others are refused with
+    /// 503. Default 10,000.
+    pub flows: usize,
+    /// Most frames a flow may nest: sequences calling sequences. Default 512.
+    pub nesting: usize,
+    /// Most steps one message may take, against endless loops. Default 1,000,000.
+    pub steps: u64,
+    /// How often one message may be handed to `send`: a main sequence that sends its own answers on would never end.
+    /// Default 100.
+    pub sends: u16,
+    /// How often one message may be sent by a group of endpoints until it gives up. Default 100.
+    pub attempts: u16,
+    /// `/services/` lists the services. Default true (WSO2: false).
+    pub list_services: bool,
+    /// Header names that are not regenerated on the way out (`http.headers.preserve`).
+    pub preserve_headers: Vec<String>,
+    /// Forward the client's User-Agent (`http.user.agent.preserve`). Default false.
+    pub preserve_user_agent: bool,
+    /// Forward the backend's Server header (`http.server.preserve`). Default true.
+    pub preserve_server: bool,
+    /// How backends reach this server where `separateListener` makes them answer on connections of their own: scheme,
+    /// host and port. Default: empty, the address that the client connected to.
+    pub callback_address: String,
+    /// Header with the correlation id of a request (`correlation_header_name`); empty: none is made. Default `activityid`.
+    pub correlation_header: String,
+    /// `synapse.xpath.dom.failover.enabled`: what is no XPath 1.0 is evaluated as XPath 2.0. Default false.
+    pub xpath_failover: bool,
+    /// The directory with one file for each secret.
+    pub vault_directory: Option<PathBuf>,
+    /// The same for secrets of the kind `DOCKER`. Default `/run/secrets`.
+    pub docker_secrets: PathBuf,
+    /// What secrets were encrypted for.
+    pub vault_key: Option<Arc<crate::vault::Key>>,
+    /// The configuration is only looked at: secrets that are not on this machine are warnings. Default false.
+    pub check_only: bool,
+    /// Bounds on what flows write into the registry.
+    pub registry: config::RegistryLimits,
+    /// `dialect = "synapse"`: Apache Synapse's behaviour where it differs from WSO2's.
+    pub synapse_dialect: bool,
+    /// `synapse.rest.CORSConfig.*`: what answers of APIs say to other origins.
+    pub cors: Arc<Cors>,
+    /// Users and their passwords, for the basic authentication of APIs (`http.users`).
+    pub users: std::collections::HashMap<String, String>,
+    /// The name of this server, for `pinnedServers`; default: the name of the machine.
+    pub server_name: Option<String>,
+    /// Numbers of XPath are texts as Java writes doubles (`3.0`, `1.0E7`). Default false.
+    pub java_numbers: bool,
+    /// Longest run of one step that computes: a script, stylesheet, expression, template or schema. Default 5 s.
+    pub script_time: Duration,
+    /// Threads for steps that compute for long. Default: two for each processor, at least 4.
+    pub compute_threads: usize,
+    /// Most steps that wait for such a thread; beyond: 503. Default 1,000.
+    pub compute_queue: usize,
+    /// Longest wait for such a thread; beyond: 503. Default 5 s.
+    pub compute_wait: Duration,
+    /// Most bytes of memory for the scripts of one thread. Default 64 MiB.
+    pub script_memory: usize,
+    /// Most bytes of stack for a script. Default 512 KiB.
+    pub script_stack: usize,
+}
+
+/// So many compute threads, unless a setting says otherwise: they share the processors among those that wait, so that short
+/// work gets its turn beside long work.
+fn default_threads() -> usize {
+    std::thread::available_parallelism().map_or(4, |n| n.get() * 2).max(4)
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            global_timeout: Duration::from_secs(120),
+            connect_timeout: Duration::from_secs(10),
+            socket_timeout: Duration::from_secs(180),
+            flows: 10_000,
+            nesting: 512,
+            steps: 1_000_000,
+            sends: 100,
+            attempts: 100,
+            list_services: true,
+            preserve_headers: Vec::new(),
+            preserve_user_agent: false,
+            preserve_server: true,
+            callback_address: String::new(),
+            correlation_header: "activityid".to_owned(),
+            xpath_failover: false,
+            vault_directory: None,
+            docker_secrets: PathBuf::from(crate::vault::DOCKER_SECRETS),
+            vault_key: None,
+            check_only: false,
+            registry: config::RegistryLimits::default(),
+            synapse_dialect: false,
+            cors: Arc::default(),
+            users: std::collections::HashMap::new(),
+            server_name: None,
+            java_numbers: false,
+            script_time: Duration::from_secs(5),
+            compute_threads: default_threads(),
+            compute_queue: 1000,
+            compute_wait: Duration::from_secs(5),
+            script_memory: 64 << 20,
+            script_stack: 512 << 10,
+        }
+    }
+}
+
+/// TLS profiles by server, as `customSSLProfiles` of WSO2 have them.
+#[derive(Default)]
+pub struct TlsProfiles {
+    /// `host:port` (or `host`, or `*`) to profile.
+    pub profiles: Vec<(String, transport::ClientTls)>,
+    /// Servers that no profile names are verified with the authorities of the system.
+    system: bool,
+    /// Those, or `None` on a machine without them. Reading them takes milliseconds, so the first server waits for it
+    /// instead of every start.
+    authorities: OnceLock<Option<transport::ClientTls>>,
+}
+
+impl TlsProfiles {
+    /// These profiles, and the authorities of the system for what they do not name.
+    pub fn with_system(profiles: Vec<(String, transport::ClientTls)>) -> TlsProfiles {
+        TlsProfiles { profiles, system: true, authorities: OnceLock::new() }
+    }
+
+    /// The profile for a server: the exact one, else that of `*`, else the authorities of the system.
+    pub fn find(&self, host: &str, port: u16) -> Option<&transport::ClientTls> {
+        let with_port = format!("{host}:{port}");
+        let by = |name: &str| {
+            self.profiles.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, tls)| tls)
+        };
+        by(&with_port).or_else(|| by(host)).or_else(|| by("*")).or_else(|| self.authorities())
+    }
+
+    fn authorities(&self) -> Option<&transport::ClientTls> {
+        let read = || {
+            transport::ClientTls::new(&transport::ClientTlsOptions::default())
+                .inspect_err(|error| tracing::error!("the certificate authorities of the system: {error}"))
+                .ok()
+        };
+        if self.system { self.authorities.get_or_init(read).as_ref() } else { None }
+    }
+}
+
+impl Shared {
+    /// Nothing has happened yet.
+    pub fn new(client: transport::Client) -> Shared {
+        Shared {
+            client,
+            scopes: Arc::default(),
+            aggregates: Aggregates::default(),
+            stores: stores::Stores::default(),
+            metrics: Metrics::default(),
+            kept: Kept::default(),
+            states: Default::default(),
+            observers: Default::default(),
+            local: OnceLock::new(),
+        }
+    }
+}
+
+impl Services {
+    /// Services with default settings.
+    pub fn new(client: transport::Client) -> Services {
+        Services::of(Shared::new(client))
+    }
+
+    /// As [`Services::new`], with what is shared.
+    pub fn of(shared: Shared) -> Services {
+        Services {
+            limits: PayloadLimits::default(),
+            settings: Settings::default(),
+            tls: TlsProfiles::default(),
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// These settings in the place of those before: all that the process has once stays as it is.
+    #[must_use]
+    pub fn in_place_of(self, before: &Services) -> Services {
+        let limits = PayloadLimits { spill: before.limits.spill.clone(), ..self.limits };
+        Services { limits, shared: Arc::clone(&before.shared), ..self }
+    }
+}
+
+impl std::ops::Deref for Services {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.shared
+    }
+}
+
+impl std::fmt::Debug for Services {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Services")
+    }
+}

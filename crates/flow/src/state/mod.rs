@@ -1,0 +1,29 @@
+//! What the process keeps whatever plan is in force: it belongs to the identity of an artifact, or to a type.
+
+pub mod activation;
+pub mod identity;
+pub mod metrics;
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// State that outlives plans, one value of each type: a reload finds it as it was.
+#[derive(Default)]
+pub struct Kept(Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
+
+impl Kept {
+    /// The one value of the type; made when it is first asked for.
+    pub fn get<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
+        let mut all = lock(&self.0);
+        let one = Arc::clone(all.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default())));
+        drop(all);
+        // The key is the type of the value.
+        one.downcast().unwrap_or_default()
+    }
+}
+
+/// Locks a mutex, also one that a panic has left behind: what mutexes guard in flows is whole between any two statements.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

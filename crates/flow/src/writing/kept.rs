@@ -1,0 +1,86 @@
+//! Answers that are kept: written to bytes once, so that they can be given again as often as somebody asks.
+
+use crate::runtime::context::Context;
+use crate::runtime::fault::Fault;
+use crate::writing::{coded, current_form, explicit_form, write};
+use bytes::Bytes;
+use message::memory::{self, Held};
+use message::{Body, Format, Headers, Payload};
+use std::borrow::Cow;
+
+/// Headers of an answer that are about one client or one connection.
+const NOT_KEPT: &[&str] =
+    &["Set-Cookie", "Set-Cookie2", "Connection", "Keep-Alive", "Transfer-Encoding", "Content-Length"];
+
+/// An answer, as it can be given again.
+#[derive(Debug)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// The headers; those for one client (`Set-Cookie`) or one connection are left out.
+    pub headers: Headers,
+    /// The body, byte by byte.
+    pub body: Bytes,
+    reason: Option<Cow<'static, str>>,
+    /// Counts a body that was written here as held; one that arrived counts itself.
+    _held: Held,
+    /// It is read as plain XML, not as SOAP.
+    rest: bool,
+    pox: bool,
+}
+
+impl Answer {
+    /// Keeps the message as the answer that it is. The body must have been received.
+    ///
+    /// # Errors
+    /// The payload was changed and cannot be written in its form.
+    pub fn of(context: &mut Context) -> Result<Answer, Fault> {
+        let status = context.axis2("HTTP_SC").and_then(|status| u16::try_from(status.as_integer()?).ok());
+        let (body, rest) = context.freeze()?;
+        let arrived = context.payload.bytes().is_some_and(|own| own.as_ptr() == body.as_ptr());
+        let held = if arrived { Held::NONE } else { memory::hold(body.len()) };
+        let mut headers = context.headers.clone();
+        for name in NOT_KEPT {
+            headers.remove(name);
+        }
+        let reason = context.reason.clone();
+        let pox = context.progress.pox_endpoint;
+        Ok(Answer { status: status.unwrap_or(200), headers, body, reason, _held: held, rest, pox })
+    }
+
+    /// How many bytes it holds.
+    pub fn size(&self) -> usize {
+        let fields = self.headers.iter().map(|(name, value)| name.len() + value.len());
+        self.body.len() + fields.sum::<usize>()
+    }
+
+    /// Makes the message this answer.
+    pub fn give(&self, context: &mut Context) {
+        context.keeps_correlation();
+        context.headers = self.headers.clone();
+        context.payload = Payload::arrived(Body::Bytes(self.body.clone()), &self.headers, self.rest);
+        context.become_answer(self.status, self.reason.clone());
+        context.response = true;
+        context.addressing.to = None;
+        context.progress.pox_endpoint = self.pox;
+    }
+}
+
+impl Context {
+    /// The payload as bytes, in the form that its type asks for, and whether `text/xml` is plain XML; Content-Type
+    /// follows. The body must have been received.
+    ///
+    /// # Errors
+    /// The payload cannot be written in that form.
+    pub fn freeze(&mut self) -> Result<(Bytes, bool), Fault> {
+        let form = explicit_form(self);
+        if form.is_none() && !self.payload.is_changed() {
+            let bytes = self.payload.bytes().cloned().unwrap_or_default();
+            let bytes = if self.payload.is_uncoded() { coded(self, bytes) } else { bytes };
+            return Ok((bytes, self.payload.reading().rest));
+        }
+        let (format, content_type) = form.unwrap_or_else(|| current_form(self));
+        let bytes = write(self, format, content_type.as_deref(), None, None)?;
+        Ok((bytes, !matches!(format, Format::Soap(_))))
+    }
+}

@@ -1,0 +1,267 @@
+//! How a message is written when it leaves: its form, charset, packing and coding, and the labels that say so.
+
+pub mod kept;
+
+use crate::runtime::context::Context;
+use crate::runtime::fault::Fault;
+use bytes::Bytes;
+use message::charset::Charset;
+use message::{Body, Coding, Format, Headers, Kind, MediaType, Packing, SoapVersion, Value, Writing};
+use std::borrow::Cow;
+
+/// The form of an explicitly set `messageType` that differs from the payload's own.
+pub(crate) fn explicit_form(context: &Context) -> Option<(Format, Option<String>)> {
+    let Some(message_type) = context.axis2.get("messageType").map(Value::to_string) else {
+        return made_form(context);
+    };
+    let essence = MediaType::parse(&message_type).essence.to_owned();
+    let kind = Kind::of(&essence);
+    let reading = context.payload.reading();
+    if !context.payload.is_changed() && (kind == reading.kind || context.payload.is_empty()) {
+        return None;
+    }
+    let rest = context.is_rest() || kind == Kind::Xml;
+    let format = match kind {
+        Kind::Related if reading.kind == Kind::Soap12 => Format::Soap(SoapVersion::V12),
+        _ => Format::of(&essence, rest),
+    };
+    Some((format, Some(essence)))
+}
+
+/// The form of JSON that a step made on a message of an XML type, or on a form: the type of the message stays.
+fn made_form(context: &Context) -> Option<(Format, Option<String>)> {
+    if !context.payload.is_uncoded() || context.payload.reading().kind != Kind::Json {
+        return None;
+    }
+    let own = MediaType::parse(context.headers.get("Content-Type")?);
+    let stays = matches!(own.kind(), Kind::Xml | Kind::Soap11 | Kind::Soap12 | Kind::Form);
+    stays.then(|| (Format::of(own.essence, context.is_rest()), Some(own.essence.to_owned())))
+}
+
+/// The form of a changed payload whose type nobody changed.
+pub(crate) fn current_form(context: &Context) -> (Format, Option<String>) {
+    if let Some((format, content_type)) = explicit_form(context) {
+        return (format, content_type);
+    }
+    if context.payload.is_json() && !context.payload.is_changed() {
+        return (Format::Json, Some("application/json".to_owned()));
+    }
+    let Some(own) = context.headers.get("Content-Type").map(MediaType::parse) else {
+        return match context.is_rest() {
+            true => (Format::Xml, None),
+            false => (Format::Soap(SoapVersion::V11), None),
+        };
+    };
+    match own.kind() {
+        // What came in a package is written as its envelope; its attachments decide whether that is packed again.
+        Kind::Related => match own.root_kind() {
+            Kind::Soap12 => (Format::Soap(SoapVersion::V12), None),
+            Kind::Xml => (Format::Xml, None),
+            _ => (Format::Soap(SoapVersion::V11), None),
+        },
+        // A payload that was made here under a type that nobody can write: XML or SOAP says so itself.
+        Kind::Unknown => (Format::of(own.essence, context.is_rest()), None),
+        _ => (Format::of(own.essence, context.is_rest()), Some(own.essence.to_owned())),
+    }
+}
+
+/// Whether properties want other bytes than those that arrived, although nobody changed the payload: another charset,
+/// or another packing.
+pub(crate) fn is_rewritten(context: &Context) -> bool {
+    let set = |name| context.axis2.get(name);
+    if let Some(name) = set("CHARACTER_SET_ENCODING")
+        && !context.payload.is_empty()
+        && let Some(charset) = Charset::for_label(&name.to_string())
+        && context.payload.reading().kind != Kind::Binary
+    {
+        let own = arrived_in(context).and_then(Charset::for_label).unwrap_or(Charset::UTF8);
+        if own != charset {
+            return true;
+        }
+    }
+    let (mtom, swa) = (asked(context, "enableMTOM"), asked(context, "enableSwA"));
+    if mtom != Some(true) && swa != Some(true) {
+        return false;
+    }
+    match context.payload.reading().kind {
+        Kind::Soap11 | Kind::Soap12 | Kind::Xml => !context.payload.is_empty(),
+        Kind::Related => {
+            let xop = context
+                .headers
+                .get("Content-Type")
+                .and_then(|own| MediaType::parse(own).parameter("type"))
+                .is_some_and(|own| own.eq_ignore_ascii_case(message::media::XOP));
+            xop != (mtom == Some(true))
+        }
+        _ => false,
+    }
+}
+
+fn asked(context: &Context, name: &str) -> Option<bool> {
+    context.axis2.get(name).map(Value::is_true)
+}
+
+/// Writes the payload, which is there whole, and sets the headers that say what it is.
+///
+/// `content_type` is the media type where it is not the format's own; `charset` and `packing` are the endpoint's.
+///
+/// # Errors
+/// The payload cannot be read, which it must be to take another form.
+pub(crate) fn write(
+    context: &mut Context,
+    format: Format,
+    content_type: Option<&str>,
+    charset: Option<&str>,
+    packing: Option<Packing>,
+) -> Result<Bytes, Fault> {
+    let (charset, charset_name) = charset_of(context, charset);
+    let writing = Writing {
+        format,
+        charset,
+        charset_name: &charset_name,
+        declaration: context.axis2_is_true("WRITE_XML_DECLARATION"),
+        packing: packing_of(context, format, packing),
+        preserve_spaces: context.axis2_is_true("PRESERVE_SPACES"),
+    };
+    let services = std::sync::Arc::clone(&context.services);
+    let written = context.payload.written(&writing, &services.limits)?;
+    match &written.content_type {
+        Some(content_type) => {
+            write_action(context, format);
+            context.headers.set("Content-Type", content_type);
+        }
+        None => set_content_type(context, format, content_type, &charset_name),
+    }
+    Ok(coded(context, written.bytes))
+}
+
+/// Bytes that were made here, coded as `Content-Encoding` says; the header goes if it cannot be done.
+pub(crate) fn coded(context: &mut Context, bytes: Bytes) -> Bytes {
+    let coding = Coding::of(context.headers.get("Content-Encoding"));
+    if coding.can_write() && !bytes.is_empty() {
+        return Bytes::from(coding.encode(&bytes));
+    }
+    context.headers.remove("Content-Encoding");
+    bytes
+}
+
+/// The payload as it is, for a receiver that takes it so.
+pub(crate) fn untouched(context: &mut Context) -> Body {
+    let uncoded = context.payload.is_uncoded();
+    if let Some(label) = context.label() {
+        context.headers.set("Content-Type", label);
+    }
+    match context.payload.take_body() {
+        Body::Bytes(bytes) if uncoded => Body::Bytes(coded(context, bytes)),
+        body => body,
+    }
+}
+
+/// The charset of what is written: the endpoint's, else the property's, else that of an explicit type, else the one
+/// that the message came in. Names that nobody knows are UTF-8.
+fn charset_of(context: &Context, endpoint: Option<&str>) -> (Charset, Cow<'static, str>) {
+    let text = |name| context.axis2.get(name).map(|own| Cow::Owned(own.to_string()));
+    let in_type = |name| Some(Cow::Owned(MediaType::parse(&text(name)?).charset()?.to_owned()));
+    let name = endpoint
+        .map(Cow::Borrowed)
+        .or_else(|| text("CHARACTER_SET_ENCODING"))
+        .or_else(|| in_type("ContentType"))
+        .or_else(|| in_type("messageType"))
+        .or_else(|| arrived_in(context).map(Cow::Borrowed));
+    match name.as_deref().and_then(|name| Some((Charset::for_label(name)?, name))) {
+        Some((charset, name)) if !charset.is_utf8() => {
+            (charset, name.trim().trim_matches('"').to_ascii_uppercase().into())
+        }
+        _ => (Charset::UTF8, "UTF-8".into()),
+    }
+}
+
+/// The charset that the message came in, where its type names one.
+fn arrived_in(context: &Context) -> Option<&str> {
+    let header = context.headers.get("Content-Type").and_then(|own| MediaType::parse(own).charset());
+    header.or_else(|| {
+        let inbound = context.inbound.content_type.as_deref().filter(|_| context.request_headers);
+        inbound.and_then(|own| MediaType::parse(own).charset())
+    })
+}
+
+/// MTOM and SwA where they are asked for; attachments go along unless the message takes another type.
+fn packing_of(context: &Context, format: Format, endpoint: Option<Packing>) -> Packing {
+    if !matches!(format, Format::Soap(_) | Format::Xml) {
+        return Packing::None;
+    }
+    let explicit =
+        context.axis2.get("messageType").map(|own| Kind::of(MediaType::parse(&own.to_string()).essence));
+    match (asked(context, "enableMTOM"), asked(context, "enableSwA")) {
+        (Some(true), _) => Packing::Mtom,
+        (_, Some(true)) => Packing::Swa,
+        _ if endpoint.is_some() => endpoint.unwrap_or(Packing::None),
+        _ if explicit == Some(Kind::Related) => Packing::Swa,
+        (_, Some(false)) => Packing::None,
+        _ if explicit.is_none() && context.payload.has_attachments() => Packing::Swa,
+        _ => Packing::None,
+    }
+}
+
+/// Sets Content-Type (and the SOAP action) for a body that was written in `format`.
+fn set_content_type(context: &mut Context, format: Format, content_type: Option<&str>, charset: &str) {
+    let explicit = context.label().filter(|_| content_type.is_some());
+    let essence = match format {
+        Format::Soap(version) => version.media_type(),
+        Format::Xml => content_type.filter(|own| Kind::of(own).is_xml()).unwrap_or("application/xml"),
+        Format::Json => content_type.unwrap_or("application/json"),
+        Format::Form => "application/x-www-form-urlencoded",
+        Format::FormData => "multipart/form-data",
+        Format::Text => content_type.unwrap_or("text/plain"),
+        Format::Binary => content_type.unwrap_or("application/octet-stream"),
+    };
+    let own = explicit.as_deref().unwrap_or(essence);
+    let mut value = String::with_capacity(own.len() + charset.len() + 16);
+    value.push_str(own);
+    let wanted = context.axis2.get("setCharacterEncoding").is_none_or(|wanted| wanted.to_string() != "false");
+    if wanted && format != Format::Binary && MediaType::parse(own).charset().is_none() {
+        value.push_str("; charset=");
+        value.push_str(charset);
+    }
+    if format == Format::Soap(SoapVersion::V12)
+        && let Some(action) = context.soap_action()
+    {
+        value.push_str(&format!("; action=\"{action}\""));
+    }
+    write_action(context, format);
+    context.headers.set("Content-Type", value);
+}
+
+/// Sets the SOAPAction header.
+fn write_action(context: &mut Context, format: Format) {
+    let action = match format {
+        Format::Soap(SoapVersion::V12) => return,
+        Format::Soap(SoapVersion::V11) if !context.response => match &context.soap_action {
+            Some(action) => Some(quoted(action)),
+            None if has_quoted_action(&context.headers) => None,
+            None => Some(quoted(&context.soap_action().unwrap_or_default())),
+        },
+        _ => context.soap_action.as_deref().map(quoted),
+    };
+    if let Some(action) = action {
+        context.headers.set("SOAPAction", action);
+    }
+}
+
+fn quoted(action: &str) -> String {
+    ["\"", action, "\""].concat()
+}
+
+/// Whether there is one SOAPAction header, as it would be written.
+fn has_quoted_action(headers: &Headers) -> bool {
+    let mut all = headers.get_all("SOAPAction");
+    match (all.next(), all.next()) {
+        (Some([b'"', action @ .., b'"']), None) => {
+            let (first, last) = (action.first(), action.last());
+            let plain =
+                |byte: Option<&u8>| byte.is_some_and(|byte| *byte != b'"' && !byte.is_ascii_whitespace());
+            action.is_ascii() && plain(first) && plain(last)
+        }
+        _ => false,
+    }
+}
