@@ -469,7 +469,7 @@ mod tests {
     }
 
     fn events() {
-        // As flow/src/report.rs has it.
+        // As flow/src/runtime/report.rs has it.
         tracing::error!(
             target: "busbar::fault",
             message_id = "urn:uuid:5f0c2c1e-0000-4000-8000-000000000001",

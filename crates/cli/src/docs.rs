@@ -152,7 +152,7 @@ fn every_property_is_described() {
     let page = std::fs::read_to_string(root().join("docs/properties.md")).expect("the page can be read");
     let mut names: Vec<String> = PROPERTIES.split_whitespace().map(str::to_owned).collect();
     // And those that the engine asks for by name.
-    for file in ["exchange", "respond", "writing", "engine", "addressing"] {
+    for file in ["engine/exchange", "http/respond", "writing/mod", "engine/mod", "engine/addressing"] {
         let path = root().join(format!("crates/flow/src/{file}.rs"));
         let source = std::fs::read_to_string(path).expect("the source can be read");
         for call in ["axis2_is_true(\"", "axis2.get(\"", "asked(context, \"", "time(context, \""] {

@@ -194,7 +194,7 @@ fn attempts_end() {
         let tested = configuration_with(&registry(), &text(&proxy("P", &group)), |services| {
             services.settings.attempts = most;
         });
-        let (lines, answer) = testing::logged("busbar_flow::exchange", || ask(&tested, "P"));
+        let (lines, answer) = testing::logged("busbar_flow::engine::exchange", || ask(&tested, "P"));
         assert_eq!(answer.0, 502);
         lines.len()
     };
@@ -209,7 +209,7 @@ fn attempts_end() {
         address("d", DEAD, ""),
     ]
     .concat());
-    let (lines, answer) = testing::logged("busbar_flow::exchange", || ask(&tested, "P"));
+    let (lines, answer) = testing::logged("busbar_flow::engine::exchange", || ask(&tested, "P"));
     assert_eq!((lines.len(), answer.0), (1, 502), "{lines:?}");
 }
 
