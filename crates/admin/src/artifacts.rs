@@ -1,10 +1,10 @@
 //! `/artifacts`: what the plan in force consists of, in which state it is, and what was left out.
 
-use crate::redact::redact;
 use config::{ArtifactKind as Kind, Written};
 use flow::Plan;
 use flow::endpoint::Endpoint;
 use flow::metrics::Counters;
+use message::redact;
 use serde_json::{Map, Value, json};
 
 /// All artifacts by kind.
@@ -118,7 +118,7 @@ fn faulty(plan: &Plan, wanted: impl Fn(Kind, Option<&str>) -> bool) -> Vec<Value
             // Whether requests still have the version before.
             "state": if one.held { "in force as before" } else { "faulty" },
             "place": plan.place(one.span),
-            "message": redact(&one.message),
+            "message": redact::addresses(&one.message),
         })
     });
     facts.collect()
@@ -200,7 +200,7 @@ fn details(plan: &Plan, written: &Written, facts: &mut Map<String, Value>) {
                     .map(|leaf| {
                         let (requests, errors) = counts(leaf.counters());
                         json!({
-                            "name": redact(leaf.name()), "state": leaf.state(),
+                            "name": redact::addresses(leaf.name()), "state": leaf.state(),
                             "requests": requests, "errors": errors,
                         })
                     })

@@ -18,7 +18,6 @@ mod metrics;
 mod output;
 mod process;
 mod queue;
-mod redact;
 mod routes;
 mod time;
 mod watching;

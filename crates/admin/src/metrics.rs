@@ -2,9 +2,9 @@
 
 use crate::exposition::{Exposition, Kind};
 use crate::process::Process;
-use crate::redact::redact;
 use crate::{AdminState, Phase};
 use flow::metrics::{BUCKETS, Counters};
+use message::redact;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -45,7 +45,7 @@ fn services(out: &mut Exposition, state: &AdminState) {
     // Names of anonymous endpoints may have their address in them.
     let mut by_name: HashMap<String, Vec<Arc<Counters>>> = HashMap::new();
     for (_, name, counters) in endpoints {
-        by_name.entry(redact(&name).into_owned()).or_default().push(counters);
+        by_name.entry(redact::addresses(&name).into_owned()).or_default().push(counters);
     }
     let mut by_name: Vec<(String, Vec<Arc<Counters>>)> = by_name.into_iter().collect();
     by_name.sort_by(|a, b| a.0.cmp(&b.0));
@@ -106,7 +106,7 @@ fn endpoints(out: &mut Exposition, state: &AdminState) {
     for (name, endpoint) in endpoints {
         let mut seen: HashMap<String, usize> = HashMap::new();
         for leaf in endpoint.leaves() {
-            let mut label = redact(leaf.name()).into_owned();
+            let mut label = redact::addresses(leaf.name()).into_owned();
             let times = seen.entry(label.clone()).or_insert(0);
             *times += 1;
             if *times > 1 {

@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use message::redact;
 use serde_json::{Value, json};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -257,7 +258,7 @@ async fn reload(State(shared): Context) -> Response {
         }
         Ok((Ok(Err(why)), generation)) => answer(
             StatusCode::INTERNAL_SERVER_ERROR,
-            &json!({ "error": crate::redact::redact(&why), "generation": generation }),
+            &json!({ "error": redact::addresses(&why), "generation": generation }),
         ),
         _ => error(StatusCode::INTERNAL_SERVER_ERROR, "the reload failed; the log has the reason"),
     }

@@ -29,6 +29,23 @@ struct Unread {
 
 impl Unread {
     fn start(path: &Path, more: &[&str]) -> Unread {
+        Unread::run(path, more, |ready, name| {
+            let mut fields = ready.split_whitespace().filter_map(|field| field.split_once('='));
+            fields.find(|(field, _)| *field == name).unwrap().1.to_owned()
+        })
+    }
+
+    /// As [`Unread::start`], where the ready line is an object.
+    fn start_json(path: &Path, more: &[&str]) -> Unread {
+        Unread::run(path, more, |ready, name| {
+            let (target, ready) = objects(ready).remove(0);
+            assert_eq!((target.as_str(), &ready["message"]), ("busbar::start", &"busbar ready".into()));
+            ready[name].as_str().unwrap().to_owned()
+        })
+    }
+
+    /// Starts it; `field` finds a field of the ready line.
+    fn run(path: &Path, more: &[&str], field: impl Fn(&str, &str) -> String) -> Unread {
         let mut child = Command::new(env!("CARGO_BIN_EXE_busbar"))
             .args(["run", path.to_str().unwrap(), "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
             .args(["--workers", "2"])
@@ -41,11 +58,7 @@ impl Unread {
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut ready = String::new();
         stdout.read_line(&mut ready).unwrap();
-        let field = |name: &str| {
-            let mut fields = ready.split_whitespace().filter_map(|field| field.split_once('='));
-            fields.find(|(own, _)| *own == name).unwrap().1.to_owned()
-        };
-        Unread { http: field("http"), admin: field("admin"), stdout, child }
+        Unread { http: field(&ready, "http"), admin: field(&ready, "admin"), stdout, child }
     }
 
     /// Fifty clients ask so many times each, one half of them for what fails; the longest a good answer took.
@@ -263,27 +276,6 @@ fn every_line_is_an_object_with_the_format_json() {
             "{stderr}"
         );
         assert_eq!(output.status.code(), Some(1));
-    }
-}
-
-impl Unread {
-    /// As [`Unread::start`], where the ready line is an object.
-    fn start_json(path: &Path, more: &[&str]) -> Unread {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_busbar"))
-            .args(["run", path.to_str().unwrap(), "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
-            .args(more)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        let mut ready = String::new();
-        stdout.read_line(&mut ready).unwrap();
-        let (target, ready) = objects(&ready).remove(0);
-        assert_eq!((target.as_str(), &ready["message"]), ("busbar::start", &"busbar ready".into()));
-        let field = |name: &str| ready[name].as_str().unwrap().to_owned();
-        Unread { http: field("http"), admin: field("admin"), stdout, child }
     }
 }
 

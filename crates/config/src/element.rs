@@ -153,6 +153,7 @@ impl fmt::Debug for Scope {
 pub struct Element(Arc<ElementData>);
 
 /// The parts of an [`Element`], from which the reader builds it.
+#[derive(Clone)]
 pub(crate) struct ElementData {
     pub name: Name,
     pub attributes: Vec<Attribute>,
@@ -330,58 +331,42 @@ impl Element {
     /// the original. Used for endpoint templates.
     #[must_use]
     pub fn map_values(&self, replace: &dyn Fn(&str) -> Option<String>) -> Element {
-        let data = &self.0;
-        let mapped = |value: &Arc<str>| replace(value).map_or_else(|| value.clone(), Arc::from);
-        let child = |child: &Child| match child {
-            Child::Element(element) => Child::Element(element.map_values(replace)),
-            Child::Text(text) => Child::Text(Text { value: mapped(&text.value), span: text.span }),
-            Child::Comment(text) => Child::Comment(text.clone()),
+        let mapped = |value: &mut Arc<str>| {
+            if let Some(new) = replace(value) {
+                *value = Arc::from(new);
+            }
         };
-        Element::from(ElementData {
-            name: data.name.clone(),
-            attributes: data
-                .attributes
-                .iter()
-                .map(|a| Attribute { value: mapped(&a.value), ..a.clone() })
-                .collect(),
-            children: data.children.iter().map(child).collect(),
-            scope: data.scope.clone(),
-            declares: data.declares,
-            name_span: data.name_span,
-            start_tag: data.start_tag,
-            span: data.span,
-        })
+        let mut data = ElementData::clone(&self.0);
+        data.attributes.iter_mut().for_each(|attribute| mapped(&mut attribute.value));
+        for child in &mut data.children {
+            match child {
+                Child::Element(element) => *element = element.map_values(replace),
+                Child::Text(text) => mapped(&mut text.value),
+                Child::Comment(_) => {}
+            }
+        }
+        Element::from(data)
     }
 
     /// The element as if its name, and those of the elements in it, were in the Synapse namespace where they are in
     /// none. What `parameter` and `property` hold stays as it is, and so does the content of a `localEntry`.
     #[must_use]
     pub(crate) fn adopted(&self) -> Element {
-        let data = &self.0;
-        let name = match &*data.name.namespace {
-            "" => Name { namespace: Arc::from(SYNAPSE), ..data.name.clone() },
-            _ => data.name.clone(),
-        };
+        let mut data = ElementData::clone(&self.0);
+        if data.name.namespace.is_empty() {
+            data.name.namespace = Arc::from(SYNAPSE);
+        }
         let holds_values = matches!(&*data.name.local, "parameter" | "property");
         let holds_content = &*data.name.local == "localEntry";
-        let child = |child: &Child| match child {
-            Child::Element(element)
-                if !holds_values && (!holds_content || element.local() == "description") =>
+        for child in &mut data.children {
+            if let Child::Element(element) = child
+                && !holds_values
+                && (!holds_content || element.local() == "description")
             {
-                Child::Element(element.adopted())
+                *element = element.adopted();
             }
-            other => other.clone(),
-        };
-        Element::from(ElementData {
-            name,
-            attributes: data.attributes.clone(),
-            children: data.children.iter().map(child).collect(),
-            scope: data.scope.clone(),
-            declares: data.declares,
-            name_span: data.name_span,
-            start_tag: data.start_tag,
-            span: data.span,
-        })
+        }
+        Element::from(data)
     }
 
     /// Writes the element with the declarations `declare` and those that its names need besides; `outer` is

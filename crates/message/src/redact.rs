@@ -43,6 +43,17 @@ pub fn value<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
 /// A text of any form with the values of secret names hidden: `<password>…</password>`, `password="…"`, `"password": "…"`,
 /// `password=…`, and the credentials of URLs.
 pub fn text(text: &str) -> Cow<'_, str> {
+    hide(text, secret_after)
+}
+
+/// A sentence or a name with addresses in it: credentials of URLs and the values of secret query parameters are hidden. What else the
+/// sentence says of a password stays.
+pub fn addresses(text: &str) -> Cow<'_, str> {
+    hide(text, parameter_after)
+}
+
+/// `text` without what `secret` finds behind secret names, and without the credentials of URLs.
+fn hide(text: &str, secret: fn(&str, usize, usize) -> Option<(usize, usize)>) -> Cow<'_, str> {
     let mut out = String::new();
     // So much of the text is in `out`.
     let mut copied = 0;
@@ -50,7 +61,7 @@ pub fn text(text: &str) -> Cow<'_, str> {
     while let Some((start, end)) = next_name(text, at) {
         at = end;
         let name = &text[start..end];
-        let hidden = if is_secret(name) { secret_after(text, start, end) } else { credentials(text, end) };
+        let hidden = if is_secret(name) { secret(text, start, end) } else { credentials(text, end) };
         if let Some((from, to)) = hidden
             && from < to
         {
@@ -109,11 +120,20 @@ fn secret_after(text: &str, start: usize, end: usize) -> Option<(usize, usize)> 
         _ if !quoted && bytes[sign] == b':' => Some((value, behind(value, &['\r', '\n']))),
         // More of the same document: what is inside has names of its own.
         b'{' | b'[' | b'<' => None,
-        _ => Some((
-            value,
-            behind(value, &['&', ';', ',', '}', ']', ' ', '\t', '\r', '\n', '"', '\'', '<', '>']),
-        )),
+        _ => Some((value, value + plain(rest(value)))),
     }
+}
+
+/// Where the value of the query parameter is whose name is at `_start..end`.
+fn parameter_after(text: &str, _start: usize, end: usize) -> Option<(usize, usize)> {
+    let value = text.get(end..)?.strip_prefix('=')?;
+    Some((end + 1, end + 1 + plain(value)))
+}
+
+/// The length of a value without quotes.
+fn plain(value: &str) -> usize {
+    let stops = ['&', ';', ',', '}', ']', ' ', '\t', '\r', '\n', '"', '\'', '`', '<', '>'];
+    value.find(stops).unwrap_or(value.len())
 }
 
 /// Where a quoted text ends.
@@ -133,7 +153,7 @@ fn closing(bytes: &[u8], from: usize, quote: u8) -> usize {
 fn credentials(text: &str, end: usize) -> Option<(usize, usize)> {
     let from = end + 3;
     let rest = text.get(end..)?.strip_prefix("://")?;
-    let authority = rest.find(['/', '?', '#', ' ', '"', '\'', '<', '>', '\n']).map_or(rest, |to| &rest[..to]);
+    let authority = rest.find(['/', '?', '#', ' ', '"', '\'', '`', '<', '>', '\n']).map_or(rest, |to| &rest[..to]);
     authority.rfind('@').map(|at| (from, from + at))
 }
 
@@ -175,6 +195,25 @@ mod tests {
     }
 
     #[test]
+    fn secrets_of_addresses_are_hidden_and_sentences_stay() {
+        for (plain, expected) in [
+            ("StockEndpoint", "StockEndpoint"),
+            ("token: expected a text", "token: expected a text"),
+            ("http://host:9000/a?b=c", "http://host:9000/a?b=c"),
+            ("address http://joe:s3cret@host/a", "address http://***@host/a"),
+            ("http://joe:p@ss@host", "http://***@host"),
+            ("http://host/a@b", "http://host/a@b"),
+            (
+                "jms:/Q?java.naming.security.credentials=x&transport.jms.Password=y&a=b",
+                "jms:/Q?java.naming.security.credentials=***&transport.jms.Password=***&a=b",
+            ),
+            ("`https://u@h/?api_key=k` is no address", "`https://***@h/?api_key=***` is no address"),
+        ] {
+            assert_eq!(addresses(plain), expected, "{plain}");
+        }
+    }
+
+    #[test]
     fn no_text_breaks_it() {
         let pieces = ["<", "password", ">", "\"", "'", ":", "=", "\\", "é", "</", " ", "://", "@", "\n"];
         // Every text of four pieces, with hidden ones and half ones.
@@ -185,7 +224,7 @@ mod tests {
                 made.push_str(pieces[rest % pieces.len()]);
                 rest /= pieces.len();
             }
-            let _ = text(&made);
+            let _ = (text(&made), addresses(&made));
         }
     }
 }
