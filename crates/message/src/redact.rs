@@ -153,7 +153,8 @@ fn closing(bytes: &[u8], from: usize, quote: u8) -> usize {
 fn credentials(text: &str, end: usize) -> Option<(usize, usize)> {
     let from = end + 3;
     let rest = text.get(end..)?.strip_prefix("://")?;
-    let authority = rest.find(['/', '?', '#', ' ', '"', '\'', '`', '<', '>', '\n']).map_or(rest, |to| &rest[..to]);
+    let authority =
+        rest.find(['/', '?', '#', ' ', '"', '\'', '`', '<', '>', '\n']).map_or(rest, |to| &rest[..to]);
     authority.rfind('@').map(|at| (from, from + at))
 }
 

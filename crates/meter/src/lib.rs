@@ -173,6 +173,11 @@ pub fn within<T>(time: Duration, cancel: Option<&Cancel>, work: impl FnOnce() ->
     bounded(Bounds::Time { time, began: None, cancel: cancel.cloned() }, STRIDE, work)
 }
 
+/// Runs `work` without bounds, whatever bounds this thread has: what is prepared once, and is no part of what a message asks for.
+pub fn unbounded<T>(work: impl FnOnce() -> T) -> T {
+    bounded(Bounds::None, ENDLESS, work).0
+}
+
 fn bounded<T>(bounds: Bounds, left: i64, work: impl FnOnce() -> T) -> (T, Used) {
     /// Puts the bounds of whoever runs this back, also where `work` panics.
     struct Before(i64, Option<Run>);

@@ -164,21 +164,20 @@ impl Engine {
         self.deadline.set(Instant::now().checked_add(limits.time));
     }
 
+    /// A new global object. Making it is neither the script's time, nor its memory, nor its work.
+    fn world(&self, shared: bool) -> Result<World, Failure> {
+        self.set(&Limits::default());
+        meter::unbounded(|| World::new(&self.runtime, shared))
+    }
+
     fn run(&mut self, script: &Script, arguments: &[Argument], limits: &Limits) -> Result<Returned, Failure> {
         if script.shared && self.shared.is_none() {
-            // Making the world is not the script's time, nor its memory.
-            self.set(&Limits::default());
-            self.shared = Some(World::new(&self.runtime, true)?);
+            self.shared = Some(self.world(true)?);
         }
+        let mut separate = if script.shared { None } else { Some(self.world(false)?) };
         self.set(limits);
-        let mut own;
-        let world = match &mut self.shared {
-            Some(world) if script.shared => world,
-            _ => {
-                own = World::new(&self.runtime, false)?;
-                &mut own
-            }
-        };
+        let world = separate.as_mut().or(self.shared.as_mut());
+        let world = world.ok_or_else(|| Failure::new("the script has no global object"))?;
         let mut result = world.run(script, arguments);
         // What it has put off belongs to its time too, and to no other message.
         let is_late = || is_over(self.deadline.get());

@@ -456,6 +456,18 @@ fn limits_hold_and_the_next_message_runs() {
     }
 }
 
+/// The first script of a thread waits for its engine: that is not its own time.
+#[test]
+fn making_the_engine_is_not_the_time_of_a_script() {
+    for text in ["mc.setProperty('r', 1);", "String.prototype.x = 1; mc.setProperty('r', 1);"] {
+        let first = move || {
+            let run = || on(&Arc::default(), text, &Limits::default()).map(drop);
+            meter::within(Duration::ZERO, None, run).0
+        };
+        std::thread::spawn(first).join().unwrap().unwrap();
+    }
+}
+
 /// `cargo test -p busbar-script --profile quick -- --ignored --nocapture cost`
 #[test]
 #[ignore = "a measurement"]

@@ -214,7 +214,7 @@ impl Client {
             let free = poll_fn(|cx| match Pin::new(&mut connection).poll(cx) {
                 // One that is not fit is closed by this, and its place is free.
                 Poll::Ready(incoming) => Poll::Ready(incoming.ok().and_then(|mut incoming| {
-                    let fit = options.keep_alive && !incoming.is_stale(cx);
+                    let fit = options.keep_alive && !incoming.is_stale(cx, false);
                     fit.then_some(Free::Connection(incoming))
                 })),
                 Poll::Pending => place.as_mut().poll(cx).map(|place| Some(Free::Place(place))),

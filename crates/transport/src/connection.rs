@@ -451,17 +451,15 @@ impl Incoming {
     }
 
     /// Whether an idle connection of a pool is unfit: anything that can be read from it is a close, an error or
-    /// bytes nobody asked for, but for what TLS has to say to itself. Asks the kernel, and TLS before it: of what that has
-    /// decrypted the kernel knows nothing.
-    pub(crate) fn is_stale(&mut self, cx: &mut Context<'_>) -> bool {
+    /// bytes nobody asked for, but for what TLS has to say to itself. `reported`: the event loop has reported since it was read last
+    /// ([`rounds`](crate::rounds)); else the kernel is asked, which an end that came with the last bytes needs.
+    pub(crate) fn is_stale(&mut self, cx: &mut Context<'_>, reported: bool) -> bool {
         if self.half.is_tls() {
-            // So that the read is not put off to another turn.
+            // TLS may hold what the kernel has given it already. So that the read is not put off to another turn:
             self.filled = false;
-            if self.poll_fill(cx).is_ready() {
-                return true;
-            }
+            return self.poll_fill(cx).is_ready() || !self.half.is_silent();
         }
-        !self.half.is_silent()
+        if reported { self.half.may_read() } else { !self.half.is_silent() }
     }
 
     /// Ends the connection with a reset instead of an orderly close.

@@ -23,6 +23,7 @@ mod places;
 mod pool;
 mod relay;
 mod resolve;
+mod rounds;
 mod serve;
 mod server;
 mod settings;

@@ -21,6 +21,7 @@ use crate::connection::{Incoming, lock};
 use crate::descriptors::Descriptor;
 use crate::places::{Place, Places};
 use crate::resolve::Resolver;
+use crate::rounds;
 use crate::stats::ClientCounters;
 use crate::{ClientLimits, ClientStats, Target};
 
@@ -51,6 +52,8 @@ type Handover = oneshot::Sender<Box<Incoming>>;
 struct Idle {
     incoming: Box<Incoming>,
     since: Instant,
+    /// In which it came home ([`rounds`]).
+    round: u64,
 }
 
 thread_local! {
@@ -160,12 +163,18 @@ impl Drop for Pools {
 }
 
 impl Shard {
-    /// The connection used last among those that are fit.
+    /// The connection used last among those that are fit, and of which that is known without asking the kernel where there are such.
     pub(crate) fn take(&self, target: &Target, cx: &mut Context<'_>) -> Option<Box<Incoming>> {
+        let round = rounds::current();
         let mut pools = lock(&self.idle);
         let pool = pools.get_mut(target)?;
-        while let Some(Idle { mut incoming, .. }) = pool.pop() {
-            if !incoming.is_stale(cx) {
+        let mut reported = pool.partition_point(|idle| idle.round < round);
+        while let Some(last) = pool.len().checked_sub(1) {
+            let is_reported = reported > 0;
+            let at = if is_reported { reported - 1 } else { last };
+            reported = reported.saturating_sub(1);
+            let mut incoming = pool.remove(at).incoming;
+            if !incoming.is_stale(cx, is_reported) {
                 self.counters.reused.bump();
                 return Some(incoming);
             }
@@ -174,7 +183,7 @@ impl Shard {
     }
 
     fn put(self: &Arc<Shard>, target: &Target, incoming: Box<Incoming>, since: Instant) {
-        let idle = Idle { incoming, since };
+        let idle = Idle { incoming, since, round: rounds::current() };
         let mut pools = lock(&self.idle);
         let pool = match pools.get_mut(target) {
             Some(pool) => pool,
@@ -259,7 +268,8 @@ async fn sweep(sweeping: Sweeping) {
         let Some(shard) = sweeping.0.upgrade() else { return };
         let now = Instant::now();
         let longest = shard.limits.idle;
-        shard.evict(|idle, cx| now.duration_since(idle.since) < longest && !idle.incoming.is_stale(cx));
+        shard
+            .evict(|idle, cx| now.duration_since(idle.since) < longest && !idle.incoming.is_stale(cx, false));
         shard.forget_those_gone();
         if lock(&shard.idle).is_empty() && Arc::strong_count(&shard) <= 2 {
             return; // only the thread and this task know the shard: its client is gone

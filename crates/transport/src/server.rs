@@ -19,6 +19,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::connection::{Conn, Incoming, lock};
 use crate::descriptors::{Descriptor, may_accept};
 use crate::io::{ReadHalf, WriteHalf, split_plain, split_tls};
+use crate::rounds;
 use crate::stats::ServerCounters;
 use crate::{ConnectionInfo, Handler, ServerLimits, ServerStats, ServerTls, TlsInfo};
 
@@ -33,7 +34,8 @@ impl Workers {
     pub fn start(count: usize) -> io::Result<Workers> {
         let mut workers = Workers { handles: Vec::new(), threads: Vec::new() };
         for index in 0..count.max(1) {
-            let runtime = Builder::new_current_thread().enable_all().build()?;
+            let runtime =
+                Builder::new_current_thread().enable_all().on_thread_unpark(rounds::begin).build()?;
             workers.handles.push(runtime.handle().clone());
             let (stop, stopped) = oneshot::channel();
             let thread = thread::Builder::new().name(format!("worker-{index}")).spawn(move || {

@@ -1,6 +1,6 @@
 //! Every bad request to every scenario of the round.
 
-use crate::support::{Process, busbar};
+use crate::support::{Process, ask, busbar};
 use crate::wire::{Answer, receive_from, send};
 use bench::scenarios::{ROUND, Request, Scenario};
 use std::fs;
@@ -338,16 +338,13 @@ pub fn good(bus: &Process, scenario: &Scenario) -> Result<(), String> {
 
 /// The fault lines of the log from byte `from` on.
 pub fn faults(bus: &Process, from: usize) -> Vec<String> {
-    // A thread of the bus writes the log: it has done so when nothing more comes.
-    let mut log = bus.stderr();
-    loop {
-        std::thread::sleep(std::time::Duration::from_millis(15));
-        let now = bus.stderr();
-        if now.len() == log.len() {
-            break;
-        }
-        log = now;
-    }
+    // A thread of the bus writes the log, line by line: what was said before a line of ours is written when that line is.
+    const MARK: &str = "a log level was changed category=\"busbar::settings\"";
+    let marks = bus.stderr().matches(MARK).count();
+    let (status, ..) = ask(bus.field("admin"), "PUT", "/loggers/busbar::settings", b"info").unwrap();
+    assert_eq!(status, 200);
+    bus.says(MARK, marks + 1);
+    let log = bus.stderr();
     log[from.min(log.len())..]
         .lines()
         .filter(|line| line.contains("busbar::fault"))
@@ -531,7 +528,7 @@ fn files_that_cannot_be_read_say_so() {
         assert!(said.contains("DirectProxy.xml"), "{name}: {said}");
         // The others serve, and say what is missing.
         let bus = Process::run(&path, &[]);
-        assert!(bus.stderr().contains("DirectProxy.xml"), "{name}: {}", bus.stderr());
+        bus.says("DirectProxy.xml", 1);
         let answer = send(bus.http(), b"GET /orders/17 HTTP/1.1\r\nHost: test\r\n\r\n", false).unwrap();
         assert_eq!(answer.status, 200, "{name}");
     }
