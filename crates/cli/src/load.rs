@@ -35,7 +35,7 @@ pub fn load(path: &Path, services: &Services, fetch: Option<Fetch>, last: Option
         configuration.fall_back(&mut faulty, &sources, last, true);
     }
     let registry = mediators::registry(endpoints::endpoint);
-    // Again without what turns out to be faulty, which ends because nothing is left out or replaced twice.
+    // Compile until nothing new is faulty. Each round leaves out or replaces at least one artifact, so the loop ends.
     let (plan, found, left_out) = loop {
         let (read, so_far) = (faulty.len(), found.len());
         let mut texts = sources.clone();

@@ -143,7 +143,7 @@ pub fn read(start: &Start, services: &Services, last: Option<&LastGood>) -> Resu
         let s = if errors == 1 { "" } else { "s" };
         return Err(format!("{path} has {errors} error{s} and --strict is given"));
     }
-    // What cannot be listed is not what has been removed.
+    // If a directory cannot be listed, its artifacts are unknown, not removed: keep the old plan.
     let nowhere = |rule| matches!(rule, "no-configuration" | "unreadable-source");
     let unread = loaded.found.iter().find(|one| one.span().is_none() && nowhere(one.rule));
     if let (Some(unread), Some(_)) = (unread, last) {
