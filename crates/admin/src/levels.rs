@@ -24,7 +24,7 @@ pub const CATEGORIES: [(&str, &str); 23] = [
     ("busbar::settings", "settings and tunables, at the start"),
     ("busbar::start", "start and end of the process"),
     ("busbar::trace", "messages that were traced on the command line"),
-    ("busbar::wire", "heads and bodies, where the wire log is on"),
+    ("busbar::wire", "heads and bodies of services with the wire log switched on"),
     ("busbar_admin", "the admin address"),
     ("busbar_config", "reading configurations"),
     ("busbar_endpoints", "endpoints"),
