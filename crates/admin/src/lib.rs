@@ -151,7 +151,7 @@ impl Drop for Admin {
 
 fn cannot_listen(address: SocketAddr, error: &io::Error) -> io::Error {
     let why = match error.kind() {
-        io::ErrorKind::AddrInUse => "somebody listens there already".to_owned(),
+        io::ErrorKind::AddrInUse => "address in use; choose another with --admin".to_owned(),
         io::ErrorKind::PermissionDenied => {
             "that is not permitted (ports below 1024 need privileges)".to_owned()
         }

@@ -159,7 +159,7 @@ fn a_port_that_is_taken_is_a_clear_error_and_a_dropped_one_is_free() {
     assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
     assert_eq!(
         error.to_string(),
-        format!("cannot listen on the admin address {address}: somebody listens there already")
+        format!("cannot listen on the admin address {address}: address in use; choose another with --admin")
     );
     drop(taken);
     let first = Admin::start(address, state(&world)).expect("the port is free");

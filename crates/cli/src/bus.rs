@@ -111,7 +111,7 @@ impl Running {
         let bind = |address: SocketAddr, tls: Option<ServerTls>, what: &str| {
             Server::bind(address, tls, server_limits(settings))
                 .map(Arc::new)
-                .map_err(|error| format!("cannot listen on {address} for {what}: {}", in_words(&error)))
+                .map_err(|error| format!("cannot listen on {address} for {what}: {}", in_words(&error, what)))
         };
         let http = bind(start.addresses.http.unwrap_or(parse(HTTP)), None, "http")?;
         let http_address = http.local_addr();
@@ -327,11 +327,11 @@ fn parse(address: &str) -> SocketAddr {
     address.parse().expect("the default addresses are addresses")
 }
 
-fn in_words(error: &std::io::Error) -> String {
+fn in_words(error: &std::io::Error, what: &str) -> String {
     match error.kind() {
-        std::io::ErrorKind::AddrInUse => "somebody listens there already".to_owned(),
+        std::io::ErrorKind::AddrInUse => format!("address in use; choose another with --{what}"),
         std::io::ErrorKind::PermissionDenied => {
-            "that is not permitted (ports below 1024 need privileges)".to_owned()
+            format!("permission denied (ports below 1024 need privileges); choose another with --{what}")
         }
         std::io::ErrorKind::AddrNotAvailable => "this machine has no such address".to_owned(),
         _ => error.to_string(),

@@ -10,6 +10,7 @@ mod docs;
 mod excerpt;
 mod explanation;
 mod fetch;
+mod fix;
 mod load;
 mod memory;
 mod migration;
@@ -19,6 +20,7 @@ mod reload;
 mod round;
 mod server_settings;
 mod settings;
+mod settings_file;
 mod tunables;
 mod verbs;
 

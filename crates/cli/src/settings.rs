@@ -343,16 +343,7 @@ impl Settings {
     pub fn load(configuration: &Path, file: Option<&Path>, set: &[String]) -> Result<Settings, String> {
         let mut table = match file.map(Path::to_path_buf).or_else(|| beside(configuration)) {
             None => toml::Table::new(),
-            Some(path) => {
-                let text = std::fs::read_to_string(&path)
-                    .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-                let table: toml::Table =
-                    text.parse().map_err(|error| format!("{}: {error}", path.display()))?;
-                // Checked on its own first, so that an error names the file.
-                Settings::deserialize(table.clone())
-                    .map_err(|error| format!("{}: {error}", path.display()))?;
-                table
-            }
+            Some(path) => crate::settings_file::read(&path)?,
         };
         let (mut environment, mut remarks) = (Vec::new(), Vec::new());
         for (written, value) in std::env::vars_os() {
@@ -371,15 +362,24 @@ impl Settings {
         }
         environment.sort();
         remarks.sort();
+        let mut errors = Vec::new();
         for (key, value) in environment {
-            put(&mut table, &key, &value);
-            Settings::deserialize(table.clone()).map_err(|error| format!("environment, {key}: {error}"))?;
+            if let Err(why) = set_one(&mut table, &key, &value) {
+                errors.push(format!("environment, {key}: {why}"));
+            }
         }
         for assignment in set {
-            let (key, value) =
-                assignment.split_once('=').ok_or_else(|| format!("--set {assignment}: expected K=V"))?;
-            put(&mut table, key.trim(), value.trim());
-            Settings::deserialize(table.clone()).map_err(|error| format!("--set {assignment}: {error}"))?;
+            match assignment.split_once('=') {
+                Some((key, value)) => {
+                    if let Err(why) = set_one(&mut table, key.trim(), value.trim()) {
+                        errors.push(format!("--set {}: {why}", key.trim()));
+                    }
+                }
+                None => errors.push(format!("--set {assignment}: expected K=V")),
+            }
+        }
+        if !errors.is_empty() {
+            return Err(errors.join("\n"));
         }
         let mut settings = Settings::deserialize(table.clone()).map_err(|error| error.to_string())?;
         for (name, fate) in crate::tunables::report(&settings.wso2) {
@@ -502,6 +502,17 @@ fn beside(configuration: &Path) -> Option<PathBuf> {
     let inside = configuration.join("busbar.toml");
     let beside = configuration.parent().map(|parent| parent.join("busbar.toml"));
     [Some(inside), beside].into_iter().flatten().find(|path| path.is_file())
+}
+
+/// As [`put`], unless the settings cannot be read with it.
+fn set_one(table: &mut toml::Table, key: &str, value: &str) -> Result<(), String> {
+    let mut with = table.clone();
+    put(&mut with, key, value);
+    match Settings::deserialize(with.clone()) {
+        Ok(_) => *table = with,
+        Err(error) => return Err(crate::settings_file::sentence(key, error.message())),
+    }
+    Ok(())
 }
 
 /// Sets `a.b` to a value, read as TOML where it is one, else as a string.

@@ -113,3 +113,129 @@ fn the_example_round_and_what_busbar_supplies_itself_are_clean() {
         assert!(String::from_utf8_lossy(&lines).lines().all(|line| line.contains("\"severity\":\"note\"")));
     }
 }
+
+#[test]
+fn rules_run_over_what_loads_and_leave_nothing_out() {
+    let path = configuration(
+        "check-rules",
+        "
+<proxy name='P'><target><inSequence>
+  <respond/>
+  <log/>
+</inSequence></target></proxy>",
+    );
+    for (more, code) in [(&[][..], 0), (&["--strict"], 1)] {
+        let output = check(&path, more);
+        let shown = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(code), "{shown}");
+        assert!(shown.contains("warning[unreachable-step]: `log` never runs"), "{shown}");
+        assert!(shown.contains("1 artifact, 0 errors, 1 warning"), "{shown}");
+    }
+    let sarif = check(&path, &["--format", "sarif"]).stdout;
+    let log: serde_json::Value = serde_json::from_slice(&sarif).expect("json");
+    let rule = &log["runs"][0]["tool"]["driver"]["rules"][0];
+    assert!(
+        rule["shortDescription"]["text"].as_str().is_some_and(|text| text.contains("never runs")),
+        "{rule}"
+    );
+    let lines = check(&path, &["--format", "github"]).stdout;
+    let lines = String::from_utf8_lossy(&lines);
+    assert!(lines.starts_with("::warning file=") && lines.contains(",line=4,endLine=4,col=3,"), "{lines}");
+}
+
+#[test]
+fn fixes_change_what_is_certain_and_no_other_byte() {
+    let written = "\u{feff}<?xml version='1.0'?>\r\n<definitions xmlns=\"http://ws.apache.org/ns/synapse\">\r\n  <!-- kept -->\r\n  \
+        <sequence  name='s'  onerror='f'>\r\n\t<payloadfactory media-type='json'><format>{}</format><args/></payloadfactory>\r\n\t\
+        <log level=\"Full\" />\r\n\t<property name='HTTP_SC' value='403'/><sned/>\r\n\t\
+        <filter xpath=\"get-property('paid') = true\"><then><respond/></then></filter>\r\n</sequence>\r\n\
+        <sequence name='f'><drop/></sequence></definitions>\r\n\r\n";
+    let mended = written
+        .replace("onerror", "onError")
+        .replace("payloadfactory", "payloadFactory")
+        .replace("\"Full\"", "\"full\"")
+        .replace("property name='HTTP_SC'", "property scope=\"axis2\" name='HTTP_SC'")
+        .replace("= true\"", "= 'true'\"");
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("check-fix.xml");
+    std::fs::write(&path, written).expect("written");
+    let output = check(&path, &["--fix"]);
+    let shown = String::from_utf8_lossy(&output.stdout);
+    let after = std::fs::read_to_string(&path).expect("read");
+    // `sned` is no certain spelling of anything, and rules look at what can run: the sequence is left out.
+    let without_rules = mended.replace(" scope=\"axis2\"", "").replace("= 'true'\"", "= true\"");
+    assert_eq!(after, without_rules, "{shown}");
+    assert_eq!(output.status.code(), Some(1), "`sned` is still there: {shown}");
+    assert!(shown.contains("fixed ") && shown.contains("check-fix.xml:4:24: write `onError`"), "{shown}");
+    std::fs::write(&path, after.replace("<sned/>", "")).expect("written");
+    assert!(check(&path, &["--fix"]).status.success());
+    let after = std::fs::read_to_string(&path).expect("read");
+    assert_eq!(after, mended.replace("<sned/>", ""));
+    // Once more changes nothing.
+    let again = check(&path, &["--fix", "--format", "json"]);
+    assert!(!String::from_utf8_lossy(&again.stderr).contains("fixed "));
+    assert_eq!(std::fs::read_to_string(&path).expect("read"), after);
+    let beside = std::fs::read_dir(path.parent().expect("a directory")).expect("listed").flatten();
+    assert!(beside.into_iter().all(|entry| !entry.file_name().to_string_lossy().ends_with(".busbar")));
+}
+
+#[test]
+fn what_cannot_be_fixed_is_said() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("check-fix-not");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("made");
+    let text = "<sequence xmlns='http://ws.apache.org/ns/synapse' name='s'><Respond/></sequence>";
+    let read_only = folder.join("read-only.xml");
+    std::fs::write(&read_only, text).expect("written");
+    let mut permissions = std::fs::metadata(&read_only).expect("there").permissions();
+    permissions.set_readonly(true);
+    std::fs::set_permissions(&read_only, permissions).expect("set");
+    let utf16 = folder.join("utf16.xml");
+    let units: Vec<u8> =
+        std::iter::once(0xFEFF).chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    std::fs::write(&utf16, &units).expect("written");
+    for (path, why) in [(&read_only, "it is read-only"), (&utf16, "it is not in UTF-8")] {
+        let before = std::fs::read(path).expect("read");
+        let output = check(path, &["--fix"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(&format!("not changed: {why}")), "{said}");
+        assert_eq!((output.status.code(), std::fs::read(path).expect("read")), (Some(1), before));
+    }
+}
+
+#[test]
+fn messages_say_what_a_person_would_do() {
+    for (name, artifacts, parts) in [
+        (
+            "check-unclosed",
+            "\n<sequence name='s'><variable name='a' expression='${payload.x'/><log><message>a ${payload.b</message></log></sequence>",
+            &["2:51", "the `${` is not closed"][..],
+        ),
+        (
+            "check-tag",
+            "\n<sequence name='s'>\n <drop>\n</sequence>",
+            &[
+                "`<drop>` opened at 3:2 is not closed",
+                "check-tag.xml:4:1",
+                "expected `</drop>`",
+                "opened here",
+            ][..],
+        ),
+        (
+            "check-quote",
+            "\n<sequence name='s><drop/></sequence>",
+            &["does the value before it lack its closing quote?"][..],
+        ),
+        (
+            "check-secret",
+            "\n<endpoint name='E'><http uri-template='http://u:tiger@x/' passwrd='tiger'><authentication><basicAuth><username>scott</username><password>tiger</password></basicAuth></authentication></http></endpoint>",
+            &["passwrd='*****'", "<password>*"][..],
+        ),
+    ] {
+        let path = configuration(name, artifacts);
+        let shown = String::from_utf8_lossy(&check(&path, &[]).stdout).into_owned();
+        for part in parts {
+            assert!(shown.contains(part), "{name}: {part}: {shown}");
+        }
+        assert!(!shown.contains("tiger"), "{shown}");
+    }
+}

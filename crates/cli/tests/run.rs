@@ -160,7 +160,11 @@ fn what_stops_it_from_starting() {
     let taken = taken.local_addr().unwrap().to_string();
     let free = "127.0.0.1:0";
     let cases: [(&PathBuf, &[&str], &[&str]); 11] = [
-        (&good, &["--http", &taken], &["cannot listen on", &taken, "somebody listens there already"]),
+        (
+            &good,
+            &["--http", &taken],
+            &["cannot listen on", &taken, "address in use; choose another with --http"],
+        ),
         (&good, &["--admin", &taken], &["cannot listen on", &taken]),
         (&good, &["--http", "192.0.2.1:80"], &["this machine has no such address"]),
         (&good, &["--set", "limits.idel=1s"], &["idel"]),

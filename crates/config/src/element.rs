@@ -164,6 +164,8 @@ pub(crate) struct ElementData {
     pub declares: bool,
     pub name_span: Span,
     pub start_tag: Span,
+    /// The name in the end tag; `None`: there is no end tag.
+    pub end_name: Option<Span>,
     pub span: Span,
 }
 
@@ -184,6 +186,7 @@ impl Element {
             declares: false,
             name_span: Span::BUILT_IN,
             start_tag: Span::BUILT_IN,
+            end_name: None,
             span: Span::BUILT_IN,
         })
     }
@@ -283,6 +286,11 @@ impl Element {
     /// The name in the start tag.
     pub fn name_span(&self) -> Span {
         self.0.name_span
+    }
+
+    /// The name in the end tag, if there is one.
+    pub fn end_name_span(&self) -> Option<Span> {
+        self.0.end_name
     }
 
     /// The start tag, from `<` to `>`.

@@ -10,7 +10,7 @@ use crate::endpoint::Endpoint;
 use crate::inject::Injector;
 use crate::layout::{self, Archive, NotRead};
 use crate::read;
-use diagnostics::{Diagnostic, Diagnostics, FileId, Severity, SourceMap, Span};
+use diagnostics::{Diagnostic, Diagnostics, Edit, FileId, Severity, SourceMap, Span};
 use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -324,14 +324,22 @@ impl Loader {
         match element.namespace() {
             SYNAPSE => self.read(kind, element, mark),
             "" if !kind.is_mediation() => {
-                self.diagnostics.push(
-                    Diagnostic::warning(
-                        "wrong-namespace",
-                        format!("`{}` is in no namespace", element.name()),
-                    )
-                    .at(element.name_span(), "read as if it were in that of Synapse")
-                    .help(format!("declare xmlns=\"{SYNAPSE}\" here")),
-                );
+                let message = format!("`{}` is in no namespace", element.name());
+                let found = Diagnostic::warning("wrong-namespace", message)
+                    .at(element.name_span(), "read as if it were in that of Synapse");
+                let declaration = format!("xmlns=\"{SYNAPSE}\"");
+                let is_bare = element.declarations().is_empty() && element.elements().all(has_no_content);
+                self.diagnostics.push(match is_bare && kind != ArtifactKind::LocalEntry {
+                    true => {
+                        let was = element.local().to_owned();
+                        let text = format!("{was} {declaration}");
+                        found.fix(
+                            format!("declare {declaration}"),
+                            vec![Edit { span: element.name_span(), was, text }],
+                        )
+                    }
+                    false => found.help(format!("declare {declaration} here")),
+                });
                 self.read(kind, &element.adopted(), mark);
             }
             _ => self.diagnostics.push(read::wrong_namespace(element)),
@@ -559,6 +567,14 @@ pub fn is_ours(rule: &str) -> bool {
                 | "bad-template"
                 | "bad-address"
         )
+}
+
+/// Whether nothing in an element would be in another namespace than before if a default namespace were declared outside.
+fn has_no_content(element: &Element) -> bool {
+    match element.local() {
+        "parameter" | "property" => element.elements().next().is_none(),
+        _ => element.elements().all(has_no_content),
+    }
 }
 
 /// The text of a file, in whatever encoding it says.

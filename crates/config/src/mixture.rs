@@ -67,6 +67,11 @@ impl LastGood {
         LastGood { configuration, sources }
     }
 
+    /// What is in force, without the artifacts that are left out.
+    pub fn configuration(&self) -> &Configuration {
+        &self.configuration
+    }
+
     /// The texts.
     pub fn sources(&self) -> &SourceMap {
         &self.sources

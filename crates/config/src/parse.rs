@@ -23,12 +23,91 @@ pub fn parse(file: FileId, text: &str) -> Result<Element, Diagnostic> {
         let len = text.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
         Diagnostic::error("xml-syntax", message).at(Span::new(file, at, at + len), "")
     };
-    let document =
-        Document::parse_str(text, &options).map_err(|error| failed(error.message, error.position.offset))?;
+    let document = Document::parse_str(text, &options).map_err(|error| {
+        let at = error.position.offset;
+        match open_element(text, at).filter(|_| error.message.starts_with("expected `</") || at >= text.len())
+        {
+            Some(open) => not_closed(file, text, open, at),
+            None if error.message.contains("in an attribute value") => {
+                failed(error.message, at).help("does the value before it lack its closing quote?")
+            }
+            None => failed(error.message, at),
+        }
+    })?;
     let Some(root) = document.document_element() else {
         return Err(failed("the document has no element".to_owned(), 0));
     };
     Ok(Builder { document: &document, file, text, names: HashMap::new() }.element(root, &Scope::new()))
+}
+
+/// The finding for an element that is open where an end tag is another one's, or the text ends.
+fn not_closed(file: FileId, text: &str, (start, name): (usize, &str), at: usize) -> Diagnostic {
+    let before = text.get(..start).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    let rest = text.get(at..).unwrap_or_default();
+    let end = rest.find('>').map_or(rest.len(), |end| end + 1);
+    let label = match rest.get(..end).filter(|tag| tag.starts_with("</")) {
+        Some(_) => format!("expected `</{name}>`"),
+        None => "the text ends here".to_owned(),
+    };
+    let end = if rest.starts_with("</") { at + end } else { at };
+    Diagnostic::error("xml-syntax", format!("`<{name}>` opened at {line}:{column} is not closed"))
+        .at(Span::new(file, at, end), label)
+        .at(Span::new(file, start, start + 1 + name.len()), "opened here")
+}
+
+/// The innermost element that is open before a place in a text that is well-formed so far: where its start tag begins, and its name.
+fn open_element(text: &str, at: usize) -> Option<(usize, &str)> {
+    let text = text.get(..at)?;
+    let mut open = Vec::new();
+    let mut from = 0;
+    while let Some(start) = text[from..].find('<').map(|found| found + from) {
+        let rest = &text[start..];
+        let behind = |mark: &str| rest.find(mark).map(|found| start + found + mark.len());
+        let end = if rest.starts_with("<!--") {
+            behind("-->")
+        } else if rest.starts_with("<![CDATA[") {
+            behind("]]>")
+        } else if rest.starts_with("<?") {
+            behind("?>")
+        } else if rest.starts_with("<!") {
+            behind(">")
+        } else if rest.starts_with("</") {
+            open.pop();
+            behind(">")
+        } else {
+            let end = tag_end(rest).map(|len| start + len);
+            let name = rest[1..]
+                .split(|c: char| c.is_whitespace() || c == '/' || c == '>')
+                .next()
+                .unwrap_or_default();
+            if end.is_some_and(|end| !text[start..end].ends_with("/>")) {
+                open.push((start, name));
+            }
+            end
+        };
+        match end {
+            Some(end) => from = end,
+            None => break,
+        }
+    }
+    open.pop()
+}
+
+/// How long a start tag is; `>` may stand in the values of attributes.
+fn tag_end(tag: &str) -> Option<usize> {
+    let mut quote = None;
+    for (at, byte) in tag.bytes().enumerate() {
+        match (quote, byte) {
+            (Some(open), byte) if open == byte => quote = None,
+            (Some(_), _) => {}
+            (None, b'"' | b'\'') => quote = Some(byte),
+            (None, b'>') => return Some(at + 1),
+            (None, _) => {}
+        }
+    }
+    None
 }
 
 struct Builder<'a> {
@@ -82,8 +161,10 @@ impl<'a> Builder<'a> {
         }
         let name = self.name(node);
         let name_span = start_tag.part(1, document.qname(node).len());
-        let span = Span::new(self.file, start_tag.start as usize, self.end_of_element(start_tag, end));
-        ElementData { name, attributes, children, scope, declares, name_span, start_tag, span }.into()
+        let (end_name, end) = self.end_of_element(start_tag, end, name_span);
+        let span = Span::new(self.file, start_tag.start as usize, end);
+        ElementData { name, attributes, children, scope, declares, name_span, start_tag, end_name, span }
+            .into()
     }
 
     fn attribute(&mut self, node: NodeId) -> Attribute {
@@ -105,13 +186,17 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Behind the end tag, which follows the content that ends at `content`.
-    fn end_of_element(&self, start_tag: Span, content: usize) -> usize {
+    /// The name in the end tag, which follows the content that ends at `content`, and the end of that tag.
+    fn end_of_element(&self, start_tag: Span, content: usize, name: Span) -> (Option<Span>, usize) {
         let tag = self.text.get(start_tag.start as usize..start_tag.end as usize).unwrap_or_default();
         let rest = self.text.get(content..).unwrap_or_default();
-        match rest.find("</").and_then(|at| Some(at + rest[at..].find('>')? + 1)) {
-            Some(len) if !tag.ends_with("/>") => content + len,
-            _ => content,
+        match rest.find("</").and_then(|at| Some((at, at + rest[at..].find('>')? + 1))) {
+            Some((at, len)) if !tag.ends_with("/>") => {
+                let from = content + at + 2;
+                let name = Span::new(self.file, from, from + (name.end - name.start) as usize);
+                (Some(name), content + len)
+            }
+            _ => (None, content),
         }
     }
 
@@ -137,6 +222,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_closed_is_named_where_it_was_opened() {
+        for (text, message, place) in [
+            ("<a>\n <drop>\n</a>", "`<drop>` opened at 2:2 is not closed", "</a>"),
+            ("<a><!-- <x> --><b k='>'/><![CDATA[<y>]]><c>", "`<c>` opened at 1:41 is not closed", ""),
+            ("<a><b></B></a>", "`<b>` opened at 1:4 is not closed", "</B>"),
+            ("<a b='x></a>", "`<` in an attribute value", "<"),
+        ] {
+            let (sources, error) = read(text);
+            let error = error.expect_err(text);
+            assert_eq!(error.message, message, "{text}");
+            assert_eq!(error.span().map(|span| sources.text(span)), Some(place), "{text}");
+        }
+    }
+
+    #[test]
     fn every_part_has_its_span() {
         let (sources, element) = read(
             "<?xml version='1.0'?><!-- x -->\n<p:a xmlns:p='u' k = \"1 &amp; 2\" p:é='x'>t&lt;<![CDATA[<]]><b/> </p:a >",
@@ -148,6 +248,7 @@ mod tests {
         assert_eq!(shown(a.attributes()[1].name_span), "p:é");
         assert_eq!(&*a.attributes()[1].name.namespace, "u");
         assert_eq!(shown(a.name_span()), "p:a");
+        assert_eq!(a.end_name_span().map(shown), Some("p:a"));
         assert_eq!(shown(a.text_span()), "t&lt;<![CDATA[<]]>");
         assert_eq!(a.text(), "t<< ");
         assert!(shown(a.start_tag()).ends_with("'x'>") && shown(a.span()).ends_with("</p:a >"));
@@ -159,8 +260,8 @@ mod tests {
         for (text, place, word) in [
             ("", "1:1", "no root element"),
             ("<a", "1:3", "start tag"),
-            ("<a>\n <b></c></a>", "2:5", "`</b>`"),
-            ("<a><b>", "1:7", "`b`"),
+            ("<a>\n <b></c></a>", "2:5", "`<b>` opened at 2:2"),
+            ("<a><b>", "1:7", "`<b>` opened at 1:4"),
             ("<a x='1' x='2'/>", "1:10", "`x`"),
             ("<a x=1/>", "1:6", "quoted"),
             ("<a x='<'/>", "1:7", "`<`"),

@@ -6,7 +6,7 @@
 
 use crate::element::{Attribute, Child, Element, SYNAPSE};
 use crate::value::Key;
-use diagnostics::{Diagnostic, Diagnostics, Severity, Span, nearest};
+use diagnostics::{Diagnostic, Diagnostics, Edit, Severity, Span, nearest, respelt};
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -65,9 +65,10 @@ pub fn ignored_element(parent: &Element, child: &Element, valid: &[&str]) -> Dia
         [] => "ignored; no elements are expected here".to_owned(),
         valid => format!("ignored; expected one of: {}", valid.join(", ")),
     };
-    Diagnostic::warning("ignored-element", message)
+    let found = Diagnostic::warning("ignored-element", message)
         .at(child.name_span(), label)
-        .did_you_mean(child.local(), valid.iter().copied())
+        .did_you_mean(child.local(), valid.iter().copied());
+    respell_element(found, child, valid.iter().copied())
 }
 
 /// The finding for an attribute that its element does not have.
@@ -77,9 +78,11 @@ pub fn unknown_attribute(element: &Element, attribute: &Attribute, valid: &[&str
         [] => "no attributes are expected here".to_owned(),
         valid => format!("expected one of: {}", valid.join(", ")),
     };
-    Diagnostic::warning("unknown-attribute", format!("`{}` has no attribute `{name}`", element.local()))
-        .at(attribute.name_span, label)
-        .did_you_mean(name, valid.iter().copied())
+    let found =
+        Diagnostic::warning("unknown-attribute", format!("`{}` has no attribute `{name}`", element.local()))
+            .at(attribute.name_span, label)
+            .did_you_mean(name, valid.iter().copied());
+    respell_attribute(found, element, attribute, valid.iter().copied())
 }
 
 /// The finding for a child that its parent cannot have.
@@ -88,9 +91,62 @@ pub fn unknown_element(parent: &Element, child: &Element, valid: &[&str]) -> Dia
         [] => "no elements are expected here".to_owned(),
         valid => format!("expected one of: {}", valid.join(", ")),
     };
-    Diagnostic::error("unknown-element", format!("`{}` is not known in `{}`", child.name(), parent.local()))
+    let message = format!("`{}` is not known in `{}`", child.name(), parent.local());
+    let found = Diagnostic::error("unknown-element", message)
         .at(child.name_span(), label)
-        .did_you_mean(child.local(), valid.iter().copied())
+        .did_you_mean(child.local(), valid.iter().copied());
+    respell_element(found, child, valid.iter().copied())
+}
+
+/// Adds the change of an attribute's name to the one of `valid` that was certainly meant, if the element does not have that too.
+#[must_use]
+pub fn respell_attribute<'a>(
+    found: Diagnostic,
+    element: &Element,
+    attribute: &Attribute,
+    valid: impl IntoIterator<Item = &'a str>,
+) -> Diagnostic {
+    let name = &*attribute.name.local;
+    match respelt(name, valid).filter(|meant| element.attribute(meant).is_none()) {
+        Some(meant) => {
+            let edit = Edit { span: attribute.name_span, was: name.to_owned(), text: meant.to_owned() };
+            found.fix(format!("write `{meant}`"), vec![edit])
+        }
+        None => found,
+    }
+}
+
+/// Adds the change of an element's name to the one of `valid` that was certainly meant.
+#[must_use]
+pub fn respell_element<'a>(
+    found: Diagnostic,
+    element: &Element,
+    valid: impl IntoIterator<Item = &'a str>,
+) -> Diagnostic {
+    let Some(meant) = respelt(element.local(), valid) else { return found };
+    let (was, prefix) = (element.name().to_string(), &*element.name().prefix);
+    let text = if prefix.is_empty() { meant.to_owned() } else { format!("{prefix}:{meant}") };
+    let edit = |span| Edit { span, was: was.clone(), text: text.clone() };
+    let edits =
+        [Some(element.name_span()), element.end_name_span()].into_iter().flatten().map(edit).collect();
+    found.fix(format!("write `{meant}`"), edits)
+}
+
+/// Adds the change of an attribute's value to the one of `valid` that was certainly meant.
+#[must_use]
+pub fn respell_value<'a>(
+    found: Diagnostic,
+    attribute: &Attribute,
+    valid: impl IntoIterator<Item = &'a str>,
+) -> Diagnostic {
+    match respelt(attribute.value.trim(), valid) {
+        Some(meant) => {
+            let was = attribute.value.to_string();
+            let edit = Edit { span: attribute.value_span, was, text: meant.to_owned() };
+            found.fix(format!("write `{meant}`"), vec![edit])
+        }
+        None => found,
+    }
 }
 
 /// The finding for an element that has a valid name in a wrong namespace.
@@ -208,10 +264,12 @@ pub fn choice<T: Copy>(
     let found = choices.iter().find(|(written, _)| *written == key.value);
     if found.is_none() {
         let names: Vec<&str> = choices.iter().map(|(written, _)| *written).collect();
-        diagnostics.push(
-            bad_value(name, &key, key.span, format!("one of: {}", names.join(", ")))
-                .did_you_mean(&key, names),
-        );
+        let found = bad_value(name, &key, key.span, format!("one of: {}", names.join(", ")))
+            .did_you_mean(&key, names.iter().copied());
+        diagnostics.push(match element.attribute(name) {
+            Some(attribute) => respell_value(found, attribute, names),
+            None => found,
+        });
     }
     found.map(|(_, value)| *value)
 }

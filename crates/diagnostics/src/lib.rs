@@ -7,13 +7,15 @@
 
 #![forbid(unsafe_code)]
 
+mod failure;
 mod nearest;
 pub mod render;
 mod secret;
 mod source;
 
-pub use nearest::{did_you_mean, nearest};
-pub use secret::without_credentials;
+pub use failure::io_reason;
+pub use nearest::{did_you_mean, nearest, respelt};
+pub use secret::{is_secret, without_credentials, without_secrets};
 pub use source::{FileId, Place, SourceFile, SourceMap, Span};
 
 /// How bad a diagnostic is. Ordered: `Note < Warning < Error`.
@@ -51,12 +53,41 @@ pub struct Diagnostic {
     pub labels: Vec<(Span, String)>,
     /// What the reader can do about it.
     pub help: Vec<String>,
+    /// The change that mends it, where there is one that nobody has to think about.
+    pub fix: Option<Fix>,
+}
+
+/// A change of texts that is certainly what the author meant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fix {
+    /// What it does, as a command: `` write `inSequence` ``.
+    pub title: String,
+    /// The runs of bytes that are replaced; they do not overlap.
+    pub edits: Vec<Edit>,
+}
+
+/// A run of bytes and what stands there instead.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Edit {
+    /// What is replaced.
+    pub span: Span,
+    /// The text that stands there: nothing is changed where it does not.
+    pub was: String,
+    /// The text that stands there afterwards, as XML has it.
+    pub text: String,
 }
 
 impl Diagnostic {
     /// A diagnostic without any place yet.
     pub fn new(rule: &'static str, severity: Severity, message: impl Into<String>) -> Diagnostic {
-        Diagnostic { rule, severity, message: message.into(), labels: Vec::new(), help: Vec::new() }
+        Diagnostic {
+            rule,
+            severity,
+            message: message.into(),
+            labels: Vec::new(),
+            help: Vec::new(),
+            fix: None,
+        }
     }
 
     /// An error.
@@ -91,6 +122,13 @@ impl Diagnostic {
         candidates: impl IntoIterator<Item = &'a str>,
     ) -> Diagnostic {
         self.help.extend(did_you_mean(name, candidates));
+        self
+    }
+
+    /// Adds the change that mends it.
+    #[must_use]
+    pub fn fix(mut self, title: impl Into<String>, edits: Vec<Edit>) -> Diagnostic {
+        self.fix = Some(Fix { title: title.into(), edits });
         self
     }
 
@@ -138,6 +176,11 @@ impl Diagnostics {
     /// How many warnings.
     pub fn warnings(&self) -> usize {
         self.0.iter().filter(|d| d.severity == Severity::Warning).count()
+    }
+
+    /// How many notes.
+    pub fn notes(&self) -> usize {
+        self.0.iter().filter(|d| d.severity == Severity::Note).count()
     }
 
     /// How many in all.

@@ -27,6 +27,17 @@ pub fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str
     nearest(name, candidates).map(|candidate| format!("did you mean `{candidate}`?"))
 }
 
+/// The only candidate that differs from `name` in nothing but the case of letters, hyphens and underscores: what was certainly
+/// meant.
+pub fn respelt<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let bare =
+        |text: &str| text.chars().filter(|c| !matches!(c, '-' | '_')).collect::<String>().to_lowercase();
+    let wanted = bare(name);
+    let mut same = candidates.into_iter().filter(|candidate| *candidate != name && bare(candidate) == wanted);
+    let first = same.next().filter(|_| !wanted.is_empty())?;
+    same.all(|other| other == first).then_some(first)
+}
+
 /// Optimal string alignment distance.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before_last = vec![0; b.len() + 1];
@@ -66,6 +77,12 @@ mod tests {
         ] {
             assert_eq!(nearest(name, names), expected, "{name}");
         }
+        assert_eq!(respelt("insequence", names), Some("inSequence"));
+        assert_eq!(respelt("uri_Template", names), Some("uri-template"));
+        for name in ["inSequence", "endpont", "", "-"] {
+            assert_eq!(respelt(name, names), None, "{name}");
+        }
+        assert_eq!(respelt("AB", ["aB", "Ab"]), None);
         assert_eq!(did_you_mean("ky", names).as_deref(), Some("did you mean `key`?"));
     }
 }

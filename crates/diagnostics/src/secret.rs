@@ -1,4 +1,4 @@
-//! Credentials in URLs, which no diagnostic and no log line shows.
+//! Credentials in URLs and values of passwords, which no diagnostic and no log line shows.
 
 use std::borrow::Cow;
 
@@ -27,6 +27,120 @@ pub fn without_credentials(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Whether something of this name holds a secret: a password, a key of a client, a token.
+pub fn is_secret(name: &str) -> bool {
+    let name: String = name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
+    ["passw", "passphrase", "secret", "apikey", "credential", "privatekey"]
+        .iter()
+        .any(|part| name.contains(part))
+        || name.ends_with("token")
+        || name.ends_with("pwd")
+}
+
+/// A text of XML, or of settings, in which values of secrets are replaced by `*`: the text of elements and the values of attributes
+/// that are called so, and of properties and parameters with such a name. Offsets of bytes stay what they are.
+pub fn without_secrets(text: &str) -> Cow<'_, str> {
+    let mut hidden: Vec<(usize, usize)> = Vec::new();
+    let mut from = 0;
+    while let Some(start) = text[from..].find('<').map(|at| at + from) {
+        let end = start + tag_length(&text[start..]);
+        from = end;
+        let tag = &text[start..end];
+        if !tag[1..].starts_with(|c: char| c.is_alphabetic() || c == '_') {
+            continue;
+        }
+        let attributes = attributes(tag);
+        let named =
+            attributes.iter().any(|(name, value)| *name == "name" && is_secret(&tag[value.0..value.1]));
+        for (name, value) in &attributes {
+            if is_secret(name) || (named && *name == "value") {
+                hidden.push((start + value.0, start + value.1));
+            }
+        }
+        let element =
+            tag[1..].split(|c: char| c.is_whitespace() || c == '/' || c == '>').next().unwrap_or_default();
+        let local = element.rsplit(':').next().unwrap_or_default();
+        if (is_secret(local) || named) && !tag.ends_with("/>") {
+            let close = text[end..].find('<').map_or(text.len(), |at| at + end);
+            hidden.push((end, close));
+        }
+    }
+    if !text.contains('<') {
+        settings(text, &mut hidden);
+    }
+    if hidden.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    let mut copied = 0;
+    for (start, end) in hidden {
+        if start < copied {
+            continue;
+        }
+        shown.push_str(&text[copied..start]);
+        for c in text[start..end].chars() {
+            match c.is_whitespace() {
+                true => shown.push(c),
+                // As many as it has bytes.
+                false => shown.extend(std::iter::repeat_n('*', c.len_utf8())),
+            }
+        }
+        copied = end;
+    }
+    shown.push_str(&text[copied..]);
+    Cow::Owned(shown)
+}
+
+/// How long the tag is that a text begins with. `>` may stand in a value; where a quote is not closed, the first one counts.
+fn tag_length(text: &str) -> usize {
+    let mut quote = None;
+    for (at, byte) in text.bytes().enumerate().skip(1) {
+        match (quote, byte) {
+            (Some(open), byte) if open == byte => quote = None,
+            (_, b'<') => break,
+            (Some(_), _) => {}
+            (None, b'"' | b'\'') => quote = Some(byte),
+            (None, b'>') => return at + 1,
+            (None, _) => {}
+        }
+    }
+    text.find('>').map_or(text.len(), |at| at + 1)
+}
+
+/// The attributes of a start tag: name, and where the value is.
+fn attributes(tag: &str) -> Vec<(&str, (usize, usize))> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(equals) = tag[from..].find('=').map(|at| at + from) {
+        let name = tag[..equals].trim_end();
+        let name =
+            name.rsplit(|c: char| c.is_whitespace() || c == '"' || c == '\'').next().unwrap_or_default();
+        let behind = &tag[equals + 1..];
+        let open = equals + 1 + (behind.len() - behind.trim_start().len());
+        let Some(quote) = tag[open..].chars().next().filter(|c| matches!(c, '"' | '\'')) else {
+            from = equals + 1;
+            continue;
+        };
+        let close = tag[open + 1..].find(quote).map_or(tag.len(), |at| at + open + 1);
+        found.push((name, (open + 1, close)));
+        from = (close + 1).min(tag.len());
+    }
+    found
+}
+
+/// `name = value`, a line each.
+fn settings(text: &str, hidden: &mut Vec<(usize, usize)>) {
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        if let Some((name, value)) = line.split_once('=')
+            && is_secret(name)
+        {
+            hidden.push((start + line.len() - value.len(), start + line.len()));
+        }
+        start += line.len();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,6 +158,35 @@ mod tests {
             ("://", "://"),
         ] {
             assert_eq!(without_credentials(text), shown);
+        }
+    }
+
+    #[test]
+    fn values_of_secrets_are_hidden_and_nothing_else() {
+        for (text, shown) in [
+            ("<a>b</a>", "<a>b</a>"),
+            (
+                "<username>u</username><password> s3é\n</password>",
+                "<username>u</username><password> ****\n</password>",
+            ),
+            ("<x:clientSecret>a</x:clientSecret>", "<x:clientSecret>*</x:clientSecret>"),
+            (
+                "<property name='db.Password' scope=\"x\" value='a b'/>",
+                "<property name='db.Password' scope=\"x\" value='* *'/>",
+            ),
+            ("<parameter name=\"api-key\">abc</parameter>", "<parameter name=\"api-key\">***</parameter>"),
+            ("<user password = \"a>b\" id='7'/>", "<user password = \"***\" id='7'/>"),
+            ("<user password=\"a b><x/>", "<user password=\"* **<x/>"),
+            ("<tokenUrl>http://x/</tokenUrl>", "<tokenUrl>http://x/</tokenUrl>"),
+            ("<refreshToken>abc", "<refreshToken>***"),
+            ("<!-- <password>a</password> -->", "<!-- <password>*</password> -->"),
+            ("keystore.password = \"abc\"\nname = 'x'\n", "keystore.password = *****\nname = 'x'\n"),
+            ("<", "<"),
+            ("<password", "<password"),
+        ] {
+            let hidden = without_secrets(text);
+            assert_eq!(hidden, shown);
+            assert_eq!(hidden.len(), text.len());
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Texts that were read, and places in them.
 
+use crate::without_secrets;
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -82,6 +84,8 @@ pub struct SourceFile {
     text: Arc<str>,
     /// Offsets of the first byte of every line, found when the first place is asked for.
     lines: OnceLock<Vec<u32>>,
+    /// The text without secrets, made when the first line is shown; `None`: it has none.
+    shown: OnceLock<Option<Box<str>>>,
 }
 
 impl SourceFile {
@@ -103,13 +107,21 @@ impl SourceFile {
         Place { line: line as u32, column: before.chars().count() as u32 + 1 }
     }
 
-    /// The text of a line (from 1) without its end, and the offset of its first byte.
+    /// The text of a line (from 1) without its end, and the offset of its first byte. For people: secrets are replaced by `*`.
     pub fn line(&self, line: u32) -> (usize, &str) {
         let lines = self.lines();
         let index = (line.max(1) as usize - 1).min(lines.len() - 1);
         let start = lines[index] as usize;
         let end = lines.get(index + 1).map_or(self.text.len(), |next| *next as usize);
-        (start, self.text[start..end].trim_end_matches(['\n', '\r']))
+        (start, self.shown()[start..end].trim_end_matches(['\n', '\r']))
+    }
+
+    fn shown(&self) -> &str {
+        let hidden = self.shown.get_or_init(|| match without_secrets(&self.text) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(text) => Some(text.into()),
+        });
+        hidden.as_deref().unwrap_or(&self.text)
     }
 
     /// The nearest character boundary at or before `offset`.
@@ -144,7 +156,12 @@ impl SourceMap {
 
     /// Adds a text under the path by which it is shown.
     pub fn add(&mut self, path: impl Into<String>, text: impl Into<Arc<str>>) -> FileId {
-        let file = SourceFile { path: path.into(), text: text.into(), lines: OnceLock::new() };
+        let file = SourceFile {
+            path: path.into(),
+            text: text.into(),
+            lines: OnceLock::new(),
+            shown: OnceLock::new(),
+        };
         let free = self.files.iter().position(Option::is_none).unwrap_or(self.files.len());
         if free == self.files.len() {
             self.files.push(None);

@@ -22,7 +22,7 @@ pub use date::{DatePattern, Moment};
 pub use evaluate::{Failure, Host, Scope};
 pub use functions::names as function_names;
 pub use number::Number;
-pub use template::{Piece, Template, expression_length};
+pub use template::{Piece, Template, expression_length, unclosed};
 pub use value::Value;
 
 use std::ops::Range;

@@ -50,6 +50,18 @@ impl<E> Template<E> {
     }
 }
 
+/// Where the first `${` of a text is that no `}` follows.
+pub fn unclosed(text: &str) -> Option<usize> {
+    let mut done = 0;
+    while let Some(open) = text[done..].find("${").map(|at| at + done) {
+        match expression_length(&text[open..]) {
+            Some(length) => done = open + length,
+            None => return Some(open),
+        }
+    }
+    None
+}
+
 /// How long the expression is that a text beginning with `${` begins with: to the first `}` outside of quotes, or where
 /// quotes do not close, to the first `}`. `None` if there is none.
 pub fn expression_length(text: &str) -> Option<usize> {
@@ -73,6 +85,13 @@ pub fn expression_length(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_not_closed_is_found() {
+        for (text, place) in [("", None), ("${a} $ {b", None), ("a ${b", Some(2)), ("${a}${b", Some(4))] {
+            assert_eq!(unclosed(text), place, "{text}");
+        }
+    }
 
     #[test]
     fn texts_are_cut_at_their_expressions() {

@@ -179,6 +179,8 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
                 })
                 .ok()?;
             report(missing, span, compiler);
+            let place = |open| if media == Media::Xml { span } else { span.part(open, 2) };
+            compiler.check_closed(&written(format, media), place);
             Source::Fixed(template)
         }
     };

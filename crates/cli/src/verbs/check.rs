@@ -1,6 +1,10 @@
 //! `busbar check`: Lints a configuration without running it.
+//!
+//! What keeps artifacts from running is found by loading and compiling them, as `busbar run` does. Then the rules of `lint` run over
+//! what is left.
 
-use crate::load::load;
+use crate::fix::{self, Fixed};
+use crate::load::{Loaded, load};
 use crate::settings::{Dialect, Settings};
 use diagnostics::{Diagnostic, Severity, render};
 use flow::Services;
@@ -24,6 +28,10 @@ pub struct Args {
     /// Warnings count as errors.
     #[arg(long)]
     strict: bool,
+    /// Changes in the files what can be mended without thinking (names written in another case, a scope that is missing), and
+    /// shows what it did. Everything else in the files stays as it is.
+    #[arg(long)]
+    fix: bool,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, clap::ValueEnum)]
@@ -34,6 +42,8 @@ enum Format {
     Json,
     /// SARIF 2.1.0.
     Sarif,
+    /// Annotations of GitHub: one command a line, for the output of a workflow step.
+    Github,
 }
 
 /// Runs the verb.
@@ -45,8 +55,22 @@ pub fn run(args: Args) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let mut loaded = load(&args.path, &services, None, None);
-    loaded.found.extend(remarks.into_iter().map(|remark| Diagnostic::warning("unknown-setting", remark)));
+    let mut loaded = found(&args.path, &services, &remarks);
+    let mut could_not_fix = false;
+    if args.fix {
+        let fixed = fix_all(&args.path, &services, &remarks, &mut loaded);
+        could_not_fix = !fixed.errors.is_empty();
+        for line in &fixed.errors {
+            eprintln!("busbar check: {line}");
+        }
+        // Beside the findings where people read them, else not among them.
+        for line in &fixed.changes {
+            match args.format {
+                Format::Human => println!("fixed {line}"),
+                _ => eprintln!("fixed {line}"),
+            }
+        }
+    }
     let sources = &loaded.plan.sources;
     let mut out = String::new();
     match args.format {
@@ -56,12 +80,16 @@ pub fn run(args: Args) -> ExitCode {
                 out += &render::human(diagnostic, sources, options);
                 out.push('\n');
             }
-            out += &format!(
-                "{}, {}, {}\n",
+            let mut counts = vec![
                 counted(loaded.artifacts, "artifact"),
                 counted(loaded.found.errors(), "error"),
                 counted(loaded.found.warnings(), "warning"),
-            );
+            ];
+            if loaded.found.notes() > 0 {
+                counts.push(counted(loaded.found.notes(), "note"));
+            }
+            out += &counts.join(", ");
+            out.push('\n');
         }
         Format::Json => {
             for diagnostic in &loaded.found {
@@ -71,17 +99,61 @@ pub fn run(args: Args) -> ExitCode {
         }
         Format::Sarif => {
             let version = env!("CARGO_PKG_VERSION");
-            out = render::sarif(loaded.found.as_slice(), sources, version);
+            out = render::sarif(loaded.found.as_slice(), sources, version, described);
+        }
+        Format::Github => {
+            let root = std::env::current_dir().unwrap_or_default();
+            for diagnostic in &loaded.found {
+                out += &render::github(diagnostic, sources, &root);
+                out.push('\n');
+            }
         }
     }
     // A reader that has seen enough (`| head`) is no error.
     let _ = std::io::stdout().lock().write_all(out.as_bytes());
     let worst = if args.strict { Severity::Warning } else { Severity::Error };
-    if loaded.found.iter().any(|diagnostic| diagnostic.severity >= worst) {
+    if could_not_fix || loaded.found.iter().any(|diagnostic| diagnostic.severity >= worst) {
         ExitCode::FAILURE
     } else {
         ExitCode::SUCCESS
     }
+}
+
+/// What is found in the configuration: by loading and compiling it, and by the rules.
+fn found(path: &Path, services: &Services, remarks: &[String]) -> Loaded {
+    let mut loaded = load(path, services, None, None);
+    let remarks = remarks.iter().map(|remark| Diagnostic::warning("unknown-setting", remark.as_str()));
+    loaded.found.extend(remarks);
+    let registry = mediators::registry(endpoints::endpoint);
+    loaded.found.extend(lint::check(loaded.good.configuration(), &registry, &services.settings));
+    loaded
+}
+
+/// Most rounds: what one change brings to light the next one mends.
+const ROUNDS: usize = 10;
+
+/// Applies all fixes, and leaves in `loaded` what is found then.
+fn fix_all(path: &Path, services: &Services, remarks: &[String], loaded: &mut Loaded) -> Fixed {
+    let mut all = Fixed::default();
+    for _ in 0..ROUNDS {
+        let fixed = fix::apply(&loaded.found, &loaded.plan.sources);
+        let changed = !fixed.changes.is_empty();
+        all.changes.extend(fixed.changes);
+        all.errors = fixed.errors;
+        if !changed {
+            break;
+        }
+        *loaded = found(path, services, remarks);
+    }
+    all
+}
+
+/// What the rules say of themselves.
+fn described(id: &str) -> Option<render::RuleText<'static>> {
+    let own = lint::RULES.iter().find(|rule| rule.id == id);
+    let own = own.map(|rule| render::RuleText { summary: rule.summary, reason: rule.reason });
+    let loading = || lint::LOADING.iter().find(|rule| rule.id == id);
+    own.or_else(|| loading().map(|rule| render::RuleText { summary: rule.meaning, reason: "" }))
 }
 
 /// What the settings say of the language, and names in them that nobody knows. Nothing is sent, so that every https address

@@ -54,7 +54,8 @@ fn evaluate(args: &Args) -> Result<(), String> {
     let mut input = Vec::new();
     let name = match args.input.as_deref().filter(|input| input.as_os_str() != "-") {
         Some(file) => {
-            input = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
+            input = std::fs::read(file)
+                .map_err(|error| format!("{}: {}", file.display(), diagnostics::io_reason(&error)))?;
             file.display().to_string()
         }
         None => {

@@ -140,6 +140,6 @@ fn read(path: &Path) -> Result<(String, Vec<u8>), String> {
         return Ok(("standard input".to_owned(), bytes));
     }
     let name = path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|error| format!("{name}: {error}"))?;
+    let bytes = std::fs::read(path).map_err(|error| format!("{name}: {}", diagnostics::io_reason(&error)))?;
     Ok((name, bytes))
 }

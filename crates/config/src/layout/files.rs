@@ -148,8 +148,7 @@ pub(crate) fn in_words(error: &io::Error) -> String {
         ErrorKind::NotFound => "it is not there (a link that leads nowhere?)".to_owned(),
         // The kind has no stable name yet.
         _ if error.to_string().contains("symbolic links") => "its links lead in a circle".to_owned(),
-        ErrorKind::IsADirectory => "it is a directory".to_owned(),
-        _ => error.to_string(),
+        _ => diagnostics::io_reason(error),
     }
 }
 

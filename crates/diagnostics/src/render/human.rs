@@ -72,7 +72,7 @@ pub fn human(diagnostic: &Diagnostic, sources: &SourceMap, options: Human) -> St
             let _ = writeln!(out, "{bar} {:from$}{painted}", "");
         }
     }
-    if !groups.is_empty() && !diagnostic.help.is_empty() {
+    if !groups.is_empty() && !(diagnostic.help.is_empty() && diagnostic.fix.is_none()) {
         let _ = writeln!(out, "{bar}");
     }
     for help in &diagnostic.help {
@@ -83,6 +83,10 @@ pub fn human(diagnostic: &Diagnostic, sources: &SourceMap, options: Human) -> St
             paint.frame("="),
             paint.bold("help:").to_owned() + " " + help
         );
+    }
+    if let Some(fix) = &diagnostic.fix {
+        let mark = paint.frame("=");
+        let _ = writeln!(out, " {:gutter$} {mark} {} {} (--fix)", "", paint.bold("fix:"), fix.title);
     }
     without_credentials(&out).into_owned()
 }

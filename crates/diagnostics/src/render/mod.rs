@@ -1,12 +1,14 @@
-//! Diagnostics as text for people, as JSON lines and as SARIF.
+//! Diagnostics as text for people, as JSON lines, as SARIF and as annotations of GitHub.
 
+mod github;
 mod human;
 mod json;
 mod sarif;
 
+pub use github::github;
 pub use human::{Human, human, log_line};
 pub use json::json;
-pub use sarif::sarif;
+pub use sarif::{RuleText, sarif};
 
 use std::fmt::Write;
 

@@ -1,14 +1,37 @@
 //! SARIF 2.1.0, the format that code hosts read.
 
 use super::quote;
-use crate::{Diagnostic, SourceMap, Span};
+use crate::{Diagnostic, Fix, SourceFile, SourceMap, Span};
 
-/// Renders all diagnostics as one SARIF log. `version` is the version of the tool.
-pub fn sarif(diagnostics: &[Diagnostic], sources: &SourceMap, version: &str) -> String {
+/// What is said of a rule itself.
+#[derive(Clone, Copy, Debug)]
+pub struct RuleText<'a> {
+    /// One sentence.
+    pub summary: &'a str,
+    /// What is behind it and what to do, as paragraphs.
+    pub reason: &'a str,
+}
+
+/// Renders all diagnostics as one SARIF log. `version` is the version of the tool, `describe` what there is to say of a rule.
+pub fn sarif<'a>(
+    diagnostics: &[Diagnostic],
+    sources: &SourceMap,
+    version: &str,
+    describe: impl Fn(&str) -> Option<RuleText<'a>>,
+) -> String {
     let mut rules: Vec<&str> = diagnostics.iter().map(|d| d.rule).collect();
     rules.sort_unstable();
     rules.dedup();
-    let described: Vec<String> = rules.iter().map(|rule| format!("{{\"id\":{}}}", quote(rule))).collect();
+    let described = rules.iter().map(|rule| match describe(rule) {
+        None => format!("{{\"id\":{}}}", quote(rule)),
+        Some(RuleText { summary, reason }) => format!(
+            "{{\"id\":{},\"shortDescription\":{{\"text\":{}}},\"help\":{{\"text\":{}}}}}",
+            quote(rule),
+            quote(summary),
+            quote(if reason.is_empty() { summary } else { reason }),
+        ),
+    });
+    let described: Vec<String> = described.collect();
     let results: Vec<String> = diagnostics.iter().map(|d| result(d, &rules, sources)).collect();
     format!(
         "{{\"$schema\":\"https://json.schemastore.org/sarif-2.1.0.json\",\"version\":\"2.1.0\",\"runs\":[{{\
@@ -31,26 +54,49 @@ fn result(diagnostic: &Diagnostic, rules: &[&str], sources: &SourceMap) -> Strin
     let related: Vec<String> = places.collect();
     format!(
         "{{\"ruleId\":{},\"ruleIndex\":{},\"level\":\"{}\",\"message\":{{\"text\":{}}},\
-         \"locations\":[{first}],\"relatedLocations\":[{}]}}",
+         \"locations\":[{first}],\"relatedLocations\":[{}]{}}}",
         quote(diagnostic.rule),
         rules.binary_search(&diagnostic.rule).unwrap_or(0),
         diagnostic.severity.as_str(),
         quote(&message),
         related.join(","),
+        diagnostic.fix.as_ref().map_or(String::new(), |fix| fixes(fix, sources)),
+    )
+}
+
+fn fixes(fix: &Fix, sources: &SourceMap) -> String {
+    let changes = fix.edits.iter().filter_map(|edit| {
+        let file = sources.get(edit.span.file)?;
+        Some(format!(
+            "{{\"artifactLocation\":{{\"uri\":{}}},\"replacements\":[{{\"deletedRegion\":{{{}}},\
+             \"insertedContent\":{{\"text\":{}}}}}]}}",
+            quote(&uri(file.path())),
+            region(edit.span, file),
+            quote(&edit.text),
+        ))
+    });
+    let changes: Vec<String> = changes.collect();
+    format!(
+        ",\"fixes\":[{{\"description\":{{\"text\":{}}},\"artifactChanges\":[{}]}}]",
+        quote(&fix.title),
+        changes.join(",")
+    )
+}
+
+fn region(span: Span, file: &SourceFile) -> String {
+    let (from, to) = (file.place(span.start), file.place(span.end));
+    format!(
+        "\"startLine\":{},\"startColumn\":{},\"endLine\":{},\"endColumn\":{}",
+        from.line, from.column, to.line, to.column
     )
 }
 
 fn location(span: Span, text: &str, sources: &SourceMap) -> Option<String> {
     let file = sources.get(span.file)?;
-    let (from, to) = (file.place(span.start), file.place(span.end));
     Some(format!(
-        "{{\"physicalLocation\":{{\"artifactLocation\":{{\"uri\":{}}},\"region\":{{\"startLine\":{},\
-         \"startColumn\":{},\"endLine\":{},\"endColumn\":{}}}}},\"message\":{{\"text\":{}}}}}",
+        "{{\"physicalLocation\":{{\"artifactLocation\":{{\"uri\":{}}},\"region\":{{{}}}}},\"message\":{{\"text\":{}}}}}",
         quote(&uri(file.path())),
-        from.line,
-        from.column,
-        to.line,
-        to.column,
+        region(span, file),
         quote(text),
     ))
 }
@@ -73,6 +119,7 @@ fn uri(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Edit;
 
     #[test]
     fn it_is_a_sarif_log() {
@@ -81,10 +128,14 @@ mod tests {
         let log = sarif(
             &[
                 Diagnostic::error("z", "m").at(Span::new(file, 0, 3), "l").at(Span::new(file, 4, 8), "r"),
-                Diagnostic::warning("a", "n").help("h"),
+                Diagnostic::warning("a", "n").help("h").at(Span::new(file, 1, 2), "").fix(
+                    "write `b`",
+                    vec![Edit { span: Span::new(file, 1, 2), was: "a".to_owned(), text: "b".to_owned() }],
+                ),
             ],
             &sources,
             "0.1.0",
+            |rule| (rule == "z").then_some(RuleText { summary: "Last.", reason: "" }),
         );
         let value: serde_json::Value = serde_json::from_str(&log).expect("json");
         let run = &value["runs"][0];
@@ -96,5 +147,9 @@ mod tests {
         assert_eq!(run["results"][0]["relatedLocations"].as_array().map(Vec::len), Some(1));
         assert_eq!(run["results"][1]["level"], "warning");
         assert_eq!(run["results"][1]["message"]["text"], "n. h");
+        assert_eq!(run["tool"]["driver"]["rules"][1]["help"]["text"], "Last.");
+        let change = &run["results"][1]["fixes"][0]["artifactChanges"][0]["replacements"][0];
+        assert_eq!(change["deletedRegion"]["startColumn"], 2);
+        assert_eq!(change["insertedContent"]["text"], "b");
     }
 }

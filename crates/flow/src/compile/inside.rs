@@ -4,6 +4,7 @@
 use crate::compile::Compiler;
 use crate::compile::definition::{Children, Definition};
 use crate::compile::page::Inside;
+use config::read::respell_element;
 use config::{Child, Element, SYNAPSE};
 use diagnostics::Diagnostic;
 
@@ -113,11 +114,10 @@ impl Compiler<'_> {
         let names: Vec<&str> = level.listed().map(Inside::name).collect();
         let message = format!("`{}` in `{}` is ignored", child.local(), level.element.local());
         let expected = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        self.diagnostics.push(
-            Diagnostic::warning("ignored-element", message)
-                .at(child.name_span(), format!("expected {expected}"))
-                .did_you_mean(child.local(), names),
-        );
+        let found = Diagnostic::warning("ignored-element", message)
+            .at(child.name_span(), format!("expected {expected}"))
+            .did_you_mean(child.local(), names.iter().copied());
+        self.diagnostics.push(respell_element(found, child, names));
     }
 }
 

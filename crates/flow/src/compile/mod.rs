@@ -23,6 +23,7 @@ use crate::runtime::reference::{EndpointRef, SequenceRef};
 use crate::runtime::services::Services;
 use crate::state::identity::Identity;
 use crate::vault::{Vault, lookups};
+use config::read::{respell_attribute, respell_element, respell_value};
 use config::{ArtifactKind, Configuration, Element, FaultyArtifact, Key};
 use diagnostics::{Diagnostic, Diagnostics, SourceMap, Span};
 use message::regex::Pattern;
@@ -203,14 +204,12 @@ impl Compiler<'_> {
             match definition.attributes.iter().find(|known| known.name == local) {
                 None => {
                     let known = definition.attributes.iter().map(|known| known.name);
-                    self.diagnostics.push(
-                        Diagnostic::warning(
-                            "unknown-attribute",
-                            format!("`{name}` has no attribute `{local}`"),
-                        )
+                    let known = known.chain(COMMON_ATTRIBUTES.iter().copied());
+                    let message = format!("`{name}` has no attribute `{local}`");
+                    let found = Diagnostic::warning("unknown-attribute", message)
                         .at(attribute.name_span, "this has no effect")
-                        .did_you_mean(local, known.chain(COMMON_ATTRIBUTES.iter().copied())),
-                    );
+                        .did_you_mean(local, known.clone());
+                    self.diagnostics.push(respell_attribute(found, element, attribute, known));
                 }
                 Some(known) => self.check_value(attribute, known.values),
             }
@@ -256,16 +255,14 @@ impl Compiler<'_> {
                 format!("connector operation `{name}` is not executable here"),
             )
             .at(element.name_span(), "connectors are Java libraries"),
-            None => Diagnostic::error("unknown-mediator", format!("there is no mediator `{name}`"))
-                .at(element.name_span(), "not a mediator")
-                .did_you_mean(
-                    name,
-                    self.registry
-                        .definitions
-                        .iter()
-                        .map(|definition| definition.name)
-                        .chain(self.registry.unsupported.iter().map(|(name, _)| *name)),
-                ),
+            None => {
+                let definitions = self.registry.definitions.iter().map(|definition| definition.name);
+                let known = definitions.chain(self.registry.unsupported.iter().map(|(name, _)| *name));
+                let found = Diagnostic::error("unknown-mediator", format!("there is no mediator `{name}`"))
+                    .at(element.name_span(), "not a mediator")
+                    .did_you_mean(name, known.clone());
+                respell_element(found, element, known)
+            }
         };
         self.diagnostics.push(diagnostic);
     }
@@ -288,14 +285,11 @@ impl Compiler<'_> {
             && !words.contains(&value)
         {
             let default = words.first().copied().unwrap_or_default();
-            self.diagnostics.push(
-                Diagnostic::warning(
-                    "bad-value",
-                    format!("`{}` should not be `{value}`", attribute.name.local),
-                )
+            let message = format!("`{}` should not be `{value}`", attribute.name.local);
+            let found = Diagnostic::warning("bad-value", message)
                 .at(attribute.value_span, format!("counts as `{default}`; expected {}", quoted(words)))
-                .did_you_mean(value, words.iter().copied()),
-            );
+                .did_you_mean(value, words.iter().copied());
+            self.diagnostics.push(respell_value(found, attribute, words.iter().copied()));
         }
         let expected = match values {
             Values::Integer if value.parse::<i64>().is_err() => "a whole number".to_owned(),
@@ -307,6 +301,7 @@ impl Compiler<'_> {
                 .at(attribute.value_span, format!("expected {expected}"));
         if let Values::OneOf(words) = values {
             diagnostic = diagnostic.did_you_mean(value, words.iter().copied());
+            diagnostic = respell_value(diagnostic, attribute, words.iter().copied());
         }
         self.diagnostics.push(diagnostic);
     }
@@ -337,7 +332,7 @@ impl Compiler<'_> {
             let found = Diagnostic::warning("ignored-element", message)
                 .at(child.name_span(), expected)
                 .did_you_mean(child.local(), allowed.iter().copied());
-            self.diagnostics.push(found);
+            self.diagnostics.push(respell_element(found, child, allowed.iter().copied()));
         }
     }
 
@@ -523,8 +518,17 @@ impl Compiler<'_> {
         all
     }
 
+    /// Warns where a text has a `${` that is not closed. `place` gives that of an offset.
+    pub fn check_closed(&mut self, text: &str, place: impl FnOnce(usize) -> Span) {
+        if let Some(open) = ::expression::unclosed(text) {
+            let label = "so what follows is text, not an expression";
+            self.warning("expression", "the `${` is not closed", place(open), label);
+        }
+    }
+
     /// A text with `${…}` in it; `None` if one of them is wrong (recorded).
     pub fn text(&mut self, text: &str, span: Span, scope: &config::Scope) -> Option<Text> {
+        self.check_closed(text, |open| span.part(open, 2));
         let cut = ::expression::Template::cut(text, |own, at| {
             self.expression_text(own, span.part(at, own.len()), scope).ok_or(())
         });

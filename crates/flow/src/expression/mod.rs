@@ -189,6 +189,10 @@ impl Expression {
             })?;
             let need = crate::expression::synapse::need(compiled.reads());
             (Kind::Synapse(Box::new(compiled)), need)
+        } else if trimmed.starts_with("${") {
+            let message = "the `${` is not closed".to_owned();
+            let offset = start..start + 2;
+            return Err(ExpressionError { message, offset, outcome: Outcome::Refused, later: false });
         } else {
             let options = CompileOptions {
                 namespaces: &Declared(scope),

@@ -13,7 +13,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use xpath::{CompileOptions, Version};
 
-pub use ::expression::expression_length;
+pub use ::expression::{expression_length, unclosed};
 
 /// How deep parameters of templates that are evaluated when they are read may refer to each other.
 const MAX_DEFERRED: u32 = 8;

@@ -1,0 +1,57 @@
+//! Rules of `busbar check`: what loads and runs, and is probably not what its author meant.
+//!
+//! Faults that keep an artifact from running are found where it is read and compiled (`config`, `flow`, `mediators`,
+//! `endpoints`). A [`Rule`] looks at what is left, and its findings are warnings or notes: nothing is left out because of them.
+//!
+//! A rule is one file in `rules/` and one line in [`RULES`]. The file holds what it is about, an example that it finds something
+//! in, the same without the mistake, and the check. From these comes its page (`docs/rules/ID.md`), which shows what is found in
+//! the example and so is the snapshot of its test (`tests/pages.rs`).
+//!
+//! No rule may report what works as it was meant: where something that is not in the configuration could make it right (a script,
+//! an expression, a resource of the registry), it says nothing.
+
+#![forbid(unsafe_code)]
+
+mod loading;
+mod look;
+mod references;
+mod rules;
+mod steps;
+mod ways;
+
+pub use loading::{LOADING, Loading};
+pub use look::Look;
+pub use rules::RULES;
+
+use config::Configuration;
+use diagnostics::{Diagnostics, Severity};
+use flow::{Registry, Settings};
+
+/// A rule of `busbar check`.
+#[derive(Debug)]
+pub struct Rule {
+    /// Its stable id, in kebab case: that of its findings, its page and its file.
+    pub id: &'static str,
+    /// [`Severity::Warning`]: it is a mistake. [`Severity::Note`]: it works, and there is something to know.
+    pub severity: Severity,
+    /// One sentence: what it finds.
+    pub summary: &'static str,
+    /// What happens and what to do about it, as paragraphs of Markdown.
+    pub reason: &'static str,
+    /// Artifacts in which it finds something, and no other rule does.
+    pub example: &'static str,
+    /// The same as they should be: nothing is found.
+    pub mended: &'static str,
+    /// Looks for it.
+    pub check: fn(&mut Look<'_>),
+}
+
+/// Runs all rules over what was loaded. `registry`: the mediators that it was compiled with.
+pub fn check(configuration: &Configuration, registry: &Registry, settings: &Settings) -> Diagnostics {
+    let mut look = Look::new(configuration, registry, settings);
+    for rule in RULES {
+        look.begin(rule);
+        (rule.check)(&mut look);
+    }
+    look.found()
+}

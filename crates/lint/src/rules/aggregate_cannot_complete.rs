@@ -1,0 +1,126 @@
+//! `aggregate-cannot-complete`: an `aggregate` that waits for parts which nobody makes.
+
+use crate::Rule;
+use crate::look::{Finding, Look};
+use config::Element;
+use diagnostics::Severity;
+
+pub const RULE: Rule = Rule {
+    id: "aggregate-cannot-complete",
+    severity: Severity::Warning,
+    summary: "An `aggregate` waits for more parts than are made, or for parts that nothing in the configuration makes.",
+    reason: "`aggregate` collects the copies of the `clone` or `iterate` that has the same `id`, until all of them are there, or as many as `min` or `max` say, or the `timeout` is over. Reported are an `aggregate`
+
+* whose `id` no `clone` or `iterate` has: no message that comes to it is a part, each passes alone;
+* with `correlateOn` and no `completeCondition`, where nothing in the configuration splits messages: how many parts there are is not known, so it waits for ever;
+* whose `min` is larger than the number of targets of the `clone` with its `id`, without a `timeout`.",
+    example: r#"<proxy name="Quotes">
+  <target>
+    <inSequence>
+      <clone id="quotes">
+        <target endpoint="A"/>
+        <target endpoint="B"/>
+      </clone>
+    </inSequence>
+    <outSequence>
+      <aggregate id="quotes">
+        <completeCondition>
+          <messageCount min="3"/>
+        </completeCondition>
+        <onComplete expression="$body/*">
+          <send/>
+        </onComplete>
+      </aggregate>
+    </outSequence>
+  </target>
+</proxy>
+<endpoint name="A"><address uri="http://localhost:9000/a"/></endpoint>
+<endpoint name="B"><address uri="http://localhost:9000/b"/></endpoint>"#,
+    mended: r#"<proxy name="Quotes">
+  <target>
+    <inSequence>
+      <clone id="quotes">
+        <target endpoint="A"/>
+        <target endpoint="B"/>
+      </clone>
+    </inSequence>
+    <outSequence>
+      <aggregate id="quotes">
+        <completeCondition timeout="10">
+          <messageCount min="2"/>
+        </completeCondition>
+        <onComplete expression="$body/*">
+          <send/>
+        </onComplete>
+      </aggregate>
+    </outSequence>
+  </target>
+</proxy>
+<endpoint name="A"><address uri="http://localhost:9000/a"/></endpoint>
+<endpoint name="B"><address uri="http://localhost:9000/b"/></endpoint>"#,
+    check,
+};
+
+fn check(look: &mut Look<'_>) {
+    let steps = look.steps();
+    let splits: Vec<&Element> =
+        steps.iter().copied().filter(|step| step.is("clone") || step.is("iterate")).collect();
+    // Of what other steps do nothing is known.
+    let others = steps
+        .iter()
+        .any(|step| matches!(step.local(), "class" | "script" | "foreach") || step.local().contains('.'));
+    for step in steps.into_iter().filter(|step| step.is("aggregate")) {
+        let id = step.attribute("id").filter(|id| !id.value.trim().is_empty());
+        let same: Vec<&Element> =
+            splits.iter().copied().filter(|split| split.attr("id") == id.map(|id| &*id.value)).collect();
+        let condition = step.child("completeCondition");
+        let counts = condition.and_then(|condition| condition.child("messageCount"));
+        let set = |element: Option<&Element>, name: &str| {
+            let value = element.and_then(|element| element.attr(name)).map(str::trim);
+            value.is_some_and(|value| value.parse::<i64>().map_or(!value.is_empty(), |number| number > 0))
+        };
+        let waits_for_count = !set(condition, "timeout");
+        let correlates = step.child("correlateOn").is_some();
+        if let Some(id) = id
+            && same.is_empty()
+            && !correlates
+            && !others
+        {
+            let message = format!("no `clone` or `iterate` has the id `{}`", id.value);
+            let finding = Finding::new(message, id.value_span, "each message passes alone");
+            look.report(match splits.iter().find(|split| split.attribute("id").is_some()) {
+                Some(other) => finding.and(other.value_span("id"), "here the id is another one"),
+                None => finding,
+            });
+        } else if correlates
+            && splits.is_empty()
+            && !others
+            && waits_for_count
+            && !set(counts, "min")
+            && !set(counts, "max")
+        {
+            let message = "this `aggregate` waits for ever";
+            let label = "nothing says how many messages belong together";
+            look.report(
+                Finding::new(message, step.start_tag(), label)
+                    .help("add a `completeCondition` with `messageCount` or a `timeout`"),
+            );
+        } else if id.is_some()
+            && let [split] = same[..]
+            && split.is("clone")
+            && waits_for_count
+            && !set(counts, "max")
+            && let Some(min) = counts.and_then(|counts| counts.attribute("min"))
+            && let Ok(wanted) = min.value.trim().parse::<usize>()
+        {
+            let made = split.children_named("target").count();
+            if wanted > made {
+                let message = format!("this `aggregate` waits for {wanted} parts, and there are {made}");
+                look.report(
+                    Finding::new(message, min.value_span, "never reached, and there is no `timeout`")
+                        .and(split.start_tag(), format!("{made} targets")),
+                );
+            }
+        }
+    }
+}

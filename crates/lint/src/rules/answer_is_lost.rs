@@ -1,0 +1,88 @@
+//! `answer-is-lost`: an out sequence that does not send the answer on.
+
+use crate::Rule;
+use crate::look::{Finding, Look, Phase};
+use crate::references::literal_key;
+use crate::ways::{Walk, Ways};
+use config::Element;
+use diagnostics::Severity;
+
+pub const RULE: Rule = Rule {
+    id: "answer-is-lost",
+    severity: Severity::Warning,
+    summary: "An out sequence ends without sending the answer to the client.",
+    reason: "A proxy service or resource without an out sequence passes the answers of its endpoint to the client. One that has an out sequence leaves that to it: if it comes to its end
+without `send` or `respond`, the client gets 202 and an empty body instead of the answer.
+
+End the out sequence with `send` (which here means: to the client) or `respond`, or remove it.",
+    example: r#"<proxy name="Orders">
+  <target>
+    <endpoint>
+      <address uri="http://localhost:9000/orders"/>
+    </endpoint>
+    <outSequence>
+      <log level="full"/>
+    </outSequence>
+  </target>
+</proxy>"#,
+    mended: r#"<proxy name="Orders">
+  <target>
+    <endpoint>
+      <address uri="http://localhost:9000/orders"/>
+    </endpoint>
+    <outSequence>
+      <log level="full"/>
+      <send/>
+    </outSequence>
+  </target>
+</proxy>"#,
+    check,
+};
+
+fn check(look: &mut Look<'_>) {
+    let flows = look.flows();
+    for flow in flows.iter() {
+        if flow.phase != Phase::Out {
+            continue;
+        }
+        let mut walk = Walk::new(look);
+        if walk.list(flow.list, Ways::BEGIN) != Ways::BEGIN || !walk.incomplete.is_empty() {
+            continue;
+        }
+        // Answers come to the out sequence of what is sent with `send`, or to the endpoint of the proxy service.
+        let request = flows.iter().find(|own| own.phase == Phase::In && own.artifact == flow.artifact);
+        let sent = flow.endpoint || request.is_some_and(|request| sends(look, request.list, 0));
+        let one_way = request.is_some_and(|request| is_one_way(look, request.list));
+        if !sent || one_way {
+            continue;
+        }
+        let message = format!("the answers to the {} `{}` are lost", flow.owner.kind, flow.owner.name);
+        let label = "this sequence does not send them to the client";
+        let finding = match flow.key {
+            Some(key) => Finding::new(message, key.span, label).and(flow.list.start_tag(), "this one"),
+            None => Finding::new(message, flow.list.start_tag(), label),
+        };
+        look.report(finding.help("end it with `<send/>`, or leave the out sequence out"));
+    }
+}
+
+/// Sequences that name each other deeper than this are not followed.
+const DEEPEST: usize = 20;
+
+/// Whether a `send` without a receiving sequence of its own is written in a list, or in a sequence that it names.
+fn sends<'a>(look: &Look<'a>, list: &'a Element, depth: usize) -> bool {
+    look.steps_in(list).into_iter().any(|step| match step.local() {
+        "send" => step.attribute("receive").is_none(),
+        "sequence" if depth < DEEPEST => literal_key(step, "key")
+            .and_then(|name| look.sequence(name))
+            .is_some_and(|named| sends(look, &named.element, depth + 1)),
+        _ => false,
+    })
+}
+
+/// Whether the client or the backend is told that there is no answer.
+fn is_one_way<'a>(look: &Look<'a>, list: &'a Element) -> bool {
+    let names = ["OUT_ONLY", "FORCE_SC_ACCEPTED", "RESPONSE", "ClientApiNonBlocking"];
+    let said = |step: &Element| step.attr("name").is_some_and(|name| names.contains(&name.trim()));
+    look.steps_in(list).into_iter().any(|step| said(step) || step.elements().any(said))
+}

@@ -1,0 +1,88 @@
+//! `call-without-timeout`: a `call` that waits as long as the bus allows.
+
+use crate::Rule;
+use crate::look::{Finding, Look};
+use crate::references::literal_key;
+use config::{Element, Endpoint, EndpointKind};
+use diagnostics::Severity;
+
+pub const RULE: Rule = Rule {
+    id: "call-without-timeout",
+    severity: Severity::Note,
+    summary: "A `call` goes to an endpoint that sets no timeout of its own.",
+    reason: "`call` holds the message, and its client, until the answer is there. Without `timeout` in the endpoint that may take as long as the bus allows for any endpoint
+(`synapse.global_timeout_interval`, 120 s where nothing else is set), which most clients do not wait for.
+
+Give the endpoint a `timeout` with the time that a client waits, and the `responseAction` `fault`.",
+    example: r#"<sequence name="Ask">
+  <call>
+    <endpoint>
+      <http method="get" uri-template="http://localhost:9000/stock"/>
+    </endpoint>
+  </call>
+  <respond/>
+</sequence>"#,
+    mended: r#"<sequence name="Ask">
+  <call>
+    <endpoint>
+      <http method="get" uri-template="http://localhost:9000/stock">
+        <timeout>
+          <duration>10000</duration>
+          <responseAction>fault</responseAction>
+        </timeout>
+      </http>
+    </endpoint>
+  </call>
+  <respond/>
+</sequence>"#,
+    check,
+};
+
+fn check(look: &mut Look<'_>) {
+    let mut reported = Vec::new();
+    for step in look.steps() {
+        let Some(written) = step.child("endpoint").filter(|_| step.is("call")) else { continue };
+        let waits = match literal_key(written, "key") {
+            Some(name) => {
+                let endpoint = look.configuration.endpoints.get(name);
+                endpoint
+                    .is_some_and(|endpoint| waits(&endpoint.kind))
+                    .then(|| endpoint.map(|own| own.element.clone()))
+            }
+            None if written.attribute("key").is_some() => None,
+            None => parsed(written).filter(|endpoint| waits(&endpoint.kind)).map(|_| None),
+        };
+        let Some(named) = waits else { continue };
+        // One that many calls name is reported once.
+        let place = named.as_ref().map_or(written.start_tag(), Element::start_tag);
+        if reported.contains(&place) {
+            continue;
+        }
+        reported.push(place);
+        let seconds = look.settings.global_timeout.as_secs();
+        let label = format!("it waits for up to {seconds} s: the endpoint has no `timeout`");
+        let message = "this `call` sets no time to wait";
+        look.report(match named {
+            Some(endpoint) => {
+                Finding::new(message, written.start_tag(), label).and(endpoint.start_tag(), "the endpoint")
+            }
+            None => Finding::new(message, written.start_tag(), label),
+        });
+    }
+}
+
+fn parsed(element: &Element) -> Option<Endpoint> {
+    Endpoint::parse(element, &mut diagnostics::Diagnostics::new())
+}
+
+/// Whether a fixed address, and no timeout, are written.
+fn waits(kind: &EndpointKind) -> bool {
+    match kind {
+        EndpointKind::Address(own) => {
+            own.definition.timeout.is_none() && !own.uri.starts_with("local:") && !own.uri.starts_with('$')
+        }
+        EndpointKind::Http(own) => own.definition.timeout.is_none(),
+        EndpointKind::Wsdl(own) => own.definition.timeout.is_none(),
+        _ => false,
+    }
+}

@@ -1,0 +1,60 @@
+//! `deprecated-form`: what the language has a newer form for.
+
+use crate::Rule;
+use crate::look::{Finding, Look};
+use diagnostics::Severity;
+
+pub const RULE: Rule = Rule {
+    id: "deprecated-form",
+    severity: Severity::Note,
+    summary: "A mediator is of an old form of the language, for which there is a newer one.",
+    reason: "It runs here as it did. Micro Integrator has no forms, editors or documentation for it any more, so new configurations are better written with what took its place.",
+    example: r#"<sequence name="Ask">
+  <callout serviceURL="http://localhost:9000/stock">
+    <source type="envelope"/>
+    <target key="answer"/>
+  </callout>
+  <respond/>
+</sequence>"#,
+    mended: r#"<sequence name="Ask">
+  <call blocking="true">
+    <target type="property">answer</target>
+    <endpoint>
+      <address uri="http://localhost:9000/stock">
+        <timeout>
+          <duration>10000</duration>
+          <responseAction>fault</responseAction>
+        </timeout>
+      </address>
+    </endpoint>
+  </call>
+  <respond/>
+</sequence>"#,
+    check,
+};
+
+/// Old mediators, and what took their place.
+const FORMS: &[(&str, &str)] = &[
+    ("callout", "`call` with blocking=\"true\""),
+    ("conditionalRouter", "`filter` or `switch`"),
+    ("router", "`filter` or `switch`"),
+    ("in", "an in sequence of a proxy service or API"),
+    ("out", "an out sequence of a proxy service or API"),
+    ("bam", "`publishEvent`, or `log`"),
+    ("event", "a message store, or `clone`"),
+    ("enqueue", "`sequence`: priorities have no effect here"),
+];
+
+fn check(look: &mut Look<'_>) {
+    for step in look.steps() {
+        let Some((name, instead)) = FORMS.iter().find(|(name, _)| step.is(name)) else { continue };
+        // Artifacts of the Apache dialect have no other form.
+        if look.settings.synapse_dialect
+            && matches!(*name, "in" | "out" | "conditionalRouter" | "event" | "enqueue")
+        {
+            continue;
+        }
+        let message = format!("`{name}` is an old form");
+        look.report(Finding::new(message, step.name_span(), format!("newer: {instead}")));
+    }
+}

@@ -1,0 +1,63 @@
+//! `unreachable-step`: a step behind one that ends the flow.
+
+use crate::Rule;
+use crate::look::{Finding, Look};
+use crate::ways::{Walk, Ways};
+use config::Element;
+use diagnostics::Severity;
+
+pub const RULE: Rule = Rule {
+    id: "unreachable-step",
+    severity: Severity::Warning,
+    summary: "A step stands behind one that ends the flow, and never runs.",
+    reason: "`respond`, `drop`, `loopback`, `throwError` and `send` end the flow they stand in; so does a `filter` or `switch` all of whose branches end, and a
+sequence that ends so. What stands behind them in the same list never runs.
+
+Move the steps before the one that ends the flow, or remove them. What is to happen with the answer of a backend belongs into the out sequence, or `call` takes the
+place of `send`. (With `dialect = \"synapse\"` the flow goes on behind `send`.)
+
+`drop` at the end, and `respond` behind something other than `drop`, change nothing and are not reported.",
+    example: r#"<proxy name="Orders">
+  <target>
+    <inSequence>
+      <respond/>
+      <log level="full"/>
+    </inSequence>
+  </target>
+</proxy>"#,
+    mended: r#"<proxy name="Orders">
+  <target>
+    <inSequence>
+      <log level="full"/>
+      <respond/>
+    </inSequence>
+  </target>
+</proxy>"#,
+    check,
+};
+
+fn check(look: &mut Look<'_>) {
+    let mut found = Vec::new();
+    for list in look.lists() {
+        let steps = look.language.steps(list);
+        let mut walk = Walk::new(look);
+        let ends = steps.iter().position(|step| !walk.step(step, Ways::ANY).any());
+        if let Some(at) = ends
+            && let (Some(end), Some(dead)) = (steps.get(at), steps.get(at + 1))
+            && !is_harmless(end, &steps[at + 1..])
+        {
+            let message = format!("`{}` never runs", dead.local());
+            found.push(
+                Finding::new(message, dead.start_tag(), "no message comes here")
+                    .and(end.start_tag(), "the flow ends here"),
+            );
+        }
+    }
+    found.into_iter().for_each(|finding| look.report(finding));
+}
+
+/// Whether the flow would not go another way if the steps behind its end ran.
+fn is_harmless(end: &Element, dead: &[&Element]) -> bool {
+    dead.iter()
+        .all(|step| step.is("drop") || (step.is("respond") && !end.is("drop") && !end.is("throwError")))
+}

@@ -1,0 +1,88 @@
+//! Which elements are steps, which lists are inside of them, and what their attributes hold: by the definitions of the mediators.
+
+use config::{Attribute, Element};
+use flow::{Children, Definition, Registry, Values};
+use std::collections::HashMap;
+
+/// See the module.
+pub struct Language {
+    definitions: HashMap<&'static str, &'static Definition>,
+}
+
+impl Language {
+    pub(crate) fn new(registry: &Registry) -> Language {
+        Language { definitions: registry.definitions.iter().map(|one| (one.name, *one)).collect() }
+    }
+
+    /// The definition of a step.
+    pub fn definition(&self, step: &Element) -> Option<&'static Definition> {
+        self.definitions.get(step.local()).copied()
+    }
+
+    /// The steps of a list, in order. What is in a list and no mediator that can be executed is a step too.
+    pub fn steps<'e>(&self, list: &'e Element) -> Vec<&'e Element> {
+        // Where the mediator is the list itself, its other parts stand beside the steps.
+        let parts: &[&str] = match self.definition(list).map(|definition| definition.children) {
+            Some(Children::Elements(names)) if names.contains(&"#mediators") => names,
+            _ => &[],
+        };
+        list.elements()
+            .filter(|child| !child.is("description") && child.namespace() == config::SYNAPSE)
+            .filter(|child| !parts.contains(&child.local()))
+            .collect()
+    }
+
+    /// The lists inside of a step.
+    pub fn lists<'e>(&self, step: &'e Element) -> Vec<&'e Element> {
+        let Some(definition) = self.definition(step) else { return Vec::new() };
+        let inside = definition.page.inside;
+        let mut lists = Vec::new();
+        for one in inside.iter().filter(|one| one.content == "mediator*") {
+            descend(step, one.way(), &mut lists);
+        }
+        let itself = match definition.children {
+            Children::Mediators => true,
+            Children::Elements(names) => names.contains(&"#mediators") && lists.is_empty(),
+            Children::None => false,
+        };
+        if itself {
+            lists.push(step);
+        }
+        lists
+    }
+
+    /// The attributes of a step, and of the elements inside of it that hold no mediators, that are expressions.
+    pub fn expressions<'e>(&self, step: &'e Element) -> Vec<(&'e Element, &'e Attribute)> {
+        let Some(definition) = self.definition(step) else { return Vec::new() };
+        let mut found = Vec::new();
+        add(step, definition.attributes, &mut found);
+        for one in definition.page.inside {
+            let mut elements = Vec::new();
+            descend(step, one.way(), &mut elements);
+            for element in elements {
+                add(element, one.attributes, &mut found);
+            }
+        }
+        found
+    }
+}
+
+fn add<'e>(
+    element: &'e Element,
+    attributes: &[flow::Attribute],
+    found: &mut Vec<(&'e Element, &'e Attribute)>,
+) {
+    let expressions = attributes.iter().filter(|one| matches!(one.values, Values::Expression));
+    found.extend(expressions.filter_map(|one| Some((element, element.attribute(one.name)?))));
+}
+
+/// The elements at the end of a way (`target/sequence`) from `element`.
+fn descend<'e>(element: &'e Element, way: &str, found: &mut Vec<&'e Element>) {
+    let (first, rest) = way.split_once('/').map_or((way, None), |(first, rest)| (first, Some(rest)));
+    for child in element.elements().filter(|child| child.local() == first) {
+        match rest {
+            Some(rest) => descend(child, rest, found),
+            None => found.push(child),
+        }
+    }
+}

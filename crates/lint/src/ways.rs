@@ -1,0 +1,203 @@
+//! The ways that a message can take through a list of steps: whether it can reach the end, and whether a step has dealt with it by
+//! then. Of what is not known here (scripts, connectors, keys that expressions give) it is assumed that it deals with the message
+//! and lets it pass.
+
+use crate::look::Look;
+use crate::references::literal_key;
+use config::Element;
+
+/// Sequences that name each other deeper than this are not followed.
+const DEEPEST: usize = 40;
+
+/// How messages come to a place.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Ways {
+    /// Some, with which no step has done anything that is seen outside.
+    pub untouched: bool,
+    /// Some that a step has dealt with: sent, stored, given to a script.
+    pub dealt: bool,
+}
+
+impl Ways {
+    /// Where a flow begins.
+    pub const BEGIN: Ways = Ways { untouched: true, dealt: false };
+    /// Any message.
+    pub const ANY: Ways = Ways { untouched: true, dealt: true };
+    /// No message comes here.
+    pub const NONE: Ways = Ways { untouched: false, dealt: false };
+
+    /// Whether a message can come here.
+    pub fn any(self) -> bool {
+        self.untouched || self.dealt
+    }
+
+    fn or(self, other: Ways) -> Ways {
+        Ways { untouched: self.untouched || other.untouched, dealt: self.dealt || other.dealt }
+    }
+
+    fn dealt(self) -> Ways {
+        Ways { untouched: false, dealt: self.any() }
+    }
+}
+
+/// Steps that change the message or look at it, and do nothing that is seen outside.
+const NEUTRAL: &[&str] = &[
+    "log",
+    "propertyGroup",
+    "variable",
+    "header",
+    "payloadFactory",
+    "enrich",
+    "xslt",
+    "fastXSLT",
+    "datamapper",
+    "jsontransform",
+    "builder",
+    "rewrite",
+    "transaction",
+];
+
+/// Properties that say what the client gets though nothing answers: whoever sets one means it.
+const INTENTIONS: &[&str] = &[
+    "HTTP_SC",
+    "FORCE_SC_ACCEPTED",
+    "NO_ENTITY_BODY",
+    "OUT_ONLY",
+    "RESPONSE",
+    "HTTP_SC_DESC",
+    "ClientApiNonBlocking",
+];
+
+/// Follows messages through lists.
+pub struct Walk<'l, 'a> {
+    look: &'l Look<'a>,
+    /// A branch that is not written counts as one that deals with the message.
+    pub branches_complete: bool,
+    /// `filter`s and `switch`es that a message passes because no branch is for it, while another one ends or deals with it.
+    pub incomplete: Vec<&'a Element>,
+    /// The steps that messages have come to.
+    pub passed: Vec<&'a Element>,
+    /// The sequences that are being followed.
+    inside: Vec<String>,
+}
+
+impl<'l, 'a> Walk<'l, 'a> {
+    /// Nothing was followed yet.
+    pub fn new(look: &'l Look<'a>) -> Walk<'l, 'a> {
+        Walk {
+            look,
+            branches_complete: false,
+            incomplete: Vec::new(),
+            passed: Vec::new(),
+            inside: Vec::new(),
+        }
+    }
+
+    /// How messages come to the end of a list.
+    pub fn list(&mut self, list: &'a Element, mut ways: Ways) -> Ways {
+        for step in self.look.language.steps(list) {
+            if !ways.any() {
+                break;
+            }
+            ways = self.step(step, ways);
+        }
+        ways
+    }
+
+    /// How messages come past a step.
+    pub fn step(&mut self, step: &'a Element, ways: Ways) -> Ways {
+        self.passed.push(step);
+        match step.local() {
+            "respond" | "drop" | "loopback" | "throwError" => Ways::NONE,
+            "send" if !self.look.settings.synapse_dialect => Ways::NONE,
+            "property" => match step.attr("name").is_some_and(|name| INTENTIONS.contains(&name.trim()))
+                || step.attr("scope").is_some_and(|scope| scope.trim() == "registry")
+            {
+                true => ways.dealt(),
+                false => ways,
+            },
+            "filter" => self.filter(step, ways),
+            "switch" => self.switch(step, ways),
+            "validate" => match step.child("on-fail") {
+                Some(fails) => self.list(fails, ways).or(ways),
+                None => ways,
+            },
+            "sequence" if step.attribute("key").is_some() => self.sequence(step, ways),
+            "call-template" => self.template(step, ways),
+            name if NEUTRAL.contains(&name) => ways,
+            _ => ways.dealt(),
+        }
+    }
+
+    fn filter(&mut self, step: &'a Element, ways: Ways) -> Ways {
+        let then = match step.child("then") {
+            Some(then) => self.branch(then, ways),
+            None => self.list(step, ways),
+        };
+        match step.child("else") {
+            Some(other) => then.or(self.branch(other, ways)),
+            None => self.passes(step, ways, then),
+        }
+    }
+
+    fn switch(&mut self, step: &'a Element, ways: Ways) -> Ways {
+        let mut all = Ways::NONE;
+        for case in step.children_named("case") {
+            all = all.or(self.list(case, ways));
+        }
+        match step.child("default") {
+            Some(default) => all.or(self.list(default, ways)),
+            None if step.child("case").is_none() => ways,
+            None => self.passes(step, ways, all),
+        }
+    }
+
+    /// What no branch is for passes.
+    fn passes(&mut self, step: &'a Element, ways: Ways, branches: Ways) -> Ways {
+        if self.branches_complete {
+            return branches.or(ways.dealt());
+        }
+        if ways.untouched && !branches.untouched {
+            self.incomplete.push(step);
+        }
+        branches.or(ways)
+    }
+
+    fn branch(&mut self, branch: &'a Element, ways: Ways) -> Ways {
+        match branch.attribute("sequence") {
+            Some(_) => self.named(literal_key(branch, "sequence"), ways),
+            None => self.list(branch, ways),
+        }
+    }
+
+    fn sequence(&mut self, step: &'a Element, ways: Ways) -> Ways {
+        self.named(literal_key(step, "key"), ways)
+    }
+
+    fn named(&mut self, name: Option<&str>, ways: Ways) -> Ways {
+        let Some(name) = name else { return ways.dealt() };
+        let Some(sequence) = self.look.sequence(name) else { return ways.dealt() };
+        if self.inside.len() >= DEEPEST || self.inside.iter().any(|own| own == name) {
+            return ways.dealt();
+        }
+        self.inside.push(name.to_owned());
+        let out = self.list(&sequence.element, ways);
+        self.inside.pop();
+        out
+    }
+
+    /// What ends inside of a template may go on behind the call.
+    fn template(&mut self, step: &'a Element, ways: Ways) -> Ways {
+        let template =
+            literal_key(step, "target").and_then(|name| self.look.configuration.sequence_templates.get(name));
+        let Some(template) = template.filter(|_| self.inside.len() < DEEPEST) else { return ways.dealt() };
+        let name = format!("template {}", template.name.value);
+        if self.inside.contains(&name) {
+            return ways.dealt();
+        }
+        self.inside.push(name);
+        let inner = self.list(&template.sequence.element, ways);
+        self.inside.pop();
+        Ways { untouched: inner.untouched, dealt: true }
+    }
+}
