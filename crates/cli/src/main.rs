@@ -42,6 +42,7 @@ enum Verb {
     Backend(verbs::backend::Args),
     Check(verbs::check::Args),
     Explain(verbs::explain::Args),
+    Schema(verbs::schema::Args),
     Xslt(verbs::xslt::Args),
     Xpath(verbs::xpath::Args),
     Xml(verbs::xml::Args),
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
         Verb::Xml(args) => verbs::xml::run(args),
         Verb::Bench(args) => verbs::bench::run(args),
         Verb::Jsonpath(args) => verbs::jsonpath::run(args),
+        Verb::Schema(args) => verbs::schema::run(args),
         Verb::Validate(args) => verbs::validate::run(args),
         Verb::Migrate(args) => verbs::migrate::run(args),
     }

@@ -13,6 +13,7 @@ mod configuration;
 mod element;
 pub mod endpoint;
 mod inject;
+pub mod language;
 mod layout;
 mod load;
 mod mixture;

@@ -45,7 +45,7 @@ pub fn text_of<'a>(parameters: &'a [Parameter], name: &str) -> Option<&'a str> {
     parameters.iter().rev().find(|p| p.name == name).and_then(|p| p.value.text())
 }
 
-const SHAPE: Shape =
+pub(crate) const SHAPE: Shape =
     Shape { attributes: &["name", "value", "key", "expression", "locked", "description"], elements: &[] };
 
 impl Parameter {

@@ -25,7 +25,7 @@ mod wsdl;
 // What other crates see. Inside of this one each thing is imported from where it is.
 pub use compile::definition::{Attribute, Children, Compiled, Definition, EndpointFactory, Registry, Values};
 pub use compile::page::{Family, Inside, Page};
-pub use compile::{Compiler, compile, truth};
+pub use compile::{COMMON_ATTRIBUTES, Compiler, compile, truth};
 pub use engine::{Branched, Mark, compute, local, resume, run_branch, run_list};
 pub use expression::synapse::Text;
 pub use expression::{Expression, KeyValue, Wanted, java, library, streaming, synapse};

@@ -7,6 +7,7 @@ pub mod explain;
 pub mod jsonpath;
 pub mod migrate;
 pub mod run;
+pub mod schema;
 pub mod validate;
 pub mod xml;
 pub mod xpath;

@@ -152,7 +152,7 @@ pub struct Handler {
     pub properties: Vec<(String, String)>,
 }
 
-const SHAPE: Shape = Shape {
+pub(crate) const SHAPE: Shape = Shape {
     attributes: &[
         "name",
         "context",
@@ -296,11 +296,13 @@ fn transports(element: &Element, diagnostics: &mut Diagnostics) -> Vec<Scheme> {
     schemes
 }
 
+pub(crate) const HANDLERS: Shape = Shape { attributes: &[], elements: &["handler"] };
+
+pub(crate) const HANDLER: Shape = Shape { attributes: &["class"], elements: &["property"] };
+
 fn handlers(element: &Element, diagnostics: &mut Diagnostics) -> Vec<Handler> {
-    const LIST: Shape = Shape { attributes: &[], elements: &["handler"] };
-    const HANDLER: Shape = Shape { attributes: &["class"], elements: &["property"] };
     let Some(list) = element.child("handlers") else { return Vec::new() };
-    LIST.check(list, diagnostics);
+    HANDLERS.check(list, diagnostics);
     let mut handlers = Vec::new();
     for child in list.children_named("handler") {
         HANDLER.check(child, diagnostics);
@@ -353,25 +355,26 @@ impl Mapping {
     }
 }
 
+pub(crate) const RESOURCE: Shape = Shape {
+    attributes: &[
+        "methods",
+        "uri-template",
+        "url-mapping",
+        "protocol",
+        "inSequence",
+        "outSequence",
+        "faultSequence",
+        "content-type",
+        "user-agent",
+        "binds-to",
+        "description",
+    ],
+    elements: &["inSequence", "outSequence", "faultSequence", "description"],
+};
+
 impl Resource {
     fn parse(element: &Element, api_binds_to: &[String], diagnostics: &mut Diagnostics) -> Resource {
-        const SHAPE: Shape = Shape {
-            attributes: &[
-                "methods",
-                "uri-template",
-                "url-mapping",
-                "protocol",
-                "inSequence",
-                "outSequence",
-                "faultSequence",
-                "content-type",
-                "user-agent",
-                "binds-to",
-                "description",
-            ],
-            elements: &["inSequence", "outSequence", "faultSequence", "description"],
-        };
-        SHAPE.check(element, diagnostics);
+        RESOURCE.check(element, diagnostics);
         let template = read::optional(element, "uri-template");
         let mapping = read::optional(element, "url-mapping");
         if let (Some(template), Some(mapping)) = (&template, &mapping) {

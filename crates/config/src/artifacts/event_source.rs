@@ -39,12 +39,13 @@ pub struct Subscription {
     pub span: Span,
 }
 
+pub(crate) const SHAPE: Shape = Shape {
+    attributes: &["name", "description"],
+    elements: &["subscriptionManager", "subscription", "description"],
+};
+
 impl EventSource {
     pub(crate) fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<EventSource> {
-        const SHAPE: Shape = Shape {
-            attributes: &["name", "description"],
-            elements: &["subscriptionManager", "subscription", "description"],
-        };
         SHAPE.check(element, reading.diagnostics);
         let name = read::required(element, "name", reading.diagnostics);
         let Some(manager) = element.child("subscriptionManager") else {
@@ -67,10 +68,12 @@ impl EventSource {
     }
 }
 
+pub(crate) const SUBSCRIPTION: Shape =
+    Shape { attributes: &["id"], elements: &["filter", "endpoint", "expires"] };
+
 impl Subscription {
     fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<Subscription> {
-        const SHAPE: Shape = Shape { attributes: &["id"], elements: &["filter", "endpoint", "expires"] };
-        SHAPE.check(element, reading.diagnostics);
+        SUBSCRIPTION.check(element, reading.diagnostics);
         let id = read::required(element, "id", reading.diagnostics);
         let filter = element.child("filter");
         let Some(endpoint) = element.child("endpoint") else {

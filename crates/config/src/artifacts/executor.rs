@@ -37,10 +37,13 @@ pub struct Queue {
     pub size: Option<usize>,
 }
 
+pub(crate) const SHAPE: Shape =
+    Shape { attributes: &["name", "description"], elements: &["queues", "threads"] };
+
+pub(crate) const THREADS: Shape = Shape { attributes: &["core", "max", "keep-alive"], elements: &[] };
+
 impl PriorityExecutor {
     pub(crate) fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<PriorityExecutor> {
-        const SHAPE: Shape = Shape { attributes: &["name", "description"], elements: &["queues", "threads"] };
-        const THREADS: Shape = Shape { attributes: &["core", "max", "keep-alive"], elements: &[] };
         let diagnostics = &mut *reading.diagnostics;
         SHAPE.check(element, diagnostics);
         let name = read::required(element, "name", diagnostics);
@@ -76,10 +79,12 @@ impl PriorityExecutor {
     }
 }
 
+pub(crate) const QUEUES: Shape = Shape { attributes: &["isFixed", "nextQueue"], elements: &["queue"] };
+
+pub(crate) const QUEUE: Shape = Shape { attributes: &["size", "priority"], elements: &[] };
+
 fn queues(list: &Element, fixed: bool, diagnostics: &mut Diagnostics) -> Vec<Queue> {
-    const LIST: Shape = Shape { attributes: &["isFixed", "nextQueue"], elements: &["queue"] };
-    const QUEUE: Shape = Shape { attributes: &["size", "priority"], elements: &[] };
-    LIST.check(list, diagnostics);
+    QUEUES.check(list, diagnostics);
     let mut queues: Vec<Queue> = Vec::new();
     for child in list.children_named("queue") {
         QUEUE.check(child, diagnostics);

@@ -41,6 +41,25 @@ const PROTOCOLS: [&str; 13] = [
     "grpc",
 ];
 
+pub(crate) const SHAPE: Shape = Shape {
+    attributes: &[
+        "name",
+        "protocol",
+        "class",
+        "sequence",
+        "onError",
+        "suspend",
+        "statistics",
+        "trace",
+        "description",
+    ],
+    elements: &["parameters", "handlers", "description"],
+};
+
+pub(crate) const PARAMETERS: Shape = Shape { attributes: &[], elements: &["parameter"] };
+
+pub(crate) const HANDLERS: Shape = Shape { attributes: &[], elements: &["handler"] };
+
 impl InboundEndpoint {
     /// The text of a parameter.
     pub fn parameter(&self, name: &str) -> Option<&str> {
@@ -48,22 +67,6 @@ impl InboundEndpoint {
     }
 
     pub(crate) fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<InboundEndpoint> {
-        const SHAPE: Shape = Shape {
-            attributes: &[
-                "name",
-                "protocol",
-                "class",
-                "sequence",
-                "onError",
-                "suspend",
-                "statistics",
-                "trace",
-                "description",
-            ],
-            elements: &["parameters", "handlers", "description"],
-        };
-        const PARAMETERS: Shape = Shape { attributes: &[], elements: &["parameter"] };
-        const HANDLERS: Shape = Shape { attributes: &[], elements: &["handler"] };
         let diagnostics = &mut *reading.diagnostics;
         SHAPE.check(element, diagnostics);
         let name = read::required(element, "name", diagnostics);

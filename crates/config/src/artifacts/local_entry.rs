@@ -34,6 +34,8 @@ pub enum Entry {
     File(Arc<[u8]>),
 }
 
+pub(crate) const SHAPE: Shape = Shape { attributes: &["key", "src", "description"], elements: &[] };
+
 impl LocalEntry {
     /// The content as bytes; XML stands alone, with the namespaces in scope declared.
     pub fn bytes(&self) -> Vec<u8> {
@@ -54,7 +56,6 @@ impl LocalEntry {
     }
 
     pub(crate) fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<LocalEntry> {
-        const SHAPE: Shape = Shape { attributes: &["key", "src", "description"], elements: &[] };
         SHAPE.check_attributes(element, reading.diagnostics);
         let key = read::required(element, "key", reading.diagnostics)?;
         let (value, origin) = match read::optional(element, "src") {

@@ -41,6 +41,11 @@ pub enum ProcessorKind {
     Custom,
 }
 
+pub(crate) const SHAPE: Shape = Shape {
+    attributes: &["name", "class", "messageStore", "targetEndpoint", "description"],
+    elements: &["description", "parameter"],
+};
+
 impl MessageProcessor {
     /// The text of a parameter.
     pub fn parameter(&self, name: &str) -> Option<&str> {
@@ -48,10 +53,6 @@ impl MessageProcessor {
     }
 
     pub(crate) fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<MessageProcessor> {
-        const SHAPE: Shape = Shape {
-            attributes: &["name", "class", "messageStore", "targetEndpoint", "description"],
-            elements: &["description", "parameter"],
-        };
         let diagnostics = &mut *reading.diagnostics;
         SHAPE.check(element, diagnostics);
         let name = read::required(element, "name", diagnostics);

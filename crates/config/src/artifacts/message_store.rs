@@ -41,6 +41,11 @@ pub enum StoreKind {
     Custom,
 }
 
+pub(crate) const SHAPE: Shape = Shape {
+    attributes: &["name", "class", "sequence", "description"],
+    elements: &["description", "parameter"],
+};
+
 impl MessageStore {
     /// The text of a parameter.
     pub fn parameter(&self, name: &str) -> Option<&str> {
@@ -48,10 +53,6 @@ impl MessageStore {
     }
 
     pub(crate) fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<MessageStore> {
-        const SHAPE: Shape = Shape {
-            attributes: &["name", "class", "sequence", "description"],
-            elements: &["description", "parameter"],
-        };
         SHAPE.check(element, reading.diagnostics);
         let name = read::required(element, "name", reading.diagnostics);
         let class = read::optional(element, "class");

@@ -1,17 +1,17 @@
 //! One module per kind of artifact: its struct, its shape, its rules.
 
-mod api;
-mod event_source;
-mod executor;
-mod inbound;
-mod local_entry;
-mod message_processor;
-mod message_store;
-mod proxy;
-mod registry;
-mod sequence;
-mod task;
-mod template;
+pub(crate) mod api;
+pub(crate) mod event_source;
+pub(crate) mod executor;
+pub(crate) mod inbound;
+pub(crate) mod local_entry;
+pub(crate) mod message_processor;
+pub(crate) mod message_store;
+pub(crate) mod proxy;
+pub(crate) mod registry;
+pub(crate) mod sequence;
+pub(crate) mod task;
+pub(crate) mod template;
 
 pub use api::{Api, ApiVersion, Handler, Mapping, Method, Resource, Scheme};
 pub use event_source::{EventSource, Subscription};

@@ -134,7 +134,7 @@ pub enum PolicyDirection {
     Out,
 }
 
-const SHAPE: Shape = Shape {
+pub(crate) const SHAPE: Shape = Shape {
     attributes: &[
         "name",
         "transports",
@@ -241,11 +241,12 @@ fn transports(element: &Element, diagnostics: &mut Diagnostics) -> Transports {
     Transports::Named(names)
 }
 
+pub(crate) const TARGET: Shape = Shape {
+    attributes: &["inSequence", "outSequence", "faultSequence", "endpoint"],
+    elements: &["inSequence", "outSequence", "faultSequence", "endpoint"],
+};
+
 fn target(proxy: &Element, reading: &mut Reading<'_>) -> Option<Target> {
-    const SHAPE: Shape = Shape {
-        attributes: &["inSequence", "outSequence", "faultSequence", "endpoint"],
-        elements: &["inSequence", "outSequence", "faultSequence", "endpoint"],
-    };
     let diagnostics = &mut *reading.diagnostics;
     let mut targets = proxy.children_named("target");
     let Some(element) = targets.next() else {
@@ -262,7 +263,7 @@ fn target(proxy: &Element, reading: &mut Reading<'_>) -> Option<Target> {
                 .at(element.start_tag(), "the first one"),
         );
     }
-    SHAPE.check(element, diagnostics);
+    TARGET.check(element, diagnostics);
     let in_sequence = SequenceRef::parse(element, "inSequence", diagnostics);
     let out_sequence = SequenceRef::parse(element, "outSequence", diagnostics);
     let fault_sequence = SequenceRef::parse(element, "faultSequence", diagnostics);
@@ -285,12 +286,14 @@ fn target(proxy: &Element, reading: &mut Reading<'_>) -> Option<Target> {
     Some(Target { in_sequence, out_sequence, fault_sequence, endpoint, span: element.span() })
 }
 
+pub(crate) const WSDL_RESOURCE: Shape = Shape { attributes: &["location", "key"], elements: &[] };
+
+pub(crate) const PUBLISH_WSDL: Shape =
+    Shape { attributes: &["key", "uri", "endpoint", "preservePolicy"], elements: &[] };
+
 fn publish_wsdl(element: &Element, reading: &mut Reading<'_>) -> Option<PublishWsdl> {
-    const RESOURCE: Shape = Shape { attributes: &["location", "key"], elements: &[] };
-    const ATTRIBUTES: Shape =
-        Shape { attributes: &["key", "uri", "endpoint", "preservePolicy"], elements: &[] };
     let diagnostics = &mut *reading.diagnostics;
-    ATTRIBUTES.check_attributes(element, diagnostics);
+    PUBLISH_WSDL.check_attributes(element, diagnostics);
     let attribute = |name: &str, diagnostics: &mut Diagnostics| {
         read::optional(element, name).map(|key| reading.injector.resolve(key, diagnostics))
     };
@@ -323,7 +326,7 @@ fn publish_wsdl(element: &Element, reading: &mut Reading<'_>) -> Option<PublishW
             diagnostics.push(read::ignored_element(element, child, &["resource"]));
             continue;
         }
-        RESOURCE.check(child, diagnostics);
+        WSDL_RESOURCE.check(child, diagnostics);
         let location = read::required(child, "location", diagnostics);
         let key = read::required(child, "key", diagnostics);
         resources.extend(location.zip(key));
@@ -336,11 +339,12 @@ fn publish_wsdl(element: &Element, reading: &mut Reading<'_>) -> Option<PublishW
     })
 }
 
+pub(crate) const POLICY: Shape =
+    Shape { attributes: &["key", "type", "operationName", "operationNamespace"], elements: &[] };
+
 impl Policy {
     fn parse(element: &Element, diagnostics: &mut Diagnostics) -> Option<Policy> {
-        const SHAPE: Shape =
-            Shape { attributes: &["key", "type", "operationName", "operationNamespace"], elements: &[] };
-        SHAPE.check(element, diagnostics);
+        POLICY.check(element, diagnostics);
         let key = read::required(element, "key", diagnostics)?;
         let directions = [("in", PolicyDirection::In), ("out", PolicyDirection::Out)];
         Some(Policy {

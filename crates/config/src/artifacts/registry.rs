@@ -45,6 +45,9 @@ pub enum RegistryLayout {
     Prefixed,
 }
 
+pub(crate) const SHAPE: Shape =
+    Shape { attributes: &["provider", "description"], elements: &["parameter", "description"] };
+
 impl Registry {
     /// The registry of a configuration without `<registry>`: WSO2's layout in `root`.
     pub(crate) fn beside(root: PathBuf) -> Registry {
@@ -66,8 +69,6 @@ impl Registry {
         default_root: &Path,
         reading: &mut Reading<'_>,
     ) -> Option<Registry> {
-        const SHAPE: Shape =
-            Shape { attributes: &["provider", "description"], elements: &["parameter", "description"] };
         SHAPE.check(element, reading.diagnostics);
         let provider = read::required(element, "provider", reading.diagnostics)?;
         let parameters = Parameter::children(element, reading.injector, reading.diagnostics);
@@ -265,11 +266,12 @@ pub struct TaskManager {
     pub span: Span,
 }
 
+pub(crate) const TASK_MANAGER: Shape =
+    Shape { attributes: &["provider", "description"], elements: &["parameter", "description"] };
+
 impl TaskManager {
     pub(crate) fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<TaskManager> {
-        const SHAPE: Shape =
-            Shape { attributes: &["provider", "description"], elements: &["parameter", "description"] };
-        SHAPE.check(element, reading.diagnostics);
+        TASK_MANAGER.check(element, reading.diagnostics);
         let parameters = Parameter::children(element, reading.injector, reading.diagnostics);
         let provider = read::required(element, "provider", reading.diagnostics)?;
         Some(TaskManager { provider, parameters, span: element.span() })
@@ -289,10 +291,11 @@ pub struct Import {
     pub span: Span,
 }
 
+pub(crate) const IMPORT: Shape = Shape { attributes: &["name", "package", "status"], elements: &[] };
+
 impl Import {
     pub(crate) fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<Import> {
-        const SHAPE: Shape = Shape { attributes: &["name", "package", "status"], elements: &[] };
-        SHAPE.check(element, reading.diagnostics);
+        IMPORT.check(element, reading.diagnostics);
         let name = read::required(element, "name", reading.diagnostics);
         let package = read::required(element, "package", reading.diagnostics);
         let enabled = element.attr("status") == Some("enabled");

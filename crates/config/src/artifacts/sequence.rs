@@ -39,7 +39,7 @@ pub enum SequenceRef {
     Inline(Box<Sequence>),
 }
 
-const ATTRIBUTES: &[&str] = &["name", "onError", "key", "trace", "statistics", "description"];
+pub(crate) const ATTRIBUTES: &[&str] = &["name", "onError", "key", "trace", "statistics", "description"];
 
 impl Sequence {
     /// Reads a named sequence, also one from the registry; `None` after an error.

@@ -62,6 +62,11 @@ impl TaskProperty {
     }
 }
 
+pub(crate) const SHAPE: Shape = Shape {
+    attributes: &["name", "class", "group", "pinnedServers", "description"],
+    elements: &["description", "property", "trigger"],
+};
+
 impl Task {
     /// Whether its class is the one that injects messages.
     pub fn is_message_injector(&self) -> bool {
@@ -74,10 +79,6 @@ impl Task {
     }
 
     pub(crate) fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<Task> {
-        const SHAPE: Shape = Shape {
-            attributes: &["name", "class", "group", "pinnedServers", "description"],
-            elements: &["description", "property", "trigger"],
-        };
         SHAPE.check_attributes(element, reading.diagnostics);
         for child in element.elements().filter(|child| !SHAPE.elements.contains(&child.local())) {
             reading.diagnostics.push(read::ignored_element(element, child, SHAPE.elements));
@@ -120,9 +121,10 @@ impl Task {
     }
 }
 
+pub(crate) const TRIGGER: Shape = Shape { attributes: &["once", "interval", "count", "cron"], elements: &[] };
+
 fn trigger(element: &Element, reading: &mut Reading<'_>) -> Option<Trigger> {
-    const SHAPE: Shape = Shape { attributes: &["once", "interval", "count", "cron"], elements: &[] };
-    SHAPE.check(element, reading.diagnostics);
+    TRIGGER.check(element, reading.diagnostics);
     let value = |name: &str, reading: &mut Reading<'_>| {
         read::optional(element, name).map(|key| reading.injector.resolve(key, reading.diagnostics))
     };
@@ -177,9 +179,10 @@ fn trigger(element: &Element, reading: &mut Reading<'_>) -> Option<Trigger> {
     })
 }
 
+pub(crate) const PROPERTY: Shape = Shape { attributes: &["name", "value"], elements: &[] };
+
 fn property(element: &Element, reading: &mut Reading<'_>) -> Option<TaskProperty> {
-    const SHAPE: Shape = Shape { attributes: &["name", "value"], elements: &[] };
-    SHAPE.check_attributes(element, reading.diagnostics);
+    PROPERTY.check_attributes(element, reading.diagnostics);
     let name = read::required(element, "name", reading.diagnostics)?.value;
     if let Some(attribute) = element.attribute("value") {
         let value = reading.injector.resolve(Key::of(attribute), reading.diagnostics);

@@ -60,7 +60,7 @@ pub enum Template {
     Endpoint(EndpointTemplate),
 }
 
-const SHAPE: Shape = Shape {
+pub(crate) const SHAPE: Shape = Shape {
     attributes: &["name", "onError", "description"],
     elements: &["parameter", "sequence", "endpoint", "description"],
 };
@@ -120,13 +120,14 @@ impl Template {
     }
 }
 
+pub(crate) const PARAMETER: Shape = Shape {
+    attributes: &["name", "isMandatory", "defaultValue", "optional", "default", "description"],
+    elements: &[],
+};
+
 impl TemplateParameter {
     fn parse(element: &Element, diagnostics: &mut Diagnostics) -> Option<TemplateParameter> {
-        const SHAPE: Shape = Shape {
-            attributes: &["name", "isMandatory", "defaultValue", "optional", "default", "description"],
-            elements: &[],
-        };
-        SHAPE.check(element, diagnostics);
+        PARAMETER.check(element, diagnostics);
         let mandatory = match element.attribute("optional") {
             // The Apache spelling, the other way round.
             Some(_) => !read::boolean(element, "optional", true, diagnostics),

@@ -161,8 +161,8 @@ pub struct Retry {
     pub enabled_error_codes: Vec<i64>,
 }
 
-const ATTRIBUTES: &[&str] = &["format", "optimize", "encoding", "statistics", "trace"];
-const ELEMENTS: &[&str] = &[
+pub(crate) const ATTRIBUTES: &[&str] = &["format", "optimize", "encoding", "statistics", "trace"];
+pub(crate) const ELEMENTS: &[&str] = &[
     "enableSec",
     "enableAddressing",
     "enableRM",
@@ -268,9 +268,11 @@ fn lower<T: Copy>(
     found
 }
 
+pub(crate) const SECURITY: Shape =
+    Shape { attributes: &["policy", "inboundPolicy", "outboundPolicy"], elements: &[] };
+
 fn security(element: &Element, diagnostics: &mut Diagnostics) -> Security {
-    const SHAPE: Shape = Shape { attributes: &["policy", "inboundPolicy", "outboundPolicy"], elements: &[] };
-    SHAPE.check(element, diagnostics);
+    SECURITY.check(element, diagnostics);
     let value = |name| element.attribute(name).map(|attribute| Value::of(attribute, element));
     Security {
         policy: value("policy"),
@@ -279,9 +281,10 @@ fn security(element: &Element, diagnostics: &mut Diagnostics) -> Security {
     }
 }
 
+pub(crate) const ADDRESSING: Shape = Shape { attributes: &["version", "separateListener"], elements: &[] };
+
 fn addressing(element: &Element, diagnostics: &mut Diagnostics) -> Addressing {
-    const SHAPE: Shape = Shape { attributes: &["version", "separateListener"], elements: &[] };
-    SHAPE.check(element, diagnostics);
+    ADDRESSING.check(element, diagnostics);
     let versions = [("final", AddressingVersion::Final), ("submission", AddressingVersion::Submission)];
     Addressing {
         version: read::choice(element, "version", &versions, diagnostics),
@@ -289,10 +292,12 @@ fn addressing(element: &Element, diagnostics: &mut Diagnostics) -> Addressing {
     }
 }
 
+pub(crate) const TIMEOUT: Shape =
+    Shape { attributes: &[], elements: &["duration", "responseAction", "action"] };
+
 fn timeout(element: &Element, diagnostics: &mut Diagnostics) -> Option<Timeout> {
     // `action` is accepted and ignored, as in the engines.
-    const SHAPE: Shape = Shape { attributes: &[], elements: &["duration", "responseAction", "action"] };
-    SHAPE.check(element, diagnostics);
+    TIMEOUT.check(element, diagnostics);
     if let Some(action) = element.child("action") {
         diagnostics.push(
             Diagnostic::warning("ignored-element", "`action` of a timeout is ignored")
@@ -328,10 +333,11 @@ fn timeout(element: &Element, diagnostics: &mut Diagnostics) -> Option<Timeout> 
     Some(Timeout { duration, action })
 }
 
+pub(crate) const MARK: Shape =
+    Shape { attributes: &[], elements: &["errorCodes", "retriesBeforeSuspension", "retryDelay"] };
+
 fn mark(element: &Element, diagnostics: &mut Diagnostics) -> MarkForSuspension {
-    const SHAPE: Shape =
-        Shape { attributes: &[], elements: &["errorCodes", "retriesBeforeSuspension", "retryDelay"] };
-    SHAPE.check(element, diagnostics);
+    MARK.check(element, diagnostics);
     // Below zero is none.
     let mut count = |name: &str, expected: &str| -> u64 {
         let key = read::child_text(element, name);
@@ -347,6 +353,11 @@ fn mark(element: &Element, diagnostics: &mut Diagnostics) -> MarkForSuspension {
     }
 }
 
+pub(crate) const SUSPEND: Shape = Shape {
+    attributes: &[],
+    elements: &["errorCodes", "initialDuration", "progressionFactor", "maximumDuration"],
+};
+
 fn suspend(element: &Element, diagnostics: &mut Diagnostics) -> SuspendOnFailure {
     let mut suspend = SuspendOnFailure::default();
     // The deprecated form: seconds, without progression.
@@ -356,11 +367,7 @@ fn suspend(element: &Element, diagnostics: &mut Diagnostics) -> SuspendOnFailure
         suspend.initial_duration = seconds.unwrap_or(-1).saturating_mul(1000);
     }
     let Some(element) = element.child("suspendOnFailure") else { return suspend };
-    const SHAPE: Shape = Shape {
-        attributes: &[],
-        elements: &["errorCodes", "initialDuration", "progressionFactor", "maximumDuration"],
-    };
-    SHAPE.check(element, diagnostics);
+    SUSPEND.check(element, diagnostics);
     suspend.error_codes = error_codes(element, "errorCodes", diagnostics);
     let mut number = |name: &str| -> Option<i64> {
         let key = read::child_text(element, name)?;
@@ -380,9 +387,11 @@ fn suspend(element: &Element, diagnostics: &mut Diagnostics) -> SuspendOnFailure
     suspend
 }
 
+pub(crate) const RETRY: Shape =
+    Shape { attributes: &[], elements: &["disabledErrorCodes", "enabledErrorCodes"] };
+
 fn retry(element: &Element, diagnostics: &mut Diagnostics) -> Retry {
-    const SHAPE: Shape = Shape { attributes: &[], elements: &["disabledErrorCodes", "enabledErrorCodes"] };
-    SHAPE.check(element, diagnostics);
+    RETRY.check(element, diagnostics);
     Retry {
         disabled_error_codes: error_codes(element, "disabledErrorCodes", diagnostics),
         enabled_error_codes: error_codes(element, "enabledErrorCodes", diagnostics),

@@ -134,6 +134,8 @@ pub struct ServiceDynamicLoadBalance {
     pub element: Element,
 }
 
+pub(crate) const LOAD_BALANCE: &[&str] = &["algorithm", "policy", "failover", "buildMessage"];
+pub(crate) const FAILOVER: &[&str] = &["dynamic", "buildMessage"];
 const GROUP: &[&str] = &["endpoint", "member"];
 
 impl LoadBalance {
@@ -143,9 +145,8 @@ impl LoadBalance {
         injector: &Injector,
         diagnostics: &mut Diagnostics,
     ) -> Option<LoadBalance> {
-        let attributes = &["algorithm", "policy", "failover", "buildMessage"];
         let definition =
-            Definition::parse(element, attributes, &["endpoint", "member", "session"], diagnostics);
+            Definition::parse(element, LOAD_BALANCE, &["endpoint", "member", "session"], diagnostics);
         let endpoints = endpoints(element, injector, diagnostics);
         let members = members(element, injector, diagnostics);
         if !some(element, endpoints.is_empty() && members.is_empty(), GROUP, diagnostics) {
@@ -171,7 +172,7 @@ impl Failover {
         injector: &Injector,
         diagnostics: &mut Diagnostics,
     ) -> Option<Failover> {
-        let definition = Definition::parse(element, &["dynamic", "buildMessage"], &["endpoint"], diagnostics);
+        let definition = Definition::parse(element, FAILOVER, &["endpoint"], diagnostics);
         let endpoints = endpoints(element, injector, diagnostics);
         if !some(element, endpoints.is_empty(), &["endpoint"], diagnostics) {
             return None;
@@ -185,13 +186,14 @@ impl Failover {
     }
 }
 
+pub(crate) const ENDPOINTS: Shape = Shape { attributes: &["value", "max-cache"], elements: &[] };
+
 impl RecipientList {
     pub(super) fn parse(
         element: &Element,
         injector: &Injector,
         diagnostics: &mut Diagnostics,
     ) -> Option<RecipientList> {
-        const DYNAMIC: Shape = Shape { attributes: &["value", "max-cache"], elements: &[] };
         let definition = Definition::parse(element, &[], &["endpoint", "member", "endpoints"], diagnostics);
         let fixed = endpoints(element, injector, diagnostics);
         let members = members(element, injector, diagnostics);
@@ -200,7 +202,7 @@ impl RecipientList {
         } else if !members.is_empty() {
             Recipients::Members(members)
         } else if let Some(dynamic) = element.child("endpoints") {
-            DYNAMIC.check(dynamic, diagnostics);
+            ENDPOINTS.check(dynamic, diagnostics);
             let Some(attribute) = dynamic.attribute("value") else {
                 diagnostics.push(read::missing_attribute(dynamic, "value"));
                 return None;
@@ -217,17 +219,18 @@ impl RecipientList {
     }
 }
 
+pub(crate) const DYNAMIC_LOAD_BALANCE: Shape = Shape {
+    attributes: &["algorithm", "policy", "failover", "statistics", "trace"],
+    elements: &["membershipHandler", "session", "property"],
+};
+
 impl DynamicLoadBalance {
     pub(super) fn parse(
         element: &Element,
         session: Option<&Element>,
         diagnostics: &mut Diagnostics,
     ) -> Option<DynamicLoadBalance> {
-        const SHAPE: Shape = Shape {
-            attributes: &["algorithm", "policy", "failover", "statistics", "trace"],
-            elements: &["membershipHandler", "session", "property"],
-        };
-        SHAPE.check(element, diagnostics);
+        DYNAMIC_LOAD_BALANCE.check(element, diagnostics);
         let Some(handler) = element.child("membershipHandler") else {
             some(element, true, &["membershipHandler"], diagnostics);
             return None;
@@ -248,10 +251,11 @@ impl DynamicLoadBalance {
     }
 }
 
+pub(crate) const SESSION: Shape = Shape { attributes: &["type"], elements: &["sessionTimeout"] };
+
 impl Session {
     fn parse(element: &Element, diagnostics: &mut Diagnostics) -> Option<Session> {
-        const SHAPE: Shape = Shape { attributes: &["type"], elements: &["sessionTimeout"] };
-        SHAPE.check(element, diagnostics);
+        SESSION.check(element, diagnostics);
         read::required(element, "type", diagnostics)?;
         let kinds = [
             ("http", SessionKind::Http),
@@ -292,11 +296,12 @@ fn endpoints(element: &Element, injector: &Injector, diagnostics: &mut Diagnosti
     endpoints
 }
 
+pub(crate) const MEMBER: Shape = Shape { attributes: &["hostName", "httpPort", "httpsPort"], elements: &[] };
+
 fn members(element: &Element, injector: &Injector, diagnostics: &mut Diagnostics) -> Vec<Member> {
-    const SHAPE: Shape = Shape { attributes: &["hostName", "httpPort", "httpsPort"], elements: &[] };
     let mut members = Vec::new();
     for child in element.children_named("member") {
-        SHAPE.check(child, diagnostics);
+        MEMBER.check(child, diagnostics);
         let Some(host) = read::required(child, "hostName", diagnostics) else { continue };
         let mut port = |name| {
             let key = injector.resolve(read::optional(child, name)?, diagnostics);

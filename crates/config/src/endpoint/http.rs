@@ -129,18 +129,16 @@ pub enum AuthMode {
     Dynamic(Value),
 }
 
+pub(crate) const ATTRIBUTES: &[&str] = &["uri-template", "method", "version"];
+pub(crate) const ELEMENTS: &[&str] = &["authentication", "serverPushSequence"];
+
 impl HttpEndpoint {
     pub(super) fn parse(
         element: &Element,
         injector: &Injector,
         diagnostics: &mut Diagnostics,
     ) -> Option<HttpEndpoint> {
-        let definition = Definition::parse(
-            element,
-            &["uri-template", "method", "version"],
-            &["authentication", "serverPushSequence"],
-            diagnostics,
-        );
+        let definition = Definition::parse(element, ATTRIBUTES, ELEMENTS, diagnostics);
         let method = read::optional(element, "method").and_then(|key| method(&key, diagnostics));
         let version = read::choice(
             element,
@@ -178,13 +176,14 @@ fn method(key: &Key, diagnostics: &mut Diagnostics) -> Option<HttpMethod> {
     found
 }
 
+pub(crate) const AUTHENTICATION: Shape = Shape { attributes: &[], elements: &["basicAuth", "oauth"] };
+
 fn authentication(
     element: &Element,
     injector: &Injector,
     diagnostics: &mut Diagnostics,
 ) -> Option<Authentication> {
-    const SHAPE: Shape = Shape { attributes: &[], elements: &["basicAuth", "oauth"] };
-    SHAPE.check(element, diagnostics);
+    AUTHENTICATION.check(element, diagnostics);
     if let Some(basic) = element.child("basicAuth") {
         let username = value(basic, "username", injector, diagnostics);
         let password = value(basic, "password", injector, diagnostics);
@@ -197,16 +196,15 @@ fn authentication(
     None
 }
 
+pub(crate) const OAUTH: Shape =
+    Shape { attributes: &[], elements: &["authorizationCode", "clientCredentials", "passwordCredentials"] };
+
 fn oauth(element: &Element, injector: &Injector, diagnostics: &mut Diagnostics) -> Option<OAuth> {
-    const SHAPE: Shape = Shape {
-        attributes: &[],
-        elements: &["authorizationCode", "clientCredentials", "passwordCredentials"],
-    };
-    SHAPE.check(element, diagnostics);
+    OAUTH.check(element, diagnostics);
     // A value from outside that is not there costs the requests for tokens, not the endpoint, as in WSO2.
     let injector = &injector.clone().check_only(true);
-    let Some(grant) = element.elements().find(|child| SHAPE.elements.contains(&child.local())) else {
-        diagnostics.push(missing_element(element, &SHAPE.elements.join(" or ")));
+    let Some(grant) = element.elements().find(|child| OAUTH.elements.contains(&child.local())) else {
+        diagnostics.push(missing_element(element, &OAUTH.elements.join(" or ")));
         return None;
     };
     let required_client = grant.local() != "passwordCredentials";

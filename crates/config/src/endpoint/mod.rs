@@ -3,9 +3,9 @@
 //! [`Endpoint::parse`] reads `<endpoint>` wherever it stands. The wrapper is here; [`Definition`] (what an
 //! address, default, WSDL or http endpoint has in common) and the groups have their modules.
 
-mod definition;
-mod group;
-mod http;
+pub(crate) mod definition;
+pub(crate) mod group;
+pub(crate) mod http;
 
 pub use definition::{
     Addressing, AddressingVersion, Definition, Delay, Format, MarkForSuspension, Optimize, Retry, Security,
@@ -177,7 +177,9 @@ const CHILDREN: &[&str] = &[
     "parameter",
 ];
 
-const SHAPE: Shape = Shape {
+pub(crate) const WSDL: &[&str] = &["uri", "service", "port"];
+
+pub(crate) const SHAPE: Shape = Shape {
     attributes: &[
         "name",
         "key",
@@ -322,13 +324,14 @@ fn kind(element: &Element, injector: &Injector, diagnostics: &mut Diagnostics) -
     None
 }
 
+pub(crate) const PARAMETER: Shape = Shape { attributes: &["name", "value"], elements: &[] };
+
 fn instance(
     element: &Element,
     template: Key,
     injector: &Injector,
     diagnostics: &mut Diagnostics,
 ) -> TemplateInstance {
-    const PARAMETER: Shape = Shape { attributes: &["name", "value"], elements: &[] };
     let mut parameters = Vec::new();
     for child in element.children_named("parameter") {
         PARAMETER.check(child, diagnostics);
@@ -350,7 +353,7 @@ fn instance(
 
 fn wsdl(element: &Element, injector: &Injector, diagnostics: &mut Diagnostics) -> Option<WsdlEndpoint> {
     let inline = element.elements().find(|child| !child.namespace().eq(crate::element::SYNAPSE)).cloned();
-    let definition = Definition::parse(element, &["uri", "service", "port"], &[], diagnostics);
+    let definition = Definition::parse(element, WSDL, &[], diagnostics);
     let uri = match &inline {
         Some(_) => read::optional(element, "uri"),
         None => Some(read::required(element, "uri", diagnostics)?),
@@ -366,11 +369,12 @@ fn wsdl(element: &Element, injector: &Injector, diagnostics: &mut Diagnostics) -
     })
 }
 
+pub(crate) const PROPERTY: Shape =
+    Shape { attributes: &["name", "value", "expression", "scope", "type"], elements: &[] };
+
 impl EndpointProperty {
     fn parse(element: &Element, diagnostics: &mut Diagnostics) -> Option<EndpointProperty> {
-        const SHAPE: Shape =
-            Shape { attributes: &["name", "value", "expression", "scope", "type"], elements: &[] };
-        SHAPE.check_attributes(element, diagnostics);
+        PROPERTY.check_attributes(element, diagnostics);
         let name = read::required(element, "name", diagnostics)?;
         let value = if let Some(attribute) = element.attribute("value") {
             PropertyValue::Literal(Key::of(attribute))
