@@ -32,8 +32,8 @@ pub fn apply<'a>(found: impl IntoIterator<Item = &'a Diagnostic>, sources: &Sour
                 .all(|edit| edit.span.file == first.span.file && sources.text(edit.span) == edit.was)
         {
             let own = files.entry(first.span.file).or_default();
-            let taken = own.iter().flat_map(|(edits, _)| edits.iter());
-            if !taken.into_iter().any(|other| fix.edits.iter().any(|edit| overlap(edit, other))) {
+            let mut taken = own.iter().flat_map(|(edits, _)| edits.iter());
+            if !taken.any(|other| fix.edits.iter().any(|edit| overlap(edit, other))) {
                 own.push((&fix.edits, &fix.title));
             }
         }

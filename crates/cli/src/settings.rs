@@ -343,7 +343,7 @@ impl Settings {
     pub fn load(configuration: &Path, file: Option<&Path>, set: &[String]) -> Result<Settings, String> {
         let mut table = match file.map(Path::to_path_buf).or_else(|| beside(configuration)) {
             None => toml::Table::new(),
-            Some(path) => crate::settings_file::read(&path)?,
+            Some(path) => crate::settings_file::read::<Settings>(&path)?,
         };
         let (mut environment, mut remarks) = (Vec::new(), Vec::new());
         for (written, value) in std::env::vars_os() {

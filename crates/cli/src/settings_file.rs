@@ -1,7 +1,6 @@
 //! `busbar.toml`: all that is wrong with it at once, each with its line and the name that may be meant.
 
-use crate::settings::Settings;
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::ops::Range;
 use std::path::Path;
 use toml::de::{DeTable, DeValue, Deserializer};
@@ -9,14 +8,14 @@ use toml::de::{DeTable, DeValue, Deserializer};
 /// Most errors that are looked for.
 const MOST: usize = 100;
 
-/// Reads a settings file.
+/// Reads a settings file for `T`.
 ///
 /// # Errors
 /// One line for each thing that is wrong: `file:line:column: what`.
-pub fn read(path: &Path) -> Result<toml::Table, String> {
+pub fn read<T: DeserializeOwned>(path: &Path) -> Result<toml::Table, String> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| format!("cannot read {}: {}", path.display(), diagnostics::io_reason(&error)))?;
-    let found = errors(&text);
+    let found = errors::<T>(&text);
     if found.is_empty() {
         return text.parse().map_err(|error| format!("{}: {error}", path.display()));
     }
@@ -30,7 +29,7 @@ pub fn read(path: &Path) -> Result<toml::Table, String> {
 }
 
 /// Everything that is wrong, by its offset.
-fn errors(text: &str) -> Vec<(usize, String)> {
+fn errors<T: DeserializeOwned>(text: &str) -> Vec<(usize, String)> {
     let at = |error: &toml::de::Error| error.span().unwrap_or_default().start;
     let (mut table, broken) = DeTable::parse_recoverable(text);
     if !broken.is_empty() {
@@ -39,7 +38,7 @@ fn errors(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     // The reader stops at the first error: without what that is about, it comes to the next one.
     while found.len() < MOST
-        && let Err(error) = Settings::deserialize(Deserializer::from(table.clone()))
+        && let Err(error) = T::deserialize(Deserializer::from(table.clone()))
     {
         let removed = error.span().and_then(|span| remove(table.get_mut(), &span));
         found.push((at(&error), sentence(removed.as_deref().unwrap_or_default(), error.message())));
@@ -102,12 +101,13 @@ pub fn sentence(name: &str, message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::Settings;
 
     #[test]
     fn all_errors_are_found_at_once() {
         let text =
             "wrkers = 2\n[limits]\nbdy = '1m'\nidle = 5.5\n\n[listn]\nhttp = 'x'\n\n[log]\nlevel = 'info'\n";
-        let found: Vec<String> = errors(text)
+        let found: Vec<String> = errors::<Settings>(text)
             .into_iter()
             .map(|(at, message)| format!("{}: {message}", text[..at].matches('\n').count() + 1))
             .collect();
@@ -116,9 +116,9 @@ mod tests {
         assert_eq!(found[1], "3: there is no setting `limits.bdy`; did you mean `limits.body`?");
         assert!(found[2].starts_with("4: `limits.idle`: "), "{}", found[2]);
         assert_eq!(found[3], "6: there is no setting `listn`; did you mean `listen`?");
-        assert!(errors("workers = 2\n[wso2]\n'a.b' = 1\n").is_empty());
+        assert!(errors::<Settings>("workers = 2\n[wso2]\n'a.b' = 1\n").is_empty());
         // What is no TOML.
-        assert!(!errors("workers = \n[limits\n").is_empty());
+        assert!(!errors::<Settings>("workers = \n[limits\n").is_empty());
         for (name, shown) in [
             ("tls.password", "expected a string"),
             ("tls.key", "invalid type: integer `7`, expected a string"),

@@ -174,8 +174,8 @@ fn fixes_change_what_is_certain_and_no_other_byte() {
     let again = check(&path, &["--fix", "--format", "json"]);
     assert!(!String::from_utf8_lossy(&again.stderr).contains("fixed "));
     assert_eq!(std::fs::read_to_string(&path).expect("read"), after);
-    let beside = std::fs::read_dir(path.parent().expect("a directory")).expect("listed").flatten();
-    assert!(beside.into_iter().all(|entry| !entry.file_name().to_string_lossy().ends_with(".busbar")));
+    let mut beside = std::fs::read_dir(path.parent().expect("a directory")).expect("listed").flatten();
+    assert!(beside.all(|entry| !entry.file_name().to_string_lossy().ends_with(".busbar")));
 }
 
 #[test]

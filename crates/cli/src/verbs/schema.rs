@@ -138,20 +138,24 @@ fn type_of(way: &str) -> String {
 fn artifact(part: &Part, all: &[Part]) -> Type {
     let mut own = Type::default();
     for name in &part.attributes {
-        let values = match () {
-            () if BOOLEANS.contains(name) => "s:boolean",
-            () if SWITCHES.contains(name) => "s:switch",
-            () => "xs:string",
+        let values = if BOOLEANS.contains(name) {
+            "s:boolean"
+        } else if SWITCHES.contains(name) {
+            "s:switch"
+        } else {
+            "xs:string"
         };
         own.attributes.push(((*name).to_owned(), values.to_owned(), false, String::new()));
     }
     for name in &part.elements {
         let inside = format!("{}/{name}", part.way);
         let has = |way: &str| all.iter().any(|other| other.way == way);
-        let type_name = match () {
-            () if has(&inside) => type_of(&inside),
-            () if has(name) => (*name).to_owned(),
-            () => "text".to_owned(),
+        let type_name = if has(&inside) {
+            type_of(&inside)
+        } else if has(name) {
+            (*name).to_owned()
+        } else {
+            "text".to_owned()
         };
         own.elements.insert((*name).to_owned(), type_name);
     }

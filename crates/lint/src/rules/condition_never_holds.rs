@@ -200,8 +200,8 @@ fn contradiction(all: &[Expr]) -> Option<Never> {
     let tests: Vec<_> = all.iter().map(|own| (own, equals(own))).collect();
     for (at, (second, test)) in tests.iter().enumerate() {
         let Some((value, text)) = test else { continue };
-        let clash = tests[..at].iter().filter_map(|(_, first)| first.as_ref());
-        if clash.into_iter().any(|(own, other)| same(own, value) && other != text) {
+        let mut clash = tests[..at].iter().filter_map(|(_, first)| first.as_ref());
+        if clash.any(|(own, other)| same(own, value) && other != text) {
             return Some(Never {
                 message: "one value is compared with two texts: this never holds".to_owned(),
                 at: second.span,

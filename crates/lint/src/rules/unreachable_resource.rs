@@ -83,7 +83,6 @@ fn plain(resource: &Resource) -> Option<(&Key, Vec<Segment<'_>>)> {
     if template.contains(['?', '*', '#']) {
         return None;
     }
-    let segment = |text| segment(text);
     let segments: Option<Vec<_>> = template.trim_matches('/').split('/').map(segment).collect();
     segments.map(|segments| (key, segments))
 }
