@@ -72,7 +72,8 @@ pub fn human(diagnostic: &Diagnostic, sources: &SourceMap, options: Human) -> St
             let _ = writeln!(out, "{bar} {:from$}{painted}", "");
         }
     }
-    if !groups.is_empty() && !(diagnostic.help.is_empty() && diagnostic.fix.is_none()) {
+    let advises = !diagnostic.help.is_empty() || diagnostic.fix.is_some();
+    if !groups.is_empty() && advises {
         let _ = writeln!(out, "{bar}");
     }
     for help in &diagnostic.help {
