@@ -54,7 +54,7 @@ pub struct Diagnostic {
     /// What the reader can do about it.
     pub help: Vec<String>,
     /// The change that mends it, where there is one that nobody has to think about.
-    pub fix: Option<Fix>,
+    pub fix: Option<Box<Fix>>,
 }
 
 /// A change of texts that is certainly what the author meant.
@@ -128,7 +128,7 @@ impl Diagnostic {
     /// Adds the change that mends it.
     #[must_use]
     pub fn fix(mut self, title: impl Into<String>, edits: Vec<Edit>) -> Diagnostic {
-        self.fix = Some(Fix { title: title.into(), edits });
+        self.fix = Some(Box::new(Fix { title: title.into(), edits }));
         self
     }
 

@@ -97,7 +97,7 @@ impl<'a> Look<'a> {
             diagnostic = diagnostic.at(span, label);
         }
         diagnostic.help.extend(help);
-        diagnostic.fix = fix;
+        diagnostic.fix = fix.map(Box::new);
         self.found.push(diagnostic);
     }
 
