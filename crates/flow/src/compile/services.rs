@@ -140,10 +140,18 @@ pub(super) fn api_rule(api: &config::Api) -> ApiRule {
 fn resource_rule(resource: &config::Resource) -> Result<ResourceRule, (String, Span)> {
     let path = match &resource.mapping {
         Mapping::Default => PathRule::Default,
-        Mapping::UriTemplate(key) => PathRule::Template(
-            ResourceTemplate::compile(&key.value)
-                .map_err(|error| (error.message, key.span.part(error.span.start, error.span.len().max(1))))?,
-        ),
+        Mapping::UriTemplate(key) => {
+            // A request for `/context?a=b` asks for `/?a=b` of the API, and templates are written for either form.
+            let inserted = usize::from(key.value.starts_with('?'));
+            let template = match inserted {
+                0 => ResourceTemplate::compile(&key.value),
+                _ => ResourceTemplate::compile(&format!("/{}", key.value)),
+            };
+            PathRule::Template(template.map_err(|error| {
+                let start = error.span.start.saturating_sub(inserted);
+                (error.message, key.span.part(start, error.span.len().max(1)))
+            })?)
+        }
         Mapping::UrlMapping(key) => PathRule::Mapping(
             UrlMapping::compile(&key.value)
                 .map_err(|error| (error.message, key.span.part(error.span.start, error.span.len().max(1))))?,
