@@ -41,6 +41,13 @@ impl Context {
         // What is written stays with the copy: the flow may go on with its own view.
         let mut copy = self.branch();
         let (body, _) = copy.freeze()?;
+        // Whoever takes it out has to know how to read it, whatever headers a step removed.
+        if !body.is_empty()
+            && !copy.headers.contains("Content-Type")
+            && let Some(label) = crate::writing::read_as(&copy)
+        {
+            copy.headers.set("Content-Type", label);
+        }
         Ok(Message {
             id: next_id(),
             message_id: self.message_id(),
