@@ -136,7 +136,8 @@ fn fingerprint(settings: &Settings) -> u64 {
 /// Nothing of it can serve, or (`--strict`) something in it is wrong.
 pub fn read(start: &Start, services: &Services, last: Option<&LastGood>) -> Result<Loaded, String> {
     let (path, mixes) = (start.path.display(), !start.strict);
-    let loaded = load(&start.path, services, Some(crate::fetch::fetch()), last.filter(|_| mixes));
+    let loaded =
+        load(&start.path, services, Some(crate::fetch::fetch(&services.tls)), last.filter(|_| mixes));
     loaded.log(|diagnostic| diagnostic.severity >= Severity::Warning);
     let errors = loaded.found.errors();
     if start.strict && errors > 0 {
