@@ -137,6 +137,21 @@ const KEYS: &[(&str, Fate)] = &[
     ("transaction_counter", Fate::NoEffect("has no effect")),
 ];
 
+/// What every server and every new project comes with: nobody decided for it.
+const SHIPPED: [(&str, &str); 11] = [
+    ("server.hostname", "localhost"),
+    ("user_store.type", "read_only_ldap"),
+    ("keystore.primary.file_name", "repository/resources/security/wso2carbon.jks"),
+    ("keystore.primary.password", "wso2carbon"),
+    ("keystore.primary.alias", "wso2carbon"),
+    ("keystore.primary.key_password", "wso2carbon"),
+    ("truststore.file_name", "repository/resources/security/client-truststore.jks"),
+    ("truststore.password", "wso2carbon"),
+    ("truststore.alias", "symmetric.key.value"),
+    ("truststore.algorithm", "AES"),
+    ("server.node_ip", "127.0.0.1"),
+];
+
 /// One key with its place.
 struct Written {
     /// With its sections: `transport.http.socket_timeout`.
@@ -219,7 +234,12 @@ pub fn report(files: &[PathBuf], sources: &mut SourceMap) -> Vec<Diagnostic> {
         }
         let file = sources.add(path.display().to_string(), text.as_str());
         let is_toml = name == "deployment.toml";
-        if is_toml && let Err(error) = text.parse::<toml::Table>() {
+        let values = if is_toml { text.parse::<toml::Table>() } else { Ok(toml::Table::new()) };
+        let mut flat = Vec::new();
+        if let Ok(values) = &values {
+            flatten("", &toml::Value::Table(values.clone()), &mut flat);
+        }
+        if let Err(error) = values {
             let at = error.span().unwrap_or(0..0);
             found.push(
                 Diagnostic::warning(
@@ -230,8 +250,20 @@ pub fn report(files: &[PathBuf], sources: &mut SourceMap) -> Vec<Diagnostic> {
             );
             continue;
         }
-        for own in if is_toml { toml_keys(&text) } else { property_keys(&text) } {
-            found.push(finding(&own, is_toml).at(Span::new(file, own.start, own.end), ""));
+        let keys = if is_toml { toml_keys(&text) } else { property_keys(&text) };
+        let is_shipped = |own: &Written| {
+            let value = flat.iter().find(|(key, _)| *key == own.key).and_then(|(_, value)| value.as_str());
+            SHIPPED.iter().any(|(key, shipped)| *key == own.key && value == Some(*shipped))
+        };
+        let (shipped, decided): (Vec<_>, Vec<_>) = keys.into_iter().partition(is_shipped);
+        found.extend(
+            decided.iter().map(|own| finding(own, is_toml).at(Span::new(file, own.start, own.end), "")),
+        );
+        if let Some(first) = shipped.first() {
+            let names: Vec<_> = shipped.iter().map(|own| format!("`{}`", own.key)).collect();
+            let message = format!("not needed here, with the values that every server has: {}", names.join(", "));
+            let place = Span::new(file, first.start, first.end);
+            found.push(Diagnostic::new("server-setting", Severity::Note, message).at(place, ""));
         }
     }
     found
@@ -374,5 +406,26 @@ mod tests {
         }
         assert_eq!(shown.len(), 14, "{shown:#?}");
         assert!(!shown.iter().any(|line| line.contains("hidden")));
+    }
+
+    #[test]
+    fn what_every_project_comes_with_is_one_note() {
+        let root = std::env::temp_dir().join(format!("busbar-shipped-settings-{}", std::process::id()));
+        std::fs::create_dir_all(&root).unwrap();
+        let toml = root.join("deployment.toml");
+        let text = "[server]\nhostname = \"localhost\"\n[keystore.primary]\n\
+            file_name = \"repository/resources/security/wso2carbon.jks\"\npassword = \"wso2carbon\"\nalias = \"ours\"\n";
+        std::fs::write(&toml, text).unwrap();
+        let found = report(&[toml], &mut SourceMap::new());
+        std::fs::remove_dir_all(&root).unwrap();
+        let shown: Vec<_> = found.iter().map(|own| format!("{} {}", own.severity.as_str(), own.message)).collect();
+        assert_eq!(
+            shown,
+            [
+                "warning `keystore.primary.alias` is [tls] and [[profile]] here, with PEM files",
+                "note not needed here, with the values that every server has: `server.hostname`, \
+                 `keystore.primary.file_name`, `keystore.primary.password`",
+            ]
+        );
     }
 }
