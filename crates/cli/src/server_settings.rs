@@ -261,7 +261,8 @@ pub fn report(files: &[PathBuf], sources: &mut SourceMap) -> Vec<Diagnostic> {
         );
         if let Some(first) = shipped.first() {
             let names: Vec<_> = shipped.iter().map(|own| format!("`{}`", own.key)).collect();
-            let message = format!("not needed here, with the values that every server has: {}", names.join(", "));
+            let message =
+                format!("not needed here, with the values that every server has: {}", names.join(", "));
             let place = Span::new(file, first.start, first.end);
             found.push(Diagnostic::new("server-setting", Severity::Note, message).at(place, ""));
         }
@@ -418,7 +419,8 @@ mod tests {
         std::fs::write(&toml, text).unwrap();
         let found = report(&[toml], &mut SourceMap::new());
         std::fs::remove_dir_all(&root).unwrap();
-        let shown: Vec<_> = found.iter().map(|own| format!("{} {}", own.severity.as_str(), own.message)).collect();
+        let shown: Vec<_> =
+            found.iter().map(|own| format!("{} {}", own.severity.as_str(), own.message)).collect();
         assert_eq!(
             shown,
             [

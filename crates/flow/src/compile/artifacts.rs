@@ -278,8 +278,30 @@ impl Compiler<'_> {
         for own in configuration.tasks.iter() {
             self.unsupported(ArtifactKind::Task, "task", &own.name.value, own.span);
         }
-        for own in configuration.message_stores.iter().filter(|store| store.kind != StoreKind::Memory) {
-            self.unsupported(ArtifactKind::MessageStore, "message store", &own.name.value, own.span);
+        for own in configuration.message_stores.iter() {
+            let name = &own.name.value;
+            let place = match own.kind {
+                StoreKind::Memory => continue,
+                StoreKind::Jms => "in a JMS broker",
+                StoreKind::RabbitMq => "in a RabbitMQ broker",
+                StoreKind::Jdbc | StoreKind::Resequencer => "in a database",
+                StoreKind::Custom => "with a Java class",
+            };
+            let message =
+                format!("the message store `{name}` is not executable yet: it keeps messages {place}");
+            let span = own.class.as_ref().map_or(own.span, |class| class.span);
+            self.error(
+                "unsupported-artifact",
+                message.clone(),
+                span,
+                "left out; without `class` it is in memory",
+            );
+            self.faulty.push(FaultyArtifact::new(
+                ArtifactKind::MessageStore,
+                Some(name.clone()),
+                own.span,
+                message,
+            ));
         }
         for own in configuration.inbound_endpoints.iter() {
             self.unsupported(ArtifactKind::InboundEndpoint, "inbound endpoint", &own.name.value, own.span);
