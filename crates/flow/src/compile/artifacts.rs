@@ -44,6 +44,18 @@ impl Mediator for Faulty {
     }
 }
 
+/// WS-Security of a proxy service: one that is meant for some must not be open to all.
+fn report_security(proxy: &config::Proxy, compiler: &mut Compiler<'_>) {
+    if proxy.enable_sec {
+        let message = format!("WS-Security of the proxy service `{}` is not executable yet", proxy.name);
+        let label = "left out: without `enableSec` it would be open to everybody";
+        compiler.error("unsupported-security", message, proxy.name.span, label);
+    } else if let Some(policy) = proxy.policies.first() {
+        let message = "`policy` has no effect without `enableSec`";
+        compiler.warning("ineffective-policy", message, policy.span, "nothing is engaged by it");
+    }
+}
+
 impl Compiler<'_> {
     pub(super) fn plan(mut self, sources: SourceMap) -> Plan {
         let configuration = self.configuration;
@@ -65,6 +77,7 @@ impl Compiler<'_> {
                 continue;
             }
             proxies.extend(self.artifact(ArtifactKind::Proxy, &proxy.name.value, proxy.span, |compiler| {
+                report_security(proxy, compiler);
                 Some(services::compile_proxy(proxy, compiler))
             }));
         }
