@@ -167,7 +167,10 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     }
     let arguments = arguments(element, compiler)?;
     let target = Target::compile(element, compiler)?;
-    let (includes, texts) = includes(element, compiler)?;
+    let (includes, texts) = match includes(element, compiler) {
+        Ok(own) => own,
+        Err(instead) => return instead,
+    };
     let (source, function, inside) = match element.attribute("key") {
         None => {
             let text = Written::of(element);
@@ -183,24 +186,33 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     Some(Box::new(ScriptMediator { source, function, language, arguments, target, limits, inside }))
 }
 
-/// The keys and texts of what is included.
-fn includes(element: &Element, compiler: &mut Compiler<'_>) -> Option<(Vec<Arc<str>>, Vec<String>)> {
+/// The keys and texts of what is included; else what stands in the place of the script.
+fn includes(
+    element: &Element,
+    compiler: &mut Compiler<'_>,
+) -> Result<(Vec<Arc<str>>, Vec<String>), Compiled> {
     let (mut keys, mut texts) = (Vec::new(), Vec::new());
     for include in element.children_named("include") {
         let Some(key) = include.attr("key") else {
             let place = include.start_tag();
             compiler.error("missing-attribute", "`include` needs a `key`", place, "the script to load first");
-            return None;
+            return Err(None);
         };
         let Some(entry) = compiler.entry(key) else {
             let message = format!("there is no script `{key}`");
-            compiler.error("unknown-entry", message, element.start_tag(), "it is to be included");
-            return None;
+            let place = include.value_span("key");
+            return Err(crate::failing::failing(
+                "unknown-entry",
+                message,
+                place,
+                "it is to be included",
+                compiler,
+            ));
         };
         keys.push(Arc::from(key));
         texts.push(text_of(&entry));
     }
-    Some((keys, texts))
+    Ok((keys, texts))
 }
 
 /// The script that stands inside.
@@ -743,6 +755,17 @@ mod tests {
         ] {
             assert!(flow(text).reports(says), "{text}: {:?}", flow(text).found);
         }
+    }
+
+    #[test]
+    fn a_missing_include_costs_the_step_and_not_the_artifact() {
+        let flow = flow("<script language='js'><include key='none'/>1</script>");
+        let end = flow.run(XML, "<a/>");
+        assert!(
+            end.fault().is_some_and(|fault| fault.contains("there is no script `none`")),
+            "{:?}",
+            end.fault()
+        );
     }
 
     #[test]
