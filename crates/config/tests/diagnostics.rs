@@ -114,12 +114,12 @@ fn faulty_artifacts_are_found_and_left_out() {
         ("<api name='A' context='/a'><resource uri-template='/x{?a}'/></api>", &["bad-uri-template 2:54"], 1),
         (
             "<api name='A' context='/a'><resource uri-template='x/{a}'/></api>",
-            &["unreachable-resource 2:52"],
+            &["unmatched-template 2:52"],
             0,
         ),
         (
             "<api name='A' context='/a'><resource uri-template='/x/**'/></api>",
-            &["unreachable-resource 2:55"],
+            &["unmatched-template 2:55"],
             0,
         ),
         ("<api name='A' context='/a'><resource uri-template='?x={a}'/></api>", &[], 0),

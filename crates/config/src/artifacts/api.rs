@@ -475,7 +475,7 @@ fn check_template(template: &Key, diagnostics: &mut Diagnostics) {
     const BEGINNINGS: [&str; 7] = ["/", "?", "*", "{+", "{/", "{#", "{."];
     if !template.is_empty() && !BEGINNINGS.iter().any(|beginning| template.starts_with(beginning)) {
         diagnostics.push(
-            Diagnostic::warning("unreachable-resource", "no request reaches this resource")
+            Diagnostic::warning("unmatched-template", "no request reaches this resource")
                 .at(template.span, "a path begins with `/`")
                 .help(format!("did you mean `/{template}`?")),
         );
@@ -486,7 +486,7 @@ fn check_template(template: &Key, diagnostics: &mut Diagnostics) {
     };
     if let Some(start) = template.strip_suffix("**") {
         diagnostics.push(
-            Diagnostic::warning("unreachable-resource", "hardly any request reaches this resource")
+            Diagnostic::warning("unmatched-template", "hardly any request reaches this resource")
                 .at(template.span.part(start.len(), 2), "only the last `*` stands for the rest of the path")
                 .help(format!("did you mean `{start}*`?")),
         );
