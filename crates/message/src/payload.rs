@@ -361,6 +361,14 @@ impl Payload {
         }
     }
 
+    /// As [`Payload::stream_mut`], to be looked at.
+    pub fn stream(&self) -> Option<&(dyn BodyStream + 'static)> {
+        match &self.raw {
+            Raw::Stream(stream) if !self.changed => Some(stream.as_ref()),
+            _ => None,
+        }
+    }
+
     /// The bytes that arrived, if all of them are here and still hold.
     pub fn bytes(&self) -> Option<&Bytes> {
         match &self.raw {

@@ -133,6 +133,7 @@ impl Compiler<'_> {
             api_rules,
             apis,
             left_out,
+            stages: services::of_services(),
             main,
             fault,
             fault_is_built_in,

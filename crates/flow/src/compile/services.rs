@@ -1,14 +1,21 @@
 //! Proxy services and APIs.
 
 use super::{Compiler, handlers, wsdl};
+use crate::engine::addressing;
 use crate::resource::{
     ApiRule, PathRule, Protocol, ResourceRule, ResourceTemplate, UrlMapping, UserAgent, VersionStrategy,
     normalize_context,
 };
 use crate::runtime::artifacts::{Api, Proxy, Resource, allowed_methods};
+use crate::runtime::stage::Stages;
 use config::Mapping;
 use diagnostics::Span;
 use std::sync::Arc;
+
+/// The stages of every service.
+pub(super) fn of_services() -> Stages {
+    vec![Arc::new(addressing::OfService)]
+}
 
 /// Compiles a proxy service.
 pub(super) fn compile_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Proxy {
@@ -41,6 +48,7 @@ pub(super) fn compile_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) 
         activation: compiler.services.states.get(compiler.artifact_identity()),
         start_on_load: proxy.start_on_load && !wsdl.inactive,
         properties,
+        stages: of_services(),
         endpoint,
         in_sequence,
         out_sequence,
@@ -102,6 +110,7 @@ pub(super) fn compile_api(api: &config::Api, compiler: &mut Compiler<'_>) -> Api
         context: api.context.clone(),
         version,
         version_strategy,
+        stages: of_services(),
         resources,
         rules,
         rule: api_rule(api),

@@ -277,8 +277,8 @@ impl Drop for Opened {
         }
         match self.context.scope.take() {
             Some(scope) => {
-                if let Some(status) = self.context.progress.failed {
-                    scope.failed(status);
+                if let Some(failure) = self.context.progress.failure {
+                    scope.failed(failure.status);
                 }
                 scope.ended(self.whole);
             }

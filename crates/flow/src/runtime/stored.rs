@@ -3,6 +3,7 @@
 use crate::runtime::context::{Addressing, Client, Context, Inbound, next_id};
 use crate::runtime::fault::Fault;
 use crate::runtime::plan::Plan;
+use crate::runtime::progress::Waits;
 use crate::runtime::services::Services;
 use message::{Body, Headers, Method, Payload};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -79,7 +80,7 @@ impl Context {
         context.soap_action = message.soap_action.clone();
         context.properties = message.properties.clone();
         context.axis2 = message.axis2.clone();
-        context.progress.detached = true;
+        context.progress.client = Waits::Nobody;
         context
     }
 }
