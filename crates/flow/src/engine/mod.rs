@@ -10,6 +10,12 @@ pub(crate) mod callback;
 pub mod compute;
 pub mod exchange;
 pub mod local;
+mod queue;
+
+/// What the queue is made of: `tests/models` puts others in their place.
+mod sync {
+    pub use std::sync::{Condvar, Mutex, MutexGuard};
+}
 
 use self::exchange::{Sent, send};
 use crate::runtime::context::{Context, Frame, Functions, Owner};
@@ -29,6 +35,9 @@ use std::sync::{Arc, Mutex};
 /// Most copies of one message that run at the same time; the others are made when their turn comes. Each may need a
 /// connection.
 const MAX_PARALLEL: usize = 100;
+
+/// About how many bytes a copy takes while it runs, beside itself and its body: its task, a connection, what steps keep.
+const RUNNING: usize = 12 << 10;
 
 /// Most faults that one message may run into: handlers that fail may enter sequences with handlers.
 const MAX_FAULTS: u16 = 1000;
@@ -539,7 +548,7 @@ async fn dispatch_send(context: &mut Context, destination: Destination) -> Resul
         }
     }
     if out_only {
-        crate::runtime::report::one_way_refused(context);
+        crate::runtime::report::one_way_refused(context, &context.message_id());
         return Ok(Some(Ending::Nothing));
     }
     Ok(if begin_response(context, receive) { None } else { Some(Ending::Respond) })
@@ -557,9 +566,11 @@ async fn call(context: &mut Context, mut destination: Destination) -> Result<(),
         let mut copy = context.branch();
         copy.progress.client = Waits::Nobody;
         copy.exchange = None;
+        // The log speaks of the message, not of a copy that nobody has heard of.
+        let message_id = context.message_id();
         child.spawn(async move {
             match send(&mut copy, destination).await {
-                Ok(_) => crate::runtime::report::one_way_refused(&copy),
+                Ok(_) => crate::runtime::report::one_way_refused(&copy, &message_id),
                 Err(fault) => {
                     raise(&mut copy, fault);
                     drive_to_end(copy, None).await;
@@ -631,6 +642,9 @@ async fn split(context: &mut Context, parts: Split) -> bool {
     };
     if parts.sequential {
         for part in parts.parts {
+            if origin.exchange.is_shed() {
+                break;
+            }
             let child = context.child("a branch");
             let failed = child.run(origin.run(part)).await.unwrap_or(true);
             if failed && parts.stops {
@@ -668,8 +682,13 @@ impl Waiting {
                 }
                 self.runners.fetch_add(1, Ordering::AcqRel);
             }
+            if self.origin.exchange.is_shed() {
+                return;
+            }
             let Some(part) = lock(&self.parts).next() else { return };
+            let held = memory::hold(RUNNING);
             self.origin.run(part).await;
+            drop(held);
             // Parts that wait for nothing take turns with each other, and with all else on this worker.
             tokio::task::yield_now().await;
         }

@@ -24,3 +24,9 @@ pub mod scope;
 pub mod services;
 pub mod stage;
 mod stored;
+mod tally;
+
+/// What shared counts are made of: `tests/models` puts others in their place.
+mod sync {
+    pub use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
+}
