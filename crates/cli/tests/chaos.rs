@@ -168,14 +168,16 @@ fn client(address: &str, number: u64, mut random: Random, over: &AtomicBool, cou
     let mut serial = 0;
     while !over.load(Relaxed) {
         let service = *random.pick(&ALL);
-        // A processor takes one message at a time, some every second.
-        if service == Service::Stored && !random.one_in(20) {
+        // A processor takes one message at a time, some every second: not so many that they wait for minutes.
+        let stored = service == Service::Stored;
+        if stored && !random.one_in(50) {
             continue;
         }
         serial += 1;
         let id = format!("{number}.{serial}");
         let parts = random.between(1, 8) as usize;
-        let filler = if random.one_in(20) { random.below(200_000) } else { random.below(600) } as usize;
+        let filler =
+            if !stored && random.one_in(20) { random.below(200_000) } else { random.below(600) } as usize;
         let body = service.body(&id, parts, filler);
         let mut fields = format!("X-Id: {id}\r\n{}", service.fields());
         if service.relays() {
