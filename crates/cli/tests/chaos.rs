@@ -339,14 +339,16 @@ fn nobody_is_left_without_an_answer_in_chaos() {
 
     let log = bus.stderr();
     let delivered = seen.delivered.lock().unwrap();
+    let arrived: HashSet<&str> = delivered.iter().filter_map(|key| key.split('/').next()).collect();
+    let named = named(&log);
     let mut lost = Vec::new();
     let accepted = counts.accepted.lock().unwrap();
     for (id, service) in accepted.iter() {
-        let arrived = match service {
+        let is_here = match service {
             Service::Stored => delivered.contains(&format!("{id}/done")),
-            _ => delivered.iter().any(|key| key.split('/').next() == Some(id)),
+            _ => arrived.contains(id.as_str()),
         };
-        if !arrived && !is_named(&log, id) {
+        if !is_here && !named.contains(id.as_str()) {
             lost.push(format!("{id} ({service:?})"));
         }
     }
@@ -366,19 +368,22 @@ fn nobody_is_left_without_an_answer_in_chaos() {
     assert!(!log.contains("panicked"), "{log}");
 }
 
-/// Whether a line of the log tells what became of a message: by its id, or by the message id that the line `taken` gives.
-fn is_named(log: &str, id: &str) -> bool {
-    let has = |line: &str| {
-        line.match_indices(&format!("= {id}")).any(|(at, found)| {
-            let behind = line[at + found.len()..].chars().next();
-            behind.is_none_or(|c| !c.is_ascii_digit())
-        })
+/// The messages of which a line of the log tells what became of them: by the id in a fault sequence's line, or by the message id that
+/// the line `taken` gives.
+fn named(log: &str) -> HashSet<&str> {
+    let id = |line: &'_ str, name: &str| {
+        let begin = line.find(name)? + name.len();
+        let end = line[begin..].find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(line.len() - begin);
+        Some((begin, begin + end))
     };
-    let message =
-        |line: &str| line.find("urn:uuid:").map(|at| line[at..].chars().take(45).collect::<String>());
-    let given: Vec<String> =
-        log.lines().filter(|line| line.contains("taken") && has(line)).filter_map(message).collect();
-    log.lines()
-        .filter(|line| line.contains("WARN") || line.contains("ERROR"))
-        .any(|line| has(line) || message(line).is_some_and(|message| given.contains(&message)))
+    let message = |line: &'_ str| line.find("urn:uuid:").map(|at| (at, at + 45));
+    let mut told = HashSet::new();
+    for line in log.lines().filter(|line| line.contains(" WARN ") || line.contains(" ERROR ")) {
+        told.extend(id(line, "failed = ").into_iter().chain(message(line)).map(|(from, to)| &line[from..to]));
+    }
+    let taken = log.lines().filter_map(|line| Some((id(line, "taken = ")?, message(line)?, line)));
+    let known = taken.filter(|(_, message, line)| told.contains(&line[message.0..message.1]));
+    let known: Vec<&str> = known.map(|(id, _, line)| &line[id.0..id.1]).collect();
+    told.extend(known);
+    told
 }
