@@ -434,6 +434,11 @@ impl Mediator for ScriptMediator {
     }
 }
 
+/// Scripts that may sleep at a time, each of which holds a thread; beyond, the client gets 503.
+const MOST_SLEEPERS: usize = 256;
+
+static SLEEPERS: tokio::sync::Semaphore = tokio::sync::Semaphore::const_new(MOST_SLEEPERS);
+
 /// A script on its way, for one message.
 struct Call {
     script: Arc<Script>,
@@ -442,12 +447,28 @@ struct Call {
 }
 
 impl ScriptMediator {
-    /// Runs it on a thread that may sleep.
+    /// Runs it on a thread that may sleep, until nobody waits for it any more.
     async fn beside(&self, context: &mut Context) -> Result<Flow, Fault> {
+        /// Ends the run when the one who waits for it is gone.
+        struct Ends(meter::Cancel);
+        impl Drop for Ends {
+            fn drop(&mut self) {
+                self.0.cancel();
+            }
+        }
         let call = self.call(context)?;
+        let Ok(place) = SLEEPERS.try_acquire() else {
+            let why = format!("{MOST_SLEEPERS} scripts that may sleep run already");
+            return Err(Fault { status: 503, ..Fault::new(why) });
+        };
         let (mut own, limits) = (context.take(), self.limits.clone());
+        let cancel = meter::Cancel::default();
+        let _ends = Ends(cancel.clone());
         let ran = tokio::task::spawn_blocking(move || {
-            let result = run(&call.script, &mut own, &call.arguments, &limits);
+            let _place = place;
+            // The engine has its own time, in which it does not count what it has slept.
+            let script = || run(&call.script, &mut own, &call.arguments, &limits);
+            let (result, _) = meter::within(Duration::MAX, Some(&cancel), script);
             (own, call, result)
         });
         let (own, call, result) =
