@@ -19,6 +19,7 @@ use host::set_body;
 use message::Value;
 use script::{Argument, Failure, Limits, Reads, Returned, Script};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// `<script language="js" [key="KEY" [function="f"]] [target="body|variable|none" [target-variable="v"]]>…</script>`
 pub const DEFINITION: Definition = Definition {

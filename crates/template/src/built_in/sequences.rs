@@ -73,7 +73,7 @@ impl<'m> Given<'m> {
     pub(super) fn bounded(&self, value: &Value<'m>) -> Res<()> {
         match (value, value.length()) {
             (_, None) => self.error("a range without an end cannot be put together"),
-            (Value::Range(_), Some(length)) if length > crate::run::MAX_RANGE => {
+            (Value::Range(_), Some(length)) if length > MAX_RANGE => {
                 self.error(format!("a range of {length} items is too long"))
             }
             _ => Ok(()),
