@@ -54,7 +54,8 @@ const PAGE: Page = Page {
     family: Family::Extension,
     semantics: "The script has the message as `mc`; [Scripts](../scripts.md) has its methods, and how XML is used. All names of languages that are JavaScript mean
 the one engine that is built in; others are refused. The classes of Java that scripts use most [are here](../scripts.md#classes-of-java); what uses
-another one is a fault, and loading names it. A script that sleeps holds a thread of its own.
+another one is a fault, and loading names it. A script that sleeps holds a thread of its own until its client has gone; 256 do at a
+time, beyond that the client gets 503.
 
 A script that stands inside runs as a whole, and its value is that of its last expression. One behind a `key` (a local entry or registry resource) is
 loaded, and its `function` called with `mc` and the arguments of `inputs`. Scripts that `include` names are loaded before, in order. `false` ends the
