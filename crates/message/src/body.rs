@@ -25,7 +25,7 @@ pub trait BodyStream: Send + Sync {
     /// Gives up the first `n` bytes of [`buffered`](BodyStream::buffered); at most all of them.
     fn consume(&mut self, n: usize);
 
-    /// Bytes of memory that [`buffered`](BodyStream::buffered) takes, room for more included.
+    /// Bytes of memory that [`take`](BodyStream::take) would take along.
     fn storage(&self) -> usize {
         self.buffered().len()
     }

@@ -57,9 +57,9 @@ impl Buffer {
         self.start == self.mid && self.raw == self.end
     }
 
-    /// Bytes of its storage.
+    /// Bytes of memory that go along with the decoded ones. Storage of a size that is kept for others does not.
     pub(crate) fn storage(&self) -> usize {
-        self.bytes.len()
+        if self.bytes.len() <= KEEP_SIZE { self.entity().len() } else { self.bytes.len() }
     }
 
     /// Takes all decoded bytes. Storage that has grown beyond what is kept for others goes along, so that nothing is copied;
