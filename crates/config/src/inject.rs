@@ -32,16 +32,25 @@ impl Injector {
     /// counts as empty.
     #[must_use]
     pub fn with_file(mut self, path: &Path) -> Injector {
-        let text = std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        self.properties = Arc::new(properties(&text.unwrap_or_default()));
+        self.add_file(path);
         self
+    }
+
+    /// As [`Injector::with_file`]; returns the names that another file has set to something else, which stays.
+    pub(crate) fn add_file(&mut self, path: &Path) -> Vec<String> {
+        add(&mut self.properties, properties(&text(path)))
     }
 
     /// Reads `.env` (`NAME=value` lines): what the environment does not set. An unreadable file counts as empty.
     #[must_use]
     pub fn with_defaults(mut self, path: &Path) -> Injector {
-        let text = std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        let text = text.unwrap_or_default();
+        self.add_defaults(path);
+        self
+    }
+
+    /// As [`Injector::with_defaults`]; returns the names that another file has set to something else, which stays.
+    pub(crate) fn add_defaults(&mut self, path: &Path) -> Vec<String> {
+        let text = text(path);
         let read = text.lines().filter_map(|line| {
             let line = line.trim();
             let (name, value) = line.strip_prefix("export ").unwrap_or(line).split_once('=')?;
@@ -50,8 +59,7 @@ impl Injector {
             let value = inside('"').or_else(|| inside('\'')).unwrap_or(value);
             (!line.starts_with('#')).then(|| (name.trim().to_owned(), value.to_owned()))
         });
-        Arc::make_mut(&mut self.defaults).extend(read);
-        self
+        add(&mut self.defaults, read.collect())
     }
 
     /// Resolves `$SYSTEM:` from these values instead of the environment.
@@ -121,6 +129,26 @@ impl Injector {
         };
         set.or_else(|| self.defaults.get(name).cloned())
     }
+}
+
+/// The text of a file; empty where it cannot be read.
+fn text(path: &Path) -> String {
+    crate::layout::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+}
+
+/// Adds values. A name that is there stays; returns those of which the value differs, by name.
+fn add(all: &mut Arc<HashMap<String, String>>, more: HashMap<String, String>) -> Vec<String> {
+    let all = Arc::make_mut(all);
+    let mut differ = Vec::new();
+    for (name, value) in more {
+        match all.get(&name) {
+            Some(first) if *first != value => differ.push(name),
+            Some(_) => {}
+            None => drop(all.insert(name, value)),
+        }
+    }
+    differ.sort();
+    differ
 }
 
 /// Whether a value is one that should have been replaced, and was not.

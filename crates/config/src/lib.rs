@@ -37,6 +37,7 @@ pub use configuration::{ArtifactKind, Configuration, Content, DeployedArchive, F
 pub use element::{Attribute, Child, Element, Name, SYNAPSE, Scope, Text, XML_NAMESPACE};
 pub use endpoint::{Endpoint, EndpointKind};
 pub use inject::{Injector, is_unresolved};
+pub use layout::read as read_file;
 pub use load::{Fetch, FetchFunction, LoadOptions, Loaded, is_ours, load, load_text};
 pub use mixture::{Changes, LastGood, Written};
 pub use parameter::{Parameter, ParameterValue};

@@ -8,10 +8,10 @@ use crate::configuration::{ArtifactKind, Configuration, DeployedArchive, FaultyA
 use crate::element::{Element, SYNAPSE};
 use crate::endpoint::Endpoint;
 use crate::inject::Injector;
-use crate::layout::{self, Archive, NotRead};
+use crate::layout::{self, Archive, Layout, NotRead};
 use crate::read;
 use diagnostics::{Diagnostic, Diagnostics, Edit, FileId, Severity, SourceMap, Span};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -54,6 +54,8 @@ pub struct Loaded {
     pub diagnostics: Diagnostics,
     /// What was left out.
     pub faulty: Vec<FaultyArtifact>,
+    /// Artifacts that lie where they are not read, and such as no bus of this kind reads: what each is, and its path.
+    pub not_read: Vec<(&'static str, PathBuf)>,
 }
 
 /// Loads the configuration at `path`: a file with `<definitions>` or with one artifact, a configuration directory, a
@@ -63,11 +65,10 @@ pub fn load(path: &Path, options: &LoadOptions) -> Loaded {
     let mut sources = options.sources.clone();
     let mut problems = Vec::new();
     let layout = layout::find(path, &mut sources, &mut problems);
-    let injector = options.injector.clone().unwrap_or_else(|| {
-        let injector =
-            layout.properties().next().map_or_else(Injector::new, |path| Injector::new().with_file(path));
-        layout.environment.iter().fold(injector, |injector, path| injector.with_defaults(path))
-    });
+    let injector = match &options.injector {
+        Some(injector) => injector.clone(),
+        None => from_outside(&layout, &mut sources, &mut problems),
+    };
     let injector = injector.check_only(options.check_only);
     let mut loader = Loader::new(layout.root, layout.registry, injector, options);
     loader.sources = sources;
@@ -86,6 +87,24 @@ pub fn load(path: &Path, options: &LoadOptions) -> Loaded {
     loader.configs(&layout.configs);
     loader.not_read = layout.not_read;
     loader.finish()
+}
+
+/// The values of `file.properties` and `.env`. Where two files have the same name, the first one counts: `file.properties` beside the
+/// configuration, then that of `conf`; of `.env` the outermost.
+fn from_outside(layout: &Layout, sources: &mut SourceMap, problems: &mut Vec<Diagnostic>) -> Injector {
+    let mut injector = Injector::new();
+    let mut environment: Vec<&PathBuf> = layout.environment.iter().collect();
+    environment.sort_by_key(|path| path.components().count());
+    let properties = layout.properties().map(|path| (path, injector.add_file(path)));
+    let mut second: Vec<(&PathBuf, Vec<String>)> = properties.collect();
+    second.extend(environment.into_iter().map(|path| (path, injector.add_defaults(path))));
+    for (path, names) in second.into_iter().filter(|(_, names)| !names.is_empty()) {
+        let file = sources.add(path.display().to_string(), "");
+        let message = format!("`{}` of `{}` has no effect", names.join("`, `"), path.display());
+        let found = Diagnostic::warning("duplicate-key", message);
+        problems.push(found.at(Span::new(file, 0, 0), "a file that goes before it says something else"));
+    }
+    injector
 }
 
 /// Loads a configuration from a text, as if it were the file `path`. Paths in it are relative to `root`.
@@ -525,9 +544,16 @@ impl Loader {
     fn finish(mut self) -> Loaded {
         self.configuration.finish();
         crate::references::check(&self.configuration, &mut self.diagnostics);
+        let (default, registry) = (&self.default_registry, self.configuration.registry.root.as_ref());
+        if registry.is_some_and(|root| !root.starts_with(default) && !default.starts_with(root))
+            && default.is_dir()
+        {
+            self.not_read.add(layout::Reason::Registry, &self.default_registry);
+        }
         let not_read = self.not_read_findings();
         self.diagnostics.extend(not_read);
         Loaded {
+            not_read: self.not_read.artifacts().map(|(what, path)| (what, path.to_owned())).collect(),
             configuration: self.configuration,
             sources: self.sources,
             diagnostics: self.diagnostics,
@@ -539,14 +565,27 @@ impl Loader {
         let entries: Vec<PathBuf> =
             self.configuration.local_entries.iter().filter_map(|entry| entry.origin.clone()).collect();
         let texts: Vec<Arc<str>> = self.sources.iter().map(|(_, source)| Arc::clone(source.text())).collect();
-        // What the configuration names, or something that it names does (a schema that a schema imports), is in use.
+        // What the configuration names, or something that it names does (a schema that a schema imports), is in use. The texts
+        // are gone through once, for the words of all names.
+        let name = |path: &'_ Path| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+        let names: Vec<String> = self.not_read.paths().filter_map(name).collect();
+        let wanted: HashSet<&str> = names.iter().flat_map(|name| words(name)).collect();
+        let used: HashSet<&str> =
+            texts.iter().flat_map(|text| words(text)).filter(|word| wanted.contains(word)).collect();
         let is_used = |path: &Path| {
-            let name = path.file_name().and_then(|name| name.to_str());
             entries.iter().any(|entry| entry.starts_with(path))
-                || name.is_some_and(|name| texts.iter().any(|text| text.contains(name)))
+                || name(path).is_some_and(|name| words(&name).all(|word| used.contains(word)))
         };
         self.not_read.findings(&self.configuration.root, &mut self.sources, is_used)
     }
+}
+
+/// The parts of a text that can be names of files.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let within = |letter: char| letter.is_alphanumeric() || matches!(letter, '.' | '-' | '_');
+    text.split(move |letter| !within(letter))
+        .map(|word| word.trim_matches('.'))
+        .filter(|word| !word.is_empty())
 }
 
 /// Whether an error is one that only this bus has, or has when it loads: a server would deploy the artifact.

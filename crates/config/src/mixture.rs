@@ -9,6 +9,8 @@ use crate::configuration::{ArtifactKind, Configuration, DeployedArchive, FaultyA
 use diagnostics::{FileId, SourceMap, Span};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
 
 /// Does something with each kind of artifacts that have names, and the field that has them.
 macro_rules! kinds {
@@ -46,6 +48,8 @@ pub struct Written {
 pub struct LastGood {
     configuration: Configuration,
     sources: SourceMap,
+    /// What was read of the registry until it was in force, by key.
+    documents: HashMap<String, Arc<[u8]>>,
 }
 
 impl LastGood {
@@ -64,7 +68,13 @@ impl LastGood {
             };
         }
         kinds!(leave_out);
-        LastGood { configuration, sources }
+        let documents = configuration.registry.documents();
+        LastGood { configuration, sources, documents }
+    }
+
+    /// A document of the registry as it was.
+    fn document(&self, key: &str) -> Option<&Arc<[u8]>> {
+        self.documents.get(key).or_else(|| self.configuration.registry.packaged(key))
     }
 
     /// What is in force, without the artifacts that are left out.
@@ -77,9 +87,29 @@ impl LastGood {
         &self.sources
     }
 
+    /// Whether an artifact of it lies below a directory.
+    pub fn has_below(&self, directory: &Path) -> bool {
+        let files = self.configuration.files();
+        let mut files = files.iter().filter_map(|file| self.sources.get(*file));
+        files.any(|file| Path::new(file.path()).starts_with(directory))
+    }
+
     /// The archive that a file is of.
     fn archive_of(&self, file: FileId) -> Option<&DeployedArchive> {
         self.configuration.archives.iter().find(|archive| archive.files.contains(&file))
+    }
+
+    /// The text of a faulty artifact, where that is what it was: what is wrong must lie in what it names.
+    pub fn unchanged<'a>(
+        &self,
+        faulty: &FaultyArtifact,
+        new: &Configuration,
+        sources: &'a SourceMap,
+    ) -> Option<&'a str> {
+        let name = faulty.name.as_deref()?;
+        let text = sources.text(new.span(faulty.kind, name)?);
+        let before = self.sources.text(self.configuration.span(faulty.kind, name)?);
+        (text == before).then_some(text)
     }
 
     /// How `new` differs from this.
@@ -231,6 +261,51 @@ impl Configuration {
         self.archives.insert(at.unwrap_or(self.archives.len()), archive);
         self.finish();
         restored
+    }
+
+    /// Puts the last good versions of documents (entries, resources of the registry) in their place: those that a text names, and
+    /// those that these name. Returns the keys of those that differ.
+    pub fn fall_back_on_documents(&mut self, text: &str, last: &LastGood) -> Vec<String> {
+        let mut texts = vec![text.to_owned()];
+        let mut seen = HashSet::new();
+        let mut held = Vec::new();
+        while let Some(text) = texts.pop() {
+            let ends = |letter: char| {
+                letter.is_whitespace() || matches!(letter, '"' | '\'' | '<' | '>' | '{' | '}' | ',')
+            };
+            for key in text.split(ends).filter(|key| !key.is_empty()) {
+                if !seen.insert(key.to_owned()) {
+                    continue;
+                }
+                let entry = last
+                    .configuration
+                    .local_entries
+                    .get(key)
+                    .filter(|_| self.local_entries.get(key).is_some());
+                let (good, is_held) = match (entry, last.document(key)) {
+                    (Some(entry), _) => {
+                        let good: Arc<[u8]> = entry.bytes().into();
+                        let differs = self.local_entries.get(key).is_some_and(|own| *own.bytes() != *good);
+                        if differs {
+                            self.local_entries.replace(key, entry.clone());
+                        }
+                        (good, differs)
+                    }
+                    (None, Some(document)) => (Arc::clone(document), self.registry.hold(key, document)),
+                    (None, None) => continue,
+                };
+                if is_held {
+                    held.push(key.to_owned());
+                }
+                texts.push(String::from_utf8_lossy(&good).into_owned());
+            }
+        }
+        held
+    }
+
+    /// Goes on where another configuration was in force: what flows wrote into its registry is not lost.
+    pub fn follow(&mut self, last: &LastGood) {
+        self.registry = self.registry.after(&last.configuration.registry);
     }
 
     /// What a held version names, and nothing defines any more.

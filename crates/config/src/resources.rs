@@ -46,8 +46,9 @@ pub(crate) struct Resources {
     known: Mutex<Known>,
     /// One writes at a time: properties are read, changed and written again, and files are counted.
     writing: Mutex<Option<Count>>,
-    /// What was written, by its path below the root.
-    written: Mutex<HashSet<String>>,
+    /// What was written, by its path below the root. Shared with the registries of later configurations: messages in
+    /// flight may write into this one.
+    written: Arc<Mutex<HashSet<String>>>,
 }
 
 /// Files and directories below the root, and when they were counted.
@@ -137,6 +138,17 @@ impl Resources {
         lock(&self.written).contains(relative)
     }
 
+    /// What was read so far, by key.
+    pub(crate) fn read_so_far(&self) -> HashMap<String, Arc<[u8]>> {
+        let known = lock(&self.known);
+        known.resources.iter().map(|(key, own)| (key.clone(), Arc::clone(&own.bytes))).collect()
+    }
+
+    /// Resources of the same root, after a reload: what flows wrote goes on to count as that.
+    pub(crate) fn after(before: &Resources) -> Resources {
+        Resources { written: Arc::clone(&before.written), ..Resources::default() }
+    }
+
     fn forget(&self, key: &str) {
         let mut known = lock(&self.known);
         if let Some(old) = known.resources.remove(key) {
@@ -155,22 +167,24 @@ impl Resources {
         self.write_alone(root, relative, content, limits, &mut lock(&self.writing))
     }
 
-    /// Sets a property in the properties file `relative`.
+    /// Sets a property in the properties file `relative`. `others`: what is there beside it, where the file was not written before.
     pub(crate) fn write_property(
         &self,
         root: &Path,
         relative: &str,
-        name: &str,
-        value: &str,
+        (name, value): (&str, &str),
+        others: impl FnOnce() -> io::Result<Option<Arc<[u8]>>>,
         limits: &RegistryLimits,
     ) -> io::Result<()> {
         let mut count = lock(&self.writing);
-        let text = match std::fs::read(root.join(relative)) {
-            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(error),
+        let others = if self.is_written(relative) { None } else { others()? };
+        let bytes = match (others, std::fs::read(root.join(relative))) {
+            (Some(bytes), _) => bytes.to_vec(),
+            (None, Ok(bytes)) => bytes,
+            (None, Err(error)) if error.kind() == ErrorKind::NotFound => Vec::new(),
+            (None, Err(error)) => return Err(error),
         };
-        let mut properties = crate::properties(&text);
+        let mut properties = crate::properties(&String::from_utf8_lossy(&bytes));
         properties.insert(name.to_owned(), value.to_owned());
         let content = crate::properties::written(&properties);
         self.write_alone(root, relative, content.as_bytes(), limits, &mut count)
@@ -380,7 +394,7 @@ mod tests {
         assert_eq!(read("config/a/b.txt").as_deref(), Some("two"));
         for (name, value) in [("p", "1"), ("a b=", "x\ny: é"), ("p", "2")] {
             let file = "config/a/b.txt.properties";
-            resources.write_property(&root, file, name, value, limits).expect("writable");
+            resources.write_property(&root, file, (name, value), || Ok(None), limits).expect("writable");
         }
         let properties = crate::properties(&read("config/a/b.txt.properties").expect("written"));
         assert_eq!(properties.len(), 2);
@@ -424,7 +438,8 @@ mod tests {
         assert!(write("e/f/g", b"1").is_err_and(full));
         assert!(!root.join("e").exists(), "nothing is made for what is refused");
         let property = |name: &str| {
-            resources.write_property(&root, "a.properties", name, "1", limits).map_err(|e| e.to_string())
+            let written = resources.write_property(&root, "a.properties", (name, "1"), || Ok(None), limits);
+            written.map_err(|error| error.to_string())
         };
         assert!(property("p").is_err_and(full));
         // What is there may be changed, and what is removed makes room, as soon as files are counted again.

@@ -283,43 +283,6 @@ fn homes_of_servers() {
     assert_eq!(artifacts(&load(&root, &LoadOptions::default())), "proxy/P");
 }
 
-#[test]
-fn modules_of_a_build_lie_beside_artifacts() {
-    let root = directory(
-        "modules",
-        &[
-            ("proxy-services/P.xml", &proxy("P")),
-            ("proxy-services/exporter/pom.xml", "<project xmlns='http://maven.apache.org/POM/4.0.0'/>"),
-        ],
-    );
-    let loaded = load(&root, &LoadOptions::default());
-    assert_eq!(artifacts(&loaded), "proxy/P");
-    assert!(said(&loaded).iter().all(|line| line.starts_with("note")), "{:#?}", said(&loaded));
-}
-
-#[test]
-fn what_a_server_has_unpacked_is_no_second_deployment() {
-    let unpacked = "server/tmp/carbonapps/-1234/1621700718599App_1.0.0.car";
-    let files = [
-        ("Configs/src/main/synapse-config/api/A.xml".to_owned(), api("A")),
-        (format!("{unpacked}/A_1.0.0/A-1.0.0.xml"), api("A")),
-        (
-            format!("{unpacked}/A_1.0.0/artifact.xml"),
-            "<artifact name='A' version='1.0.0' type='synapse/api'><file>A-1.0.0.xml</file></artifact>".to_owned(),
-        ),
-        (
-            format!("{unpacked}/artifacts.xml"),
-            "<artifacts><artifact name='App' version='1.0.0' type='carbon/application'><dependency artifact='A' version='1.0.0'/></artifact></artifacts>".to_owned(),
-        ),
-    ];
-    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (&**path, &**text)).collect();
-    let loaded = load(&directory("unpacked", &files), &LoadOptions::default());
-    assert_eq!(artifacts(&loaded), "api/A");
-    let said = said(&loaded);
-    assert!(said.iter().all(|line| !line.starts_with("error")), "{said:#?}");
-    assert!(said.iter().any(|line| line.contains("(archives that a server has unpacked)")), "{said:#?}");
-}
-
 /// The files of an archive with these sequences.
 fn application<'a>(name: &str, members: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
     let leak = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
@@ -445,9 +408,9 @@ fn bombs_and_loops_have_bounds() {
     // 80 MiB of one byte, in 80 KiB.
     let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
     let options = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Deflated);
-    for (name, text) in application("Bomb", &[("s", "")]) {
+    for (name, text) in application("Bomb", &[("s", ""), ("t", "")]) {
         zip.start_file(name, options).expect("an entry");
-        if name.ends_with("s-1.0.0.xml") {
+        if name.ends_with("-1.0.0.xml") {
             let part = vec![b' '; 1 << 20];
             (0..80).for_each(|_| zip.write_all(&part).expect("written"));
         } else {
@@ -466,7 +429,8 @@ fn bombs_and_loops_have_bounds() {
     let loaded = load(&root, &LoadOptions::default());
     assert_eq!(artifacts(&loaded), "sequence/S sequence/odd");
     let said = said(&loaded);
-    assert!(said.iter().any(|line| line.contains("more than 64 MiB")), "{said:#?}");
+    // The second one is not even looked at.
+    assert_eq!(said.iter().filter(|line| line.contains("more than 64 MiB")).count(), 1, "{said:#?}");
     assert!(said.iter().any(|line| line.contains("a link that leads nowhere")), "{said:#?}");
     assert!(said.iter().any(|line| line.contains("lead in a circle")), "{said:#?}");
     assert!(said.iter().any(|line| line.contains("it is no file")), "{said:#?}");
@@ -637,4 +601,167 @@ fn descriptors_are_read_as_far_as_they_are_good() {
     assert_eq!(artifacts(&loaded), "sequence/good", "{:#?}", said(&loaded));
     assert!(!loaded.diagnostics.has_errors(), "{:#?}", said(&loaded));
     assert!(said(&loaded).iter().any(|line| line.contains("is listed twice")), "{:#?}", said(&loaded));
+}
+
+#[test]
+fn links_lead_to_the_same_files_more_than_once() {
+    let main = "src/main/wso2mi";
+    let (sequences, text) =
+        (format!("{main}/artifacts/sequences/S.xml"), format!("{main}/resources/one/t.txt"));
+    let root = directory("links", &[(&sequences, &sequence("S")), (&text, "one")]);
+    std::os::unix::fs::symlink("one", root.join(main).join("resources/two")).expect("a link");
+    std::os::unix::fs::symlink("..", root.join(main).join("resources/one/up")).expect("a link");
+    let loaded = load(&root, &LoadOptions::default());
+    for key in ["resources:one/t.txt", "resources:two/t.txt"] {
+        assert_eq!(resource(&loaded, key).as_deref(), Some("one"), "{key}");
+    }
+}
+
+#[test]
+fn names_are_not_taken_for_what_they_begin_with() {
+    let root = directory(
+        "names",
+        &[
+            ("LicenseCheck.xml", &proxy("LicenseCheck")),
+            ("NoticeService.xml", &proxy("NoticeService")),
+            ("LICENSE", "text"),
+        ],
+    );
+    assert_eq!(artifacts(&load(&root, &LoadOptions::default())), "proxy/LicenseCheck proxy/NoticeService");
+    // Modules and charts with the names of kinds.
+    let root = directory(
+        "modules",
+        &[
+            ("api/pom.xml", "<project/>"),
+            ("api/src/main/synapse-config/api/A.xml", &api("A")),
+            ("api/src/main/synapse-config/registry.xml", &format!("<registry {NS} provider='x'/>")),
+            ("templates/pom.xml", "<project/>"),
+            ("templates/src/main/synapse-config/sequences/S.xml", &sequence("S")),
+            ("tasks/spring.xml", "<beans/>"),
+        ],
+    );
+    let loaded = load(&root, &LoadOptions::default());
+    assert_eq!(artifacts(&loaded), "api/A sequence/S", "{:#?}", said(&loaded));
+    assert!(!loaded.diagnostics.has_errors(), "{:#?}", said(&loaded));
+    // A configuration with nothing but one kind, and one whose artifact is broken.
+    let root = directory("kind", &[("api/v1/A.xml", &api("A")), ("tasks/readme.md", "")]);
+    assert_eq!(artifacts(&load(&root, &LoadOptions::default())), "api/A");
+    let root = directory("broken-kind", &[("api/A.xml", "<api name='A")]);
+    let loaded = load(&root, &LoadOptions::default());
+    assert_eq!(loaded.faulty.len(), 1, "{:#?}", said(&loaded));
+}
+
+#[test]
+fn descriptors_lead_nowhere_else() {
+    let descriptor = "<artifacts><artifact name='O' version='1' type='synapse/sequence'><file>../../outside.xml</file></artifact>\
+        <artifact name='E' version='1' type='synapse/sequence'><file>/etc/passwd</file></artifact>\
+        <artifact name='S' version='1' type='synapse/sequence'><file>./src/main/synapse-config/sequences/../sequences/S.xml</file></artifact>\
+        <artifact name='T' version='1' type='synapse/sequence'><file>./src/main/synapse-config/./sequences/S.xml</file></artifact></artifacts>";
+    let root = directory(
+        "leads-out/project/module",
+        &[("artifact.xml", descriptor), ("src/main/synapse-config/sequences/S.xml", &sequence("S"))],
+    );
+    write(&root.join("../../outside.xml"), sequence("outside").as_bytes());
+    let loaded = load(root.parent().expect("a directory"), &LoadOptions::default());
+    assert_eq!(artifacts(&loaded), "sequence/S", "{:#?}", said(&loaded));
+    assert!(!loaded.diagnostics.has_errors(), "{:#?}", said(&loaded));
+    let said = said(&loaded);
+    assert_eq!(
+        said.iter().filter(|line| line.contains("leads out of the directory")).count(),
+        3,
+        "{said:#?}"
+    );
+}
+
+#[test]
+fn names_are_looked_for_as_words() {
+    let text = format!(
+        "<sequence {NS} name='S'><xslt key='conf:x/in use.xsl'/><log category='a_other.xsl'/><script key='gov:run.js'/></sequence>"
+    );
+    let files = [("sequences/S.xml", &*text), ("x/in use.xsl", ""), ("x/other.xsl", ""), ("x/run.js", "")];
+    let loaded = load(&directory("words", &files), &LoadOptions::default());
+    let said = said(&loaded);
+    assert!(said.iter().any(|line| line.contains("`x/other.xsl` is not read (files)")), "{said:#?}");
+}
+
+#[test]
+fn values_from_outside_have_one_order() {
+    let root = directory(
+        "outside-values",
+        &[
+            ("pom.xml", "<project/>"),
+            (".env", "A=outer\nB=outer\n"),
+            ("m/pom.xml", "<project/>"),
+            ("m/.env", "A=inner\nB=outer\nC=inner\n"),
+            ("m/notes/.env", "D=nobody\n"),
+            ("m/sequences/S.xml", &sequence("S")),
+            ("file.properties", "p=first\n"),
+            ("conf/file.properties", "p=second\nq=second\n"),
+        ],
+    );
+    let loaded = load(&root, &LoadOptions::default());
+    let injector = &loaded.configuration.injector;
+    let environment = ["A", "B", "C", "D"].map(|name| injector.environment(name));
+    assert_eq!(
+        environment.each_ref().map(Option::as_deref),
+        [Some("outer"), Some("outer"), Some("inner"), None]
+    );
+    assert_eq!((injector.property("p"), injector.property("q")), (Some("first"), Some("second")));
+    let said = said(&loaded);
+    for wanted in ["warning duplicate-key `A` of ", "warning duplicate-key `p` of "] {
+        assert!(said.iter().any(|line| line.starts_with(wanted)), "{wanted}: {said:#?}");
+    }
+}
+
+#[test]
+fn what_flows_write_outlives_a_reload() {
+    let root = directory("written", &[("sequences/S.xml", &sequence("S"))]);
+    write(&root.join("app.car"), &with_resource("App", &[], "packaged"));
+    let descriptor = "<resources><item><file>t.txt</file><path>/_system/config/x</path><properties>\
+        <property key='a' value='1'/><property key='b' value='2'/></properties></item></resources>";
+    let mut files = application("Other", &[]);
+    files[0].1 = "<artifacts><artifact name='Other' version='1' type='carbon/application'><dependency artifact='r' version='1'/></artifact></artifacts>";
+    files.extend([
+        ("r_1/artifact.xml", "<artifact name='r' version='1' type='registry/resource'><file>registry-info.xml</file></artifact>"),
+        ("r_1/registry-info.xml", descriptor),
+        ("r_1/resources/t.txt", "packaged"),
+    ]);
+    write(&root.join("app.car"), &zipped(&files));
+    let loaded = load(&root, &LoadOptions::default());
+    let registry = &loaded.configuration.registry;
+    registry.write_property("conf:x/t.txt", "a", "new").expect("written");
+    registry.write("conf:x/t.txt", "of a flow").expect("written");
+    let properties = |registry: &busbar_config::Registry| {
+        ["a", "b"].map(|name| registry.property("conf:x/t.txt", name).unwrap_or_default())
+    };
+    assert_eq!(properties(registry), ["new", "2"]);
+    let last = LastGood::new(loaded.configuration, loaded.sources, &[]);
+    let mut loaded = load(&root, &LoadOptions { sources: last.sources().clone(), ..LoadOptions::default() });
+    loaded.configuration.follow(&last);
+    assert_eq!(resource(&loaded, "conf:x/t.txt").as_deref(), Some("of a flow"));
+    assert_eq!(properties(&loaded.configuration.registry), ["new", "2"]);
+}
+
+#[test]
+fn a_faulty_registry_does_not_bring_old_resources_back() {
+    let registry = format!("<registry {NS} provider='x'/>");
+    let root =
+        directory("faulty-registry", &[("sequences/S.xml", &sequence("S")), ("registry.xml", &registry)]);
+    write(&root.join("app.car"), &with_resource("App", &[], "one"));
+    let loaded = load(&root, &LoadOptions::default());
+    let last = LastGood::new(loaded.configuration, loaded.sources, &[]);
+    write(&root.join("registry.xml"), format!("<registry {NS}/>").as_bytes());
+    write(&root.join("app.car"), &with_resource("App", &[], "two"));
+    let (loaded, _) = reload(&root, &last);
+    assert_eq!(held(&loaded), ["registry  stays"]);
+    assert_eq!(resource(&loaded, "conf:x/t.txt").as_deref(), Some("two"));
+    // The directory that nobody reads, where another one is named.
+    let other =
+        format!("<registry {NS} provider='x'><parameter name='root'>elsewhere</parameter></registry>");
+    write(&root.join("registry.xml"), other.as_bytes());
+    write(&root.join("registry/config/t.txt"), b"lost");
+    write(&root.join("elsewhere/config/t.txt"), b"found");
+    let loaded = load(&root, &LoadOptions::default());
+    assert_eq!(resource(&loaded, "conf:t.txt").as_deref(), Some("found"));
+    assert!(said(&loaded).iter().any(|line| line.contains("`registry` is not read")), "{:#?}", said(&loaded));
 }

@@ -95,9 +95,9 @@ fn source(src: &Key, reading: &mut Reading<'_>) -> Option<(Entry, Option<PathBuf
         Diagnostic::error("unreadable-source", format!("`{what}` cannot be read")).at(src.span, why)
     };
     let error = match (file_path(src, reading.root), reading.fetch) {
-        (Some(path), _) => match std::fs::read(&path) {
+        (Some(path), _) => match crate::layout::read(&path) {
             Ok(bytes) => return Some((Entry::File(bytes.into()), Some(path))),
-            Err(error) => unreadable(&path.display().to_string(), error.to_string()),
+            Err(why) => unreadable(&path.display().to_string(), why),
         },
         (None, Some(fetch)) => match (fetch.0)(src) {
             Ok(bytes) => return Some((Entry::File(bytes.into()), None)),

@@ -10,6 +10,7 @@ use crate::read::{self, Shape};
 use crate::resources::{Found, RegistryLimits, Resources};
 use crate::value::Key;
 use diagnostics::{Diagnostic, Span};
+use std::collections::HashMap;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -34,6 +35,14 @@ pub struct Registry {
     resources: Arc<Resources>,
     /// What projects and archives brought along: it goes before the files.
     mounts: Arc<Mounts>,
+    /// Documents that a reload found faulty, by key: what each is and what it was, which it stays for as long as it is that.
+    held: HashMap<String, Held>,
+}
+
+#[derive(Clone, Debug)]
+struct Held {
+    faulty: Arc<[u8]>,
+    good: Arc<[u8]>,
 }
 
 /// How the keys of a [`Registry`] become paths below its root.
@@ -61,6 +70,7 @@ impl Registry {
             span: Span::BUILT_IN,
             resources: Arc::default(),
             mounts: Arc::default(),
+            held: HashMap::new(),
         }
     }
 
@@ -127,6 +137,7 @@ impl Registry {
             span: element.span(),
             resources: Arc::default(),
             mounts: Arc::default(),
+            held: HashMap::new(),
         })
     }
 
@@ -138,6 +149,14 @@ impl Registry {
     /// The same one, with resources that go before its files.
     pub(crate) fn with(&self, mounts: Mounts) -> Registry {
         Registry { mounts: Arc::new(mounts), ..self.clone() }
+    }
+
+    /// The same one, after a reload: what flows wrote into `before` goes before what projects and archives bring along.
+    pub(crate) fn after(&self, before: &Registry) -> Registry {
+        if self.root != before.root {
+            return self.clone();
+        }
+        Registry { resources: Arc::new(Resources::after(&before.resources)), ..self.clone() }
     }
 
     /// The resource that a project or an archive brought along, unless a flow wrote another one.
@@ -188,10 +207,46 @@ impl Registry {
     /// # Errors
     /// The file is there, cannot be read, and was not read before.
     pub fn read(&self, key: &str) -> io::Result<Option<Found>> {
-        match self.mounted(key) {
+        let found = match self.mounted(key) {
             Some(Mount::Bytes(bytes)) => Ok(Some(Found { bytes: Arc::clone(bytes), stale: None })),
             Some(Mount::File(path)) => self.resources.read(key, self.cachable, || Ok(Some(path.clone()))),
             None => self.resources.read(key, self.cachable, || self.find(key)),
+        }?;
+        let held = |found: &Found| {
+            let held = self.held.get(key)?;
+            (Arc::ptr_eq(&held.faulty, &found.bytes) || held.faulty == found.bytes)
+                .then(|| Arc::clone(&held.good))
+        };
+        Ok(found.map(|found| match held(&found) {
+            Some(bytes) => Found { bytes, ..found },
+            None => found,
+        }))
+    }
+
+    /// Lets a document be what it was; `false` where it is that, or is held already.
+    pub(crate) fn hold(&mut self, key: &str, good: &Arc<[u8]>) -> bool {
+        let Some(found) = self.read(key).ok().flatten().filter(|found| found.bytes != *good) else {
+            return false;
+        };
+        if self.held.contains_key(key) {
+            return false;
+        }
+        self.held.insert(key.to_owned(), Held { faulty: found.bytes, good: Arc::clone(good) });
+        true
+    }
+
+    /// The documents that were read so far, those of archives excluded, by key.
+    pub(crate) fn documents(&self) -> HashMap<String, Arc<[u8]>> {
+        let mut documents = self.resources.read_so_far();
+        documents.extend(self.held.iter().map(|(key, held)| (key.clone(), Arc::clone(&held.good))));
+        documents
+    }
+
+    /// The document of a key that is in an archive.
+    pub(crate) fn packaged(&self, key: &str) -> Option<&Arc<[u8]>> {
+        match self.mounted(key) {
+            Some(Mount::Bytes(bytes)) => Some(bytes),
+            _ => None,
         }
     }
 
@@ -210,9 +265,18 @@ impl Registry {
     /// As of [`Registry::write`].
     pub fn write_property(&self, key: &str, name: &str, value: &str) -> io::Result<()> {
         let key = key.trim_end_matches('/');
-        let ending = if self.path(key).is_some_and(|path| path.is_dir()) { ".collections" } else { "" };
-        let relative = format!("{}{ending}.properties", self.relative(key));
-        self.resources.write_property(self.own_root()?, &relative, name, value, &self.limits)
+        let is_collection = self.path(key).is_some_and(|path| path.is_dir())
+            || self.mounts.get(&format!("{key}.collections.properties")).is_some();
+        let ending = if is_collection { ".collections.properties" } else { ".properties" };
+        let relative = format!("{}{ending}", self.relative(key));
+        // What a project or an archive brought along stays beside it.
+        let packaged = || match self.mounted(&format!("{key}{ending}")) {
+            Some(Mount::Bytes(bytes)) => Ok(Some(Arc::clone(bytes))),
+            Some(Mount::File(path)) => std::fs::read(path).map(|bytes| Some(bytes.into())),
+            None => Ok(None),
+        };
+        let property = (name, value);
+        self.resources.write_property(self.own_root()?, &relative, property, packaged, &self.limits)
     }
 
     fn own_root(&self) -> io::Result<&Path> {

@@ -1,7 +1,7 @@
 //! Files as they lie: directories that are walked within bounds, and zip archives that are read in memory.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -34,16 +34,17 @@ impl Entry {
     }
 }
 
-/// Lists directories, each one once, within bounds.
+/// Lists directories within bounds.
 #[derive(Default)]
 pub(super) struct Walk {
-    seen: HashSet<PathBuf>,
+    /// What the directories are that were listed, all links followed.
+    real: HashMap<PathBuf, PathBuf>,
     entries: usize,
     depth: usize,
 }
 
 impl Walk {
-    /// The entries of a directory by name; empty for one that was listed before (a link that leads back).
+    /// The entries of a directory by name; empty for one that lies in itself (a link that leads back).
     ///
     /// # Errors
     /// Why it cannot be listed, or which bound is reached.
@@ -52,9 +53,10 @@ impl Walk {
             return Err(format!("directories are nested deeper than {MAX_DEPTH}"));
         }
         let real = directory.canonicalize().map_err(|error| in_words(&error))?;
-        if !self.seen.insert(real) {
+        if directory.ancestors().skip(1).any(|above| self.real.get(above) == Some(&real)) {
             return Ok(Vec::new());
         }
+        self.real.insert(directory.to_owned(), real);
         let mut entries = Vec::new();
         for entry in std::fs::read_dir(directory).map_err(|error| in_words(&error))? {
             let entry = entry.map_err(|error| in_words(&error))?;
@@ -79,13 +81,6 @@ impl Walk {
         Ok(entries)
     }
 
-    /// Lets a directory be listed once more.
-    pub fn forget(&mut self, directory: &Path) {
-        if let Ok(real) = directory.canonicalize() {
-            self.seen.remove(&real);
-        }
-    }
-
     /// One level deeper.
     pub fn enter(&mut self) {
         self.depth += 1;
@@ -97,13 +92,20 @@ impl Walk {
     }
 }
 
-/// The bytes of a file.
+/// The bytes of a file of at most 64 MiB. What is no file (a pipe, a directory) is not opened.
 ///
 /// # Errors
 /// Why it cannot be read, in words.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
+pub fn read(path: &Path) -> Result<Vec<u8>, String> {
     let (file, length) = open(path)?;
     read_within(file, length)
+}
+
+/// The first bytes of a file, at most `most`.
+pub(super) fn beginning(path: &Path, most: u64) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path).ok()?.0.take(most).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
 }
 
 /// A file with its length. What is none is not opened: a pipe would wait for somebody who writes.

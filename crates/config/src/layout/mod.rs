@@ -8,8 +8,9 @@ mod not_read;
 mod project;
 
 pub(crate) use archive::Archive;
-pub(crate) use files::{in_words, read};
-pub(crate) use not_read::NotRead;
+pub(crate) use files::in_words;
+pub use files::read;
+pub(crate) use not_read::{NotRead, Reason};
 
 use crate::configuration::ArtifactKind;
 use crate::mounts::Mounts;

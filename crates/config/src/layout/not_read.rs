@@ -18,11 +18,11 @@ pub(crate) enum Reason {
     Tenant,
     OtherServer,
     Elsewhere,
+    Registry,
     NoArtifact,
     Unknown,
     UnitTest,
     BuildOutput,
-    Unpacked,
     ServerPart,
     Tooling,
 }
@@ -78,6 +78,7 @@ impl Reason {
                 "they lie in no directory of artifacts; move them to the one of their kind (api, sequences, …)",
                 Warning,
             ),
+            Reason::Registry => ("a registry", "the configuration names another one", Warning),
             Reason::NoArtifact => {
                 ("XML files", "their root element is no artifact, and nothing names them", Warning)
             }
@@ -86,9 +87,6 @@ impl Reason {
             }
             Reason::UnitTest => ("tests", "they are not part of what runs", Note),
             Reason::BuildOutput => ("what a build made", "its sources are read", Note),
-            Reason::Unpacked => {
-                ("archives that a server has unpacked", "the archives themselves are read", Note)
-            }
             Reason::ServerPart => ("parts of the server", "this bus brings its own", Note),
             Reason::Tooling => ("files for people and tools", "they are not part of what runs", Note),
         }
@@ -103,6 +101,20 @@ impl NotRead {
     /// Adds a file or directory.
     pub fn add(&mut self, reason: Reason, path: impl Into<PathBuf>) {
         self.0.push((reason, path.into()));
+    }
+
+    /// The paths.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.0.iter().map(|(_, path)| path.as_path())
+    }
+
+    /// Artifacts that are not read: what they are, and where.
+    pub fn artifacts(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        self.0.iter().filter_map(|(reason, path)| match reason {
+            Reason::Elsewhere => Some(("artifact", path.as_path())),
+            Reason::DataService => Some(("data service", path.as_path())),
+            _ => None,
+        })
     }
 
     /// One finding for each reason, without the files that `is_used` knows better about.
@@ -161,9 +173,11 @@ pub(super) fn by_name(name: &str, extension: &str) -> Reason {
     if lower.ends_with("_metadata.yaml") || lower.ends_with("_metadata.yml") {
         return Reason::ServiceMetadata;
     }
-    let starts = |words: &[&str]| words.iter().any(|word| lower.starts_with(word));
-    if starts(&[
+    // `LICENSE`, `Dockerfile.dev`; not `LicenseCheck.xml`.
+    let stem = lower.split('.').next().unwrap_or_default();
+    let for_people = [
         "license",
+        "licence",
         "notice",
         "readme",
         "changelog",
@@ -175,8 +189,8 @@ pub(super) fn by_name(name: &str, extension: &str) -> Reason {
         "mvnw",
         "gradlew",
         "codeowners",
-    ]) || lower.starts_with('.')
-    {
+    ];
+    if for_people.contains(&stem) || lower.starts_with('.') {
         return Reason::Tooling;
     }
     match &*lower {

@@ -7,7 +7,7 @@
 
 use super::archive::{self, Reader};
 use super::descriptor::{self, Described};
-use super::files::{Entry, Walk, in_words, read};
+use super::files::{Entry, Walk, beginning, in_words, read};
 use super::not_read::{NotRead, Reason, by_name};
 use super::{ArtifactFile, Layout};
 use crate::configuration::ArtifactKind;
@@ -15,7 +15,8 @@ use crate::element::SYNAPSE;
 use crate::mounts::Mount;
 use diagnostics::{Diagnostic, SourceMap, Span};
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+use xml::{Event, Limits, Tokenizer};
 
 /// Directories of artifacts by the names that people give them, beside those of [`ArtifactKind::directory`].
 const OTHER_NAMES: [(&str, ArtifactKind); 24] = [
@@ -44,6 +45,22 @@ const OTHER_NAMES: [(&str, ArtifactKind); 24] = [
     ("priority-executor", ArtifactKind::PriorityExecutor),
     ("executors", ArtifactKind::PriorityExecutor),
 ];
+
+/// Directories of artifacts whose names mean nothing else.
+const TELLING: [&str; 6] = [
+    "proxy-services",
+    "local-entries",
+    "message-stores",
+    "message-processors",
+    "inbound-endpoints",
+    "sequences",
+];
+
+/// What the directory of a project or of a module of one has.
+const MODULE: [&str; 5] = ["pom.xml", "src", "build.gradle", "package.json", "Chart.yaml"];
+
+/// How much of a file is looked at for its root element.
+const START: u64 = 64 << 10;
 
 /// Property files of a server that are settings.
 const SETTINGS: [&str; 5] = [
@@ -89,9 +106,12 @@ impl<'a> Project<'a> {
     /// Any directory.
     pub fn directory(&mut self, path: &Path) {
         self.claimed.insert(path.join("registry"));
-        let kinds = ArtifactKind::all().map(ArtifactKind::directory).filter(|name| !name.is_empty());
-        let is_root =
-            path.join("synapse.xml").is_file() || kinds.into_iter().any(|name| path.join(name).is_dir());
+        let kinds = ArtifactKind::all().filter(|kind| !kind.directory().is_empty());
+        let is_root = path.join("synapse.xml").is_file()
+            || kinds.into_iter().any(|kind| {
+                let inside = path.join(kind.directory());
+                inside.is_dir() && (TELLING.contains(&kind.directory()) || self.holds(&inside, kind))
+            });
         if is_root {
             self.root(path)
         } else {
@@ -195,6 +215,7 @@ impl<'a> Project<'a> {
     /// A configuration root.
     fn root(&mut self, path: &Path) {
         let entries = self.list(path);
+        let is_project = self.is_project(path, &entries);
         self.descriptor_in(path, &entries);
         for entry in entries {
             if self.claimed.contains(&entry.path) {
@@ -208,12 +229,22 @@ impl<'a> Project<'a> {
                 ("registry.xml", _) if !entry.is_directory => {
                     self.add(entry.path, Some(ArtifactKind::Registry))
                 }
+                (".env", _) if is_project && !entry.is_directory => {
+                    self.layout.environment.push(entry.path);
+                }
                 ("task-manager.xml", _) if !entry.is_directory => {
                     self.add(entry.path, Some(ArtifactKind::TaskManager));
                 }
-                (_, Some((kind, true))) if entry.is_directory => self.artifacts(&entry.path, kind),
-                (_, Some((kind, false))) if entry.is_directory && !self.as_a_server => {
-                    self.artifacts(&entry.path, kind);
+                // A link to a disk that is away.
+                (_, Some(_)) if entry.path.metadata().is_err() => {
+                    let why = entry.path.metadata().err().map_or_else(String::new, |error| in_words(&error));
+                    self.unreadable("unreadable-directory", &entry.path, &why);
+                }
+                (_, Some((kind, true))) if entry.is_directory && (self.as_a_server || is_telling(&entry)) => {
+                    self.artifacts(&entry.path, kind)
+                }
+                (_, Some((kind, _))) if entry.is_directory && !self.as_a_server => {
+                    self.perhaps_artifacts(&entry.path, kind);
                 }
                 _ if self.as_a_server => self.tree(&entry, Reason::Elsewhere),
                 _ => self.open_entry(path, entry),
@@ -238,11 +269,6 @@ impl<'a> Project<'a> {
                     && root_element(&entry.path).is_some_and(|root| root.is_descriptor())
                 {
                     self.descriptor(path, &entry.path);
-                } else if entry.name == "pom.xml"
-                    && root_element(&entry.path).is_some_and(|root| &*root.local == "project")
-                {
-                    // A module of a build lies beside its artifacts.
-                    self.not_read.add(Reason::Tooling, entry.path);
                 } else {
                     self.add(entry.path, Some(kind));
                 }
@@ -257,19 +283,26 @@ impl<'a> Project<'a> {
     /// A directory of which nothing is known.
     fn open(&mut self, path: &Path) {
         let entries = self.list(path);
+        let is_project = self.is_project(path, &entries);
         if is_archive(&entries) {
             self.layout.archives.push(path.to_owned());
             return;
         }
         if entries.iter().any(|own| own.name == "synapse.xml" || is_telling(own)) {
-            // Listed once more there: this is the same directory.
-            self.walk.forget(path);
             return self.root(path);
         }
         self.descriptor_in(path, &entries);
         for entry in entries {
-            self.open_entry(path, entry);
+            match &*entry.name {
+                ".env" if is_project && !entry.is_directory => self.layout.environment.push(entry.path),
+                _ => self.open_entry(path, entry),
+            }
         }
+    }
+
+    /// Whether a directory is that of a project, or of a module of one.
+    fn is_project(&self, path: &Path, entries: &[Entry]) -> bool {
+        path == self.layout.root || entries.iter().any(|own| MODULE.contains(&&*own.name))
     }
 
     /// One entry of a directory that is no root, or of a root that has it beside its artifacts.
@@ -290,7 +323,6 @@ impl<'a> Project<'a> {
         match &*entry.name {
             name if name.starts_with('.') => self.tree(entry, Reason::Tooling),
             "target" | "node_modules" | "build" => self.tree(entry, Reason::BuildOutput),
-            "carbonapps" if below("tmp") => self.tree(entry, Reason::Unpacked),
             "test" | "tests" if below("src") => self.tree(entry, Reason::UnitTest),
             "java" if below("main") => self.tree(entry, Reason::Java),
             "synapse-config" => self.walk_deeper(|own| own.root(path)),
@@ -312,41 +344,57 @@ impl<'a> Project<'a> {
 
     /// A directory with the name of a kind, where directories of any purpose may lie: what it holds decides.
     fn perhaps_artifacts(&mut self, path: &Path, kind: ArtifactKind) {
-        let holds = |own: &Entry| {
-            own.extension() == "xml"
-                && !own.is_directory
-                && root_element(&own.path).is_some_and(|root| root.kind() == Some(kind))
-        };
+        if self.holds(path, kind) { self.artifacts(path, kind) } else { self.open(path) }
+    }
+
+    /// Whether a directory holds artifacts of a kind, or could: it is no module of a project, and has no other XML.
+    fn holds(&mut self, path: &Path, kind: ArtifactKind) -> bool {
         let entries = self.list(path);
-        self.walk.forget(path);
-        if entries.iter().any(holds) { self.artifacts(path, kind) } else { self.open(path) }
+        if entries.iter().any(|own| MODULE.contains(&&*own.name)) {
+            return false;
+        }
+        let mut files = entries.iter().filter(|own| own.extension() == "xml" && !own.is_directory).peekable();
+        let has_files = files.peek().is_some();
+        if files.any(|own| is_of_kind(&own.path, kind)) {
+            return true;
+        }
+        let directories = entries.iter().filter(|own| own.is_directory && !own.name.starts_with('.'));
+        let mut directories = directories.peekable();
+        let has_directories = directories.peek().is_some();
+        self.walk.enter();
+        let holds = directories.any(|own| self.holds(&own.path, kind));
+        self.walk.leave();
+        holds || !(has_files || has_directories)
     }
 
     fn open_file(&mut self, entry: Entry) {
         let extension = entry.extension();
         match (&*entry.name, &*extension) {
             ("busbar.toml", _) => {}
-            (".env", _) => self.layout.environment.push(entry.path),
             (name, _) if SETTINGS.contains(&name) => self.layout.settings.push(entry.path),
             (_, "car") => self.layout.archives.push(entry.path),
             (_, "zip") if entry.name.contains("connector") => {
                 self.not_read.add(Reason::Connector, entry.path)
             }
-            (_, "xml") if by_name(&entry.name, "") == Reason::Unknown => self.xml(entry.path),
+            (_, "xml") => self.xml(&entry.name, entry.path),
             (name, extension) => self.not_read.add(by_name(name, extension), entry.path),
         }
     }
 
     /// An XML file in no place that says what it is.
-    fn xml(&mut self, path: PathBuf) {
-        let Some(root) = root_element(&path) else { return self.not_read.add(Reason::NoArtifact, path) };
+    fn xml(&mut self, name: &str, path: PathBuf) {
+        let by_name = match by_name(name, "") {
+            Reason::Unknown => Reason::NoArtifact,
+            reason => reason,
+        };
+        let Some(root) = root_element(&path) else { return self.not_read.add(by_name, path) };
         match &*root.local {
             "project" => self.not_read.add(Reason::Tooling, path),
             "unit-test" | "mock-service" => self.not_read.add(Reason::UnitTest, path),
             "data" => self.not_read.add(Reason::DataService, path),
             "datasource" | "datasources-configuration" => self.not_read.add(Reason::DataSource, path),
             _ if root.kind().is_some() => self.loose.push(path),
-            _ => self.not_read.add(Reason::NoArtifact, path),
+            _ => self.not_read.add(by_name, path),
         }
     }
 
@@ -438,7 +486,7 @@ impl<'a> Project<'a> {
         let shown = path.display().to_string();
         let text = match read(path).and_then(crate::load::decode) {
             Ok(text) => text,
-            Err(why) => return self.unreadable(path, &why),
+            Err(why) => return self.unreadable("unreadable-source", path, &why),
         };
         let file = self.sources.add(shown, text.as_str());
         let root = match crate::parse::parse(file, &text) {
@@ -456,7 +504,13 @@ impl<'a> Project<'a> {
 
     fn described(&mut self, directory: &Path, own: &Described) {
         if let (Some(kind), Some(file)) = (archive::kind_of(&own.kind), &own.file) {
-            self.listed.push((directory.join(file), kind, own.span));
+            if is_below(file) {
+                self.listed.push((directory.join(file), kind, own.span));
+            } else {
+                let message = format!("`{file}` leads out of the directory of its descriptor");
+                let found = Diagnostic::warning("missing-file", message).at(own.span, "it is not read");
+                self.problems.push(found);
+            }
         }
         for resource in &own.resources {
             let Some(path) = inside(directory, &resource.source) else {
@@ -467,7 +521,6 @@ impl<'a> Project<'a> {
             };
             self.claimed.insert(path.clone());
             if resource.is_collection {
-                self.walk.forget(&path);
                 self.mount(&path, &resource.path, true);
                 self.layout.mounts.add_properties(&resource.path, true, &resource.properties);
             } else {
@@ -503,7 +556,7 @@ impl<'a> Project<'a> {
         match self.walk.list(path) {
             Ok(entries) => entries,
             Err(why) => {
-                self.unreadable(path, &why);
+                self.unreadable("unreadable-directory", path, &why);
                 Vec::new()
             }
         }
@@ -515,23 +568,27 @@ impl<'a> Project<'a> {
         self.walk.leave();
     }
 
-    fn unreadable(&mut self, path: &Path, why: &str) {
+    fn unreadable(&mut self, rule: &'static str, path: &Path, why: &str) {
         let file = self.sources.add(path.display().to_string(), "");
         let message = format!("`{}` cannot be read: {why}", path.display());
-        self.problems.push(Diagnostic::error("unreadable-source", message).at(Span::new(file, 0, 0), ""));
+        self.problems.push(Diagnostic::error(rule, message).at(Span::new(file, 0, 0), ""));
     }
 
     /// What descriptors list beside roots; artifacts that lie anywhere; the order of loading.
     fn finish(&mut self) {
-        let mut known: HashSet<PathBuf> = self.layout.files.iter().map(|own| own.path.clone()).collect();
-        for (path, kind, span) in std::mem::take(&mut self.listed) {
-            if known.contains(&path) || path.canonicalize().is_ok_and(|real| known.contains(&real)) {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let listed = std::mem::take(&mut self.listed);
+        let files = self.layout.files.iter().filter(|_| !listed.is_empty());
+        let mut read: HashSet<PathBuf> = files.map(|own| real(&own.path)).collect();
+        for (path, kind, span) in listed {
+            let same = real(&path);
+            if read.contains(&same) {
                 continue;
             }
             match path.metadata() {
                 Ok(found) if found.is_file() => {
-                    self.loose.retain(|own| *own != path);
-                    known.insert(path.clone());
+                    self.loose.retain(|own| real(own) != same);
+                    read.insert(same);
                     self.add(path, Some(kind));
                 }
                 other => {
@@ -585,17 +642,9 @@ fn kind_of(name: &str) -> Option<(ArtifactKind, bool)> {
         .map(|kind| (kind, false))
 }
 
-/// Whether a sub-directory tells that it is one of a configuration root: its name means nothing else.
+/// Whether a sub-directory tells that it is one of a configuration root.
 fn is_telling(entry: &Entry) -> bool {
-    let named = [
-        "proxy-services",
-        "local-entries",
-        "message-stores",
-        "message-processors",
-        "inbound-endpoints",
-        "sequences",
-    ];
-    entry.is_directory && named.contains(&&*entry.name)
+    entry.is_directory && TELLING.contains(&&*entry.name)
 }
 
 fn is_archive(entries: &[Entry]) -> bool {
@@ -613,11 +662,13 @@ fn is_registry(path: &Path) -> bool {
 
 /// An existing path below a directory.
 fn inside(directory: &Path, relative: &str) -> Option<PathBuf> {
-    use std::path::Component;
-    let relative = Path::new(relative);
-    let is_inside =
-        relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-    Some(directory.join(relative)).filter(|path| is_inside && path.exists())
+    Some(directory.join(relative)).filter(|path| is_below(relative) && path.exists())
+}
+
+/// Whether a path leads to something below the directory that it is relative to.
+fn is_below(relative: &str) -> bool {
+    let mut parts = Path::new(relative).components();
+    parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }
 
 /// The root element of an XML file, as far as its start tag tells.
@@ -642,29 +693,32 @@ impl Root {
 
 /// Looks at the first start tag only: the file may be large, and is read again if it counts.
 fn root_element(path: &Path) -> Option<Root> {
-    let text = crate::load::decode(read(path).ok()?).ok()?;
-    let mut rest = text.trim_start_matches('\u{feff}');
-    loop {
-        rest = rest.trim_start();
-        let skipped = if let Some(inside) = rest.strip_prefix("<!--") {
-            inside.split_once("-->")
-        } else if let Some(inside) = rest.strip_prefix("<?") {
-            inside.split_once("?>")
-        } else if let Some(inside) = rest.strip_prefix("<!") {
-            inside.split_once('>')
-        } else {
-            break;
-        };
-        rest = skipped?.1;
+    let mut tokenizer = Tokenizer::new(Limits::trusted());
+    let bytes = beginning(path, START)?;
+    tokenizer.feed(&bytes);
+    if (bytes.len() as u64) < START {
+        tokenizer.finish();
     }
-    let tag = rest.strip_prefix('<')?;
-    let tag = &tag[..tag.find('>')?];
-    let name = tag.split(|c: char| c.is_whitespace() || c == '/').next()?;
-    let has = |what: &str| tag.contains(what);
-    Some(Root {
-        local: name.rsplit(':').next()?.to_owned(),
-        is_synapse: has(SYNAPSE),
-        has_namespace: has("xmlns=") || name.contains(':'),
-        is_named: has("name=") || has("key=") || has("provider="),
-    })
+    while let Some(event) = tokenizer.next().ok()? {
+        let Event::StartElement { name, attributes, .. } = event else { continue };
+        let is_named =
+            attributes.into_iter().any(|own| matches!(own.name.local(), "name" | "key" | "provider"));
+        return Some(Root {
+            local: name.local().to_owned(),
+            is_synapse: name.namespace() == SYNAPSE,
+            has_namespace: !name.namespace().is_empty(),
+            is_named,
+        });
+    }
+    None
+}
+
+/// Whether a file holds an artifact of a kind; one whose first tag is broken does where it begins like one.
+fn is_of_kind(path: &Path, kind: ArtifactKind) -> bool {
+    match root_element(path) {
+        Some(root) => root.kind() == Some(kind),
+        None => beginning(path, START).is_some_and(|bytes| {
+            String::from_utf8_lossy(&bytes).trim_start().starts_with(&format!("<{}", kind.element()))
+        }),
+    }
 }
