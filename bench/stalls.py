@@ -39,7 +39,10 @@ def answer(connection):
     head, _, rest = got.partition(b"\r\n\r\n")
     length = next((int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")), 0)
     while len(rest) < length:
-        rest += connection.recv(65536)
+        piece = connection.recv(65536)
+        if not piece:
+            raise ConnectionError
+        rest += piece
 
 
 def clients(count, *arguments):

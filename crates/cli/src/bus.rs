@@ -103,6 +103,7 @@ impl Running {
                 Some(AccessLog::start(pattern, &to).map_err(|error| format!("access log: {error}"))?)
             }
         };
+        bound_memory(settings);
         observe(settings, &services);
         let recorder = access.clone().map(|log| -> Arc<dyn flow::AccessLog> { Arc::new(log) });
         report(&loaded.plan);
@@ -251,6 +252,7 @@ fn serve(start: &Start, logging: &Logging) -> Result<(), String> {
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
         let mut hangup = signal(SignalKind::hangup()).map_err(failed)?;
+        let mut reloads = Reloads::default();
         say_ready(&running, admin.local_addr(), began.elapsed(), start.settings.log.format.as_deref());
         loop {
             tokio::select! {
@@ -260,13 +262,9 @@ fn serve(start: &Start, logging: &Logging) -> Result<(), String> {
                     // Rotated files are opened anew; failing that, the old ones stay in use.
                     logging.reopen();
                     running.access.iter().for_each(AccessLog::reopen);
-                    // It reads files and compiles: signals and message processors go on meanwhile.
-                    let reloader = Arc::clone(&running.reloader);
-                    tokio::task::spawn_blocking(move || match reloader.reload() {
-                        Ok(said) => tracing::info!(target: "busbar::reload", "{said}"),
-                        Err(said) => tracing::error!(target: "busbar::reload", "{said}"),
-                    });
+                    reloads.ask(&running.reloader);
                 }
+                () = reloads.ended() => reloads.go_on(&running.reloader),
             }
         }
         tracing::info!(target: "busbar::start", "draining");
@@ -284,6 +282,45 @@ fn serve(start: &Start, logging: &Logging) -> Result<(), String> {
         running.bus.services().log_given_up();
         Ok(())
     })
+}
+
+/// The reloads that signals ask for: one that runs, and one after it, however many signals come meanwhile.
+#[derive(Default)]
+struct Reloads {
+    running: Option<tokio::task::JoinHandle<()>>,
+    is_asked: bool,
+}
+
+impl Reloads {
+    fn ask(&mut self, reloader: &Arc<Reloader>) {
+        self.is_asked = true;
+        if self.running.is_none() {
+            self.go_on(reloader);
+        }
+    }
+
+    /// Waits until the one that runs has ended; for ever where none runs.
+    async fn ended(&mut self) {
+        match &mut self.running {
+            Some(running) => {
+                // What a panic says is in the log.
+                let _ = running.await;
+                self.running = None;
+            }
+            None => std::future::pending().await,
+        }
+    }
+
+    fn go_on(&mut self, reloader: &Arc<Reloader>) {
+        if std::mem::take(&mut self.is_asked) {
+            // It reads files and compiles: signals and message processors go on meanwhile.
+            let reloader = Arc::clone(reloader);
+            self.running = Some(tokio::task::spawn_blocking(move || match reloader.reload() {
+                Ok(said) => tracing::info!(target: "busbar::reload", "{said}"),
+                Err(said) => tracing::error!(target: "busbar::reload", "{said}"),
+            }));
+        }
+    }
 }
 
 /// Says on stdout that the bus serves, and where. On a thread of its own: nobody may be reading.
@@ -373,7 +410,6 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     services.limits.json = Arc::new(crate::tunables::mapping(&settings.wso2)?);
     set(&mut services.limits.xml.depth, limits.xml_depth);
     set(&mut services.limits.xml.attributes, limits.xml_attributes);
-    message::memory::set_most(bound(limits.memory.map_or_else(crate::memory::half, |size| size.0)));
     let engine = &mut services.settings;
     set(&mut engine.flows, limits.flows.map(bound));
     set(&mut engine.connect_timeout, limits.connect.map(|time| time.0));
@@ -405,8 +441,15 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     engine.synapse_dialect = settings.dialect == Dialect::Synapse;
     crate::tunables::apply(&settings.wso2, engine)?;
     vault(&settings.vault, engine)?;
-    services.tls = Arc::new(TlsProfiles::with_system(profiles(&settings.profile)?));
+    services.tls = TlsProfiles::with_system(profiles(&settings.profile)?);
     Ok(services)
+}
+
+/// Puts the bound on the bytes that messages hold in force: there is one of the process, so that comes when nothing else can fail.
+pub fn bound_memory(settings: &Settings) {
+    let most = settings.limits.memory.map_or_else(crate::memory::half, |size| size.0);
+    // 0 is no bound.
+    message::memory::set_most(if most == 0 { usize::MAX } else { most });
 }
 
 /// Who is traced, and for whom the wire log is on, from the start.

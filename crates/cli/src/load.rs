@@ -1,11 +1,11 @@
 //! Loads and compiles a configuration, with everything that was found about it in one list.
 
-use config::{Configuration, FaultyArtifact, Fetch, LastGood, LoadOptions};
-use diagnostics::{Diagnostic, Diagnostics, FileId, Severity, render};
+use config::{ArtifactKind, Configuration, FaultyArtifact, Fetch, LastGood, LoadOptions};
+use diagnostics::{Diagnostic, Diagnostics, FileId, Severity, Span, render};
 use flow::{Plan, Services};
 use std::collections::HashSet;
 use std::io::{IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A configuration as it was loaded.
 pub struct Loaded {
@@ -17,20 +17,34 @@ pub struct Loaded {
     pub artifacts: usize,
     /// What the next reload falls back on.
     pub good: LastGood,
+    /// Artifacts that are not read: what each is, and its path.
+    pub not_read: Vec<(&'static str, PathBuf)>,
+}
+
+/// What is in force while a configuration is loaded that is to take its place.
+#[derive(Clone, Copy)]
+pub struct InForce<'a> {
+    /// The configuration.
+    pub good: &'a LastGood,
+    /// An artifact whose new version is faulty stays as it is there.
+    pub mixes: bool,
 }
 
 /// Loads the configuration at `path` and compiles it. Never fails: what cannot be used is in [`Loaded::found`].
 ///
-/// `fetch`: what gets local entries from URLs. `last`: what is in force; an artifact of it whose new version is faulty
-/// stays as it is there.
-pub fn load(path: &Path, services: &Services, fetch: Option<Fetch>, last: Option<&LastGood>) -> Loaded {
+/// `fetch`: what gets local entries from URLs.
+pub fn load(path: &Path, services: &Services, fetch: Option<Fetch>, in_force: Option<InForce<'_>>) -> Loaded {
+    let last = in_force.filter(|own| own.mixes).map(|own| own.good);
     let texts = last.map(|last| last.sources().clone()).unwrap_or_default();
     let options =
         LoadOptions { fetch, check_only: services.settings.check_only, sources: texts, ..Default::default() };
     let loaded = config::load(path, &options);
     let (mut sources, mut configuration) = (loaded.sources, loaded.configuration);
     let (mut found, mut faulty) = (loaded.diagnostics, loaded.faulty);
-    found.extend(crate::server_settings::report(&configuration.settings, &mut sources));
+    found.extend(crate::server_settings::report(path, &configuration.settings, &mut sources));
+    if let Some(in_force) = in_force {
+        configuration.follow(in_force.good);
+    }
     if let Some(last) = last {
         configuration.fall_back(&mut faulty, &sources, last, true);
     }
@@ -45,6 +59,24 @@ pub fn load(path: &Path, services: &Services, fetch: Option<Fetch>, last: Option
         let plan = flow::compile(&configuration, texts, faulty.clone(), &registry, services, &mut all);
         let errors: Vec<Diagnostic> =
             all.iter().skip(so_far).filter(|one| one.severity == Severity::Error).cloned().collect();
+        let failed = plan.faulty.get(read..).unwrap_or_default();
+        let held = last.map(|last| {
+            let named = all.iter().skip(so_far).filter(|one| is_of_a_document(one));
+            let named = named.filter_map(|one| Some((one.span()?, sources.text(one.span()?), &one.message)));
+            let unchanged = failed.iter().filter_map(|one| {
+                // A sequence of the registry is known by its key only.
+                let key =
+                    Some(sources.text(one.span)).filter(|text| Some(text.trim()) == one.name.as_deref());
+                let text = last.unchanged(one, &configuration, &sources).or(key)?;
+                Some((one.span, text, &one.message))
+            });
+            let suspects: Vec<_> = named.chain(unchanged).collect();
+            hold_documents(&mut configuration, &suspects, last)
+        });
+        if let Some(held) = held.filter(|held| !held.is_empty()) {
+            faulty.extend(held);
+            continue;
+        }
         if let Some(spoilt) = spoilt(&configuration, &errors) {
             let archive = configuration.archives[spoilt].clone();
             let errors: Vec<Diagnostic> =
@@ -72,13 +104,44 @@ pub fn load(path: &Path, services: &Services, fetch: Option<Fetch>, last: Option
     let artifacts = configuration.artifacts();
     let good = LastGood::new(configuration, (*plan.sources).clone(), &left_out);
     let found = once(found, &plan);
-    Loaded { plan, found, artifacts, good }
+    Loaded { plan, found, artifacts, good, not_read: loaded.not_read }
 }
 
 /// An archive of which an artifact has an error that WSO2 finds as well: it is in use as a whole or not at all.
 fn spoilt(configuration: &Configuration, errors: &[Diagnostic]) -> Option<usize> {
     let mut archives = configuration.archives.iter();
     archives.position(|archive| errors.iter().any(|error| spoils(error) && is_in(error, &archive.files)))
+}
+
+/// Lets documents be what they were that a place names at which something is wrong; `suspects`: the place, the text, and why.
+fn hold_documents(
+    configuration: &mut Configuration,
+    suspects: &[(Span, &str, &String)],
+    last: &LastGood,
+) -> Vec<FaultyArtifact> {
+    let mut held = Vec::new();
+    for (span, text, why) in suspects {
+        for key in configuration.fall_back_on_documents(text, last) {
+            let one = FaultyArtifact::new(ArtifactKind::Registry, Some(key), *span, why.as_str());
+            held.push(FaultyArtifact { held: true, ..one });
+        }
+    }
+    held
+}
+
+/// Whether a finding may come from a document of the registry, or a local entry, that an artifact names.
+fn is_of_a_document(finding: &Diagnostic) -> bool {
+    matches!(
+        finding.rule,
+        "bad-stylesheet"
+            | "bad-schema"
+            | "bad-script"
+            | "bad-mapping"
+            | "bad-template"
+            | "bad-wsdl"
+            | "unknown-sequence"
+            | "unknown-endpoint"
+    )
 }
 
 fn spoils(error: &Diagnostic) -> bool {
@@ -99,10 +162,8 @@ impl Loaded {
 
     /// Logs findings: for people with the lines they are about, else as an event each.
     pub fn log(&self, wanted: impl Fn(&Diagnostic) -> bool) {
-        let options = render::Human { colour: std::io::stderr().is_terminal(), ..Default::default() };
         for diagnostic in self.found.iter().filter(|diagnostic| wanted(diagnostic)) {
-            let mut rendered = render::human(diagnostic, &self.plan.sources, options);
-            rendered.push('\n');
+            let rendered = self.rendered(diagnostic);
             let place = diagnostic.span().map(|span| span.place(&self.plan.sources)).unwrap_or_default();
             let help = diagnostics::without_credentials(&diagnostic.help.join("; ")).into_owned();
             let message = diagnostics::without_credentials(&diagnostic.message).into_owned();
@@ -116,14 +177,16 @@ impl Loaded {
         }
     }
 
+    /// A finding with the line that it is about, and an empty line.
+    fn rendered(&self, diagnostic: &Diagnostic) -> String {
+        let options = render::Human { colour: std::io::stderr().is_terminal(), ..Default::default() };
+        render::human(diagnostic, &self.plan.sources, options) + "\n"
+    }
+
     /// Prints findings for people to stderr.
     pub fn print(&self, wanted: impl Fn(&Diagnostic) -> bool) {
-        let options = render::Human { colour: std::io::stderr().is_terminal(), ..Default::default() };
-        let mut text = String::new();
-        for diagnostic in self.found.iter().filter(|diagnostic| wanted(diagnostic)) {
-            text += &render::human(diagnostic, &self.plan.sources, options);
-            text.push('\n');
-        }
+        let wanted = self.found.iter().filter(|diagnostic| wanted(diagnostic));
+        let text: String = wanted.map(|diagnostic| self.rendered(diagnostic)).collect();
         // Nobody may be reading.
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
     }

@@ -3,16 +3,26 @@
 //! A reload goes artifact by artifact. One whose new version is faulty stays in force as it was, the others change;
 //! with `--strict` all change or none.
 
-use crate::bus::{Start, server_limits, server_tls, services};
+use crate::bus::{Start, bound_memory, server_limits, server_tls, services};
 use crate::load::{Loaded, load};
 use crate::settings::Settings;
 use config::LastGood;
-use diagnostics::{Severity, Span};
+use diagnostics::{Diagnostic, Severity, Span};
 use flow::{Bus, Plan, Services};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use transport::Server;
+use transport::{Server, ServerTls};
+
+/// Settings that were read anew, with what they name.
+struct Renewed {
+    settings: Settings,
+    /// See [`InForce::read`].
+    read: u64,
+    services: Arc<Services>,
+    /// Of the https listener.
+    tls: Option<ServerTls>,
+}
 
 /// Reloads a bus.
 pub struct Reloader {
@@ -52,9 +62,13 @@ impl Reloader {
     /// wrong.
     pub fn reload(&self) -> Result<String, String> {
         let mut in_force = flow::lock(&self.in_force);
-        let services = self.settings(&mut in_force);
+        let renewed = self.settings(&in_force);
+        let services = renewed.as_ref().map_or_else(|| self.bus.services(), |own| Arc::clone(&own.services));
         let loaded = read(&self.start, &services, Some(&in_force.good))
             .map_err(|why| format!("not reloaded: {why}; the old configuration goes on serving"))?;
+        if let Some(renewed) = renewed {
+            self.put_in_force(renewed, &mut in_force);
+        }
         let (artifacts, generation) = (loaded.plan.artifacts(), loaded.plan.generation);
         let changes = in_force.good.changes(&loaded.good);
         let mut said = format!("reloaded: {artifacts} artifacts, generation {generation}: {changes}");
@@ -72,37 +86,41 @@ impl Reloader {
         Ok(said)
     }
 
-    /// Reads the settings again, and what they name. Settings that cannot be used leave the old ones in force.
-    fn settings(&self, in_force: &mut InForce) -> Arc<Services> {
-        let old = self.bus.services();
-        let Some(source) = &self.start.source else { return old };
+    /// Reads the settings again, and what they name. `None`: they are what they were, or cannot be used; then the old
+    /// ones stay in force.
+    fn settings(&self, in_force: &InForce) -> Option<Renewed> {
+        let source = self.start.source.as_ref()?;
         let new = Settings::load(&self.start.path, source.file.as_deref(), &source.set);
         let new = new.and_then(|settings| {
             let read = fingerprint(&settings);
             if read == in_force.read {
                 return Ok(None);
             }
-            // All that can fail comes first.
-            let services = services(&settings)?.in_place_of(&old);
+            let services = Arc::new(services(&settings)?.in_place_of(&self.bus.services()));
             let tls = settings.tls.certificate.as_ref().map(|_| server_tls(&settings)).transpose()?;
-            Ok(Some((settings, read, services, tls)))
+            Ok(Some(Renewed { settings, read, services, tls }))
         });
-        let (settings, read, services, tls) = match new {
-            Ok(None) => return old,
-            Ok(Some(new)) => new,
-            Err(why) => {
-                tracing::error!(target: "busbar::reload", "the settings stay as they are: {why}");
-                return old;
-            }
-        };
-        let restart = in_force.settings.needs_restart(&settings);
+        new.unwrap_or_else(|why| {
+            tracing::error!(target: "busbar::reload", "the settings stay as they are: {why}");
+            None
+        })
+    }
+
+    /// Puts settings in force. Nothing of this can fail.
+    fn put_in_force(&self, renewed: Renewed, in_force: &mut InForce) {
+        let Renewed { settings, read, tls, .. } = renewed;
+        let https = self.servers.iter().find(|(name, _)| *name == "https");
+        let mut restart = in_force.settings.needs_restart(&settings);
+        if https.is_none() && tls.is_some() {
+            restart.push("tls (https is off)".to_owned());
+        }
         if !restart.is_empty() {
             tracing::warn!(target: "busbar::reload", "changed, and read at the start only: {}", restart.join(", "));
         }
         for (_, server) in &self.servers {
             server.set_limits(server_limits(&settings));
         }
-        let https = self.servers.iter().find(|(name, _)| *name == "https");
+        bound_memory(&settings);
         if let (Some((_, server)), Some(tls)) = (https, tls) {
             server.set_tls(tls);
         }
@@ -110,7 +128,6 @@ impl Reloader {
         // What needs a restart stays different until there is one.
         in_force.settings.written.clone_from(&settings.written);
         in_force.read = read;
-        Arc::new(services)
     }
 }
 
@@ -125,7 +142,7 @@ fn fingerprint(settings: &Settings) -> u64 {
     let mut hasher = DefaultHasher::new();
     settings.written.to_string().hash(&mut hasher);
     for file in files.into_iter().flatten() {
-        std::fs::read(file).ok().hash(&mut hasher);
+        config::read_file(file).ok().hash(&mut hasher);
     }
     hasher.finish()
 }
@@ -136,8 +153,8 @@ fn fingerprint(settings: &Settings) -> u64 {
 /// Nothing of it can serve, or (`--strict`) something in it is wrong.
 pub fn read(start: &Start, services: &Services, last: Option<&LastGood>) -> Result<Loaded, String> {
     let (path, mixes) = (start.path.display(), !start.strict);
-    let loaded =
-        load(&start.path, services, Some(crate::fetch::fetch(&services.tls)), last.filter(|_| mixes));
+    let in_force = last.map(|good| crate::load::InForce { good, mixes });
+    let loaded = load(&start.path, services, Some(crate::fetch::fetch()), in_force);
     loaded.log(|diagnostic| diagnostic.severity >= Severity::Warning);
     let errors = loaded.found.errors();
     if start.strict && errors > 0 {
@@ -145,9 +162,15 @@ pub fn read(start: &Start, services: &Services, last: Option<&LastGood>) -> Resu
         return Err(format!("{path} has {errors} error{s} and --strict is given"));
     }
     // If a directory cannot be listed, its artifacts are unknown, not removed: keep the old plan.
-    let nowhere = |rule| matches!(rule, "no-configuration" | "unreadable-source");
-    let unread = loaded.found.iter().find(|one| one.span().is_none() && nowhere(one.rule));
-    if let (Some(unread), Some(_)) = (unread, last) {
+    let is_unknown = |one: &&Diagnostic, last: &LastGood| match one.rule {
+        "no-configuration" => one.span().is_none(),
+        "unreadable-directory" => one
+            .span()
+            .and_then(|span| loaded.plan.sources.get(span.file))
+            .is_some_and(|directory| last.has_below(Path::new(directory.path()))),
+        _ => false,
+    };
+    if let Some(unread) = last.and_then(|last| loaded.found.iter().find(|one| is_unknown(one, last))) {
         return Err(unread.message.clone());
     }
     if errors > 0 && !loaded.can_serve() {

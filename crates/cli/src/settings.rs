@@ -473,23 +473,53 @@ const NOT_SETTINGS: &[&str] = &[
 ];
 
 fn unknown_variable(written: &str) -> String {
-    let fields = [
-        ("LIMITS", LIMITS),
-        ("LISTEN", &["HTTP", "HTTPS", "ADMIN"][..]),
-        ("LOG", &["LEVEL", "FORMAT", "ACCESS", "ACCESS_TO"][..]),
+    let sections: [(&str, &[&str]); 6] = [
+        ("listen_", names::<Listen>()),
+        ("limits_", names::<Limits>()),
+        ("http_", names::<Http>()),
+        ("tls_", names::<Tls>()),
+        ("vault_", names::<Vault>()),
+        ("log_", names::<Log>()),
     ];
-    let names: Vec<String> = fields
-        .iter()
-        .flat_map(|(section, keys)| keys.iter().map(move |key| format!("BUSBAR_{section}_{key}")))
-        .chain(SINGLE.iter().map(|name| format!("BUSBAR_{}", name.to_ascii_uppercase())))
-        .collect();
+    let sections = sections.into_iter().chain([("", SINGLE)]);
+    let name = |section: &str, name: &str| format!("BUSBAR_{section}{name}").to_ascii_uppercase();
+    let names: Vec<String> =
+        sections.flat_map(|(section, names)| names.iter().map(move |own| name(section, own))).collect();
     let message = format!("the environment variable {written} is not known and has no effect");
     remark(message, written, names.iter().map(String::as_str))
 }
 
-/// Limits that are likely to be set by the environment.
-const LIMITS: &[&str] =
-    &["BODY", "IDLE", "HEAD", "CONNECT", "RESPONSE", "SOCKET", "WRITE", "DRAIN", "CONNECTIONS", "SPILL"];
+/// The names of the settings of a section.
+fn names<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
+    /// Learns what a struct asks for, and has nothing for it.
+    struct Asked<'a>(&'a mut &'static [&'static str]);
+
+    impl<'de> serde::Deserializer<'de> for Asked<'_> {
+        type Error = serde::de::value::Error;
+
+        fn deserialize_struct<V: serde::de::Visitor<'de>>(
+            self,
+            _: &'static str,
+            fields: &'static [&'static str],
+            visitor: V,
+        ) -> Result<V::Value, Self::Error> {
+            *self.0 = fields;
+            self.deserialize_any(visitor)
+        }
+
+        fn deserialize_any<V: serde::de::Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
+            Err(serde::de::Error::custom("nothing"))
+        }
+
+        serde::forward_to_deserialize_any! {
+            bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+            newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+        }
+    }
+    let mut fields: &'static [&'static str] = &[];
+    let _ = T::deserialize(Asked(&mut fields));
+    fields
+}
 
 fn remark<'a>(message: String, name: &str, names: impl Iterator<Item = &'a str>) -> String {
     match diagnostics::did_you_mean(name, names) {
@@ -595,6 +625,11 @@ mod tests {
             "{remarks:?}"
         );
         assert!(unknown_variable("BUSBAR_LIMTS_IDLE").contains("did you mean `BUSBAR_LIMITS_IDLE`?"));
+        assert!(unknown_variable("BUSBAR_LIMIT_REGISTRY_SIZE").contains("`BUSBAR_LIMITS_REGISTRY_SIZE`?"));
+        // A line of a file may have a password.
+        std::fs::write(&file, "[http.users]\nme = 'hunter2").unwrap();
+        let error = Settings::load(&folder, None, &[]).unwrap_err();
+        assert!(error.contains("busbar.toml:2:") && !error.contains("hunter2"), "{error}");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -4,6 +4,7 @@
 mod support;
 
 use std::net::TcpStream;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use support::{Process, ask, configuration, configure, exchange};
@@ -287,6 +288,193 @@ fn settings_are_read_again() {
         assert_eq!(ask(bus.http(), "GET", "/services/", b"").unwrap().0, 403, "{wrong}");
     }
     assert_eq!(bus.stderr().matches("read at the start only").count(), 1);
+}
+
+#[test]
+fn settings_wait_for_the_configuration() {
+    let path = configuration("reload-together", &proxy("P", 1));
+    let file = path.with_extension("toml");
+    std::fs::write(&file, "").unwrap();
+    let bus = Process::run(&path, &["--config", file.to_str().unwrap()]);
+    let pem = certificate("reload-together");
+    let tls = format!("[tls]\ncertificate = '{}'\nkey = '{}'\n", pem.0.display(), pem.1.display());
+    std::fs::write(&file, format!("[limits]\nhead_size = '1k'\n[http]\nlist_services = false\n{tls}"))
+        .unwrap();
+    std::fs::remove_file(&path).unwrap();
+    bus.signal("HUP");
+    bus.says("not reloaded: ", 1);
+    let long = format!("/services/P?{}", "a".repeat(2000));
+    assert_eq!(ask(bus.http(), "POST", &long, b"<a/>").unwrap().0, 200);
+    assert_eq!(ask(bus.http(), "GET", "/services/", b"").unwrap().0, 200);
+    configure(&path, &proxy("P", 2));
+    // The one that did not happen says so as well.
+    reload(&bus, 2);
+    assert_eq!(ask(bus.http(), "POST", &long, b"<a/>").unwrap().0, 431);
+    assert_eq!(ask(bus.http(), "GET", "/services/", b"").unwrap().0, 403);
+    bus.says("read at the start only: tls (https is off)", 1);
+}
+
+#[test]
+fn a_directory_that_cannot_be_listed_is_not_empty() {
+    let root = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("reload-unlisted");
+    let _ = std::fs::remove_dir_all(&root);
+    let proxies = root.join("proxy-services");
+    std::fs::create_dir_all(&proxies).unwrap();
+    std::fs::create_dir_all(root.join("sequences")).unwrap();
+    let text = proxy("P", 1).replacen("<proxy", "<proxy xmlns='http://ws.apache.org/ns/synapse'", 1);
+    std::fs::write(proxies.join("P.xml"), text).unwrap();
+    let sequence = "<sequence xmlns='http://ws.apache.org/ns/synapse' name='own'><drop/></sequence>";
+    std::fs::write(root.join("sequences/own.xml"), sequence).unwrap();
+    let bus = Process::run(&root, &[]);
+    // Whoever runs the test may list whatever is there: this is a directory on a disk that is away.
+    std::fs::rename(&proxies, root.join("away")).unwrap();
+    std::os::unix::fs::symlink("/nonexistent", &proxies).unwrap();
+    bus.signal("HUP");
+    bus.says("not reloaded: ", 1);
+    assert_eq!(version(&bus, "P"), "1");
+    std::fs::remove_file(&proxies).unwrap();
+    // The one that did not happen says so as well.
+    reload(&bus, 2);
+    assert_eq!(version(&bus, "P"), "404", "it is gone");
+}
+
+#[test]
+fn a_broken_document_stays_as_it_was() {
+    let root = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("reload-documents");
+    let _ = std::fs::remove_dir_all(&root);
+    let write = |path: &str, text: &str| {
+        let path = root.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let namespace = "xmlns='http://ws.apache.org/ns/synapse'";
+    let sheet = |said: &str| {
+        format!(
+            "<x:stylesheet version='1.0' xmlns:x='http://www.w3.org/1999/XSL/Transform'><x:import href='gov:module.xsl'/>\
+             <x:template match='/'><said><x:call-template name='{said}'/></said></x:template></x:stylesheet>"
+        )
+    };
+    let module = |said: &str| {
+        format!(
+            "<x:stylesheet version='1.0' xmlns:x='http://www.w3.org/1999/XSL/Transform'>\
+             <x:template name='say'>{said}</x:template></x:stylesheet>"
+        )
+    };
+    write("registry/governance/sheet.xsl", &sheet("say"));
+    write("registry/governance/module.xsl", &module("one"));
+    write("registry/governance/steps.xml", &format!("<sequence {namespace}><respond/></sequence>"));
+    write("script.js", "function mediate(mc) { mc.setProperty('a', 'one'); }");
+    write(
+        "local-entries/script.xml",
+        &format!("<localEntry {namespace} key='script' src='file:script.js'/>"),
+    );
+    let proxy = |name: &str, steps: &str| {
+        let text = format!(
+            "<proxy {namespace} name='{name}'><target><inSequence>{steps}<respond/></inSequence></target></proxy>"
+        );
+        write(&format!("proxy-services/{name}.xml"), &text);
+    };
+    proxy("Sheet", "<xslt key='gov:sheet.xsl'/>");
+    proxy("Steps", "<sequence key='gov:steps.xml'/>");
+    let says = "<property name='X-Version' expression='$ctx:a' scope='transport'/>";
+    proxy("Script", &format!("<script language='js' key='script' function='mediate'/>{says}"));
+    let bus = Process::run(&root, &[]);
+    let in_force = || {
+        let said = ["Sheet", "Steps"].map(|name| {
+            let (status, _, body) = ask(bus.http(), "POST", &format!("/services/{name}"), b"<a/>").unwrap();
+            format!("{status} {}", String::from_utf8_lossy(&body))
+        });
+        [said[0].clone(), said[1].clone(), version(&bus, "Script")]
+    };
+    let good = in_force();
+    assert!(good[0].contains("one") && good[1].starts_with("200"), "{good:?}: {}", bus.stderr());
+    for (number, (path, text, why)) in [
+        ("registry/governance/sheet.xsl", sheet("nothing"), "`gov:sheet.xsl`"),
+        ("registry/governance/module.xsl", "<x".to_owned(), "`gov:module.xsl`"),
+        ("registry/governance/steps.xml", "<sequence".to_owned(), "`gov:steps.xml`"),
+        ("script.js", "function mediate(mc) {".to_owned(), "`script`"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        write(path, &text);
+        reload(&bus, number + 1);
+        assert_eq!(in_force(), good, "{path}: {}", bus.stderr());
+        assert!(
+            bus.stderr().contains(&format!("{why} stays in force as it was")),
+            "{path}: {}",
+            bus.stderr()
+        );
+    }
+    write("registry/governance/sheet.xsl", &sheet("say"));
+    write("registry/governance/module.xsl", &module("two"));
+    reload(&bus, 5);
+    assert!(in_force()[0].contains("two"), "{}", bus.stderr());
+}
+
+/// A certificate for localhost and its key, as files; the certificate as bytes.
+fn certificate(name: &str) -> (PathBuf, PathBuf, Vec<u8>) {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let path =
+        |ending: &str| std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.{ending}"));
+    std::fs::write(path("pem"), made.cert.pem()).unwrap();
+    std::fs::write(path("key"), made.signing_key.serialize_pem()).unwrap();
+    (path("pem"), path("key"), made.cert.der().to_vec())
+}
+
+/// Connections go on with the certificate that they began with, new ones get the new one.
+#[test]
+fn certificates_are_read_again() {
+    use std::io::{Read, Write};
+    use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, crypto};
+    let path = configuration("reload-tls", &proxy("P", 1));
+    let file = path.with_extension("toml");
+    let (pem, key, first) = certificate("reload-tls");
+    std::fs::write(&file, format!("[tls]\ncertificate = '{}'\nkey = '{}'\n", pem.display(), key.display()))
+        .unwrap();
+    let bus = Process::run(&path, &["--config", file.to_str().unwrap(), "--https", "127.0.0.1:0"]);
+    let connect = |certificate: &[u8]| {
+        let mut roots = RootCertStore::empty();
+        roots.add(certificate.to_vec().into()).unwrap();
+        let config =
+            ClientConfig::builder_with_provider(std::sync::Arc::new(crypto::aws_lc_rs::default_provider()))
+                .with_safe_default_protocol_versions()
+                .unwrap()
+                .with_root_certificates(roots)
+                .with_no_client_auth();
+        let name = "localhost".try_into().unwrap();
+        let connection = ClientConnection::new(std::sync::Arc::new(config), name).unwrap();
+        StreamOwned::new(connection, TcpStream::connect(bus.field("https")).unwrap())
+    };
+    let asked = |stream: &mut StreamOwned<ClientConnection, TcpStream>| -> std::io::Result<String> {
+        stream.write_all(
+            b"POST /services/P HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/xml\r\nContent-Length: 4\r\n\r\n<a/>",
+        )?;
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"<a/>") {
+            let mut piece = [0; 1024];
+            let count = stream.read(&mut piece)?;
+            if count == 0 {
+                return Err(std::io::ErrorKind::UnexpectedEof.into());
+            }
+            answer.extend(&piece[..count]);
+        }
+        Ok(String::from_utf8_lossy(&answer).into_owned())
+    };
+    let mut old = connect(&first);
+    assert!(asked(&mut old).unwrap().contains("X-Version: 1"));
+    let (_, _, second) = certificate("reload-tls");
+    configure(&path, &proxy("P", 2));
+    reload(&bus, 1);
+    assert!(asked(&mut old).unwrap().contains("X-Version: 2"), "the connection goes on");
+    assert!(asked(&mut connect(&second)).unwrap().contains("X-Version: 2"));
+    assert!(asked(&mut connect(&first)).is_err(), "another certificate");
+    // A file that is being copied leaves the one in force.
+    let text = std::fs::read(&pem).unwrap();
+    std::fs::write(&pem, &text[..text.len() / 2]).unwrap();
+    reload(&bus, 2);
+    bus.says("the settings stay as they are: ", 1);
+    assert!(asked(&mut connect(&second)).is_ok());
 }
 
 /// SIGHUP five times a second under load, while artifacts change, break, go and come back: each request has an answer

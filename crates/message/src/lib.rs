@@ -5,7 +5,6 @@
 mod assembly;
 pub mod attachments;
 mod body;
-mod budget;
 pub mod charset;
 pub mod coding;
 pub mod envelope;
@@ -26,11 +25,6 @@ pub mod redact;
 pub mod regex;
 mod spill;
 pub mod value;
-
-/// What shared counts are made of: `tests/models` puts others in their place.
-mod sync {
-    pub use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-}
 
 pub use assembly::{Assembly, Piece, Shell};
 pub use attachments::Packing;

@@ -1,6 +1,6 @@
 //! The report of `busbar migrate` as one page that needs nothing else.
 
-use super::{Counts, Reason, Report, Status};
+use super::{Counts, Reason, Report, Status, percent};
 use std::fmt::Write;
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:70em;padding:0 1em}\
@@ -20,11 +20,11 @@ pub fn page(report: &Report) -> String {
     );
     let _ = write!(
         out,
-        "<p>{} of {} artifacts run ({:.1} %), {:.1} % of their elements.</p>",
+        "<p>{} of {} artifacts run ({}), {} of their elements.</p>",
         report.summary.runs + report.summary.differs,
         report.summary.total(),
-        report.artifact_coverage * 100.0,
-        report.element_coverage * 100.0
+        percent(report.artifact_coverage),
+        percent(report.element_coverage)
     );
     counts_row(&mut out, &report.summary);
     out += "<h2>Artifacts</h2><table><tr><th>Kind</th><th>Name</th><th>Status</th><th>Why</th></tr>";

@@ -7,6 +7,7 @@ use config::{ArtifactKind, Element};
 use diagnostics::{Diagnostic, FileId, Severity, SourceMap, Span};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// How well something runs here, the best first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
@@ -33,16 +34,6 @@ impl Status {
             Status::Differs => "runs with a difference",
             Status::NeedsChange => "needs a change",
             Status::CannotRun => "cannot run",
-        }
-    }
-
-    /// So many of it, for people.
-    pub fn counted(self, count: usize) -> String {
-        match self {
-            Status::Runs if count != 1 => format!("{count} run"),
-            Status::Differs if count != 1 => format!("{count} run with a difference"),
-            Status::NeedsChange if count != 1 => format!("{count} need a change"),
-            one => format!("{count} {}", one.words()),
         }
     }
 }
@@ -115,12 +106,10 @@ impl Counts {
         Status::ALL.iter().map(|status| self.of(*status)).sum()
     }
 
-    /// The share that runs, with a difference or without, from 0 to 1; 1 of nothing.
-    pub fn coverage(&self) -> f64 {
-        match self.total() {
-            0 => 1.0,
-            total => (self.runs + self.differs) as f64 / total as f64,
-        }
+    /// The share that runs, with a difference or without, from 0 to 1; `None` of nothing.
+    pub fn coverage(&self) -> Option<f64> {
+        let total = self.total();
+        (total > 0).then(|| (self.runs + self.differs) as f64 / total as f64)
     }
 }
 
@@ -131,10 +120,10 @@ pub struct Report {
     pub path: String,
     /// Artifacts by status.
     pub summary: Counts,
-    /// The share of artifacts that run, from 0 to 1.
-    pub artifact_coverage: f64,
-    /// The share of elements of Synapse that run, from 0 to 1.
-    pub element_coverage: f64,
+    /// The share of artifacts that run, from 0 to 1; `None` (`null`) where there are none.
+    pub artifact_coverage: Option<f64>,
+    /// The share of elements of Synapse that run, from 0 to 1; `None` where there are none.
+    pub element_coverage: Option<f64>,
     /// Each artifact, in the order of its file.
     pub artifacts: Vec<Artifact>,
     /// Each element of Synapse by its name.
@@ -143,6 +132,11 @@ pub struct Report {
     pub beside: Vec<Reason>,
     /// Settings of the server, key by key.
     pub settings: Vec<Reason>,
+}
+
+/// A share in percent, for people.
+pub fn percent(share: Option<f64>) -> String {
+    share.map_or_else(|| "–".to_owned(), |share| format!("{:.1} %", share * 100.0))
 }
 
 /// What a finding makes of the artifact that it is in.
@@ -165,16 +159,17 @@ impl Report {
     /// What there is to say of a configuration.
     pub fn new(path: &str, loaded: &Loaded) -> Report {
         let sources = &loaded.plan.sources;
+        let faulty = || loaded.plan.faulty.iter();
         let written = loaded.plan.written.iter().map(|own| own.span.file);
         let files: BTreeSet<FileId> = written
-            .chain(loaded.plan.faulty.iter().map(|own| own.span.file))
+            .chain(faulty().filter(|own| own.kind != ArtifactKind::Archive).map(|own| own.span.file))
             .filter(|file| *file != FileId::BUILT_IN)
             .collect();
         let mut report = Report {
             path: path.to_owned(),
             summary: Counts::default(),
-            artifact_coverage: 1.0,
-            element_coverage: 1.0,
+            artifact_coverage: None,
+            element_coverage: None,
             artifacts: Vec::new(),
             elements: BTreeMap::new(),
             beside: Vec::new(),
@@ -182,6 +177,18 @@ impl Report {
         };
         for file in &files {
             report.file(*file, loaded);
+        }
+        for archive in faulty().filter(|own| own.kind == ArtifactKind::Archive) {
+            let path = archive.name.as_deref().unwrap_or_default();
+            let why = ("faulty-archive", Status::NeedsChange, archive.message.as_str());
+            report.outside("archive", Path::new(path), why);
+        }
+        for (kind, path) in &loaded.not_read {
+            let why = match *kind {
+                "artifact" => ("not-read", Status::NeedsChange, "it lies in no directory of artifacts"),
+                _ => ("not-read", Status::CannotRun, "it is not executable here"),
+            };
+            report.outside(kind, path, why);
         }
         for found in
             loaded.found.iter().filter(|own| own.span().is_none_or(|span| !files.contains(&span.file)))
@@ -203,6 +210,19 @@ impl Report {
         }
         report.element_coverage = elements.coverage();
         report
+    }
+
+    /// Something of which no element is read.
+    fn outside(&mut self, kind: &str, path: &Path, (rule, status, message): (&'static str, Status, &str)) {
+        let place = path.display().to_string();
+        let (message, help) = (message.to_owned(), Vec::new());
+        self.artifacts.push(Artifact {
+            kind: kind.to_owned(),
+            name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            place: place.clone(),
+            status,
+            reasons: vec![Reason { rule, status, message, place, help }],
+        });
     }
 
     /// The artifacts of one file.

@@ -1,7 +1,7 @@
 //! `busbar migrate`: what of a project, home or archive runs here, and what stands in the way of the rest.
 
 use crate::load::load;
-use crate::migration::{Report, Status, html};
+use crate::migration::{Report, Status, html, percent};
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::PathBuf;
@@ -97,20 +97,22 @@ fn human(report: &Report) -> String {
             let shown: Vec<String> = Status::ALL
                 .iter()
                 .filter(|status| counts.of(**status) > 0)
-                .map(|status| status.counted(counts.of(*status)))
+                .map(|status| format!("{} {}", counts.of(*status), status.words()))
                 .collect();
             let _ = writeln!(out, "    {name}: {}", shown.join(", "));
         }
     }
-    let shown: Vec<String> =
-        Status::ALL.iter().map(|status| status.counted(report.summary.of(*status))).collect();
+    let shown: Vec<String> = Status::ALL
+        .iter()
+        .map(|status| format!("{} {}", report.summary.of(*status), status.words()))
+        .collect();
     let _ = writeln!(
         out,
-        "\n{}: {}\ncoverage: {:.1} % of artifacts, {:.1} % of elements",
-        super::check::counted(report.summary.total(), "artifact"),
+        "\n{} artifacts: {}\ncoverage: {} of artifacts, {} of elements",
+        report.summary.total(),
         shown.join(", "),
-        report.artifact_coverage * 100.0,
-        report.element_coverage * 100.0
+        percent(report.artifact_coverage),
+        percent(report.element_coverage)
     );
     out
 }
