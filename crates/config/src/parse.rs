@@ -25,8 +25,9 @@ pub fn parse(file: FileId, text: &str) -> Result<Element, Diagnostic> {
     };
     let document = Document::parse_str(text, &options).map_err(|error| {
         let at = error.position.offset;
-        match open_element(text, at).filter(|_| error.message.starts_with("expected `</") || at >= text.len())
-        {
+        let is_open =
+            error.message.starts_with("expected `</") || error.message.contains("ends inside the element");
+        match open_element(text, at).filter(|_| is_open) {
             Some(open) => not_closed(file, text, open, at),
             None if error.message.contains("in an attribute value") => {
                 failed(error.message, at).help("does the value before it lack its closing quote?")

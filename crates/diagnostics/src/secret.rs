@@ -91,20 +91,20 @@ pub fn without_secrets(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// How long the tag is that a text begins with. `>` may stand in a value; where a quote is not closed, the first one counts.
+/// How long the tag is that a text begins with. `>` may stand in a value; where a quote is not closed, the next `<` ends it.
 fn tag_length(text: &str) -> usize {
     let mut quote = None;
     for (at, byte) in text.bytes().enumerate().skip(1) {
         match (quote, byte) {
             (Some(open), byte) if open == byte => quote = None,
-            (_, b'<') => break,
+            (_, b'<') => return at,
             (Some(_), _) => {}
             (None, b'"' | b'\'') => quote = Some(byte),
             (None, b'>') => return at + 1,
             (None, _) => {}
         }
     }
-    text.find('>').map_or(text.len(), |at| at + 1)
+    text.len()
 }
 
 /// The attributes of a start tag: name, and where the value is.
