@@ -1,5 +1,6 @@
 //! Simulated backends: good ones, and those that are slow, gone, silent, answer half, early or twice.
 
+use crate::flows::element;
 use crate::http::{Message, Peer, ReadError};
 use crate::network::{Accepts, End, Simulated, lock};
 use crate::random::Random;
@@ -57,6 +58,13 @@ pub struct Seen {
     pub cut: Mutex<HashSet<String>>,
     /// Messages that arrived mixed with another one.
     pub mixed: Mutex<Vec<String>>,
+}
+
+impl Seen {
+    /// Whether a message, or a part of it (`id/part`), was answered 200.
+    pub fn has(&self, key: &str) -> bool {
+        lock(&self.delivered).contains_key(key)
+    }
 }
 
 pub struct Backend {
@@ -127,6 +135,8 @@ async fn serve(backend: Arc<Backend>, end: Arc<End>, seen: Arc<Seen>, mut random
             // The answer says nothing about the body, which is not read yet: it is for flows that look at the id only.
             let answer = answer(&backend, &request, "<early/>");
             count(&seen, &request, None);
+            // Which part it is stands in the body.
+            count(&seen, &request, Some("done"));
             if peer.write(&answer).await.is_err() || peer.read_body(&mut request, true).await.is_err() {
                 return;
             }
@@ -183,13 +193,21 @@ async fn serve(backend: Arc<Backend>, end: Arc<End>, seen: Arc<Seen>, mut random
         sleep(Duration::from_micros(random.below(2_000))).await;
         // Counted before it is sent: it was processed, whatever becomes of the answer.
         count(&seen, &request, part.as_deref());
-        if peer.write(&whole).await.is_err() || mood == Mood::ClosesBehind {
+        let closes =
+            mood == Mood::ClosesBehind || *lock(&backend.calm) && parts_from_next(&request, &mut random);
+        if peer.write(&whole).await.is_err() || closes {
             return;
         }
         if request.closes() {
             return;
         }
     }
+}
+
+/// Whether a good backend closes the connection behind an answer without saying so, as it may at any time. Only where the next
+/// request is not on its way at once: it would meet the end.
+fn parts_from_next(request: &Message, random: &mut Random) -> bool {
+    request.field("X-Size").is_some() && random.one_in(4)
 }
 
 fn count(seen: &Seen, request: &Message, part: Option<&str>) {
@@ -227,17 +245,11 @@ fn refusal(request: &Message, field: &str) -> Vec<u8> {
 fn answer(backend: &Backend, request: &Message, part: &str) -> Vec<u8> {
     let id = request.field("X-Id").unwrap_or_default();
     let body = format!("<reply><by>{}</by><id>{id}</id>{part}</reply>", backend.name);
-    let head = format!("HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\nX-Id: {id}\r\n");
+    let session = format!("Set-Cookie: JSESSIONID={}-{id}\r\n", backend.name);
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\nX-Id: {id}\r\n{session}");
     match id.len() % 2 {
         0 => format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes(),
         _ => format!("{head}Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n0\r\n\r\n", body.len())
             .into_bytes(),
     }
-}
-
-/// The text of the first element of that name.
-pub fn element(text: &str, name: &str) -> Option<String> {
-    let begin = text.find(&format!("<{name}>"))? + name.len() + 2;
-    let end = begin + text[begin..].find("</")?;
-    Some(text[begin..end].to_owned())
 }

@@ -1,8 +1,8 @@
 //! Simulated clients: keep connections, pipeline, ask for `100 Continue`, send slowly, and now and then go away.
 
 use crate::backend::Seen;
-use crate::flows::{ALL, Service};
-use crate::http::{Peer, ReadError, write};
+use crate::flows::{Service, element};
+use crate::http::{Message, Peer, ReadError, write};
 use crate::network::lock;
 use crate::random::Random;
 use crate::world::World;
@@ -15,6 +15,15 @@ use tokio::time::{Instant, sleep, timeout};
 /// Longest that any flow of the simulation may take: the sum of its deadlines.
 const PATIENCE: Duration = Duration::from_secs(90);
 
+/// How a client behaves.
+#[derive(Clone, Copy)]
+pub struct Manner {
+    /// What it asks.
+    pub services: &'static [Service],
+    /// It sends its bodies at once, waits for its answers, and all of them have to be good.
+    pub good: bool,
+}
+
 /// What a client sends.
 struct Sending {
     id: String,
@@ -26,25 +35,25 @@ struct Sending {
     expects: bool,
     /// Sends its body in this pace.
     pace: Duration,
+    /// Reads its answer in this pace.
+    reads: Duration,
 }
 
-/// `steady`: sends its body at once. (A slow client uses up the time that the endpoint has.)
-fn sending(random: &mut Random, id: String, service: Service, steady: bool) -> Sending {
+/// `steady`: sends its body at once. (A slow client uses up the time that the endpoint has.) `cookie`: of its session.
+fn sending(random: &mut Random, id: String, service: Service, steady: bool, cookie: Option<&str>) -> Sending {
     let parts = random.between(1, 8) as usize;
     let filler = match random.below(8) {
+        0 if !steady && random.one_in(12) => random.between(500_000, 2_000_000),
         0 => random.between(60_000, 200_000),
         1 => random.between(4_000, 60_000),
         _ => random.below(600),
     } as usize;
-    let mut body = format!("<order><id>{id}</id>");
-    for part in 0..parts {
-        body.push_str(&format!("<item><id>{id}</id><part>{part}</part></item>"));
+    let body = service.body(&id, parts, filler);
+    let mut head = format!("POST {}?id={id} HTTP/1.1\r\nHost: bus\r\nX-Id: {id}\r\n", service.path());
+    head.push_str(service.fields());
+    if let (Service::Sticky, Some(cookie)) = (service, cookie) {
+        head.push_str(&format!("Cookie: {cookie}\r\n"));
     }
-    body.push_str(&format!("<filler>{}</filler></order>", "x".repeat(filler)));
-    let mut head = format!(
-        "POST {} HTTP/1.1\r\nHost: bus\r\nContent-Type: application/xml\r\nX-Id: {id}\r\n",
-        service.path()
-    );
     if service.relays() {
         head.push_str(&format!("X-Size: {}\r\n", body.len()));
     }
@@ -68,16 +77,21 @@ fn sending(random: &mut Random, id: String, service: Service, steady: bool) -> S
     }
     let pace =
         if random.one_in(6) && !steady { Duration::from_millis(random.below(300)) } else { Duration::ZERO };
-    Sending { id, service, parts, head, pieces, expects, pace }
+    let reads =
+        if random.one_in(8) && !steady { Duration::from_millis(random.below(80)) } else { Duration::ZERO };
+    Sending { id, service, parts, head, pieces, expects, pace, reads }
 }
 
 /// Runs a client until it has sent `count` requests. Faults are recorded in the world.
-pub async fn run(world: Arc<World>, name: String, count: usize, mut random: Random, well_behaved: bool) {
+pub async fn run(world: Arc<World>, name: String, count: usize, mut random: Random, manner: Manner) {
+    let well_behaved = manner.good;
     let mut peer: Option<Peer> = None;
     let mut served = 0;
+    let mut session = Session::default();
     for number in 0..count {
-        let service = *random.pick(&ALL);
-        let sending = sending(&mut random, format!("{name}.{number}"), service, well_behaved);
+        let service = *random.pick(manner.services);
+        let id = format!("{name}.{number}");
+        let sending = sending(&mut random, id, service, well_behaved, session.cookie.as_deref());
         if well_behaved || !random.one_in(10) {
             let reused = peer.is_some();
             let mut connection = match peer.take() {
@@ -88,7 +102,8 @@ pub async fn run(world: Arc<World>, name: String, count: usize, mut random: Rand
                 }
             };
             let begun = Instant::now();
-            let outcome = timeout(PATIENCE, ask(&world, &mut connection, &sending, well_behaved)).await;
+            let asked = ask(&world, &mut connection, &sending, well_behaved, &mut session);
+            let outcome = timeout(PATIENCE, asked).await;
             match outcome {
                 Err(_) => {
                     world.fault(format!("{} ({:?}) got no answer within {PATIENCE:?}", sending.id, service))
@@ -106,8 +121,34 @@ pub async fn run(world: Arc<World>, name: String, count: usize, mut random: Rand
         } else {
             go_away(&world, peer.take(), &sending, &mut random).await;
         }
-        if random.one_in(2) {
-            sleep(Duration::from_millis(random.below(400))).await;
+        // What its backend closed behind the answer is known by then.
+        if well_behaved || random.one_in(2) {
+            sleep(Duration::from_millis(10 + random.below(400))).await;
+        }
+    }
+}
+
+/// The session of a client with the service that has them.
+#[derive(Default)]
+struct Session {
+    cookie: Option<String>,
+    /// Who set it.
+    by: String,
+}
+
+impl Session {
+    /// Looks at an answer: as long as all is well, it comes from where the session began.
+    fn check(&mut self, world: &World, sending: &Sending, answer: &Message, calm: bool) {
+        let Some(by) = element(&answer.text(), "by") else { return };
+        if self.cookie.is_some() && by != self.by && calm {
+            world.fault(format!("{}: the session is with {}, and {by} answered", sending.id, self.by));
+        }
+        if self.cookie.is_none() {
+            let cookie = answer.field("Set-Cookie");
+            if cookie.is_none() {
+                world.fault(format!("{}: the cookie of the session is lost", sending.id));
+            }
+            *self = Session { cookie: cookie.map(str::to_owned), by };
         }
     }
 }
@@ -119,7 +160,14 @@ enum Failure {
 }
 
 /// Sends and reads the answer; whether the connection ends behind it.
-async fn ask(world: &World, peer: &mut Peer, sending: &Sending, calm: bool) -> Result<bool, Failure> {
+async fn ask(
+    world: &World,
+    peer: &mut Peer,
+    sending: &Sending,
+    calm: bool,
+    session: &mut Session,
+) -> Result<bool, Failure> {
+    peer.pace = sending.reads;
     if !peer.ahead().is_empty() {
         let ahead = String::from_utf8_lossy(peer.ahead()).into_owned();
         world.fault(format!("{}: bytes that nobody asked for before the request: {ahead:?}", sending.id));
@@ -134,6 +182,7 @@ async fn ask(world: &World, peer: &mut Peer, sending: &Sending, calm: bool) -> R
     }
     let answered_early = answer.is_some();
     let mut unwritten = false;
+    let mut sent_at = None;
     let answer = match answer {
         Some(mut head) => {
             peer.read_body(&mut head, false).await.map_err(Failure::Unread)?;
@@ -176,6 +225,7 @@ async fn ask(world: &World, peer: &mut Peer, sending: &Sending, calm: bool) -> R
                     && let Poll::Ready(done) = write.as_mut().poll(cx)
                 {
                     written = Some(done);
+                    sent_at = Some(Instant::now());
                 }
                 if received.is_none()
                     && let Poll::Ready(done) = read.as_mut().poll(cx)
@@ -206,7 +256,26 @@ async fn ask(world: &World, peer: &mut Peer, sending: &Sending, calm: bool) -> R
     if let Err(why) = sending.service.judge(&sending.id, sending.parts, status, &text) {
         world.fault(format!("{} ({:?}): {why}", sending.id, sending.service));
     }
-    if calm && status >= 300 {
+    // As long as the client itself does not make it wait.
+    if let (Some(longest), Some(sent_at), true) =
+        (sending.service.longest(), sent_at, sending.reads.is_zero())
+        && sent_at.elapsed() > longest
+    {
+        let took = sent_at.elapsed();
+        world.fault(format!(
+            "{} ({:?}): {status} came {took:?} after the request, which is no deadline's",
+            sending.id, sending.service
+        ));
+    }
+    let records = world.records.of(&sending.id);
+    if !records.is_empty() && records != [status] {
+        world.fault(format!("{}: the access log says {records:?} of the answer {status}", sending.id));
+    }
+    if sending.service == Service::Sticky {
+        session.check(world, sending, &answer, calm);
+    }
+    lock(&world.answered).push(sending.id.clone());
+    if calm && !sending.service.good_status().contains(&status) {
         world.fault(format!(
             "{} ({:?}): all is well, and the answer is {status} {text:?}",
             sending.id, sending.service
@@ -244,12 +313,19 @@ fn excuse(world: &World, sending: &Sending, failure: Failure, reused: bool, serv
 
 /// Sends a part of a request, or all of it, and goes away.
 async fn go_away(world: &World, peer: Option<Peer>, sending: &Sending, random: &mut Random) {
+    let is_new = peer.is_none();
     let peer = peer.unwrap_or_else(|| Peer::new(world.connect()));
     let whole: Vec<u8> = sending.head.bytes().chain(sending.pieces.iter().flatten().copied()).collect();
-    let sent = random.between(1, whole.len() as u64) as usize;
+    let sent = if random.one_in(2) { whole.len() } else { random.between(1, whole.len() as u64) as usize };
     // A message whose client is gone may be delivered or not, and says nothing about the bus.
-    let _ = timeout(Duration::from_secs(5), peer.write(&whole[..sent])).await;
-    sleep(Duration::from_millis(random.below(300))).await;
+    let written = timeout(Duration::from_secs(5), peer.write(&whole[..sent])).await;
+    let waits = *random.pick(&[300, 3_000]);
+    sleep(Duration::from_millis(random.below(waits))).await;
+    // The bus has seen all of it: however it ends, there will be a record.
+    if is_new && sent == whole.len() && matches!(written, Ok(Ok(()))) && !world.is_stopping() {
+        sleep(Duration::from_millis(50)).await;
+        lock(&world.answered).push(sending.id.clone());
+    }
     if random.one_in(2) {
         peer.end.reset();
     }

@@ -4,11 +4,14 @@ use crate::network::End;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::sync::Arc;
+use std::time::Duration;
 use transport::simulation::Wire;
 
 /// A connection with what was read ahead.
 pub struct Peer {
     pub end: Arc<End>,
+    /// Rests for so long behind each piece that it reads.
+    pub pace: Duration,
     buffer: Vec<u8>,
 }
 
@@ -61,7 +64,7 @@ pub async fn write(end: &End, mut bytes: &[u8]) -> io::Result<()> {
 
 impl Peer {
     pub fn new(end: Arc<End>) -> Peer {
-        Peer { end, buffer: Vec::new() }
+        Peer { end, pace: Duration::ZERO, buffer: Vec::new() }
     }
 
     /// Bytes that were read ahead of any message.
@@ -75,9 +78,12 @@ impl Peer {
 
     /// Reads some; `false`: the end.
     async fn fill(&mut self) -> io::Result<bool> {
-        let mut piece = [0; 4096];
+        let mut piece = [0; 16 * 1024];
         let count = poll_fn(|cx| self.end.poll_read(cx, &mut piece)).await?;
         self.buffer.extend_from_slice(&piece[..count]);
+        if !self.pace.is_zero() {
+            tokio::time::sleep(self.pace).await;
+        }
         Ok(count > 0)
     }
 
@@ -92,7 +98,7 @@ impl Peer {
     /// Reads a start line and fields.
     pub async fn read_head(&mut self) -> Result<Message, ReadError> {
         let end = loop {
-            if let Some(at) = self.buffer.windows(4).position(|four| four == b"\r\n\r\n") {
+            if let Some(at) = memchr::memmem::find(&self.buffer, b"\r\n\r\n") {
                 break at;
             }
             if self.buffer.is_empty() {

@@ -38,8 +38,20 @@ impl Log {
         })
     }
 
+    /// Whether a message that waited in a store is named as given up at the end.
+    pub fn gives_up(&self, id: &str) -> bool {
+        let lines = lock(&self.lines);
+        let taken = lines.iter().filter(|line| line.contains("taken") && has_word(line, id));
+        let given: Vec<&str> = taken.filter_map(|line| message_id(line)).collect();
+        let mut given_up = lines.iter().filter(|line| line.contains("given up"));
+        given_up.any(|line| message_id(line).is_some_and(|message| given.contains(&message)))
+    }
+
+    /// Panics that the simulation did not make itself.
     pub fn panics(&self) -> Vec<String> {
-        PANICS.with_borrow_mut(std::mem::take)
+        let mut all = PANICS.with_borrow_mut(std::mem::take);
+        all.retain(|panic| !panic.contains(crate::panics::EXPECTED));
+        all
     }
 }
 

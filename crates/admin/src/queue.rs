@@ -154,7 +154,10 @@ impl Queue {
 
     /// Waits until everything queued so far is written, not longer than the limit; whether it is.
     pub(crate) fn flush(&self) -> bool {
-        let mut waiting = self.shared.waiting();
+        self.written(self.shared.waiting())
+    }
+
+    fn written(&self, mut waiting: MutexGuard<'_, Waiting>) -> bool {
         waiting.asked += 1;
         let mine = waiting.asked;
         self.shared.wake.notify_one();
@@ -168,8 +171,10 @@ impl Queue {
 
     /// Writes what waits, within the limit of a flush, and takes nothing any more.
     pub(crate) fn close(&self) {
-        if !std::mem::replace(&mut self.shared.waiting().closed, true) {
-            self.flush();
+        // The thread ends when it sees this, so what it is asked for has to be there by then.
+        let mut waiting = self.shared.waiting();
+        if !std::mem::replace(&mut waiting.closed, true) {
+            self.written(waiting);
         }
     }
 
@@ -287,6 +292,22 @@ mod tests {
         drop(queue);
         assert_eq!(fs::read_to_string(&old).expect("the old file is there"), "1\n2\n3\n");
         assert_eq!(fs::read_to_string(&file).expect("the new file is there"), "4\n");
+        fs::remove_dir_all(directory).expect("the directory can be removed");
+    }
+
+    /// The thread may end as soon as it sees that the queue is closed; who closes does not wait for it in vain.
+    #[test]
+    fn closing_waits_for_nothing_that_is_done() {
+        let directory = place("close");
+        let begin = Instant::now();
+        for _ in 0..500 {
+            let limits = Limits { flush: Duration::from_secs(10), collect: Duration::ZERO, ..LIMITS };
+            let queue = Queue::start("t", &Output::File(directory.join("log")), limits, silent())
+                .expect("the file can be opened");
+            queue.push(b"1\n", true);
+            queue.close();
+        }
+        assert!(begin.elapsed() < Duration::from_secs(9), "one waited for the limit of a flush");
         fs::remove_dir_all(directory).expect("the directory can be removed");
     }
 

@@ -441,7 +441,7 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     engine.synapse_dialect = settings.dialect == Dialect::Synapse;
     crate::tunables::apply(&settings.wso2, engine)?;
     vault(&settings.vault, engine)?;
-    services.tls = TlsProfiles::with_system(profiles(&settings.profile)?);
+    services.tls = Arc::new(TlsProfiles::with_system(profiles(&settings.profile)?));
     Ok(services)
 }
 

@@ -3,9 +3,11 @@
 use diagnostics::{FileId, Span};
 use flow::endpoint::{Endpoint, EndpointFormat};
 use flow::reference::EndpointRef;
+use flow::stage::{Stage, Way};
 use flow::{ListId, Need, Plan, SequenceRef};
 use message::SoapVersion;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// Lists nested deeper than this are not followed.
 const DEEPEST: usize = 100;
@@ -20,8 +22,39 @@ pub struct Flow {
     pub resource: Option<String>,
     /// Where it is written.
     pub span: Span,
+    /// What happens to messages before it and behind it.
+    pub stages: Vec<Around>,
     /// In, out and fault.
     pub parts: Vec<Part>,
+}
+
+/// A stage of a service.
+#[derive(PartialEq)]
+pub struct Around {
+    /// Its name.
+    pub name: &'static str,
+    /// `before` or `behind` the flow.
+    pub place: &'static str,
+    /// What it reads of the messages that it has to do with.
+    pub need: Need,
+    /// Why.
+    pub why: &'static str,
+}
+
+impl Around {
+    fn all(stages: &[Arc<dyn Stage>]) -> Vec<Around> {
+        let ways = [("before", Way::In), ("behind", Way::Out)];
+        let around = ways.iter().flat_map(|&(place, way)| {
+            let stages = stages.iter().filter(move |stage| !stage.reason(way).is_empty());
+            stages.map(move |stage| Around {
+                name: stage.name(),
+                place,
+                need: stage.need(way),
+                why: stage.reason(way),
+            })
+        });
+        around.collect()
+    }
 }
 
 /// One way through a flow.
@@ -134,7 +167,8 @@ pub fn flows(plan: &Plan, name: Option<&str>) -> Vec<Flow> {
         }
     };
     for proxy in plan.proxies() {
-        let flow = Flow::new("proxy", &proxy.name, proxy.span);
+        let mut flow = Flow::new("proxy", &proxy.name, proxy.span);
+        flow.stages = Around::all(&proxy.stages);
         add(flow, &mut |walk| {
             let mut parts = vec![walk.start("in", proxy.in_sequence.as_ref())];
             parts[0].endpoint = proxy.endpoint.iter().map(|reference| behind(reference)).collect();
@@ -146,6 +180,7 @@ pub fn flows(plan: &Plan, name: Option<&str>) -> Vec<Flow> {
     for api in plan.apis() {
         for resource in &api.resources {
             let mut flow = Flow::new("api", &api.name, api.span);
+            flow.stages = Around::all(&api.stages);
             flow.resource = Some(format!("{} {}", resource.methods, resource.label).trim().to_owned());
             add(flow, &mut |walk| {
                 let mut parts = vec![walk.start("in", resource.in_sequence.as_ref())];
@@ -170,7 +205,8 @@ pub fn flows(plan: &Plan, name: Option<&str>) -> Vec<Flow> {
             part.sequence = None;
             used.extend(walk.shown);
             if is_wanted(own) {
-                flows.push(Flow { parts: vec![part], ..Flow::new(kind, own, span) });
+                let stages = if own == "main" { Around::all(plan.main_stages()) } else { Vec::new() };
+                flows.push(Flow { parts: vec![part], stages, ..Flow::new(kind, own, span) });
             }
         }
     }
@@ -179,7 +215,7 @@ pub fn flows(plan: &Plan, name: Option<&str>) -> Vec<Flow> {
 
 impl Flow {
     fn new(kind: &'static str, name: &str, span: Span) -> Flow {
-        Flow { kind, name: name.to_owned(), resource: None, span, parts: Vec::new() }
+        Flow { kind, name: name.to_owned(), resource: None, span, stages: Vec::new(), parts: Vec::new() }
     }
 }
 
@@ -286,6 +322,12 @@ fn known(endpoint: &dyn Endpoint) -> Behind {
         };
         if !why.contains(&form) {
             why.push(form);
+        }
+    }
+    for stage in leaves.iter().flat_map(|leaf| leaf.stages()) {
+        let reason = stage.reason(Way::Out);
+        if stage.need(Way::Out).is_whole() && !why.contains(&reason) {
+            why.push(reason);
         }
     }
     if endpoint.resends() {

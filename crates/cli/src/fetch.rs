@@ -1,7 +1,8 @@
-//! Reads local entries whose `src` is an http URL, once, while the configuration loads.
+//! Reads local entries and WSDLs whose address is an http or https URL, once, while the configuration loads.
 
 use config::Fetch;
 use endpoints::uri_template::parse_url;
+use flow::services::TlsProfiles;
 use message::{Body, Headers, Method, Payload, PayloadLimits, Reading};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,16 +13,17 @@ const DEADLINE: Duration = Duration::from_secs(20);
 /// Largest resource.
 const LARGEST: usize = 16 << 20;
 
-/// What [`config::LoadOptions`] fetches with.
-pub fn fetch() -> Fetch {
-    Fetch(Arc::new(|url: &str| {
-        let url = url.to_owned();
+/// What [`config::LoadOptions`] fetches with; https servers are verified as those that endpoints send to.
+pub fn fetch(tls: &Arc<TlsProfiles>) -> Fetch {
+    let tls = Arc::clone(tls);
+    Fetch(Arc::new(move |url: &str| {
+        let (url, tls) = (url.to_owned(), Arc::clone(&tls));
         // A thread of its own: the caller may be inside of a runtime, which must not be blocked on.
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let runtime = runtime.map_err(|error| error.to_string())?;
             runtime.block_on(async {
-                match tokio::time::timeout(DEADLINE, get(&url)).await {
+                match tokio::time::timeout(DEADLINE, get(&url, &tls)).await {
                     Ok(result) => result,
                     Err(_) => Err(format!("no answer within {} s", DEADLINE.as_secs())),
                 }
@@ -31,13 +33,19 @@ pub fn fetch() -> Fetch {
     }))
 }
 
-async fn get(url: &str) -> Result<Vec<u8>, String> {
+async fn get(url: &str, tls: &TlsProfiles) -> Result<Vec<u8>, String> {
     let url = parse_url(url).map_err(|error| error.to_string())?;
-    if url.scheme != "http" {
-        return Err(format!("`{}` URLs are not fetched; save the resource as a file", url.scheme));
-    }
+    let target = match url.scheme.as_str() {
+        "http" => Target::http(&url.host, url.port),
+        "https" => {
+            let profile = tls.find(&url.host, url.port);
+            let profile =
+                profile.ok_or_else(|| format!("there is no TLS profile for {}", url.authority()))?;
+            Target::https(&url.host, url.port, profile.clone())
+        }
+        other => return Err(format!("`{other}` URLs are not fetched; save the resource as a file")),
+    };
     let client = Client::new(ClientLimits::default());
-    let target = Target::http(&url.host, url.port);
     let (method, headers) = (Method::Get, Headers::new());
     let mut body = Body::Empty;
     let request = OutRequest {

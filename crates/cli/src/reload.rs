@@ -154,7 +154,7 @@ fn fingerprint(settings: &Settings) -> u64 {
 pub fn read(start: &Start, services: &Services, last: Option<&LastGood>) -> Result<Loaded, String> {
     let (path, mixes) = (start.path.display(), !start.strict);
     let in_force = last.map(|good| crate::load::InForce { good, mixes });
-    let loaded = load(&start.path, services, Some(crate::fetch::fetch()), in_force);
+    let loaded = load(&start.path, services, Some(crate::fetch::fetch(&services.tls)), in_force);
     loaded.log(|diagnostic| diagnostic.severity >= Severity::Warning);
     let errors = loaded.found.errors();
     if start.strict && errors > 0 {

@@ -136,6 +136,21 @@ const KEYS: &[(&str, Fate)] = &[
     ("transaction_counter", Fate::NoEffect("has no effect")),
 ];
 
+/// What every server and every new project comes with: nobody decided for it.
+const SHIPPED: [(&str, &str); 11] = [
+    ("server.hostname", "localhost"),
+    ("user_store.type", "read_only_ldap"),
+    ("keystore.primary.file_name", "repository/resources/security/wso2carbon.jks"),
+    ("keystore.primary.password", "wso2carbon"),
+    ("keystore.primary.alias", "wso2carbon"),
+    ("keystore.primary.key_password", "wso2carbon"),
+    ("truststore.file_name", "repository/resources/security/client-truststore.jks"),
+    ("truststore.password", "wso2carbon"),
+    ("truststore.alias", "symmetric.key.value"),
+    ("truststore.algorithm", "AES"),
+    ("server.node_ip", "127.0.0.1"),
+];
+
 /// What values begin with that only a server of WSO2 can fill in.
 const FILLED_IN: [&str; 4] = ["$env{", "$sys{", "$secret{", "{{"];
 
@@ -248,11 +263,8 @@ pub fn report(root: &Path, files: &[PathBuf], sources: &mut SourceMap) -> Vec<Di
         };
         let blanked = without_values(&text, keys.as_deref().unwrap_or_default());
         let file = sources.add(path.display().to_string(), blanked);
-        match keys {
-            Ok(keys) => found.extend(
-                keys.iter()
-                    .map(|own| finding(own, is_toml).at(Span::new(file, own.at.start, own.at.end), "")),
-            ),
+        let keys = match keys {
+            Ok(keys) => keys,
             Err(error) => {
                 let at = error.span().unwrap_or(0..0);
                 let message = format!("deployment.toml cannot be read: {}", error.message());
@@ -260,7 +272,25 @@ pub fn report(root: &Path, files: &[PathBuf], sources: &mut SourceMap) -> Vec<Di
                     Diagnostic::warning("server-setting", message)
                         .at(Span::new(file, at.start, at.end), "nothing of it counts"),
                 );
+                continue;
             }
+        };
+        let mut flat = Vec::new();
+        if is_toml {
+            flatten("", &toml::Value::Table(text.parse().unwrap_or_default()), &mut flat);
+        }
+        let is_shipped = |own: &Written| {
+            let value = flat.iter().find(|(key, _)| *key == own.key).and_then(|(_, value)| value.as_str());
+            SHIPPED.iter().any(|(key, shipped)| *key == own.key && value == Some(*shipped))
+        };
+        let (shipped, decided): (Vec<_>, Vec<_>) = keys.into_iter().partition(is_shipped);
+        let place = |own: &Written| Span::new(file, own.at.start, own.at.end);
+        found.extend(decided.iter().map(|own| finding(own, is_toml).at(place(own), "")));
+        if let Some(first) = shipped.first() {
+            let names: Vec<_> = shipped.iter().map(|own| format!("`{}`", own.key)).collect();
+            let message =
+                format!("not needed here, with the values that every server has: {}", names.join(", "));
+            found.push(Diagnostic::new("server-setting", Severity::Note, message).at(place(first), ""));
         }
     }
     found
@@ -450,5 +480,27 @@ mod tests {
             found.iter().map(|own| diagnostics::render::human(own, &sources, Default::default())).collect();
         assert!(rendered.contains("password = ***"), "{rendered}");
         assert!(!rendered.contains("hidden") && !rendered.contains("hunter2"), "{rendered}");
+    }
+
+    #[test]
+    fn what_every_project_comes_with_is_one_note() {
+        let root = std::env::temp_dir().join(format!("busbar-shipped-settings-{}", std::process::id()));
+        std::fs::create_dir_all(root.join("conf")).unwrap();
+        let toml = root.join("conf/deployment.toml");
+        let text = "[server]\nhostname = \"localhost\"\n[keystore.primary]\n\
+            file_name = \"repository/resources/security/wso2carbon.jks\"\npassword = \"wso2carbon\"\nalias = \"ours\"\n";
+        std::fs::write(&toml, text).unwrap();
+        let found = report(&root, &[toml], &mut SourceMap::new());
+        std::fs::remove_dir_all(&root).unwrap();
+        let shown: Vec<_> =
+            found.iter().map(|own| format!("{} {}", own.severity.as_str(), own.message)).collect();
+        assert_eq!(
+            shown,
+            [
+                "warning `keystore.primary.alias` is [tls] and [[profile]] here, with PEM files",
+                "note not needed here, with the values that every server has: `server.hostname`, \
+                 `keystore.primary.file_name`, `keystore.primary.password`",
+            ]
+        );
     }
 }

@@ -57,6 +57,9 @@ fn one_flow_as_json() {
     assert_eq!(send["endpoints"][0]["addresses"][0], "http://localhost:9000/services/EchoService");
     let refused = &filter["branches"][1]["steps"][0];
     assert_eq!(refused["branches"][0]["sequence"], "RefuseOrder");
+    let stage = &flow["stages"][0];
+    assert_eq!((&stage["name"], &stage["place"]), (&"WS-Addressing".into(), &"before".into()));
+    assert_eq!(stage["need"], "prefix");
 }
 
 #[test]
@@ -65,7 +68,7 @@ fn sequences_in_circles_groups_and_misspelt_names() {
         "explain-circle",
         "<sequence name='a'><sequence key='b'/></sequence><sequence name='b'><sequence key='a'/></sequence>\
          <proxy name='P'><target inSequence='a'><endpoint><failover>\
-         <endpoint><address uri='http://one/'/></endpoint>\
+         <endpoint><address uri='http://one/'><enableAddressing/></address></endpoint>\
          <endpoint><address uri='http://two/' format='soap12'/></endpoint></failover></endpoint></target></proxy>",
     );
     let path = path.to_str().unwrap();
@@ -73,7 +76,8 @@ fn sequences_in_circles_groups_and_misspelt_names() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("in sequence a") && text.contains("sequence a (see above)"), "{text}");
     assert!(text.contains("reads the whole body"), "{text}");
-    assert!(text.contains("sent as SOAP 1.2, kept to be sent again: http://one/, http://two/"), "{text}");
+    assert!(text.contains("sent as SOAP 1.2, WS-Addressing headers are written, kept"), "{text}");
+    assert!(text.contains("to be sent again: http://one/, http://two/"), "{text}");
     let output = busbar(&["explain", path, "PP"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("did you mean `P`?"));

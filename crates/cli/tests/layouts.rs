@@ -85,7 +85,7 @@ fn a_migration_is_reported() {
     assert!(settings.contains("mediation.unheard") && settings.contains("core_threads"), "{settings}");
     let shown = String::from_utf8(busbar(&["migrate", path]).stdout).expect("UTF-8");
     assert!(
-        shown.contains("4 artifacts: 1 runs, 1 runs with a difference, 0 needs a change, 2 cannot run"),
+        shown.contains("4 artifacts: 1 runs, 1 runs with a difference, 0 need a change, 2 cannot run"),
         "{shown}"
     );
     assert!(shown.contains("Jms.xml:1:"), "{shown}");

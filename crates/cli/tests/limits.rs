@@ -219,6 +219,36 @@ fn more_memory_than_allowed_is_refused_and_the_next_good_one_is_served() {
     assert_eq!(read(), 200);
 }
 
+/// More split messages than there is memory for: those that are shed make room for the others.
+#[test]
+fn what_is_shed_makes_room_for_the_others() {
+    let artifacts = "<proxy name='Split'><target><inSequence><iterate expression='//i'><target><sequence>\
+        <aggregate><onComplete expression='//i'><payloadFactory media-type='text'>\
+        <format>$1</format><args><arg expression='count($body/*)'/></args></payloadFactory><respond/></onComplete></aggregate></sequence></target></iterate></inSequence></target></proxy>";
+    let bus = Process::run(&configuration("limits-shed", artifacts), &["--set", "limits.memory=6m"]);
+    let body = format!("<a>{}</a>", (0..4000).map(|n| format!("<i>{n}</i>")).collect::<String>());
+    let (served, shed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..30 {
+            scope.spawn(|| match ask(bus.http(), "POST", "/services/Split", body.as_bytes()).unwrap() {
+                (200, _, answer) => {
+                    assert_eq!(answer, b"4000");
+                    served.fetch_add(1, Ordering::Relaxed);
+                }
+                (503, head, _) => {
+                    shed.fetch_add(1, Ordering::Relaxed);
+                    assert!(head.contains("Retry-After"), "{head}");
+                }
+                other => panic!("{other:?}"),
+            });
+        }
+    });
+    let (served, shed) = (served.into_inner(), shed.into_inner());
+    assert!(served > 0 && served + shed == 30, "{served} served, {shed} shed");
+    assert_eq!(metric(&bus, "busbar_memory_held_bytes"), 0);
+    assert_eq!(ask(bus.http(), "POST", "/services/Split", body.as_bytes()).unwrap().0, 200);
+}
+
 /// Parts are made when their turn comes: ten clients that split into 5,000 parts each take a few megabytes, not 280.
 #[test]
 fn what_a_split_holds_does_not_depend_on_its_parts() {

@@ -266,6 +266,26 @@ impl Element {
         }
     }
 
+    /// The place of the character that is `at` bytes into [`text`](Self::text). Where references stand in the text, the
+    /// span of all that was written as one text.
+    pub fn place_in_text(&self, mut at: usize) -> Span {
+        /// `<![CDATA[`, which a span of characters has and their value has not, and with `]]>`.
+        const CDATA: (usize, usize) = (9, 12);
+        for text in self.texts() {
+            if at >= text.value.len() {
+                at -= text.value.len();
+                continue;
+            }
+            let written = (text.span.end - text.span.start) as usize;
+            return match written.saturating_sub(text.value.len()) {
+                0 => text.span.part(at, 1),
+                marks if marks == CDATA.1 => text.span.part(at + CDATA.0, 1),
+                _ => text.span,
+            };
+        }
+        self.text_span()
+    }
+
     fn texts(&self) -> impl Iterator<Item = &Text> {
         self.0.children.iter().filter_map(|child| match child {
             Child::Text(text) => Some(text),

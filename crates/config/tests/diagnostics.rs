@@ -113,6 +113,18 @@ fn faulty_artifacts_are_found_and_left_out() {
         ("<api name='A' context='/a'><resource uri-template='/x/{a'/></api>", &["bad-uri-template 2:55"], 1),
         ("<api name='A' context='/a'><resource uri-template='/x{?a}'/></api>", &["bad-uri-template 2:54"], 1),
         (
+            "<api name='A' context='/a'><resource uri-template='x/{a}'/></api>",
+            &["unmatched-template 2:52"],
+            0,
+        ),
+        (
+            "<api name='A' context='/a'><resource uri-template='/x/**'/></api>",
+            &["unmatched-template 2:55"],
+            0,
+        ),
+        ("<api name='A' context='/a'><resource uri-template='?x={a}'/></api>", &[], 0),
+        ("<api name='A' context='/a'><resource uri-template='{+a}'/></api>", &[], 0),
+        (
             "<api name='A' context='/a'><resource/></api><api name='B' context='/a/'><resource/></api>",
             &["duplicate-context 2:68"],
             1,

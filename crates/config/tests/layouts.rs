@@ -283,6 +283,43 @@ fn homes_of_servers() {
     assert_eq!(artifacts(&load(&root, &LoadOptions::default())), "proxy/P");
 }
 
+#[test]
+fn modules_of_a_build_lie_beside_artifacts() {
+    let root = directory(
+        "modules",
+        &[
+            ("proxy-services/P.xml", &proxy("P")),
+            ("proxy-services/exporter/pom.xml", "<project xmlns='http://maven.apache.org/POM/4.0.0'/>"),
+        ],
+    );
+    let loaded = load(&root, &LoadOptions::default());
+    assert_eq!(artifacts(&loaded), "proxy/P");
+    assert!(said(&loaded).iter().all(|line| line.starts_with("note")), "{:#?}", said(&loaded));
+}
+
+#[test]
+fn what_a_server_has_unpacked_is_no_second_deployment() {
+    let unpacked = "server/tmp/carbonapps/-1234/1621700718599App_1.0.0.car";
+    let files = [
+        ("Configs/src/main/synapse-config/api/A.xml".to_owned(), api("A")),
+        (format!("{unpacked}/A_1.0.0/A-1.0.0.xml"), api("A")),
+        (
+            format!("{unpacked}/A_1.0.0/artifact.xml"),
+            "<artifact name='A' version='1.0.0' type='synapse/api'><file>A-1.0.0.xml</file></artifact>".to_owned(),
+        ),
+        (
+            format!("{unpacked}/artifacts.xml"),
+            "<artifacts><artifact name='App' version='1.0.0' type='carbon/application'><dependency artifact='A' version='1.0.0'/></artifact></artifacts>".to_owned(),
+        ),
+    ];
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (&**path, &**text)).collect();
+    let loaded = load(&directory("unpacked", &files), &LoadOptions::default());
+    assert_eq!(artifacts(&loaded), "api/A");
+    let said = said(&loaded);
+    assert!(said.iter().all(|line| !line.starts_with("error")), "{said:#?}");
+    assert!(said.iter().any(|line| line.contains("(archives that a server has unpacked)")), "{said:#?}");
+}
+
 /// The files of an archive with these sequences.
 fn application<'a>(name: &str, members: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
     let leak = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };

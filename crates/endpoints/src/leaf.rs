@@ -9,11 +9,13 @@ use config::endpoint::{
     Optimize, PropertyScope, PropertyValue, Retry, TimeoutAction as ConfigTimeout,
 };
 use diagnostics::Span;
+use flow::addressing::OfEndpoint;
 use flow::endpoint::{
     AddressingVersion, Attempts, Choice, Endpoint, EndpointFormat, Leaf, Outgoing, Step, TimeoutAction,
 };
 use flow::fault::code;
 use flow::metrics::Counters;
+use flow::stage::{Stage, Stages};
 use flow::{Code, Compiler, Context, Expression, Fault, Identity, KeyValue, ListId, Need, Services};
 use message::{Method, Packing, SoapVersion, Value, XmlValue};
 use std::sync::Arc;
@@ -63,6 +65,7 @@ pub struct LeafEndpoint {
     charset: Option<Arc<str>>,
     timeout: Option<Timeout>,
     on_timeout: TimeoutAction,
+    stages: Stages,
     addressing: Option<AddressingVersion>,
     separate_listener: bool,
     packing: Option<Packing>,
@@ -122,6 +125,7 @@ pub fn plain(
         charset: None,
         timeout: None,
         on_timeout: TimeoutAction::None,
+        stages: Stages::new(),
         addressing: None,
         separate_listener: false,
         packing: None,
@@ -197,6 +201,7 @@ pub fn compile(
         charset: definition.encoding.as_deref().map(Arc::from),
         timeout,
         on_timeout,
+        stages: definition.addressing.iter().map(|_| -> Arc<dyn Stage> { Arc::new(OfEndpoint) }).collect(),
         addressing: definition.addressing.as_ref().map(|addressing| match addressing.version {
             Some(ConfigAddressing::Submission) => AddressingVersion::Submission,
             Some(ConfigAddressing::Final) => AddressingVersion::Final,
@@ -438,6 +443,10 @@ impl Leaf for LeafEndpoint {
             packing: self.packing,
             authority,
         })
+    }
+
+    fn stages(&self) -> &[Arc<dyn Stage>] {
+        &self.stages
     }
 
     fn counters(&self) -> &Counters {

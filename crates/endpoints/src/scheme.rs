@@ -1,12 +1,13 @@
 //! Addresses of transports that are not here: what each would need.
 
 /// The transport that an address belongs to, and what to do instead; `None` for http, https and what is no address.
-pub fn other_transport(url: &str) -> Option<(&'static str, &'static str)> {
+pub fn other_transport(url: &str) -> Option<(&str, &'static str)> {
     const QUEUES: &str = "a message broker is needed: send to a service over HTTP that puts the message there, or use a `store` with a message store";
     const FILES: &str = "files are neither read nor written: send to a service over HTTP that does";
     const MAIL: &str = "no mail is sent: send to a service over HTTP that does";
     const SOCKETS: &str = "plain sockets are not spoken: send to a service over HTTP that does";
-    let transports: [(&str, &str); 21] = [
+    const SAP: &str = "SAP needs Java libraries: send to a service over HTTP";
+    let transports: [(&str, &str); 23] = [
         ("jms", QUEUES),
         ("rabbitmq", QUEUES),
         ("amqp", QUEUES),
@@ -27,10 +28,19 @@ pub fn other_transport(url: &str) -> Option<(&'static str, &'static str)> {
         ("hl7", SOCKETS),
         ("ws", "no WebSockets are opened: send over HTTP"),
         ("wss", "no WebSockets are opened: send over HTTP"),
-        ("sap", "SAP needs Java libraries: send to a service over HTTP"),
+        ("sap", SAP),
+        ("bapi", SAP),
+        ("idoc", SAP),
     ];
-    let (scheme, _) = url.trim_start().split_once(':')?;
-    transports.into_iter().find(|(name, _)| scheme.eq_ignore_ascii_case(name))
+    let (scheme, rest) = url.trim_start().split_once(':')?;
+    if let Some(own) = transports.into_iter().find(|(name, _)| scheme.eq_ignore_ascii_case(name)) {
+        return Some(own);
+    }
+    let http = ["http", "https"].iter().any(|name| scheme.eq_ignore_ascii_case(name));
+    let named = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
+    // `host:8080/path` has no scheme.
+    (named && !http && rest.starts_with('/')).then_some((scheme, "expected http or https"))
 }
 
 #[cfg(test)]
@@ -44,6 +54,12 @@ mod tests {
             ("vfs:file:///tmp/out", Some("vfs")),
             ("MAILTO:a@b.example", Some("mailto")),
             ("local://axis2services/X", Some("local")),
+            ("bapi:/SYSTEM", Some("bapi")),
+            ("htp://host/x", Some("htp")),
+            ("oracle-aq:/queue", Some("oracle-aq")),
+            ("host:8080/x", None),
+            ("http:/x", None),
+            ("{uri.var.x}:/y", None),
             ("http://jms/x", None),
             ("localhost", None),
             ("", None),

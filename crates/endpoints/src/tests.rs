@@ -111,6 +111,15 @@ fn storm(
 }
 
 #[test]
+fn a_wsdl_that_is_fetched_later_is_no_error_of_a_check() {
+    let endpoint = r#"<endpoint><wsdl uri="http://127.0.0.1:1/s?wsdl" service="S" port="P"/></endpoint>"#;
+    let tested = bus(&proxy("P", endpoint));
+    assert!(tested.reports("fetched when the bus starts"), "{:?}", tested.found);
+    assert!(!tested.reports("error"), "{:?}", tested.found);
+    assert_ne!(ask(&tested, "P").0, 200);
+}
+
+#[test]
 fn members_by_key_fail_over_wherever_they_are_defined() {
     let a = testing::backend("HTTP/1.1 200 OK\r\n\r\na");
     // The first group comes before its members, its name before that of an alias of an alias, the entry is last.

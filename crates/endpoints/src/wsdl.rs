@@ -3,10 +3,11 @@
 use crate::address::Fixed;
 use crate::leaf;
 use config::endpoint::WsdlEndpoint;
-use flow::Compiler;
 use flow::endpoint::Endpoint;
 use flow::fault::code;
+use flow::{Compiler, Fault};
 use std::sync::Arc;
+use transport::Target;
 use xml::{Document, NodeId, NodeKind};
 
 const WSDL: &str = "http://schemas.xmlsoap.org/wsdl/";
@@ -24,6 +25,13 @@ pub fn compile(
     compiler: &mut Compiler<'_>,
 ) -> Option<Arc<dyn Endpoint>> {
     let span = kind.uri.as_ref().map_or(endpoint.span, |uri| uri.span);
+    let written = kind.uri.as_ref().map_or("", |uri| uri.value.trim());
+    if is_remote(written) && kind.inline.is_none() && compiler.configuration.fetch.is_none() {
+        let message = "the WSDL is fetched when the bus starts, and not now";
+        compiler.warning("not-fetched", message, span, "whether it has the port is not known here");
+        let address = Err(Fault::with_code(code::WSDL_NOT_READY, message));
+        return port(endpoint, kind, address, written, compiler);
+    }
     let found = read(kind, compiler).and_then(|bytes| {
         let document = Document::parse(bytes, &xml::ParseOptions::trusted()).map_err(|e| e.to_string())?;
         location(&document, kind.service.value.trim(), kind.port.value.trim())
@@ -36,10 +44,25 @@ pub fn compile(
         }
     };
     let address = leaf::fixed(&location, span, compiler);
+    port(endpoint, kind, address, &location, compiler)
+}
+
+/// The endpoint of a port at `location`.
+fn port(
+    endpoint: &config::Endpoint,
+    kind: &WsdlEndpoint,
+    address: Result<(Target, String), Fault>,
+    location: &str,
+    compiler: &mut Compiler<'_>,
+) -> Option<Arc<dyn Endpoint>> {
     let description = format!("wsdl {location}");
     let format = kind.definition.format;
-    let port = Fixed { address, written: location, format, not_ready: code::WSDL_NOT_READY };
+    let port = Fixed { address, written: location.to_owned(), format, not_ready: code::WSDL_NOT_READY };
     leaf::compile(endpoint, &kind.definition, Box::new(port), &description, None, compiler)
+}
+
+fn is_remote(uri: &str) -> bool {
+    uri.starts_with("http:") || uri.starts_with("https:")
 }
 
 /// The WSDL: inline, a key, an http URL, or a file below the configuration.
@@ -51,7 +74,7 @@ fn read(kind: &WsdlEndpoint, compiler: &Compiler<'_>) -> Result<Vec<u8>, String>
     if let Some(entry) = compiler.entry(uri) {
         return Ok(entry.bytes.to_vec());
     }
-    if uri.starts_with("http:") || uri.starts_with("https:") {
+    if is_remote(uri) {
         return match &compiler.configuration.fetch {
             Some(fetch) => (fetch.0)(uri),
             None => Err("it is not fetched here".to_owned()),

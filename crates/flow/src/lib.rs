@@ -26,7 +26,7 @@ mod wsdl;
 pub use compile::definition::{Attribute, Children, Compiled, Definition, EndpointFactory, Registry, Values};
 pub use compile::page::{Family, Inside, Page};
 pub use compile::{COMMON_ATTRIBUTES, Compiler, compile, truth};
-pub use engine::{Branched, Mark, compute, local, resume, run_branch, run_list};
+pub use engine::{Branched, Mark, addressing, compute, local, resume, run_branch, run_list};
 pub use expression::synapse::Text;
 pub use expression::{Expression, KeyValue, Wanted, java, library, streaming, synapse};
 pub use http::access::{self, Access, AccessLog};
@@ -44,7 +44,7 @@ pub use runtime::scope::{Child, Children as Copies, Outcome, Scope};
 pub use runtime::services::{Services, Settings};
 pub use runtime::{
     aggregation, artifacts, authority, context, correlation, endpoint, fault, mediator, observers, plan,
-    reference, scope, services,
+    reference, scope, services, stage,
 };
 pub use state::identity::{Identity, States};
 pub use state::{Kept, activation, lock, metrics};

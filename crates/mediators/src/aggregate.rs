@@ -275,6 +275,9 @@ impl Mediator for Aggregate {
             Added::Late(_) | Added::Again(_) => Ok(Flow::Stop),
             Added::Full(part, fault) => {
                 context.put(part);
+                if let (Some(exchange), None) = (&exchange, &core.correlate_on) {
+                    exchange.shed();
+                }
                 Err(*fault)
             }
             Added::Complete(last, parts) => {

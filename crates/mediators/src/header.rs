@@ -368,6 +368,15 @@ mod tests {
     }
 
     #[test]
+    fn a_header_without_a_name_is_not_sent_and_the_flow_goes_on() {
+        let text = r#"<header name="" value="1" scope="transport"/><property name="after" value="yes"/>"#;
+        let flow = testing::main(&registry(testing::endpoints), text);
+        assert!(flow.reports("`` is no header name"), "{flow:?}");
+        let end = flow.run(&[("Content-Type", "text/plain")], "x");
+        assert_eq!(end.property("after").as_deref(), Some("yes"));
+    }
+
+    #[test]
     fn mistakes_are_found_and_broken_values_fault() {
         for (element, wanted) in [
             (r#"<header name="h" value="1"/>"#, "SOAP headers must be namespace qualified"),

@@ -5,6 +5,7 @@
 //! wherever no argument puts markup into the template, and is then not parsed again.
 
 mod filling;
+mod json;
 mod template;
 
 use crate::free_marker::Templates;
@@ -158,6 +159,14 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             "only the first one is the payload; put them into one",
         );
     }
+    if media == Media::Xml && format.elements().next().is_some() && !format.text().trim().is_empty() {
+        compiler.warning(
+            "stray-text",
+            "text in `format` is ignored",
+            format.text_span(),
+            "only the element is the payload",
+        );
+    }
     let mut arguments = Vec::new();
     if let Some(args) = element.child("args") {
         for arg in args.children_named("arg") {
@@ -181,6 +190,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             report(missing, span, compiler);
             let place = |open| if media == Media::Xml { span } else { span.part(open, 2) };
             compiler.check_closed(&written(format, media), place);
+            report_fault(&template, |fault| format.place_in_text(fault.at), compiler);
             Source::Fixed(template)
         }
     };
@@ -216,7 +226,19 @@ fn behind_key(
     });
     let (template, missing) = cut.ok()?;
     report(missing, span, compiler);
+    report_fault(&template, |_| span, compiler);
     Some(Source::Fixed(template))
+}
+
+fn report_fault(template: &Template, place: impl Fn(&json::Fault) -> Span, compiler: &mut Compiler<'_>) {
+    if let Some(fault) = &template.fault {
+        compiler.warning(
+            "bad-json-template",
+            "what this template makes is no JSON",
+            place(fault),
+            fault.why.as_str(),
+        );
+    }
 }
 
 fn report(missing: Option<usize>, place: Span, compiler: &mut Compiler<'_>) {
@@ -267,6 +289,7 @@ impl Mediator for PayloadFactory {
                     parts: vec![Part::Literal(text)],
                     sound: false,
                     expressions: Vec::new(),
+                    fault: None,
                 });
                 &known
             }
@@ -500,6 +523,41 @@ fn needs_value(before: &str, next: Option<&Part>) -> bool {
 #[cfg(test)]
 mod tests {
     use flow::testing;
+
+    #[test]
+    fn templates_that_lose_something_or_make_no_json_are_reported() {
+        for (inside, says) in [
+            (
+                "<payloadFactory media-type='json'><format>{\"a\": 1,}</format><args/></payloadFactory>",
+                "bad-json-template",
+            ),
+            (
+                "<payloadFactory media-type='json'><format><![CDATA[{\"a\": '$1'}]]></format><args><arg value='x'/></args></payloadFactory>",
+                "bad-json-template",
+            ),
+            (
+                "<payloadFactory media-type='json'><format>{${payload}}</format></payloadFactory>",
+                "bad-json-template",
+            ),
+            (
+                "<payloadFactory media-type='xml'><format>a <b xmlns=''/></format><args/></payloadFactory>",
+                "text in `format` is ignored",
+            ),
+        ] {
+            let tested = testing::main(&crate::registry(testing::endpoints), inside);
+            assert!(tested.reports(says), "{inside}: {:?}", tested.found);
+            assert!(!tested.reports("error"), "{inside}: {:?}", tested.found);
+        }
+        for inside in [
+            "<payloadFactory media-type='json'><format>{\"a\": $1}&#xd;</format><args><arg value='x'/></args></payloadFactory>",
+            "<payloadFactory media-type='json'><format>${payload}</format></payloadFactory>",
+            "<payloadFactory media-type='json'><format><!-- {a} -->{\"a\": \"${vars.x}\"}</format></payloadFactory>",
+            "<payloadFactory media-type='text'><format>{a}</format></payloadFactory>",
+        ] {
+            let tested = testing::main(&crate::registry(testing::endpoints), inside);
+            assert!(!tested.reports("bad-json-template"), "{inside}: {:?}", tested.found);
+        }
+    }
 
     const XML: &[(&str, &str)] = &[("Content-Type", "application/xml")];
     const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];

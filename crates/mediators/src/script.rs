@@ -19,6 +19,7 @@ use host::set_body;
 use message::Value;
 use script::{Argument, Failure, Limits, Reads, Returned, Script};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// `<script language="js" [key="KEY" [function="f"]] [target="body|variable|none" [target-variable="v"]]>…</script>`
 pub const DEFINITION: Definition = Definition {
@@ -53,7 +54,8 @@ const PAGE: Page = Page {
     family: Family::Extension,
     semantics: "The script has the message as `mc`; [Scripts](../scripts.md) has its methods, and how XML is used. All names of languages that are JavaScript mean
 the one engine that is built in; others are refused. The classes of Java that scripts use most [are here](../scripts.md#classes-of-java); what uses
-another one is a fault, and loading names it. A script that sleeps holds a thread of its own.
+another one is a fault, and loading names it. A script that sleeps holds a thread of its own until its client has gone; 256 do at a
+time, beyond that the client gets 503.
 
 A script that stands inside runs as a whole, and its value is that of its last expression. One behind a `key` (a local entry or registry resource) is
 loaded, and its `function` called with `mc` and the arguments of `inputs`. Scripts that `include` names are loaded before, in order. `false` ends the
@@ -167,7 +169,10 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     }
     let arguments = arguments(element, compiler)?;
     let target = Target::compile(element, compiler)?;
-    let (includes, texts) = includes(element, compiler)?;
+    let (includes, texts) = match includes(element, compiler) {
+        Ok(own) => own,
+        Err(instead) => return instead,
+    };
     let (source, function, inside) = match element.attribute("key") {
         None => {
             let text = Written::of(element);
@@ -183,24 +188,33 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     Some(Box::new(ScriptMediator { source, function, language, arguments, target, limits, inside }))
 }
 
-/// The keys and texts of what is included.
-fn includes(element: &Element, compiler: &mut Compiler<'_>) -> Option<(Vec<Arc<str>>, Vec<String>)> {
+/// The keys and texts of what is included; else what stands in the place of the script.
+fn includes(
+    element: &Element,
+    compiler: &mut Compiler<'_>,
+) -> Result<(Vec<Arc<str>>, Vec<String>), Compiled> {
     let (mut keys, mut texts) = (Vec::new(), Vec::new());
     for include in element.children_named("include") {
         let Some(key) = include.attr("key") else {
             let place = include.start_tag();
             compiler.error("missing-attribute", "`include` needs a `key`", place, "the script to load first");
-            return None;
+            return Err(None);
         };
         let Some(entry) = compiler.entry(key) else {
             let message = format!("there is no script `{key}`");
-            compiler.error("unknown-entry", message, element.start_tag(), "it is to be included");
-            return None;
+            let place = include.value_span("key");
+            return Err(crate::failing::failing(
+                "unknown-entry",
+                message,
+                place,
+                "it is to be included",
+                compiler,
+            ));
         };
         keys.push(Arc::from(key));
         texts.push(text_of(&entry));
     }
-    Some((keys, texts))
+    Ok((keys, texts))
 }
 
 /// The script that stands inside.
@@ -422,6 +436,11 @@ impl Mediator for ScriptMediator {
     }
 }
 
+/// Scripts that may sleep at a time, each of which holds a thread; beyond, the client gets 503.
+const MOST_SLEEPERS: usize = 256;
+
+static SLEEPERS: tokio::sync::Semaphore = tokio::sync::Semaphore::const_new(MOST_SLEEPERS);
+
 /// A script on its way, for one message.
 struct Call {
     script: Arc<Script>,
@@ -430,12 +449,28 @@ struct Call {
 }
 
 impl ScriptMediator {
-    /// Runs it on a thread that may sleep.
+    /// Runs it on a thread that may sleep, until nobody waits for it any more.
     async fn beside(&self, context: &mut Context) -> Result<Flow, Fault> {
+        /// Ends the run when the one who waits for it is gone.
+        struct Ends(meter::Cancel);
+        impl Drop for Ends {
+            fn drop(&mut self) {
+                self.0.cancel();
+            }
+        }
         let call = self.call(context)?;
+        let Ok(place) = SLEEPERS.try_acquire() else {
+            let why = format!("{MOST_SLEEPERS} scripts that may sleep run already");
+            return Err(Fault { status: 503, ..Fault::new(why) });
+        };
         let (mut own, limits) = (context.take(), self.limits.clone());
+        let cancel = meter::Cancel::default();
+        let _ends = Ends(cancel.clone());
         let ran = tokio::task::spawn_blocking(move || {
-            let result = run(&call.script, &mut own, &call.arguments, &limits);
+            let _place = place;
+            // The engine has its own time, in which it does not count what it has slept.
+            let script = || run(&call.script, &mut own, &call.arguments, &limits);
+            let (result, _) = meter::within(Duration::MAX, Some(&cancel), script);
             (own, call, result)
         });
         let (own, call, result) =
@@ -743,6 +778,17 @@ mod tests {
         ] {
             assert!(flow(text).reports(says), "{text}: {:?}", flow(text).found);
         }
+    }
+
+    #[test]
+    fn a_missing_include_costs_the_step_and_not_the_artifact() {
+        let flow = flow("<script language='js'><include key='none'/>1</script>");
+        let end = flow.run(XML, "<a/>");
+        assert!(
+            end.fault().is_some_and(|fault| fault.contains("there is no script `none`")),
+            "{:?}",
+            end.fault()
+        );
     }
 
     #[test]

@@ -495,6 +495,16 @@ mod tests {
         }
         let text = "<drop/><!--top--><messageProcessor name='p' class='a.MessageForwardingProcessor' messageStore='s'/>";
         let tested = testing::main(&crate::registry(testing::endpoints), text);
-        assert!(tested.reports("the store `s` of the processor cannot be used"), "{:?}", tested.found);
+        assert!(tested.reports("`p` takes no messages from `s`"), "{:?}", tested.found);
+        for (class, says) in [
+            ("org.apache.synapse.message.store.impl.jms.JmsStore", "in a JMS broker"),
+            ("org.apache.synapse.message.store.impl.rabbitmq.RabbitMQStore", "in a RabbitMQ broker"),
+            ("org.apache.synapse.message.store.impl.jdbc.JDBCMessageStore", "in a database"),
+            ("com.example.OurStore", "with a Java class"),
+        ] {
+            let text = format!("<drop/><!--top--><messageStore name='s' class='{class}'/>");
+            let tested = testing::main(&crate::registry(testing::endpoints), &text);
+            assert!(tested.reports(says), "{class}: {:?}", tested.found);
+        }
     }
 }

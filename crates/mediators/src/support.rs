@@ -15,15 +15,19 @@ fn has_blanks(name: &str) -> bool {
     name.contains(' ') && name.split(' ').all(|part| part.is_empty() || is_header_name(part))
 }
 
-/// Whether a literal name is that of a header that can be sent. One with blanks in it is a warning, and the step does
+/// Whether a literal name is that of a header that can be sent. An empty one, or one with blanks in it, is a warning, and the step does
 /// nothing; `None` after an error, where nothing can be meant.
 pub(crate) fn can_be_sent(name: &str, place: Span, compiler: &mut Compiler<'_>) -> Option<bool> {
     if is_header_name(name.trim()) {
         return Some(true);
     }
     let message = format!("`{name}` is no header name");
-    if has_blanks(name) {
-        compiler.warning("bad-value", message, place, "the header is not sent: names have no blanks");
+    let why = match name.trim().is_empty() {
+        true => Some("the header is not sent: it has no name"),
+        false => has_blanks(name).then_some("the header is not sent: names have no blanks"),
+    };
+    if let Some(why) = why {
+        compiler.warning("bad-value", message, place, why);
         return Some(false);
     }
     compiler.error("bad-value", message, place, "expected a token");

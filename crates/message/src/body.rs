@@ -25,6 +25,18 @@ pub trait BodyStream: Send + Sync {
     /// Gives up the first `n` bytes of [`buffered`](BodyStream::buffered); at most all of them.
     fn consume(&mut self, n: usize);
 
+    /// Bytes of memory that [`take`](BodyStream::take) would take along.
+    fn storage(&self) -> usize {
+        self.buffered().len()
+    }
+
+    /// Takes all of [`buffered`](BodyStream::buffered), together with its storage where that is worth it.
+    fn take(&mut self) -> Vec<u8> {
+        let bytes = self.buffered().to_vec();
+        self.consume(bytes.len());
+        bytes
+    }
+
     /// Whether nothing will follow behind [`buffered`](BodyStream::buffered).
     fn is_complete(&self) -> bool;
 
@@ -184,8 +196,10 @@ impl Body {
         if let Body::Bytes(bytes) = self {
             return Ok(bytes);
         }
-        let bytes = Bytes::copy_from_slice(self.buffered());
-        self.consume(bytes.len());
+        let bytes = match &mut self {
+            Body::Stream(stream) => Bytes::from(stream.take()),
+            _ => Bytes::new(),
+        };
         self.recycle();
         Ok(bytes)
     }

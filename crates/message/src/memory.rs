@@ -7,12 +7,12 @@
 //! Whoever can say no asks [`try_hold`] before the bytes are there; what cannot fail is counted by [`hold`]. Whoever begins new work
 //! looks at [`is_short`] before.
 
+use crate::budget::Budget;
+use crate::sync::{AtomicU64, AtomicUsize, Relaxed};
 use std::fmt;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-static HELD: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(usize::MAX);
-static REFUSED: AtomicU64 = AtomicU64::new(0);
+static BUDGET: Budget =
+    Budget { held: AtomicUsize::new(0), most: AtomicUsize::new(usize::MAX), refused: AtomicU64::new(0) };
 
 /// What is smaller is not counted.
 const SMALL: usize = 4096;
@@ -27,47 +27,47 @@ pub struct Shortage;
 
 impl fmt::Display for Shortage {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "messages hold as much memory as they may ({} bytes)", MOST.load(Relaxed))
+        write!(out, "messages hold as much memory as they may ({} bytes)", BUDGET.most.load(Relaxed))
     }
 }
 
 /// Sets the bound in bytes. At first there is none.
 pub fn set_most(bytes: usize) {
-    MOST.store(bytes, Relaxed);
+    BUDGET.most.store(bytes, Relaxed);
 }
 
 /// The bound in bytes.
 pub fn most() -> usize {
-    MOST.load(Relaxed)
+    BUDGET.most.load(Relaxed)
 }
 
 /// How many bytes are held now.
 pub fn held() -> usize {
-    HELD.load(Relaxed)
+    BUDGET.held.load(Relaxed)
 }
 
 /// How often something could not be held so far.
 pub fn refused() -> u64 {
-    REFUSED.load(Relaxed)
+    BUDGET.refused.load(Relaxed)
 }
 
 /// Whether no more can be held.
 #[inline]
 pub fn is_short() -> bool {
-    HELD.load(Relaxed) >= MOST.load(Relaxed)
+    BUDGET.held.load(Relaxed) >= BUDGET.most.load(Relaxed)
 }
 
 /// Whether so much is held that nothing is to wait any longer than its client does: the rest is for messages on their way.
 #[inline]
 pub fn is_half() -> bool {
-    HELD.load(Relaxed) >= MOST.load(Relaxed) / 2
+    BUDGET.held.load(Relaxed) >= BUDGET.most.load(Relaxed) / 2
 }
 
 /// Whether so much is held that no new work should begin: what is under way needs the rest to end.
 #[inline]
 pub fn is_scarce() -> bool {
-    let most = MOST.load(Relaxed);
-    HELD.load(Relaxed) >= most - most / 4
+    let most = BUDGET.most.load(Relaxed);
+    BUDGET.held.load(Relaxed) >= most - most / 4
 }
 
 /// Counts bytes that are held, whether they may be or not.
@@ -76,7 +76,7 @@ pub fn hold(bytes: usize) -> Held {
     if bytes < SMALL {
         return Held(0);
     }
-    HELD.fetch_add(bytes, Relaxed);
+    BUDGET.take(bytes);
     Held(bytes)
 }
 
@@ -104,10 +104,7 @@ impl Held {
             return Ok(());
         }
         let more = bytes - self.0;
-        let before = HELD.fetch_add(more, Relaxed);
-        if before.saturating_add(more) > MOST.load(Relaxed) {
-            HELD.fetch_sub(more, Relaxed);
-            REFUSED.fetch_add(1, Relaxed);
+        if !BUDGET.try_take(more) {
             return Err(Shortage);
         }
         self.0 = bytes;
@@ -131,7 +128,7 @@ impl Drop for Held {
     #[inline]
     fn drop(&mut self) {
         if self.0 > 0 {
-            HELD.fetch_sub(self.0, Relaxed);
+            BUDGET.give_back(self.0);
         }
     }
 }

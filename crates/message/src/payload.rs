@@ -195,7 +195,7 @@ const TREE: usize = 3;
 const VALUE: usize = 4;
 
 /// Bytes that count themselves as held, for as long as anybody has a slice of them.
-fn counted(bytes: &[u8], held: Held) -> Bytes {
+fn counted(bytes: Vec<u8>, held: Held) -> Bytes {
     struct Counted(Vec<u8>, #[expect(dead_code, reason = "dropped with the bytes")] Held);
     impl AsRef<[u8]> for Counted {
         fn as_ref(&self) -> &[u8] {
@@ -203,8 +203,8 @@ fn counted(bytes: &[u8], held: Held) -> Bytes {
         }
     }
     match held.bytes() {
-        0 => Bytes::copy_from_slice(bytes),
-        _ => Bytes::from_owner(Counted(bytes.to_vec(), held)),
+        0 => Bytes::from(bytes),
+        _ => Bytes::from_owner(Counted(bytes, held)),
     }
 }
 
@@ -361,6 +361,14 @@ impl Payload {
         }
     }
 
+    /// As [`Payload::stream_mut`], to be looked at.
+    pub fn stream(&self) -> Option<&(dyn BodyStream + 'static)> {
+        match &self.raw {
+            Raw::Stream(stream) if !self.changed => Some(stream.as_ref()),
+            _ => None,
+        }
+    }
+
     /// The bytes that arrived, if all of them are here and still hold.
     pub fn bytes(&self) -> Option<&Bytes> {
         match &self.raw {
@@ -430,7 +438,7 @@ impl Payload {
                 let message = format!("the body is larger than the {} bytes a flow may hold", limits.held);
                 return Err(PayloadError::TooLarge { message });
             }
-            held.try_grow(stream.buffered().len())?;
+            held.try_grow(stream.storage())?;
             if stream.is_complete() {
                 break;
             }
@@ -440,11 +448,9 @@ impl Payload {
                 Err(error) => return Err(PayloadError::Receiving(error)),
             }
         }
-        held.try_grow(stream.buffered().len())?;
-        let bytes = counted(stream.buffered(), held);
-        let length = bytes.len();
-        stream.consume(length);
-        let raw = if length == 0 { Raw::Empty } else { Raw::Bytes(bytes) };
+        held.try_grow(stream.storage())?;
+        let bytes = counted(stream.take(), held);
+        let raw = if bytes.is_empty() { Raw::Empty } else { Raw::Bytes(bytes) };
         if let Raw::Stream(stream) = std::mem::replace(&mut self.raw, raw) {
             stream.recycle();
         }

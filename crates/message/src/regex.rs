@@ -3,7 +3,7 @@
 //! Rewritten ([`translate`]) for the engine that runs them here. Those of XPath and of XML Schema are other languages, with
 //! homes of their own.
 
-use meter::regex::Regex;
+use meter::regex::{Failure, Regex};
 use std::fmt;
 use std::ops::Range;
 
@@ -89,9 +89,13 @@ impl Search {
     /// # Errors
     /// The search takes too long.
     pub fn matches(&self, value: &str) -> Result<Vec<Range<usize>>, String> {
-        self.0
-            .run(value, |engine| engine.find_iter(value).map(|found| Ok(found?.range())).collect())
-            .map_err(|why| why.to_string())
+        let mut all = Vec::new();
+        let found: Result<(), Failure> = self.0.for_each(value, |captures| {
+            all.extend(captures.get(0).map(|whole| whole.range()));
+            Ok(true)
+        });
+        found.map_err(|why| why.to_string())?;
+        Ok(all)
     }
 
     /// Replaces each match, as Java's `replaceAll` does: `$1` and `${name}` stand for groups, a backslash takes the
@@ -100,18 +104,25 @@ impl Search {
     /// # Errors
     /// The replacement names a group that the pattern does not have, or the search takes too long.
     pub fn replace_all(&self, value: &str, replacement: &str) -> Result<String, String> {
+        /// Why nothing was replaced.
+        struct Wrong(String);
+        impl From<Failure> for Wrong {
+            fn from(why: Failure) -> Wrong {
+                Wrong(why.to_string())
+            }
+        }
         let mut out = String::with_capacity(value.len());
         let mut end = 0;
-        let all: Vec<fancy_regex::Captures<'_, str>> = self
-            .0
-            .run(value, |engine| engine.captures_iter(value).collect())
-            .map_err(|why| why.to_string())?;
-        for captures in all {
-            let Some(whole) = captures.get(0) else { continue };
+        let replaced: Result<(), Wrong> = self.0.for_each(value, |captures| {
+            let Some(whole) = captures.get(0) else { return Ok(true) };
             out.push_str(&value[end..whole.start()]);
-            self.expand(replacement, &captures, &mut out)?;
+            let before = out.len();
+            self.expand(replacement, &captures, &mut out).map_err(Wrong)?;
             end = whole.end();
-        }
+            meter::spend_bytes(out.len() - before).map_err(Failure::from)?;
+            Ok(true)
+        });
+        replaced.map_err(|Wrong(why)| why)?;
         out.push_str(&value[end..]);
         Ok(out)
     }

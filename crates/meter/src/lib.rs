@@ -140,12 +140,15 @@ fn look() -> Result<(), Stop> {
                 Err(stop)
             }
             None => {
-                let (more, over) = match run.bounds {
-                    Bounds::None => (ENDLESS, 0),
-                    // What one call spent beyond is spent.
-                    _ => (STRIDE, LEFT.get().unsigned_abs()),
+                let more = match run.bounds {
+                    Bounds::None => ENDLESS,
+                    _ => {
+                        // What one call spent beyond is spent; what is left is handed out anew.
+                        let given = run.given.saturating_add(STRIDE as u64);
+                        run.given = given.saturating_add_signed(LEFT.get().saturating_neg());
+                        STRIDE
+                    }
                 };
-                run.given = run.given.saturating_add(more as u64).saturating_add(over);
                 LEFT.set(more);
                 Ok(())
             }
@@ -220,6 +223,14 @@ pub fn not_inline() -> Result<(), Stop> {
 /// Why the run had to end, where it had to.
 pub fn stopped() -> Option<Stop> {
     RUN.with_borrow(|run| run.stopped)
+}
+
+/// Whether nobody waits for the result any more: for what sleeps, which is no work.
+pub fn is_cancelled() -> bool {
+    RUN.with_borrow(|run| match &run.bounds {
+        Bounds::Time { cancel: Some(cancel), .. } => cancel.is_cancelled(),
+        _ => false,
+    })
 }
 
 /// Whether the run has to end, looked up now: for engines that count for themselves and ask from time to time.
@@ -309,6 +320,18 @@ mod tests {
             let first = endless();
             assert_eq!((spend(0), check()), (Err(first), Err(first)));
         });
+    }
+
+    #[test]
+    fn a_look_at_the_clock_is_no_work() {
+        let (_, used) = within(Duration::from_secs(1000), None, || {
+            for _ in 0..1000 {
+                spend(3)?;
+                check()?;
+            }
+            spend(2 * STRIDE as u64)
+        });
+        assert_eq!((used.units, used.stopped), (3000 + 2 * STRIDE as u64, None));
     }
 
     #[test]

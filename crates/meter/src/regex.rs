@@ -4,10 +4,11 @@
 //! pattern: one with a small bound, which is all that a run on a worker gets, and one with the large bound, made when it is
 //! first needed.
 
-use crate::{Stop, not_inline, spend};
-use fancy_regex::{Error, RegexBuilder, RuntimeError};
+use crate::{Stop, check, is_inline, not_inline, spend};
+use fancy_regex::{Captures, Error, RegexBuilder, RegexInput, RuntimeError};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 /// How often a match may go back: about a millisecond.
 const FEW: usize = 20_000;
@@ -17,6 +18,12 @@ const MANY: usize = 1_000_000;
 
 /// The longest text that is searched on a worker, in bytes.
 const SHORT: usize = 16 << 10;
+
+/// The longest time in which a worker looks for all matches: each of them may go back often.
+const SHORT_TIME: Duration = Duration::from_millis(2);
+
+/// Matches between two looks at the clock.
+const STRIDE: usize = 16;
 
 /// A compiled regular expression; copies share it.
 #[derive(Clone)]
@@ -83,17 +90,76 @@ impl Regex {
             Err(Error::RuntimeError(RuntimeError::BacktrackLimitExceeded)) => {}
             result => return result.map_err(|error| Failure::Engine(Box::new(error))),
         }
+        search(self.many()?).map_err(|error| Failure::Engine(Box::new(error)))
+    }
+
+    /// Finds all matches of a text, from left to right, and hands each to `each` until that says no. Each is counted by its
+    /// distance from the one before, so a deadline and a cancellation hold between them.
+    ///
+    /// # Errors
+    /// It takes too long, or `each` fails.
+    pub fn for_each<'t, E: From<Failure>>(
+        &self,
+        text: &'t str,
+        mut each: impl FnMut(Captures<'t, str>) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        let stopped = |stop: Stop| E::from(Failure::Stopped(stop));
+        if text.len() > SHORT {
+            not_inline().map_err(stopped)?;
+        }
+        let (began, inline, mut exact) = (Instant::now(), is_inline(), false);
+        let mut all = self.0.few.captures_iter(text);
+        // Where the search has come to.
+        let (mut done, mut again) = (0, None);
+        for count in 1.. {
+            let found = match all.next() {
+                Some(Err(Error::RuntimeError(RuntimeError::BacktrackLimitExceeded))) if !exact => {
+                    exact = true;
+                    // Nothing is found there once more.
+                    again = (count > 1).then_some(done);
+                    all = self.many()?.captures_iter_input(RegexInput::new(text).from_pos(done));
+                    continue;
+                }
+                Some(Err(error)) => return Err(Failure::Engine(Box::new(error)).into()),
+                Some(Ok(captures)) => Some(captures),
+                None => None,
+            };
+            let range = found.as_ref().and_then(|captures| captures.get(0)).map(|whole| whole.range());
+            if let Some(range) = &range
+                && again.take() == Some(range.end)
+            {
+                continue;
+            }
+            let end = range.map_or(text.len(), |range| range.end);
+            spend(1 + (end.saturating_sub(done) as u64 >> 5)).map_err(stopped)?;
+            done = end;
+            if count % STRIDE == 0 {
+                match inline {
+                    true if began.elapsed() > SHORT_TIME => not_inline().map_err(stopped)?,
+                    true => {}
+                    false => check().map_err(stopped)?,
+                }
+            }
+            let Some(captures) = found else { break };
+            if !each(captures)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The engine with the large bound, for a run that disturbs nobody and has used up the small one.
+    fn many(&self) -> Result<&fancy_regex::Regex, Failure> {
         not_inline()?;
-        let many = match self.0.many.get() {
-            Some(many) => many,
+        spend(FEW as u64)?;
+        match self.0.many.get() {
+            Some(many) => Ok(many),
             None => {
                 let made = RegexBuilder::new(self.0.few.as_str()).backtrack_limit(MANY).build();
                 let made = made.map_err(|error| Failure::Engine(Box::new(error)))?;
-                self.0.many.get_or_init(|| made)
+                Ok(self.0.many.get_or_init(|| made))
             }
-        };
-        spend(FEW as u64)?;
-        search(many).map_err(|error| Failure::Engine(Box::new(error)))
+        }
     }
 }
 
@@ -106,8 +172,66 @@ impl fmt::Debug for Regex {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Used, inline, within};
-    use std::time::Duration;
+    use crate::{Cancel, Used, inline, within};
+
+    /// The same matches as the engine's own iteration finds.
+    #[test]
+    fn all_matches_are_found_one_after_the_other() {
+        for pattern in
+            ["a", "a*", "", "b|", r"\b", "(?=a)", "(a)(b)?", r"(\w)\1", "$", "é?", r"\Ga", "(?<=a)b*"]
+        {
+            let regex = Regex::new(pattern).unwrap();
+            for text in ["", "a", "aabb", "baab", "éaéé", "ab ab\nab", "aaa b"] {
+                let expected: Vec<_> = regex
+                    .engine()
+                    .captures_iter(text)
+                    .map(|own| own.unwrap().get(0).unwrap().range())
+                    .collect();
+                let mut found = Vec::new();
+                let result: Result<(), Failure> = regex.for_each(text, |captures| {
+                    found.push(captures.get(0).unwrap().range());
+                    Ok(true)
+                });
+                assert!(result.is_ok());
+                assert_eq!(found, expected, "{pattern} in {text:?}");
+            }
+        }
+        let mut count = 0;
+        let first: Result<(), Failure> = Regex::new("a").unwrap().for_each("aaa", |_| {
+            count += 1;
+            Ok(false)
+        });
+        assert!(first.is_ok() && count == 1);
+    }
+
+    #[test]
+    fn a_deadline_and_a_cancellation_hold_between_matches() {
+        let regex = Regex::new("a").unwrap();
+        let text = "ab".repeat(5_000_000);
+        let search = |cancel: Option<&Cancel>, time: Duration| {
+            let mut count = 0_usize;
+            let (result, used) = within(time, cancel, || {
+                regex.for_each(&text, |_| {
+                    count += 1;
+                    if let (1000, Some(cancel)) = (count, cancel) {
+                        cancel.cancel();
+                    }
+                    Ok::<bool, Failure>(true)
+                })
+            });
+            assert!(matches!(result, Err(Failure::Stopped(_))), "{result:?}");
+            (used.stopped, count)
+        };
+        let cancel = Cancel::default();
+        let (stopped, count) = search(Some(&cancel), Duration::from_secs(1000));
+        assert!(stopped == Some(Stop::Cancelled) && count < 1100, "{count}");
+        let (stopped, count) = search(None, Duration::from_millis(5));
+        assert!(matches!(stopped, Some(Stop::Late(_))) && count < 5_000_000, "{count}");
+        // On a worker it is counted, too.
+        let short = "ab".repeat(8000);
+        let (result, used) = inline(1000, || regex.for_each(&short, |_| Ok::<bool, Failure>(true)));
+        assert!(result.is_err() && used.stopped == Some(Stop::Long));
+    }
 
     #[test]
     fn what_goes_back_often_is_no_work_for_a_worker() {

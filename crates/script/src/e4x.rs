@@ -78,7 +78,7 @@ pub(crate) fn is_brief(text: &str) -> bool {
     const LONG: &[&str] = &[
         "for", "while", "do", "class", "yield", "await", "async", "eval", "Function", "RegExp", "Array",
         "Promise", "repeat", "fill", "padStart", "padEnd", "sort", "match", "matchAll", "search", "call",
-        "apply", "from",
+        "apply", "from", "callee",
     ];
     let tokens = tokens(text);
     let word = |at: usize| tokens.get(at).map_or("", |token| &text[token.at.clone()]);
@@ -86,10 +86,37 @@ pub(crate) fn is_brief(text: &str) -> bool {
     (0..tokens.len()).all(|at| match (tokens[at].kind, word(at)) {
         (Kind::Word, _) if at > 0 && word(at - 1) == "function" => true,
         (Kind::Word, own) => !LONG.contains(&own) && !functions.contains(&own),
-        (Kind::Mark, own) => own != "=>" && !(own == "(" && at > 0 && word(at - 1) == "function"),
+        (Kind::Mark, "(") if at > 0 && word(at - 1) == "function" => false,
+        (Kind::Mark, "{") if at > 0 && word(at - 1) == ")" => {
+            // A statement or a function that nobody calls, but no method of an object.
+            let mut depth = 0;
+            let open = (0..at).rev().find(|&at| {
+                match word(at) {
+                    ")" => depth += 1,
+                    "(" => depth -= 1,
+                    _ => {}
+                }
+                depth == 0
+            });
+            let open = open.unwrap_or(0);
+            let (head, before) = (word(open.saturating_sub(1)), word(open.saturating_sub(2)));
+            open > 0
+                && (matches!(head, "if" | "switch" | "catch" | "with") || open > 1 && before == "function")
+        }
+        (Kind::Mark, own) => own != "=>",
         // A regular expression, or a template with code in it.
         (Kind::Literal, own) => !(own.starts_with('/') || own.starts_with('`') && own.contains("${")),
         (Kind::Markup, own) => !own.contains('{'),
+    })
+}
+
+/// Whether it names `sleep`, as a word or as the key of a member.
+pub(crate) fn names_sleep(text: &str) -> bool {
+    tokens(text).iter().any(|token| match token.kind {
+        Kind::Word => &text[token.at.clone()] == "sleep",
+        Kind::Literal => text[token.at.clone()].trim_matches(['"', '\'', '`']) == "sleep",
+        Kind::Markup => text[token.at.clone()].contains("sleep"),
+        Kind::Mark => false,
     })
 }
 
@@ -434,8 +461,28 @@ mod tests {
             ("`${x}`", false),
             ("'for while'", true),
             ("'x'.repeat(1e8)", false),
+            ("var o = {f(n) { if (n > 0) { o.f(n - 1); o.f(n - 1) } }}; o.f(40)", false),
+            ("var o = {get x() { return o.x }}; o.x", false),
+            ("var o = {['f'](n) { o.f(n) }}; o.f(1)", false),
+            ("var o = {'f'() { o.f() }}; o.f()", false),
+            ("function mediate(mc) { arguments.callee(mc); arguments.callee(mc) }", false),
+            ("if (f(a, (b))) { c() } switch (d) { case 1: { e() } } try { g() } catch (h) { i() }", true),
+            ("var o = {a: 1, b: {c: (2)}}", true),
         ] {
             assert_eq!(is_brief(text), brief, "{text}");
+        }
+    }
+
+    #[test]
+    fn who_sleeps_says_so() {
+        for (text, sleeps) in [
+            ("java.lang.Thread.sleep(1)", true),
+            ("java.lang.Thread['sleep'](1)", true),
+            ("mc.setProperty('a', 'sleepless')", false),
+            ("mc.setProperty('a', 'they sleep')", false),
+            ("// sleep\nvar asleep = 1", false),
+        ] {
+            assert_eq!(names_sleep(text), sleeps, "{text}");
         }
     }
 

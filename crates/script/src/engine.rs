@@ -24,6 +24,9 @@ pub(crate) const JAVA: &str = include_str!("java.js");
 /// Longest time that one run may sleep altogether. Sleeping is no part of its time.
 const MAX_SLEEP: Duration = Duration::from_secs(60);
 
+/// How long it sleeps until it looks whether somebody still waits for it.
+const NAP: Duration = Duration::from_millis(100);
+
 /// The name of every script in the engine's own messages.
 const FILE: &str = "script";
 
@@ -44,8 +47,8 @@ pub struct Returned {
 
 thread_local! {
     static ENGINE: RefCell<Option<Engine>> = const { RefCell::new(None) };
-    /// How long the script that runs has slept.
-    static SLEPT: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+    /// How long the script that runs has slept; `None`: it must not.
+    static SLEPT: Cell<Option<Duration>> = const { Cell::new(None) };
 }
 
 /// `Thread.sleep`: the thread sleeps, so that scripts which do run on threads of their own.
@@ -53,19 +56,32 @@ pub(crate) fn sleep(milliseconds: f64) -> Result<(), String> {
     if !(0.0..=1e12).contains(&milliseconds) {
         return Err("IllegalArgumentException: timeout value is negative".to_owned());
     }
-    let time = Duration::from_secs_f64(milliseconds / 1000.0);
-    let slept = SLEPT.get().saturating_add(time);
+    let Some(before) = SLEPT.get() else {
+        return Err(
+            "a script that sleeps has to name `sleep`, so that it does not run on a worker".to_owned()
+        );
+    };
+    let mut left = Duration::from_secs_f64(milliseconds / 1000.0);
+    let slept = before.saturating_add(left);
     if slept > MAX_SLEEP {
         return Err(format!("a script sleeps at most {} s", MAX_SLEEP.as_secs()));
     }
-    std::thread::sleep(time);
-    SLEPT.set(slept);
+    while !left.is_zero() {
+        if meter::is_cancelled() {
+            return Err(meter::Stop::Cancelled.to_string());
+        }
+        let slice = left.min(NAP);
+        std::thread::sleep(slice);
+        left -= slice;
+    }
+    SLEPT.set(Some(slept));
     Ok(())
 }
 
 /// Whether the time is over, without that which was slept.
 fn is_over(deadline: Option<Instant>) -> bool {
-    let deadline = deadline.and_then(|deadline| deadline.checked_add(SLEPT.get()));
+    let slept = SLEPT.get().unwrap_or_default();
+    let deadline = deadline.and_then(|deadline| deadline.checked_add(slept));
     deadline.is_some_and(|deadline| Instant::now() > deadline)
 }
 
@@ -160,7 +176,7 @@ impl Engine {
     fn set(&self, limits: &Limits) {
         self.runtime.set_memory_limit(limits.memory);
         self.runtime.set_max_stack_size(limits.stack);
-        SLEPT.set(Duration::ZERO);
+        SLEPT.set(None);
         self.deadline.set(Instant::now().checked_add(limits.time));
     }
 
@@ -176,6 +192,9 @@ impl Engine {
         }
         let mut separate = if script.shared { None } else { Some(self.world(false)?) };
         self.set(limits);
+        if script.sleeps() {
+            SLEPT.set(Some(Duration::ZERO));
+        }
         let world = separate.as_mut().or(self.shared.as_mut());
         let world = world.ok_or_else(|| Failure::new("the script has no global object"))?;
         let mut result = world.run(script, arguments);

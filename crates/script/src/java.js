@@ -59,7 +59,12 @@
       switch (kind) {
         case 'd': text = String(Math.trunc(Number(value))); break;
         case 'f': text = Number(value).toFixed(digits === undefined ? 6 : Number(digits)); break;
-        case 'x': case 'X': text = Number(value).toString(16); break;
+        case 'x': case 'X': {
+          // A negative int has 32 bits.
+          const number = Math.trunc(Number(value));
+          text = (number < 0 && number >= -2147483648 ? number >>> 0 : number).toString(16);
+          break;
+        }
         default: text = digits === undefined ? String(value) : String(value).slice(0, Number(digits));
       }
       if (kind === 'X' || kind === 'S') text = text.toUpperCase();
@@ -99,6 +104,14 @@
     substring(from, to) { return this.text.substring(from, to); }
     toString() { return this.text; }
     toJSON() { return this.text; }
+  }
+  class Formatter {
+    constructor(into) { this.into = into instanceof StringBuilder ? into : new StringBuilder(); }
+    format(pattern, ...values) { this.into.append(formatted(pattern, ...values)); return this; }
+    out() { return this.into; }
+    flush() {}
+    close() {}
+    toString() { return this.into.toString(); }
   }
   const begun = Date.now();
   const System = {
@@ -490,7 +503,7 @@
     'java.util.UUID': UUID, 'java.util.Base64': Base64, 'java.util.Date': JavaDate, 'java.util.Calendar': Calendar,
     'java.util.GregorianCalendar': Calendar, 'java.util.TimeZone': TimeZone, 'java.util.Random': Random,
     'java.util.Collections': Collections, 'java.util.Arrays': Arrays, 'java.util.Locale': Locale, 'java.util.Objects': Objects,
-    'java.util.StringTokenizer': StringTokenizer, 'java.security.SecureRandom': Random,
+    'java.util.StringTokenizer': StringTokenizer, 'java.util.Formatter': Formatter, 'java.security.SecureRandom': Random,
     'java.text.SimpleDateFormat': SimpleDateFormat, 'java.text.DecimalFormat': DecimalFormat,
     'java.net.URLEncoder': URLEncoder, 'java.net.URLDecoder': URLDecoder, 'java.security.MessageDigest': MessageDigest,
     'javax.crypto.Mac': Mac, 'javax.crypto.spec.SecretKeySpec': SecretKeySpec,

@@ -155,7 +155,7 @@ impl Script {
             shared &= !e4x::changes_the_world(text);
             reads = reads.max(e4x::reads(text));
             brief &= e4x::is_brief(text);
-            sleeps |= text.contains("sleep");
+            sleeps |= e4x::names_sleep(text);
             let classes = e4x::missing_classes(text).into_iter();
             missing.extend(classes.map(|(at, name)| (place_at(text, at, source), name)));
             translated.push(own);

@@ -316,6 +316,11 @@ fn classes_of_java() {
             "y|5|",
         ),
         ("java.net.URLEncoder.encode('a b&', 'UTF-8')", "a+b%26"),
+        (
+            "var f = new java.util.Formatter(); f.format('%02x', 10).format('-%s', 'b'); f.close(); f.toString()",
+            "0a-b",
+        ),
+        ("java.lang.String.format('%08x', -2) + java.lang.String.format('%x', 255)", "fffffffeff"),
         ("try { throw new java.lang.RuntimeException('x') } catch (e) { e.getMessage() }", "x"),
         ("java.lang.Thread.sleep(1); java.lang.Math.max(1, 2)", "2"),
         ("typeof java.lang.System.currentTimeMillis()", "number"),

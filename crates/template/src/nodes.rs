@@ -1,5 +1,7 @@
 //! XML in templates: what `.name`, `["xpath"]` and `.@@special` give of nodes.
 
+use crate::ast::{Error, Place};
+use crate::run::{Res, Run};
 use crate::value::{Text, Value};
 use std::rc::Rc;
 use xml::{Document, NodeId, NodeKind};
@@ -9,48 +11,82 @@ type Prefixes = [(String, String)];
 /// A member of nodes: children by name, `*`, `**`, attributes (`@name`, `@@`), special ones (`@@text`), or what an XPath
 /// selects.
 pub(crate) fn member<'m>(
+    run: &mut Run<'m>,
     document: &'m Document,
     nodes: &[NodeId],
     key: &str,
     prefixes: &Prefixes,
-) -> Result<Option<Value<'m>>, String> {
+    place: Place,
+) -> Res<Option<Value<'m>>> {
+    let error = |why: String| match meter::stopped() {
+        Some(stop) => Error::fatal(stop.to_string(), place),
+        None => Error::new(why, place),
+    };
     if let Some(special) = key.strip_prefix("@@").filter(|special| !special.is_empty()) {
         let [node] = nodes else {
-            return Err(format!("`@@{special}` is of one XML node, these are {}", nodes.len()));
+            return Err(error(format!("`@@{special}` is of one XML node, these are {}", nodes.len())));
         };
-        return special_member(document, *node, special).map(Some);
-    }
-    let select = |each: &mut dyn FnMut(NodeId, &mut Vec<NodeId>)| {
-        let mut found = Vec::new();
-        for node in nodes {
-            each(*node, &mut found);
+        let value = special_member(document, *node, special).map_err(error)?;
+        if let Value::Text(text) = &value {
+            run.make(text.len(), place)?;
         }
-        Ok(Some(Value::Nodes(document, found.into())))
-    };
+        return Ok(Some(value));
+    }
     let is_element = |node: NodeId| document.kind(node) == NodeKind::Element;
     let has_name = |node: NodeId, name: &str| matches(document, node, name, prefixes);
-    match key {
-        "*" => select(&mut |node, found| found.extend(document.children(node).filter(|n| is_element(*n)))),
-        "**" => {
-            meter::spend(document.node_count() as u64 >> 3).map_err(|stop| stop.to_string())?;
-            select(&mut |node, found| found.extend(document.descendants(node).filter(|n| is_element(*n))))
+    let has_children = |node: NodeId| matches!(document.kind(node), NodeKind::Element | NodeKind::Document);
+    let mut found = Found { run, place, nodes: Vec::new() };
+    for &node in nodes {
+        found.run.spend(1, place)?;
+        match key {
+            "*" => found.add(document.children(node), is_element)?,
+            "**" => found.add(document.descendants(node), is_element)?,
+            "@@" | "@*" if is_element(node) => found.add(document.attributes(node), |_| true)?,
+            "@@" | "@*" => {}
+            _ if key.starts_with('@') && is_name(&key[1..]) => {
+                if is_element(node) {
+                    found.add(document.attributes(node), |own| has_name(own, &key[1..]))?;
+                }
+            }
+            _ if is_name(key) => {
+                if has_children(node) {
+                    found.add(document.children(node), |own| is_element(own) && has_name(own, key))?;
+                }
+            }
+            _ => break,
         }
-        "@@" | "@*" => select(&mut |node, found| {
-            if is_element(node) {
-                found.extend(document.attributes(node));
+    }
+    match key {
+        "*" | "**" | "@@" | "@*" => {}
+        _ if is_name(key.strip_prefix('@').unwrap_or(key)) => {}
+        _ => return by_xpath(document, nodes, key, prefixes).map_err(error),
+    }
+    Ok(Some(Value::Nodes(document, found.nodes.into())))
+}
+
+/// Nodes that are being collected, counted as they come.
+struct Found<'r, 'm> {
+    run: &'r mut Run<'m>,
+    place: Place,
+    nodes: Vec<NodeId>,
+}
+
+impl Found<'_, '_> {
+    fn add(&mut self, from: impl Iterator<Item = NodeId>, wanted: impl Fn(NodeId) -> bool) -> Res<()> {
+        /// Nodes that are looked at for one unit.
+        const STRIDE: usize = 8;
+        let mut counted = self.nodes.len();
+        for (at, node) in from.enumerate() {
+            if at % STRIDE == STRIDE - 1 {
+                self.run.spend(1, self.place)?;
+                self.run.make_items(self.nodes.len() - counted, self.place)?;
+                counted = self.nodes.len();
             }
-        }),
-        _ if key.starts_with('@') && is_name(&key[1..]) => select(&mut |node, found| {
-            if is_element(node) {
-                found.extend(document.attributes(node).filter(|own| has_name(*own, &key[1..])));
+            if wanted(node) {
+                self.nodes.push(node);
             }
-        }),
-        _ if is_name(key) => select(&mut |node, found| {
-            if matches!(document.kind(node), NodeKind::Element | NodeKind::Document) {
-                found.extend(document.children(node).filter(|own| is_element(*own) && has_name(*own, key)));
-            }
-        }),
-        _ => by_xpath(document, nodes, key, prefixes),
+        }
+        self.run.make_items(self.nodes.len() - counted, self.place)
     }
 }
 

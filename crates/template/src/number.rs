@@ -17,7 +17,7 @@ const SCALE: u32 = 12;
 const MAX_SCALE: u32 = 30;
 
 /// Largest exponent of a number that is written with one.
-const MAX_EXPONENT: i32 = 400;
+const MAX_EXPONENT: u32 = 400;
 
 fn power(n: u32) -> Option<i128> {
     10i128.checked_pow(n)
@@ -41,7 +41,7 @@ impl Number {
             Some(at) => (&text[..at], text[at + 1..].parse::<i32>().ok()?),
             None => (text, 0),
         };
-        if exponent.abs() > MAX_EXPONENT || text.len() > 400 {
+        if exponent.unsigned_abs() > MAX_EXPONENT || text.len() > 400 {
             return None;
         }
         let digits = number.strip_prefix(['-', '+']).unwrap_or(number);
@@ -151,11 +151,26 @@ impl Number {
         self.to_i64().checked_rem(other.to_i64()).map(Number::int)
     }
 
+    pub fn is_decimal(self) -> bool {
+        matches!(self, Number::Decimal(..))
+    }
+
+    /// Exact among decimals; `None`: one of them is no number.
     pub fn compare(self, other: Number) -> Option<Ordering> {
-        match Number::aligned(self, other) {
-            Some((a, b, _)) => Some(a.cmp(&b)),
-            None => self.to_f64().partial_cmp(&other.to_f64()),
-        }
+        let (Number::Decimal(a, s), Number::Decimal(b, t)) = (self, other) else {
+            return self.to_f64().partial_cmp(&other.to_f64());
+        };
+        // The whole part, and the fraction, which fits with the same scale as it is less than one.
+        let (Some(p), Some(q)) = (power(s), power(t)) else {
+            return self.to_f64().partial_cmp(&other.to_f64());
+        };
+        let fractions = || {
+            let (a, b) = (a.rem_euclid(p), b.rem_euclid(q));
+            let scale = s.max(t);
+            let aligned = |n: i128, own: u32| n * power(scale - own).unwrap_or(1);
+            aligned(a, s).cmp(&aligned(b, t))
+        };
+        Some(a.div_euclid(p).cmp(&b.div_euclid(q)).then_with(fractions))
     }
 
     /// Without zeros at the end of the fraction.

@@ -295,6 +295,68 @@ fn every_template_ends() {
     }
 }
 
+/// Behind an error that `!` or `<#attempt>` takes, everything is as it was before it.
+#[test]
+fn what_an_error_leaves_is_taken_away() {
+    const F: &str = "<#function f x><#list [1] as own><#return x.y.z></#list></#function>";
+    for (template, expected) in [
+        (format!("{F}${{(f({{}}))!'d'}}${{a!''}}<#assign a=1>${{a}}"), "d1".to_owned()),
+        (format!("{F}<#list 1..200 as i>${{(f({{}}))!'d'}}</#list>${{own!'-'}}"), "d".repeat(200) + "-"),
+        (format!("{F}<#macro m a>${{(f(a))!'d'}}${{a?size}}</#macro><#assign h={{}}><@m h/>"), "d0".to_owned()),
+        ("${([1]?map(x -> x.y.z))!'d'}${x!'-'}".replace("x.y.z", "nope.y.z"), "d-".to_owned()),
+        (
+            "<#macro m><#nested></#macro><#list [1, 2] as i><#attempt><@m><#list [1] as j>${nope}</#list></@m>\
+             <#recover>r</#attempt>${j!'-'}${i}</#list>"
+                .to_owned(),
+            "r-1r-2".to_owned(),
+        ),
+    ] {
+        assert_eq!(fill(&template), Ok(expected), "{template}");
+    }
+}
+
+/// Values nest as deep as templates are patient.
+#[test]
+fn deep_values_end() {
+    for (template, expected) in [
+        ("<#assign a=[]><#list 1..100000 as i><#assign a=[a]></#list>${a?size}", "1"),
+        ("<#assign a={}><#list 1..50000 as i><#assign a={'k': a}></#list>${a?size}", "1"),
+        (
+            "<#assign a=[]><#list 1..10000 as i><#assign a=[{'k': a}, 1] + [2]></#list><#assign b=a>${b?size}",
+            "3",
+        ),
+    ] {
+        assert_eq!(fill(template), Ok(expected.to_owned()), "{template}");
+    }
+}
+
+/// What a step costs grows with what it looks at.
+#[test]
+fn long_texts_and_many_nodes_are_counted() {
+    let stopped = |template: &str| {
+        let (_, used) = meter::inline(100_000, || fill(template));
+        used.stopped.is_some()
+    };
+    assert!(stopped("<#assign s=''?left_pad(100000)><#list 0..1000 as i><#assign x=s[i]></#list>"));
+    assert!(stopped("<#assign s=''?left_pad(100000)><#list 0..1000 as i><#assign x=s[i..i+1]></#list>"));
+    assert!(!stopped("<#assign s=''?left_pad(100)><#list 0..99 as i><#assign x=s[i]></#list>"));
+    let deep = format!("{}{}", "<a>".repeat(200), "</a>".repeat(200));
+    let filled = fill_with("${doc.**.**.**?size}", json!({}), &deep);
+    assert!(filled.as_ref().is_err_and(|why| why.contains("makes more than")), "{filled:?}");
+    let filled = fill_with("${doc.**?size} ${doc.a.**?size} ${doc.*?size}", json!({}), &deep);
+    assert_eq!(filled, Ok("200 199 1".to_owned()));
+}
+
+#[test]
+fn numbers_of_any_size_are_read_and_sorted() {
+    assert!(fill("${'1e-2147483648'?number}").is_err());
+    let all = "[0.5, -3, 1.00000000000000000001, 1, 123456789012345678901234567891, 123456789012345678901234567890, 1e300]";
+    let payload: serde_json::Value = serde_json::from_str(&format!("{{\"all\": {all}}}")).unwrap();
+    let from_json = fill_with("<#list payload.all?sort as n>${n?c} </#list>", payload, "<a/>");
+    let expected = "-3 0.5 1 1 123456789012345678901234567890 123456789012345678901234567891 ";
+    assert!(from_json.as_ref().is_ok_and(|text| text.starts_with(expected)), "{from_json:?}");
+}
+
 #[test]
 fn deep_recursion_fits_into_the_stack() {
     let nested = format!("{}x{}", "<#if true>".repeat(98), "</#if>".repeat(98));

@@ -34,7 +34,7 @@ pub(crate) enum Value<'m> {
     Boolean(bool),
     /// A time, its milliseconds since 1970 where they are known, and what of it is meant.
     Date(Rc<Moment>, Option<i64>, DateKind),
-    List(Rc<Vec<Value<'m>>>),
+    List(Rc<Items<'m>>),
     Range(Range),
     /// An array or object.
     Json(&'m Json),
@@ -80,7 +80,63 @@ impl<'m> From<Cow<'m, str>> for Text<'m> {
     }
 }
 
+/// The items of a sequence that a template has made.
+#[derive(Default)]
+pub(crate) struct Items<'m>(Vec<Value<'m>>);
+
+impl<'m> std::ops::Deref for Items<'m> {
+    type Target = [Value<'m>];
+
+    fn deref(&self) -> &[Value<'m>] {
+        &self.0
+    }
+}
+
+/// A template can nest values as deep as it is long, so they are dropped one after the other and not one inside of the other.
+impl Drop for Items<'_> {
+    fn drop(&mut self) {
+        if self.0.iter().any(Value::nests) {
+            unnest(std::mem::take(&mut self.0));
+        }
+    }
+}
+
+impl Drop for Hash<'_> {
+    fn drop(&mut self) {
+        if self.members.iter().any(|(_, value)| value.nests()) {
+            unnest(self.members.drain(..).map(|(_, value)| value).collect());
+        }
+    }
+}
+
+/// Drops values. What is inside of one that nobody else has waits for its turn.
+fn unnest(mut waiting: Vec<Value<'_>>) {
+    while let Some(value) = waiting.pop() {
+        match value {
+            Value::List(items) => {
+                if let Some(mut items) = Rc::into_inner(items) {
+                    waiting.append(&mut items.0);
+                }
+            }
+            Value::Hash(hash) => {
+                if let Some(mut hash) = Rc::into_inner(hash) {
+                    waiting.extend(hash.members.drain(..).map(|(_, value)| value));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
 impl<'m> Value<'m> {
+    pub fn list(items: Vec<Value<'m>>) -> Value<'m> {
+        Value::List(Rc::new(Items(items)))
+    }
+
+    fn nests(&self) -> bool {
+        matches!(self, Value::List(_) | Value::Hash(_))
+    }
+
     pub fn made(text: impl Into<Rc<str>>) -> Value<'m> {
         Value::Text(Text::Made(text.into()))
     }

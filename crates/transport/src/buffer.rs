@@ -57,6 +57,28 @@ impl Buffer {
         self.start == self.mid && self.raw == self.end
     }
 
+    /// Bytes of memory that go along with the decoded ones. Storage of a size that is kept for others does not.
+    pub(crate) fn storage(&self) -> usize {
+        if self.bytes.len() <= KEEP_SIZE { self.entity().len() } else { self.bytes.len() }
+    }
+
+    /// Takes all decoded bytes. Storage that has grown beyond what is kept for others goes along, so that nothing is copied;
+    /// else it is worth a copy.
+    pub(crate) fn take_entity(&mut self) -> Vec<u8> {
+        if self.bytes.len() <= KEEP_SIZE || self.raw < self.end {
+            let entity = self.entity().to_vec();
+            self.start = self.mid;
+            return entity;
+        }
+        let mut bytes = std::mem::take(&mut self.bytes);
+        bytes.truncate(self.mid);
+        // Mostly nothing, and moved within the storage.
+        bytes.drain(..self.start);
+        (self.start, self.mid, self.raw, self.end) = (0, 0, 0, 0);
+        self.large = None;
+        bytes
+    }
+
     pub(crate) fn has_storage(&self) -> bool {
         !self.bytes.is_empty()
     }
@@ -235,6 +257,35 @@ mod tests {
         drop(b);
         drop(kept);
         assert_eq!(LARGE_IN_USE.load(Relaxed), 0);
+    }
+
+    #[test]
+    fn what_has_grown_is_taken_and_not_copied() {
+        for (wire, taken) in [(LARGE / 2, false), (LARGE, false), (3 * LARGE, true)] {
+            let mut b = Buffer::default();
+            let mut full = 0;
+            while full < wire {
+                let n = b.room(512, false).len().min(wire - full);
+                b.room(512, false)[..n].fill(full as u8);
+                b.received(n);
+                b.decode(n);
+                full += n;
+            }
+            b.consume(10);
+            let at = b.entity().as_ptr();
+            let bytes = b.take_entity();
+            assert_eq!(bytes.len(), wire - 10);
+            // Moved by what was consumed, where it was taken over.
+            assert_eq!(bytes.as_ptr() == at.wrapping_sub(10), taken, "{wire}");
+            assert!(b.is_vacant() && b.has_storage() != taken);
+        }
+        // Bytes behind the body belong to the next message.
+        let mut b = Buffer::default();
+        b.room(4 * LARGE, false);
+        b.received(300_000);
+        b.decode(200_000);
+        assert_eq!(b.take_entity().len(), 200_000);
+        assert_eq!(b.wire().len(), 100_000);
     }
 
     #[test]

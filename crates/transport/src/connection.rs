@@ -666,6 +666,14 @@ impl BodyStream for Travelling {
         }
     }
 
+    fn storage(&self) -> usize {
+        self.0.as_ref().map_or(0, |i| i.buffer.storage())
+    }
+
+    fn take(&mut self) -> Vec<u8> {
+        self.0.as_mut().map_or_else(Vec::new, |i| i.buffer.take_entity())
+    }
+
     fn is_complete(&self) -> bool {
         self.0.as_ref().is_none_or(|i| i.state == State::Done)
     }

@@ -51,6 +51,16 @@ pub fn install(network: Option<Arc<dyn Network>>) {
     NETWORK.set(network);
 }
 
+/// Whether this thread is in a simulated world.
+pub fn is_installed() -> bool {
+    NETWORK.with_borrow(Option::is_some)
+}
+
+/// Does as a task what a thread does elsewhere.
+pub fn spawn(work: impl Future<Output = ()> + Send + 'static) {
+    tokio::spawn(work);
+}
+
 /// The connection that the network in force makes, if there is one.
 pub(crate) fn connect(address: SocketAddr) -> Option<Connecting> {
     NETWORK.with_borrow(|network| network.as_ref().map(|network| network.connect(address)))

@@ -104,8 +104,19 @@ impl Regex {
         Ok(())
     }
 
-    fn captures<'t>(&self, text: &'t str) -> Result<Vec<fancy_regex::Captures<'t, str>>, RegexError> {
-        self.engine.run(text, |engine| engine.captures_iter(text).collect()).map_err(exhausted)
+    /// Does something with each match, from left to right.
+    fn for_each<'t>(
+        &self,
+        text: &'t str,
+        mut each: impl FnMut(&fancy_regex::Captures<'t, str>, fancy_regex::Match<'t>) -> Result<(), meter::Stop>,
+    ) -> Result<(), RegexError> {
+        let all: Result<(), meter::regex::Failure> = self.engine.for_each(text, |captures| {
+            if let Some(whole) = captures.get(0) {
+                each(&captures, whole)?;
+            }
+            Ok(true)
+        });
+        all.map_err(exhausted)
     }
 
     /// `replace()`.
@@ -115,9 +126,9 @@ impl Regex {
         let parts = replacement_parts(replacement, groups)?;
         let mut out = String::with_capacity(text.len());
         let mut done = 0;
-        for found in self.captures(text)? {
-            let Some(whole) = found.get(0) else { continue };
+        self.for_each(text, |found, whole| {
             out.push_str(&text[done..whole.start()]);
+            let before = out.len();
             for part in &parts {
                 match part {
                     Part::Text(text) => out.push_str(text),
@@ -125,7 +136,8 @@ impl Regex {
                 }
             }
             done = whole.end();
-        }
+            meter::spend_bytes(out.len() - before)
+        })?;
         out.push_str(&text[done..]);
         Ok(out)
     }
@@ -138,12 +150,11 @@ impl Regex {
         }
         let mut out = Vec::new();
         let mut done = 0;
-        let all: Vec<fancy_regex::Match<'_>> =
-            self.engine.run(text, |engine| engine.find_iter(text).collect()).map_err(exhausted)?;
-        for found in all {
-            out.push(&text[done..found.start()]);
-            done = found.end();
-        }
+        self.for_each(text, |_, whole| {
+            out.push(&text[done..whole.start()]);
+            done = whole.end();
+            Ok(())
+        })?;
         out.push(&text[done..]);
         Ok(out)
     }
@@ -158,15 +169,15 @@ impl Regex {
         }
         let mut out = Vec::new();
         let mut done = 0;
-        for found in self.captures(text)? {
-            let Some(whole) = found.get(0) else { continue };
+        self.for_each(text, |found, whole| {
             if whole.start() > done {
                 out.push(Analyzed { text: &text[done..whole.start()], groups: None });
             }
             let groups = found.iter().map(|g| g.map_or("", |m| m.as_str())).collect();
             out.push(Analyzed { text: whole.as_str(), groups: Some(groups) });
             done = whole.end();
-        }
+            Ok(())
+        })?;
         if done < text.len() {
             out.push(Analyzed { text: &text[done..], groups: None });
         }

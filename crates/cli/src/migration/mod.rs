@@ -36,6 +36,16 @@ impl Status {
             Status::CannotRun => "cannot run",
         }
     }
+
+    /// So many of it, for people.
+    pub fn counted(self, count: usize) -> String {
+        match self {
+            Status::Runs if count != 1 => format!("{count} run"),
+            Status::Differs if count != 1 => format!("{count} run with a difference"),
+            Status::NeedsChange if count != 1 => format!("{count} need a change"),
+            one => format!("{count} {}", one.words()),
+        }
+    }
 }
 
 /// Why something does not run as it is.

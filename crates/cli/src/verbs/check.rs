@@ -8,9 +8,11 @@ use crate::load::{Loaded, load};
 use crate::settings::{Dialect, Settings};
 use diagnostics::{Diagnostic, Severity, render};
 use flow::Services;
+use flow::services::TlsProfiles;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use transport::{Client, ClientLimits, ClientTls, ClientTlsOptions, Roots};
 
 /// Lints a configuration without running it.
@@ -172,11 +174,13 @@ pub fn services(path: &Path) -> Result<(Services, Vec<String>), String> {
     crate::bus::vault(&vault, &mut services.settings)?;
     services.settings.check_only = true;
     let any = ClientTlsOptions { roots: Roots::Insecure, ..ClientTlsOptions::default() };
-    services.tls.profiles.extend(ClientTls::new(&any).ok().map(|any| ("*".to_owned(), any)));
+    if let Ok(any) = ClientTls::new(&any) {
+        services.tls = Arc::new(TlsProfiles::for_all(any));
+    }
     Ok((services, remarks))
 }
 
 /// `1 error`, `2 errors`.
-fn counted(count: usize, what: &str) -> String {
+pub(super) fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

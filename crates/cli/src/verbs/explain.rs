@@ -1,6 +1,6 @@
 //! `busbar explain`: says per flow and step what it reads of the message, and why.
 
-use crate::explanation::{Behind, Branch, Flow, Part, Step, flows};
+use crate::explanation::{Around, Behind, Branch, Flow, Part, Step, flows};
 use crate::load::load;
 use crate::settings::Settings;
 use diagnostics::{Severity, Span, did_you_mean};
@@ -63,6 +63,7 @@ fn explain(args: &Args) -> Result<String, String> {
     for flow in &found {
         text.flow(flow);
     }
+    text.stages(&found);
     text.legend();
     Ok(text.out)
 }
@@ -242,6 +243,29 @@ impl Text<'_> {
         format!("{line}:{column}")
     }
 
+    /// What happens around the flows: mostly the same for all of them.
+    fn stages(&mut self, flows: &[Flow]) {
+        let with: Vec<&Flow> = flows.iter().filter(|flow| !flow.stages.is_empty()).collect();
+        let mut all: Vec<&Around> = Vec::new();
+        for stage in with.iter().flat_map(|flow| &flow.stages) {
+            if all.contains(&stage) {
+                continue;
+            }
+            all.push(stage);
+            let having: Vec<&str> = with
+                .iter()
+                .filter(|flow| flow.stages.contains(stage))
+                .map(|flow| flow.name.as_str())
+                .collect();
+            let of = if having.len() == with.len() { "each service".to_owned() } else { having.join(", ") };
+            let need = self.need(stage.need, word(stage.need));
+            let _ = writeln!(self.out, "{} {of}: {}, {need}: {}", stage.place, stage.name, stage.why);
+        }
+        if !all.is_empty() {
+            self.out.push('\n');
+        }
+    }
+
     fn legend(&mut self) {
         for need in [Need::Headers, Need::Prefix, Need::Whole, Need::Replaces] {
             let name = if need == Need::Headers { "nothing, headers" } else { word(need) };
@@ -299,6 +323,11 @@ fn flow_json(flow: &Flow, plan: &Plan, bounds: &Bounds) -> Json {
             })
         })
         .collect();
+    let stages: Vec<Json> = flow
+        .stages
+        .iter()
+        .map(|stage| json!({ "name": stage.name, "place": stage.place, "need": word(stage.need), "why": stage.why }))
+        .collect();
     json!({
         "kind": flow.kind,
         "name": flow.name,
@@ -308,6 +337,7 @@ fn flow_json(flow: &Flow, plan: &Plan, bounds: &Bounds) -> Json {
         "dearest": flow.dearest().map(|step| json!({ "mediator": step.name, "place": plan.place(step.span) })),
         "body": bounds.in_words(need),
         "bound": bounds.bytes(need),
+        "stages": stages,
         "parts": parts,
     })
 }

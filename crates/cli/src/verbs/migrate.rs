@@ -97,19 +97,17 @@ fn human(report: &Report) -> String {
             let shown: Vec<String> = Status::ALL
                 .iter()
                 .filter(|status| counts.of(**status) > 0)
-                .map(|status| format!("{} {}", counts.of(*status), status.words()))
+                .map(|status| status.counted(counts.of(*status)))
                 .collect();
             let _ = writeln!(out, "    {name}: {}", shown.join(", "));
         }
     }
-    let shown: Vec<String> = Status::ALL
-        .iter()
-        .map(|status| format!("{} {}", report.summary.of(*status), status.words()))
-        .collect();
+    let shown: Vec<String> =
+        Status::ALL.iter().map(|status| status.counted(report.summary.of(*status))).collect();
     let _ = writeln!(
         out,
-        "\n{} artifacts: {}\ncoverage: {} of artifacts, {} of elements",
-        report.summary.total(),
+        "\n{}: {}\ncoverage: {} of artifacts, {} of elements",
+        super::check::counted(report.summary.total(), "artifact"),
         shown.join(", "),
         percent(report.artifact_coverage),
         percent(report.element_coverage)

@@ -469,12 +469,28 @@ fn methods(element: &Element, diagnostics: &mut Diagnostics) -> Vec<Method> {
     methods
 }
 
-/// Braces must match, and the operators for query strings do not exist here.
+/// Braces must match, the operators for query strings do not exist here, and paths begin with `/`.
 fn check_template(template: &Key, diagnostics: &mut Diagnostics) {
+    // Expressions that may take a `/`, and `*`, match the beginning of a path.
+    const BEGINNINGS: [&str; 7] = ["/", "?", "*", "{+", "{/", "{#", "{."];
+    if !template.is_empty() && !BEGINNINGS.iter().any(|beginning| template.starts_with(beginning)) {
+        diagnostics.push(
+            Diagnostic::warning("unmatched-template", "no request reaches this resource")
+                .at(template.span, "a path begins with `/`")
+                .help(format!("did you mean `/{template}`?")),
+        );
+    }
     let bad = |at: usize, len: usize, message: &str| {
         Diagnostic::error("bad-uri-template", format!("`{template}` is not a valid URI template"))
             .at(template.span.part(at, len), message)
     };
+    if let Some(start) = template.strip_suffix("**") {
+        diagnostics.push(
+            Diagnostic::warning("unmatched-template", "hardly any request reaches this resource")
+                .at(template.span.part(start.len(), 2), "only the last `*` stands for the rest of the path")
+                .help(format!("did you mean `{start}*`?")),
+        );
+    }
     let mut open = None;
     for (at, c) in template.char_indices() {
         match c {

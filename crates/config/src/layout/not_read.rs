@@ -23,6 +23,7 @@ pub(crate) enum Reason {
     Unknown,
     UnitTest,
     BuildOutput,
+    Unpacked,
     ServerPart,
     Tooling,
 }
@@ -87,6 +88,9 @@ impl Reason {
             }
             Reason::UnitTest => ("tests", "they are not part of what runs", Note),
             Reason::BuildOutput => ("what a build made", "its sources are read", Note),
+            Reason::Unpacked => {
+                ("archives that a server has unpacked", "the archives themselves are read", Note)
+            }
             Reason::ServerPart => ("parts of the server", "this bus brings its own", Note),
             Reason::Tooling => ("files for people and tools", "they are not part of what runs", Note),
         }

@@ -269,6 +269,11 @@ impl<'a> Project<'a> {
                     && root_element(&entry.path).is_some_and(|root| root.is_descriptor())
                 {
                     self.descriptor(path, &entry.path);
+                } else if entry.name == "pom.xml"
+                    && root_element(&entry.path).is_some_and(|root| &*root.local == "project")
+                {
+                    // A module of a build lies beside its artifacts.
+                    self.not_read.add(Reason::Tooling, entry.path);
                 } else {
                     self.add(entry.path, Some(kind));
                 }
@@ -323,6 +328,7 @@ impl<'a> Project<'a> {
         match &*entry.name {
             name if name.starts_with('.') => self.tree(entry, Reason::Tooling),
             "target" | "node_modules" | "build" => self.tree(entry, Reason::BuildOutput),
+            "carbonapps" if below("tmp") => self.tree(entry, Reason::Unpacked),
             "test" | "tests" if below("src") => self.tree(entry, Reason::UnitTest),
             "java" if below("main") => self.tree(entry, Reason::Java),
             "synapse-config" => self.walk_deeper(|own| own.root(path)),

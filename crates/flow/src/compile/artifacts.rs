@@ -44,6 +44,18 @@ impl Mediator for Faulty {
     }
 }
 
+/// WS-Security of a proxy service: one that is meant for some must not be open to all.
+fn report_security(proxy: &config::Proxy, compiler: &mut Compiler<'_>) {
+    if proxy.enable_sec {
+        let message = format!("WS-Security of the proxy service `{}` is not executable yet", proxy.name);
+        let label = "left out: without `enableSec` it would be open to everybody";
+        compiler.error("unsupported-security", message, proxy.name.span, label);
+    } else if let Some(policy) = proxy.policies.first() {
+        let message = "`policy` has no effect without `enableSec`";
+        compiler.warning("ineffective-policy", message, policy.span, "nothing is engaged by it");
+    }
+}
+
 impl Compiler<'_> {
     pub(super) fn plan(mut self, sources: SourceMap) -> Plan {
         let configuration = self.configuration;
@@ -65,6 +77,7 @@ impl Compiler<'_> {
                 continue;
             }
             proxies.extend(self.artifact(ArtifactKind::Proxy, &proxy.name.value, proxy.span, |compiler| {
+                report_security(proxy, compiler);
                 Some(services::compile_proxy(proxy, compiler))
             }));
         }
@@ -120,6 +133,7 @@ impl Compiler<'_> {
             api_rules,
             apis,
             left_out,
+            stages: services::of_services(),
             main,
             fault,
             fault_is_built_in,
@@ -278,8 +292,30 @@ impl Compiler<'_> {
         for own in configuration.tasks.iter() {
             self.unsupported(ArtifactKind::Task, "task", &own.name.value, own.span);
         }
-        for own in configuration.message_stores.iter().filter(|store| store.kind != StoreKind::Memory) {
-            self.unsupported(ArtifactKind::MessageStore, "message store", &own.name.value, own.span);
+        for own in configuration.message_stores.iter() {
+            let name = &own.name.value;
+            let place = match own.kind {
+                StoreKind::Memory => continue,
+                StoreKind::Jms => "in a JMS broker",
+                StoreKind::RabbitMq => "in a RabbitMQ broker",
+                StoreKind::Jdbc | StoreKind::Resequencer => "in a database",
+                StoreKind::Custom => "with a Java class",
+            };
+            let message =
+                format!("the message store `{name}` is not executable yet: it keeps messages {place}");
+            let span = own.class.as_ref().map_or(own.span, |class| class.span);
+            self.error(
+                "unsupported-artifact",
+                message.clone(),
+                span,
+                "left out; without `class` it is in memory",
+            );
+            self.faulty.push(FaultyArtifact::new(
+                ArtifactKind::MessageStore,
+                Some(name.clone()),
+                own.span,
+                message,
+            ));
         }
         for own in configuration.inbound_endpoints.iter() {
             self.unsupported(ArtifactKind::InboundEndpoint, "inbound endpoint", &own.name.value, own.span);

@@ -14,10 +14,16 @@ const SHORTEST: Duration = Duration::from_millis(1);
 /// Compiles a processor; `None` after a recorded error.
 pub(super) fn compile(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Processor> {
     let name = own.name.value.clone();
-    let memory = compiler.configuration.message_stores.get(&own.message_store.value);
-    if memory.is_none_or(|store| store.kind != config::StoreKind::Memory) {
-        let message = format!("the store `{}` of the processor cannot be used", own.message_store.value);
-        compiler.error("unknown-store", message, own.message_store.span, "no in-memory message store");
+    let store = compiler.configuration.message_stores.get(&own.message_store.value);
+    let unusable = match store.map(|store| store.kind) {
+        Some(config::StoreKind::Memory) => None,
+        Some(_) => Some("the store is left out"),
+        None => Some("there is no such message store"),
+    };
+    if let Some(why) = unusable {
+        let store = &own.message_store;
+        let message = format!("the message processor `{name}` takes no messages from `{}`", store.value);
+        compiler.error("unknown-store", message, store.span, why);
         return None;
     }
     if own.parameter("cronExpression").is_some() {

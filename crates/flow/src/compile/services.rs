@@ -1,14 +1,21 @@
 //! Proxy services and APIs.
 
 use super::{Compiler, handlers, wsdl};
+use crate::engine::addressing;
 use crate::resource::{
     ApiRule, PathRule, Protocol, ResourceRule, ResourceTemplate, UrlMapping, UserAgent, VersionStrategy,
     normalize_context,
 };
 use crate::runtime::artifacts::{Api, Proxy, Resource, allowed_methods};
+use crate::runtime::stage::Stages;
 use config::Mapping;
 use diagnostics::Span;
 use std::sync::Arc;
+
+/// The stages of every service.
+pub(super) fn of_services() -> Stages {
+    vec![Arc::new(addressing::OfService)]
+}
 
 /// Compiles a proxy service.
 pub(super) fn compile_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Proxy {
@@ -41,6 +48,7 @@ pub(super) fn compile_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) 
         activation: compiler.services.states.get(compiler.artifact_identity()),
         start_on_load: proxy.start_on_load && !wsdl.inactive,
         properties,
+        stages: of_services(),
         endpoint,
         in_sequence,
         out_sequence,
@@ -102,6 +110,7 @@ pub(super) fn compile_api(api: &config::Api, compiler: &mut Compiler<'_>) -> Api
         context: api.context.clone(),
         version,
         version_strategy,
+        stages: of_services(),
         resources,
         rules,
         rule: api_rule(api),
@@ -140,10 +149,18 @@ pub(super) fn api_rule(api: &config::Api) -> ApiRule {
 fn resource_rule(resource: &config::Resource) -> Result<ResourceRule, (String, Span)> {
     let path = match &resource.mapping {
         Mapping::Default => PathRule::Default,
-        Mapping::UriTemplate(key) => PathRule::Template(
-            ResourceTemplate::compile(&key.value)
-                .map_err(|error| (error.message, key.span.part(error.span.start, error.span.len().max(1))))?,
-        ),
+        Mapping::UriTemplate(key) => {
+            // A request for `/context?a=b` asks for `/?a=b` of the API, and templates are written for either form.
+            let inserted = usize::from(key.value.starts_with('?'));
+            let template = match inserted {
+                0 => ResourceTemplate::compile(&key.value),
+                _ => ResourceTemplate::compile(&format!("/{}", key.value)),
+            };
+            PathRule::Template(template.map_err(|error| {
+                let start = error.span.start.saturating_sub(inserted);
+                (error.message, key.span.part(start, error.span.len().max(1)))
+            })?)
+        }
         Mapping::UrlMapping(key) => PathRule::Mapping(
             UrlMapping::compile(&key.value)
                 .map_err(|error| (error.message, key.span.part(error.span.start, error.span.len().max(1))))?,

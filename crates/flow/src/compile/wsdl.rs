@@ -2,17 +2,40 @@
 
 use super::Compiler;
 use crate::wsdl::{Operations, Wsdl, references};
-use config::WsdlSource;
+use config::{PublishWsdl, WsdlSource};
+use diagnostics::Span;
 use xml::Document;
 
 /// Most documents that one WSDL imports, directly and through others.
 const MOST_IMPORTS: usize = 1000;
 
+/// Whether a parameter of the service is `true`.
+fn is_set(proxy: &config::Proxy, name: &str) -> bool {
+    proxy.parameter(name).is_some_and(|text| text.trim().eq_ignore_ascii_case("true"))
+}
+
 pub(super) fn compile(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Wsdl {
     let Some(published) = &proxy.publish_wsdl else { return Wsdl::default() };
+    let safe = is_set(proxy, "enablePublishWSDLSafeMode");
     let (bytes, span) = match &published.source {
         WsdlSource::Inline(element) => (Some(element.to_xml_in_scope().into_bytes()), published.span),
         WsdlSource::Key(key) => (compiler.entry(&key.value).map(|entry| entry.bytes.to_vec()), key.span),
+        // The bus may start before its backends: the service is there without what they say of it.
+        WsdlSource::Uri(uri) if uri.value.starts_with("http:") || uri.value.starts_with("https:") => {
+            let fetched = compiler.configuration.fetch.as_ref().map(|fetch| (fetch.0)(uri.value.trim()));
+            let (message, why) = match fetched {
+                Some(Ok(bytes)) => return of(proxy, published, bytes, uri.span, compiler),
+                Some(Err(why)) => ("the WSDL of this proxy cannot be fetched", why),
+                None => {
+                    let message = "the WSDL of this proxy is fetched when the bus starts, and not now";
+                    compiler.warning("not-fetched", message, uri.span, "");
+                    return Wsdl::default();
+                }
+            };
+            let effect = if safe { "the service is inactive" } else { "a generated one is published" };
+            compiler.warning("unreadable-wsdl", message, uri.span, format!("{effect}: {why}"));
+            return Wsdl { inactive: safe, ..Wsdl::default() };
+        }
         WsdlSource::Uri(uri) => {
             let path = uri.value.strip_prefix("file:").unwrap_or(&uri.value).trim_start_matches("//");
             (std::fs::read(compiler.configuration.root.join(path)).ok(), uri.span)
@@ -27,9 +50,6 @@ pub(super) fn compile(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Wsd
             return Wsdl::default();
         }
     };
-    let is_true =
-        |name: &str| proxy.parameter(name).is_some_and(|text| text.trim().eq_ignore_ascii_case("true"));
-    let safe = is_true("enablePublishWSDLSafeMode");
     let Some(bytes) = bytes else {
         if safe {
             let label = "nothing is there; enablePublishWSDLSafeMode: the service is inactive";
@@ -39,15 +59,26 @@ pub(super) fn compile(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Wsd
         compiler.error("unreadable-wsdl", "the WSDL of this proxy cannot be read", span, "nothing is there");
         return Wsdl::default();
     };
+    of(proxy, published, bytes, span, compiler)
+}
+
+/// What a document at `span` says.
+fn of(
+    proxy: &config::Proxy,
+    published: &PublishWsdl,
+    bytes: Vec<u8>,
+    span: Span,
+    compiler: &mut Compiler<'_>,
+) -> Wsdl {
     let imports = imports(published, &bytes, compiler);
     match Document::parse(bytes, &xml::ParseOptions::trusted()) {
         Ok(document) => {
-            let lax = is_true("disableOperationValidation");
+            let lax = is_set(proxy, "disableOperationValidation");
             let operations = if lax { None } else { Operations::of(&document) };
             let keeps_addresses = proxy
                 .parameter("modifyUserWSDLPortAddress")
                 .is_some_and(|text| text.trim().eq_ignore_ascii_case("false"));
-            let absolute = is_true("showAbsoluteSchemaURL") || is_true("showProxySchemaURL");
+            let absolute = is_set(proxy, "showAbsoluteSchemaURL") || is_set(proxy, "showProxySchemaURL");
             Wsdl { document: Some(document), imports, operations, keeps_addresses, absolute, inactive: false }
         }
         Err(error) => {
@@ -59,7 +90,7 @@ pub(super) fn compile(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Wsd
 
 /// The documents that a WSDL imports, by location: those of `resource`, and those that lie beside it in the registry
 /// or, for a file, in its directory.
-fn imports(published: &config::PublishWsdl, wsdl: &[u8], compiler: &Compiler<'_>) -> Vec<(String, Vec<u8>)> {
+fn imports(published: &PublishWsdl, wsdl: &[u8], compiler: &Compiler<'_>) -> Vec<(String, Vec<u8>)> {
     let given = |location: &str, compiler: &Compiler<'_>| {
         let (_, key) = published.resources.iter().find(|(own, _)| own.value == location)?;
         Some(compiler.entry(&key.value)?.bytes.to_vec())

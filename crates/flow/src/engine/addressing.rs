@@ -7,6 +7,8 @@
 use crate::runtime::context::{Client, Context};
 use crate::runtime::endpoint::{AddressingVersion, Outgoing};
 use crate::runtime::fault::Fault;
+use crate::runtime::mediator::Need;
+use crate::runtime::stage::{Stage, Staged, Way};
 use memchr::memmem;
 use message::envelope::{WSA_FINAL, WSA_SUBMISSION};
 use message::{Envelope, Kind, Value};
@@ -52,37 +54,131 @@ fn is_whole(tag: &[u8]) -> bool {
     }
 }
 
-/// Whether the beginning of the message names a WS-Addressing namespace. As much of it is waited for as tells: a body may
-/// come long after its head.
-async fn names_a_namespace(context: &mut Context) -> bool {
-    let mut ended = false;
+/// Whether a message that begins so has WS-Addressing headers to look for; `None`: more of it is needed to tell.
+fn names_a_namespace(bytes: &[u8], complete: bool) -> Option<bool> {
+    let window = &bytes[..bytes.len().min(WINDOW)];
+    if goes_without_header(window) {
+        return Some(false);
+    }
+    if MARK.find(window).is_some() {
+        return Some(true);
+    }
+    (complete || bytes.len() >= WINDOW).then_some(false)
+}
+
+/// As [`names_a_namespace`], for what is here of a message.
+fn found_so_far(context: &Context) -> Option<bool> {
+    match (context.payload.stream(), context.payload.bytes()) {
+        (Some(stream), _) => names_a_namespace(stream.buffered(), stream.is_complete()),
+        (None, Some(bytes)) => names_a_namespace(bytes, true),
+        (None, None) => Some(false),
+    }
+}
+
+/// As much of the message is waited for as tells: a body may come long after its head.
+async fn found(context: &mut Context) -> bool {
     loop {
-        let (bytes, complete) = match context.payload.stream_mut() {
-            Some(stream) => {
-                let complete = stream.is_complete();
-                (stream.buffered(), complete)
-            }
-            None => match context.payload.bytes() {
-                Some(bytes) => (&bytes[..], true),
-                None => return false,
-            },
-        };
-        let window = &bytes[..bytes.len().min(WINDOW)];
-        if goes_without_header(window) {
-            return false;
-        }
-        if MARK.find(window).is_some() {
-            return true;
-        }
-        if complete || ended || bytes.len() >= WINDOW {
-            return false;
+        if let Some(found) = found_so_far(context) {
+            return found;
         }
         let Some(stream) = context.payload.stream_mut() else { return false };
-        match std::future::poll_fn(|cx| stream.poll_more(cx)).await {
-            Ok(more) => ended = !more,
+        let more = std::future::poll_fn(|cx| stream.poll_more(cx)).await;
+        match more {
+            Ok(true) => {}
+            Ok(false) => {
+                let bytes = context.payload.stream().map_or(&[][..], |stream| stream.buffered());
+                return names_a_namespace(bytes, true) == Some(true);
+            }
             // Whoever reads the body finds out.
             Err(_) => return false,
         }
+    }
+}
+
+/// Whether a message that comes in may have such headers.
+fn is_soap(context: &Context) -> bool {
+    match context.progress.asked.is_answered() {
+        true => matches!(context.payload.reading().kind, Kind::Soap11 | Kind::Soap12 | Kind::Related),
+        false => matches!(context.inbound.client, Client::Soap(_)),
+    }
+}
+
+/// WS-Addressing of a service: what the headers of SOAP requests say becomes what is known of the message, and headers of whoever
+/// sent an answer do not travel on.
+pub(crate) struct OfService;
+
+/// WS-Addressing of an endpoint (`enableAddressing`): requests get headers, those of answers are read.
+#[derive(Debug)]
+pub struct OfEndpoint;
+
+impl Stage for OfService {
+    fn name(&self) -> &'static str {
+        "WS-Addressing"
+    }
+
+    fn need(&self, way: Way) -> Need {
+        match way {
+            Way::In => Need::Prefix,
+            Way::Out => Need::Nothing,
+        }
+    }
+
+    fn reason(&self, way: Way) -> &'static str {
+        match way {
+            Way::In => {
+                "the first 4 KB of a SOAP request tell whether it has such headers; with them it is read"
+            }
+            Way::Out => "",
+        }
+    }
+
+    fn passes(&self, way: Way, context: &Context) -> bool {
+        match way {
+            Way::In => !is_soap(context) || found_so_far(context) == Some(false),
+            Way::Out => !context.payload.is_built(),
+        }
+    }
+
+    fn comes_in<'a>(&'a self, context: &'a mut Context) -> Staged<'a> {
+        Box::pin(read(context))
+    }
+
+    fn goes_out(&self, context: &mut Context, _: Option<&Outgoing>) -> Result<(), Fault> {
+        strip(context).map(|_| ())
+    }
+}
+
+impl Stage for OfEndpoint {
+    fn name(&self) -> &'static str {
+        "WS-Addressing"
+    }
+
+    fn need(&self, way: Way) -> Need {
+        match way {
+            Way::In => Need::Prefix,
+            Way::Out => Need::Whole,
+        }
+    }
+
+    fn reason(&self, way: Way) -> &'static str {
+        match way {
+            Way::In => {
+                "the first 4 KB of a SOAP answer tell whether it has such headers; with them it is read"
+            }
+            Way::Out => "WS-Addressing headers are written",
+        }
+    }
+
+    fn passes(&self, way: Way, context: &Context) -> bool {
+        way == Way::In && (!is_soap(context) || found_so_far(context) == Some(false))
+    }
+
+    fn comes_in<'a>(&'a self, context: &'a mut Context) -> Staged<'a> {
+        Box::pin(read(context))
+    }
+
+    fn goes_out(&self, context: &mut Context, to: Option<&Outgoing>) -> Result<(), Fault> {
+        to.map_or(Ok(()), |outgoing| write(context, outgoing))
     }
 }
 
@@ -91,14 +187,7 @@ async fn names_a_namespace(context: &mut Context) -> bool {
 /// # Errors
 /// The message has to be read for it, and cannot be.
 pub(crate) async fn read(context: &mut Context) -> Result<(), Fault> {
-    let soap = match context.progress.answered {
-        true => matches!(context.payload.reading().kind, Kind::Soap11 | Kind::Soap12 | Kind::Related),
-        false => matches!(context.inbound.client, Client::Soap(_)),
-    };
-    if !soap {
-        return Ok(());
-    }
-    if !names_a_namespace(context).await {
+    if !is_soap(context) || !found(context).await {
         return Ok(());
     }
     let limits = context.services.limits.clone();

@@ -13,21 +13,20 @@
 //! The threads are few and of low priority, what waits for them has a bound in number and in time; what is beyond is shed
 //! with 503.
 
+use super::queue::Queue;
 use crate::runtime::context::Context;
 use crate::runtime::fault::Fault;
 use crate::runtime::load::INLINE;
 use crate::runtime::mediator::{Flow, ListId, Moves, Need, Step};
 use crate::runtime::plan::{Plan, Planned};
 use crate::runtime::services::{Services, Settings};
-use crate::state::lock;
 use meter::{Cancel, Stop, Used};
 use std::any::Any;
-use std::collections::VecDeque;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -194,8 +193,7 @@ pub struct Compute(Arc<Pool>);
 impl Default for Compute {
     fn default() -> Compute {
         Compute(Arc::new(Pool {
-            queue: Mutex::default(),
-            changed: Condvar::new(),
+            queue: Queue::new(),
             next: AtomicU64::new(0),
             runs: AtomicU64::new(0),
             refused: AtomicU64::new(0),
@@ -224,39 +222,23 @@ impl Compute {
 
     /// The figures of now.
     pub fn figures(&self) -> Figures {
-        let queue = lock(&self.0.queue);
-        Figures {
-            running: queue.threads - queue.idle,
-            waiting: queue.jobs.len(),
-            runs: self.0.runs.load(Relaxed),
-            refused: self.0.refused.load(Relaxed),
-        }
+        let (running, waiting) = self.0.queue.load();
+        Figures { running, waiting, runs: self.0.runs.load(Relaxed), refused: self.0.refused.load(Relaxed) }
     }
 }
 
 impl Drop for Compute {
     fn drop(&mut self) {
-        lock(&self.0.queue).closed = true;
-        self.0.changed.notify_all();
+        self.0.queue.close();
     }
 }
 
 struct Pool {
-    queue: Mutex<Queue>,
-    changed: Condvar,
+    queue: Queue<Job>,
     /// The number of the next job.
     next: AtomicU64,
     runs: AtomicU64,
     refused: AtomicU64,
-}
-
-#[derive(Default)]
-struct Queue {
-    jobs: VecDeque<Job>,
-    threads: usize,
-    idle: usize,
-    /// The bus is gone: the threads end.
-    closed: bool,
 }
 
 struct Job {
@@ -281,30 +263,36 @@ struct Done {
 impl Pool {
     /// Queues a job; it comes back if too many wait.
     fn submit(self: &Arc<Pool>, job: Job, settings: &Settings) -> Result<(), Box<Job>> {
-        let mut queue = lock(&self.queue);
-        if queue.idle <= queue.jobs.len() && queue.threads < settings.compute_threads.max(1) {
-            let pool = Arc::clone(self);
-            let thread = std::thread::Builder::new().name("compute".into()).stack_size(STACK);
-            if thread.spawn(move || pool.work()).is_ok() {
-                queue.threads += 1;
-                // It counts as idle until it has taken its first job.
-                queue.idle += 1;
-            }
+        let (threads, waiting) = (settings.compute_threads.max(1), settings.compute_queue);
+        self.queue.submit(job, threads, waiting, || self.begin_thread()).map_err(Box::new)
+    }
+
+    /// Begins a thread; `false`: there is none to be had.
+    fn begin_thread(self: &Arc<Pool>) -> bool {
+        let pool = Arc::clone(self);
+        #[cfg(feature = "simulation")]
+        if transport::simulation::is_installed() {
+            transport::simulation::spawn(pool.work_as_task());
+            return true;
         }
-        if queue.threads == 0 || queue.jobs.len() >= settings.compute_queue.saturating_add(queue.idle) {
-            return Err(Box::new(job));
+        let thread = std::thread::Builder::new().name("compute".into()).stack_size(STACK);
+        thread.spawn(move || pool.work()).is_ok()
+    }
+
+    /// A thread of a simulated world: its jobs take some time of the paused clock. It ends when there is nothing to do.
+    #[cfg(feature = "simulation")]
+    async fn work_as_task(self: Arc<Pool>) {
+        while let Some(job) = self.queue.next_now() {
+            tokio::time::sleep(Duration::from_millis(job.number * 97 % 40)).await;
+            job.run();
+            self.runs.fetch_add(1, Relaxed);
+            self.queue.done();
         }
-        queue.jobs.push_back(job);
-        drop(queue);
-        self.changed.notify_one();
-        Ok(())
     }
 
     /// Takes a job back that has not begun.
     fn withdraw(&self, number: u64) -> Option<Job> {
-        let mut queue = lock(&self.queue);
-        let at = queue.jobs.iter().position(|job| job.number == number)?;
-        queue.jobs.remove(at)
+        self.queue.withdraw(|job| job.number == number)
     }
 
     fn refuse(&self, why: String) -> Fault {
@@ -317,22 +305,10 @@ impl Pool {
         #[cfg(target_os = "linux")]
         // Where that is not allowed, it has the priority of all others.
         let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
-        let mut queue = lock(&self.queue);
-        loop {
-            if queue.closed {
-                return;
-            }
-            match queue.jobs.pop_front() {
-                None => queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner),
-                Some(job) => {
-                    queue.idle -= 1;
-                    drop(queue);
-                    job.run();
-                    self.runs.fetch_add(1, Relaxed);
-                    queue = lock(&self.queue);
-                    queue.idle += 1;
-                }
-            }
+        while let Some(job) = self.queue.next() {
+            job.run();
+            self.runs.fetch_add(1, Relaxed);
+            self.queue.done();
         }
     }
 }

@@ -9,7 +9,9 @@ use crate::runtime::endpoint::{
 };
 use crate::runtime::fault::{Fault, code};
 use crate::runtime::mediator::{Branch, BranchTarget, ListId, Split};
+use crate::runtime::progress::Takes;
 use crate::runtime::reference::EndpointRef;
+use crate::runtime::stage::{self, Stage, Way};
 use crate::writing::{self, current_form, explicit_form, is_rewritten};
 use message::{
     Format, Headers, Kind, Known, MediaType, Method, Payload, PayloadError, PayloadLimits, Reading,
@@ -165,7 +167,7 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
         context.receive_body().await?;
     }
     let outgoing = leaf.outgoing(context)?;
-    context.progress.sent = true;
+    context.progress.asked.send();
     let asks = Asks::of(outgoing.authority.as_ref(), blocking, context);
     if asks.is_some() {
         // It may have to be sent again.
@@ -175,7 +177,7 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
     let callback =
         if outgoing.separate_listener { Some(crate::engine::callback::expect(context)?) } else { None };
     let built = context.payload.is_changed();
-    let (method, mut body) = request(context, &outgoing).await?;
+    let (method, mut body) = request(context, leaf.stages(), &outgoing).await?;
     let settings = &context.services.settings;
     let mut options = SendOptions {
         connect: settings.connect_timeout,
@@ -270,9 +272,7 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
                     accept(context, response);
                 }
             }
-            if outgoing.addressing.is_some() {
-                addressing::read(context).await?;
-            }
+            stage::comes_in(leaf.stages(), context).await?;
             if let (Some(refusals), Some(status)) = (refusals, context.status)
                 && refusals.contains(status)
             {
@@ -418,7 +418,11 @@ fn accept(context: &mut Context, response: Response) {
     let head = response.head;
     // For a REST client, and from a plain endpoint, an answer under `text/xml` is plain XML, unless the endpoint asked
     // for SOAP.
-    let rest = (context.is_rest() || context.progress.pox_endpoint) && !context.progress.soap_endpoint;
+    let rest = match context.progress.takes {
+        Takes::AsIs => context.is_rest(),
+        Takes::Pox => true,
+        Takes::Soap => false,
+    };
     context.payload = Payload::arrived(response.body, &head.headers, rest);
     context.headers = head.headers;
     context.become_answer(head.status, Some(head.reason));
@@ -441,7 +445,11 @@ fn protocol_state(kind: &SendErrorKind) -> Option<u8> {
 }
 
 /// Makes method, headers and body of the request in the form that the endpoint wants.
-async fn request(context: &mut Context, outgoing: &Outgoing) -> Result<(Method, Body), Fault> {
+async fn request(
+    context: &mut Context,
+    stages: &[Arc<dyn Stage>],
+    outgoing: &Outgoing,
+) -> Result<(Method, Body), Fault> {
     let explicit = context.axis2.get("HTTP_METHOD").map(|value| Method::new(&value.to_string()));
     let own = || explicit.clone().unwrap_or_else(|| context.inbound.method.clone());
     let method = match outgoing.format {
@@ -455,9 +463,11 @@ async fn request(context: &mut Context, outgoing: &Outgoing) -> Result<(Method, 
     let bodyless = matches!(method, Method::Get | Method::Head)
         || context.axis2_is_true("NO_ENTITY_BODY")
         || (context.axis2_is_true("FORCE_POST_PUT_NOBODY") && !matches!(method, Method::Delete));
-    context.progress.soap_endpoint = matches!(outgoing.format, EndpointFormat::Soap(_));
-    context.progress.pox_endpoint =
-        matches!(outgoing.format, EndpointFormat::Pox | EndpointFormat::Get | EndpointFormat::Rest);
+    context.progress.takes = match outgoing.format {
+        EndpointFormat::AsIs => Takes::AsIs,
+        EndpointFormat::Pox | EndpointFormat::Get | EndpointFormat::Rest => Takes::Pox,
+        EndpointFormat::Soap(_) => Takes::Soap,
+    };
 
     let form = outgoing_form(context, outgoing);
     let is_soap = || {
@@ -489,7 +499,7 @@ async fn request(context: &mut Context, outgoing: &Outgoing) -> Result<(Method, 
     // Untouched and wanted as it is: relay.
     let untouched = !context.payload.is_changed()
         && form.is_none()
-        && outgoing.addressing.is_none()
+        && stages.iter().all(|stage| stage.passes(Way::Out, context))
         && (outgoing.packing.is_none() || context.payload.reading().kind == Kind::Related)
         && (context.axis2.is_empty() || !is_rewritten(context));
     if untouched && !addressing::strip(context)? {
@@ -504,10 +514,13 @@ async fn request(context: &mut Context, outgoing: &Outgoing) -> Result<(Method, 
     if context.payload.is_empty() && form.is_none() {
         return Ok((method, Body::Empty));
     }
-    if outgoing.addressing.is_some() || matches!(form, Some((Format::Soap(_), _))) {
-        addressing::write(context, outgoing)?;
-    } else {
-        addressing::strip(context)?;
+    stage::goes_out(stages, context, Some(outgoing)).await?;
+    // What the sender said of itself does not travel on.
+    if outgoing.addressing.is_none() {
+        match matches!(form, Some((Format::Soap(_), _))) {
+            true => addressing::write(context, outgoing)?,
+            false => addressing::strip(context).map(|_| ())?,
+        }
     }
     let (format, content_type) = match form {
         Some(form) => form,
@@ -579,3 +592,6 @@ pub(crate) fn client_of(method: &Method, content_type: Option<&str>, headers: &H
         _ => Client::Rest,
     }
 }
+
+#[cfg(test)]
+mod tests;

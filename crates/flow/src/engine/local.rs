@@ -37,7 +37,7 @@ pub(crate) async fn send(
     let failed = |kind, nothing_processed| {
         Err(SendError { kind, target: target(), nothing_processed, body_intact: nothing_processed })
     };
-    if context.progress.local >= DEEPEST {
+    if context.progress.spent.local >= DEEPEST {
         let why = "services call each other through local:// one inside of the other too often";
         return failed(SendErrorKind::BadRequest(why), true);
     }

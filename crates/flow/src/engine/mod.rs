@@ -4,12 +4,18 @@
 //! also what a `call` resumes from and what a branch of a `clone` continues with. Handlers for faults are a second
 //! stack. A mediator answers with a [`Flow`]; everything that waits for a backend happens here.
 
-pub(crate) mod addressing;
+pub mod addressing;
 pub mod authority;
 pub(crate) mod callback;
 pub mod compute;
 pub mod exchange;
 pub mod local;
+mod queue;
+
+/// What the queue is made of: `tests/models` puts others in their place.
+mod sync {
+    pub use std::sync::{Condvar, Mutex, MutexGuard};
+}
 
 use self::exchange::{Sent, send};
 use crate::runtime::context::{Context, Frame, Functions, Owner};
@@ -17,6 +23,7 @@ use crate::runtime::endpoint::Destination;
 use crate::runtime::fault::{Code, Fault};
 use crate::runtime::mediator::{Branch, BranchTarget, Entry, Flow, ListId, Need, Parts, Split, Step};
 use crate::runtime::panics::{Panicked, caught};
+use crate::runtime::progress::{Failure, Part, Run, Waits};
 use crate::runtime::scope::Exchange;
 use crate::state::lock;
 use message::{Value, memory};
@@ -28,6 +35,9 @@ use std::sync::{Arc, Mutex};
 /// Most copies of one message that run at the same time; the others are made when their turn comes. Each may need a
 /// connection.
 const MAX_PARALLEL: usize = 100;
+
+/// About how many bytes a copy takes while it runs, beside itself and its body: its task, a connection, what steps keep.
+const RUNNING: usize = 12 << 10;
 
 /// Most faults that one message may run into: handlers that fail may enter sequences with handlers.
 const MAX_FAULTS: u16 = 1000;
@@ -58,8 +68,7 @@ pub(crate) async fn drive(context: &mut Context, first: Option<Flow>) -> Ending 
 pub(crate) fn report_panic(context: &mut Context, why: &Panicked) {
     let place = context.plan.place(context.location());
     crate::runtime::report::panicked(&context.message_id(), context.owner_name(), &place, "a step", why);
-    context.progress.failed = Some(500);
-    context.progress.handled = false;
+    context.progress.failure = Some(Failure { status: 500, handled: false });
     context.frames.clear();
     context.handlers.clear();
     context.functions.clear();
@@ -76,7 +85,7 @@ pub(crate) async fn advance(context: &mut Context, first: Option<Flow>) -> Endin
                 Ok(Some(flow)) => Ok(flow),
                 Ok(None) => {
                     context.place = None;
-                    context.progress.complete = true;
+                    context.progress.run = Run::Complete;
                     Ok(at_end(context))
                 }
                 Err(fault) => Err(fault),
@@ -168,7 +177,7 @@ async fn step(context: &mut Context, budget: &mut u64, base: usize) -> Result<Op
             }
             continue;
         };
-        if planned.alone && context.progress.nested == 0 && detaches(context, false) {
+        if planned.alone && context.progress.spent.nested == 0 && detaches(context, false) {
             return Ok(Some(Flow::Detach));
         }
         let Some(frame) = context.frames.last_mut() else { return Ok(None) };
@@ -182,7 +191,7 @@ async fn step(context: &mut Context, budget: &mut u64, base: usize) -> Result<Op
             match context.payload.buffer(&limits).await {
                 Ok(()) => {}
                 // A fault is being handled already: this one would only hide it.
-                Err(_) if context.progress.failed.is_some() => context.payload.give_up(),
+                Err(_) if context.progress.failure.is_some() => context.payload.give_up(),
                 Err(error) => return Err(Fault::from(error).at(planned.span)),
             }
         }
@@ -226,13 +235,13 @@ const NESTED: u8 = 16;
 /// A step failed; the fault handlers of the list's sequences are then still in force, for the engine. Steps that
 /// would hand the message over for good are refused.
 pub async fn run_list(context: &mut Context, list: ListId) -> Result<bool, Fault> {
-    if context.progress.nested >= NESTED {
+    if context.progress.spent.nested >= NESTED {
         return Err(Fault::new(format!("loops are nested more than {NESTED} deep: does one call itself?")));
     }
-    context.progress.nested += 1;
+    context.progress.spent.nested += 1;
     let (base, functions) = (context.frames.len(), context.functions.len());
     let result = run_above(context, list, base).await;
-    context.progress.nested = context.progress.nested.saturating_sub(1);
+    context.progress.spent.nested = context.progress.spent.nested.saturating_sub(1);
     if let Ok(false) = result {
         while context.frames.len() > base {
             if context.frames.pop().is_some_and(|frame| frame.handler) {
@@ -298,12 +307,14 @@ pub fn run_branch(
         // What splits the copy has an exchange of its own: its branches end before this one does.
         copy.exchange = None;
         copy.frames.clear();
-        copy.progress.nested += 1;
+        copy.progress.spent.nested += 1;
         // No target endpoint comes behind its list, and no fault but its own counts.
-        copy.progress.branch = true;
-        copy.progress.failed = None;
-        copy.progress.complete = false;
-        let first = if copy.progress.nested > NESTED {
+        if !copy.progress.part.is_branch() {
+            copy.progress.part = Part::BRANCH;
+        }
+        copy.progress.failure = None;
+        copy.progress.run = Run::Begun;
+        let first = if copy.progress.spent.nested > NESTED {
             let fault =
                 Fault::new(format!("loops are nested more than {NESTED} deep: does one call itself?"));
             raise(&mut copy, fault).map(|_| Flow::Stop)
@@ -318,10 +329,10 @@ pub fn run_branch(
             }
             return Branched::Answer(copy);
         }
-        if copy.progress.failed.is_some() {
+        if copy.progress.failure.is_some() {
             return Branched::Failed(copy);
         }
-        if copy.progress.complete {
+        if copy.progress.run == Run::Complete {
             return Branched::Whole(copy);
         }
         if let Some(awaited) = awaited {
@@ -350,7 +361,7 @@ impl Mark {
             frames: context.frames.len(),
             handlers: context.handlers.len(),
             functions: context.functions.len(),
-            nested: context.progress.nested,
+            nested: context.progress.spent.nested,
         }
     }
 
@@ -359,7 +370,7 @@ impl Mark {
         context.frames.truncate(self.frames);
         context.handlers.truncate(self.handlers);
         context.functions.truncate(self.functions);
-        context.progress.nested = self.nested;
+        context.progress.spent.nested = self.nested;
     }
 }
 
@@ -376,8 +387,8 @@ pub async fn resume(mut context: Box<Context>, first: Result<Flow, Fault>) {
 /// All lists have run to their ends: a proxy's target endpoint is next, if there is one.
 fn at_end(context: &Context) -> Flow {
     if !context.response
-        && context.progress.failed.is_none()
-        && !context.progress.branch
+        && context.progress.failure.is_none()
+        && !context.progress.part.is_branch()
         && let Owner::Proxy(index) = context.owner
         && let Some(endpoint) = &context.plan.proxies[index].endpoint
     {
@@ -416,7 +427,7 @@ fn leave(context: &mut Context, frame: Frame) -> Option<Flow> {
         context.functions.pop();
     }
     // A branch goes on behind its split only if it has been somewhere, or if somebody there collects branches.
-    if frame.branch && !context.progress.called && !aggregates_ahead(context) {
+    if frame.branch && context.progress.part == Part::BRANCH && !aggregates_ahead(context) {
         return Some(Flow::Stop);
     }
     None
@@ -488,7 +499,7 @@ fn begin_response(context: &mut Context, receive: Option<ListId>) -> bool {
 
 /// Whether the flow goes on behind what an endpoint answered; WSO2 does not take 202 for an answer.
 fn goes_on(context: &Context) -> bool {
-    context.progress.answered && context.status != Some(202)
+    context.progress.asked.is_answered() && context.status != Some(202)
 }
 
 pub(crate) fn push_fault_handlers(context: &mut Context) {
@@ -509,7 +520,7 @@ pub(crate) fn push_fault_handlers(context: &mut Context) {
 fn detaches(context: &Context, send: bool) -> bool {
     let early = context.axis2_is_true("FORCE_SC_ACCEPTED")
         || (send && context.properties.get("OUT_ONLY").is_some_and(Value::is_true));
-    early && !context.progress.branch && !context.progress.detached
+    early && !context.progress.part.is_branch() && context.progress.client == Waits::Client
 }
 
 async fn dispatch_send(context: &mut Context, destination: Destination) -> Result<Option<Ending>, Fault> {
@@ -522,8 +533,8 @@ async fn dispatch_send(context: &mut Context, destination: Destination) -> Resul
     {
         return Ok(Some(Ending::Respond));
     }
-    context.progress.sends += 1;
-    if context.progress.sends > context.services.settings.sends {
+    context.progress.spent.sends += 1;
+    if context.progress.spent.sends > context.services.settings.sends {
         return Err(Fault::new(format!(
             "the message was sent {} times: does a sequence send its own answers on?",
             context.services.settings.sends
@@ -537,7 +548,7 @@ async fn dispatch_send(context: &mut Context, destination: Destination) -> Resul
         }
     }
     if out_only {
-        crate::runtime::report::one_way_refused(context);
+        crate::runtime::report::one_way_refused(context, &context.message_id());
         return Ok(Some(Ending::Nothing));
     }
     Ok(if begin_response(context, receive) { None } else { Some(Ending::Respond) })
@@ -553,11 +564,13 @@ async fn call(context: &mut Context, mut destination: Destination) -> Result<(),
         context.payload.buffer(&limits).await?;
         let child = context.silent_child("a one-way call");
         let mut copy = context.branch();
-        copy.progress.detached = true;
+        copy.progress.client = Waits::Nobody;
         copy.exchange = None;
+        // The log speaks of the message, not of a copy that nobody has heard of.
+        let message_id = context.message_id();
         child.spawn(async move {
             match send(&mut copy, destination).await {
-                Ok(_) => crate::runtime::report::one_way_refused(&copy),
+                Ok(_) => crate::runtime::report::one_way_refused(&copy, &message_id),
                 Err(fault) => {
                     raise(&mut copy, fault);
                     drive_to_end(copy, None).await;
@@ -584,7 +597,7 @@ async fn call(context: &mut Context, mut destination: Destination) -> Result<(),
         }
     }
     context.response = response;
-    context.progress.called = true;
+    context.progress.part.call();
     if !blocking {
         context.progress.calls = context.progress.calls.wrapping_add(1);
         context.progress.resumed = goes_on(context);
@@ -625,10 +638,13 @@ async fn split(context: &mut Context, parts: Split) -> bool {
         functions: context.functions.clone(),
         handlers: context.handlers.clone(),
         stops: parts.stops,
-        detached: context.progress.detached,
+        client: context.progress.client,
     };
     if parts.sequential {
         for part in parts.parts {
+            if origin.exchange.is_shed() {
+                break;
+            }
             let child = context.child("a branch");
             let failed = child.run(origin.run(part)).await.unwrap_or(true);
             if failed && parts.stops {
@@ -666,8 +682,13 @@ impl Waiting {
                 }
                 self.runners.fetch_add(1, Ordering::AcqRel);
             }
+            if self.origin.exchange.is_shed() {
+                return;
+            }
             let Some(part) = lock(&self.parts).next() else { return };
+            let held = memory::hold(RUNNING);
             self.origin.run(part).await;
+            drop(held);
             // Parts that wait for nothing take turns with each other, and with all else on this worker.
             tokio::task::yield_now().await;
         }
@@ -681,15 +702,16 @@ struct Origin {
     functions: Functions,
     handlers: SmallVec<[ListId; 4]>,
     stops: bool,
-    /// The client has its answer.
-    detached: bool,
+    client: Waits,
 }
 
 impl Origin {
     /// Runs a branch; `true`: it failed.
     async fn run(&self, branch: Branch) -> bool {
         let mut copy = branch.context;
-        copy.progress.detached |= self.detached;
+        if self.client == Waits::Nobody {
+            copy.progress.client = Waits::Nobody;
+        }
         copy.exchange = Some(Arc::clone(&self.exchange));
         copy.frames = self.frames.clone();
         // A branch that ends is over, wherever it began.
@@ -698,7 +720,7 @@ impl Origin {
         copy.handlers = self.handlers.clone();
         if self.stops {
             // Only a failure of its own counts.
-            copy.progress.failed = None;
+            copy.progress.failure = None;
         }
         let first = match branch.target {
             BranchTarget::List(list) => match enter(&mut copy, list, Entry::default()) {
@@ -725,7 +747,7 @@ pub(crate) fn drive_to_end(
 ) -> std::pin::Pin<Box<dyn Future<Output = bool> + Send>> {
     Box::pin(async move {
         let ending = drive(&mut context, first).await;
-        let failed = context.progress.failed;
+        let failed = context.progress.failure.map(|failure| failure.status);
         if let (Some(scope), Some(status)) = (&context.scope, failed) {
             scope.failed(status);
         }
@@ -751,7 +773,7 @@ pub(crate) fn raise(context: &mut Context, mut fault: Fault) -> Option<Ending> {
     if context.payload.is_unread() && matches!(fault.status, 400 | 413) {
         // The body cannot be had. A handler that reads it must not fail by that again.
         context.payload.give_up();
-        if context.progress.answered {
+        if context.progress.asked.is_answered() {
             // It was the backend's.
             fault.status = 502;
             if fault.code == Code::Number(crate::runtime::fault::code::GENERAL) {
@@ -762,21 +784,22 @@ pub(crate) fn raise(context: &mut Context, mut fault: Fault) -> Option<Ending> {
     context.payload.read_as_empty();
     context.payload.forgive();
     crate::runtime::report::fault(context, &fault);
-    context.progress.failed = Some(status_of(&fault));
+    let status = status_of(&fault);
+    context.progress.failure = Some(Failure { status, handled: false });
     context.frames.clear();
     context.functions.clear();
-    context.progress.faults = context.progress.faults.saturating_add(1);
-    if context.progress.faults > MAX_FAULTS {
+    context.progress.spent.faults = context.progress.spent.faults.saturating_add(1);
+    if context.progress.spent.faults > MAX_FAULTS {
         tracing::error!(message_id = %context.message_id(), "the message ran into {MAX_FAULTS} faults: do handlers fail in a circle?");
         context.handlers.clear();
     }
     let first = context.progress.on_endpoint_error.take();
     let Some(handler) = context.handlers.pop().or(first) else {
-        context.progress.handled = false;
         return Some(Ending::Nothing);
     };
     let first = first.filter(|&first| first != handler);
-    context.progress.handled = handler != context.plan.fault || !context.plan.fault_is_built_in;
+    let handled = handler != context.plan.fault || !context.plan.fault_is_built_in;
+    context.progress.failure = Some(Failure { status, handled });
     // WSO2: what fails behind the answer of an endpoint, other than sending, is no success, whatever it answered.
     if context.progress.resumed && !fault.is_of_endpoint() {
         context.set_axis2("HTTP_SC", Value::Integer(500));
@@ -973,7 +996,7 @@ mod tests {
             let end = tested(&text).run(&[], "");
             assert_eq!(end.property("seen").as_deref(), Some(seen), "{inner}");
             assert_eq!(end.property("ERROR_MESSAGE").as_deref(), Some(message), "the first one stays");
-            assert_eq!(end.context.progress.failed, Some(500));
+            assert_eq!(end.context.progress.failure.map(|failure| failure.status), Some(500));
         }
     }
 

@@ -129,7 +129,7 @@ impl Recorder {
         self.message_id.clear();
         match &context.addressing.relates_to {
             // That of an answer is the id of its request.
-            Some(id) if context.progress.answered => self.message_id.push_str(id),
+            Some(id) if context.progress.asked.is_answered() => self.message_id.push_str(id),
             _ => context.push_message_id(&mut self.message_id),
         }
     }

@@ -10,9 +10,11 @@ use crate::runtime::fault::Fault;
 use crate::runtime::mediator::Flow;
 use crate::runtime::panics::{Panicked, caught};
 use crate::runtime::plan::Plan;
+use crate::runtime::progress::Waits;
 use crate::runtime::reference::SequenceRef;
 use crate::runtime::scope::{Awaited, Opened};
 use crate::runtime::services::Services;
+use crate::runtime::stage::{self, Way};
 use arc_swap::ArcSwap;
 use message::{Kind, Known, Method, Payload, SoapVersion, memory};
 use std::pin::pin;
@@ -380,8 +382,11 @@ pub(super) fn panicked(context: &mut Context, why: &Panicked) -> Response {
 
 /// Drives the flow until there is an answer.
 async fn finish(context: &mut Context) -> Response {
-    if let Err(fault) = crate::engine::addressing::read(context).await {
-        raise(context, fault);
+    if !context.passes(Way::In) {
+        let plan = Arc::clone(&context.plan);
+        if let Err(fault) = stage::comes_in(plan.stages(context.owner), context).await {
+            raise(context, fault);
+        }
     }
     let mut first: Option<Flow> = None;
     loop {
@@ -422,7 +427,7 @@ async fn finish(context: &mut Context) -> Response {
                     Err(_) => {
                         let failure = exchange.and_then(|exchange| exchange.failure());
                         if failure.is_some() {
-                            context.progress.sent = true;
+                            context.progress.asked.send();
                         }
                         return unanswered(context, failure);
                     }
@@ -449,7 +454,7 @@ async fn finish(context: &mut Context) -> Response {
                 rest.handlers = handlers;
                 rest.functions = functions;
                 rest.exchange = exchange;
-                rest.progress.detached = true;
+                rest.progress.client = Waits::Nobody;
                 child.spawn(async move {
                     drive_to_end(rest, Some(flow)).await;
                     drop(voice);

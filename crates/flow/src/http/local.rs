@@ -31,7 +31,7 @@ pub(super) fn answer<'a>(
         let inbound = Arc::new(Inbound { service_length, ..inbound });
         let mut context = Context::new(Arc::clone(&plan), services, inbound, headers, payload);
         context.owner = Owner::Proxy(index);
-        context.progress.local = caller.progress.local + 1;
+        context.progress.spent.local = caller.progress.spent.local + 1;
         let mut opened = Opened::new(context);
         let context = &mut opened.context;
         let served = caught(pin!(serve(context, &plan))).await;

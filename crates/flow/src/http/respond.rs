@@ -3,8 +3,11 @@
 use crate::runtime::context::{Client, Context, Inbound, Owner};
 use crate::runtime::fault::Fault;
 use crate::runtime::plan::Plan;
+use crate::runtime::progress::Takes;
+use crate::runtime::stage::{self, Way};
 use crate::writing::{current_form, explicit_form, is_rewritten, untouched, write};
 use message::{Envelope, Format, Kind, MediaType, Method, Payload, PayloadLimits, SoapVersion, Version};
+use std::sync::Arc;
 use transport::{Body, Framing, Response, ResponseHead};
 use xml::Document;
 
@@ -138,7 +141,10 @@ async fn body(context: &mut Context) -> Result<Body, Fault> {
         return Ok(Body::Empty);
     }
     let form = explicit_form(context);
-    crate::engine::addressing::strip(context)?;
+    if !context.passes(Way::Out) {
+        let plan = Arc::clone(&context.plan);
+        stage::goes_out(plan.stages(context.owner), context, None).await?;
+    }
     if !context.payload.is_changed() && form.is_none() && (context.axis2.is_empty() || !is_rewritten(context))
     {
         let Some(version) = wanted_soap_version(context) else { return Ok(untouched(context)) };
@@ -190,7 +196,7 @@ fn wanted_soap_version(context: &Context) -> Option<SoapVersion> {
     let own = match reading.kind {
         Kind::Soap11 if !reading.rest => SoapVersion::V11,
         Kind::Soap12 => SoapVersion::V12,
-        Kind::Xml | Kind::Soap11 if context.progress.pox_endpoint => return Some(version),
+        Kind::Xml | Kind::Soap11 if context.progress.takes == Takes::Pox => return Some(version),
         _ => return None,
     };
     (own != version && !context.payload.is_empty()).then_some(version)
@@ -219,9 +225,10 @@ fn fault_to_exception(context: &mut Context) {
 /// A flow that failed before anything was sent and whose own fault sequence ran to its end answers 202, as WSO2
 /// does; every other failure is a 5xx with the message id, never silence.
 pub(crate) fn unanswered(context: &mut Context, failure: Option<u16>) -> Response {
-    let failed = failure.or(context.progress.failed);
+    let handled = context.progress.failure.is_some_and(|own| own.handled);
+    let failed = failure.or(context.progress.failure.map(|own| own.status));
     let status = match failed {
-        Some(status) if context.progress.sent || !context.progress.handled || status != 500 => status,
+        Some(status) if context.progress.asked.was_sent() || !handled || status != 500 => status,
         _ => 202,
     };
     if status < 400 {

@@ -3,6 +3,7 @@
 use crate::resource::{ApiRule, ResourceRule};
 use crate::runtime::mediator::ListId;
 use crate::runtime::reference::{EndpointRef, SequenceRef};
+use crate::runtime::stage::Stages;
 use crate::state::activation::Activation;
 use crate::state::metrics::Counters;
 use crate::wsdl::Wsdl;
@@ -22,6 +23,8 @@ pub struct Proxy {
     pub activation: Arc<Activation>,
     /// `startOnLoad`.
     pub(crate) start_on_load: bool,
+    /// What happens to messages before the flow and behind it.
+    pub stages: Stages,
     /// `target/endpoint`.
     pub endpoint: Option<Arc<EndpointRef>>,
     /// The in sequence.
@@ -55,6 +58,8 @@ pub struct Api {
     pub version: String,
     /// How the version is found: `context`, `url` or nothing.
     pub version_strategy: &'static str,
+    /// What happens to messages before the flow and behind it.
+    pub stages: Stages,
     /// Its resources.
     pub resources: Vec<Resource>,
     /// Where it is written.

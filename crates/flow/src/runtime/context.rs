@@ -4,6 +4,7 @@ use crate::runtime::correlation::Correlation;
 use crate::runtime::fault::Fault;
 use crate::runtime::mediator::{ListId, Parameters};
 use crate::runtime::plan::Plan;
+use crate::runtime::progress::{Part, Progress};
 use crate::runtime::scope::{Awaited, Exchange, Scope};
 use crate::runtime::services::Services;
 use diagnostics::Span;
@@ -200,49 +201,6 @@ pub struct Context {
 /// About how many bytes a copy of a message takes, without its payload.
 const COPY: usize = 4096;
 
-/// How far the exchange with the client got; decides what the client gets when a flow ends without an answer.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Progress {
-    /// An endpoint answered a `call` or `send`, or was tried.
-    pub sent: bool,
-    /// A `call` in this branch was answered.
-    pub called: bool,
-    /// How often a `call` that is not blocking was answered; it wraps around.
-    pub calls: u16,
-    /// What runs now goes on behind the answer of an endpoint, to a `send` or to a `call` that is not blocking.
-    pub resumed: bool,
-    /// `onError` of the endpoint that the message could not be sent to, ahead of the fault handlers.
-    pub on_endpoint_error: Option<ListId>,
-    /// How many faults were raised.
-    pub faults: u16,
-    /// How often `send` sent the message.
-    pub sends: u16,
-    /// How many services called each other through `local:` until this one.
-    pub local: u8,
-    /// A fault was raised, with the status it suggests.
-    pub failed: Option<u16>,
-    /// The fault was handled by a sequence of the configuration (not the built-in one).
-    pub handled: bool,
-    /// This context is a copy made by a split.
-    pub branch: bool,
-    /// The client has its answer; the flow goes on without it.
-    pub detached: bool,
-    /// An endpoint has answered.
-    pub answered: bool,
-    /// The endpoint of the last request takes messages out of their envelope (`pox`, `get`, `rest`).
-    pub pox_endpoint: bool,
-    /// The endpoint of the last request has a SOAP format.
-    pub soap_endpoint: bool,
-    /// The payload is a fault in POX form.
-    pub pox_fault: bool,
-    /// How many mediators that run lists themselves (`foreach`) this message is inside of.
-    pub nested: u8,
-    /// The flow ran to the end of its lists.
-    pub complete: bool,
-    /// Somebody observes the message ([`crate::observe`]).
-    pub observed: bool,
-}
-
 /// Several messages. Boxed: they are handed on, and a context is large.
 #[allow(clippy::vec_box)]
 pub type Contexts = Vec<Box<Context>>;
@@ -404,7 +362,7 @@ impl Context {
             "NO_ENTITY_BODY" => self.payload.is_empty().then_some(Value::Boolean(true)),
             "messageType" => match self.headers.get("Content-Type") {
                 Some(value) => text(message::MediaType::parse(value).essence),
-                None if self.progress.answered => None,
+                None if self.progress.asked.is_answered() => None,
                 // As WSO2 reads a request that does not say what it is.
                 None if self.payload.is_empty() => text("application/xml"),
                 None => text("application/octet-stream"),
@@ -583,7 +541,7 @@ impl Context {
             number: next_number(),
             correlation: self.correlation.clone(),
             place: self.place,
-            progress: Progress { branch: true, called: false, resumed: false, ..self.progress },
+            progress: Progress { part: Part::BRANCH, resumed: false, ..self.progress },
             awaited: None,
             attached: self.attached.clone(),
             _held: memory::hold(COPY),
@@ -631,7 +589,7 @@ impl Context {
         self.addressing =
             Addressing { relates_to: self.addressing.message_id.take(), ..Addressing::default() };
         self.request_headers = false;
-        self.progress.answered = true;
+        self.progress.asked.answer();
     }
 
     /// Whether steps follow behind the one that runs, in its list or one around it.
@@ -641,7 +599,7 @@ impl Context {
 
     /// Whether an endpoint has answered: by `call`, or because this is its response.
     pub fn is_answered(&self) -> bool {
-        self.progress.answered
+        self.progress.asked.is_answered()
     }
 
     /// The exchange with the client, if branches of its message run.
@@ -735,17 +693,18 @@ impl Context {
     pub fn answer_with(&mut self, mut answer: Box<Context>) {
         answer.frames.clear();
         answer.exchange = self.exchange.clone();
-        answer.progress.branch = self.progress.branch;
-        answer.progress.detached = self.progress.detached;
+        answer.progress.part = self.progress.part;
+        answer.progress.client = self.progress.client;
         self.put(answer);
     }
 
     /// The flow failed as a branch of it did, whose fault handlers have run.
     pub fn fail_as(&mut self, branch: &Context) {
         let (own, other) = (&mut self.progress, &branch.progress);
-        own.failed = other.failed;
-        own.handled = other.handled;
-        own.sent |= other.sent;
+        own.failure = other.failure;
+        if other.asked.was_sent() {
+            own.asked.send();
+        }
     }
 
     /// The payload was made a fault in POX form: status 500 unless one is set.

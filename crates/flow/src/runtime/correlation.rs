@@ -40,7 +40,7 @@ impl Context {
     /// The correlation id. Copies that a split made have one of their own behind that of the request.
     pub fn correlation_id(&self) -> String {
         let id = self.given_correlation_id().unwrap_or_else(|| self.correlation.text());
-        if self.progress.branch { [id.as_str(), "_", &made(self.number)].concat() } else { id }
+        if self.progress.part.is_branch() { [id.as_str(), "_", &made(self.number)].concat() } else { id }
     }
 
     /// The correlation id, if the client gave one.

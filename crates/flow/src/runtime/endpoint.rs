@@ -6,6 +6,7 @@ use crate::runtime::context::Context;
 use crate::runtime::fault::Fault;
 use crate::runtime::mediator::ListId;
 use crate::runtime::reference::EndpointRef;
+use crate::runtime::stage::Stage;
 use crate::state::identity::Identity;
 use message::{Headers, Method, Payload, SoapVersion};
 use std::fmt;
@@ -208,6 +209,11 @@ pub trait Leaf: Send + Sync {
     /// # Errors
     /// There is no usable address.
     fn outgoing(&self, context: &mut Context) -> Result<Outgoing, Fault>;
+
+    /// What happens to requests before they leave, and to answers when they have come.
+    fn stages(&self) -> &[Arc<dyn Stage>] {
+        &[]
+    }
 
     /// Its counters.
     fn counters(&self) -> &crate::state::metrics::Counters;

@@ -17,8 +17,16 @@ pub mod observers;
 pub mod panics;
 pub mod plan;
 pub mod processor;
+pub(crate) mod progress;
 pub mod reference;
 pub(crate) mod report;
 pub mod scope;
 pub mod services;
+pub mod stage;
 mod stored;
+mod tally;
+
+/// What shared counts are made of: `tests/models` puts others in their place.
+mod sync {
+    pub use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
+}

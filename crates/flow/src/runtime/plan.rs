@@ -7,6 +7,7 @@ use crate::runtime::load::Load;
 use crate::runtime::mediator::{ListId, Mediator, Need};
 use crate::runtime::observers::ALL;
 use crate::runtime::processor::Processor;
+use crate::runtime::stage::Stages;
 use diagnostics::{FileId, SourceMap, Span};
 use message::{Value, XmlValue};
 use std::collections::HashMap;
@@ -33,6 +34,8 @@ pub struct Plan {
     pub(crate) left_out: LeftOut,
     pub(crate) api_order: crate::resource::ApiOrder,
     pub(crate) main: ListId,
+    /// Those of flows that belong to no proxy service and no API.
+    pub(crate) stages: Stages,
     pub(crate) fault: ListId,
     /// The configuration has no `fault` sequence of its own.
     pub(crate) fault_is_built_in: bool,

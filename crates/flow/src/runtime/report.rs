@@ -27,11 +27,11 @@ pub(crate) fn fault(context: &Context, fault: &Fault) {
 }
 
 /// Logs that a backend refused a one-way message: nobody else gets to know its answer, and the client may have its 202.
-pub(crate) fn one_way_refused(context: &Context) {
+pub(crate) fn one_way_refused(context: &Context, message_id: &str) {
     let Some(status @ 400..) = context.status else { return };
     tracing::warn!(
         target: "busbar::fault",
-        message_id = %context.message_id(),
+        message_id,
         service = context.owner_name(),
         place = context.plan.place(context.location()),
         client = %context.inbound.peer,

@@ -16,6 +16,8 @@ use crate::runtime::fault::Fault;
 use crate::runtime::panics::{Panicked, caught};
 use crate::runtime::plan::Plan;
 use crate::runtime::services::Services;
+pub use crate::runtime::tally::Outcome;
+use crate::runtime::tally::{Gate, Tally};
 use crate::state::lock;
 use diagnostics::Span;
 use std::collections::HashMap;
@@ -27,30 +29,17 @@ use std::time::Duration;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::{JoinError, JoinSet};
 
-/// How the work of a message ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// All of it came to its end without a fault.
-    Completed,
-    /// Some of it failed, also if a fault sequence has dealt with that; the status that the fault suggests.
-    Failed(u16),
-    /// Some of it was abandoned before its end: its client went away, or the process stops.
-    Dropped,
-}
-
 /// The scopes of a process.
 #[derive(Default)]
 pub struct Scopes {
-    /// Messages whose work goes on.
-    open: AtomicUsize,
+    /// Messages whose work goes on; a drain waits for the last one.
+    open: Gate,
     /// Those with children, by number.
     shared: Mutex<HashMap<u64, Weak<Scope>>>,
     /// Messages that were refused because too many were open, or too much was held.
     refused: AtomicU64,
     /// The line of the log that tells how many were refused is on its way.
     logging: AtomicBool,
-    /// A drain waits: scopes that end wake it.
-    draining: AtomicBool,
     /// The drain is over: what is abandoned now is named in the log.
     giving_up: AtomicBool,
     ended: Notify,
@@ -60,26 +49,20 @@ impl Scopes {
     /// One more message; `false`: there are `most` already, and it is refused.
     #[inline]
     pub(crate) fn begin(&self, most: usize) -> bool {
-        if self.open.fetch_add(1, Relaxed) < most {
-            return true;
-        }
-        self.open.fetch_sub(1, Relaxed);
-        false
+        self.open.enter(most)
     }
 
     /// The work of one message has ended.
     #[inline]
     fn end(&self) {
-        // With the flag of the drain in one order: one of both sees the other.
-        self.open.fetch_sub(1, SeqCst);
-        if self.draining.load(SeqCst) {
+        if self.open.leave() {
             self.ended.notify_waiters();
         }
     }
 
     /// Messages whose work goes on.
     pub fn open(&self) -> usize {
-        self.open.load(Relaxed)
+        self.open.count()
     }
 
     /// Messages that were refused with 503 so far.
@@ -106,15 +89,15 @@ impl Scopes {
     /// Waits until no work is left, at most for `time`; `false`: there is still some.
     pub async fn drained(&self, time: Duration) -> bool {
         let end = tokio::time::Instant::now() + time;
-        self.draining.store(true, SeqCst);
+        self.open.wait();
         loop {
             let mut ended = pin!(self.ended.notified());
             ended.as_mut().enable();
-            if self.open.load(SeqCst) == 0 {
+            if self.open.count() == 0 {
                 return true;
             }
             if tokio::time::timeout_at(end, ended).await.is_err() {
-                return self.open.load(SeqCst) == 0;
+                return self.open.count() == 0;
             }
         }
     }
@@ -164,10 +147,7 @@ pub struct Scope {
     /// What began last, for whoever reads of it in the log.
     last: Mutex<(&'static str, Span)>,
     /// The first flow and the children.
-    running: AtomicUsize,
-    /// The status of what failed; 0: nothing did.
-    failed: AtomicU16,
-    dropped: AtomicBool,
+    tally: Tally,
     outcome: watch::Sender<Option<Outcome>>,
 }
 
@@ -181,9 +161,7 @@ impl Scope {
             message_id: context.message_id(),
             service: context.owner_name().to_owned(),
             last: Mutex::new(("the flow", context.location())),
-            running: AtomicUsize::new(1),
-            failed: AtomicU16::new(0),
-            dropped: AtomicBool::new(false),
+            tally: Tally::new(),
             outcome: watch::Sender::new(None),
         });
         lock(&context.services.scopes.shared).insert(scope.number, Arc::downgrade(&scope));
@@ -192,7 +170,7 @@ impl Scope {
 
     /// The flow that runs, or a child of it, failed with this status.
     pub(crate) fn failed(&self, status: u16) {
-        self.failed.store(status, Release);
+        self.tally.fail(status);
     }
 
     /// What began last, in a few words.
@@ -202,17 +180,7 @@ impl Scope {
 
     /// The first flow or a child has ended; `whole`: it came to its end.
     fn ended(&self, whole: bool) {
-        if !whole {
-            self.dropped.store(true, Release);
-        }
-        if self.running.fetch_sub(1, AcqRel) != 1 {
-            return;
-        }
-        let outcome = match self.failed.load(Acquire) {
-            0 if self.dropped.load(Acquire) => Outcome::Dropped,
-            0 => Outcome::Completed,
-            status => Outcome::Failed(status),
-        };
+        let Some(outcome) = self.tally.end(whole) else { return };
         lock(&self.services.scopes.shared).remove(&self.number);
         self.outcome.send_replace(Some(outcome));
         self.services.scopes.end();
@@ -244,7 +212,7 @@ impl Scope {
 impl Drop for Scope {
     fn drop(&mut self) {
         // A message that was never let in as one (a copy that somebody only looks at) does not end.
-        if *self.running.get_mut() > 0 {
+        if self.tally.running() > 0 {
             lock(&self.services.scopes.shared).remove(&self.number);
         }
     }
@@ -277,8 +245,8 @@ impl Drop for Opened {
         }
         match self.context.scope.take() {
             Some(scope) => {
-                if let Some(status) = self.context.progress.failed {
-                    scope.failed(status);
+                if let Some(failure) = self.context.progress.failure {
+                    scope.failed(failure.status);
                 }
                 scope.ended(self.whole);
             }
@@ -290,7 +258,7 @@ impl Drop for Opened {
 #[cold]
 fn abandoned(context: &Context) {
     // With children, the scope is named in the log as a whole.
-    let alone = context.scope.as_ref().is_none_or(|scope| scope.running.load(Acquire) == 1);
+    let alone = context.scope.as_ref().is_none_or(|scope| scope.tally.running() == 1);
     if alone && context.services.scopes.giving_up.load(Acquire) {
         let place = context.plan.place(context.location());
         log_given_up(&context.message_id(), context.owner_name(), &place, "its client still waited");
@@ -370,7 +338,7 @@ impl Context {
         let place = self.location();
         let scope = Arc::clone(self.scope());
         scope.began(what, place);
-        scope.running.fetch_add(1, AcqRel);
+        scope.tally.begin();
         Child { scope, voice, whole: false }
     }
 }
@@ -463,6 +431,8 @@ pub struct Exchange {
     /// Flows that may answer, and timers that may still start one.
     voices: AtomicUsize,
     failed: AtomicU16,
+    /// A part was refused for want of room.
+    shed: AtomicBool,
     parked: Mutex<Vec<(Key, u64, Weak<Services>)>>,
 }
 
@@ -483,6 +453,7 @@ impl Exchange {
             sender: Mutex::new(Some(sender)),
             voices: AtomicUsize::new(0),
             failed: AtomicU16::new(0),
+            shed: AtomicBool::new(false),
             parked: Mutex::default(),
         });
         let voice = Voice::new(&exchange);
@@ -492,6 +463,27 @@ impl Exchange {
     /// A part of this exchange waits in an aggregate.
     pub fn parked(&self, key: Key, serial: u64, services: &Arc<Services>) {
         lock(&self.parked).push((key, serial, Arc::downgrade(services)));
+    }
+
+    /// A part found no room where the others wait: the whole cannot be had any more. No further parts are made, and those that
+    /// wait are given up, so that what they hold is there for other messages.
+    pub fn shed(&self) {
+        self.shed.store(true, Release);
+        self.give_up_parked();
+    }
+
+    /// Whether a part was refused for want of room.
+    pub(crate) fn is_shed(&self) -> bool {
+        self.shed.load(Acquire)
+    }
+
+    fn give_up_parked(&self) {
+        let parked = std::mem::take(&mut *lock(&self.parked));
+        for (key, serial, services) in parked {
+            if let Some(services) = services.upgrade() {
+                services.aggregates.expire(&key, serial);
+            }
+        }
     }
 
     /// Gives the answer; a second one is refused with a warning.
@@ -536,12 +528,7 @@ impl Drop for Voice {
             return;
         }
         // Nobody is left who could answer: parts that wait in an aggregate wait for nothing.
-        let parked = std::mem::take(&mut *lock(&exchange.parked));
-        for (key, serial, services) in parked {
-            if let Some(services) = services.upgrade() {
-                services.aggregates.expire(&key, serial);
-            }
-        }
+        exchange.give_up_parked();
         exchange.close();
     }
 }

@@ -22,7 +22,7 @@ pub struct Services {
     /// Settings of the engine.
     pub settings: Settings,
     /// TLS profiles for https endpoints.
-    pub tls: TlsProfiles,
+    pub tls: Arc<TlsProfiles>,
     shared: Arc<Shared>,
 }
 
@@ -182,6 +182,11 @@ pub struct TlsProfiles {
 }
 
 impl TlsProfiles {
+    /// One profile for every server.
+    pub fn for_all(profile: transport::ClientTls) -> TlsProfiles {
+        TlsProfiles { profiles: vec![("*".to_owned(), profile)], ..TlsProfiles::default() }
+    }
+
     /// These profiles, and the authorities of the system for what they do not name.
     pub fn with_system(profiles: Vec<(String, transport::ClientTls)>) -> TlsProfiles {
         TlsProfiles { profiles, system: true, authorities: OnceLock::new() }
@@ -234,7 +239,7 @@ impl Services {
         Services {
             limits: PayloadLimits::default(),
             settings: Settings::default(),
-            tls: TlsProfiles::default(),
+            tls: Arc::default(),
             shared: Arc::new(shared),
         }
     }

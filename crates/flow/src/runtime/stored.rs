@@ -3,6 +3,7 @@
 use crate::runtime::context::{Addressing, Client, Context, Inbound, next_id};
 use crate::runtime::fault::Fault;
 use crate::runtime::plan::Plan;
+use crate::runtime::progress::Waits;
 use crate::runtime::services::Services;
 use message::{Body, Headers, Method, Payload};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -41,6 +42,13 @@ impl Context {
         // What is written stays with the copy: the flow may go on with its own view.
         let mut copy = self.branch();
         let (body, _) = copy.freeze()?;
+        // Whoever takes it out has to know how to read it, whatever headers a step removed.
+        if !body.is_empty()
+            && !copy.headers.contains("Content-Type")
+            && let Some(label) = crate::writing::read_as(&copy)
+        {
+            copy.headers.set("Content-Type", label);
+        }
         Ok(Message {
             id: next_id(),
             message_id: self.message_id(),
@@ -72,7 +80,7 @@ impl Context {
         context.soap_action = message.soap_action.clone();
         context.properties = message.properties.clone();
         context.axis2 = message.axis2.clone();
-        context.progress.detached = true;
+        context.progress.client = Waits::Nobody;
         context
     }
 }

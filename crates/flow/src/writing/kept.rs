@@ -2,6 +2,7 @@
 
 use crate::runtime::context::Context;
 use crate::runtime::fault::Fault;
+use crate::runtime::progress::Takes;
 use crate::writing::{coded, current_form, explicit_form, write};
 use bytes::Bytes;
 use message::memory::{self, Held};
@@ -26,7 +27,8 @@ pub struct Answer {
     _held: Held,
     /// It is read as plain XML, not as SOAP.
     rest: bool,
-    pox: bool,
+    /// What the endpoint takes that gave it.
+    takes: Takes,
 }
 
 impl Answer {
@@ -44,8 +46,8 @@ impl Answer {
             headers.remove(name);
         }
         let reason = context.reason.clone();
-        let pox = context.progress.pox_endpoint;
-        Ok(Answer { status: status.unwrap_or(200), headers, body, reason, _held: held, rest, pox })
+        let takes = context.progress.takes;
+        Ok(Answer { status: status.unwrap_or(200), headers, body, reason, _held: held, rest, takes })
     }
 
     /// How many bytes it holds.
@@ -62,7 +64,7 @@ impl Answer {
         context.become_answer(self.status, self.reason.clone());
         context.response = true;
         context.addressing.to = None;
-        context.progress.pox_endpoint = self.pox;
+        context.progress.takes = self.takes;
     }
 }
 

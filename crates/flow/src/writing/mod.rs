@@ -47,6 +47,9 @@ pub(crate) fn current_form(context: &Context) -> (Format, Option<String>) {
         return (Format::Json, Some("application/json".to_owned()));
     }
     let Some(own) = context.headers.get("Content-Type").map(MediaType::parse) else {
+        if context.payload.reading().kind == Kind::Json {
+            return (Format::Json, Some("application/json".to_owned()));
+        }
         return match context.is_rest() {
             true => (Format::Xml, None),
             false => (Format::Soap(SoapVersion::V11), None),
@@ -150,11 +153,37 @@ pub(crate) fn untouched(context: &mut Context) -> Body {
     let uncoded = context.payload.is_uncoded();
     if let Some(label) = context.label() {
         context.headers.set("Content-Type", label);
+    } else if context.payload.is_built()
+        && !context.headers.contains("Content-Type")
+        && let Some(label) = read_as(context)
+    {
+        // All headers were removed. WSO2 labels what somebody has read, and nothing else.
+        context.headers.set("Content-Type", label);
     }
     match context.payload.take_body() {
         Body::Bytes(bytes) if uncoded => Body::Bytes(coded(context, bytes)),
         body => body,
     }
+}
+
+/// The media type that a message was read as: the one that came with it, or that of its kind.
+pub(crate) fn read_as(context: &Context) -> Option<String> {
+    let reading = context.payload.reading();
+    let inbound = context.inbound.content_type.as_deref().filter(|_| context.request_headers);
+    if let Some(own) = inbound.filter(|own| MediaType::parse(own).kind() == reading.kind) {
+        return Some(own.to_owned());
+    }
+    let essence = match reading.kind {
+        Kind::Json => "application/json",
+        Kind::Xml => "application/xml",
+        Kind::Soap11 => "text/xml",
+        Kind::Soap12 => "application/soap+xml",
+        _ => return None,
+    };
+    Some(match reading.charset {
+        Some(charset) => format!("{essence}; charset={}", charset.name()),
+        None => essence.to_owned(),
+    })
 }
 
 /// The charset of what is written: the endpoint's, else the property's, else that of an explicit type, else the one

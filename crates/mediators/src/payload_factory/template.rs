@@ -1,5 +1,6 @@
 //! A template, cut into literal runs and places.
 
+use super::json;
 use flow::Expression;
 use std::borrow::Cow;
 use xml::{Document, NodeId, NodeKind, ParseOptions};
@@ -20,6 +21,8 @@ pub(super) struct Template {
     pub(super) expressions: Vec<Expression>,
     /// XML: the template is an element that may stand alone in a body, and is well-formed whatever text fills it.
     pub(super) sound: bool,
+    /// JSON: why it can be no JSON, whatever fills it, with the place in the text.
+    pub(super) fault: Option<json::Fault>,
 }
 
 #[derive(Debug)]
@@ -52,6 +55,7 @@ impl Template {
     ) -> Result<(Template, Option<usize>), X> {
         let mut parts = Vec::new();
         let mut expressions = Vec::new();
+        let mut holes = Vec::new();
         let (mut start, mut from, mut missing) = (0, 0, None);
         // Whether the text up to `seen` ends inside of a JSON string.
         let (mut quoted, mut seen) = (false, 0);
@@ -90,13 +94,15 @@ impl Template {
                 parts.push(Part::Literal(text[start..at].to_owned()));
             }
             parts.push(part);
+            holes.push(at..from);
             start = from;
         }
         if start < text.len() {
             parts.push(Part::Literal(text[start..].to_owned()));
         }
         let sound = media == Media::Xml && is_sound(text);
-        Ok((Template { parts, expressions, sound }, missing))
+        let fault = if media == Media::Json { json::fault(text, &holes) } else { None };
+        Ok((Template { parts, expressions, sound, fault }, missing))
     }
 }
 

@@ -156,7 +156,7 @@ const SPECIAL: &[(&str, Special)] = &[
     ("ReplyTo", |host| host.context.addressing.reply_to.clone().unwrap_or_default()),
     ("RelatesTo", |host| match &host.context.addressing.relates_to {
         // An answer relates to the message that was sent, whether that said so or not.
-        None if host.context.progress.answered => host.context.message_id(),
+        None if host.context.progress.asked.is_answered() => host.context.message_id(),
         other => other.clone().unwrap_or_default(),
     }),
     ("MessageID", |host| host.context.message_id()),

@@ -1,0 +1,115 @@
+//! Stages: what happens to a message between the wire and the flow. A service has some before its flow begins and before its
+//! answer leaves, an endpoint before a request leaves and when its answer has come.
+//!
+//! They are compiled with the configuration, and each says what it reads, as steps do. A message that a stage has nothing to do
+//! with passes it without being read and without an allocation.
+
+use super::context::{Context, Owner};
+use super::endpoint::Outgoing;
+use super::fault::Fault;
+use super::mediator::Need;
+use super::plan::Plan;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+/// Which way a message goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// From the wire to the flow.
+    In,
+    /// From the flow to the wire.
+    Out,
+}
+
+/// One stage, of a service or of an endpoint.
+pub trait Stage: Send + Sync {
+    /// Its name, for people.
+    fn name(&self) -> &'static str;
+
+    /// What it reads of a message that goes this way and does not pass.
+    fn need(&self, way: Way) -> Need;
+
+    /// Why, in words, for `busbar explain`; empty: it does nothing this way.
+    fn reason(&self, way: Way) -> &'static str;
+
+    /// Whether it has nothing to do with this message, as far as can be told without waiting.
+    fn passes(&self, way: Way, context: &Context) -> bool;
+
+    /// Works on a message that comes in.
+    ///
+    /// # Errors
+    /// It cannot be let in as it is.
+    fn comes_in<'a>(&'a self, context: &'a mut Context) -> Staged<'a>;
+
+    /// Works on a message that goes out: to an endpoint, or (`None`) to the client.
+    ///
+    /// # Errors
+    /// It cannot leave as it is.
+    fn goes_out(&self, context: &mut Context, to: Option<&Outgoing>) -> Result<(), Fault>;
+}
+
+/// The stages of a service or an endpoint, from the wire to the flow.
+pub type Stages = Vec<Arc<dyn Stage>>;
+
+/// A stage at work.
+pub type Staged<'a> = Pin<Box<dyn Future<Output = Result<(), Fault>> + Send + 'a>>;
+
+/// Takes a message through stages to the flow.
+///
+/// # Errors
+/// A stage's own.
+pub(crate) async fn comes_in(stages: &[Arc<dyn Stage>], context: &mut Context) -> Result<(), Fault> {
+    for stage in stages {
+        if !stage.passes(Way::In, context) {
+            if stage.need(Way::In).is_whole() {
+                context.receive_body().await?;
+            }
+            stage.comes_in(context).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes a message through stages to the wire.
+///
+/// # Errors
+/// A stage's own.
+pub(crate) async fn goes_out(
+    stages: &[Arc<dyn Stage>],
+    context: &mut Context,
+    to: Option<&Outgoing>,
+) -> Result<(), Fault> {
+    for stage in stages.iter().rev() {
+        if !stage.passes(Way::Out, context) {
+            if stage.need(Way::Out).is_whole() {
+                context.receive_body().await?;
+            }
+            stage.goes_out(context, to)?;
+        }
+    }
+    Ok(())
+}
+
+impl Plan {
+    /// The stages of flows that belong to no proxy service and no API.
+    pub fn main_stages(&self) -> &[Arc<dyn Stage>] {
+        &self.stages
+    }
+
+    /// The stages of what a flow belongs to.
+    pub fn stages(&self, owner: Owner) -> &[Arc<dyn Stage>] {
+        match owner {
+            Owner::Main => &self.stages,
+            Owner::Proxy(index) => &self.proxies[index].stages,
+            Owner::Resource(api, _) => &self.apis[api].stages,
+        }
+    }
+}
+
+impl Context {
+    /// Whether it passes all stages of its service without being looked at.
+    pub(crate) fn passes(&self, way: Way) -> bool {
+        self.plan.stages(self.owner).iter().all(|stage| stage.passes(way, self))
+    }
+}
