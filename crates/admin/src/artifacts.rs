@@ -1,17 +1,20 @@
 //! `/artifacts`: what the plan in force consists of, in which state it is, and what was left out.
 
 use config::{ArtifactKind as Kind, Written};
-use flow::Plan;
 use flow::endpoint::Endpoint;
 use flow::metrics::Counters;
+use flow::task::{Status, Task};
+use flow::{Bus, Outcome, Plan};
+use jiff::{Timestamp, Unit};
 use message::redact;
 use serde_json::{Map, Value, json};
 
 /// All artifacts by kind.
-pub(crate) fn all(plan: &Plan) -> Value {
+pub(crate) fn all(bus: &Bus) -> Value {
+    let plan = &bus.plan();
     let mut kinds = Map::new();
     for kind in Kind::all() {
-        let list = listed(plan, kind);
+        let list = listed(bus, plan, kind);
         if !list.is_empty() {
             kinds.insert(kind.element().to_owned(), Value::Array(list));
         }
@@ -20,21 +23,23 @@ pub(crate) fn all(plan: &Plan) -> Value {
 }
 
 /// The artifacts of one kind; `None` if there is no such kind.
-pub(crate) fn of_kind(plan: &Plan, kind: &str) -> Option<Value> {
+pub(crate) fn of_kind(bus: &Bus, kind: &str) -> Option<Value> {
+    let plan = &bus.plan();
     let kind = kind_of(kind)?;
     Some(json!({
         "generation": plan.generation,
         "kind": kind.element(),
-        "artifacts": listed(plan, kind),
+        "artifacts": listed(bus, plan, kind),
         "faulty": faulty(plan, |own, _| own == kind),
     }))
 }
 
 /// One artifact, or what is wrong with it; `None` if there is none of that kind and name.
-pub(crate) fn one(plan: &Plan, kind: &str, name: &str) -> Option<Value> {
+pub(crate) fn one(bus: &Bus, kind: &str, name: &str) -> Option<Value> {
+    let plan = &bus.plan();
     let kind = kind_of(kind)?;
     if let Some(written) = serving(plan, kind).find(|written| written.name == name) {
-        let mut facts = describe(plan, written);
+        let mut facts = describe(bus, plan, written);
         facts.insert("kind".to_owned(), kind.element().into());
         facts.insert("generation".to_owned(), plan.generation.into());
         details(plan, written, &mut facts);
@@ -44,15 +49,21 @@ pub(crate) fn one(plan: &Plan, kind: &str, name: &str) -> Option<Value> {
     faulty.next()
 }
 
-/// Starts or stops a proxy service, activates or deactivates a message processor, switches an endpoint on or off; an
-/// error says why not.
-pub(crate) fn switch(plan: &Plan, kind: &str, name: &str, action: &str) -> Result<Value, String> {
+/// Starts or stops a proxy service, activates or deactivates a message processor or a task, has a task run now, switches an
+/// endpoint on or off; an error says why not.
+pub(crate) fn switch(bus: &Bus, kind: &str, name: &str, action: &str) -> Result<Value, String> {
+    let plan = &bus.plan();
+    let task = || plan.tasks().iter().find(|task| task.name == name);
+    if let ("trigger", Some(Kind::Task)) = (action, kind_of(kind)) {
+        task().ok_or_else(|| format!("there is no task `{name}`"))?.run_now();
+        return one(bus, kind, name).ok_or_else(String::new);
+    }
     let on = match action {
         "start" | "activate" => true,
         "stop" | "deactivate" => false,
         _ => {
             return Err(format!(
-                "there is no action `{action}`: expected start, stop, activate or deactivate"
+                "there is no action `{action}`: expected start, stop, activate or deactivate, or trigger for a task"
             ));
         }
     };
@@ -66,13 +77,18 @@ pub(crate) fn switch(plan: &Plan, kind: &str, name: &str, action: &str) -> Resul
             let processor = plan.processors().iter().find(|one| one.name == name).ok_or_else(nothing)?;
             processor.activation.switch(on);
         }
+        Some(Kind::InboundEndpoint) => {
+            let all = plan.inbound_endpoints();
+            all.iter().find(|one| one.name == name).ok_or_else(nothing)?.activation.switch(on);
+        }
+        Some(Kind::Task) => task().ok_or_else(nothing)?.switch(on),
         Some(Kind::Endpoint) => {
             let endpoint = plan.endpoint(name).ok_or_else(nothing)?;
             endpoint.leaves().iter().for_each(|leaf| leaf.switch(on));
         }
         _ => return Err(nothing()),
     }
-    one(plan, kind, name).ok_or_else(nothing)
+    one(bus, kind, name).ok_or_else(nothing)
 }
 
 /// The kind of an element name or of a directory of a configuration.
@@ -105,8 +121,8 @@ fn serves(plan: &Plan, written: &Written) -> bool {
     }
 }
 
-fn listed(plan: &Plan, kind: Kind) -> Vec<Value> {
-    serving(plan, kind).map(|written| Value::Object(describe(plan, written))).collect()
+fn listed(bus: &Bus, plan: &Plan, kind: Kind) -> Vec<Value> {
+    serving(plan, kind).map(|written| Value::Object(describe(bus, plan, written))).collect()
 }
 
 fn faulty(plan: &Plan, wanted: impl Fn(Kind, Option<&str>) -> bool) -> Vec<Value> {
@@ -125,11 +141,15 @@ fn faulty(plan: &Plan, wanted: impl Fn(Kind, Option<&str>) -> bool) -> Vec<Value
 }
 
 /// Name, place and state.
-fn describe(plan: &Plan, written: &Written) -> Map<String, Value> {
+fn describe(bus: &Bus, plan: &Plan, written: &Written) -> Map<String, Value> {
     let mut facts = Map::new();
     facts.insert("name".to_owned(), written.name.as_str().into());
     facts.insert("place".to_owned(), plan.place(written.span).into());
     facts.insert("state".to_owned(), state(plan, written).into());
+    let task = || plan.tasks().iter().find(|task| task.name == written.name);
+    if let Some(task) = (written.kind == Kind::Task).then(task).flatten() {
+        task_facts(task, &task.status(&bus.services()), &mut facts);
+    }
     facts
 }
 
@@ -148,9 +168,51 @@ fn state(plan: &Plan, written: &Written) -> &'static str {
             Some(_) => "inactive",
             None => "configured",
         },
+        Kind::InboundEndpoint => match plan.inbound_endpoints().iter().find(|one| one.name == written.name) {
+            Some(endpoint) if endpoint.activation.is_on() => "started",
+            Some(_) => "stopped",
+            None => "configured",
+        },
+        // More is said of it by its facts.
+        Kind::Task if plan.tasks().iter().any(|task| task.name == written.name) => "active",
         Kind::Api | Kind::Sequence | Kind::Template | Kind::LocalEntry => "active",
         // Read and checked; whether something runs is not known here.
         _ => "configured",
+    }
+}
+
+/// When a task runs, and how it ran.
+fn task_facts(task: &Task, status: &Status, facts: &mut Map<String, Value>) {
+    let state = match status {
+        Status { active: false, .. } => "inactive",
+        Status { next: None, running: 0, .. } => "completed",
+        _ => "active",
+    };
+    let text = |at: Timestamp| Value::from(at.round(Unit::Millisecond).unwrap_or(at).to_string());
+    let last = status.last.as_ref().map(|run| {
+        let (outcome, took) = match (&run.refused, run.ended) {
+            (Some(why), _) => (format!("could not run: {why}"), None),
+            (None, None) => ("running".to_owned(), None),
+            (None, Some((Outcome::Completed, took))) => ("completed".to_owned(), Some(took)),
+            (None, Some((Outcome::Failed(_), took))) => ("failed".to_owned(), Some(took)),
+            (None, Some((Outcome::Dropped, took))) => ("dropped".to_owned(), Some(took)),
+        };
+        json!({
+            "began": text(run.began), "outcome": redact::addresses(&outcome), "message_id": run.message_id,
+            "milliseconds": took.map(|took| u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
+        })
+    });
+    for (name, value) in [
+        ("state", state.into()),
+        ("trigger", task.trigger_text.as_str().into()),
+        ("next", status.next.map_or(Value::Null, text)),
+        ("last", last.unwrap_or_default()),
+        ("runs", status.runs.into()),
+        ("running", status.running.into()),
+        ("missed", status.missed.into()),
+        ("passed_over", status.passed_over.into()),
+    ] {
+        facts.insert(name.to_owned(), value);
     }
 }
 
@@ -184,6 +246,13 @@ fn details(plan: &Plan, written: &Written, facts: &mut Map<String, Value>) {
                 facts.insert("version".to_owned(), api.version.as_str().into());
                 let resources: Vec<_> = api.resources.iter().map(|one| one.label.as_str()).collect();
                 facts.insert("resources".to_owned(), json!(resources));
+            }
+        }
+        Kind::InboundEndpoint => {
+            let mut all = plan.inbound_endpoints().iter();
+            if let Some(endpoint) = all.find(|one| one.name == written.name) {
+                facts.insert("port".to_owned(), endpoint.port.into());
+                facts.insert("tls".to_owned(), endpoint.tls.is_some().into());
             }
         }
         Kind::Sequence => {

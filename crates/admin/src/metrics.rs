@@ -175,6 +175,32 @@ fn pools(out: &mut Exposition, state: &AdminState) {
     }
 }
 
+fn tasks(out: &mut Exposition, plan: &flow::Plan, services: &flow::Services) {
+    let all: Vec<_> = plan.tasks().iter().map(|task| (task.name.as_str(), task.status(services))).collect();
+    type Get = fn(&flow::task::Status) -> u64;
+    let families: [(&'static str, Kind, &str, Get); 3] = [
+        ("busbar_task_running", Kind::Gauge, "Runs of a task that go on.", |own| own.running as u64),
+        (
+            "busbar_task_missed_total",
+            Kind::Counter,
+            "Runs of a task that did not happen because nobody was there in time.",
+            |own| own.missed,
+        ),
+        (
+            "busbar_task_passed_over_total",
+            Kind::Counter,
+            "Runs of a task that did not happen because the run before went on, or the bus was full.",
+            |own| own.passed_over,
+        ),
+    ];
+    for (name, kind, help, get) in families {
+        out.family(name, kind, help);
+        for (task, status) in &all {
+            out.sample(&[("task", task)], get(status));
+        }
+    }
+}
+
 fn engine(out: &mut Exposition, state: &AdminState) {
     let services = state.bus.services();
     let plan = state.bus.plan();
@@ -184,6 +210,7 @@ fn engine(out: &mut Exposition, state: &AdminState) {
         "Aggregates that wait for more parts.",
         services.aggregates.len(),
     );
+    tasks(out, &plan, &services);
     let memory = message::memory::held();
     out.single("busbar_flows", Kind::Gauge, "Messages whose work goes on.", services.scopes.open());
     out.single(

@@ -131,19 +131,18 @@ async fn scrape(State(shared): Context) -> Response {
 }
 
 async fn all_artifacts(State(shared): Context) -> Response {
-    answer(StatusCode::OK, &artifacts::all(&shared.admin.bus.plan()))
+    answer(StatusCode::OK, &artifacts::all(&shared.admin.bus))
 }
 
 async fn artifacts_of_kind(State(shared): Context, Path(kind): Path<String>) -> Response {
-    match artifacts::of_kind(&shared.admin.bus.plan(), &kind) {
+    match artifacts::of_kind(&shared.admin.bus, &kind) {
         Some(found) => answer(StatusCode::OK, &found),
         None => error(StatusCode::NOT_FOUND, &format!("there is no kind of artifact called `{kind}`")),
     }
 }
 
 async fn one_artifact(State(shared): Context, Path((kind, name)): Path<(String, String)>) -> Response {
-    let plan = shared.admin.bus.plan();
-    match artifacts::one(&plan, &kind, &name) {
+    match artifacts::one(&shared.admin.bus, &kind, &name) {
         Some(found) => answer(StatusCode::OK, &found),
         None => error(StatusCode::NOT_FOUND, &format!("there is no {kind} `{name}`")),
     }
@@ -220,7 +219,7 @@ async fn switch(State(shared): Context, Path((kind, path)): Path<(String, String
     let Some((name, action)) = path.rsplit_once('/') else {
         return error(StatusCode::NOT_FOUND, "expected /artifacts/{kind}/{name}/{action}");
     };
-    match artifacts::switch(&shared.admin.bus.plan(), &kind, name, action) {
+    match artifacts::switch(&shared.admin.bus, &kind, name, action) {
         Ok(state) => {
             tracing::info!(target: "busbar::settings", "{action}: {kind} `{name}`");
             answer(StatusCode::OK, &state)

@@ -1,5 +1,6 @@
 //! Starts a bus: loads and compiles the configuration, opens the listeners, waits for signals.
 
+use crate::listeners::Listeners;
 use crate::reload::{Reloader, read, report};
 use crate::settings::{Dialect, Profile, Settings};
 use admin::access::AccessLog;
@@ -77,8 +78,10 @@ pub struct Running {
     pub readiness: Arc<Readiness>,
     servers: Vec<(&'static str, Arc<Server>)>,
     access: Option<AccessLog>,
+    /// Those of inbound endpoints.
+    listeners: Arc<Listeners>,
     /// Ended when this is dropped.
-    _workers: Workers,
+    _workers: Arc<Workers>,
     drain: Duration,
     began: Instant,
 }
@@ -92,10 +95,11 @@ impl Running {
         let began = Instant::now();
         let settings = &start.settings;
         let services = Arc::new(services(settings)?);
-        let loaded = read(start, &services, None)?;
+        let mut loaded = read(start, &services, None)?;
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let workers = Workers::start(start.workers.unwrap_or_else(cores))
             .map_err(|error| format!("cannot start the workers: {error}"))?;
+        let workers = Arc::new(workers);
         let access = match settings.log.access.as_deref() {
             None | Some("off" | "") => None,
             Some(pattern) => {
@@ -106,8 +110,6 @@ impl Running {
         bound_memory(settings);
         observe(settings, &services);
         let recorder = access.clone().map(|log| -> Arc<dyn flow::AccessLog> { Arc::new(log) });
-        report(&loaded.plan);
-        let bus = Arc::new(Bus::new(loaded.plan, services, recorder));
         let mut servers = Vec::new();
         let bind = |address: SocketAddr, tls: Option<ServerTls>, what: &str| {
             Server::bind(address, tls, server_limits(settings))
@@ -126,10 +128,22 @@ impl Running {
                 Some(address)
             }
         };
+        // Behind those of the bus: they have their ports first.
+        let listeners = Arc::new(Listeners::new(Arc::clone(&workers), http_address.ip()));
+        let prepared = listeners.prepare(&mut loaded.plan, settings);
+        report(&loaded.plan);
+        let bus = Arc::new(Bus::new(loaded.plan, services, recorder));
+        listeners.follow(prepared, &bus);
         for (_, server) in &servers {
             server.serve(&workers, Arc::clone(&bus)).map_err(|error| format!("cannot accept: {error}"))?;
         }
-        let reloader = Reloader::new(start.clone(), Arc::clone(&bus), servers.clone(), loaded.good);
+        let reloader = Reloader::new(
+            start.clone(),
+            Arc::clone(&bus),
+            servers.clone(),
+            Arc::clone(&listeners),
+            loaded.good,
+        );
         let drain = settings.limits.drain.map_or(DRAIN, |time| time.0);
         let readiness = Readiness::new();
         readiness.set(Phase::Serving);
@@ -141,6 +155,7 @@ impl Running {
             readiness,
             servers,
             access,
+            listeners,
             _workers: workers,
             drain,
             began,
@@ -155,8 +170,8 @@ impl Running {
         // Connections are cut when what is abandoned by that is named in the log.
         let deadline = self.drain + Duration::from_millis(100);
         let mut draining = tokio::task::JoinSet::new();
-        for (_, server) in &self.servers {
-            let server = Arc::clone(server);
+        let servers = self.servers.iter().map(|(_, server)| Arc::clone(server));
+        for server in servers.chain(self.listeners.servers()) {
             draining.spawn(async move { server.drain(deadline).await.cut });
         }
         scopes.drained(self.drain).await;
@@ -244,10 +259,13 @@ fn serve(start: &Start, logging: &Logging) -> Result<(), String> {
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
     let admin = running.admin(start.addresses.admin.unwrap_or(parse(ADMIN)), logging)?;
     runtime.block_on(async {
-        let (over, ended) = tokio::sync::oneshot::channel::<()>();
-        let mut processors = tokio::spawn(flow::processor::run(Arc::clone(&running.bus), async {
-            let _ = ended.await;
-        }));
+        let (over, ended) = tokio::sync::watch::channel(());
+        // The sender is dropped; nothing is ever sent.
+        let until = |mut ended: tokio::sync::watch::Receiver<()>| async move { _ = ended.changed().await };
+        let bus = || Arc::clone(&running.bus);
+        let processors = flow::processor::run(bus(), until(ended.clone()));
+        let tasks = flow::task::run(bus(), until(ended));
+        let mut processors = tokio::spawn(async { tokio::join!(processors, tasks) });
         let failed = |error: std::io::Error| format!("cannot listen for signals: {error}");
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
@@ -271,7 +289,7 @@ fn serve(start: &Start, logging: &Logging) -> Result<(), String> {
         drop(over);
         let processed = async {
             if tokio::time::timeout(running.drain, &mut processors).await.is_err() {
-                tracing::warn!(target: "busbar::start", "message processors were cut at the end of the drain");
+                tracing::warn!(target: "busbar::start", "message processors and tasks were cut at the end of the drain");
             }
         };
         tokio::select! {
@@ -437,6 +455,12 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     engine.correlation_header = header.to_owned();
     engine.users.clone_from(&settings.http.users.0);
     engine.java_numbers = settings.java_numbers;
+    engine.task_overlap = settings.task.overlap;
+    if let Some(name) = &settings.task.time_zone {
+        engine.time_zone = jiff::tz::TimeZone::get(name).map_err(|_| {
+            format!("task.time_zone: there is no time zone `{name}`; expected a name like Europe/Berlin")
+        })?;
+    }
     engine.server_name.clone_from(&settings.server_name);
     engine.synapse_dialect = settings.dialect == Dialect::Synapse;
     crate::tunables::apply(&settings.wso2, engine)?;

@@ -12,9 +12,9 @@ use std::sync::Arc;
 /// Lists nested deeper than this are not followed.
 const DEEPEST: usize = 100;
 
-/// A flow: a proxy service, a resource of an API, a sequence or a template.
+/// A flow: a proxy service, a resource of an API, a task, a sequence or a template.
 pub struct Flow {
-    /// `proxy`, `api`, `sequence`, `template`.
+    /// `proxy`, `api`, `task`, `sequence`, `template`.
     pub kind: &'static str,
     /// Its name.
     pub name: String,
@@ -152,7 +152,7 @@ fn dearest(steps: &[Step]) -> Need {
     steps.iter().map(Step::overall).max().unwrap_or(Need::Nothing)
 }
 
-/// Every flow of a plan: proxies, APIs, `main`, then the sequences that no other flow uses and the templates. With
+/// Every flow of a plan: proxies, APIs, tasks, `main`, then the sequences that no other flow uses and the templates. With
 /// a name, the flows of that name alone, sequences that others use included.
 pub fn flows(plan: &Plan, name: Option<&str>) -> Vec<Flow> {
     let mut flows = Vec::new();
@@ -189,6 +189,10 @@ pub fn flows(plan: &Plan, name: Option<&str>) -> Vec<Flow> {
                 parts
             });
         }
+    }
+    for task in plan.tasks() {
+        let Some(list) = task.sequence(plan) else { continue };
+        add(Flow::new("task", &task.name, task.span), &mut |walk| vec![walk.part("", list)]);
     }
     let mut lists: Vec<_> = plan.sequences().map(|(name, list)| ("sequence", name, list)).collect();
     lists.sort_by_key(|(_, name, _)| (*name != "main", *name));

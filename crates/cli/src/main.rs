@@ -11,6 +11,7 @@ mod excerpt;
 mod explanation;
 mod fetch;
 mod fix;
+mod listeners;
 mod load;
 mod memory;
 mod migration;

@@ -4,6 +4,7 @@
 //! with `--strict` all change or none.
 
 use crate::bus::{Start, bound_memory, server_limits, server_tls, services};
+use crate::listeners::Listeners;
 use crate::load::{Loaded, load};
 use crate::settings::Settings;
 use config::LastGood;
@@ -29,6 +30,7 @@ pub struct Reloader {
     start: Start,
     bus: Arc<Bus>,
     servers: Vec<(&'static str, Arc<Server>)>,
+    listeners: Arc<Listeners>,
     /// Locked for as long as a reload takes: a signal and the admin address take turns.
     in_force: Mutex<InForce>,
 }
@@ -37,6 +39,8 @@ pub struct Reloader {
 struct InForce {
     good: LastGood,
     settings: Settings,
+    /// Those that were read last and can be used.
+    latest: Settings,
     /// A number for the settings and the files that they name.
     read: u64,
 }
@@ -47,11 +51,13 @@ impl Reloader {
         start: Start,
         bus: Arc<Bus>,
         servers: Vec<(&'static str, Arc<Server>)>,
+        listeners: Arc<Listeners>,
         good: LastGood,
     ) -> Reloader {
         let settings = start.settings.clone();
         let read = fingerprint(&settings);
-        Reloader { start, bus, servers, in_force: Mutex::new(InForce { good, settings, read }) }
+        let in_force = InForce { good, latest: settings.clone(), settings, read };
+        Reloader { start, bus, servers, listeners, in_force: Mutex::new(in_force) }
     }
 
     /// Reads settings, certificates and the configuration, and puts them in force. Both answers are a sentence for the
@@ -64,11 +70,12 @@ impl Reloader {
         let mut in_force = flow::lock(&self.in_force);
         let renewed = self.settings(&in_force);
         let services = renewed.as_ref().map_or_else(|| self.bus.services(), |own| Arc::clone(&own.services));
-        let loaded = read(&self.start, &services, Some(&in_force.good))
+        let mut loaded = read(&self.start, &services, Some(&in_force.good))
             .map_err(|why| format!("not reloaded: {why}; the old configuration goes on serving"))?;
         if let Some(renewed) = renewed {
             self.put_in_force(renewed, &mut in_force);
         }
+        let prepared = self.listeners.prepare(&mut loaded.plan, &in_force.latest);
         let (artifacts, generation) = (loaded.plan.artifacts(), loaded.plan.generation);
         let changes = in_force.good.changes(&loaded.good);
         let mut said = format!("reloaded: {artifacts} artifacts, generation {generation}: {changes}");
@@ -83,6 +90,7 @@ impl Reloader {
             said += &format!(", {left_out} faulty and left out");
         }
         self.bus.swap(loaded.plan, services);
+        self.listeners.follow(prepared, &self.bus);
         Ok(said)
     }
 
@@ -120,6 +128,9 @@ impl Reloader {
         for (_, server) in &self.servers {
             server.set_limits(server_limits(&settings));
         }
+        for server in self.listeners.servers() {
+            server.set_limits(server_limits(&settings));
+        }
         bound_memory(&settings);
         if let (Some((_, server)), Some(tls)) = (https, tls) {
             server.set_tls(tls);
@@ -128,6 +139,7 @@ impl Reloader {
         // What needs a restart stays different until there is one.
         in_force.settings.written.clone_from(&settings.written);
         in_force.read = read;
+        in_force.latest = settings;
     }
 }
 

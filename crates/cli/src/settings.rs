@@ -24,6 +24,8 @@ pub struct Settings {
     pub limits: Limits,
     /// Behaviour of the HTTP transport.
     pub http: Http,
+    /// Tasks, and whatever else runs at times of the calendar.
+    pub task: Task,
     /// Certificates of the https listener.
     pub tls: Tls,
     /// TLS profiles of https endpoints.
@@ -172,6 +174,16 @@ pub struct Http {
     pub correlation_header: String,
     /// Users and their passwords, for the basic authentication of APIs (`RESTBasicAuthHandler`).
     pub users: Users,
+}
+
+/// See [`Settings::task`].
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Task {
+    /// Whose clock cron expressions mean that name no time zone (`Europe/Berlin`). Default: that of the system.
+    pub time_zone: Option<String>,
+    /// A task may run while its run before goes on, where its trigger does not say. Default false.
+    pub overlap: bool,
 }
 
 /// Passwords by user; they are never shown.

@@ -15,6 +15,7 @@ pub mod processor;
 pub mod resource;
 mod runtime;
 mod state;
+pub mod task;
 #[doc(hidden)]
 pub mod testing;
 mod text;
@@ -31,6 +32,7 @@ pub use expression::synapse::Text;
 pub use expression::{Expression, KeyValue, Wanted, java, library, streaming, synapse};
 pub use http::access::{self, Access, AccessLog};
 pub use http::dispatch::Bus;
+pub use http::inbound;
 pub use message::regex::{Pattern, Search};
 pub use runtime::context::{Client, Context, Contexts, Inbound};
 pub use runtime::fault::{Code, Fault};

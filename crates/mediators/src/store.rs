@@ -473,7 +473,7 @@ mod tests {
             (
                 "a.MessageForwardingProcessor",
                 "<parameter name='cronExpression'>* * *</parameter>",
-                "cronExpression",
+                "six or seven fields",
             ),
             (
                 "a.MessageForwardingProcessor",

@@ -100,6 +100,7 @@ fn run(tested: &Tested, body: &str) -> Ended {
             content_type: context.inbound.content_type.clone(),
             client: context.inbound.client,
             received: context.inbound.received,
+            through: None,
         };
         context.inbound = Arc::new(inbound);
     })

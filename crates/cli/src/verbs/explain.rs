@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 /// Says per flow and step what it reads of the message, why, and how much memory that may take.
 ///
-/// The flows are proxy services, resources of APIs, the main sequence, and sequences that no other flow uses.
+/// The flows are proxy services, resources of APIs, tasks that inject into a sequence, the main sequence, and sequences that no other flow uses.
 #[derive(clap::Args)]
 pub struct Args {
     /// The configuration.

@@ -20,6 +20,8 @@ pub struct Task {
     pub pinned_servers: Vec<String>,
     /// When it runs.
     pub trigger: Trigger,
+    /// Whether a run may begin while the one before goes on; `None`: as the settings say.
+    pub overlap: Option<bool>,
     /// What its class is set up with.
     pub properties: Vec<TaskProperty>,
     /// The documentation.
@@ -41,7 +43,12 @@ pub enum Trigger {
         count: Option<u64>,
     },
     /// By a Quartz expression: seconds, minutes, hours, day of month, month, day of week, year.
-    Cron(Key),
+    Cron {
+        /// As it is written; whoever compiles the task reads it.
+        expression: Key,
+        /// The name of the time zone; `None`: as the settings say.
+        zone: Option<Key>,
+    },
 }
 
 /// A property of a task.
@@ -91,7 +98,10 @@ impl Task {
                 span: element.start_tag(),
             },
         };
-        let trigger = match element.elements().find(|child| child.local() == "trigger") {
+        let written = element.elements().find(|child| child.local() == "trigger");
+        let overlap = written.and_then(|trigger| read::optional(trigger, "overlap"));
+        let overlap = overlap.map(|key| read::to_boolean(&key, "overlap", reading.diagnostics));
+        let trigger = match written {
             Some(trigger) => self::trigger(trigger, reading),
             None => {
                 reading.diagnostics.push(
@@ -117,11 +127,13 @@ impl Task {
             span: element.span(),
             name: name?,
             trigger: trigger?,
+            overlap,
         })
     }
 }
 
-pub(crate) const TRIGGER: Shape = Shape { attributes: &["once", "interval", "count", "cron"], elements: &[] };
+pub(crate) const TRIGGER: Shape =
+    Shape { attributes: &["once", "interval", "count", "cron", "timeZone", "overlap"], elements: &[] };
 
 fn trigger(element: &Element, reading: &mut Reading<'_>) -> Option<Trigger> {
     TRIGGER.check(element, reading.diagnostics);
@@ -132,6 +144,7 @@ fn trigger(element: &Element, reading: &mut Reading<'_>) -> Option<Trigger> {
     let interval = value("interval", reading);
     let count = value("count", reading);
     let cron = value("cron", reading);
+    let zone = value("timeZone", reading);
     let is_once = once.as_ref().is_some_and(|key| read::to_boolean(key, "once", reading.diagnostics));
     let mut conflict = |a: &Option<Key>, b: &Option<Key>, names: &str| {
         if let (Some(a), Some(b)) = (a, b) {
@@ -149,34 +162,43 @@ fn trigger(element: &Element, reading: &mut Reading<'_>) -> Option<Trigger> {
     }
     conflict(&interval, &cron, "`interval` and `cron`");
     conflict(&count, &cron, "`count` and `cron`");
-    if let Some(cron) = cron {
-        let fields = cron.split_whitespace().count();
-        if !(6..=7).contains(&fields) {
-            reading.diagnostics.push(read::bad_value(
-                "cron expression",
-                &cron,
-                cron.span,
-                "six or seven fields, seconds first",
-            ));
-        }
-        return Some(Trigger::Cron(cron));
+    if let Some(expression) = cron {
+        return Some(Trigger::Cron { expression, zone });
+    }
+    if let Some(zone) = zone {
+        reading.diagnostics.push(
+            Diagnostic::warning("ignored-attribute", "`timeZone` has no effect without `cron`")
+                .at(zone.span, "an interval goes by the time that passes"),
+        );
     }
     if is_once || (interval.is_none() && count.is_none()) {
         return Some(Trigger::Once);
     }
+    let times = match &count {
+        Some(key) => read::number::<i64>(key, "count", "a whole number; -1: for ever", reading.diagnostics)?,
+        None => -1,
+    };
+    if let (0, Some(key)) = (times, &count) {
+        let found = read::bad_value("count", key, key.span, "at least 1, or -1 for ever");
+        reading.diagnostics.push(found);
+        return None;
+    }
+    // Like Quartz: less than none is for ever.
+    let times = u64::try_from(times).ok();
     let Some(interval) = interval else {
+        if times == Some(1) {
+            return Some(Trigger::Once);
+        }
         reading.diagnostics.push(read::missing_attribute(element, "interval"));
         return None;
     };
-    let seconds = read::number(&interval, "interval", "a number of seconds", reading.diagnostics);
-    let count: Option<i64> = match &count {
-        Some(key) => Some(read::number(key, "count", "a whole number", reading.diagnostics)?),
-        None => None,
-    };
-    Some(Trigger::Interval {
-        interval: Duration::from_secs(seconds?),
-        count: count.and_then(|count| u64::try_from(count).ok()),
-    })
+    let seconds: u64 = read::number(&interval, "interval", "a whole number of seconds", reading.diagnostics)?;
+    if seconds == 0 && times != Some(1) {
+        let expected = "at least 1: the time between two runs in seconds";
+        reading.diagnostics.push(read::bad_value("interval", &interval, interval.span, expected));
+        return None;
+    }
+    Some(Trigger::Interval { interval: Duration::from_secs(seconds), count: times })
 }
 
 pub(crate) const PROPERTY: Shape = Shape { attributes: &["name", "value"], elements: &[] };
@@ -193,6 +215,63 @@ fn property(element: &Element, reading: &mut Reading<'_>) -> Option<TaskProperty
         None => {
             let text = read::text(element).unwrap_or(Key { value: String::new(), span: element.span() });
             Some(TaskProperty::Text(name, text))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::load_text;
+
+    #[test]
+    fn triggers_good_and_bad() {
+        let synapse = crate::SYNAPSE;
+        for (attributes, wanted, message) in [
+            ("interval='5'", "Interval { interval: 5s, count: None }", ""),
+            ("interval='5' count='2'", "Interval { interval: 5s, count: Some(2) }", ""),
+            ("interval=' 5 ' count='-1'", "Interval { interval: 5s, count: None }", ""),
+            ("interval='0' count='1'", "Interval { interval: 0ns, count: Some(1) }", ""),
+            ("count='1'", "Once", ""),
+            ("", "Once", ""),
+            ("once='true'", "Once", ""),
+            ("once='false'", "Once", ""),
+            ("once='TRUE'", "Once", ""),
+            ("once='yes'", "Once", "`yes` counts as false for `once`"),
+            ("interval='0'", "", "`0` is not a valid interval"),
+            ("interval='-1'", "", "`-1` is not a valid interval"),
+            ("interval='abc'", "", "`abc` is not a valid interval"),
+            ("interval='1.5'", "", "`1.5` is not a valid interval"),
+            (
+                "interval='18446744073709551615'",
+                "Interval { interval: 18446744073709551615s, count: None }",
+                "",
+            ),
+            ("interval='18446744073709551616'", "", "is not a valid interval"),
+            ("interval='5' count='0'", "", "`0` is not a valid count"),
+            ("interval='5' count='x'", "", "`x` is not a valid count"),
+            ("count='2'", "", "`trigger` needs the attribute `interval`"),
+            ("once='true' interval='5'", "", "`once` and `interval` exclude each other"),
+            ("once='true' cron='0 * * * * ?'", "", "`once` and `cron` exclude each other"),
+            ("interval='5' cron='0 * * * * ?'", "", "`interval` and `cron` exclude each other"),
+            (
+                "interval='5' timeZone='UTC'",
+                "Interval { interval: 5s, count: None }",
+                "`timeZone` has no effect",
+            ),
+            ("intervall='5'", "", "`intervall` is not known in `trigger`"),
+        ] {
+            let text = format!("<task xmlns='{synapse}' name='T'><trigger {attributes}/></task>");
+            let loaded = load_text("t.xml", &text, std::path::Path::new("."), &Default::default());
+            let task = loaded.configuration.tasks.get("T");
+            let trigger = task.map(|task| format!("{:?}", task.trigger)).unwrap_or_default();
+            let found: Vec<_> = loaded.diagnostics.iter().map(|found| found.message.as_str()).collect();
+            assert_eq!(trigger, wanted, "{attributes}: {found:?}");
+            match message {
+                "" => assert!(found.is_empty(), "{attributes}: {found:?}"),
+                message => {
+                    assert!(found.iter().any(|found| found.contains(message)), "{attributes}: {found:?}")
+                }
+            }
         }
     }
 }

@@ -1,11 +1,12 @@
 //! The plan of a configuration: its artifacts, one kind after the other.
 
-use super::{Compiler, processors, services};
+use super::{Compiler, inbound, processors, services, tasks};
 use crate::resource::{ApiOrder, ApiRule};
 use crate::runtime::artifacts::{Api, Proxy};
 use crate::runtime::context::Context;
 use crate::runtime::endpoint::Endpoint;
 use crate::runtime::fault::Fault;
+use crate::runtime::inbound::InboundEndpoint;
 use crate::runtime::mediator::{Flow, ListId, Mediator, Need};
 use crate::runtime::plan::{Entry, LeftOut, List, NameHasher, Plan, Planned, Template, TemplateParameter};
 use crate::state::identity::Identity;
@@ -70,10 +71,7 @@ impl Compiler<'_> {
         let mut proxies: Vec<Proxy> = Vec::new();
         let server = self.services.settings.server_name.clone().unwrap_or_else(machine);
         for proxy in configuration.proxies.iter() {
-            if !proxy.pinned_servers.is_empty() && !proxy.pinned_servers.contains(&server) {
-                let message = format!("the proxy service `{}` is not for this server", proxy.name);
-                let label = format!("it is pinned to others than `{server}` (setting server_name)");
-                self.warning("pinned", message, proxy.name.span, label);
+            if self.is_elsewhere("proxy service", &proxy.name, &proxy.pinned_servers, &server) {
                 continue;
             }
             proxies.extend(self.artifact(ArtifactKind::Proxy, &proxy.name.value, proxy.span, |compiler| {
@@ -93,6 +91,25 @@ impl Compiler<'_> {
             let made =
                 self.artifact(kind, &own.name.value, own.span, |compiler| processors::compile(own, compiler));
             processors.extend(made.map(Arc::new));
+        }
+        let mut own_tasks = Vec::new();
+        for own in configuration.tasks.iter() {
+            if self.is_elsewhere("task", &own.name, &own.pinned_servers, &server) {
+                continue;
+            }
+            let kind = ArtifactKind::Task;
+            let made =
+                self.artifact(kind, &own.name.value, own.span, |compiler| tasks::compile(own, compiler));
+            own_tasks.extend(made.map(Arc::new));
+        }
+        let mut inbound_endpoints: Vec<Arc<InboundEndpoint>> = Vec::new();
+        for own in configuration.inbound_endpoints.iter() {
+            let taken: Vec<_> = inbound_endpoints.iter().map(|own| (own.port, own.name.clone())).collect();
+            let kind = ArtifactKind::InboundEndpoint;
+            let made = self.artifact(kind, &own.name.value, own.span, |compiler| {
+                inbound::compile(own, &taken, compiler)
+            });
+            inbound_endpoints.extend(made.map(Arc::new));
         }
         self.leave_out_unsupported();
         self.report_endpoints();
@@ -127,6 +144,8 @@ impl Compiler<'_> {
             implicit,
             entries: self.entries,
             processors,
+            tasks: own_tasks,
+            inbound_endpoints,
             proxy_names,
             proxies,
             api_order: ApiOrder::new(&api_rules),
@@ -146,6 +165,17 @@ impl Compiler<'_> {
             faulty: self.faulty,
             written: configuration.written(),
         }
+    }
+
+    /// Whether an artifact is pinned to other servers than this one.
+    fn is_elsewhere(&mut self, what: &str, name: &Key, servers: &[String], own: &String) -> bool {
+        let elsewhere = !servers.is_empty() && !servers.contains(own);
+        if elsewhere {
+            let message = format!("the {what} `{name}` is not for this server");
+            let label = format!("it is pinned to others than `{own}` (setting server_name)");
+            self.warning("pinned", message, name.span, label);
+        }
+        elsewhere
     }
 
     /// Compiles an artifact; one with an error is left out.
@@ -289,9 +319,6 @@ impl Compiler<'_> {
     /// Artifacts that are read and checked, and that nothing runs yet.
     fn leave_out_unsupported(&mut self) {
         let configuration = self.configuration;
-        for own in configuration.tasks.iter() {
-            self.unsupported(ArtifactKind::Task, "task", &own.name.value, own.span);
-        }
         for own in configuration.message_stores.iter() {
             let name = &own.name.value;
             let place = match own.kind {
@@ -317,14 +344,11 @@ impl Compiler<'_> {
                 message,
             ));
         }
-        for own in configuration.inbound_endpoints.iter() {
-            self.unsupported(ArtifactKind::InboundEndpoint, "inbound endpoint", &own.name.value, own.span);
-        }
         for own in configuration.priority_executors.iter() {
             // An executor only orders work.
-            let message = format!("the priority executor `{}` is not executable yet", own.name.value);
-            let effect = "has no effect: `enqueue` runs its sequence at once";
-            self.warning("unsupported-artifact", message, own.span, effect);
+            let message = format!("the priority executor `{}` has no effect", own.name.value);
+            let effect = "messages hold no thread while they wait: `enqueue` runs its sequence at once";
+            self.warning("not-needed", message, own.span, effect);
         }
         for own in configuration.event_sources.iter() {
             self.unsupported(ArtifactKind::EventSource, "event source", &own.name.value, own.span);

@@ -7,10 +7,12 @@ mod artifacts;
 pub mod definition;
 mod endpoints;
 mod handlers;
+mod inbound;
 mod inside;
 pub mod page;
 mod processors;
 mod services;
+mod tasks;
 mod wsdl;
 
 use self::definition::{Children, Registry, Values};

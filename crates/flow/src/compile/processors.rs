@@ -1,7 +1,7 @@
 //! Message processors.
 
 use super::Compiler;
-use crate::runtime::processor::{Forwarding, Kind, Processor, Sampling};
+use crate::runtime::processor::{Forwarding, Kind, Pace, Processor, Sampling};
 use crate::runtime::reference::SequenceRef;
 use crate::state::identity::Identity;
 use config::{ArtifactKind, Key, MessageProcessor, ProcessorKind};
@@ -26,11 +26,6 @@ pub(super) fn compile(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Op
         compiler.error("unknown-store", message, store.span, why);
         return None;
     }
-    if own.parameter("cronExpression").is_some() {
-        let message = format!("the processor `{name}` has a cronExpression, which is not executable yet");
-        compiler.error("unsupported-artifact", message, own.span, "expected the parameter `interval`");
-        return None;
-    }
     let kind = match own.kind {
         ProcessorKind::Forwarding => Kind::Forwarding(Box::new(forwarding(own, compiler)?)),
         ProcessorKind::Sampling => Kind::Sampling(sampling(own, compiler)?),
@@ -45,7 +40,7 @@ pub(super) fn compile(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Op
             return None;
         }
     };
-    let interval = milliseconds(own, "interval", 1000, compiler)?;
+    let pace = pace(own, compiler)?;
     let states = &compiler.services.states;
     let store = Identity::of(ArtifactKind::MessageStore, &own.message_store.value);
     Some(Processor {
@@ -55,9 +50,24 @@ pub(super) fn compile(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Op
         written: (own.parameter("is.active").is_none_or(is_true), definition(own)),
         span: own.span,
         name,
-        interval: interval.max(SHORTEST),
+        pace,
         kind,
     })
+}
+
+/// `cronExpression`, else `interval`.
+fn pace(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Pace> {
+    let written = own.parameters.iter().rev().find(|parameter| parameter.name == "cronExpression");
+    let expression = written.and_then(|parameter| match &parameter.value {
+        config::ParameterValue::Text(key) => Some(key).filter(|key| !key.is_empty()),
+        _ => None,
+    });
+    let Some(expression) = expression else {
+        return Some(Pace::Interval(milliseconds(own, "interval", 1000, compiler)?.max(SHORTEST)));
+    };
+    let between = milliseconds(own, "throttle.interval", -1, compiler)?;
+    let (cron, zone) = super::tasks::cron(expression, None, compiler)?;
+    Some(Pace::Cron { cron, zone, between })
 }
 
 /// `true` in any case; all else is false, as in WSO2.
@@ -81,10 +91,10 @@ fn definition(own: &MessageProcessor) -> u64 {
 fn milliseconds(
     own: &MessageProcessor,
     name: &str,
-    default: u64,
+    default: i64,
     compiler: &mut Compiler<'_>,
 ) -> Option<Duration> {
-    Some(Duration::from_millis(u64::try_from(number(own, name, default as i64, compiler)?).unwrap_or(0)))
+    Some(Duration::from_millis(u64::try_from(number(own, name, default, compiler)?).unwrap_or(0)))
 }
 
 /// A parameter that is a whole number.

@@ -116,6 +116,7 @@ pub(super) fn compile_api(api: &config::Api, compiler: &mut Compiler<'_>) -> Api
         rule: api_rule(api),
         span: api.span,
         trace: api.trace,
+        binds_to: api.binds_to.clone(),
         counters: compiler.services.metrics.counters("api", &api.name.value),
         name: api.name.value.clone(),
     }
@@ -175,6 +176,7 @@ fn resource_rule(resource: &config::Resource) -> Result<ResourceRule, (String, S
         path,
         content_type: resource.content_type.as_ref().map(|key| key.value.clone()),
         user_agent,
+        binds_to: resource.binds_to.clone(),
         protocol: resource.protocol.map(|scheme| match scheme {
             config::Scheme::Http => Protocol::Http,
             config::Scheme::Https => Protocol::Https,

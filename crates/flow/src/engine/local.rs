@@ -57,6 +57,7 @@ pub(crate) async fn send(
         tls: outer.tls.clone(),
         peer: outer.peer,
         local: outer.local,
+        through: outer.through,
     };
     let answer =
         context.services.local.get().and_then(|local| local(context, inbound, headers, request.body));

@@ -490,6 +490,8 @@ fn begin_response(context: &mut Context, receive: Option<ListId>) -> bool {
         Owner::Main => Some(plan.main),
         Owner::Proxy(index) => plan.proxies[index].out_sequence,
         Owner::Resource(api, resource) => plan.apis[api].resources[resource].out_sequence,
+        // WSO2: the main sequence has the answers; one that is built in has nothing for them.
+        Owner::Inbound(_) => Some(plan.main).filter(|main| !plan.list(*main).is_built_in()),
     });
     for list in [list, plan.pre_mediate].into_iter().flatten() {
         let _ = enter(context, list, Entry::default());
@@ -508,6 +510,7 @@ pub(crate) fn push_fault_handlers(context: &mut Context) {
         Owner::Main => None,
         Owner::Proxy(index) => plan.proxies[index].fault_sequence,
         Owner::Resource(api, resource) => plan.apis[api].resources[resource].fault_sequence,
+        Owner::Inbound(index) => plan.inbound_endpoints[index].on_error,
     };
     // WSO2: a fault sequence of a proxy has none behind it.
     if own.is_none() || !matches!(context.owner, Owner::Proxy(_)) {

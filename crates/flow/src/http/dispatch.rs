@@ -4,7 +4,7 @@ use crate::engine::exchange::{client_of, elapsed};
 use crate::engine::{Ending, advance, begin_request, drive_to_end, raise, report_panic};
 use crate::http::access::{AccessLog, Accounted, Recorder};
 use crate::http::respond::{busy, left_out, refused, response, soap_fault, text, unanswered};
-use crate::http::{callback, local, routing};
+use crate::http::{callback, inbound, local, routing};
 use crate::runtime::context::{Client, Context, Inbound, Owner};
 use crate::runtime::fault::Fault;
 use crate::runtime::mediator::Flow;
@@ -79,9 +79,16 @@ impl Bus {
         self.swapped.subscribe()
     }
 
-    async fn answer(&self, request: Request, peer: &ConnectionInfo) -> Response {
+    /// Answers a request; `port`: of the inbound endpoint that it came through.
+    pub(crate) async fn answer(
+        &self,
+        request: Request,
+        peer: &ConnectionInfo,
+        port: Option<u16>,
+    ) -> Response {
         let received = transport::clock::now();
         let (plan, services) = self.in_force();
+        let through = port.map(|port| plan.inbound_endpoints.iter().position(|own| own.port == port));
         let Request { head, body } = request;
         let recorder = self.access.as_ref().map(|log| Recorder::new(log, &head.headers, head.version));
         let content_type = head.headers.get_known(Known::ContentType);
@@ -97,8 +104,13 @@ impl Bus {
             method: head.method,
             target: head.target,
             received,
+            through: through.flatten(),
         };
-        let mut route = route(&plan, &services, &inbound);
+        let mut route = match through {
+            // It is gone, and so will its listener be.
+            Some(None) => Route::Answer(text(503, "nobody listens here any more\n".to_owned())),
+            _ => route(&plan, &services, &inbound),
+        };
         if let Route::Flow { owner, .. } = route
             && let Some(why) = full(&services)
         {
@@ -144,6 +156,7 @@ impl Bus {
                     Owner::Main => None,
                     Owner::Proxy(index) => Some(&plan.proxies[index].counters),
                     Owner::Resource(api, _) => Some(&plan.apis[api].counters),
+                    Owner::Inbound(index) => Some(&plan.inbound_endpoints[index].counters),
                 };
                 if let Some(counters) = counters {
                     counters.record(elapsed(received), response.head.status >= 500);
@@ -163,7 +176,7 @@ impl Bus {
 impl Handler for Bus {
     // Not another async fn around it: that would move the request once more.
     fn handle(&self, request: Request, peer: &ConnectionInfo) -> impl Future<Output = Response> + Send {
-        self.answer(request, peer)
+        self.answer(request, peer, None)
     }
 
     fn cut(&self, cut: &Cut<'_>) {
@@ -221,6 +234,18 @@ fn route(plan: &Plan, services: &Services, inbound: &Inbound) -> Route {
         None => 0,
     };
     let local = &target[start..];
+    if let Some(index) = inbound.through {
+        let endpoint = &plan.inbound_endpoints[index];
+        if !endpoint.activation.is_on() {
+            return Route::Answer(text(
+                503,
+                format!("the inbound endpoint {} is suspended\n", endpoint.name),
+            ));
+        }
+        if !endpoint.reaches_services(target) {
+            return Route::Flow { owner: Owner::Main, service_length: start };
+        }
+    }
     if let Some(rest) = local.strip_prefix("/services") {
         if inbound.method == Method::Get
             && (rest.is_empty() || rest.starts_with(['/', '?']))
@@ -285,7 +310,7 @@ fn proxy_route(plan: &Plan, inbound: &Inbound, index: usize, service_length: usi
     if !proxy.activation.is_on() {
         return refused(format!("The system is attempting to access an inactive service: {}", proxy.name));
     }
-    if proxy.inbound_only {
+    if proxy.inbound_only && inbound.through.is_none() {
         return Route::Answer(Response::empty(202));
     }
     if inbound.method == Method::Get
@@ -347,11 +372,17 @@ fn start(context: &mut Context, list: Option<&SequenceRef>) {
 
 /// Chooses API and resource; without one, `main` runs. `Some`: answered already.
 async fn dispatch_api(context: &mut Context, plan: &Plan) -> Option<Response> {
-    let dispatched = match plan.api_rules.is_empty() {
-        true => routing::Dispatched::Main,
-        false => routing::dispatch(plan, context),
+    let dispatched = match (context.inbound.through, plan.api_rules.is_empty()) {
+        (Some(index), _) => inbound::dispatch(plan, context, index),
+        (None, true) => routing::Dispatched::Main,
+        (None, false) => routing::dispatch(plan, context, routing::DEFAULT_LISTENER),
     };
     match dispatched {
+        routing::Dispatched::Inbound(index) => {
+            context.owner = Owner::Inbound(index);
+            start(context, plan.inbound_endpoints[index].sequence.as_ref());
+            None
+        }
         routing::Dispatched::Main if plan.left_out.main.is_some() => {
             Some(left_out(plan, &context.inbound, plan.left_out.main.as_ref()))
         }

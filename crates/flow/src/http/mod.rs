@@ -5,6 +5,7 @@ mod callback;
 mod cors;
 pub mod dispatch;
 mod handlers;
+pub mod inbound;
 mod local;
 mod openapi;
 mod respond;

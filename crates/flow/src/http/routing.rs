@@ -19,14 +19,30 @@ pub(crate) enum Dispatched {
     Handler(ListId),
     /// Answered already.
     Answer(Response),
+    /// The sequence of an inbound endpoint, by its number.
+    Inbound(usize),
 }
 
-/// Chooses API and resource, and sets the properties that tell the flow about it.
-pub(crate) fn dispatch(plan: &Plan, context: &mut Context) -> Dispatched {
+/// The name of the listeners of the bus in `binds-to`.
+pub(crate) const DEFAULT_LISTENER: &str = "default";
+
+/// Whether what is bound to these listeners serves that one; empty: those of the bus.
+fn is_bound(binds_to: &[String], listener: &str) -> bool {
+    match binds_to {
+        [] => listener == DEFAULT_LISTENER,
+        all => all.iter().any(|own| own == listener),
+    }
+}
+
+/// Chooses API and resource among those that are bound to a listener, and sets the properties that tell the flow about it.
+pub(crate) fn dispatch(plan: &Plan, context: &mut Context, listener: &str) -> Dispatched {
     let inbound = context.inbound.clone();
     let facts = ApiFacts { path: &inbound.target, host: Some(&inbound.host), secure: inbound.secure };
     let mut denied = false;
-    let chosen = plan.api_order.candidates(&plan.api_rules, facts).find(|candidate| {
+    // Those that are left out are looked for everywhere.
+    let serves = |index: usize| plan.apis.get(index).is_none_or(|api| is_bound(&api.binds_to, listener));
+    let candidates = plan.api_order.candidates(&plan.api_rules, facts);
+    let chosen = candidates.filter(|candidate| serves(candidate.index)).find(|candidate| {
         denied |= candidate.transport_denied;
         !candidate.transport_denied
     });
@@ -55,6 +71,7 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context) -> Dispatched {
         has_body,
         user_agent: context.headers.get("User-Agent"),
         secure: inbound.secure,
+        listener,
     };
     let choice = choose(&api.rules, &request);
     // A browser that asks what it may ask has no credentials with it.

@@ -106,6 +106,7 @@ pub(crate) fn begin(context: &mut Context) {
         Owner::Main => false,
         Owner::Proxy(index) => context.plan.proxies[index].trace,
         Owner::Resource(api, _) => context.plan.apis[api].trace,
+        Owner::Inbound(index) => context.plan.inbound_endpoints[index].trace,
     };
     let traced = marked || observers.is_traced(&name);
     let (logged, wire) = (observers.is_logged(&name), observers.is_wired(&name));

@@ -26,14 +26,14 @@ enum Attempt {
 impl Forwarding {
     /// Makes one attempt with the next message.
     pub(super) async fn next(&self, work: &Work, tries: &mut Tries) -> Pause {
-        let Some(message) = work.peek().await else { return Pause::Interval };
+        let Some(message) = work.peek().await else { return Pause::Turn };
         let attempt = caught(pin!(self.attempt(&message, work))).await;
         let attempt = attempt
             .unwrap_or_else(|why| Attempt::Failed(work.context(&message), format!("it panicked: {why}")));
         let (context, why) = match attempt {
             Attempt::Delivered => {
                 work.ack(&message).await;
-                return Pause::Interval;
+                return Pause::Next;
             }
             Attempt::Impossible(why) => {
                 work.deactivate(&why);
@@ -53,7 +53,7 @@ impl Forwarding {
         }
         self.give_up(&message, context, work).await;
         *tries = Tries::default();
-        Pause::Interval
+        Pause::Next
     }
 
     async fn attempt(&self, message: &Message, work: &Work) -> Attempt {

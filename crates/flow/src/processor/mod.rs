@@ -13,9 +13,10 @@ use crate::runtime::context::Context;
 use crate::runtime::mediator::ListId;
 use crate::runtime::panics::caught;
 use crate::runtime::plan::Plan;
-use crate::runtime::processor::{Kind, Processor};
+use crate::runtime::processor::{Kind, Pace, Processor};
 use crate::runtime::scope::{Begun, Outcome};
 use crate::runtime::services::Services;
+use schedule::LONGEST_WAIT;
 use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::Arc;
@@ -35,8 +36,10 @@ struct Work {
 /// How long a processor waits for its next turn.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pause {
-    /// The interval.
-    Interval,
+    /// Until its next turn: the interval, or the next time of its expression.
+    Turn,
+    /// The time between two messages.
+    Next,
     /// The time between two attempts with a message.
     Retry,
     /// Until somebody activates it.
@@ -114,7 +117,17 @@ impl Runner {
     /// Works until a plan without the processor is in force, or everything stops.
     async fn run(mut self) {
         let mut tries = Tries::default();
+        // One that goes by the calendar takes nothing until its time has come.
+        let mut is_time = false;
         while let Some(work) = self.work() {
+            if !is_time && matches!(work.processor.pace, Pace::Cron { .. }) {
+                drop(work);
+                is_time = true;
+                if self.pause(Pause::Turn).await {
+                    return;
+                }
+                continue;
+            }
             let pause = match self.claimed(&work).await {
                 Claimed::Held(_claim) => work.next(&mut tries).await,
                 Claimed::Inactive => Pause::Inactive,
@@ -122,6 +135,7 @@ impl Runner {
                 Claimed::Over => return,
             };
             drop(work);
+            is_time = pause != Pause::Inactive;
             if self.pause(pause).await {
                 return;
             }
@@ -151,27 +165,40 @@ impl Runner {
 
     /// Waits as long as the definition in force says; `true`: everything stops.
     async fn pause(&mut self, pause: Pause) -> bool {
-        let began = tokio::time::Instant::now();
-        while let Some(Work { processor, .. }) = self.work() {
+        let mut began = self.bus.services().clock.now();
+        while let Some(Work { processor, services, .. }) = self.work() {
             let switched = processor.activation.changed();
             if pause == Pause::Inactive && processor.activation.is_on() {
                 return false;
             }
-            let time = match (pause, &processor.kind) {
-                (Pause::Inactive, _) => None,
-                (Pause::Retry, Kind::Forwarding(forwarding)) => Some(forwarding.retry),
-                _ => Some(processor.interval),
+            let now = services.clock.now();
+            let wait = match (pause, &processor.kind, &processor.pace) {
+                (Pause::Inactive, ..) => None,
+                (Pause::Retry, Kind::Forwarding(forwarding), _) => Some(forwarding.retry),
+                (_, _, Pace::Interval(interval)) => Some(*interval),
+                (Pause::Turn, _, Pace::Cron { cron, zone, .. }) => {
+                    if schedule::put_back(began, now).is_some() {
+                        began = now;
+                    }
+                    schedule::until(cron, zone, began, now)
+                }
+                (_, _, Pace::Cron { between, .. }) => Some(*between),
             };
+            let passed = now.steady.saturating_duration_since(began.steady);
+            let left = wait.map(|wait| wait.saturating_sub(passed));
+            // The clock that shows times of the calendar may be set.
+            let again =
+                left.filter(|left| *left > LONGEST_WAIT && matches!(processor.pace, Pace::Cron { .. }));
             let elapsed = async {
-                match time.and_then(|time| began.checked_add(time)) {
-                    Some(until) => tokio::time::sleep_until(until).await,
+                match left.map(|left| again.map_or(left, |_| LONGEST_WAIT)) {
+                    Some(left) => tokio::time::sleep(left).await,
                     None => std::future::pending().await,
                 }
             };
             tokio::select! {
                 biased;
                 _ = self.stop.wait_for(|stop| *stop) => return true,
-                () = elapsed => return false,
+                () = elapsed => if again.is_none() { return false },
                 _ = self.generations.changed() => {}
                 () = switched => {}
             }
@@ -199,14 +226,14 @@ impl Work {
                 Kind::Forwarding(forwarding) => forwarding.next(self, tries).await,
                 Kind::Sampling(sampling) => {
                     sampling.next(self).await;
-                    Pause::Interval
+                    Pause::Turn
                 }
             }
         };
         caught(pin!(next)).await.unwrap_or_else(|why| {
             let name = &self.processor.name;
             crate::runtime::report::panicked("", name, &self.place(), "the message processor", &why);
-            Pause::Interval
+            Pause::Turn
         })
     }
 

@@ -432,6 +432,8 @@ pub struct ResourceRule {
     pub user_agent: Option<UserAgent>,
     /// Its `protocol`.
     pub protocol: Option<Protocol>,
+    /// Its `binds-to`; empty: the listeners of its API.
+    pub binds_to: Vec<String>,
 }
 
 /// What of a request decides about the resource.
@@ -449,6 +451,8 @@ pub struct RequestFacts<'a> {
     pub user_agent: Option<&'a str>,
     /// Whether it came over TLS.
     pub secure: bool,
+    /// The name of the listener: `default`, or an inbound endpoint.
+    pub listener: &'a str,
 }
 
 /// What becomes of a request.
@@ -490,11 +494,16 @@ impl ResourceRule {
 
     fn accepts(&self, request: &RequestFacts<'_>) -> bool {
         self.allows_method(request.method)
+            && self.is_at(request.listener)
             && self.protocol.is_none_or(|protocol| protocol.allows(request.secure))
             && self.content_type.as_deref().is_none_or(|wanted| {
                 !request.has_body || request.content_type.is_some_and(|given| is_content_type(wanted, given))
             })
             && self.user_agent.as_ref().is_none_or(|expression| expression.matches(request.user_agent))
+    }
+
+    fn is_at(&self, listener: &str) -> bool {
+        self.binds_to.is_empty() || self.binds_to.iter().any(|own| own == listener)
     }
 
     fn is_for_options_only(&self) -> bool {
@@ -555,7 +564,8 @@ fn refuse(resources: &[ResourceRule], request: &RequestFacts<'_>) -> Choice {
         PathRule::Mapping(mapping) => mapping.matches(request.sub_path),
         PathRule::Default => true,
     };
-    let there: Vec<&ResourceRule> = resources.iter().filter(serves).collect();
+    let here = resources.iter().filter(|resource| resource.is_at(request.listener));
+    let there: Vec<&ResourceRule> = here.filter(serves).collect();
     if there.is_empty() {
         return Choice::NotFound;
     }

@@ -104,11 +104,19 @@ fn rule(methods: &str, path: &str) -> ResourceRule {
         _ => PathRule::Template(template(path)),
     };
     let methods = methods.split(' ').filter(|m| !m.is_empty()).map(str::to_owned).collect();
-    ResourceRule { methods, path, content_type: None, user_agent: None, protocol: None }
+    ResourceRule { methods, path, content_type: None, user_agent: None, protocol: None, binds_to: Vec::new() }
 }
 
 fn request<'a>(method: &'a str, sub_path: &'a str) -> RequestFacts<'a> {
-    RequestFacts { method, sub_path, content_type: None, has_body: false, user_agent: None, secure: false }
+    RequestFacts {
+        method,
+        sub_path,
+        content_type: None,
+        has_body: false,
+        user_agent: None,
+        secure: false,
+        listener: "default",
+    }
 }
 
 fn index(choice: &Choice) -> Option<usize> {

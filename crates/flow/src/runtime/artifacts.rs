@@ -1,6 +1,8 @@
 //! The services of a plan as they are once compiled. How they are served is the business of `http`.
 
 use crate::resource::{ApiRule, ResourceRule};
+use crate::runtime::context::Context;
+use crate::runtime::fault::Fault;
 use crate::runtime::mediator::ListId;
 use crate::runtime::reference::{EndpointRef, SequenceRef};
 use crate::runtime::stage::Stages;
@@ -48,6 +50,19 @@ pub struct Proxy {
     pub(crate) counters: Arc<Counters>,
 }
 
+impl Proxy {
+    /// Makes a message one of this service; the list that its flow begins with.
+    ///
+    /// # Errors
+    /// There is no such sequence.
+    pub(crate) fn enter(&self, context: &mut Context) -> Result<Option<ListId>, Fault> {
+        for (name, value) in &self.properties {
+            context.properties.set(Arc::clone(name), value.clone());
+        }
+        self.in_sequence.as_ref().map(|list| list.resolve(context)).transpose()
+    }
+}
+
 /// An API of the plan.
 pub struct Api {
     /// Its registered name.
@@ -68,6 +83,8 @@ pub struct Api {
     pub(crate) rules: Vec<ResourceRule>,
     /// `trace="enable"`.
     pub(crate) trace: bool,
+    /// The listeners that serve it; empty: those of the bus.
+    pub(crate) binds_to: Vec<String>,
     pub(crate) handlers: Vec<Handler>,
     /// The definition that was given for it (`publishSwagger`).
     pub(crate) definition: Option<Arc<[u8]>>,

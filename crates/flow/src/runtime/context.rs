@@ -44,6 +44,8 @@ pub struct Inbound {
     pub client: Client,
     /// When the head had arrived.
     pub received: Instant,
+    /// The inbound endpoint that it came through, by its number in the plan.
+    pub through: Option<usize>,
 }
 
 /// What a client speaks, which decides the form of the answer.
@@ -140,6 +142,8 @@ pub enum Owner {
     Proxy(usize),
     /// A resource of an API, both by number.
     Resource(usize, usize),
+    /// An inbound endpoint, by its number in the plan.
+    Inbound(usize),
 }
 
 /// A template call: its parameters, by name.
@@ -613,6 +617,14 @@ impl Context {
             ("proxy.name", Owner::Proxy(_)) => Some(Value::from(self.owner_name())),
             ("ARTIFACT_NAME", Owner::Proxy(_)) => Some(Value::from(format!("proxy{}", self.owner_name()))),
             ("ARTIFACT_NAME", Owner::Resource(..)) => Some(Value::from(format!("api{}", self.owner_name()))),
+            ("ARTIFACT_NAME", Owner::Inbound(_)) => {
+                Some(Value::from(format!("inboundendpoint{}", self.owner_name())))
+            }
+            ("isInbound", _) => self.inbound.through.map(|_| Value::Boolean(true)),
+            ("inbound.endpoint.name", _) => {
+                let endpoint = self.plan.inbound_endpoints.get(self.inbound.through?)?;
+                Some(Value::from(endpoint.name.as_str()))
+            }
             ("rest.url.pattern", Owner::Resource(..)) => self.properties.get("SYNAPSE_RESOURCE").cloned(),
             ("SERVER_IP", _) => Some(Value::from(self.inbound.local.ip().to_string())),
             (crate::runtime::correlation::PROPERTY, _) => Some(Value::from(self.correlation_id())),
@@ -636,6 +648,7 @@ impl Context {
             Owner::Main => self.plan.list(self.plan.main).span,
             Owner::Proxy(index) => self.plan.proxies[index].span,
             Owner::Resource(api, _) => self.plan.apis[api].span,
+            Owner::Inbound(index) => self.plan.inbound_endpoints[index].span,
         };
         self.place.unwrap_or_else(owner)
     }

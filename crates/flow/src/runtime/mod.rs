@@ -7,10 +7,12 @@
 pub mod aggregation;
 pub mod artifacts;
 pub mod authority;
+pub mod clock;
 pub mod context;
 pub mod correlation;
 pub mod endpoint;
 pub mod fault;
+pub mod inbound;
 pub(crate) mod load;
 pub mod mediator;
 pub mod observers;
@@ -24,9 +26,13 @@ pub mod scope;
 pub mod services;
 pub mod stage;
 mod stored;
+<<<<<<< HEAD
 mod tally;
 
 /// What shared counts are made of: `tests/models` puts others in their place.
 mod sync {
     pub use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
 }
+=======
+pub mod task;
+>>>>>>> abeb28e (feat(flow,cli,admin,config): tasks, cronExpression of message processors, inbound endpoints http and https; APIs go by binds-to)

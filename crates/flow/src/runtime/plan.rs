@@ -3,11 +3,13 @@
 use crate::runtime::artifacts::{Api, Proxy};
 use crate::runtime::context::Owner;
 use crate::runtime::endpoint::Endpoint;
+use crate::runtime::inbound::InboundEndpoint;
 use crate::runtime::load::Load;
 use crate::runtime::mediator::{ListId, Mediator, Need};
 use crate::runtime::observers::ALL;
 use crate::runtime::processor::Processor;
 use crate::runtime::stage::Stages;
+use crate::runtime::task::Task;
 use diagnostics::{FileId, SourceMap, Span};
 use message::{Value, XmlValue};
 use std::collections::HashMap;
@@ -25,6 +27,8 @@ pub struct Plan {
     pub(crate) entries: HashMap<String, Entry>,
     pub(crate) stores: HashMap<String, Arc<dyn stores::Store>>,
     pub(crate) processors: Vec<Arc<Processor>>,
+    pub(crate) inbound_endpoints: Vec<Arc<InboundEndpoint>>,
+    pub(crate) tasks: Vec<Arc<Task>>,
     pub(crate) proxies: Vec<Proxy>,
     /// To the number of a proxy; those that are left out are counted behind the others.
     pub(crate) proxy_names: HashMap<String, usize, BuildHasherDefault<NameHasher>>,
@@ -228,7 +232,25 @@ impl Plan {
         &self.processors
     }
 
-    /// It comes into force: its definitions say which services and processors run, where nobody has decided otherwise.
+    /// The inbound endpoints.
+    pub fn inbound_endpoints(&self) -> &[Arc<InboundEndpoint>] {
+        &self.inbound_endpoints
+    }
+
+    /// Leaves out an inbound endpoint that cannot listen, before the plan comes into force.
+    pub fn leave_out_inbound(&mut self, port: u16, why: &str) {
+        let Some(at) = self.inbound_endpoints.iter().position(|own| own.port == port) else { return };
+        let own = self.inbound_endpoints.remove(at);
+        let kind = config::ArtifactKind::InboundEndpoint;
+        self.faulty.push(config::FaultyArtifact::new(kind, Some(own.name.clone()), own.span, why.to_owned()));
+    }
+
+    /// The tasks.
+    pub fn tasks(&self) -> &[Arc<Task>] {
+        &self.tasks
+    }
+
+    /// It comes into force: its definitions say which services, processors, tasks and inbound endpoints run, where nobody has decided otherwise.
     pub(crate) fn begins(&self) {
         for proxy in &self.proxies {
             proxy.activation.defined(proxy.start_on_load, 0);
@@ -236,6 +258,11 @@ impl Plan {
         for processor in &self.processors {
             let (on, definition) = processor.written;
             processor.activation.defined(on, definition);
+        }
+        self.tasks.iter().for_each(|task| task.begins());
+        for endpoint in &self.inbound_endpoints {
+            let (on, definition) = endpoint.written;
+            endpoint.activation.defined(on, definition);
         }
     }
 
@@ -366,6 +393,8 @@ impl Plan {
             + self.entries.len()
             + self.stores.len()
             + self.processors.len()
+            + self.tasks.len()
+            + self.inbound_endpoints.len()
     }
 
     pub(crate) fn owner_name(&self, owner: Owner) -> &str {
@@ -373,6 +402,7 @@ impl Plan {
             Owner::Main => "main",
             Owner::Proxy(index) => &self.proxies[index].name,
             Owner::Resource(api, _) => &self.apis[api].name,
+            Owner::Inbound(index) => &self.inbound_endpoints[index].name,
         }
     }
 }

@@ -3,6 +3,8 @@
 use super::reference::{EndpointRef, SequenceRef};
 use crate::state::activation::Activation;
 use diagnostics::Span;
+use jiff::tz::TimeZone;
+use schedule::Cron;
 use std::sync::Arc;
 use std::time::Duration;
 use stores::Store;
@@ -19,8 +21,21 @@ pub struct Processor {
     pub(crate) written: (bool, u64),
     pub(crate) store: Arc<dyn Store>,
     pub(crate) claim: Arc<Claim>,
-    pub(crate) interval: Duration,
+    pub(crate) pace: Pace,
     pub(crate) kind: Kind,
+}
+
+/// When a processor takes messages.
+pub(crate) enum Pace {
+    /// One, and the next after this time.
+    Interval(Duration),
+    /// At times of the calendar, all that are there.
+    Cron {
+        cron: Cron,
+        zone: TimeZone,
+        /// The time between two messages (`throttle.interval`).
+        between: Duration,
+    },
 }
 
 /// Held while somebody has the first message of a store in hand.

@@ -293,6 +293,19 @@ impl Begun {
         tokio::spawn(self.run(work));
     }
 
+    /// As [`Begun::spawn`]; `ended` is told the outcome when all work of the message has ended.
+    pub(crate) fn watched(
+        self,
+        work: impl Future<Output = ()> + Send + 'static,
+        ended: impl FnOnce(Outcome) + Send + 'static,
+    ) {
+        let scope = Arc::clone(&self.scope);
+        tokio::spawn(async move {
+            self.run(work).await;
+            ended(scope.outcome().await);
+        });
+    }
+
     async fn run(mut self, work: impl Future<Output = ()>) {
         match caught(pin!(work)).await {
             Ok(()) => self.whole = true,

@@ -4,6 +4,7 @@ use super::artifacts::Cors;
 use super::context::{Context, Inbound};
 use super::observers::Observers;
 use crate::runtime::aggregation::Aggregates;
+use crate::runtime::clock::Clock;
 use crate::runtime::scope::Scopes;
 use crate::state::Kept;
 use crate::state::identity::States;
@@ -51,6 +52,8 @@ pub struct Shared {
     pub states: States,
     /// Who is traced, and for whom the wire log is on.
     pub observers: Observers,
+    /// The time, for tasks and whatever else is due at times of the calendar.
+    pub clock: Clock,
     /// Who answers requests to services of this bus that come over no connection: the HTTP side, where there is one.
     pub(crate) local: OnceLock<LocalServices>,
 }
@@ -111,6 +114,10 @@ pub struct Settings {
     pub server_name: Option<String>,
     /// Numbers of XPath are texts as Java writes doubles (`3.0`, `1.0E7`). Default false.
     pub java_numbers: bool,
+    /// Whose clock cron expressions mean that name no time zone. Default: that of the system.
+    pub time_zone: jiff::tz::TimeZone,
+    /// Runs of a task may overlap where its trigger does not say. Default false.
+    pub task_overlap: bool,
     /// Longest run of one step that computes: a script, stylesheet, expression, template or schema. Default 5 s.
     pub script_time: Duration,
     /// Threads for steps that compute for long. Default: two for each processor, at least 4.
@@ -159,6 +166,8 @@ impl Default for Settings {
             users: std::collections::HashMap::new(),
             server_name: None,
             java_numbers: false,
+            time_zone: jiff::tz::TimeZone::system(),
+            task_overlap: false,
             script_time: Duration::from_secs(5),
             compute_threads: default_threads(),
             compute_queue: 1000,
@@ -223,6 +232,7 @@ impl Shared {
             kept: Kept::default(),
             states: Default::default(),
             observers: Default::default(),
+            clock: Default::default(),
             local: OnceLock::new(),
         }
     }

@@ -29,6 +29,7 @@ impl Inbound {
             content_type: headers.get("Content-Type").map(str::to_owned),
             client,
             received: Instant::now(),
+            through: None,
         }
     }
 }

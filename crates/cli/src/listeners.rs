@@ -1,0 +1,154 @@
+//! The listeners of inbound endpoints.
+//!
+//! A listener belongs to a port. A reload opens those that are new before its plan comes into force, so that one that cannot be opened is
+//! known as faulty by then; their clients wait until it is. Those that nobody has any more end when the requests that they took have ended.
+
+use crate::bus::{server_limits, server_tls};
+use crate::settings::Settings;
+use flow::inbound::{Through, Tls};
+use flow::{Bus, Plan, lock};
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use transport::{Server, ServerTls, Workers};
+
+/// How long a port that was given up just now is waited for.
+const GIVEN_UP: Duration = Duration::from_secs(2);
+
+/// See the module.
+pub struct Listeners {
+    workers: Arc<Workers>,
+    /// The address of all of them: that of the http listener.
+    host: IpAddr,
+    open: Mutex<HashMap<u16, Open>>,
+}
+
+struct Open {
+    server: Arc<Server>,
+    secure: bool,
+}
+
+/// Listeners of a plan that is not in force yet.
+#[derive(Default)]
+pub struct Prepared {
+    opened: Vec<(u16, Open)>,
+    /// Certificates of those that go on.
+    renewed: Vec<(Arc<Server>, ServerTls)>,
+}
+
+impl Listeners {
+    /// None is open yet.
+    pub fn new(workers: Arc<Workers>, host: IpAddr) -> Listeners {
+        Listeners { workers, host, open: Mutex::default() }
+    }
+
+    /// Opens the listeners that a plan has and the one in force has not. An endpoint that cannot listen is left out of the plan.
+    pub fn prepare(&self, plan: &mut Plan, settings: &Settings) -> Prepared {
+        let mut prepared = Prepared::default();
+        for endpoint in plan.inbound_endpoints().to_vec() {
+            let tls = endpoint.tls.as_ref().map(|tls| match tls {
+                Tls::OfBus => server_tls(settings),
+                Tls::Own(options) => ServerTls::new(options).map_err(|error| error.to_string()),
+            });
+            let opened =
+                tls.transpose().and_then(|tls| self.listener(endpoint.port, tls, settings, &mut prepared));
+            if let Err(why) = opened {
+                plan.leave_out_inbound(endpoint.port, &why);
+            }
+        }
+        prepared
+    }
+
+    fn listener(
+        &self,
+        port: u16,
+        tls: Option<ServerTls>,
+        settings: &Settings,
+        prepared: &mut Prepared,
+    ) -> Result<(), String> {
+        let secure = tls.is_some();
+        let given_up = {
+            let mut open = lock(&self.open);
+            match open.get(&port) {
+                Some(own) if own.secure == secure => {
+                    prepared.renewed.extend(tls.map(|tls| (Arc::clone(&own.server), tls)));
+                    return Ok(());
+                }
+                Some(_) => open.remove(&port),
+                None => None,
+            }
+        };
+        let until = std::time::Instant::now() + GIVEN_UP;
+        if let Some(own) = &given_up {
+            self.end(own);
+        }
+        let address = SocketAddr::new(self.host, port);
+        let server = loop {
+            match Server::bind(address, tls.clone(), server_limits(settings)) {
+                Ok(server) => break server,
+                // Its sockets close when the workers get to it.
+                Err(error)
+                    if given_up.is_some()
+                        && error.kind() == ErrorKind::AddrInUse
+                        && std::time::Instant::now() < until =>
+                {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                Err(error) => return Err(cannot_listen(address, &error)),
+            }
+        };
+        prepared.opened.push((port, Open { server: Arc::new(server), secure }));
+        Ok(())
+    }
+
+    /// The plan is in force: what was opened for it serves, and what it has not ends.
+    pub fn follow(&self, prepared: Prepared, bus: &Arc<Bus>) {
+        for (server, tls) in prepared.renewed {
+            server.set_tls(tls);
+        }
+        let mut open = lock(&self.open);
+        for (port, own) in prepared.opened {
+            let through = Through { bus: Arc::clone(bus), port };
+            match own.server.serve(&self.workers, Arc::new(through)) {
+                Ok(()) => _ = open.insert(port, own),
+                Err(error) => {
+                    tracing::error!(target: "busbar::reload", "cannot accept on port {port}: {error}")
+                }
+            }
+        }
+        let plan = bus.plan();
+        let ports: Vec<u16> = plan.inbound_endpoints().iter().map(|own| own.port).collect();
+        open.retain(|port, own| {
+            let goes_on = ports.contains(port);
+            if !goes_on {
+                self.end(own);
+            }
+            goes_on
+        });
+    }
+
+    /// All that are open.
+    pub fn servers(&self) -> Vec<Arc<Server>> {
+        lock(&self.open).values().map(|own| Arc::clone(&own.server)).collect()
+    }
+
+    /// Stops accepting, and lets the requests that were taken end, however long that takes.
+    fn end(&self, own: &Open) {
+        let server = Arc::clone(&own.server);
+        if let Some(worker) = self.workers.handles().first() {
+            // Not the work of a message: it waits for connections.
+            worker.spawn(async move { server.drain(Duration::from_secs(3600)).await });
+        }
+    }
+}
+
+fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> String {
+    let why = match error.kind() {
+        ErrorKind::AddrInUse => "address in use".to_owned(),
+        ErrorKind::PermissionDenied => "permission denied (ports below 1024 need privileges)".to_owned(),
+        _ => error.to_string(),
+    };
+    format!("cannot listen on {address}: {why}")
+}

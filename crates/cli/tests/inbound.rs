@@ -1,0 +1,114 @@
+//! Inbound endpoints from outside: their listeners come and go with reloads, and no request is lost.
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+mod support;
+
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use support::{Process, ask, configuration, configure, exchange};
+
+/// A port that is free now.
+fn free() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// An endpoint whose sequence answers with its version.
+fn endpoint(name: &str, port: u16, version: usize) -> String {
+    format!(
+        "<inboundEndpoint name='{name}' protocol='http' sequence='{name}{version}'><parameters><parameter name='inbound.http.port'>{port}</parameter>\
+         </parameters></inboundEndpoint><sequence name='{name}{version}'><property name='X-Version' value='{version}' scope='transport'/><respond/></sequence>"
+    )
+}
+
+/// The version that answers on a port; `None`: nobody listens.
+fn version(port: u16) -> Option<String> {
+    let (status, head, _) = ask(&format!("127.0.0.1:{port}"), "POST", "/anything?a=b", b"<a/>").ok()?;
+    let version =
+        head.split_once("X-Version: ").map(|(_, rest)| rest.split("\r\n").next().unwrap().to_owned());
+    Some(version.unwrap_or(status.to_string()))
+}
+
+fn reload(bus: &Process, path: &std::path::Path, artifacts: &[String], times: usize) {
+    configure(path, &artifacts.concat());
+    bus.signal("HUP");
+    bus.says("reloaded: ", times);
+}
+
+/// A listener that was given up closes soon.
+fn closes(port: u16) -> bool {
+    (0..200).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        version(port).is_none()
+    })
+}
+
+#[test]
+fn listeners_come_and_go_with_reloads() {
+    let (one, two, taken) = (free(), free(), TcpListener::bind("127.0.0.1:0").unwrap());
+    let busy = taken.local_addr().unwrap().port();
+    let path = configuration("inbound-reload", &[endpoint("A", one, 1), endpoint("Busy", busy, 1)].concat());
+    let bus = Process::run(&path, &[]);
+    assert_eq!(version(one).as_deref(), Some("1"));
+    assert!(
+        bus.stderr().contains("the inbound endpoint `Busy` is left out: cannot listen on"),
+        "{}",
+        bus.stderr()
+    );
+    let (status, _, body) = ask(bus.field("admin"), "GET", "/artifacts/inboundEndpoint/Busy", b"").unwrap();
+    assert!(status == 200 && String::from_utf8(body).unwrap().contains("address in use"));
+    // Another sequence behind the same port; one more endpoint; the port that was taken is free now.
+    drop(taken);
+    reload(&bus, &path, &[endpoint("A", one, 2), endpoint("B", two, 1), endpoint("Busy", busy, 1)], 1);
+    let versions = [one, two, busy].map(version);
+    assert_eq!(versions, ["2", "1", "1"].map(|own| Some(own.to_owned())), "{}", bus.stderr());
+    // The ports change hands; one is given up.
+    reload(&bus, &path, &[endpoint("A", two, 3), endpoint("B", one, 2)], 2);
+    assert_eq!([one, two].map(version), ["2", "3"].map(|own| Some(own.to_owned())));
+    assert!(closes(busy));
+    // Two of one port: the second is faulty.
+    reload(&bus, &path, &[endpoint("A", one, 4), endpoint("B", one, 4)], 3);
+    assert_eq!(version(one).as_deref(), Some("4"));
+    assert!(
+        bus.stderr().contains(&format!("the port {one} is that of the inbound endpoint `A`")),
+        "{}",
+        bus.stderr()
+    );
+    // Switched off and on.
+    let act = |action: &str| {
+        ask(bus.field("admin"), "POST", &format!("/artifacts/inboundEndpoint/A/{action}"), b"").unwrap().0
+    };
+    assert_eq!(act("stop"), 200);
+    assert_eq!(version(one).as_deref(), Some("503"));
+    assert_eq!(act("start"), 200);
+    assert_eq!(version(one).as_deref(), Some("4"));
+}
+
+#[test]
+fn reloads_lose_no_request() {
+    let port = free();
+    let path = configuration("inbound-lossless", &endpoint("A", port, 0));
+    let bus = Process::run(&path, &[]);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..8)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+                    let mut answers = 0;
+                    while !stop.load(Ordering::Relaxed) {
+                        let (status, ..) = exchange(&mut stream, "POST", "/", b"<a/>", "").unwrap();
+                        assert_eq!(status, 200);
+                        answers += 1;
+                    }
+                    answers
+                })
+            })
+            .collect();
+        for number in 1..=15 {
+            reload(&bus, &path, &[endpoint(if number % 2 == 0 { "A" } else { "B" }, port, number)], number);
+        }
+        stop.store(true, Ordering::Relaxed);
+        let answers: usize = clients.into_iter().map(|client| client.join().unwrap()).sum();
+        assert!(answers > 100, "{answers}");
+    });
+}

@@ -1,0 +1,424 @@
+//! Inbound endpoints: `http` and `https`; for other protocols, what they need.
+
+use super::Compiler;
+use crate::runtime::inbound::{Filter, InboundEndpoint, Tls};
+use config::{Element, Key, ParameterValue};
+use diagnostics::{Diagnostic, Severity};
+use message::regex::Pattern;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use transport::{ClientVerify, ServerTlsOptions};
+
+/// Parameters that have a meaning.
+const PARAMETERS: &[&str] = &[
+    "inbound.http.port",
+    "dispatch.filter.pattern",
+    "api.dispatching.enabled",
+    "keystore",
+    "truststore",
+    "SSLVerifyClient",
+];
+
+/// Parameters that WSO2 needs, and their reasons.
+const NOT_NEEDED: &[(&str, &str)] = &[
+    ("inbound.worker.pool.size.core", POOL),
+    ("inbound.worker.pool.size.max", POOL),
+    ("inbound.worker.thread.keep.alive.sec", POOL),
+    ("inbound.worker.pool.queue.length", POOL),
+    ("inbound.thread.group.id", POOL),
+    ("inbound.thread.id", POOL),
+    ("HttpsProtocols", TLS),
+    ("SSLProtocol", TLS),
+    ("PreferredCiphers", TLS),
+    ("CertificateRevocationVerifier", "revocation is not checked"),
+    ("coordination", "each server listens"),
+    ("sequential", POOL),
+];
+const POOL: &str = "not needed here, because messages wait without threads";
+const TLS: &str = "not needed here, because TLS 1.2 and 1.3 are spoken, with ciphers that are safe";
+
+/// What other protocols need.
+const OTHERS: &[(&str, &str)] = &[
+    ("file", "the transport for files, which is not there yet"),
+    ("jms", "a client for its message broker, which is not there yet"),
+    ("kafka", "a client for its message broker, which is not there yet"),
+    ("mqtt", "a client for its message broker, which is not there yet"),
+    ("rabbitmq", "a client for its message broker, which is not there yet"),
+    ("ws", "WebSocket, which is not there yet"),
+    ("wss", "WebSocket, which is not there yet"),
+    ("httpws", "HTTP/2, which is not there yet; for HTTP/1.1 write `http`"),
+    ("httpswss", "HTTP/2, which is not there yet; for HTTP/1.1 write `https`"),
+    ("hl7", "the protocol MLLP, which is not there"),
+    ("grpc", "gRPC, which is not there"),
+];
+
+/// Compiles an inbound endpoint; `None` after a recorded error. `ports`: those that are taken, with the names of whom.
+pub(super) fn compile(
+    own: &config::InboundEndpoint,
+    ports: &[(u16, String)],
+    compiler: &mut Compiler<'_>,
+) -> Option<InboundEndpoint> {
+    let secure = match own.protocol.as_ref().map(|protocol| protocol.value.as_str()) {
+        Some("http") => false,
+        Some("https") => true,
+        protocol => {
+            let (message, span) = match protocol.zip(own.protocol.as_ref()) {
+                Some((protocol, key)) => {
+                    let needs = OTHERS.iter().find(|(name, _)| *name == protocol);
+                    let needs = needs.map_or("what is not there", |(_, needs)| *needs);
+                    (format!("an inbound endpoint of the protocol `{protocol}` needs {needs}"), key.span)
+                }
+                None => {
+                    let class = own.class.as_ref();
+                    let name = class.map_or("", |class| class.value.as_str());
+                    (
+                        format!("the class `{name}` of the inbound endpoint is not executable here"),
+                        class.map_or(own.span, |class| class.span),
+                    )
+                }
+            };
+            compiler.error("unsupported-artifact", message, span, "expected `protocol=\"http\"` or `https`");
+            return None;
+        }
+    };
+    let reader = Reader { own };
+    reader.check_names(secure, compiler);
+    let port = reader.port(ports, compiler);
+    let filter = reader.filter(compiler);
+    let tls = if secure { Some(reader.tls(compiler)) } else { None };
+    let sequence = own.sequence.as_ref().map(|key| compiler.sequence_key(key));
+    if sequence.is_none() && matches!(filter, Some(Filter::None)) {
+        let label = "add `sequence`, or the parameter `dispatch.filter.pattern`; only APIs that are bound to it get requests";
+        let message = "the inbound endpoint has no sequence";
+        compiler.warning("missing-attribute", message, own.span, label);
+    }
+    let on_error = own.on_error.as_ref().and_then(|key| compiler.handler(key));
+    let mut hasher = DefaultHasher::new();
+    (own.suspend, port).hash(&mut hasher);
+    let name = own.name.value.clone();
+    Some(InboundEndpoint {
+        span: own.span,
+        port: port?,
+        tls,
+        activation: compiler.services.states.get(compiler.artifact_identity()),
+        written: (!own.suspend, hasher.finish()),
+        sequence,
+        on_error,
+        trace: own.trace,
+        counters: compiler.services.metrics.counters("inbound", &name),
+        filter: filter?,
+        name,
+    })
+}
+
+/// Reads the parameters of an inbound endpoint.
+struct Reader<'a> {
+    own: &'a config::InboundEndpoint,
+}
+
+impl Reader<'_> {
+    fn value(&self, name: &str) -> Option<&ParameterValue> {
+        self.own.parameters.iter().rev().find(|own| own.name == name).map(|own| &own.value)
+    }
+
+    /// A text, also one that a key leads to; blank counts as absent.
+    fn text(&self, name: &str, compiler: &mut Compiler<'_>) -> Option<Key> {
+        let key = match self.value(name)? {
+            ParameterValue::Text(key) => key.clone(),
+            ParameterValue::Key(key) => match compiler.entry(key) {
+                Some(entry) => {
+                    let text = String::from_utf8_lossy(&entry.bytes).trim().to_owned();
+                    Key { value: text, span: key.span }
+                }
+                None => {
+                    compiler.error(
+                        "unknown-entry",
+                        format!("there is no entry `{key}`"),
+                        key.span,
+                        "named here",
+                    );
+                    return None;
+                }
+            },
+            ParameterValue::Xml(_) | ParameterValue::Expression(_) => return None,
+        };
+        (!key.value.trim().is_empty()).then(|| Key { value: key.value.trim().to_owned(), span: key.span })
+    }
+
+    fn check_names(&self, secure: bool, compiler: &mut Compiler<'_>) {
+        for parameter in &self.own.parameters {
+            let name = parameter.name.as_str();
+            if let Some((_, why)) = NOT_NEEDED.iter().find(|(own, _)| *own == name) {
+                let message = format!("the parameter `{name}` has no effect");
+                let note = Diagnostic::new("not-needed", Severity::Note, message);
+                compiler.diagnostics.push(note.at(parameter.span, *why));
+            } else if !PARAMETERS.contains(&name) {
+                let message = format!("an inbound endpoint has no parameter `{name}`");
+                let all = PARAMETERS.iter().chain(NOT_NEEDED.iter().map(|(own, _)| own)).copied();
+                let warning = Diagnostic::warning("unknown-parameter", message);
+                compiler
+                    .diagnostics
+                    .push(warning.at(parameter.span, "this has no effect").did_you_mean(name, all));
+            } else if !secure && matches!(name, "keystore" | "truststore" | "SSLVerifyClient") {
+                let message = format!("the parameter `{name}` has no effect");
+                compiler.warning(
+                    "ignored-parameter",
+                    message,
+                    parameter.span,
+                    "the protocol is `http`, not `https`",
+                );
+            }
+        }
+        for handler in &self.own.handlers {
+            let message = format!("the handler `{handler}` is not executable here");
+            compiler.error("unsupported-artifact", message, handler.span, "handlers are classes of Java");
+        }
+    }
+
+    fn port(&self, ports: &[(u16, String)], compiler: &mut Compiler<'_>) -> Option<u16> {
+        let Some(key) = self.text("inbound.http.port", compiler) else {
+            let message = "the inbound endpoint needs the parameter `inbound.http.port`";
+            let names = self.own.parameters.iter().map(|own| own.name.as_str());
+            let error =
+                Diagnostic::error("missing-parameter", message).at(self.own.span, "the port to listen on");
+            compiler.diagnostics.push(error.did_you_mean("inbound.http.port", names));
+            return None;
+        };
+        let port = key.parse::<u16>().ok().filter(|port| *port > 0);
+        let Some(port) = port else {
+            let message = format!("`{key}` is no port");
+            compiler.error("bad-value", message, key.span, "expected 1 to 65535");
+            return None;
+        };
+        if let Some((_, name)) = ports.iter().find(|(taken, _)| *taken == port) {
+            let message = format!("the port {port} is that of the inbound endpoint `{name}`");
+            compiler.error("port-in-use", message, key.span, "two cannot listen on one port");
+            return None;
+        }
+        Some(port)
+    }
+
+    /// `None` after a recorded error.
+    fn filter(&self, compiler: &mut Compiler<'_>) -> Option<Filter> {
+        let apis = self.text("api.dispatching.enabled", compiler);
+        let Some(pattern) = self.text("dispatch.filter.pattern", compiler) else {
+            let enabled = apis.is_some_and(|text| text.eq_ignore_ascii_case("true"));
+            return Some(if enabled { Filter::Apis } else { Filter::None });
+        };
+        match Pattern::compile(&pattern) {
+            Ok(compiled) => Some(Filter::Pattern(compiled)),
+            Err(why) => {
+                let message = format!("`{pattern}` is no valid regular expression");
+                compiler.error("bad-pattern", message, pattern.span, why);
+                None
+            }
+        }
+    }
+
+    /// The certificate of the key store, where that is PEM; else that of the bus.
+    fn tls(&self, compiler: &mut Compiler<'_>) -> Tls {
+        let root = compiler.configuration.root.clone();
+        let Some(ParameterValue::Xml(keystore)) = self.value("keystore") else { return Tls::OfBus };
+        let Some(certificates) = store_file(keystore, &root, compiler) else { return Tls::OfBus };
+        let key = keystore.child("KeyLocation").map(|own| root.join(own.text().trim()));
+        let client_verify = match self.text("SSLVerifyClient", compiler) {
+            None => ClientVerify::None,
+            Some(word) => match word.value.as_str() {
+                "none" => ClientVerify::None,
+                "optional" => ClientVerify::Optional,
+                "require" => ClientVerify::Require,
+                _ => {
+                    let error =
+                        Diagnostic::error("bad-value", format!("`SSLVerifyClient` cannot be `{word}`"))
+                            .at(word.span, "expected none, optional or require")
+                            .did_you_mean(&word, ["none", "optional", "require"]);
+                    compiler.diagnostics.push(error);
+                    ClientVerify::None
+                }
+            },
+        };
+        let client_roots = match self.value("truststore") {
+            Some(ParameterValue::Xml(store)) => store_file(store, &root, compiler),
+            _ => None,
+        };
+        Tls::Own(ServerTlsOptions {
+            key: key.unwrap_or_else(|| certificates.clone()),
+            certificates,
+            client_roots,
+            client_verify,
+        })
+    }
+}
+
+/// The file of a key store or trust store; `None` (recorded): it is none that can be read.
+fn store_file(store: &Element, root: &Path, compiler: &mut Compiler<'_>) -> Option<PathBuf> {
+    let child = |name: &str| {
+        store.child(name).map(|own| own.text().trim().to_owned()).filter(|text| !text.is_empty())
+    };
+    let Some(location) = child("Location") else {
+        let message = format!("`{}` has no `Location`", store.local());
+        compiler.error("missing-element", message, store.span(), "the file of the store");
+        return None;
+    };
+    let is_pem = child("Type").is_some_and(|kind| kind.eq_ignore_ascii_case("PEM"))
+        || [".pem", ".crt", ".cer"].iter().any(|end| location.ends_with(end));
+    if !is_pem {
+        let message = format!("the store `{location}` cannot be read: it is no PEM");
+        let label = "the certificate of the setting `[tls]` is used; for one of its own: `openssl pkcs12 -in STORE.p12 -nodes -out STORE.pem` (`keytool -importkeystore -deststoretype PKCS12` first, for JKS)";
+        compiler.warning("unsupported-keystore", message, store.span(), label);
+        return None;
+    }
+    Some(root.join(location))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{self, Tested};
+
+    fn tested(inside: &str) -> Tested {
+        let registry = crate::Registry {
+            definitions: Vec::new(),
+            unsupported: Vec::new(),
+            endpoints: testing::endpoints,
+        };
+        let text =
+            format!("<definitions xmlns='{}'>{inside}<sequence name='S'/></definitions>", config::SYNAPSE);
+        testing::configuration(&registry, &text)
+    }
+
+    fn parameter(name: &str, value: &str) -> String {
+        format!("<parameter name='{name}'>{value}</parameter>")
+    }
+
+    #[test]
+    fn what_loading_says() {
+        let port = parameter("inbound.http.port", "8285");
+        for (attributes, parameters, found, label) in [
+            (
+                "protocol='http'",
+                String::new(),
+                "missing-parameter: the inbound endpoint needs the parameter `inbound.http.port`",
+                "the port to listen on",
+            ),
+            (
+                "protocol='http'",
+                parameter("inbound.http.port", "0"),
+                "bad-value: `0` is no port",
+                "expected 1 to 65535",
+            ),
+            (
+                "protocol='http'",
+                parameter("inbound.http.port", "-1"),
+                "bad-value: `-1` is no port",
+                "expected 1 to 65535",
+            ),
+            (
+                "protocol='http'",
+                parameter("inbound.http.port", "65536"),
+                "bad-value: `65536` is no port",
+                "expected 1 to 65535",
+            ),
+            (
+                "protocol='http'",
+                parameter("inbound.http.port", "http"),
+                "bad-value: `http` is no port",
+                "expected 1 to 65535",
+            ),
+            (
+                "protocol='http'",
+                parameter("inbound.htp.port", "1"),
+                "unknown-parameter: an inbound endpoint has no parameter `inbound.htp.port`",
+                "this has no effect",
+            ),
+            (
+                "protocol='http'",
+                format!("{port}{}", parameter("dispatch.filter.pattern", "(")),
+                "bad-pattern: `(` is no valid regular expression",
+                "",
+            ),
+            (
+                "protocol='http'",
+                format!("{port}{}", parameter("inbound.worker.pool.size.core", "5")),
+                "not-needed: the parameter `inbound.worker.pool.size.core` has no effect",
+                "messages wait without threads",
+            ),
+            (
+                "protocol='http'",
+                format!("{port}{}", parameter("keystore", "x")),
+                "ignored-parameter: the parameter `keystore` has no effect",
+                "the protocol is `http`",
+            ),
+            (
+                "protocol='https'",
+                format!(
+                    "{port}{}",
+                    parameter("keystore", "<KeyStore><Location>a.jks</Location><Type>JKS</Type></KeyStore>")
+                ),
+                "unsupported-keystore: the store `a.jks` cannot be read",
+                "openssl pkcs12",
+            ),
+            (
+                "protocol='https'",
+                format!("{port}{}", parameter("keystore", "<KeyStore/>")),
+                "missing-element: `KeyStore` has no `Location`",
+                "the file of the store",
+            ),
+            (
+                "protocol='https'",
+                format!(
+                    "{port}{}{}",
+                    parameter("keystore", "<KeyStore><Location>a.pem</Location></KeyStore>"),
+                    parameter("SSLVerifyClient", "required")
+                ),
+                "bad-value: `SSLVerifyClient` cannot be `required`",
+                "expected none, optional or require",
+            ),
+            (
+                "protocol='jms'",
+                String::new(),
+                "unsupported-artifact: an inbound endpoint of the protocol `jms` needs a client for its message broker",
+                "expected",
+            ),
+            (
+                "protocol='file'",
+                String::new(),
+                "unsupported-artifact: an inbound endpoint of the protocol `file` needs the transport for files",
+                "expected",
+            ),
+            (
+                "class='com.example.Mine'",
+                String::new(),
+                "unsupported-artifact: the class `com.example.Mine` of the inbound endpoint is not executable here",
+                "expected",
+            ),
+        ] {
+            let inside = format!(
+                "<inboundEndpoint name='I' sequence='S' {attributes}><parameters>{parameters}</parameters></inboundEndpoint>"
+            );
+            let tested = tested(&inside);
+            assert!(tested.reports(found), "{inside}: {:?}", tested.found);
+            assert!(tested.reasons.iter().any(|own| own.contains(label)), "{inside}: {:?}", tested.reasons);
+        }
+    }
+
+    #[test]
+    fn one_port_has_one_endpoint() {
+        let one = |name: &str, port: u16| {
+            let port = parameter("inbound.http.port", &port.to_string());
+            format!(
+                "<inboundEndpoint name='{name}' protocol='http' sequence='S'><parameters>{port}</parameters></inboundEndpoint>"
+            )
+        };
+        let tested = tested(&[one("A", 8285), one("B", 8285), one("C", 8286)].concat());
+        assert!(
+            tested.reports("port-in-use: the port 8285 is that of the inbound endpoint `A`"),
+            "{:?}",
+            tested.found
+        );
+        let plan = tested.bus.plan();
+        let ports: Vec<_> =
+            plan.inbound_endpoints().iter().map(|own| (own.name.as_str(), own.port)).collect();
+        assert_eq!(ports, [("A", 8285), ("C", 8286)]);
+    }
+}

@@ -1,0 +1,279 @@
+//! Tasks: their triggers, and what they inject (the properties of the class `MessageInjector`).
+
+use super::Compiler;
+use crate::runtime::plan::Entry;
+use crate::runtime::task::{Format, Injection, Made, Source, Target, Task};
+use config::{Key, TaskProperty};
+use diagnostics::{Diagnostic, Span};
+use jiff::tz::TimeZone;
+use message::{SoapVersion, Value};
+use schedule::{Cron, Trigger};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+const FORMATS: &[(&str, Format)] = &[
+    ("soap12", Format::Soap(SoapVersion::V12)),
+    ("soap11", Format::Soap(SoapVersion::V11)),
+    ("pox", Format::Pox),
+    ("get", Format::Get),
+    // A message that is JSON has no other form.
+    ("json", Format::Soap(SoapVersion::V12)),
+];
+
+/// Names that are properties of the class, in any case.
+const PROPERTIES: &[&str] = &[
+    "message",
+    "registryKey",
+    "injectTo",
+    "sequenceName",
+    "proxyName",
+    "to",
+    "soapAction",
+    "format",
+    "sequential",
+    "invokeHandlers",
+];
+
+/// Compiles a task; `None` after a recorded error.
+pub(super) fn compile(own: &config::Task, compiler: &mut Compiler<'_>) -> Option<Task> {
+    if !own.is_message_injector() {
+        let message = format!("the class `{}` of the task is not executable here", own.class);
+        let label = "classes of Java are not; `org.apache.synapse.startup.tasks.MessageInjector` is built in";
+        compiler.error("unsupported-artifact", message, own.class.span, label);
+        return None;
+    }
+    let injection = injection(own, compiler);
+    let (trigger, trigger_text) = trigger(&own.trigger, compiler)?;
+    let overlap = own.overlap.unwrap_or(compiler.services.settings.task_overlap);
+    let mut hasher = DefaultHasher::new();
+    (&trigger_text, overlap, &own.class.value).hash(&mut hasher);
+    for property in &own.properties {
+        match property {
+            config::TaskProperty::Text(name, value) => (name, &value.value).hash(&mut hasher),
+            config::TaskProperty::Xml(name, element) => (name, element.to_xml()).hash(&mut hasher),
+        }
+    }
+    let name = own.name.value.clone();
+    let services = compiler.services;
+    let identity = compiler.artifact_identity();
+    Some(Task {
+        group: own.group.clone(),
+        span: own.span,
+        trigger_text,
+        activation: services.states.get(identity),
+        definition: hasher.finish(),
+        trigger,
+        overlap,
+        injection: injection?,
+        state: services.states.get(identity),
+        agenda: services.kept.get(),
+        counters: services.metrics.counters("task", &name),
+        name,
+    })
+}
+
+/// The trigger, and how people read it.
+fn trigger(own: &config::Trigger, compiler: &mut Compiler<'_>) -> Option<(Trigger, String)> {
+    Some(match own {
+        config::Trigger::Once => {
+            (Trigger::Every { period: Duration::ZERO, count: Some(1) }, "once".to_owned())
+        }
+        config::Trigger::Interval { interval, count } => {
+            let times = match count {
+                None => String::new(),
+                Some(1) => ", once".to_owned(),
+                Some(count) => format!(", {count} times"),
+            };
+            let text = format!("every {}s{times}", interval.as_secs());
+            (Trigger::Every { period: *interval, count: *count }, text)
+        }
+        config::Trigger::Cron { expression, zone } => {
+            let (cron, zone) = cron(expression, zone.as_ref(), compiler)?;
+            let text = format!("cron {cron} ({})", zone_name(&zone));
+            (Trigger::Cron { cron, zone }, text)
+        }
+    })
+}
+
+/// A Quartz expression and its time zone; `None` after a recorded error.
+pub(super) fn cron(
+    expression: &config::Key,
+    zone: Option<&config::Key>,
+    compiler: &mut Compiler<'_>,
+) -> Option<(Cron, TimeZone)> {
+    let zone = match zone {
+        None => Some(compiler.services.settings.time_zone.clone()),
+        Some(key) => match TimeZone::get(key) {
+            Ok(zone) => Some(zone),
+            Err(_) => {
+                let names: Vec<_> = jiff::tz::db().available().map(|name| name.to_string()).collect();
+                let found = Diagnostic::error("bad-value", format!("there is no time zone `{key}`"))
+                    .at(key.span, "expected a name like Europe/Berlin, or UTC")
+                    .did_you_mean(key, names.iter().map(String::as_str));
+                compiler.diagnostics.push(found);
+                None
+            }
+        },
+    };
+    let cron = match Cron::parse(expression) {
+        Ok(cron) => cron,
+        Err(why) => {
+            let place = expression.span.part(why.range.start, why.range.len());
+            let found = Diagnostic::error("bad-cron", format!("`{expression}`: {}", why.message));
+            compiler.diagnostics.push(found.at(place, why.help.unwrap_or_else(|| "here".to_owned())));
+            return None;
+        }
+    };
+    let zone = zone?;
+    let now = compiler.services.clock.now().wall;
+    if cron.next(now, &zone).is_none() {
+        let message = format!("`{expression}` has no time that is still to come");
+        compiler.warning("never-due", message, expression.span, "it never runs");
+    }
+    Some((cron, zone))
+}
+
+fn zone_name(zone: &TimeZone) -> &str {
+    zone.iana_name().unwrap_or("the time zone of the system")
+}
+
+/// Reads the properties of a task; `None` after a recorded error.
+fn injection(own: &config::Task, compiler: &mut Compiler<'_>) -> Option<Injection> {
+    let mut reader = Reader { own, compiler };
+    let format = reader.word("format", FORMATS).unwrap_or(Format::Soap(SoapVersion::V12));
+    let to = reader.text("to").map(|key| key.value);
+    let soap_action = reader.text("soapAction").map(|key| key.value);
+    let target = reader.target();
+    let source = reader.source(format, soap_action.as_deref());
+    let others = own.properties.iter().filter(|property| !PROPERTIES.contains(&property.name()));
+    let mut properties = Vec::new();
+    for property in others {
+        let name = property.name();
+        if let Some(nearest) = diagnostics::did_you_mean(name, PROPERTIES.iter().copied()) {
+            let message = format!("`{name}` becomes a property of the message");
+            let span = reader.span_of(property);
+            reader.compiler.warning("unknown-property", message, span, nearest);
+        }
+        let value = match property {
+            TaskProperty::Text(_, value) => Value::from(value.as_str()),
+            TaskProperty::Xml(_, element) => Entry::of(element.to_xml().into_bytes().into()).value,
+        };
+        properties.push((Arc::from(name), value));
+    }
+    Some(Injection { target: target?, source: source?, format, to, soap_action, properties })
+}
+
+/// Reads the properties of a task.
+struct Reader<'a, 'c> {
+    own: &'a config::Task,
+    compiler: &'a mut Compiler<'c>,
+}
+
+impl Reader<'_, '_> {
+    fn span_of(&self, property: &TaskProperty) -> Span {
+        match property {
+            TaskProperty::Text(_, value) => value.span,
+            TaskProperty::Xml(_, element) => element.start_tag(),
+        }
+    }
+
+    /// A property that is a text; blank counts as absent.
+    fn text(&mut self, name: &str) -> Option<Key> {
+        match self.own.property(name)? {
+            TaskProperty::Text(_, value) => {
+                let text = value.value.trim();
+                (!text.is_empty()).then(|| Key { value: text.to_owned(), span: value.span })
+            }
+            TaskProperty::Xml(_, element) => {
+                let message = format!("the property `{name}` is a text, not an element");
+                self.compiler.warning("bad-value", message, element.start_tag(), "this has no effect");
+                None
+            }
+        }
+    }
+
+    /// A property that is one of some words, in any case; another one is a warning, and counts as absent.
+    fn word<T: Copy>(&mut self, name: &str, words: &[(&str, T)]) -> Option<T> {
+        let key = self.text(name)?;
+        let found = words.iter().find(|(word, _)| key.eq_ignore_ascii_case(word));
+        if found.is_none() {
+            let names = || words.iter().map(|(word, _)| *word);
+            let default = names().next().unwrap_or_default();
+            let label = format!("counts as `{default}`; expected {}", names().collect::<Vec<_>>().join(", "));
+            let message = format!("`{name}` should not be `{key}`");
+            let warning =
+                Diagnostic::warning("bad-value", message).at(key.span, label).did_you_mean(&key, names());
+            self.compiler.diagnostics.push(warning);
+        }
+        found.map(|(_, value)| *value)
+    }
+
+    fn target(&mut self) -> Option<Target> {
+        #[derive(Clone, Copy)]
+        enum To {
+            Main,
+            Sequence,
+            Proxy,
+        }
+        let words = [("main", To::Main), ("sequence", To::Sequence), ("proxy", To::Proxy)];
+        match self.word("injectTo", &words).unwrap_or(To::Main) {
+            To::Main => Some(Target::Main),
+            To::Sequence => {
+                let key = self.needed("sequenceName", "`injectTo` is `sequence`")?;
+                Some(Target::Sequence(self.compiler.sequence_key(&key)))
+            }
+            To::Proxy => {
+                let key = self.needed("proxyName", "`injectTo` is `proxy`")?;
+                let proxies = &self.compiler.configuration.proxies;
+                if proxies.get(&key.value).is_none() {
+                    let names: Vec<_> = proxies.names().map(str::to_owned).collect();
+                    let message = format!("there is no proxy service `{key}`");
+                    let warning = Diagnostic::warning("unknown-proxy", message)
+                        .at(key.span, "the task cannot run")
+                        .did_you_mean(&key, names.iter().map(String::as_str));
+                    self.compiler.diagnostics.push(warning);
+                }
+                Some(Target::Proxy(key.value))
+            }
+        }
+    }
+
+    fn source(&mut self, format: Format, soap_action: Option<&str>) -> Option<Source> {
+        if let Some(key) = self.text("registryKey") {
+            if self.compiler.entry(&key).is_none() {
+                let message = format!("there is no entry `{key}`");
+                self.compiler.warning("unknown-entry", message, key.span, "without it the task cannot run");
+            }
+            return Some(Source::Key(key.value));
+        }
+        let (text, span) = match self.own.property("message") {
+            Some(TaskProperty::Xml(_, element)) => (element.to_xml(), element.span()),
+            Some(TaskProperty::Text(..)) | None => {
+                let key = self.needed("message", "there is no `registryKey` either")?;
+                (key.value, key.span)
+            }
+        };
+        match Made::of(text.as_bytes(), format, soap_action) {
+            Ok(made) => Some(Source::Message(made)),
+            Err(why) => {
+                self.compiler.error("bad-value", why, span, "in this property");
+                None
+            }
+        }
+    }
+
+    /// A text without which the task is of no use.
+    fn needed(&mut self, name: &str, because: &str) -> Option<Key> {
+        let found = self.text(name);
+        if found.is_none() {
+            let written = self.own.properties.iter().map(TaskProperty::name);
+            let error =
+                Diagnostic::error("missing-property", format!("the task needs the property `{name}`"))
+                    .at(self.own.span, because.to_owned())
+                    .did_you_mean(name, written);
+            self.compiler.diagnostics.push(error);
+        }
+        found
+    }
+}

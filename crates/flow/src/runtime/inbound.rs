@@ -1,0 +1,58 @@
+//! Inbound endpoints that listen on ports of their own, as they are once compiled. `crate::http` serves what comes through them.
+
+use super::mediator::ListId;
+use super::reference::SequenceRef;
+use crate::state::activation::Activation;
+use crate::state::metrics::Counters;
+use diagnostics::Span;
+use message::regex::Pattern;
+use std::sync::Arc;
+use transport::ServerTlsOptions;
+
+/// An inbound endpoint of the plan.
+pub struct InboundEndpoint {
+    /// Its name.
+    pub name: String,
+    /// Where it is written.
+    pub span: Span,
+    /// The port of its listener.
+    pub port: u16,
+    /// How that speaks TLS; `None`: it does not.
+    pub tls: Option<Tls>,
+    /// Whether it takes requests.
+    pub activation: Arc<Activation>,
+    /// Not `suspend`, and a number for the whole definition.
+    pub(crate) written: (bool, u64),
+    pub(crate) sequence: Option<SequenceRef>,
+    pub(crate) on_error: Option<ListId>,
+    /// `trace="enable"`.
+    pub(crate) trace: bool,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) filter: Filter,
+}
+
+/// The certificate of a listener.
+#[derive(Clone, Debug)]
+pub enum Tls {
+    /// That of the https listener of the bus.
+    OfBus,
+    /// Its own.
+    Own(ServerTlsOptions),
+}
+
+/// What becomes of requests that no API bound to the endpoint takes.
+pub(crate) enum Filter {
+    /// They go through its sequence.
+    None,
+    /// Those that match go the way of all others, the rest to `main` (`dispatch.filter.pattern`).
+    Pattern(Pattern),
+    /// APIs, then its sequence (`api.dispatching.enabled`).
+    Apis,
+}
+
+impl InboundEndpoint {
+    /// Whether proxy services may serve a request that came through it.
+    pub(crate) fn reaches_services(&self, target: &str) -> bool {
+        matches!(&self.filter, Filter::Pattern(pattern) if pattern.matches(target))
+    }
+}
