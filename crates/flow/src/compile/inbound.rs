@@ -273,7 +273,6 @@ fn store_file(store: &Element, root: &Path, compiler: &mut Compiler<'_>) -> Opti
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::testing::{self, Tested};
 
     fn tested(inside: &str) -> Tested {
