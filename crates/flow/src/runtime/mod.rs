@@ -26,13 +26,10 @@ pub mod scope;
 pub mod services;
 pub mod stage;
 mod stored;
-<<<<<<< HEAD
 mod tally;
+pub mod task;
 
 /// What shared counts are made of: `tests/models` puts others in their place.
 mod sync {
     pub use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
 }
-=======
-pub mod task;
->>>>>>> abeb28e (feat(flow,cli,admin,config): tasks, cronExpression of message processors, inbound endpoints http and https; APIs go by binds-to)

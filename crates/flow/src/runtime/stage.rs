@@ -100,7 +100,7 @@ impl Plan {
     /// The stages of what a flow belongs to.
     pub fn stages(&self, owner: Owner) -> &[Arc<dyn Stage>] {
         match owner {
-            Owner::Main => &self.stages,
+            Owner::Main | Owner::Inbound(_) => &self.stages,
             Owner::Proxy(index) => &self.proxies[index].stages,
             Owner::Resource(api, _) => &self.apis[api].stages,
         }

@@ -4,6 +4,7 @@ use crate::engine::begin_request;
 use crate::runtime::context::{Addressing, Client, Context, Inbound, Owner};
 use crate::runtime::fault::Fault;
 use crate::runtime::plan::Plan;
+use crate::runtime::progress::Waits;
 use crate::runtime::services::Services;
 use crate::runtime::task::{Format, Injection, Made, Source, Target};
 use message::{Body, Headers, Method, Payload, SoapVersion, Value};
@@ -52,7 +53,7 @@ impl Injection {
             context.soap_action.clone_from(&self.soap_action);
         }
         // Nobody waits for an answer.
-        context.progress.detached = true;
+        context.progress.client = Waits::Nobody;
         context.owner = owner;
         context.properties.set("task.name", Value::from(task));
         for (name, value) in &self.properties {
