@@ -354,7 +354,7 @@ impl Core {
 
     fn keeps(&self, status: u16, control: &Control) -> bool {
         !NEVER.contains(&status)
-            && self.protocol.codes.as_ref().is_none_or(|codes| codes.matches(&status.to_string()))
+            && self.protocol.codes.as_ref().is_none_or(|codes| codes.matches(&status.to_string()) == Ok(true))
             && !(self.protocol.control && control.no_store)
     }
 }

@@ -74,7 +74,7 @@ impl Condition {
             }
             Condition::Not(one) => !one.holds(context, url)?,
             Condition::Match(source, pattern) => {
-                source.value(context, url)?.is_some_and(|value| pattern.matches(&value))
+                source.value(context, url)?.map_or(Ok(false), |value| pattern.matches(&value))?
             }
             Condition::Equal(source, wanted) => {
                 source.value(context, url)?.is_some_and(|value| same_letters(&value, wanted))

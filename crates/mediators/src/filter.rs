@@ -168,10 +168,10 @@ impl Filter {
     }
 
     /// The answer of a value that was decided on the arriving body.
-    fn early(&self, value: xpath::Value) -> bool {
+    fn early(&self, value: xpath::Value) -> Result<bool, Fault> {
         match &self.condition {
-            Condition::Truth(_) => value.to_boolean(),
-            Condition::Match(_, pattern) => pattern.matches(&flow::streaming::text(&value)),
+            Condition::Truth(_) => Ok(value.to_boolean()),
+            Condition::Match(_, pattern) => Ok(pattern.matches(&flow::streaming::text(&value))?),
         }
     }
 
@@ -179,7 +179,8 @@ impl Filter {
         match &self.condition {
             Condition::Truth(expression) => expression.boolean(context),
             Condition::Match(expression, pattern) => {
-                Ok(expression.string(context)?.is_some_and(|value| pattern.matches(&value)))
+                let value = expression.string(context)?;
+                Ok(value.map_or(Ok(false), |value| pattern.matches(&value))?)
             }
         }
     }
@@ -222,13 +223,13 @@ impl Mediator for Filter {
         match flow::streaming::decide_now(expression, wanted, context) {
             Err(fault) => return Step::Done(Err(fault)),
             Ok(Some(Early::Decided(value))) => {
-                return Step::Done(self.choose(self.early(value), context));
+                return Step::Done(self.early(value).and_then(|truth| self.choose(truth, context)));
             }
             Ok(_) => {}
         }
         Step::Wait(Box::pin(async move {
             match decide(expression, wanted, context).await? {
-                Early::Decided(value) => self.choose(self.early(value), context),
+                Early::Decided(value) => self.choose(self.early(value)?, context),
                 Early::Tree => {
                     context.receive_body().await?;
                     Ok(Flow::Mediate)

@@ -298,17 +298,22 @@ impl Foreach {
         let path = self.items.json_path().filter(|path| path.is_definite()).cloned();
         let path = path.ok_or_else(|| Fault::new(format!("{source} is no path to one JSON array")))?;
         let limits = context.services().limits.clone();
-        let mut root = if context.payload.is_empty() {
-            serde_json::Value::Null
-        } else {
-            context.payload.as_json(&limits)?
-        };
-        let mut items = None;
-        path.update(&mut root, |found| {
-            if found.is_array() {
-                items = Some(found.take());
-            }
-        });
+        let selecting = path.clone();
+        let (mut root, items) = flow::work_out(context, move |context| {
+            let limits = context.services().limits.clone();
+            let mut root = match context.payload.is_empty() {
+                true => serde_json::Value::Null,
+                false => context.payload.as_json(&limits)?,
+            };
+            let mut items = None;
+            selecting.update(&mut root, |found| {
+                if found.is_array() {
+                    items = Some(found.take());
+                }
+            })?;
+            Ok((root, items))
+        })
+        .await?;
         let Some(serde_json::Value::Array(items)) = items else {
             return Err(Fault::new(format!("{source} does not select a JSON array")));
         };
@@ -339,7 +344,7 @@ impl Foreach {
         let root = if path.is_root() {
             results
         } else {
-            path.set(&mut root, &results);
+            path.set(&mut root, &results)?;
             root
         };
         context.payload = whole;

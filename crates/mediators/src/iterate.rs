@@ -254,7 +254,7 @@ impl Core {
         let attach = attach.as_ref().map(fixed).transpose()?.filter(|path| !path.is_root());
         let limits = context.services().limits.clone();
         let mut rest = context.payload.as_json(&limits)?;
-        path.update(&mut rest, |array| *array = serde_json::Value::Array(Vec::new()));
+        path.update(&mut rest, |array| *array = serde_json::Value::Array(Vec::new()))?;
         Ok(Items::Json { items, rest: attach.map(|path| (rest, path)) })
     }
 }
@@ -286,10 +286,12 @@ impl Iterator for Copies {
                 let mut item = items.next()?;
                 if let Some((rest, path)) = rest {
                     let mut whole = rest.clone();
-                    if path.set(&mut whole, &item) == 0 {
-                        let message = format!("the attachPath {} selects nothing", path.source());
-                        failed = Some(Fault::new(message));
-                    }
+                    failed = match path.set(&mut whole, &item) {
+                        Ok(0) => {
+                            Some(Fault::new(format!("the attachPath {} selects nothing", path.source())))
+                        }
+                        set => set.err().map(Fault::from),
+                    };
                     item = whole;
                 }
                 copy = self.original.branch_without_payload();

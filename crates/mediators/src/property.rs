@@ -206,7 +206,7 @@ impl Property {
         };
         let value = match (value, &self.pick) {
             (Some(Value::String(text)), Some((pattern, group))) => {
-                Some(Value::from(pattern.group(&text, *group).unwrap_or("")))
+                Some(Value::from(pattern.group(&text, *group)?.unwrap_or("")))
             }
             (value, _) => value,
         };

@@ -260,7 +260,7 @@ impl Mediator for Rewrite {
         };
         let mut url = Url::parse(url.unwrap_or_default().trim())?;
         for rule in &self.rules {
-            if rule.holds(context, &url) {
+            if rule.holds(context, &url)? {
                 for action in &rule.actions {
                     action.apply(&mut url, context)?;
                 }
@@ -277,13 +277,17 @@ impl Mediator for Rewrite {
 
 impl Rule {
     /// A condition that cannot be decided does not hold, as in WSO2.
-    fn holds(&self, context: &mut Context, url: &Url) -> bool {
-        let Some(condition) = &self.condition else { return true };
+    ///
+    /// # Errors
+    /// The run has to end before it is decided.
+    fn holds(&self, context: &mut Context, url: &Url) -> Result<bool, Fault> {
+        let Some(condition) = &self.condition else { return Ok(true) };
         let url = url.write().unwrap_or_default();
-        condition.holds(context, &url).unwrap_or_else(|fault| {
+        let holds = meter::finished(condition.holds(context, &url))?;
+        Ok(holds.unwrap_or_else(|fault| {
             tracing::warn!(message_id = %context.message_id(), "a rule of rewrite is skipped: {fault}");
             false
-        })
+        }))
     }
 }
 

@@ -93,12 +93,13 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
 }
 
 impl Switch {
-    fn choose(&self, value: Option<&str>) -> Flow {
-        let case = value.and_then(|value| self.cases.iter().find(|(pattern, _)| pattern.matches(value)));
-        match case.map(|(_, list)| *list).or(self.default) {
-            Some(list) => Flow::Enter(list),
-            None => Flow::Next,
+    fn choose(&self, value: Option<&str>) -> Result<Flow, Fault> {
+        for (pattern, list) in &self.cases {
+            if value.map_or(Ok(false), |value| pattern.matches(value))? {
+                return Ok(Flow::Enter(*list));
+            }
         }
+        Ok(self.default.map_or(Flow::Next, Flow::Enter))
     }
 }
 
@@ -123,12 +124,12 @@ impl Mediator for Switch {
         let decided = |value: &xpath::Value| self.choose(Some(&flow::streaming::text(value)));
         match decide_now(&self.source, Wanted::Text, context) {
             Err(fault) => return Step::Done(Err(fault)),
-            Ok(Some(Early::Decided(value))) => return Step::Done(Ok(decided(&value))),
+            Ok(Some(Early::Decided(value))) => return Step::Done(decided(&value)),
             Ok(_) => {}
         }
         Step::Wait(Box::pin(async move {
             match decide(&self.source, Wanted::Text, context).await? {
-                Early::Decided(value) => Ok(self.choose(Some(&flow::streaming::text(&value)))),
+                Early::Decided(value) => decided(&value),
                 Early::Tree => {
                     context.receive_body().await?;
                     Ok(Flow::Mediate)
@@ -138,7 +139,7 @@ impl Mediator for Switch {
     }
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
-        Ok(self.choose(self.source.string(context)?.as_deref()))
+        self.choose(self.source.string(context)?.as_deref())
     }
 }
 

@@ -463,14 +463,18 @@ impl<'a> Writer<'a> {
     /// A text that is exactly a JSON literal is written as that literal, digits unchanged; any other as a string.
     fn literal(&mut self, text: &str) {
         if let Some((pattern, replacement)) = &self.mapping.string_mark
-            && pattern.is_match(text)
+            && meter::unbounded(|| pattern.is_match(text)) == Ok(true)
         {
-            let unmarked = pattern.replace_all(text, replacement);
+            let unmarked = meter::unbounded(|| pattern.replace_all(text, replacement));
             return write_string(unmarked.as_deref().unwrap_or(text), &mut self.out);
         }
         let is_literal = self.mapping.auto_primitive
             && (matches!(text, "true" | "false" | "null") || is_json_number(text))
-            && !self.mapping.string_pattern.as_ref().is_some_and(|pattern| pattern.matches(text));
+            && !self
+                .mapping
+                .string_pattern
+                .as_ref()
+                .is_some_and(|pattern| meter::unbounded(|| pattern.matches(text)) == Ok(true));
         if is_literal { self.out.push_str(text) } else { write_string(text, &mut self.out) }
     }
 }

@@ -3,6 +3,7 @@
 //! Rewritten ([`translate`]) for the engine that runs them here. Those of XPath and of XML Schema are other languages, with
 //! homes of their own.
 
+use meter::Stop;
 use meter::regex::{Failure, Regex};
 use std::fmt;
 use std::ops::Range;
@@ -54,15 +55,21 @@ impl Pattern {
         &self.source
     }
 
-    /// Whether the whole value matches; a match that takes too long counts as none.
-    pub fn matches(&self, value: &str) -> bool {
-        self.whole.run(value, |engine| engine.is_match(value)).unwrap_or(false)
+    /// Whether the whole value matches; a match that goes back too often counts as none.
+    ///
+    /// # Errors
+    /// The run has to end before this is decided.
+    pub fn matches(&self, value: &str) -> Result<bool, Stop> {
+        decided(self.whole.run(value, |engine| engine.is_match(value)))
     }
 
     /// The text of a group of a whole match; `None` if the value does not match or has no such group.
-    pub fn group<'v>(&self, value: &'v str, group: usize) -> Option<&'v str> {
-        let captures = self.whole.run(value, |engine| engine.captures(value)).ok().flatten()?;
-        captures.get(group).map(|matched| matched.as_str())
+    ///
+    /// # Errors
+    /// As [`Pattern::matches`].
+    pub fn group<'v>(&self, value: &'v str, group: usize) -> Result<Option<&'v str>, Stop> {
+        let captures = decided(self.whole.run(value, |engine| engine.captures(value)))?;
+        Ok(captures.and_then(|captures| captures.get(group)).map(|matched| matched.as_str()))
     }
 }
 
@@ -79,9 +86,12 @@ impl Search {
         build(&translate(source)).map(Search)
     }
 
-    /// Whether it matches somewhere; a search that takes too long counts as none.
-    pub fn is_match(&self, value: &str) -> bool {
-        self.0.run(value, |engine| engine.is_match(value)).unwrap_or(false)
+    /// Whether it matches somewhere; a search that goes back too often finds nothing.
+    ///
+    /// # Errors
+    /// The run has to end before this is decided.
+    pub fn is_match(&self, value: &str) -> Result<bool, Stop> {
+        decided(self.0.run(value, |engine| engine.is_match(value)))
     }
 
     /// The matches, from left to right.
@@ -175,6 +185,15 @@ impl Search {
 impl fmt::Debug for Search {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "Search({})", self.0.engine().as_str())
+    }
+}
+
+/// What an engine that gives up counts as nothing; that the run was stopped is no answer.
+pub(crate) fn decided<T: Default>(result: Result<T, Failure>) -> Result<T, Stop> {
+    match result {
+        Ok(found) => Ok(found),
+        Err(Failure::Stopped(stop)) => Err(stop),
+        Err(Failure::Engine(_)) => Ok(T::default()),
     }
 }
 
@@ -285,7 +304,8 @@ mod tests {
             ("a|ab", "ab", true),
             ("", "x", false),
         ] {
-            assert_eq!(Pattern::compile(pattern).unwrap().matches(value), matches, "{pattern} on {value}");
+            let found = Pattern::compile(pattern).unwrap().matches(value);
+            assert_eq!(found, Ok(matches), "{pattern} on {value}");
         }
         assert!(Pattern::compile("(").is_err());
         for (pattern, flags, value, matches) in [
@@ -296,10 +316,27 @@ mod tests {
             ("^b$", "m", "b", true),
             (r"\w\s", "U", "é\u{A0}", true),
         ] {
-            assert_eq!(Pattern::with_flags(pattern, flags).unwrap().matches(value), matches, "{pattern}");
+            let found = Pattern::with_flags(pattern, flags).unwrap().matches(value);
+            assert_eq!(found, Ok(matches), "{pattern}");
         }
         assert!(Pattern::with_flags("a", "q").is_err());
-        assert!(!Pattern::compile(r"(a+)+\1$").unwrap().matches(&"a".repeat(60).replace("aaaaa", "aaaab")));
+        let goes_back = Pattern::compile(r"(a+)+\1$").unwrap();
+        assert_eq!(goes_back.matches(&"a".repeat(60).replace("aaaaa", "aaaab")), Ok(false));
+    }
+
+    #[test]
+    fn a_search_that_is_stopped_has_not_failed_to_match() {
+        let long = "a".repeat(20_000);
+        let (pattern, search) = (Pattern::compile("(a*)").unwrap(), Search::compile("a").unwrap());
+        let (found, _) = meter::inline(1, || {
+            (
+                pattern.matches(&long).is_err(),
+                pattern.group(&long, 1).is_err(),
+                search.is_match(&long).is_err(),
+            )
+        });
+        assert_eq!(found, (true, true, true));
+        assert_eq!(pattern.group(&long, 1), Ok(Some(&*long)));
     }
 
     #[test]
@@ -312,9 +349,9 @@ mod tests {
     #[test]
     fn groups_are_those_of_the_whole_match() {
         let pattern = Pattern::compile(r"(\d{4})-.*").unwrap();
-        assert_eq!(pattern.group("2024-01-02", 1), Some("2024"));
-        assert_eq!(pattern.group("2024-01-02", 0), Some("2024-01-02"));
-        assert_eq!(pattern.group("x", 1), None);
+        assert_eq!(pattern.group("2024-01-02", 1), Ok(Some("2024")));
+        assert_eq!(pattern.group("2024-01-02", 0), Ok(Some("2024-01-02")));
+        assert_eq!(pattern.group("x", 1), Ok(None));
     }
 
     #[test]

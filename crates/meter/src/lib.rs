@@ -173,7 +173,31 @@ pub fn inline<T>(units: u32, work: impl FnOnce() -> T) -> (T, Used) {
 
 /// Runs `work` for that time at most, and until it is cancelled.
 pub fn within<T>(time: Duration, cancel: Option<&Cancel>, work: impl FnOnce() -> T) -> (T, Used) {
-    bounded(Bounds::Time { time, began: None, cancel: cancel.cloned() }, STRIDE, work)
+    let mut used = Duration::ZERO;
+    within_rest(time, &mut used, cancel, work)
+}
+
+/// As [`within`], for work that is done in several goes: `used` is the time that those before took, and this one is added. Goes
+/// that are shorter than a look at the clock are not counted.
+pub fn within_rest<T>(
+    time: Duration,
+    used: &mut Duration,
+    cancel: Option<&Cancel>,
+    work: impl FnOnce() -> T,
+) -> (T, Used) {
+    let bounds = Bounds::Time { time, before: *used, began: None, cancel: cancel.cloned() };
+    bounded(bounds, STRIDE, || {
+        let result = work();
+        if let Some(began) = RUN.with_borrow(|run| run.bounds.began()) {
+            *used += began.elapsed();
+        }
+        result
+    })
+}
+
+/// Runs `work` without bounds, within a run that has some: for short work whose callers cannot be told that it was stopped.
+pub fn unbounded<T>(work: impl FnOnce() -> T) -> T {
+    bounded(Bounds::None, ENDLESS, work).0
 }
 
 /// Runs `work` without bounds, whatever bounds this thread has: what is prepared once, and is no part of what a message asks for.
@@ -221,8 +245,20 @@ pub fn not_inline() -> Result<(), Stop> {
 }
 
 /// Why the run had to end, where it had to.
+#[inline]
 pub fn stopped() -> Option<Stop> {
-    RUN.with_borrow(|run| run.stopped)
+    // A run that was stopped has nothing left.
+    if LEFT.get() >= 0 { None } else { RUN.with_borrow(|run| run.stopped) }
+}
+
+/// A result, unless the run that made it was stopped meanwhile: for whoever takes what an engine could not finish for
+/// something else (no match, nothing selected).
+///
+/// # Errors
+/// The run has to end; the result means nothing.
+#[inline]
+pub fn finished<T>(result: T) -> Result<T, Stop> {
+    stopped().map_or(Ok(result), Err)
 }
 
 /// Whether nobody waits for the result any more: for what sleeps, which is no work.
@@ -302,8 +338,10 @@ mod tests {
         assert!((1000..1010).contains(&used.units), "{used:?}");
         let (result, used) = inline(1000, || spend(400));
         assert_eq!((result, used), (Ok(()), Used { units: 400, stopped: None }));
-        // Behind a bounded run there are no bounds.
+        // Behind a bounded run there are no bounds, and neither in a run that has none, which leaves those around it alone.
         assert_eq!(spend(1 << 40), Ok(()));
+        let (results, used) = inline(10, || (endless(), unbounded(|| spend(1 << 40)), spend(0)));
+        assert_eq!((results, used.stopped), ((Stop::Long, Ok(()), Err(Stop::Long)), Some(Stop::Long)));
     }
 
     #[test]
@@ -317,8 +355,10 @@ mod tests {
         assert_eq!(within(long, Some(&cancel), check).0, Err(Stop::Cancelled));
         // What was stopped stays so.
         within(time, None, || {
+            assert_eq!(finished(1), Ok(1));
             let first = endless();
             assert_eq!((spend(0), check()), (Err(first), Err(first)));
+            assert_eq!((stopped(), finished(1)), (Some(first), Err(first)));
         });
     }
 

@@ -462,7 +462,8 @@ impl Compiler<'_> {
             return;
         }
         let java = self.services.settings.java_numbers;
-        let fits = |form: &dyn Fn(u32) -> String| (0..=100).any(|number| pattern.matches(&form(number)));
+        let fits =
+            |form: &dyn Fn(u32) -> String| (0..=100).any(|number| pattern.matches(&form(number)) == Ok(true));
         let (plain, double) = (fits(&|n| n.to_string()), fits(&|n| format!("{n}.0")));
         let (message, label) = match (plain, double) {
             (false, true) if !java => (

@@ -21,7 +21,7 @@ use ::expression::Reads;
 use config::Scope;
 use diagnostics::Span;
 use message::envelope::synapse_string;
-use message::jsonpath::{Dialect, JsonPath};
+use message::jsonpath::{Dialect, Failure, JsonPath};
 use message::{Value, XmlValue};
 use std::any::Any;
 use std::borrow::Cow;
@@ -493,6 +493,9 @@ impl Expression {
         };
         let Some((root, path)) = self.json_subject(source, template, context)? else { return Ok(None) };
         let selection = path.select(&root);
+        if let Some(failure @ (Failure::Limit(_) | Failure::Stopped(_))) = selection.failure {
+            return Err(self.fault(failure));
+        }
         let values: Vec<_> = selection.nodes.into_iter().map(Cow::into_owned).collect();
         Ok(if path.is_definite() {
             values.into_iter().next()
@@ -521,7 +524,8 @@ impl Expression {
         }
     }
 
-    /// The value of a `${…}`, as `then` wants it; `None`, after a line in the log, where it fails.
+    /// The value of a `${…}`, as `then` wants it; `None`, after a line in the log, where it fails. That the run was stopped is no
+    /// failure of the expression, and neither is what it made of that a value.
     fn evaluate<T>(
         &self,
         own: &::expression::Expression,
@@ -530,7 +534,8 @@ impl Expression {
     ) -> Result<Option<T>, Fault> {
         prepare(own.reads(), context).map_err(|fault| fault.at(self.span))?;
         let depth = Cell::new(0);
-        match own.evaluate(&MessageHost::new(context, &depth)) {
+        let host = MessageHost::new(context, &depth);
+        match meter::finished(own.evaluate(&host)).map_err(|stop| self.fault(stop))? {
             Ok(value) => Ok(Some(then(value))),
             Err(why) => {
                 let place = context.plan().place(self.span);
@@ -557,8 +562,7 @@ impl Expression {
         if xpath.later {
             let host = SynapseHost::beside(context).with_namespaces(xpath.namespaces.as_ref());
             let own = &xpath.expression;
-            return on_payload(own, context, host, |cx| evaluate(own, cx))
-                .map_err(|error| self.fault(error.message));
+            return self.finished(on_payload(own, context, host, |cx| evaluate(own, cx)));
         }
         let host = SynapseHost::new(context).with_namespaces(xpath.namespaces.as_ref());
         let result = match host.envelope() {
@@ -569,7 +573,13 @@ impl Expression {
             }
             _ => evaluate(&xpath.expression, &xpath::Context::without_document(&host)),
         };
-        result.map_err(|error| self.fault(error.message))
+        self.finished(result)
+    }
+
+    /// The result of an XPath, unless something in it was broken off and taken for nothing.
+    fn finished<T>(&self, result: Result<T, xpath::XPathError>) -> Result<T, Fault> {
+        let value = result.map_err(|error| self.fault(error.message))?;
+        meter::finished(value).map_err(|stop| self.fault(stop))
     }
 
     /// What a `json-eval` selects from, and the path; `None` where there is nothing.
@@ -618,7 +628,7 @@ impl Expression {
             return Ok(Some(Value::from(String::from_utf8_lossy(bytes).into_owned())));
         }
         let Some((root, path)) = self.json_subject(source, template, context)? else { return Ok(None) };
-        match (path.json_eval_text(&root), source) {
+        match (path.json_eval_text(&root).map_err(|failure| self.fault(failure))?, source) {
             // In the payload that is no error.
             (None, JsonSource::Property(_, name)) => {
                 Err(self.fault(format!("{} leads nowhere in the property {name}", path.source())))

@@ -194,8 +194,8 @@ pub(crate) fn read(
         // A failure is nothing, as it is where the expression stands itself.
         Ok(Some(own.evaluate(&host).map_or_else(|_| Own::from(""), Value::into_message)))
     } else if let Some(path) = deferred.json_path() {
-        let text = host.json().ok().and_then(|json| path.json_eval_text(json));
-        Ok(Some(Own::from(text.unwrap_or_default())))
+        let text = host.json().ok().map(|json| path.json_eval_text(json)).transpose();
+        text.map(|text| Some(Own::from(text.flatten().unwrap_or_default()))).map_err(|why| why.to_string())
     } else if let Some(xpath) = deferred.xpath() {
         evaluate_xpath(xpath, context, false).map_err(|error| error.message)
     } else {

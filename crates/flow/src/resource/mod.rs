@@ -415,7 +415,7 @@ impl UserAgent {
     }
 
     fn matches(&self, header: Option<&str>) -> bool {
-        header.is_some_and(|header| self.0.matches(header))
+        header.is_some_and(|header| self.0.matches(header) == Ok(true))
     }
 }
 

@@ -156,6 +156,18 @@ impl fmt::Display for Fault {
     }
 }
 
+impl From<meter::Stop> for Fault {
+    fn from(stop: meter::Stop) -> Fault {
+        Fault::new(stop.to_string())
+    }
+}
+
+impl From<message::jsonpath::Failure> for Fault {
+    fn from(failure: message::jsonpath::Failure) -> Fault {
+        Fault::new(failure.to_string())
+    }
+}
+
 impl From<PayloadError> for Fault {
     fn from(error: PayloadError) -> Fault {
         let status = match &error {

@@ -17,7 +17,7 @@ impl Enrich {
         if !self.clone
             && let Source::Custom(expression) = &self.source
             && let Some(path) = expression.json_path()
-            && path.delete(&mut root) > 0
+            && path.delete(&mut root)? > 0
         {
             context.payload.set_json_value(root.clone());
         }
@@ -85,7 +85,7 @@ impl Enrich {
         for path in paths {
             if path.is_root() {
                 value = Json::Object(serde_json::Map::new());
-            } else if path.delete(&mut value) == 0 && path.is_definite() {
+            } else if path.delete(&mut value)? == 0 && path.is_definite() {
                 return Err(Fault::new(format!("enrich: the path {} leads nowhere", path.source())));
             }
         }
@@ -120,9 +120,9 @@ fn put(
                 }
             }
             _ => {}
-        })
+        })?
     } else {
-        path.set(&mut root, &value)
+        path.set(&mut root, &value)?
     };
     if changed == 0 && path.is_definite() {
         return Err(Fault::new(format!("enrich: the path {} leads nowhere", path.source())));
@@ -152,7 +152,7 @@ fn rename(
             members.insert(new.clone(), value);
             renamed = true;
         }
-    });
+    })?;
     if !renamed {
         return Err(Fault::new(format!("enrich: there is no member {member} to rename")));
     }

@@ -262,10 +262,11 @@ impl Foreach {
         };
         let limits = context.services().limits.clone();
         let array = |root: &serde_json::Value, path: &JsonPath| {
-            let found = path.select(root).nodes.into_iter().next();
+            let selection = path.select(root);
+            let found = selection.nodes.into_iter().next();
             match found.map(std::borrow::Cow::into_owned) {
                 Some(serde_json::Value::Array(items)) => Ok(Items::Json(items)),
-                _ => Err(wrong()),
+                _ => Err(meter::finished(wrong())?),
             }
         };
         match &self.collection {
@@ -359,17 +360,17 @@ impl Foreach {
             (Output::Original, Collection::Payload(path)) => {
                 let limits = context.services().limits.clone();
                 let root = context.payload.as_json(&limits)?;
-                context.payload.set_json_value(with(root, path, Brought::array(made)));
+                context.payload.set_json_value(with(root, path, Brought::array(made))?);
             }
             (Output::Original, Collection::Variable(name, path)) => {
                 let changed = match context.variables.get(name) {
                     Some(Value::Xml(own)) => Value::Xml(Arc::new(replaced(own, &own.nodes, &made))),
                     Some(Value::Json(root)) => {
-                        Value::Json(Arc::new(with((**root).clone(), path, Brought::array(made))))
+                        Value::Json(Arc::new(with((**root).clone(), path, Brought::array(made))?))
                     }
                     Some(other) => {
                         let root = serde_json::from_str(&other.to_string()).unwrap_or_default();
-                        Value::Json(Arc::new(with(root, path, Brought::array(made))))
+                        Value::Json(Arc::new(with(root, path, Brought::array(made))?))
                     }
                     None => return Ok(()),
                 };
@@ -482,12 +483,16 @@ fn select(expression: &Expression, document: &Document) -> Result<Vec<NodeId>, F
     })
 }
 
-fn with(mut root: serde_json::Value, path: &JsonPath, items: serde_json::Value) -> serde_json::Value {
+fn with(
+    mut root: serde_json::Value,
+    path: &JsonPath,
+    items: serde_json::Value,
+) -> Result<serde_json::Value, Fault> {
     if path.is_root() {
-        return items;
+        return Ok(items);
     }
-    path.set(&mut root, &items);
-    root
+    path.set(&mut root, &items)?;
+    Ok(root)
 }
 
 /// A tree with some of its elements replaced: the new ones come last where the first of the old ones was.

@@ -3,6 +3,7 @@
 use super::ast::Operator;
 use super::{Dialect, number};
 use crate::regex;
+use meter::Stop;
 use serde_json::Value;
 use std::cmp::Ordering;
 
@@ -49,11 +50,14 @@ impl Pattern {
         regex::build(&translated).map(|own| Pattern::IRegexp(Box::new(own)))
     }
 
-    /// Whether `text` matches; a pattern that runs into the limit does not.
-    pub fn is_match(&self, text: &str) -> bool {
+    /// Whether `text` matches; a pattern that goes back too often does not.
+    ///
+    /// # Errors
+    /// The run has to end before this is decided.
+    pub fn is_match(&self, text: &str) -> Result<bool, Stop> {
         match self {
             Pattern::Java(own) => own.matches(text),
-            Pattern::IRegexp(own) => own.run(text, |engine| engine.is_match(text)).unwrap_or(false),
+            Pattern::IRegexp(own) => regex::decided(own.run(text, |engine| engine.is_match(text))),
         }
     }
 }

@@ -129,7 +129,7 @@ impl<'p> Run<'p> {
     }
 
     fn visit(&self) -> Result<(), Failure> {
-        meter::spend(1).map_err(|stop| Failure::Limit(stop.to_string()))?;
+        meter::spend(1)?;
         let visits = self.visits.get() + 1;
         self.visits.set(visits);
         if visits > MAX_VISITS {
@@ -370,13 +370,16 @@ impl<'p> Run<'p> {
                 let text = self.operand(text, root, current)?;
                 let Some(Value::String(text)) = text.as_deref() else { return Ok(false) };
                 if let Operand::Pattern(pattern) = pattern {
-                    return Ok(pattern.is_match(text));
+                    return Ok(pattern.is_match(text)?);
                 }
                 let source = self.operand(pattern, root, current)?;
                 let Some(Value::String(source)) = source.as_deref() else { return Ok(false) };
                 // A pattern out of the document is compiled each time: it costs like many visits.
                 self.visits.set(self.visits.get().saturating_add(PATTERN_COST));
-                Ok(Pattern::iregexp(source, *whole).is_ok_and(|pattern| pattern.is_match(text)))
+                match Pattern::iregexp(source, *whole) {
+                    Ok(pattern) => Ok(pattern.is_match(text)?),
+                    Err(_) => Ok(false),
+                }
             }
             Expr::Compare(Operand::Pattern(pattern), Operator::Matches, text)
             | Expr::Compare(text, Operator::Matches, Operand::Pattern(pattern)) => {
@@ -384,13 +387,16 @@ impl<'p> Run<'p> {
                 let is_match = |value: &Value| match value {
                     Value::String(text) => pattern.is_match(text),
                     Value::Number(_) | Value::Bool(_) => pattern.is_match(&value.to_string()),
-                    _ => false,
+                    _ => Ok(false),
                 };
-                Ok(match value.as_deref() {
-                    Some(Value::Array(list)) => list.iter().any(is_match),
+                let matched = match value.as_deref() {
+                    Some(Value::Array(list)) => {
+                        list.iter().map(is_match).find(|matched| *matched != Ok(false)).unwrap_or(Ok(false))
+                    }
                     Some(value) => is_match(value),
-                    None => false,
-                })
+                    None => Ok(false),
+                };
+                Ok(matched?)
             }
             Expr::Compare(left, operator, right) => {
                 let left = self.operand(left, root, current)?;

@@ -17,6 +17,7 @@ mod literal;
 mod number;
 mod rfc9535;
 
+use meter::Stop;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
@@ -64,12 +65,21 @@ pub enum Failure {
     NotFound(String),
     /// The selection would visit more than [`MAX_VISITS`] values or have more than [`MAX_MATCHES`] matches.
     Limit(String),
+    /// The run that it is part of has to end ([`meter`]).
+    Stopped(Stop),
+}
+
+impl From<Stop> for Failure {
+    fn from(stop: Stop) -> Failure {
+        Failure::Stopped(stop)
+    }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::NotFound(message) | Failure::Limit(message) => f.write_str(message),
+            Failure::Stopped(stop) => stop.fmt(f),
         }
     }
 }
@@ -278,16 +288,21 @@ impl JsonPath {
     /// The answer as the text `json-eval` gives: of a definite path the string itself, a number in plain
     /// decimal notation, `true`, `false`, `null` or the JSON text of an object or array; of an indefinite path
     /// the JSON text of the array of all matches, even of one or none. `None` where nothing is found.
-    pub fn json_eval_text(&self, root: &Value) -> Option<String> {
+    ///
+    /// # Errors
+    /// The selection is too large, or was stopped.
+    pub fn json_eval_text(&self, root: &Value) -> Result<Option<String>, Failure> {
         if let Some(found) = self.get(root) {
-            return Some(text_of(found));
+            return Ok(Some(text_of(found)));
         }
         let selection = self.select(root);
-        if selection.failure.is_some() {
-            return None;
+        match selection.failure {
+            Some(Failure::NotFound(_)) => return Ok(None),
+            Some(failure) => return Err(failure),
+            None => {}
         }
         if selection.definite {
-            return selection.nodes.first().map(|value| text_of(value));
+            return Ok(selection.nodes.first().map(|value| text_of(value)));
         }
         let mut out = String::from("[");
         for (i, value) in selection.nodes.iter().enumerate() {
@@ -297,24 +312,37 @@ impl JsonPath {
             out.push_str(&value.to_string());
         }
         out.push(']');
-        Some(out)
+        Ok(Some(out))
     }
 
     /// The places of all matches, in the order of selection; empty where nothing is found.
-    pub fn pointers(&self, root: &Value) -> Vec<NormalizedPath> {
-        self.select_with_paths(root).paths
+    ///
+    /// # Errors
+    /// The selection is too large, or was stopped.
+    pub fn pointers(&self, root: &Value) -> Result<Vec<NormalizedPath>, Failure> {
+        let selection = self.select_with_paths(root);
+        match selection.failure {
+            None | Some(Failure::NotFound(_)) => Ok(selection.paths),
+            Some(failure) => Err(failure),
+        }
     }
 
     /// Puts a copy of `new` at every match and says how many there were. Nothing is created: a missing member
     /// is no match.
-    pub fn set(&self, root: &mut Value, new: &Value) -> usize {
+    ///
+    /// # Errors
+    /// As [`JsonPath::pointers`]; nothing is changed then.
+    pub fn set(&self, root: &mut Value, new: &Value) -> Result<usize, Failure> {
         self.update(root, |value| value.clone_from(new))
     }
 
     /// Calls `change` with every match and says how many there were. A match below another match that has been
     /// changed is skipped when it is no longer there.
-    pub fn update(&self, root: &mut Value, mut change: impl FnMut(&mut Value)) -> usize {
-        let mut paths = self.pointers(root);
+    ///
+    /// # Errors
+    /// As [`JsonPath::pointers`]; nothing is changed then.
+    pub fn update(&self, root: &mut Value, mut change: impl FnMut(&mut Value)) -> Result<usize, Failure> {
+        let mut paths = self.pointers(root)?;
         // Inner values first, so that changing an outer one does not hide them.
         paths.sort();
         paths.dedup();
@@ -325,12 +353,15 @@ impl JsonPath {
                 changed += 1;
             }
         }
-        changed
+        Ok(changed)
     }
 
     /// Removes every match and says how many there were. The root itself cannot be removed.
-    pub fn delete(&self, root: &mut Value) -> usize {
-        let mut paths = self.pointers(root);
+    ///
+    /// # Errors
+    /// As [`JsonPath::pointers`]; nothing is removed then.
+    pub fn delete(&self, root: &mut Value) -> Result<usize, Failure> {
+        let mut paths = self.pointers(root)?;
         // From the end, so that the indexes of the remaining ones stay right.
         paths.sort();
         paths.dedup();
@@ -349,7 +380,7 @@ impl JsonPath {
                 _ => {}
             }
         }
-        removed
+        Ok(removed)
     }
 }
 

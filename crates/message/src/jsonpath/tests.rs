@@ -80,7 +80,7 @@ fn json_eval() {
         ("$.cats.sum()", None),
     ] {
         let compiled = JsonPath::compile(path, Dialect::Jayway).unwrap_or_else(|e| panic!("{path}: {e}"));
-        assert_eq!(compiled.json_eval_text(&root).as_deref(), expected, "{path}");
+        assert_eq!(compiled.json_eval_text(&root).unwrap().as_deref(), expected, "{path}");
     }
 }
 
@@ -98,7 +98,7 @@ fn numbers_as_text() {
         ("e", "[1.50]"),
     ] {
         let compiled = JsonPath::compile(path, Dialect::Jayway).expect("valid path");
-        assert_eq!(compiled.json_eval_text(&root).as_deref(), Some(expected), "{path}");
+        assert_eq!(compiled.json_eval_text(&root).unwrap().as_deref(), Some(expected), "{path}");
     }
 }
 
@@ -106,14 +106,14 @@ fn numbers_as_text() {
 fn places() {
     let root = json!({"a": [{"b'": 1}, {"b'": 2}], "x/y~": 3});
     let path = JsonPath::compile("$.a[*][\"b'\"]", Dialect::Rfc9535).expect("valid path");
-    let places = path.pointers(&root);
+    let places = path.pointers(&root).unwrap();
     assert_eq!(
         places.iter().map(ToString::to_string).collect::<Vec<_>>(),
         [r"$['a'][0]['b\'']", r"$['a'][1]['b\'']"]
     );
     assert_eq!(places.first().map(NormalizedPath::to_pointer).as_deref(), Some("/a/0/b'"));
     let path = JsonPath::compile("$['x/y~']", Dialect::Jayway).expect("valid path");
-    let place = path.pointers(&root).remove(0);
+    let place = path.pointers(&root).unwrap().remove(0);
     assert_eq!(place.to_pointer(), "/x~1y~0");
     assert_eq!(place.get(&root), Some(&json!(3)));
 }
@@ -143,10 +143,10 @@ fn changes() {
     ] {
         let compiled = JsonPath::compile(path, Dialect::Jayway).expect("valid path");
         let mut root = before.clone();
-        compiled.set(&mut root, &json!(9));
+        compiled.set(&mut root, &json!(9)).unwrap();
         assert_eq!(root, set, "set {path}");
         let mut root = before.clone();
-        compiled.delete(&mut root);
+        compiled.delete(&mut root).unwrap();
         assert_eq!(root, delete, "delete {path}");
     }
 }
@@ -198,6 +198,26 @@ fn work_is_limited() {
     }
     let path = JsonPath::compile("$..*..*..*..*..*..*", Dialect::Rfc9535).expect("valid path");
     assert!(matches!(path.select(&root).failure, Some(Failure::Limit(_))));
+}
+
+#[test]
+fn a_selection_that_is_stopped_is_no_empty_one() {
+    let mut root = Value::Array((0..1000).map(|id| json!({ "id": id })).collect());
+    let path = JsonPath::compile("$..id", Dialect::Jayway).expect("valid path");
+    let stopped = Failure::Stopped(Stop::Long);
+    let (found, _) = meter::inline(100, || {
+        let selected = path.select(&root).failure;
+        let text = path.json_eval_text(&root);
+        let changed = [path.set(&mut root, &json!(0)), path.delete(&mut root)];
+        (selected, text, path.pointers(&root).err(), changed)
+    });
+    let none = || Err(stopped.clone());
+    assert_eq!(found, (Some(stopped.clone()), Err(stopped.clone()), Some(stopped.clone()), [none(), none()]));
+    assert_eq!((root[7]["id"].clone(), path.pointers(&root).map(|all| all.len())), (json!(7), Ok(1000)));
+    let by_pattern = JsonPath::compile("$[?(@.id =~ /1.*/)]", Dialect::Jayway).expect("valid path");
+    let long = json!([{ "id": "1".repeat(20_000) }]);
+    let (found, _) = meter::inline(1000, || by_pattern.select(&long).failure);
+    assert_eq!(found, Some(stopped));
 }
 
 /// Every text one edit away from a path compiles or is refused, with a span inside of it, and runs.
