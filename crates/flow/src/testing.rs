@@ -95,6 +95,21 @@ pub fn main_with(registry: &Registry, mediators: &str, prepare: impl FnOnce(&mut
     configuration_with(registry, &text, prepare)
 }
 
+/// See [`Tested::reload`].
+pub fn reload(bus: &Bus, registry: &Registry, text: &str) {
+    let mut loaded = config::load_text("test.xml", text, Path::new("."), &config::LoadOptions::default());
+    let services = bus.services();
+    let plan = compile(
+        &loaded.configuration,
+        loaded.sources,
+        loaded.faulty,
+        registry,
+        &services,
+        &mut loaded.diagnostics,
+    );
+    bus.swap(plan, services);
+}
+
 /// A context as its flow left it.
 pub struct Ended {
     /// The message.
@@ -167,6 +182,11 @@ impl tracing::Subscriber for Lines {
 }
 
 impl Tested {
+    /// Puts another configuration in force, `<definitions>` and all, as a reload does.
+    pub fn reload(&self, registry: &Registry, text: &str) {
+        reload(&self.bus, registry, text);
+    }
+
     /// Runs a POST to `/` through the main sequence.
     pub fn run(&self, headers: &[(&str, &str)], body: &str) -> Ended {
         self.run_with(headers, body, |_| {})

@@ -314,6 +314,39 @@ mod tests {
     }
 
     #[test]
+    fn a_one_way_call_reaches_all_of_a_recipient_list() {
+        let (counts, seen) = std::sync::mpsc::channel();
+        let recipient = |name: &'static str| {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback can be bound");
+            let address = listener.local_addr().expect("it is bound");
+            let counts = counts.clone();
+            std::thread::spawn(move || {
+                for mut stream in listener.incoming().flatten() {
+                    let _ = std::io::Read::read(&mut stream, &mut [0; 4096]);
+                    let _ = counts.send(name);
+                    let _ = std::io::Write::write_all(
+                        &mut stream,
+                        b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+                    );
+                }
+            });
+            format!("<endpoint><address uri='http://{address}/'/></endpoint>")
+        };
+        let list = [recipient("a"), recipient("b")].concat();
+        // The client's own flow waits for as long as that takes.
+        let text = format!(
+            "<property name='OUT_ONLY' value='true'/><call><endpoint><recipientlist>{list}</recipientlist></endpoint></call>\
+             <script language='js'>java.lang.Thread.sleep(500)</script><respond/>"
+        );
+        let tested = testing::main(&registry(endpoints::endpoint), &text);
+        assert!(tested.found.is_empty(), "{tested:?}");
+        assert_eq!(tested.ask("POST", "/", &[XML], "<a/>").status, 200);
+        let mut all: Vec<_> = seen.try_iter().collect();
+        all.sort_unstable();
+        assert_eq!(all, ["a", "b"]);
+    }
+
+    #[test]
     fn the_flow_goes_on_with_the_answer() {
         let backend = testing::backend("HTTP/1.1 201 Created\r\nContent-Type: application/xml\r\n\r\n<r/>");
         let mut end = call("", &backend, &[XML], "<a/>");

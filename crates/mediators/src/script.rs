@@ -612,6 +612,16 @@ mod tests {
     }
 
     #[test]
+    fn a_flow_that_waits_for_its_branches_waits_behind_a_script_too() {
+        let text = "<clone continueParent='true'><target><sequence><call><endpoint><address uri='ADDRESS'/></endpoint></call>\
+             <payloadFactory media-type='json'><format>{\"of\":\"the branch\"}</format></payloadFactory><respond/></sequence></target></clone>\
+             <script language='js'>mc.setProperty('a', 'b')</script>";
+        let text = text.replace("ADDRESS", &testing::backend(""));
+        let answer = flow(&text).ask("POST", "/", JSON, "{}");
+        assert_eq!((answer.status, answer.body.as_str()), (200, r#"{"of":"the branch"}"#));
+    }
+
+    #[test]
     fn payloads_are_read_and_replaced() {
         for (script, headers, body, expected) in [
             (

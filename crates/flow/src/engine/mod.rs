@@ -573,7 +573,10 @@ async fn call(context: &mut Context, mut destination: Destination) -> Result<(),
         let message_id = context.message_id();
         child.spawn(async move {
             match send(&mut copy, destination).await {
-                Ok(_) => crate::runtime::report::one_way_refused(&copy, &message_id),
+                Ok(Sent::Answered) => crate::runtime::report::one_way_refused(&copy, &message_id),
+                Ok(Sent::Split(parts)) => {
+                    split(&mut copy, parts).await;
+                }
                 Err(fault) => {
                     raise(&mut copy, fault);
                     drive_to_end(copy, None).await;
@@ -750,6 +753,12 @@ pub(crate) fn drive_to_end(
 ) -> std::pin::Pin<Box<dyn Future<Output = bool> + Send>> {
     Box::pin(async move {
         let ending = drive(&mut context, first).await;
+        // Where this flow has split itself, nobody waits here for its branches. What receives their answer must not be in the
+        // context: that may be the answer, and would hold itself.
+        let awaited = context.awaited.take();
+        if context.progress.observed {
+            crate::observe::left(&context);
+        }
         let failed = context.progress.failure.map(|failure| failure.status);
         if let (Some(scope), Some(status)) = (&context.scope, failed) {
             scope.failed(status);
@@ -1052,6 +1061,24 @@ mod tests {
             let answer = awaited.answer.await.expect("one does");
             let made = answer.attached::<AtomicUsize>().expect("it was left there").load(Ordering::Relaxed);
             assert!(made <= MAX_PARALLEL, "{made} were made before the first answered");
+        });
+    }
+
+    /// A flow whose client has its 202 splits itself, and is the one that answers.
+    #[test]
+    fn an_answer_that_nobody_waits_for_does_not_hold_itself() {
+        let tested = tested("<clone value='1 on'><drop/></clone><respond/>");
+        block_on(async {
+            let mut context = Box::new(tested.context(&[], ""));
+            let main = context.plan.main;
+            begin_request(&mut context, Some(main));
+            context.progress.detached = true;
+            let held = Arc::new(());
+            context.hold(Arc::<()>::clone(&held));
+            drive_to_end(context, None).await;
+            // The branch has its turn.
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            assert_eq!(Arc::strong_count(&held), 1);
         });
     }
 

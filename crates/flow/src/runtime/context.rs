@@ -685,6 +685,11 @@ impl Context {
         );
         shell.owner = self.owner;
         shell.number = self.number;
+        shell.correlation = self.correlation.clone();
+        shell.place = self.place;
+        // By these the access log names it.
+        shell.addressing.message_id = self.addressing.message_id.clone();
+        shell.addressing.relates_to = self.addressing.relates_to.clone();
         // What goes on for the message elsewhere (a timer) is work of the same scope.
         shell.scope = Some(Arc::clone(self.scope()));
         shell.exchange = self.exchange.clone();
@@ -725,8 +730,13 @@ impl Context {
         self.progress.pox_fault = true;
     }
 
-    /// Puts this message in the place of another one in the flow: it goes on where that one stood.
+    /// Puts another message in the place of this one in the flow: it goes on where this one stands, in the same plan. The other
+    /// one may have come to another service, or before a reload.
     pub fn continue_as(&mut self, mut other: Box<Context>) {
+        other.plan = Arc::clone(&self.plan);
+        other.services = Arc::clone(&self.services);
+        other.owner = self.owner;
+        other.place = self.place;
         std::mem::swap(&mut self.frames, &mut other.frames);
         std::mem::swap(&mut self.handlers, &mut other.handlers);
         std::mem::swap(&mut self.functions, &mut other.functions);

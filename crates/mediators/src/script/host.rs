@@ -33,7 +33,7 @@ pub(crate) fn run(
     let (host, result) = script::run(script, Box::new(message), arguments, limits);
     let message = host.and_then(|host| host.into_any().downcast::<Message>().ok());
     let Some(message) = message else { return Err(Fault::new("the script engine has lost the message")) };
-    *context = *message.context;
+    context.put(message.context);
     // Unless the script has caught it.
     match (result, message.unreadable) {
         (Err(_), Some(fault)) => Err(fault),
