@@ -343,6 +343,34 @@ mod tests {
     }
 
     #[test]
+    fn a_sampling_processor_takes_no_message_that_it_cannot_run() {
+        let text = |sequence: &str| {
+            format!(
+                "<drop/><!--top--><messageStore name='s'/><messageProcessor name='p' class='a.SamplingProcessor' messageStore='s'>\
+                 <parameter name='sequence'>{sequence}</parameter><parameter name='interval'>1</parameter></messageProcessor>"
+            )
+        };
+        // There is no such sequence; there is no room for a message.
+        for (sequence, flows, stays_on) in [("nowhere", 10, false), ("main", 0, true)] {
+            let tested =
+                testing::main_with(&crate::registry(testing::endpoints), &text(sequence), |services| {
+                    services.settings.flows = flows;
+                });
+            let bus = Arc::new(tested.bus);
+            let store = bus.plan().store("s").expect("there is a store");
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
+            runtime.block_on(async {
+                store.store(empty()).await.expect("there is room");
+                let some_turns = tokio::time::sleep(std::time::Duration::from_millis(50));
+                flow::processor::run(Arc::clone(&bus), some_turns).await;
+                assert_eq!(store.size().await.expect("memory can be reached"), 1, "{sequence}");
+            });
+            assert_eq!(bus.plan().processors()[0].activation.is_on(), stays_on, "{sequence}");
+        }
+    }
+
+    #[test]
     fn processors_empty_a_store() {
         const FORWARD: &str = "message.processor.impl.forwarder.ScheduledMessageForwardingProcessor";
         let echo = testing::backend("");
@@ -493,6 +521,10 @@ mod tests {
             let tested = testing::main(&crate::registry(testing::endpoints), &text);
             assert!(tested.reports(says), "{inside}: {:?}", tested.found);
         }
+        let text = "<drop/><!--top--><messageStore name='s'/><endpoint name='e'><recipientlist><endpoint><default/></endpoint></recipientlist></endpoint>\
+            <messageProcessor name='p' class='a.MessageForwardingProcessor' messageStore='s' targetEndpoint='e'/>";
+        let tested = testing::main(&crate::registry(endpoints::endpoint), text);
+        assert!(tested.reports("its target is a recipient list"), "{:?}", tested.found);
         let text = "<drop/><!--top--><messageProcessor name='p' class='a.MessageForwardingProcessor' messageStore='s'/>";
         let tested = testing::main(&crate::registry(testing::endpoints), text);
         assert!(tested.reports("`p` takes no messages from `s`"), "{:?}", tested.found);

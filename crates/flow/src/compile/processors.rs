@@ -1,7 +1,7 @@
 //! Message processors.
 
 use super::Compiler;
-use crate::runtime::processor::{Forwarding, Kind, Pace, Processor, Sampling};
+use crate::runtime::processor::{Forwarding, Kind, Pace, Processor, RECIPIENTS, Sampling};
 use crate::runtime::reference::SequenceRef;
 use crate::state::identity::Identity;
 use config::{ArtifactKind, Key, MessageProcessor, ProcessorKind};
@@ -119,7 +119,15 @@ fn sequence(own: &MessageProcessor, name: &str, compiler: &mut Compiler<'_>) -> 
 fn forwarding(own: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Forwarding> {
     let named =
         own.parameter("target.endpoint").map(|key| Key { value: key.trim().to_owned(), span: own.span });
-    let endpoint = own.target_endpoint.clone().or(named).map(|key| compiler.endpoint_key(&key));
+    let key = own.target_endpoint.clone().or(named);
+    if let Some(key) = &key
+        && let Some(target) = compiler.configuration.endpoints.get(&key.value)
+        && matches!(target.kind, config::EndpointKind::RecipientList(_))
+    {
+        compiler.error("bad-value", RECIPIENTS, own.span, "expected an endpoint that gives one answer");
+        return None;
+    }
+    let endpoint = key.map(|key| compiler.endpoint_key(&key));
     // Both spellings are in use; WSO2 reads the first ones only.
     let either = |first: &'static str, second: &'static str| {
         if own.parameter(first).is_some() { first } else { second }

@@ -12,11 +12,11 @@ use crate::runtime::panics::{Panicked, caught};
 use crate::runtime::plan::Plan;
 use crate::runtime::progress::Waits;
 use crate::runtime::reference::SequenceRef;
-use crate::runtime::scope::{Awaited, Opened};
+use crate::runtime::scope::{Admitted, Awaited, Opened};
 use crate::runtime::services::Services;
 use crate::runtime::stage::{self, Way};
 use arc_swap::ArcSwap;
-use message::{Kind, Known, Method, Payload, SoapVersion, memory};
+use message::{Kind, Known, Method, Payload, SoapVersion};
 use std::pin::pin;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -106,23 +106,13 @@ impl Bus {
             received,
             through: through.flatten(),
         };
-        let mut route = match through {
+        let route = match through {
             // It is gone, and so will its listener be.
             Some(None) => Route::Answer(text(503, "nobody listens here any more\n".to_owned())),
             _ => route(&plan, &services, &inbound),
         };
-        if let Route::Flow { owner, .. } = route
-            && let Some(why) = full(&services)
-        {
-            route = Route::Refused(owner, why);
-        }
         let (mut response, recorder) = match route {
             Route::Answer(response) => (response, recorder.map(|recorder| recorder.of(&Arc::new(inbound)))),
-            Route::Refused(owner, why) => {
-                let response = shed(&services, &inbound, why);
-                let inbound = Arc::new(inbound);
-                (response, recorder.map(|recorder| recorder.of(&inbound).by(plan.owner_name(owner))))
-            }
             Route::Callback => {
                 let inbound = Arc::new(callback::inbound(inbound));
                 let recorder = recorder.map(|recorder| recorder.of(&inbound));
@@ -130,7 +120,16 @@ impl Bus {
                 let taken = Box::pin(callback::take(plan, services, inbound, head.headers, body));
                 (taken.await, recorder)
             }
-            Route::Flow { owner, service_length } => {
+            Route::Flow { owner, service_length } => 'flow: {
+                let admitted = match Admitted::new(services) {
+                    Ok(admitted) => admitted,
+                    Err((services, why)) => {
+                        let response = shed(&services, &inbound, why);
+                        let inbound = Arc::new(inbound);
+                        let by = |recorder: Recorder| recorder.of(&inbound).by(plan.owner_name(owner));
+                        break 'flow (response, recorder.map(by));
+                    }
+                };
                 inbound.service_length = service_length;
                 let mut payload = Payload::arrived(body, &head.headers, inbound.client == Client::Rest);
                 if payload.reading().kind == Kind::Form
@@ -142,25 +141,15 @@ impl Bus {
                 }
                 let inbound = Arc::new(inbound);
                 let recorder = recorder.map(|recorder| recorder.of(&inbound));
-                let mut context = Context::new(Arc::clone(&plan), services, inbound, head.headers, payload);
-                context.owner = owner;
-                let mut accounted = Accounted { opened: Opened::new(context), recorder };
+                let opened = Opened::new(admitted, |services| {
+                    let mut context =
+                        Context::new(Arc::clone(&plan), services, inbound, head.headers, payload);
+                    context.owner = owner;
+                    context
+                });
+                let mut accounted = Accounted { opened, recorder };
                 let context = &mut accounted.opened.context;
-                let served = caught(pin!(serve(context, &plan))).await;
-                let mut response = served.unwrap_or_else(|why| panicked(context, &why));
-                if context.progress.observed {
-                    crate::observe::answered(context, &mut response);
-                }
-                // An API is known only now.
-                let counters = match context.owner {
-                    Owner::Main => None,
-                    Owner::Proxy(index) => Some(&plan.proxies[index].counters),
-                    Owner::Resource(api, _) => Some(&plan.apis[api].counters),
-                    Owner::Inbound(index) => Some(&plan.inbound_endpoints[index].counters),
-                };
-                if let Some(counters) = counters {
-                    counters.record(elapsed(received), response.head.status >= 500);
-                }
+                let response = serve_counted(context, &plan).await;
                 if let Some(recorder) = &mut accounted.recorder {
                     recorder.served(context);
                 }
@@ -198,13 +187,24 @@ pub(super) fn shed(services: &Services, inbound: &Inbound, why: &'static str) ->
     busy(inbound, why)
 }
 
-/// Why no message can be let in now; `None`: one more was counted, which its [`Opened`] gives back.
-#[inline]
-pub(super) fn full(services: &Services) -> Option<&'static str> {
-    if memory::is_scarce() {
-        return Some("messages hold as much memory as they may");
+/// Runs the flow of a request to its answer, whatever happens, and takes note of that.
+pub(super) async fn serve_counted(context: &mut Context, plan: &Plan) -> Response {
+    let served = caught(pin!(serve(context, plan))).await;
+    let mut response = served.unwrap_or_else(|why| panicked(context, &why));
+    if context.progress.observed {
+        crate::observe::answered(context, &mut response);
     }
-    (!services.scopes.begin(services.settings.flows)).then_some("too many messages are on their way")
+    // An API is known only now; what answers may be a message of another plan than the one that began.
+    let counters = match context.owner {
+        Owner::Main => None,
+        Owner::Proxy(index) => Some(&context.plan.proxies[index].counters),
+        Owner::Resource(api, _) => Some(&context.plan.apis[api].counters),
+        Owner::Inbound(index) => Some(&context.plan.inbound_endpoints[index].counters),
+    };
+    if let Some(counters) = counters {
+        counters.record(elapsed(context.inbound.received), response.head.status >= 500);
+    }
+    response
 }
 
 enum Route {
@@ -213,8 +213,6 @@ enum Route {
         service_length: usize,
     },
     Answer(Response),
-    /// There is no room for the message.
-    Refused(Owner, &'static str),
     /// An answer of a backend ([`crate::engine::callback`]).
     Callback,
 }
@@ -323,7 +321,7 @@ fn proxy_route(plan: &Plan, inbound: &Inbound, index: usize, service_length: usi
 }
 
 /// Runs the flow of a request to its answer.
-pub(super) async fn serve(context: &mut Context, plan: &Plan) -> Response {
+async fn serve(context: &mut Context, plan: &Plan) -> Response {
     match context.owner {
         Owner::Proxy(index) => {
             let proxy = &plan.proxies[index];
@@ -406,7 +404,7 @@ async fn dispatch_api(context: &mut Context, plan: &Plan) -> Option<Response> {
 
 /// The answer for a client whose flow panicked.
 #[cold]
-pub(super) fn panicked(context: &mut Context, why: &Panicked) -> Response {
+fn panicked(context: &mut Context, why: &Panicked) -> Response {
     report_panic(context, why);
     unanswered(context, None)
 }

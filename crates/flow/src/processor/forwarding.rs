@@ -1,13 +1,13 @@
 //! The forwarding processor: sends each message to an endpoint until that succeeds.
 
 use super::{Pause, Tries, Work};
-use crate::engine::exchange::{Refusals, send};
+use crate::engine::exchange::{KeptHeaders, Refusals, Sent, send};
 use crate::runtime::context::Context;
 use crate::runtime::endpoint::Destination;
 use crate::runtime::fault::{Code, code};
 use crate::runtime::mediator::ListId;
 use crate::runtime::panics::caught;
-use crate::runtime::processor::Forwarding;
+use crate::runtime::processor::{Forwarding, RECIPIENTS};
 use crate::runtime::reference::{EndpointRef, SequenceRef};
 use message::Value;
 use std::pin::pin;
@@ -76,10 +76,13 @@ impl Forwarding {
         }
         let one_way = context.properties.get("OUT_ONLY").is_some_and(Value::is_true);
         // As with a blocking call: the reply sequence has the headers of the message beside the answer.
-        let keeps = context.properties.get("BLOCKING_SENDER_PRESERVE_REQ_HEADERS");
-        let kept = keeps.is_none_or(|value| value.to_string() != "false").then(|| context.headers.clone());
+        let kept = KeptHeaders::of(&context);
         let destination = Destination { reference: Some(reference), ..Destination::implicit() };
-        if let Err(fault) = send(&mut context, destination).await {
+        let sent = send(&mut context, destination).await;
+        if let Ok(Sent::Split(_)) = sent {
+            return Attempt::Impossible(RECIPIENTS.to_owned());
+        }
+        if let Err(fault) = sent {
             let why = fault.to_string();
             let code = match &fault.code {
                 Code::Number(code::CONNECTION_FAILED) => Value::Integer(code::BLOCKING_SENDER_FAILED.into()),

@@ -4,27 +4,29 @@ use super::Work;
 use crate::engine::{drive_to_end, push_fault_handlers};
 use crate::runtime::mediator::Flow;
 use crate::runtime::processor::Sampling;
-use crate::runtime::scope::Begun;
+use crate::runtime::scope::{Admitted, Begun};
+use std::sync::Arc;
 
 impl Sampling {
-    /// Hands the next messages to the sequence. They leave the store before it runs.
+    /// Hands the next messages to the sequence. They leave the store before it runs, and stay there while there is no room for
+    /// more messages, or no such sequence.
     pub(super) async fn next(&self, work: &Work) {
         for _ in 0..self.concurrency {
+            let Ok(admitted) = Admitted::new(Arc::clone(&work.services)) else { return };
             let Some(message) = work.peek().await else { return };
-            work.ack(&message).await;
             let mut context = work.context(&message);
             context.handlers.clear();
             push_fault_handlers(&mut context);
-            match self.sequence.resolve(&mut context) {
-                Ok(list) => {
-                    let (begun, busy) = (Begun::new(&mut context), work.busy.clone());
-                    begun.spawn(async move {
-                        drive_to_end(context, Some(Flow::Enter(list))).await;
-                        drop(busy);
-                    });
-                }
+            let list = match self.sequence.resolve(&mut context) {
+                Ok(list) => list,
                 Err(fault) => return work.deactivate(&fault.to_string()),
-            }
+            };
+            work.ack(&message).await;
+            let (begun, busy) = (Begun::with(admitted, &mut context), work.busy.clone());
+            begun.spawn(async move {
+                drive_to_end(context, Some(Flow::Enter(list))).await;
+                drop(busy);
+            });
         }
     }
 }

@@ -47,6 +47,10 @@ pub(crate) enum Kind {
     Sampling(Sampling),
 }
 
+/// Each recipient has an answer of its own, or none: there is nothing to go by whether the message was delivered.
+pub(crate) const RECIPIENTS: &str =
+    "a forwarding processor sends to one endpoint, and its target is a recipient list";
+
 /// Sends each message to an endpoint until that succeeds.
 pub(crate) struct Forwarding {
     /// `None`: the property `target.endpoint` of each message names it.

@@ -20,9 +20,10 @@ pub use crate::runtime::tally::Outcome;
 use crate::runtime::tally::{Gate, Tally};
 use crate::state::lock;
 use diagnostics::Span;
+use message::memory;
 use std::collections::HashMap;
 use std::future::Future;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering::*};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -218,6 +219,40 @@ impl Drop for Scope {
     }
 }
 
+/// A message that was let in: one unit of the count, which is given back unless a flow begins with it.
+pub(crate) struct Admitted(Option<Arc<Services>>);
+
+impl Admitted {
+    /// Lets a message in.
+    ///
+    /// # Errors
+    /// Why there is no room for one now.
+    #[inline]
+    pub(crate) fn new(services: Arc<Services>) -> Result<Admitted, (Arc<Services>, &'static str)> {
+        if memory::is_scarce() {
+            return Err((services, "messages hold as much memory as they may"));
+        }
+        match services.scopes.begin(services.settings.flows) {
+            true => Ok(Admitted(Some(services))),
+            false => Err((services, "too many messages are on their way")),
+        }
+    }
+
+    /// The work of a message that was let in before: it counts, and has no limit of its own.
+    fn more(services: Arc<Services>) -> Admitted {
+        services.scopes.begin(usize::MAX);
+        Admitted(Some(services))
+    }
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        if let Some(services) = &self.0 {
+            services.scopes.end();
+        }
+    }
+}
+
 /// The first flow of a message, for as long as it runs: when this is dropped, the scope has ended unless it has children.
 pub(crate) struct Opened {
     pub context: Context,
@@ -225,9 +260,11 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    /// For a message that [`Scopes::begin`] has let in.
-    pub(crate) fn new(context: Context) -> Opened {
-        Opened { context, whole: false }
+    /// For a message that was let in; `make` is its context.
+    #[inline]
+    pub(crate) fn new(mut admitted: Admitted, make: impl FnOnce(Arc<Services>) -> Context) -> Opened {
+        let services = admitted.0.take().unwrap_or_else(|| unreachable!("it is taken here only"));
+        Opened { context: make(services), whole: false }
     }
 
     /// The flow came to its end.
@@ -272,9 +309,14 @@ pub(crate) struct Begun {
 }
 
 impl Begun {
-    /// Begins the scope of a message.
+    /// Begins the scope of a message, whatever room there is.
     pub(crate) fn new(context: &mut Context) -> Begun {
-        context.services.scopes.begin(usize::MAX);
+        Begun::with(Admitted::more(Arc::clone(&context.services)), context)
+    }
+
+    /// Begins the scope of a message that was let in.
+    pub(crate) fn with(mut admitted: Admitted, context: &mut Context) -> Begun {
+        admitted.0 = None;
         let scope = Scope::new(context);
         context.scope = Some(Arc::clone(&scope));
         Begun { scope, whole: false }
@@ -634,8 +676,7 @@ mod tests {
         let tested = tested("<respond/>");
         assert_eq!(tested.ask("POST", "/", &[], "").status, 200);
         assert_eq!(scopes(&tested).open(), 0);
-        let mut context = Opened::new(tested.context(&[], ""));
-        scopes(&tested).begin(usize::MAX);
+        let mut context = Opened::new(Admitted::more(tested.bus.services()), |_| tested.context(&[], ""));
         assert!(context.context.scope.is_none() && lock(&scopes(&tested).shared).is_empty());
         context.end();
         drop(context);
@@ -724,10 +765,9 @@ mod tests {
     fn a_client_that_goes_away_ends_its_flow() {
         let tested = tested("<log/>");
         let scopes = scopes(&tested);
-        scopes.begin(usize::MAX);
-        let mut context = tested.context(&[], "");
-        let child = context.child("a branch");
-        let opened = Opened::new(context);
+        let admitted = Admitted::more(tested.bus.services());
+        let mut opened = Opened::new(admitted, |_| tested.context(&[], ""));
+        let child = opened.context.child("a branch");
         let scope = Arc::clone(&child.scope);
         drop(opened);
         assert_eq!(scopes.open(), 1, "the branch goes on");
@@ -787,6 +827,16 @@ mod tests {
         });
         assert_eq!(lines, ["ERROR given up at the end of the drain: a wait"]);
         assert_eq!(scopes.open(), 0, "its task went with the runtime");
+    }
+
+    #[test]
+    fn what_was_let_in_and_never_began_is_given_back() {
+        let tested = tested("");
+        let scopes = scopes(&tested);
+        let admitted = Admitted::new(tested.bus.services()).ok();
+        assert!(admitted.is_some() && scopes.open() == 1);
+        drop(admitted);
+        assert_eq!(scopes.open(), 0);
     }
 
     #[test]
