@@ -23,6 +23,9 @@ const HTTP: &str = "127.0.0.1:8280";
 const HTTPS: &str = "127.0.0.1:8243";
 const ADMIN: &str = "127.0.0.1:9164";
 
+/// How often aggregates are looked through for those that have waited too long (`limits.aggregate_time`).
+const SWEEP: Duration = Duration::from_secs(10);
+
 /// How long a stop waits for the work of messages: service managers kill after 30 s, and what is given up has to be logged.
 const DRAIN: Duration = Duration::from_secs(25);
 
@@ -272,8 +275,10 @@ fn serve(start: &Start, logging: &Logging) -> Result<(), String> {
         let mut hangup = signal(SignalKind::hangup()).map_err(failed)?;
         let mut reloads = Reloads::default();
         say_ready(&running, admin.local_addr(), began.elapsed(), start.settings.log.format.as_deref());
+        let mut sweeps = tokio::time::interval(SWEEP);
         loop {
             tokio::select! {
+                _ = sweeps.tick() => running.bus.services().aggregates.sweep(),
                 _ = terminate.recv() => break,
                 _ = interrupt.recv() => break,
                 _ = hangup.recv() => {

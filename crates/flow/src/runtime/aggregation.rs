@@ -170,13 +170,8 @@ impl Aggregates {
         let Arriving { part, taken, split, across } = arriving;
         let full =
             |part, message: String| Added::Full(part, Box::new(Fault { status: 503, ..Fault::new(message) }));
+        self.sweep();
         let mut table = lock(&self.open);
-        let late = table.outdated(self.limits.time);
-        if !late.is_empty() {
-            drop(table);
-            self.drop_all(late);
-            table = lock(&self.open);
-        }
         if let Some(aggregate) = table.aggregates.get_mut(&key) {
             let Some(taken) = taken else { return Added::Again(part) };
             let count = aggregate.others.len() + 2;
@@ -193,13 +188,14 @@ impl Aggregates {
                     format!("the aggregate has as many parts as it may ({})", self.limits.parts),
                 );
             }
-            aggregate.size += taken.size();
+            let size = aggregate.size + taken.size();
             if across && memory::is_half() {
                 return full(part, memory::Shortage.to_string());
             }
-            if let Err(why) = aggregate.held.try_grow(aggregate.size) {
+            if let Err(why) = aggregate.held.try_grow(size) {
                 return full(part, why.to_string());
             }
+            aggregate.size = size;
             if across {
                 aggregate.answered.push(part.message_id());
             }
@@ -221,6 +217,15 @@ impl Aggregates {
         }
         let serial = table.open(key, part, split);
         Added::Waiting { opened: true, serial }
+    }
+
+    /// Drops what has waited too long without a timer, with a line in the log for each. Somebody has to call this from time to time
+    /// where no part comes any more.
+    pub fn sweep(&self) {
+        let late = lock(&self.open).outdated(self.limits.time);
+        if !late.is_empty() {
+            self.drop_all(late);
+        }
     }
 
     /// Names in the log what waited too long.
@@ -431,6 +436,9 @@ mod tests {
         });
         assert!(lines.len() == 1 && lines[0].contains("its 3 parts are dropped"), "{lines:?}");
         assert_eq!(all.len(), 2);
+        // Also where no part comes any more.
+        let (lines, ()) = testing::logged("busbar", || all.sweep());
+        assert_eq!((lines.len(), all.len()), (1, 1));
         drop(timer);
     }
 

@@ -10,7 +10,7 @@
 //! [`Exchange`] is something else: the one answer that a client, or a mediator that runs copies, waits for. A child whose end
 //! the client does not wait for (a one-way send) belongs to the scope and not to the exchange.
 
-use crate::runtime::aggregation::Key;
+use crate::runtime::aggregation::{Key, Taken};
 use crate::runtime::context::Context;
 use crate::runtime::fault::Fault;
 use crate::runtime::panics::{Panicked, caught};
@@ -280,6 +280,8 @@ impl Drop for Opened {
         if !self.whole {
             abandoned(&self.context);
         }
+        // Its voice may be the last one, and what goes on then is work of this scope.
+        drop(self.context.awaited.take());
         match self.context.scope.take() {
             Some(scope) => {
                 if let Some(failure) = self.context.progress.failure {
@@ -389,6 +391,16 @@ impl Context {
         self.work(what, None)
     }
 
+    /// As [`Context::child`], where the work of the message may have ended; `None`: it has.
+    fn last_child(&mut self, what: &'static str) -> Option<Child> {
+        let place = self.location();
+        let scope = Arc::clone(self.scope());
+        let more = |running: usize| (running > 0).then_some(running + 1);
+        scope.running.fetch_update(AcqRel, Acquire, more).ok()?;
+        scope.began(what, place);
+        Some(Child { scope, voice: self.exchange.as_ref().map(Voice::new), whole: false })
+    }
+
     fn work(&mut self, what: &'static str, voice: Option<Voice>) -> Child {
         let place = self.location();
         let scope = Arc::clone(self.scope());
@@ -488,8 +500,20 @@ pub struct Exchange {
     failed: AtomicU16,
     /// A part was refused for want of room.
     shed: AtomicBool,
-    parked: Mutex<Vec<(Key, u64, Weak<Services>)>>,
+    parked: Mutex<Vec<Parked>>,
 }
+
+/// An open aggregate with a part of an exchange as its first one.
+struct Parked {
+    key: Key,
+    serial: u64,
+    services: Weak<Services>,
+    complete: Complete,
+}
+
+/// Goes on with an aggregate that nothing else can complete: its first part, and what was taken of the others.
+pub type Complete =
+    Box<dyn FnOnce(Box<Context>, Vec<Taken>) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
 
 /// One that may answer; when it is dropped, it no longer may.
 pub(crate) struct Voice(Arc<Exchange>);
@@ -515,9 +539,15 @@ impl Exchange {
         (exchange, Awaited { answer, voice })
     }
 
-    /// A part of this exchange waits in an aggregate.
-    pub fn parked(&self, key: Key, serial: u64, services: &Arc<Services>) {
-        lock(&self.parked).push((key, serial, Arc::downgrade(services)));
+    /// A part of this exchange waits in an aggregate as its first one; `complete` goes on with it when no other part can come.
+    pub fn parked(&self, key: Key, serial: u64, services: &Arc<Services>, complete: Complete) {
+        let services = Arc::downgrade(services);
+        lock(&self.parked).push(Parked { key, serial, services, complete });
+    }
+
+    /// Whether there was no answer yet.
+    fn is_open(&self) -> bool {
+        lock(&self.sender).is_some()
     }
 
     /// A part found no room where the others wait: the whole cannot be had any more. No further parts are made, and those that
@@ -534,7 +564,7 @@ impl Exchange {
 
     fn give_up_parked(&self) {
         let parked = std::mem::take(&mut *lock(&self.parked));
-        for (key, serial, services) in parked {
+        for Parked { key, serial, services, .. } in parked {
             if let Some(services) = services.upgrade() {
                 services.aggregates.expire(&key, serial);
             }
@@ -543,7 +573,8 @@ impl Exchange {
 
     /// Gives the answer; a second one is refused with a warning.
     pub(crate) fn answer(&self, context: Box<Context>) {
-        match lock(&self.sender).take() {
+        let sender = lock(&self.sender).take();
+        match sender {
             Some(sender) => {
                 // The client may be gone; nobody needs the answer then.
                 let _ = sender.send(context);
@@ -582,9 +613,42 @@ impl Drop for Voice {
         if exchange.voices.fetch_sub(1, AcqRel) != 1 {
             return;
         }
-        // Nobody is left who could answer: parts that wait in an aggregate wait for nothing.
-        exchange.give_up_parked();
-        exchange.close();
+        // Nobody is left who could answer: parts that wait in an aggregate wait for nothing, and are all that will come.
+        let parked = std::mem::take(&mut *lock(&exchange.parked));
+        let going_on = parked.into_iter().fold(false, |others, parked| parked.complete(exchange) || others);
+        if !going_on {
+            exchange.close();
+        }
+    }
+}
+
+impl Parked {
+    /// Goes on with the aggregate, if it is still open and its message has no answer. `true`: that may answer.
+    fn complete(self, exchange: &Exchange) -> bool {
+        let Some(services) = self.services.upgrade() else { return false };
+        let Some((mut first, others)) = services.aggregates.expire(&self.key, self.serial) else {
+            return false;
+        };
+        // Where the process ends, tasks end with it.
+        let wanted = exchange.is_open() && !exchange.is_shed();
+        let goes_on = wanted && tokio::runtime::Handle::try_current().is_ok();
+        let child = if goes_on { first.last_child("an aggregate that nothing completes") } else { None };
+        match child {
+            Some(child) => {
+                child.spawn((self.complete)(first, others));
+                true
+            }
+            None => {
+                let (id, count) = (first.message_id(), others.len() + 1);
+                let place = first.plan.place(first.location());
+                tracing::warn!(
+                    message_id = id,
+                    place,
+                    "an aggregate cannot be complete any more: its {count} parts are dropped"
+                );
+                false
+            }
+        }
     }
 }
 
@@ -795,6 +859,16 @@ mod tests {
     }
 
     #[test]
+    fn what_was_let_in_and_never_began_is_given_back() {
+        let tested = tested("");
+        let scopes = scopes(&tested);
+        let admitted = Admitted::new(tested.bus.services()).ok();
+        assert!(admitted.is_some() && scopes.open() == 1);
+        drop(admitted);
+        assert_eq!(scopes.open(), 0);
+    }
+
+    #[test]
     fn a_drain_waits_for_what_goes_on_and_names_what_it_gives_up() {
         let tested = tested("<store/><respond/>");
         let scopes = scopes(&tested);
@@ -827,16 +901,6 @@ mod tests {
         });
         assert_eq!(lines, ["ERROR given up at the end of the drain: a wait"]);
         assert_eq!(scopes.open(), 0, "its task went with the runtime");
-    }
-
-    #[test]
-    fn what_was_let_in_and_never_began_is_given_back() {
-        let tested = tested("");
-        let scopes = scopes(&tested);
-        let admitted = Admitted::new(tested.bus.services()).ok();
-        assert!(admitted.is_some() && scopes.open() == 1);
-        drop(admitted);
-        assert_eq!(scopes.open(), 0);
     }
 
     #[test]
