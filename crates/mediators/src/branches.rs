@@ -26,13 +26,8 @@ impl<I: Iterator<Item = (Box<Context>, ListId, Child)>> Branches<I> {
     /// # Errors
     /// It panicked.
     pub(crate) async fn next(&mut self) -> Result<Option<(usize, Branched)>, Fault> {
-        if !self.parallel {
-            let Some((index, (copy, list, child))) = self.waiting.next() else { return Ok(None) };
-            let ended = child.run(run_branch(copy, list)).await;
-            return Ok(Some((index, ended.unwrap_or(Branched::Nothing))));
-        }
         // Where memory is short, one goes on alone.
-        while self.running.len() < if memory::is_short() { 1 } else { AT_ONCE }
+        while self.running.len() < if self.parallel && !memory::is_short() { AT_ONCE } else { 1 }
             && let Some((index, (copy, list, child))) = self.waiting.next()
         {
             self.running.spawn(child, async move { (index, run_branch(copy, list).await) });

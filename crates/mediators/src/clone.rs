@@ -136,7 +136,7 @@ impl Core {
 
 impl Mediator for Clone {
     fn moves(&self) -> Moves {
-        Moves::Never
+        Moves::Long
     }
 
     fn need(&self) -> Need {
@@ -184,8 +184,13 @@ impl Mediator for Clone {
             }
             core.targets[if repeated { 0 } else { index }].branch(copy)
         };
+        let parts = parts((0..count).map(part)).map_err(|(fault, copy)| {
+            // The fault sequence has the body as it came.
+            context.payload = copy.payload;
+            fault
+        })?;
         Ok(Flow::Split(Split {
-            parts: parts((0..count).map(part))?,
+            parts,
             count,
             continue_parent,
             sequential,
@@ -218,6 +223,18 @@ mod tests {
         assert!(
             [r#"[{"a":1},[2]]"#, r#"[[2],{"a":1}]"#].contains(&&*tested.ask("POST", "/", JSON, "{}").body)
         );
+    }
+
+    #[test]
+    fn the_fault_sequence_of_a_target_that_is_not_there_has_the_body() {
+        let text = "<clone><target sequence='{$ctx:none}'/></clone><!--top--><sequence name='fault'><respond/></sequence>";
+        for (text, what) in [
+            (text.to_owned(), "one"),
+            (text.replace("<target", "<target sequence='{$ctx:none}'/><target"), "two"),
+        ] {
+            let tested = testing::main(&crate::registry(testing::endpoints), &text);
+            assert_eq!(tested.ask("POST", "/", JSON, r#"{"a":1}"#).body, r#"{"a":1}"#, "{what}");
+        }
     }
 
     #[test]

@@ -4,8 +4,8 @@ use crate::branches::{Branches, Brought};
 use crate::xml_value;
 use config::Element;
 use flow::{
-    Attribute, Branched, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow,
-    Inside, KeyValue, ListId, Mediator, Moves, Need, Page, Step, Values,
+    Attribute, Branched, Child, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault,
+    Flow, Inside, KeyValue, ListId, Mediator, Moves, Need, Page, Step, Values,
 };
 use message::{Assembly, Envelope, Shell, SoapVersion, Value, XmlValue};
 use std::sync::Arc;
@@ -119,6 +119,20 @@ struct Aggregation {
     /// So many are enough.
     min: Option<KeyValue>,
     max: Option<KeyValue>,
+}
+
+/// What the copies brought.
+#[derive(Default)]
+struct Gathered {
+    parts: Vec<Brought>,
+    /// The copy that the last one is of.
+    last: Option<Box<Context>>,
+    /// One that failed.
+    failed: Option<Box<Context>>,
+    /// One that answers the client.
+    answer: Option<Box<Context>>,
+    /// The timeout came first.
+    late: bool,
 }
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
@@ -273,40 +287,14 @@ impl ScatterGather {
             (original.branch(), list, child)
         });
         let mut branches = Branches::new(copies, self.parallel);
-        let deadline = self.aggregation.timeout.map(|limit| Instant::now() + limit);
-        let mut parts = Vec::new();
-        let (mut last, mut failed, mut late) = (None, None, false);
-        while parts.len() < enough {
-            let next = match deadline {
-                None => branches.next().await?,
-                Some(deadline) => match tokio::time::timeout_at(deadline, branches.next()).await {
-                    Ok(next) => next?,
-                    Err(_) => {
-                        late = true;
-                        None
-                    }
-                },
-            };
-            match next {
-                None => break,
-                Some((_, Branched::Whole(mut copy))) => {
-                    copy.receive_body().await?;
-                    if let Some(part) = self.part(&mut copy)? {
-                        parts.push(part);
-                        last = Some(copy);
-                    }
-                }
-                Some((_, Branched::Nothing)) => {}
-                Some((_, Branched::Failed(copy))) => failed = Some(copy),
-                Some((_, Branched::Answer(copy))) => {
-                    branches.leave();
-                    context.answer_with(copy);
-                    return Ok(Flow::Respond);
-                }
-            }
-        }
-        // Those that are late end by themselves; nobody asks what they bring.
+        let gathered = self.collect(&mut branches, enough).await;
+        // Those that are late end by themselves, also where one could not be collected; nobody asks what they bring.
         branches.leave();
+        let Gathered { parts, last, failed, answer, late } = gathered?;
+        if let Some(copy) = answer {
+            context.answer_with(copy);
+            return Ok(Flow::Respond);
+        }
         if parts.is_empty() {
             if let Some(copy) = failed {
                 context.fail_as(&copy);
@@ -320,6 +308,49 @@ impl ScatterGather {
         }
         self.finish(parts, last, context);
         Ok(Flow::Next)
+    }
+
+    /// Waits until there are `enough` results, all copies have ended, one of them has answered, or it is late.
+    async fn collect<I>(
+        self: &Arc<Core>,
+        branches: &mut Branches<I>,
+        enough: usize,
+    ) -> Result<Gathered, Fault>
+    where
+        I: Iterator<Item = (Box<Context>, ListId, Child)>,
+    {
+        let deadline = self.aggregation.timeout.map(|limit| Instant::now() + limit);
+        let mut gathered = Gathered::default();
+        while gathered.parts.len() < enough {
+            let next = match deadline {
+                None => branches.next().await?,
+                Some(deadline) => match tokio::time::timeout_at(deadline, branches.next()).await {
+                    Ok(next) => next?,
+                    Err(_) => {
+                        gathered.late = true;
+                        None
+                    }
+                },
+            };
+            match next {
+                None => break,
+                Some((_, Branched::Whole(mut copy))) => {
+                    copy.receive_body().await?;
+                    let core = Arc::clone(self);
+                    if let Some(part) = flow::work_out(&mut copy, move |copy| core.part(copy)).await? {
+                        gathered.parts.push(part);
+                        gathered.last = Some(copy);
+                    }
+                }
+                Some((_, Branched::Nothing)) => {}
+                Some((_, Branched::Failed(copy))) => gathered.failed = Some(copy),
+                Some((_, Branched::Answer(copy))) => {
+                    gathered.answer = Some(copy);
+                    break;
+                }
+            }
+        }
+        Ok(gathered)
     }
 
     /// What a copy brings; `None`: the condition leaves it out.
@@ -450,6 +481,9 @@ fn json(value: Value) -> serde_json::Value {
 mod tests {
     use super::*;
     use flow::testing::{self, Tested};
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     const JSON: (&str, &str) = ("Content-Type", "application/json");
 
@@ -579,6 +613,46 @@ mod tests {
         let answer = compiled(BODY, &format!("<aggregation expression='json-eval($)' timeout='50'/>{slow}"))
             .ask("POST", "/", &[JSON], "{}");
         assert_eq!(answer.status, 504, "{answer:?}");
+    }
+
+    /// A backend that answers after so many milliseconds, and counts what it was asked.
+    fn slow(milliseconds: u64) -> (String, Arc<AtomicUsize>) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be bound");
+        let address = listener.local_addr().expect("it is bound");
+        let count = Arc::<AtomicUsize>::default();
+        let counts = Arc::clone(&count);
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let counts = Arc::clone(&counts);
+                std::thread::spawn(move || {
+                    let _ = stream.read(&mut [0; 4096]);
+                    counts.fetch_add(1, Relaxed);
+                    std::thread::sleep(Duration::from_millis(milliseconds));
+                    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+                });
+            }
+        });
+        let call = format!("<call><endpoint><address uri='http://{address}/'/></endpoint></call>");
+        (call, count)
+    }
+
+    #[test]
+    fn copies_that_nobody_waits_for_any_more_end_by_themselves() {
+        for (attributes, condition, first) in [
+            // The first one brings nothing, which is a fault.
+            (BODY, "", format!("{}<sequence/>", makes("{}"))),
+            (SEQUENCES, "timeout='50'", String::new()),
+            (BODY, "timeout='50'", String::new()),
+        ] {
+            let ((slowly, _), (behind, asked), (waits, _)) = (slow(150), slow(0), slow(600));
+            let text = format!(
+                "<scatter-gather {attributes}><aggregation expression='json-eval($.none)' {condition}/>{first}\
+                 <sequence>{slowly}{behind}</sequence></scatter-gather><!--top--><sequence name='fault'>{waits}<respond/></sequence>"
+            );
+            let tested = testing::main(&crate::registry(testing::endpoints), &text);
+            assert_eq!(tested.ask("POST", "/", &[JSON], "{}").status, 200);
+            assert_eq!(asked.load(Relaxed), 1, "{attributes} {condition}");
+        }
     }
 
     #[test]

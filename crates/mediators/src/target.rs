@@ -120,9 +120,14 @@ impl Target {
 }
 
 /// The parts of a split. The first one is made at once, so that what is wrong with all of them fails once, in the message itself.
-pub(crate) fn parts(mut parts: impl Iterator<Item = Branch> + Send + 'static) -> Result<Parts, Fault> {
+///
+/// # Errors
+/// The first one failed: why, and that copy, which has the payload that was moved into it.
+pub(crate) fn parts(
+    mut parts: impl Iterator<Item = Branch> + Send + 'static,
+) -> Result<Parts, (Fault, Box<Context>)> {
     match parts.next() {
-        Some(Branch { target: BranchTarget::Failed(fault), .. }) => Err(*fault),
+        Some(Branch { target: BranchTarget::Failed(fault), context }) => Err((*fault, context)),
         first => Ok(Box::new(first.into_iter().chain(parts))),
     }
 }

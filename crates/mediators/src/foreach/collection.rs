@@ -10,6 +10,7 @@ use flow::{
 };
 use message::jsonpath::{Dialect, JsonPath};
 use message::{Assembly, Envelope, Shell, Value, XmlValue};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use xml::{Document, NodeId, NodeKind};
 
@@ -230,28 +231,45 @@ impl Foreach {
         let mut branches = Branches::new(copies, self.parallel);
         if self.leave {
             let child = context.silent_child("foreach whose items nobody waits for");
-            child.spawn(async move { while let Ok(Some(_)) = branches.next().await {} });
+            // One that panicked says so in the log, and the others go on.
+            child.spawn(async move { while !matches!(branches.next().await, Ok(None)) {} });
             return Ok(Flow::Next);
         }
+        let gathered = self.gather(&mut branches, count, context).await;
+        // Where one ends the flow, nobody asks what the others bring: they end by themselves.
+        branches.leave();
+        match gathered? {
+            ControlFlow::Continue(made) => {
+                self.finish(made.into_iter().flatten().collect(), context)?;
+                Ok(Flow::Next)
+            }
+            ControlFlow::Break(flow) => Ok(flow),
+        }
+    }
+
+    /// Waits for what the items become; one that fails or answers ends the flow.
+    async fn gather(
+        &self,
+        branches: &mut Branches<Copies>,
+        count: usize,
+        context: &mut Context,
+    ) -> Result<ControlFlow<Flow, Vec<Option<Brought>>>, Fault> {
         let mut made: Vec<Option<Brought>> = std::iter::repeat_with(|| None).take(count).collect();
         while let Some((index, ended)) = branches.next().await? {
             match ended {
                 Branched::Whole(mut item) => made[index] = self.made(&mut item).await?,
                 Branched::Nothing => {}
                 Branched::Failed(item) => {
-                    branches.leave();
                     context.fail_as(&item);
-                    return Ok(Flow::Stop);
+                    return Ok(ControlFlow::Break(Flow::Stop));
                 }
                 Branched::Answer(item) => {
-                    branches.leave();
                     context.answer_with(item);
-                    return Ok(Flow::Respond);
+                    return Ok(ControlFlow::Break(Flow::Respond));
                 }
             }
         }
-        self.finish(made.into_iter().flatten().collect(), context)?;
-        Ok(Flow::Next)
+        Ok(ControlFlow::Continue(made))
     }
 
     fn items(&self, context: &mut Context) -> Result<Items, Fault> {
