@@ -1,9 +1,10 @@
 //! `aggregate`: collects the parts of a split message (or messages that an expression relates) and goes on with one
 //! message made of them.
 
+use crate::support::enough;
 use crate::target::{Correlation, ID};
 use config::Element;
-use flow::aggregation::{Added, Arriving, Key, Taken};
+use flow::aggregation::{Added, Arriving, Key, Parts, Taken};
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
     KeyValue, ListId, Mediator, Moves, Need, Page, SequenceRef, Values,
@@ -220,7 +221,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
 
 impl Mediator for Aggregate {
     fn moves(&self) -> Moves {
-        Moves::Never
+        Moves::Long
     }
 
     fn need(&self) -> Need {
@@ -259,7 +260,7 @@ impl Mediator for Aggregate {
         let mut is_open = services.aggregates.is_open(&key);
         let added = loop {
             // All that is kept of a part behind the first one.
-            let taken = is_open.then(|| core.taken(context));
+            let taken = is_open.then(|| core.taken(context)).transpose()?;
             let arriving = Arriving { part: context.take(), taken, split, across };
             let added = services.aggregates.add(key.clone(), arriving, |count, first| {
                 [first.or(expected), enough].into_iter().flatten().any(|enough| count >= enough)
@@ -282,17 +283,11 @@ impl Mediator for Aggregate {
                 Err(*fault)
             }
             Added::Complete(last, parts) => {
-                // The merged one goes on in the place of the completing message.
                 context.put(last);
-                match parts.first {
-                    None => core.merge(context, Vec::new())?,
-                    Some(mut merged) => {
-                        let result = core.merge(&mut merged, parts.others);
-                        context.continue_as(merged);
-                        result?;
-                    }
-                }
-                core.then(context)
+                // The aggregate is gone from the table: from here on the step cannot be begun anew.
+                let time = services.settings.script_time;
+                let (result, used) = meter::within(time, None, || core.complete(parts, context));
+                used.stopped.map_or(result, |stop| Err(stop.into()))
             }
             Added::Waiting { opened, serial } => {
                 if opened
@@ -376,7 +371,10 @@ impl Core {
     }
 
     /// What is taken of a part that is not the first.
-    fn taken(&self, part: &mut Context) -> Taken {
+    ///
+    /// # Errors
+    /// The run has to end; what is wrong with the part is a fault of the aggregate.
+    fn taken(&self, part: &mut Context) -> Result<Taken, Fault> {
         let taken = match &self.expression {
             Some(expression) if expression.is_json() => expression
                 .json_values(part)
@@ -384,7 +382,7 @@ impl Core {
                 .map(Taken::Json),
             _ => self.pieces(part).map(Taken::Pieces),
         };
-        taken.unwrap_or_else(|fault| Taken::Failed(Box::new(fault)))
+        Ok(meter::finished(taken)?.unwrap_or_else(|fault| Taken::Failed(Box::new(fault))))
     }
 
     /// The elements (and texts) of a part that are aggregated, where they are.
@@ -882,7 +880,7 @@ mod tests {
                         let [mut one, mut other] =
                             [first, second].map(|body| tested.context(SOAP, &envelope(body)));
                         one.properties.set("around", Value::Xml(Arc::new(around.clone())));
-                        let others = vec![core.taken(&mut other)];
+                        let others = vec![core.taken(&mut other).expect("nothing stops it")];
                         let result = match trees {
                             false => core.merge(&mut one, others),
                             true => core.selected(&mut one).and_then(|nodes| {

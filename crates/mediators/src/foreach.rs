@@ -121,7 +121,7 @@ brings nothing. With `continue-without-aggregation` the flow goes on at once.",
 };
 
 struct Foreach {
-    items: Expression,
+    items: Arc<Expression>,
     body: SequenceRef,
     lenient: bool,
     original: Arc<str>,
@@ -166,7 +166,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         None => Arc::from(base),
     };
     Some(Box::new(Foreach {
-        items,
+        items: Arc::new(items),
         body,
         lenient: is_true(element, "continueLoopOnFailure"),
         original: name("FOREACH_ORIGINAL_MESSAGE"),
@@ -246,7 +246,8 @@ impl Foreach {
     }
 
     async fn xml(&self, context: &mut Context) -> Result<(), Fault> {
-        let nodes = self.items.nodes(context)?;
+        let items = Arc::clone(&self.items);
+        let nodes = flow::work_out(context, move |context| items.nodes(context)).await?;
         let envelope = context.envelope()?;
         let document = &envelope.document;
         let nodes: Vec<_> =

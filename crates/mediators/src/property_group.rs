@@ -3,7 +3,7 @@
 use crate::property::Property;
 use config::Element;
 use flow::{
-    Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside, Mediator, Moves, Need,
+    Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside, ListId, Mediator, Need,
     Page,
 };
 
@@ -42,31 +42,42 @@ those behind it are not. The group changes nothing else; it is for people, who m
     ],
 };
 
-struct PropertyGroup(Vec<Property>);
+/// Each property is a step of its own: what one takes long over is not done anew for those before it.
+struct PropertyGroup {
+    properties: ListId,
+    /// Of the dearest one.
+    need: Need,
+    reason: String,
+}
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
-    let properties: Option<Vec<_>> =
-        element.children_named("property").map(|child| Property::compile(child, compiler)).collect();
-    Some(Box::new(PropertyGroup(properties?)))
+    let (mut steps, mut need, mut reason) = (Vec::new(), Need::Nothing, String::new());
+    for child in element.children_named("property") {
+        let property = Property::compile(child, compiler)?;
+        if steps.is_empty() || property.need() > need {
+            (need, reason) = (property.need(), property.reason());
+        }
+        steps.push((child.start_tag(), Box::new(property) as Box<dyn Mediator>));
+    }
+    let properties = compiler.list_at(element, "property", "properties", steps);
+    Some(Box::new(PropertyGroup { properties, need, reason }))
 }
 
 impl Mediator for PropertyGroup {
-    fn moves(&self) -> Moves {
-        Moves::Never
-    }
-
     fn need(&self) -> Need {
-        self.0.iter().map(Mediator::need).max().unwrap_or(Need::Nothing)
+        self.need
     }
 
     fn reason(&self) -> String {
-        let dearest = self.0.iter().find(|property| property.need() == self.need());
-        dearest.map(Mediator::reason).unwrap_or_default()
+        self.reason.clone()
     }
 
-    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
-        self.0.iter().try_for_each(|property| property.apply(context))?;
-        Ok(Flow::Next)
+    fn lists(&self) -> Vec<(String, ListId)> {
+        vec![("properties".to_owned(), self.properties)]
+    }
+
+    fn mediate(&self, _: &mut Context) -> Result<Flow, Fault> {
+        Ok(Flow::Enter(self.properties))
     }
 }
 

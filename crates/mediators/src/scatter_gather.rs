@@ -100,7 +100,10 @@ A sequence that ends early (`drop`) or fails brings nothing; where one fails, it
 /// Attributes of `aggregation`.
 const AGGREGATION: &[&str] = &["expression", "condition", "timeout", "min-messages", "max-messages"];
 
-struct ScatterGather {
+/// The mediator; a compute thread that takes something of a copy keeps its core.
+struct ScatterGather(Arc<Core>);
+
+struct Core {
     branches: Vec<ListId>,
     parallel: bool,
     aggregation: Aggregation,
@@ -190,7 +193,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         return None;
     }
     let parallel = word("parallel-execution") != "false";
-    Some(Box::new(ScatterGather { branches, parallel, aggregation, variable, around }))
+    Some(Box::new(ScatterGather(Arc::new(Core { branches, parallel, aggregation, variable, around }))))
 }
 
 impl Aggregation {
@@ -248,7 +251,8 @@ impl Mediator for ScatterGather {
     }
 
     fn lists(&self) -> Vec<(String, ListId)> {
-        self.branches
+        self.0
+            .branches
             .iter()
             .enumerate()
             .map(|(index, &list)| (format!("sequence {}", index + 1), list))
@@ -260,26 +264,14 @@ impl Mediator for ScatterGather {
     }
 
     fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
-        Step::Wait(Box::pin(self.gather(context)))
+        Step::Wait(Box::pin(self.0.gather(context)))
     }
 }
 
-impl ScatterGather {
-    async fn gather(&self, context: &mut Context) -> Result<Flow, Fault> {
-        let mut count = |own: &Option<KeyValue>| -> Result<Option<usize>, Fault> {
-            let Some(own) = own else { return Ok(None) };
-            let text = own.resolve(context)?.unwrap_or_default();
-            let number: i64 = text
-                .trim()
-                .parse()
-                .map_err(|_| Fault::new(format!("`{}` is no number of messages to collect", text.trim())))?;
-            Ok(usize::try_from(number).ok().filter(|&number| number > 0))
-        };
-        let enough = count(&self.aggregation.min)?
-            .into_iter()
-            .chain(count(&self.aggregation.max)?)
-            .min()
-            .unwrap_or(usize::MAX);
+impl Core {
+    async fn gather(self: &Arc<Core>, context: &mut Context) -> Result<Flow, Fault> {
+        let limits = [&self.aggregation.min, &self.aggregation.max];
+        let enough = enough(limits, "collect", context)?.unwrap_or(usize::MAX);
         let mut original = context.branch();
         let lists = self.branches.iter();
         let copies = lists.map(|&list| {

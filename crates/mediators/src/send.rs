@@ -97,7 +97,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
 
 impl Mediator for Send {
     fn moves(&self) -> Moves {
-        Moves::Never
+        if self.continues { Moves::Never } else { Moves::Long }
     }
 
     fn need(&self) -> Need {

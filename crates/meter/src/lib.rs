@@ -76,10 +76,21 @@ enum Bounds {
     Units,
     Time {
         time: Duration,
+        /// So much of it was used before.
+        before: Duration,
         /// The clock begins with the first look, so that short runs never read it.
         began: Option<Instant>,
         cancel: Option<Cancel>,
     },
+}
+
+impl Bounds {
+    fn began(&self) -> Option<Instant> {
+        match self {
+            Bounds::Time { began, .. } => *began,
+            Bounds::None | Bounds::Units => None,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -127,10 +138,10 @@ fn look() -> Result<(), Stop> {
             (None, Bounds::Time { cancel: Some(cancel), .. }) if cancel.is_cancelled() => {
                 Some(Stop::Cancelled)
             }
-            (None, Bounds::Time { time, began, .. }) => {
+            (None, Bounds::Time { time, before, began, .. }) => {
                 let now = Instant::now();
                 let began = *began.get_or_insert(now);
-                (now.duration_since(began) > *time).then_some(Stop::Late(*time))
+                (now.duration_since(began) + *before > *time).then_some(Stop::Late(*time))
             }
         };
         run.stopped = stop;
@@ -372,6 +383,21 @@ mod tests {
             spend(2 * STRIDE as u64)
         });
         assert_eq!((used.units, used.stopped), (3000 + 2 * STRIDE as u64, None));
+    }
+
+    #[test]
+    fn the_goes_of_one_run_share_its_time() {
+        let (time, mut used) = (Duration::from_millis(20), Duration::ZERO);
+        let go = |used: &mut Duration| {
+            within_rest(time, used, None, || {
+                let _ = spend(STRIDE as u64 + 1);
+                std::thread::sleep(Duration::from_millis(8));
+                spend(STRIDE as u64 + 1)
+            })
+            .0
+        };
+        let goes: Vec<_> = (0..4).map(|_| go(&mut used)).collect();
+        assert!(goes[0].is_ok() && goes[3] == Err(Stop::Late(time)), "{goes:?}");
     }
 
     #[test]

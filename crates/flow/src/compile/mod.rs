@@ -170,7 +170,20 @@ impl Compiler<'_> {
         mediators: Vec<Box<dyn Mediator>>,
     ) -> ListId {
         let span = element.start_tag();
-        let steps = mediators.into_iter().map(|mediator| Planned::new(mediator, name, span)).collect();
+        self.list_at(element, name, label, mediators.into_iter().map(|mediator| (span, mediator)))
+    }
+
+    /// As [`Compiler::list_of`], for mediators that have places of their own.
+    pub fn list_at(
+        &mut self,
+        element: &Element,
+        name: &'static str,
+        label: impl Into<String>,
+        mediators: impl IntoIterator<Item = (Span, Box<dyn Mediator>)>,
+    ) -> ListId {
+        let span = element.start_tag();
+        let steps =
+            mediators.into_iter().map(|(place, mediator)| Planned::new(mediator, name, place)).collect();
         let id = self.reserve();
         self.lists[id.0 as usize] =
             Some(List { label: label.into(), steps, on_error: None, trace: false, span });

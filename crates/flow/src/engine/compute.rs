@@ -17,19 +17,20 @@ use super::queue::Queue;
 use crate::runtime::context::Context;
 use crate::runtime::fault::Fault;
 use crate::runtime::load::INLINE;
-use crate::runtime::mediator::{Flow, ListId, Moves, Need, Step};
+use crate::runtime::mediator::{Flow, ListId, Moves, Need, Step, Waiting};
 use crate::runtime::plan::{Plan, Planned};
 use crate::runtime::services::{Services, Settings};
 use meter::{Cancel, Stop, Used};
-use std::any::Any;
-use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::task::Poll;
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+
+/// Up to this size no expression takes long, whatever it does with all pairs of what there is, in bytes.
+const SMALL: u32 = 8 << 10;
 
 /// Bytes that a node of a tree stands for, where the bytes that it came from are not there.
 const NODE: usize = 16;
@@ -92,9 +93,70 @@ pub(crate) fn rest_here(planned: &Planned, context: &mut Context) -> Option<Resu
     Some(result)
 }
 
-/// A step that waits; between its waits it may compute for so long.
-pub(crate) async fn waiting<T>(time: Duration, mut step: Pin<Box<dyn Future<Output = T> + Send + '_>>) -> T {
-    std::future::poll_fn(move |cx| meter::within(time, None, || step.as_mut().poll(cx)).0).await
+/// A step that waits; what it computes between its waits may take so long in all.
+pub(crate) async fn waiting(planned: &Planned, time: Duration, mut step: Waiting<'_>) -> Result<Flow, Fault> {
+    let mut used = Duration::ZERO;
+    std::future::poll_fn(move |cx| {
+        let (polled, own) = meter::within_rest(time, &mut used, None, || step.as_mut().poll(cx));
+        match (polled, own.stopped) {
+            (Poll::Ready(Ok(_)), Some(stop)) => Poll::Ready(Err(broken_off(planned, stop))),
+            (polled, _) => polled,
+        }
+    })
+    .await
+}
+
+/// Does a part of a step that may be long work and changes nothing, for steps that wait: on this worker where it is short, else on
+/// a compute thread.
+///
+/// # Errors
+/// Those of `work`; it took too long; no compute thread was free.
+pub async fn work_out<T: Send + 'static>(
+    context: &mut Context,
+    work: impl Fn(&mut Context) -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
+    let (result, used) = meter::inline(INLINE, || work(context));
+    if used.stopped.is_none() {
+        return result;
+    }
+    let (result, used) = moved(context, move |context| work(context)).await?;
+    in_bounds(result, used)
+}
+
+/// What an endpoint works out of a message before it is sent, on this worker, for as long as a step may take.
+///
+/// # Errors
+/// Those of `work`, or it took too long.
+pub(crate) fn in_time<T>(
+    context: &mut Context,
+    work: impl FnOnce(&mut Context) -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    let (result, used) = meter::within(context.services.settings.script_time, None, || work(context));
+    in_bounds(result, used)
+}
+
+/// As [`in_time`], for work that reads the body: on a compute thread, unless the body is small. Unlike a step it is never begun
+/// anew, since it changes the message as it goes.
+///
+/// # Errors
+/// Those of `work`; it took too long; no compute thread was free.
+pub(crate) async fn once<T: Send + 'static>(
+    context: &mut Context,
+    work: impl FnOnce(&mut Context) -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
+    if size_of(Need::Whole, context) >= SMALL {
+        let (result, used) = moved(context, work).await?;
+        return in_bounds(result, used);
+    }
+    in_time(context, work)
+}
+
+/// The result of a run, unless it was broken off and did not notice.
+fn in_bounds<T>(result: Result<T, Fault>, used: Used) -> Result<T, Fault> {
+    match used.stopped {
+        Some(stop) if result.is_ok() => Err(stop.into()),
+        _ => result,
+    }
 }
 
 /// Runs a step on a compute thread and waits for it.
@@ -113,21 +175,43 @@ pub(crate) async fn elsewhere(
     if context.payload.is_unread() && (planned.need >= Need::Prefix || arrived) {
         context.receive_body().await?;
     }
+    let size = size_of(planned.need, context);
+    let run = Arc::clone(plan);
+    let work = move |context: &mut Context| match run.list(list).steps.get(at) {
+        Some(planned) => planned.mediator.mediate(context),
+        None => Err(Fault::new("the step is gone")),
+    };
+    let (result, used) = moved(context, work).await?;
+    planned.load.took(size, used.units);
+    match (result, used.stopped) {
+        (Ok(_), Some(stop)) => Err(broken_off(planned, stop)),
+        (result, _) => result,
+    }
+}
+
+/// Does work on a compute thread and waits for it. A panic goes on here.
+async fn moved<T: Send + 'static>(
+    context: &mut Context,
+    work: impl FnOnce(&mut Context) -> Result<T, Fault> + Send + 'static,
+) -> Result<(Result<T, Fault>, Used), Fault> {
     let services = Arc::clone(&context.services);
     let compute = Compute::of(&services);
     let (pool, settings) = (&compute.0, &services.settings);
-    let size = size_of(planned.need, context);
     let cancel = Cancel::default();
     let (reply, mut done) = oneshot::channel();
     let number = pool.next.fetch_add(1, Relaxed);
+    let (time, cancelled) = (settings.script_time, cancel.clone());
+    let run = move |mut message: Box<Context>| {
+        let (result, used) =
+            meter::within(time, Some(&cancelled), || catch_unwind(AssertUnwindSafe(|| work(&mut message))));
+        // Where nobody takes it, the message ends here, within the runtime of its worker.
+        let _ = reply.send((message, result, used));
+    };
     let job = Job {
         number,
         message: context.take(),
-        plan: Arc::clone(plan),
-        place: (list, at),
-        time: settings.script_time,
         cancel: cancel.clone(),
-        reply,
+        run: Box::new(run),
         runtime: Handle::try_current().ok(),
     };
     // Where nobody polls this any more, the run ends, or does not begin.
@@ -153,15 +237,13 @@ pub(crate) async fn elsewhere(
         Err(_) => done.await,
     };
     guard.over = true;
-    let Ok(Done { message, result, used }) = done else {
+    let Ok((message, result, used)) = done else {
         return Err(Fault::new("the compute thread ended without a result"));
     };
     context.put(message);
-    planned.load.took(size, used.units);
-    match (result, used.stopped) {
-        (Err(panic), _) => resume_unwind(panic),
-        (Ok(Ok(_)), Some(stop)) => Err(broken_off(planned, stop)),
-        (Ok(result), _) => result,
+    match result {
+        Ok(result) => Ok((result, used)),
+        Err(panic) => resume_unwind(panic),
     }
 }
 
@@ -244,20 +326,11 @@ struct Pool {
 struct Job {
     number: u64,
     message: Box<Context>,
-    plan: Arc<Plan>,
-    place: (ListId, usize),
-    time: Duration,
     cancel: Cancel,
-    reply: oneshot::Sender<Done>,
+    /// Does the work and sends the message back with what came of it.
+    run: Box<dyn FnOnce(Box<Context>) + Send>,
     /// That of the worker: what the message holds may belong to it.
     runtime: Option<Handle>,
-}
-
-struct Done {
-    message: Box<Context>,
-    /// Outside: the step panicked.
-    result: Result<Result<Flow, Fault>, Box<dyn Any + Send>>,
-    used: Used,
 }
 
 impl Pool {
@@ -315,18 +388,9 @@ impl Pool {
 
 impl Job {
     fn run(self) {
-        let Job { mut message, plan, place: (list, at), time, cancel, reply, runtime, .. } = self;
-        let _runtime = runtime.as_ref().map(Handle::enter);
-        if cancel.is_cancelled() {
-            return;
+        let _runtime = self.runtime.as_ref().map(Handle::enter);
+        if !self.cancel.is_cancelled() {
+            (self.run)(self.message);
         }
-        let (result, used) = meter::within(time, Some(&cancel), || {
-            catch_unwind(AssertUnwindSafe(|| match plan.list(list).steps.get(at) {
-                Some(planned) => planned.mediator.mediate(&mut message),
-                None => Err(Fault::new("the step is gone")),
-            }))
-        });
-        // Where nobody takes it, the message ends here, within the runtime of its worker.
-        let _ = reply.send(Done { message, result, used });
     }
 }

@@ -1,7 +1,7 @@
 //! Sending a message to an endpoint, and taking its answer.
 
-use crate::engine::addressing;
 use crate::engine::authority::{Asks, Authorized};
+use crate::engine::{addressing, compute};
 use crate::runtime::context::{Client, Context};
 use crate::runtime::endpoint::{
     Attempts, Choice, Destination, Endpoint, EndpointFormat, Leaf, MOST_ALIASES, Outgoing, Step,
@@ -44,7 +44,7 @@ pub(crate) async fn send(context: &mut Context, destination: Destination) -> Res
                     if reference.need().is_whole() {
                         context.receive_body().await?;
                     }
-                    reference.resolve(context)?
+                    compute::in_time(context, |context| reference.resolve(context))?
                 }
                 None => Arc::clone(&context.plan.implicit),
             };
@@ -56,7 +56,7 @@ pub(crate) async fn send(context: &mut Context, destination: Destination) -> Res
         if endpoint.reads_body() {
             context.receive_body().await?;
         }
-        let Some(next) = endpoint.stands_for(context)? else { break };
+        let Some(next) = compute::in_time(context, |context| endpoint.stands_for(context))? else { break };
         aliases += 1;
         if aliases > MOST_ALIASES {
             return Err(circle(endpoint.name()));
@@ -75,7 +75,7 @@ pub(crate) async fn send(context: &mut Context, destination: Destination) -> Res
         let most = usize::from(context.services.settings.attempts);
         let chosen = match attempts.last() {
             Some(fault) if attempts.count() >= most => Err(fault.clone()),
-            _ => endpoint.choose(context, &attempts, &mut step),
+            _ => compute::in_time(context, |context| endpoint.choose(context, &attempts, &mut step)),
         };
         let leaf = match chosen {
             Ok(Choice::Leaf(leaf)) => leaf,
@@ -166,7 +166,13 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
     if leaf.reads_body() {
         context.receive_body().await?;
     }
-    let outgoing = leaf.outgoing(context)?;
+    let outgoing = match leaf.reads_body() {
+        false => compute::in_time(context, |context| leaf.outgoing(context))?,
+        true => {
+            let leaf = Arc::clone(leaf);
+            Box::pin(compute::once(context, move |context| leaf.outgoing(context))).await?
+        }
+    };
     context.progress.asked.send();
     let asks = Asks::of(outgoing.authority.as_ref(), blocking, context);
     if asks.is_some() {

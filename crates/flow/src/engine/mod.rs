@@ -31,6 +31,7 @@ use smallvec::SmallVec;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Most copies of one message that run at the same time; the others are made when their turn comes. Each may need a
 /// connection.
@@ -196,12 +197,13 @@ async fn step(context: &mut Context, budget: &mut u64, base: usize) -> Result<Op
             }
         }
         context.place = Some(planned.span);
-        if context.progress.observed {
-            crate::observe::before(context, planned).await;
-        }
+        let seen = match context.progress.observed {
+            true => crate::observe::before(context, planned).await,
+            false => None,
+        };
         let mut done = match compute::here(planned, context) {
             Some(Step::Done(result)) => Some(result),
-            Some(Step::Wait(future)) => Some(compute::waiting(time, future).await),
+            Some(Step::Wait(future)) => Some(compute::waiting(planned, time, future).await),
             None => None,
         };
         if let Some(Ok(Flow::Mediate)) = done {
@@ -646,11 +648,13 @@ async fn split(context: &mut Context, parts: Split) -> bool {
         stops: parts.stops,
         client: context.progress.client,
     };
+    // What a part takes out of the message may be long work.
+    let time = context.services.settings.script_time;
     if parts.sequential {
-        for part in parts.parts {
-            if origin.exchange.is_shed() {
-                break;
-            }
+        let mut ahead = parts.parts;
+        while !origin.exchange.is_shed()
+            && let Some(part) = meter::within(time, None, || ahead.next()).0
+        {
             let child = context.child("a branch");
             let failed = child.run(origin.run(part)).await.unwrap_or(true);
             if failed && parts.stops {
@@ -661,8 +665,12 @@ async fn split(context: &mut Context, parts: Split) -> bool {
         return parts.continue_parent;
     }
     let runners = parts.count.min(MAX_PARALLEL);
-    let waiting =
-        Arc::new(Waiting { parts: Mutex::new(parts.parts), runners: AtomicUsize::new(runners), origin });
+    let waiting = Arc::new(Waiting {
+        parts: Mutex::new(parts.parts),
+        time,
+        runners: AtomicUsize::new(runners),
+        origin,
+    });
     for _ in 0..runners {
         context.child("a branch").spawn(Arc::clone(&waiting).run());
     }
@@ -673,6 +681,8 @@ async fn split(context: &mut Context, parts: Split) -> bool {
 /// one before has ended: what a split holds depends on the runners, not on the parts.
 struct Waiting {
     parts: Mutex<Parts>,
+    /// So long one may take to be made.
+    time: Duration,
     /// Runners that are at work.
     runners: AtomicUsize,
     origin: Origin,
@@ -691,7 +701,7 @@ impl Waiting {
             if self.origin.exchange.is_shed() {
                 return;
             }
-            let Some(part) = lock(&self.parts).next() else { return };
+            let Some(part) = meter::within(self.time, None, || lock(&self.parts).next()).0 else { return };
             let held = memory::hold(RUNNING);
             self.origin.run(part).await;
             drop(held);

@@ -14,6 +14,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use xml::{Document, NodeId, NodeKind};
 
+/// The mediator; a compute thread that selects the items keeps its core.
+struct Each(Arc<Foreach>);
+
 struct Foreach {
     collection: Collection,
     body: ListId,
@@ -88,7 +91,7 @@ pub(super) fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compile
         compiler.error("bad-value", "nothing can be put back into this collection", place, expected);
         return None;
     }
-    Some(Box::new(Foreach {
+    Some(Box::new(Each(Arc::new(Foreach {
         collection,
         body: compiler.list(inside, "sequence of foreach"),
         parallel,
@@ -96,7 +99,7 @@ pub(super) fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compile
         counter: counter.map(|own| Arc::from(own.value.trim())),
         result,
         source: element.attr("collection").unwrap_or_default().to_owned(),
-    }))
+    }))))
 }
 
 fn result_of(element: &Element, compiler: &mut Compiler<'_>) -> Option<Output> {
@@ -189,7 +192,7 @@ fn quoted(text: &str) -> Option<(&str, &str)> {
     Some((inside, rest.trim()))
 }
 
-impl Mediator for Foreach {
+impl Mediator for Each {
     fn moves(&self) -> Moves {
         Moves::Never
     }
@@ -199,11 +202,11 @@ impl Mediator for Foreach {
     }
 
     fn reason(&self) -> String {
-        format!("`{}` gives the items", self.source)
+        format!("`{}` gives the items", self.0.source)
     }
 
     fn lists(&self) -> Vec<(String, ListId)> {
-        vec![("sequence".to_owned(), self.body)]
+        vec![("sequence".to_owned(), self.0.body)]
     }
 
     fn goes_on_alone(&self) -> bool {
@@ -211,13 +214,14 @@ impl Mediator for Foreach {
     }
 
     fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
-        Step::Wait(Box::pin(self.each(context)))
+        Step::Wait(Box::pin(self.0.each(context)))
     }
 }
 
 impl Foreach {
-    async fn each(&self, context: &mut Context) -> Result<Flow, Fault> {
-        let items = self.items(context)?;
+    async fn each(self: &Arc<Foreach>, context: &mut Context) -> Result<Flow, Fault> {
+        let own = Arc::clone(self);
+        let items = flow::work_out(context, move |context| own.items(context)).await?;
         let count = match &items {
             Items::Json(items) => items.len(),
             Items::Xml(_, items) | Items::Pieces(_, items) => items.len(),
