@@ -213,8 +213,8 @@ async fn step(context: &mut Context, budget: &mut u64, base: usize) -> Result<Op
             Some(result) => result,
             None => compute::elsewhere(context, &plan, id, at).await,
         };
-        if context.progress.observed {
-            crate::observe::after(context, &result);
+        if let Some(seen) = seen {
+            crate::observe::after(&seen, context, &result);
         }
         if planned.need >= Need::Prefix {
             transport::clock::passed();
@@ -324,6 +324,9 @@ pub fn run_branch(
             Some(Flow::Enter(list))
         };
         let ending = drive(&mut copy, first).await;
+        if copy.progress.observed {
+            crate::observe::left(&copy);
+        }
         let (exchange, awaited) = (copy.exchange.take(), copy.awaited.take());
         if let Ending::Respond = ending {
             if let Some(exchange) = exchange {

@@ -98,10 +98,7 @@ impl Drop for Watch {
 pub(crate) fn begin(context: &mut Context) {
     let services = Arc::clone(&context.services);
     let observers = &services.observers;
-    let name = match context.owner {
-        Owner::Main => "main".to_owned(),
-        _ => context.owner_name().to_owned(),
-    };
+    let name = context.owner_name().to_owned();
     let marked = match context.owner {
         Owner::Main => false,
         Owner::Proxy(index) => context.plan.proxies[index].trace,
@@ -144,25 +141,40 @@ fn recording(context: &Context) -> Option<Arc<Recording>> {
     context.attached::<Watch>()?.recording.clone()
 }
 
+/// A step that runs on an observed message. It may take the message away, or put another one in its place.
+pub(crate) struct Seen {
+    recording: Arc<Recording>,
+    /// Of the message that it began with.
+    number: u64,
+}
+
 /// A step of an observed message is about to run.
 #[cold]
 pub(crate) fn before<'a>(
     context: &'a mut Context,
     planned: &'a Planned,
-) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+) -> std::pin::Pin<Box<dyn Future<Output = Option<Box<Seen>>> + Send + 'a>> {
     Box::pin(async move {
-        let Some(recording) = recording(context) else { return };
+        let recording = recording(context)?;
         snapshot::arrive(context, recording.shown).await;
         let list = context.frames.last().map(|frame| context.plan.list(frame.list).label.clone());
         let place = context.plan.place(planned.span);
         recording.before(context, Stage { list: list.unwrap_or_default(), place, name: planned.name });
+        Some(Box::new(Seen { recording, number: context.number }))
     })
+}
+
+/// The flow of a message has ended, and with it what its trace compares with.
+#[cold]
+pub(crate) fn left(context: &Context) {
+    if let Some(recording) = recording(context) {
+        recording.left(context.number);
+    }
 }
 
 /// It has run.
 #[cold]
-pub(crate) fn after(context: &mut Context, result: &Result<Flow, Fault>) {
-    let Some(recording) = recording(context) else { return };
+pub(crate) fn after(seen: &Seen, context: &mut Context, result: &Result<Flow, Fault>) {
     let label = |list| context.plan.list(list).label.clone();
     let outcome = match result {
         Ok(Flow::Next | Flow::Mediate) => String::new(),
@@ -176,7 +188,10 @@ pub(crate) fn after(context: &mut Context, result: &Result<Flow, Fault>) {
         Ok(Flow::Detach) => "goes on without the client".to_owned(),
         Err(fault) => format!("fault {}: {}", fault.code, fault.message),
     };
-    recording.after(context, outcome);
+    // One that waits in an aggregate is not here any more.
+    let settled = matches!(result, Ok(Flow::Next | Flow::Enter(_) | Flow::EnterWith(..)));
+    let here = recording(context).map(|_| (context, settled));
+    seen.recording.after(seen.number, here, outcome);
 }
 
 /// An attempt to send a message to an endpoint, while somebody observes it.

@@ -59,9 +59,18 @@ pub(super) struct Trace {
     pub(super) running: Vec<(u64, Stage, Instant)>,
     pub(super) answer: Option<Answer>,
     pub(super) ended: Option<Duration>,
-    /// The numbers of the copies in the order in which they were seen, the message itself first.
-    copies: Vec<u64>,
-    last: HashMap<u64, Snapshot>,
+    /// The copies by their numbers, in the order in which they were seen, the message itself first.
+    copies: HashMap<u64, usize>,
+    /// What each copy whose flow goes on was after its last step, or before the one that runs; none once the trace is full.
+    last: HashMap<u64, Last>,
+}
+
+/// What a copy was when it was last looked at.
+#[derive(Debug)]
+struct Last {
+    seen: Snapshot,
+    /// Nothing happens to it before its next step.
+    settled: bool,
 }
 
 /// Where a step stands.
@@ -139,6 +148,14 @@ impl Recording {
     }
 
     pub(super) fn before(&self, context: &mut Context, stage: Stage) {
+        {
+            let mut trace = lock(&self.trace);
+            let settled = trace.last.get(&context.number).is_some_and(|last| last.settled);
+            if settled || trace.omitted > 0 {
+                trace.running.push((context.number, stage, Instant::now()));
+                return;
+            }
+        }
         let now = Snapshot::of(context, self.shown);
         let mut trace = lock(&self.trace);
         if trace.copies.is_empty() {
@@ -147,7 +164,7 @@ impl Recording {
         }
         // What changed between two steps is the answer of an endpoint.
         if let Some(last) = trace.last.get(&context.number) {
-            let (changes, payload) = difference(last, &now);
+            let (changes, payload) = difference(&last.seen, &now);
             if (!changes.is_empty() || payload.is_some())
                 && let Some(event) = trace.attempt_of(context.number)
             {
@@ -158,21 +175,43 @@ impl Recording {
             }
         }
         trace.copy(context.number);
-        trace.last.insert(context.number, now);
+        if trace.omitted == 0 {
+            trace.last.insert(context.number, Last { seen: now, settled: false });
+        }
         trace.running.push((context.number, stage, Instant::now()));
     }
 
-    pub(super) fn after(&self, context: &mut Context, outcome: String) {
-        let now = Snapshot::of(context, self.shown);
+    /// What the message is now, unless the trace is full: nobody would see it.
+    fn snapshot(&self, context: &mut Context) -> Option<Snapshot> {
+        let full = lock(&self.trace).omitted > 0;
+        (!full).then(|| Snapshot::of(context, self.shown))
+    }
+
+    /// The step that runs on the message of this number has ended; `context`: what goes on, if anything does, and whether its next
+    /// step is what happens to it next.
+    pub(super) fn after(&self, number: u64, context: Option<(&mut Context, bool)>, outcome: String) {
+        let now = context.and_then(|(context, settled)| {
+            let seen = self.snapshot(context)?;
+            Some((context.number, Last { seen, settled: settled && !context.payload.is_unread() }))
+        });
         let mut trace = lock(&self.trace);
-        let Some(at) = trace.running.iter().rposition(|(number, ..)| *number == context.number) else {
+        let Some(at) = trace.running.iter().rposition(|(own, ..)| *own == number) else {
             return;
         };
         let (number, stage, began) = trace.running.remove(at);
         let depth = trace.running.iter().filter(|(own, ..)| *own == number).count();
-        let last = trace.last.remove(&number).unwrap_or_default();
-        let (changes, payload) = difference(&last, &now);
-        trace.last.insert(number, now);
+        let last = trace.last.remove(&number);
+        let (changes, payload) = match (&last, &now) {
+            (Some(last), Some((_, now))) => difference(&last.seen, &now.seen),
+            _ => (Vec::new(), None),
+        };
+        if let Some((number, now)) = now {
+            trace.last.insert(number, now);
+        }
+        if trace.omitted > 0 {
+            trace.omitted += 1;
+            return;
+        }
         let event = Event {
             copy: trace.copy(number),
             depth,
@@ -185,8 +224,17 @@ impl Recording {
         trace.add(event);
     }
 
+    /// The flow of the message of this number has ended.
+    pub(super) fn left(&self, number: u64) {
+        lock(&self.trace).last.remove(&number);
+    }
+
     pub(super) fn attempted(&self, number: u64, attempt: Attempt) {
         let mut trace = lock(&self.trace);
+        if trace.omitted > 0 {
+            trace.omitted += 1;
+            return;
+        }
         let event = Event {
             copy: trace.copy(number),
             depth: trace.running.iter().filter(|(own, ..)| *own == number).count(),
@@ -311,18 +359,13 @@ impl Trace {
 
     /// The number of a copy in the trace.
     fn copy(&mut self, number: u64) -> usize {
-        match self.copies.iter().position(|own| *own == number) {
-            Some(at) => at,
-            None => {
-                self.copies.push(number);
-                self.copies.len() - 1
-            }
-        }
+        let next = self.copies.len();
+        *self.copies.entry(number).or_insert(next)
     }
 
     /// The last event of a copy, if it is an attempt.
     fn attempt_of(&mut self, number: u64) -> Option<&mut Event> {
-        let copy = self.copies.iter().position(|own| *own == number)?;
+        let copy = *self.copies.get(&number)?;
         let last = self.events.iter_mut().rev().find(|event| event.copy == copy)?;
         matches!(last.what, What::Attempt(_)).then_some(last)
     }
@@ -331,6 +374,7 @@ impl Trace {
         let size = 256 + bytes(&event.changes, event.payload.as_ref());
         if self.events.len() >= EVENTS || self.bytes + size > BYTES {
             self.omitted += 1;
+            self.last = HashMap::new();
             return;
         }
         self.bytes += size;

@@ -68,10 +68,7 @@ impl Tell {
 /// What the client of a message sent.
 pub(super) fn request(context: &mut Context, shown: usize) {
     let tell = Tell {
-        service: match context.owner_name() {
-            "" => "main".to_owned(),
-            name => name.to_owned(),
-        },
+        service: context.owner_name().to_owned(),
         endpoint: String::new(),
         message_id: context.message_id(),
         shown,
