@@ -244,15 +244,7 @@ impl Mediator for Aggregate {
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
         let core = &self.0;
         let Some((key, expected)) = core.key(context)? else { return Ok(Flow::Next) };
-        let limit = |value: &Option<KeyValue>, context: &mut Context| -> Result<Option<usize>, Fault> {
-            let Some(value) = value else { return Ok(None) };
-            let text = value.resolve(context)?.unwrap_or_default();
-            let number: i64 = text.trim().parse().map_err(|_| {
-                Fault::new(format!("`{}` is no number of messages to aggregate", text.trim()))
-            })?;
-            Ok(usize::try_from(number).ok().filter(|&number| number > 0))
-        };
-        let enough = limit(&core.min, context)?.into_iter().chain(limit(&core.max, context)?).min();
+        let enough = enough([&core.min, &core.max], "aggregate", context)?;
         let across = core.correlate_on.is_some();
         let split = expected.filter(|_| !across);
         let services = Arc::clone(context.services());

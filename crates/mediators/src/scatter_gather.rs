@@ -1,6 +1,7 @@
 //! `scatter-gather`: copies of the message through a sequence each; what they bring becomes one message.
 
 use crate::branches::{Branches, Brought};
+use crate::support::enough;
 use crate::xml_value;
 use config::Element;
 use flow::{

@@ -1,7 +1,7 @@
 //! What several mediators need of an envelope and of headers.
 
 use diagnostics::Span;
-use flow::{Compiler, Context, Fault};
+use flow::{Compiler, Context, Fault, KeyValue};
 use message::Envelope;
 
 /// Whether a header may have this name.
@@ -62,4 +62,23 @@ pub(crate) fn envelope_with_headers(other: &Envelope) -> Envelope {
         }
     }
     envelope
+}
+
+/// How many messages are enough, of `min` and `max`: the smaller one that is above 0. `what`: what is done with them.
+pub(crate) fn enough(
+    [min, max]: [&Option<KeyValue>; 2],
+    what: &str,
+    context: &mut Context,
+) -> Result<Option<usize>, Fault> {
+    let mut least = None;
+    for count in [min, max].into_iter().flatten() {
+        let text = count.resolve(context)?.unwrap_or_default();
+        let number: i64 = text
+            .trim()
+            .parse()
+            .map_err(|_| Fault::new(format!("`{}` is no number of messages to {what}", text.trim())))?;
+        let number = usize::try_from(number).ok().filter(|&number| number > 0);
+        least = least.into_iter().chain(number).min();
+    }
+    Ok(least)
 }

@@ -342,6 +342,31 @@ impl Refusals {
     }
 }
 
+/// The headers of a request that stay in place under the answer to a blocking call; but those that say what the body is are the
+/// answer's.
+pub(crate) struct KeptHeaders(Headers);
+
+impl KeptHeaders {
+    /// `None`: the message says otherwise.
+    pub(crate) fn of(context: &Context) -> Option<KeptHeaders> {
+        let keeps = context.properties.get("BLOCKING_SENDER_PRESERVE_REQ_HEADERS");
+        let keeps = keeps.is_none_or(|value| value.to_string() != "false");
+        keeps.then(|| KeptHeaders(context.headers.clone()))
+    }
+
+    /// Puts them back over the answer.
+    pub(crate) fn restore(self, context: &mut Context) {
+        let mut headers = self.0;
+        for name in ["Content-Type", "Content-Encoding"] {
+            match context.headers.get(name) {
+                Some(value) => headers.set(name, value),
+                None => drop(headers.remove(name)),
+            }
+        }
+        context.headers = headers;
+    }
+}
+
 /// A property of axis2 scope in milliseconds.
 fn time(context: &Context, name: &str) -> Option<std::time::Duration> {
     if context.axis2.is_empty() {

@@ -17,7 +17,7 @@ mod sync {
     pub use std::sync::{Condvar, Mutex, MutexGuard};
 }
 
-use self::exchange::{Sent, send};
+use self::exchange::{KeptHeaders, Sent, send};
 use crate::runtime::context::{Context, Frame, Functions, Owner};
 use crate::runtime::endpoint::Destination;
 use crate::runtime::fault::{Code, Fault};
@@ -594,13 +594,9 @@ async fn call(context: &mut Context, mut destination: Destination) -> Result<(),
     let response = context.response;
     let blocking = destination.blocking;
     // The blocking sender leaves the request's headers in place unless told otherwise.
-    let keeps = destination.blocking
-        && saved.is_none()
-        && context
-            .properties
-            .get("BLOCKING_SENDER_PRESERVE_REQ_HEADERS")
-            .is_none_or(|value| value.to_string() != "false");
-    let kept = keeps.then(|| (context.headers.clone(), context.request_headers));
+    let keeps = destination.blocking && saved.is_none();
+    let kept = if keeps { KeptHeaders::of(context) } else { None };
+    let request_headers = context.request_headers;
     match send(context, destination).await? {
         Sent::Answered => {}
         Sent::Split(_) => {
@@ -613,16 +609,8 @@ async fn call(context: &mut Context, mut destination: Destination) -> Result<(),
         context.progress.calls = context.progress.calls.wrapping_add(1);
         context.progress.resumed = goes_on(context);
     }
-    if let Some((mut headers, request_headers)) = kept {
-        for name in ["Content-Type", "Content-Encoding"] {
-            match context.headers.get(name) {
-                Some(value) => headers.set(name, value),
-                None => {
-                    headers.remove(name);
-                }
-            }
-        }
-        context.headers = headers;
+    if let Some(kept) = kept {
+        kept.restore(context);
         context.request_headers = request_headers;
     }
     if let Some(saved) = saved {
@@ -788,6 +776,7 @@ pub(crate) fn drive_to_end(
             }
             (Ending::Nothing, None) | (Ending::Detach(_), _) => {}
         }
+        drop(awaited);
         failed.is_some()
     })
 }

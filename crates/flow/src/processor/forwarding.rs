@@ -116,14 +116,8 @@ impl Forwarding {
             let why = "an answer came, and there is no message.processor.reply.sequence (set OUT_ONLY where none is expected)";
             return Attempt::Impossible(why.to_owned());
         };
-        if let Some(mut headers) = kept {
-            for name in ["Content-Type", "Content-Encoding"] {
-                match context.headers.get(name) {
-                    Some(value) => headers.set(name, value),
-                    None => drop(headers.remove(name)),
-                }
-            }
-            context.headers = headers;
+        if let Some(kept) = kept {
+            kept.restore(&mut context);
         }
         let list = match reply.resolve(&mut context) {
             Ok(list) => list,
