@@ -1,7 +1,7 @@
 //! What failover and load balance have in common: members, and the way of one message from one to the next.
 //!
-//! A member is told from the others by its place in the group, whatever it is: an address, a key, another group. What a
-//! message has seen of a group is in its [`Step`]: a member that is a group itself is asked again until it gives up, and
+//! For a message, a member is told from the others by its place in the group, whatever it is: an address, a key, another group;
+//! what outlives a message (sessions, load) goes by its name. What a message has seen of a group is in its [`Step`]: a member that is a group itself is asked again until it gives up, and
 //! only then the next member is tried.
 
 use crate::leaf::lets_retry;
@@ -10,7 +10,7 @@ use config::EndpointKind;
 use config::endpoint::{EndpointProperty, PropertyValue, Retry};
 use flow::endpoint::{Attempts, Busy, Choice, Endpoint, Leaf, Step};
 use flow::fault::code;
-use flow::{Compiler, Context, Fault, Identity, ListId};
+use flow::{Code, Compiler, Context, Fault, Identity, ListId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -31,13 +31,13 @@ pub struct Group {
 
 /// One of a group.
 pub struct Member {
-    /// What it is called, unique in the group: it stays the same when others come or go.
+    /// What it is called, unique in the group: it stays the same when others come or go, unless they are alike.
     pub name: Arc<str>,
     /// The endpoint.
     pub endpoint: Arc<dyn Endpoint>,
     /// `loadbalance.weight`, at least 1.
     weight: usize,
-    /// Messages that are with it.
+    /// Messages that are with it; belongs to its identity.
     busy: Arc<AtomicUsize>,
 }
 
@@ -60,10 +60,10 @@ pub enum Order {
 pub struct Position(AtomicUsize);
 
 impl Member {
-    /// The member in a place.
-    pub fn new(name: Option<&str>, endpoint: Arc<dyn Endpoint>, place: usize, weight: usize) -> Member {
-        let name = name.map_or_else(|| format!("{place}: {}", endpoint.name()), str::to_owned);
-        Member { name: Arc::from(name), endpoint, weight, busy: Arc::default() }
+    /// A member; without a name it is called as its endpoint describes itself.
+    pub fn new(name: Option<&str>, endpoint: Arc<dyn Endpoint>, weight: usize) -> Member {
+        let name = Arc::from(name.unwrap_or(endpoint.name()));
+        Member { name, endpoint, weight, busy: Arc::default() }
     }
 
     /// Messages that are with it, for its weight.
@@ -86,15 +86,22 @@ fn weight(written: &config::Endpoint, compiler: &Compiler<'_>) -> usize {
     of(&written.properties).or_else(|| of(&named?.properties)).unwrap_or(1)
 }
 
+/// A name that none of these has: those that are alike are numbered.
+fn among(others: &[Member], name: &Arc<str>) -> Arc<str> {
+    let numbered = (2..).map(|number| Arc::from(format!("{name} ({number})")));
+    let mut names = std::iter::once(Arc::clone(name)).chain(numbered);
+    names.find(|name| others.iter().all(|other| other.name != *name)).unwrap_or_else(|| Arc::clone(name))
+}
+
 /// Compiles the members of a group.
 pub fn members(endpoints: &[config::Endpoint], compiler: &mut Compiler<'_>) -> Option<Vec<Member>> {
-    let compiled = endpoints.iter().enumerate().map(|(place, written)| {
+    let compiled = endpoints.iter().map(|written| {
         let endpoint = crate::endpoint(written, compiler)?;
         let name = match (&written.name, &written.kind) {
             (Some(name), _) | (None, EndpointKind::Reference(name)) => Some(name.value.as_str()),
             _ => None,
         };
-        Some(Member::new(name, endpoint, place, weight(written, compiler)))
+        Some(Member::new(name, endpoint, weight(written, compiler)))
     });
     compiled.collect()
 }
@@ -104,7 +111,7 @@ impl Group {
     pub fn new(
         endpoint: &config::Endpoint,
         description: &str,
-        members: Vec<Member>,
+        mut members: Vec<Member>,
         order: fn(Arc<Position>) -> Order,
         failover: bool,
         retry: Retry,
@@ -112,7 +119,14 @@ impl Group {
     ) -> Group {
         let name = name_of(endpoint, description);
         let identity = compiler.identity(&name);
-        let order = order(compiler.services.states.get(&identity));
+        let states = &compiler.services.states;
+        let order = order(states.get(&identity));
+        for place in 0..members.len() {
+            let (before, from) = members.split_at_mut(place);
+            let member = &mut from[0];
+            member.name = among(before, &member.name);
+            member.busy = states.get(&identity.part(&member.name).part("busy"));
+        }
         let on_error = endpoint.on_error.as_ref().and_then(|key| compiler.handler(key));
         Group { name, identity, members, order, failover, retry, on_error }
     }
@@ -139,9 +153,18 @@ impl Group {
         }
     }
 
+    /// Whether the member whose turn it is gets the message, ready or not: WSO2 does not pass over a member that has a weight,
+    /// unless it may fail over.
+    fn insists(&self) -> bool {
+        !self.failover && matches!(self.order, Order::Weights(_))
+    }
+
     /// The next member that this message can go to.
     fn next(&self, step: &Step) -> Option<usize> {
         let count = self.members.len();
+        if self.insists() {
+            return Some(step.start).filter(|start| step.tried.is_empty() && *start < count);
+        }
         let ring = (0..count).map(|offset| (step.start + offset) % count);
         let mut free =
             ring.filter(|index| !step.tried.contains(index) && self.members[*index].endpoint.is_ready());
@@ -213,8 +236,14 @@ impl Endpoint for Group {
                     self.go(index, member, step);
                     return Ok(choice);
                 }
-                // Not ready any more, or the message was there already.
-                Err(_) => step.tried.push(index),
+                Err(fault) if self.insists() => return Err(fault),
+                // Not ready any more, or the message was there already, or it has a fault of its own (a key that names nothing).
+                Err(fault) => {
+                    if !is_unready(&fault) {
+                        step.fault.get_or_insert_with(|| Box::new(fault));
+                    }
+                    step.tried.push(index);
+                }
             }
         }
         // The last member's own fault, unless none was ready at all.
@@ -254,6 +283,16 @@ impl Endpoint for Group {
     fn leaves(&self) -> Vec<Arc<dyn Leaf>> {
         self.members.iter().flat_map(|member| member.endpoint.leaves()).collect()
     }
+}
+
+/// Whether a member only says that it is not ready.
+fn is_unready(fault: &Fault) -> bool {
+    matches!(
+        fault.code,
+        Code::Number(
+            code::ENDPOINT_NOT_READY | code::WSDL_NOT_READY | code::LB_NONE_READY | code::SESSION_NOT_READY
+        )
+    )
 }
 
 /// The fault of a group without a member that is ready.

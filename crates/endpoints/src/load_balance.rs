@@ -26,7 +26,7 @@ pub fn compile(
     let mut members = members(&group.endpoints, compiler)?;
     for written in &group.members {
         let made = member::compile(written, endpoint, &group.definition, compiler)?;
-        members.push(Member::new(None, made, members.len(), 1));
+        members.push(Member::new(None, made, 1));
     }
     let retry = group.definition.retry.clone();
     let made = Group::new(endpoint, "loadbalance", members, order, group.failover, retry, compiler);

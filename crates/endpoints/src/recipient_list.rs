@@ -22,12 +22,15 @@ struct Named {
     name: String,
     identity: Identity,
     value: KeyValue,
-    /// Those of the last messages, the latest one last: their states are remembered.
-    recent: Mutex<Vec<(String, Arc<dyn Endpoint>)>>,
+    recent: Arc<Recent>,
     /// `max-cache`: how many.
     most: usize,
     counters: Arc<Counters>,
 }
+
+/// The recipients of the last messages, the latest one last. They hold their states, so this belongs to the identity of the list.
+#[derive(Default)]
+struct Recent(Mutex<Vec<(String, Arc<dyn Endpoint>)>>);
 
 /// An address that a message named.
 struct Recipient(String);
@@ -45,10 +48,11 @@ pub fn compile(
         }
         Recipients::Dynamic { value, max_cache } => {
             let value = leaf::key_value(value, compiler)?;
+            let identity = compiler.identity(&name);
             return Some(Arc::new(Named {
-                identity: compiler.identity(&name),
+                recent: compiler.services.states.get(&identity),
+                identity,
                 value,
-                recent: Mutex::default(),
                 most: *max_cache,
                 counters: compiler.services.metrics.counters("endpoint", &name),
                 name,
@@ -74,7 +78,7 @@ impl Endpoint for RecipientList {
 
 impl Named {
     fn recipient(&self, url: &str, context: &Context) -> Arc<dyn Endpoint> {
-        let mut recent = lock(&self.recent);
+        let mut recent = lock(&self.recent.0);
         let found = recent.iter().position(|(known, _)| known == url).map(|at| recent.remove(at));
         let (url, endpoint) = found.unwrap_or_else(|| {
             let description = diagnostics::without_credentials(url).into_owned();
@@ -83,9 +87,9 @@ impl Named {
             (url.to_owned(), leaf::plain(description, address, identity, counters, context.services()))
         });
         if self.most > 0 {
-            if recent.len() >= self.most {
-                recent.remove(0);
-            }
+            // A version before this one may have had room for more.
+            let over = (recent.len() + 1).saturating_sub(self.most);
+            recent.drain(..over);
             recent.push((url, Arc::clone(&endpoint)));
         }
         endpoint
@@ -115,7 +119,7 @@ impl Endpoint for Named {
     }
 
     fn leaves(&self) -> Vec<Arc<dyn Leaf>> {
-        lock(&self.recent).iter().flat_map(|(_, endpoint)| endpoint.leaves()).collect()
+        lock(&self.recent.0).iter().flat_map(|(_, endpoint)| endpoint.leaves()).collect()
     }
 }
 

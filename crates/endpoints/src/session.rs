@@ -9,7 +9,7 @@ use flow::endpoint::{Attempts, Choice, Endpoint, Leaf, Step};
 use flow::fault::code;
 use flow::{Compiler, Context, Fault, ListId, lock};
 use message::Headers;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use xml::NodeKind;
@@ -20,7 +20,7 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 /// Longest name of a session, in bytes: clients choose it.
 const LONGEST: usize = 256;
 
-/// Most sessions of one endpoint; beyond, those that end first are forgotten.
+/// Most sessions of one endpoint; beyond, those are forgotten that were not used for long.
 const MOST: usize = 100_000;
 
 const SYNAPSE: &str = "http://ws.apache.org/ns/synapse";
@@ -34,15 +34,55 @@ pub struct SessionBalance {
     table: Arc<Table>,
 }
 
+/// So many of the oldest sessions a new one looks at, for one that makes room.
+const LOOKS: usize = 8;
+
 /// The sessions of one endpoint; belongs to its identity.
 #[derive(Debug, Default)]
-struct Table(Mutex<HashMap<Arc<str>, Bound>>);
+struct Table(Mutex<Sessions>);
+
+#[derive(Debug, Default)]
+struct Sessions {
+    bound: HashMap<Arc<str>, Bound>,
+    /// All of them in the order in which they began, or were last looked at, with their ends as they were then.
+    order: VecDeque<(Arc<str>, Instant)>,
+}
 
 #[derive(Debug)]
 struct Bound {
     /// The name of the member.
     member: Arc<str>,
     until: Instant,
+}
+
+impl Sessions {
+    fn bind(&mut self, session: Arc<str>, member: Arc<str>, until: Instant, now: Instant) {
+        if let Some(bound) = self.bound.get_mut(&session) {
+            *bound = Bound { member, until };
+            return;
+        }
+        self.tidy(now);
+        self.order.push_back((Arc::clone(&session), until));
+        self.bound.insert(session, Bound { member, until });
+    }
+
+    /// Forgets some of those that have ended, and where there are too many at least one: the first one that was not used since it
+    /// was last looked at.
+    fn tidy(&mut self, now: Instant) {
+        for look in 1..=LOOKS {
+            let full = self.bound.len() >= MOST;
+            if !self.order.front().is_some_and(|(_, seen)| full || *seen <= now) {
+                return;
+            }
+            let Some((session, seen)) = self.order.pop_front() else { return };
+            match self.bound.get(&session) {
+                Some(bound) if bound.until > now && (!full || bound.until > seen && look < LOOKS) => {
+                    self.order.push_back((session, bound.until));
+                }
+                _ => drop(self.bound.remove(&session)),
+            }
+        }
+    }
 }
 
 impl SessionBalance {
@@ -68,7 +108,7 @@ impl SessionBalance {
     fn bound(&self, session: &str) -> Option<usize> {
         let now = transport::clock::now();
         let mut table = lock(&self.table.0);
-        let bound = table.get_mut(session).filter(|bound| bound.until > now)?;
+        let bound = table.bound.get_mut(session).filter(|bound| bound.until > now)?;
         bound.until = now.checked_add(self.timeout)?;
         self.group.members.iter().position(|member| member.name == bound.member)
     }
@@ -76,13 +116,8 @@ impl SessionBalance {
     fn bind(&self, session: Arc<str>, member: usize) {
         let now = transport::clock::now();
         let Some(until) = now.checked_add(self.timeout) else { return };
-        let mut table = lock(&self.table.0);
-        let mut rest = Duration::ZERO;
-        while table.len() >= MOST && rest <= self.timeout {
-            table.retain(|_, bound| bound.until > now + rest);
-            rest += self.timeout / 16 + Duration::from_nanos(1);
-        }
-        table.insert(session, Bound { member: Arc::clone(&self.group.members[member].name), until });
+        let member = Arc::clone(&self.group.members[member].name);
+        lock(&self.table.0).bind(session, member, until, now);
     }
 }
 
@@ -179,5 +214,39 @@ impl Endpoint for SessionBalance {
 
     fn leaves(&self) -> Vec<Arc<dyn Leaf>> {
         self.group.leaves()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_that_is_full_forgets_few_and_none_that_is_used() {
+        let (start, hour) = (Instant::now(), Duration::from_secs(3600));
+        let at = |second: usize| start + Duration::from_secs(second as u64);
+        let mut sessions = Sessions::default();
+        let name = |number: usize| Arc::<str>::from(number.to_string());
+        for number in 0..MOST {
+            sessions.bind(name(number), Arc::from("member"), start + hour, start);
+        }
+        // Three of the oldest are used; each new one makes room by one that is not.
+        for used in [0, 1, 3] {
+            sessions.bind(name(used), Arc::from("member"), at(1) + hour, at(1));
+        }
+        for more in 0..1000 {
+            sessions.bind(name(MOST + more), Arc::from("other"), at(2) + hour, at(2));
+            assert_eq!((sessions.bound.len(), sessions.order.len()), (MOST, MOST));
+        }
+        for (number, there) in [(0, true), (1, true), (2, false), (3, true), (MOST - 1, true), (MOST, true)] {
+            assert_eq!(sessions.bound.contains_key(&name(number)), there, "{number}");
+        }
+        // What has ended goes a few at a time, and what was used since stays.
+        let later = start + hour + Duration::from_millis(500);
+        for more in 0..MOST / (LOOKS - 1) {
+            sessions.bind(Arc::from(format!("new {more}")), Arc::from("member"), later + hour, later);
+            assert_eq!(sessions.bound.len(), sessions.order.len());
+        }
+        assert!(sessions.bound.len() < MOST / 2 && sessions.bound.contains_key(&name(0)));
     }
 }

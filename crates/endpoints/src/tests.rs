@@ -270,6 +270,39 @@ fn members_get_as_many_as_they_weigh() {
 }
 
 #[test]
+fn a_weight_without_failover_insists_on_its_turn() {
+    let b = testing::backend("HTTP/1.1 200 OK\r\n\r\nb");
+    let group = |failover: bool| {
+        let members = [address("", DEAD, SUSPENDS), address("", &b, SUSPENDS)].concat();
+        let algorithm = "org.apache.synapse.endpoints.algorithms.WeightedRoundRobin";
+        format!(
+            r#"<endpoint><loadbalance failover="{failover}" algorithm="{algorithm}">{members}</loadbalance></endpoint>"#
+        )
+    };
+    for (failover, expected) in [(false, [502, 200, 503, 200]), (true, [200; 4])] {
+        let tested = bus(&proxy("P", &group(failover)));
+        assert_eq!([(); 4].map(|()| ask(&tested, "P").0), expected, "{failover}");
+    }
+}
+
+#[test]
+fn a_group_fails_with_what_its_last_member_says() {
+    let key = r#"<endpoint key-expression="'nowhere'"/>"#;
+    for (members, says) in [
+        (key.to_owned(), "305100"),
+        (format!("{key}{}", address("", DEAD, "")), "101503"),
+        (format!(r#"{key}<endpoint key="Off"/>"#), "305100"),
+        (r#"<endpoint key="Off"/>"#.to_owned(), "303000"),
+    ] {
+        let group = proxy("P", &format!("<endpoint><failover>{members}</failover></endpoint>"));
+        let tested = bus(&[group, address("Off", DEAD, "")].concat());
+        tested.bus.plan().endpoint("Off").unwrap().leaves()[0].switch(false);
+        let (lines, _) = testing::logged("", || ask(&tested, "P"));
+        assert!(lines.iter().any(|line| line.contains(says)), "{members}: {lines:?}");
+    }
+}
+
+#[test]
 fn what_fails_together_suspends_once_and_the_group_goes_on() {
     let a = testing::backend("HTTP/1.1 200 OK\r\n\r\na");
     // Each multiplication would lead beyond any clock.
@@ -303,32 +336,18 @@ fn a_reload_keeps_states_and_positions() {
         )
     };
     let tested = configuration(&registry(), &written(DEAD));
-    let reload = |text: &str| {
-        let options = config::LoadOptions::default();
-        let mut loaded = config::load_text("test.xml", text, std::path::Path::new("."), &options);
-        let services: Arc<Services> = tested.bus.services();
-        let plan = flow::compile(
-            &loaded.configuration,
-            loaded.sources,
-            loaded.faulty,
-            &registry(),
-            &services,
-            &mut loaded.diagnostics,
-        );
-        tested.bus.swap(plan, services);
-    };
     let state = |name: &str| tested.bus.plan().endpoint(name).unwrap().leaves()[0].state();
     tested.bus.plan().endpoint("Off").unwrap().leaves()[0].switch(false);
     assert_eq!((ask(&tested, "P").0, ask(&tested, "Anonymous").0), (502, 502));
     assert_eq!(ask(&tested, "Turns").1, "a");
     for _ in 0..2 {
-        reload(&written(DEAD));
+        tested.reload(&registry(), &written(DEAD));
     }
     assert_eq!((state("E"), state("Off")), ("suspended", "off"));
     assert_eq!((ask(&tested, "P").0, ask(&tested, "Anonymous").0), (503, 503));
     assert_eq!(ask(&tested, "Turns").1, "b");
     // A wrong address that is mended does not wait for the suspension of the wrong one.
-    reload(&written(&a));
+    tested.reload(&registry(), &written(&a));
     assert_eq!((state("E"), ask(&tested, "P")), ("active", (200, "a".to_owned())));
 }
 
@@ -430,6 +449,61 @@ fn a_session_stays_with_its_member() {
             assert_eq!(ask(cookie), (200, member.to_owned()), "{cookie}");
         }
     }
+}
+
+#[test]
+fn a_reload_that_drops_a_member_leaves_the_sessions_of_the_others() {
+    let answer = |name: &str| {
+        let text = format!("HTTP/1.1 200 OK\r\nSet-Cookie: JSESSIONID={name}\r\n\r\n{name}");
+        testing::backend(Box::leak(text.into_boxed_str()))
+    };
+    let all: Vec<String> = ["a", "b", "c"].iter().map(|name| address("", &answer(name), "")).collect();
+    let written = |members: &[String]| {
+        let members = members.concat();
+        text(&proxy(
+            "P",
+            &format!(r#"<endpoint><session type="http"/><loadbalance>{members}</loadbalance></endpoint>"#),
+        ))
+    };
+    let tested = configuration(&registry(), &written(&all));
+    let ask = |cookie: &str| {
+        let headers = [("Content-Type", "text/plain"), ("Cookie", cookie)];
+        tested.ask("POST", "/services/P", &headers, "x").body
+    };
+    assert_eq!([ask(""), ask(""), ask("")].concat(), "abc");
+    tested.reload(&registry(), &written(&all[1..]));
+    assert_eq!([ask("JSESSIONID=c"), ask("JSESSIONID=b"), ask("JSESSIONID=c")].concat(), "cbc");
+}
+
+#[test]
+fn a_reload_keeps_what_is_under_way_at_members_and_the_states_of_named_recipients() {
+    let silent = TcpListener::bind("127.0.0.1:0").expect("loopback can be bound");
+    let silent = format!("http://{}/", silent.local_addr().expect("it is bound"));
+    let b = testing::backend("HTTP/1.1 200 OK\r\n\r\nb");
+    let members = [address("", &silent, ""), address("", &b, "")].concat();
+    let algorithm = "org.apache.synapse.endpoints.algorithms.WeightedRRLCAlgorithm";
+    let balanced =
+        format!(r#"<endpoint><loadbalance algorithm="{algorithm}">{members}</loadbalance></endpoint>"#);
+    let list = format!(
+        r#"<endpoint name="L"><recipientlist><endpoints value="{b}" max-cache="2"/></recipientlist></endpoint>"#
+    );
+    let written = text(&[proxy("P", &balanced), list, proxy("Q", r#"<endpoint key="L"/>"#)].concat());
+    let tested = configuration(&registry(), &written);
+    let bus = Arc::new(tested.bus);
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+        let soon = Duration::from_millis(500);
+        let first = tokio::spawn(client(Arc::clone(&bus), "P", 1));
+        assert_eq!(ask_now(&bus, "Q").await.0, 200);
+        for _ in 0..2 {
+            testing::reload(&bus, &registry(), &written);
+            let seen = [ask_now(&bus, "P"), ask_now(&bus, "P")].map(|ask| tokio::time::timeout(soon, ask));
+            for answer in seen {
+                assert_eq!(answer.await.expect("the one that is free answers").1, "b");
+            }
+        }
+        assert_eq!(bus.plan().endpoint("L").unwrap().leaves().len(), 1);
+        first.abort();
+    });
 }
 
 #[test]
