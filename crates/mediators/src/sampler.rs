@@ -6,7 +6,6 @@ use flow::{
     Attribute, BranchTarget, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside,
     ListId, Mediator, Moves, Need, Page, Split, Step, Values, lock,
 };
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -62,74 +61,44 @@ warning. Responses are not sampled: one that comes here is dropped, with a warni
 const MAX_WAITING: u64 = 10_000;
 
 struct Sampler {
-    bucket: Arc<Mutex<Bucket>>,
+    /// So many messages in each span of so many milliseconds.
+    rate: u64,
+    unit: u64,
     target: Target,
-    samplers: Arc<Samplers>,
+    turns: Arc<Turns>,
 }
 
-/// The buckets of all samplers and their clock: a reload finds them as they were.
-struct Samplers {
+/// The turns that are taken, and their clock; belongs to the identity of the sampler: a reload finds them as they were.
+struct Turns {
     started: Instant,
-    /// By definition. Of those that are written alike, each has its own: the first one of a configuration has the first.
-    by_definition: Mutex<HashMap<String, Vec<Place>>>,
+    bucket: Mutex<Bucket>,
 }
 
-/// One of several samplers that are written alike.
-struct Place {
-    bucket: Arc<Mutex<Bucket>>,
-    /// The configuration that took it last.
-    load: u64,
-}
-
-impl Default for Samplers {
-    fn default() -> Samplers {
-        Samplers { started: Instant::now(), by_definition: Mutex::default() }
-    }
-}
-
-impl Samplers {
-    /// Definitions that are remembered; those of configurations that are gone make room.
-    const MOST: usize = 10_000;
-
-    /// The bucket of the next sampler with this definition in this configuration.
-    fn bucket(&self, definition: String, load: u64, new: Bucket) -> Arc<Mutex<Bucket>> {
-        let mut all = lock(&self.by_definition);
-        if all.len() >= Samplers::MOST {
-            all.retain(|_, places| places.iter().any(|place| Arc::strong_count(&place.bucket) > 1));
-        }
-        let places = all.entry(definition).or_default();
-        if let Some(place) = places.iter_mut().find(|place| place.load != load) {
-            place.load = load;
-            return Arc::clone(&place.bucket);
-        }
-        let bucket = Arc::new(Mutex::new(new));
-        places.push(Place { bucket: Arc::clone(&bucket), load });
-        bucket
+impl Default for Turns {
+    fn default() -> Turns {
+        Turns { started: Instant::now(), bucket: Mutex::default() }
     }
 }
 
 /// Which turns are taken. Times in milliseconds.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Bucket {
-    rate: u64,
-    unit: u64,
     /// When the span of the last turn began, and how many turns of it are taken.
     span: u64,
     taken: u64,
 }
 
 impl Bucket {
-    /// How long a message that comes now has to wait; `None`: too many wait already.
-    fn turn(&mut self, now: u64) -> Option<u64> {
-        if now >= self.span.saturating_add(self.unit) {
+    /// How long a message that comes now has to wait, with `rate` turns in each span of `unit`; `None`: too many wait already.
+    fn turn(&mut self, now: u64, rate: u64, unit: u64) -> Option<u64> {
+        if now >= self.span.saturating_add(unit) {
             (self.span, self.taken) = (now, 0);
-        } else if self.taken >= self.rate {
-            (self.span, self.taken) = (self.span.saturating_add(self.unit), 0);
+        } else if self.taken >= rate {
+            (self.span, self.taken) = (self.span.saturating_add(unit), 0);
         }
         let wait = self.span.saturating_sub(now);
         // Those of this span, and of whole ones that have not begun either.
-        let before =
-            (wait.saturating_sub(1) / self.unit).saturating_mul(self.rate).saturating_add(self.taken);
+        let before = (wait.saturating_sub(1) / unit).saturating_mul(rate).saturating_add(self.taken);
         if wait > 0 && before >= MAX_WAITING {
             return None;
         }
@@ -163,10 +132,9 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         return None;
     };
     let target = Target::compile(target, "target of sampler".to_owned(), compiler)?;
-    let samplers = compiler.services.kept.get::<Samplers>();
-    let new = Bucket { rate: rate?, unit: unit?, span: 0, taken: 0 };
-    let bucket = samplers.bucket(element.to_xml_in_scope(), compiler.load(), new);
-    Some(Box::new(Sampler { bucket, target, samplers }))
+    let identity = compiler.identity("sampler");
+    let turns = compiler.services.states.get(&identity);
+    Some(Box::new(Sampler { rate: rate?, unit: unit?, target, turns }))
 }
 
 impl Mediator for Sampler {
@@ -196,8 +164,8 @@ impl Mediator for Sampler {
             tracing::warn!(message_id = %context.message_id(), "sampler: responses cannot be sampled; this one is dropped");
             return Step::Done(Ok(Flow::Stop));
         }
-        let now = u64::try_from(self.samplers.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let turn = lock(&self.bucket).turn(now);
+        let now = u64::try_from(self.turns.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let turn = lock(&self.turns.bucket).turn(now, self.rate, self.unit);
         let Some(wait) = turn else {
             let why = format!("{MAX_WAITING} messages wait for their turn already");
             return Step::Done(Err(Fault { status: 503, ..Fault::new("the sampler is full") }.because(why)));
@@ -227,54 +195,57 @@ mod tests {
 
     #[test]
     fn turns() {
-        let mut bucket = Bucket { rate: 2, unit: 100, span: 0, taken: 0 };
-        let waits: Vec<_> = [0, 0, 10, 10, 10, 500, 501].iter().map(|&now| bucket.turn(now)).collect();
+        let mut bucket = Bucket::default();
+        let waits: Vec<_> =
+            [0, 0, 10, 10, 10, 500, 501].iter().map(|&now| bucket.turn(now, 2, 100)).collect();
         assert_eq!(waits, [Some(0), Some(0), Some(90), Some(90), Some(190), Some(0), Some(0)]);
-        let mut bucket = Bucket { rate: 1, unit: 1, span: 0, taken: 0 };
-        let admitted = |bucket: &mut Bucket, now| {
-            (0..5 * MAX_WAITING).map_while(|_| bucket.turn(now)).filter(|&wait| wait > 0).count() as u64
+        let admitted = |bucket: &mut Bucket, now, rate, unit| {
+            (0..5 * MAX_WAITING).map_while(|_| bucket.turn(now, rate, unit)).filter(|&wait| wait > 0).count()
+                as u64
         };
-        assert_eq!(admitted(&mut bucket, 0), MAX_WAITING);
+        assert_eq!(admitted(&mut Bucket::default(), 0, 1, 1), MAX_WAITING);
         // Also where a span has more than may wait, and where it has begun already.
         for (rate, unit) in [(2 * MAX_WAITING, 1000), (3000, 1000), (7, 13)] {
-            let mut bucket = Bucket { rate, unit, span: 1, taken: 0 };
-            assert_eq!(admitted(&mut bucket, 1), MAX_WAITING, "{rate}");
-            assert_eq!(bucket.turn(12), None, "{rate}");
-            assert_eq!(admitted(&mut bucket, unit + 1), rate.min(MAX_WAITING), "{rate}");
+            let mut bucket = Bucket { span: 1, taken: 0 };
+            assert_eq!(admitted(&mut bucket, 1, rate, unit), MAX_WAITING, "{rate}");
+            assert_eq!(bucket.turn(12, rate, unit), None, "{rate}");
+            assert_eq!(admitted(&mut bucket, unit + 1, rate, unit), rate.min(MAX_WAITING), "{rate}");
         }
+    }
+
+    const SAMPLER: &str =
+        "<sampler unitTime='100000'><target><sequence><respond/></sequence></target></sampler>";
+
+    /// The turns of the one sampler in main.
+    fn turns_of(tested: &testing::Tested) -> Arc<Turns> {
+        let main = flow::Identity::of(config::ArtifactKind::Sequence, "main");
+        tested.bus.services().states.get(&main.part("sampler"))
     }
 
     #[test]
     fn where_too_many_wait_the_client_is_told() {
-        let tested = testing::main(
-            &registry(testing::endpoints),
-            "<sampler><target><sequence><respond/></sequence></target></sampler>",
-        );
+        let tested = testing::main(&registry(testing::endpoints), SAMPLER);
         let ask = || tested.ask("POST", "/", &[("Content-Type", "application/json")], "{}");
         assert_eq!(ask().status, 200);
-        let samplers = tested.bus.services().kept.get::<Samplers>();
-        let now = samplers.started.elapsed().as_millis() as u64;
-        for places in lock(&samplers.by_definition).values() {
-            let mut bucket = lock(&places[0].bucket);
-            while bucket.turn(now).is_some() {}
-        }
+        let turns = turns_of(&tested);
+        let now = turns.started.elapsed().as_millis() as u64;
+        while lock(&turns.bucket).turn(now, 1, 100_000).is_some() {}
         let answer = ask();
         assert_eq!(answer.status, 503, "{answer:?}");
     }
 
     #[test]
     fn a_reload_finds_the_turns_that_are_taken() {
-        let samplers = Samplers::default();
-        let bucket = |definition: &str, load: u64| {
-            samplers.bucket(definition.to_owned(), load, Bucket { rate: 1, unit: 1000, span: 0, taken: 0 })
-        };
-        let (a, alike, b) = (bucket("a", 1), bucket("a", 1), bucket("b", 1));
-        assert!(!Arc::ptr_eq(&a, &alike) && !Arc::ptr_eq(&a, &b));
-        assert_eq!(lock(&a).turn(0), Some(0));
-        // The next configuration has both of them, and one that is new.
-        let (again, both, changed) = (bucket("a", 2), bucket("a", 2), bucket("c", 2));
-        assert!(Arc::ptr_eq(&a, &again) && Arc::ptr_eq(&alike, &both));
-        assert_eq!((lock(&again).turn(0), lock(&changed).turn(0)), (Some(1000), Some(0)));
+        let tested = testing::main(&registry(testing::endpoints), SAMPLER);
+        assert_eq!(lock(&turns_of(&tested).bucket).taken, 0);
+        assert_eq!(tested.ask("POST", "/", &[("Content-Type", "application/json")], "{}").status, 200);
+        let before = turns_of(&tested);
+        // The definition changes: the next version, made beside this one, begins where this one is.
+        let changed = SAMPLER.replace("'100000'", "'100001'");
+        let changed = format!("<sequence name='main'>{changed}</sequence>");
+        let text = format!("<definitions xmlns='{}'>{changed}</definitions>", config::SYNAPSE);
+        tested.reload(&registry(testing::endpoints), &text);
+        assert!(Arc::ptr_eq(&before, &turns_of(&tested)) && lock(&before.bucket).taken == 1);
     }
 
     #[test]

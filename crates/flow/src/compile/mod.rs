@@ -48,7 +48,6 @@ pub struct Compiler<'a> {
     /// What the process shares.
     pub services: &'a Services,
     registry: &'a Registry,
-    load: u64,
     lists: Vec<Option<List>>,
     sequences: HashMap<String, ListId>,
     endpoints: HashMap<String, Arc<dyn Endpoint>>,
@@ -90,7 +89,6 @@ pub fn compile(
         aside: Diagnostics::new(),
         services,
         registry,
-        load: UNIQUE.fetch_add(1, Ordering::Relaxed),
         lists: Vec::new(),
         sequences: HashMap::new(),
         endpoints: HashMap::new(),
@@ -373,11 +371,6 @@ impl Compiler<'_> {
             1 => self.inside.artifact.part(part),
             n => self.inside.artifact.part(&format!("{part}#{n}")),
         }
-    }
-
-    /// The number of this compilation.
-    pub fn load(&self) -> u64 {
-        self.load
     }
 
     /// A number for what has to be told apart in the whole process.
