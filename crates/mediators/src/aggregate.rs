@@ -748,7 +748,7 @@ mod tests {
         let tested = testing::main(&crate::registry(testing::endpoints), &text);
         tested.bus.services().observers.trace("main", true);
         assert_eq!(tested.ask("POST", "/", XML, "<a><i>1</i><i>2</i><i>3</i></a>").status, 200);
-        let trace = tested.bus.services().observers.recordings()[0].json();
+        let trace = flow::observe::Recordings::of(&tested.bus.services()).all()[0].json();
         assert_eq!(trace["running"], serde_json::json!([]), "{trace}");
         let ends = |event: &&serde_json::Value| event["step"] == "aggregate";
         assert_eq!(trace["events"].as_array().map(|all| all.iter().filter(ends).count()), Some(3), "{trace}");
