@@ -71,10 +71,11 @@ impl Sessions {
     fn tidy(&mut self, now: Instant) {
         for look in 1..=LOOKS {
             let full = self.bound.len() >= MOST;
-            if !self.order.front().is_some_and(|(_, seen)| full || *seen <= now) {
+            let Some((session, seen)) = self.order.front().filter(|(_, seen)| full || *seen <= now) else {
                 return;
-            }
-            let Some((session, seen)) = self.order.pop_front() else { return };
+            };
+            let (session, seen) = (Arc::clone(session), *seen);
+            self.order.pop_front();
             match self.bound.get(&session) {
                 Some(bound) if bound.until > now && (!full || bound.until > seen && look < LOOKS) => {
                     self.order.push_back((session, bound.until));

@@ -119,7 +119,7 @@ pub async fn work_out<T: Send + 'static>(
     if used.stopped.is_none() {
         return result;
     }
-    let (result, used) = moved(context, move |context| work(context)).await?;
+    let (result, used) = moved(context, work).await?;
     in_bounds(result, used)
 }
 
