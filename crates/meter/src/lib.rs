@@ -206,11 +206,6 @@ pub fn within_rest<T>(
     })
 }
 
-/// Runs `work` without bounds, within a run that has some: for short work whose callers cannot be told that it was stopped.
-pub fn unbounded<T>(work: impl FnOnce() -> T) -> T {
-    bounded(Bounds::None, ENDLESS, work).0
-}
-
 /// Runs `work` without bounds, whatever bounds this thread has: what is prepared once, and is no part of what a message asks for.
 pub fn unbounded<T>(work: impl FnOnce() -> T) -> T {
     bounded(Bounds::None, ENDLESS, work).0
