@@ -615,8 +615,11 @@ impl Drop for Voice {
         }
         // Nobody is left who could answer: parts that wait in an aggregate wait for nothing, and are all that will come.
         let parked = std::mem::take(&mut *lock(&exchange.parked));
-        let going_on = parked.into_iter().fold(false, |others, parked| parked.complete(exchange) || others);
-        if !going_on {
+        let mut goes_on = false;
+        for parked in parked {
+            goes_on |= parked.complete(exchange);
+        }
+        if !goes_on {
             exchange.close();
         }
     }
