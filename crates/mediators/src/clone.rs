@@ -187,7 +187,7 @@ impl Mediator for Clone {
         let parts = parts((0..count).map(part)).map_err(|(fault, copy)| {
             // The fault sequence has the body as it came.
             context.payload = copy.payload;
-            fault
+            *fault
         })?;
         Ok(Flow::Split(Split {
             parts,

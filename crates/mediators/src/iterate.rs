@@ -178,7 +178,7 @@ impl Mediator for Iterate {
             count,
             next: 0,
         })
-        .map_err(|(fault, _)| fault)?;
+        .map_err(|(fault, _)| *fault)?;
         let (continue_parent, sequential) = (core.continue_parent, core.sequential);
         Ok(Flow::Split(Split { parts, count, continue_parent, sequential, stops: false }))
     }

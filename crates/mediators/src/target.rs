@@ -125,9 +125,9 @@ impl Target {
 /// The first one failed: why, and that copy, which has the payload that was moved into it.
 pub(crate) fn parts(
     mut parts: impl Iterator<Item = Branch> + Send + 'static,
-) -> Result<Parts, (Fault, Box<Context>)> {
+) -> Result<Parts, (Box<Fault>, Box<Context>)> {
     match parts.next() {
-        Some(Branch { target: BranchTarget::Failed(fault), context }) => Err((*fault, context)),
+        Some(Branch { target: BranchTarget::Failed(fault), context }) => Err((fault, context)),
         first => Ok(Box::new(first.into_iter().chain(parts))),
     }
 }
