@@ -1074,7 +1074,7 @@ mod tests {
             let mut context = Box::new(tested.context(&[], ""));
             let main = context.plan.main;
             begin_request(&mut context, Some(main));
-            context.progress.detached = true;
+            context.progress.client = Waits::Nobody;
             let held = Arc::new(());
             context.hold(Arc::<()>::clone(&held));
             drive_to_end(context, None).await;
