@@ -395,8 +395,9 @@ impl Context {
     fn last_child(&mut self, what: &'static str) -> Option<Child> {
         let place = self.location();
         let scope = Arc::clone(self.scope());
-        let more = |running: usize| (running > 0).then_some(running + 1);
-        scope.running.fetch_update(AcqRel, Acquire, more).ok()?;
+        if !scope.tally.begin_beside() {
+            return None;
+        }
         scope.began(what, place);
         Some(Child { scope, voice: self.exchange.as_ref().map(Voice::new), whole: false })
     }

@@ -32,6 +32,15 @@ impl Tally {
         self.running.fetch_add(1, AcqRel);
     }
 
+    /// One more runs, unless all have ended (`false`).
+    pub fn begin_beside(&self) -> bool {
+        if self.running.fetch_add(1, AcqRel) > 0 {
+            return true;
+        }
+        self.running.fetch_sub(1, AcqRel);
+        false
+    }
+
     /// How many run.
     pub fn running(&self) -> usize {
         self.running.load(Acquire)
