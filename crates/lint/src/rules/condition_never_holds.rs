@@ -272,7 +272,7 @@ fn unmatched(step: &Element, attribute: &Attribute, expression: &Expr) -> Option
     };
     let never = patterns.into_iter().find(|pattern| {
         let compiled = Pattern::compile(&pattern.value).ok();
-        compiled.is_some_and(|own| !own.matches("true") && !own.matches("false"))
+        compiled.is_some_and(|own| own.matches("true") == Ok(false) && own.matches("false") == Ok(false))
     })?;
     Some(
         Finding::new(
