@@ -25,7 +25,7 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context, index: usize) -> Disp
     }
     match &endpoint.filter {
         Filter::None => Dispatched::Inbound(index),
-        Filter::Pattern(pattern) if !pattern.matches(&context.inbound.target) => Dispatched::Main,
+        Filter::Pattern(pattern) if pattern.matches(&context.inbound.target) != Ok(true) => Dispatched::Main,
         Filter::Pattern(_) => routing::dispatch(plan, context, routing::DEFAULT_LISTENER),
         Filter::Apis => match routing::dispatch(plan, context, routing::DEFAULT_LISTENER) {
             Dispatched::Main => Dispatched::Inbound(index),

@@ -53,6 +53,6 @@ pub(crate) enum Filter {
 impl InboundEndpoint {
     /// Whether proxy services may serve a request that came through it.
     pub(crate) fn reaches_services(&self, target: &str) -> bool {
-        matches!(&self.filter, Filter::Pattern(pattern) if pattern.matches(target))
+        matches!(&self.filter, Filter::Pattern(pattern) if pattern.matches(target) == Ok(true))
     }
 }
