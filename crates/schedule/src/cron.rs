@@ -5,8 +5,7 @@
 //! hours that the clock shows twice, and in none that it skips. One that names hours runs once a day whatever the clock does: a
 //! time that comes twice counts the first time, and one that is skipped comes by as much later as the clock was put forward.
 
-use crate::days::Days;
-use crate::parse::{CronError, parse};
+use crate::days::{Days, bit};
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp};
@@ -38,14 +37,6 @@ pub struct Cron {
 const EVERY_HOUR: u64 = (1 << 24) - 1;
 
 impl Cron {
-    /// Reads an expression.
-    ///
-    /// # Errors
-    /// Which field is wrong, and where in the text.
-    pub fn parse(text: &str) -> Result<Cron, CronError> {
-        parse(text)
-    }
-
     /// The first time after `after`; `None`: there is none until the end of the year 2199.
     pub fn next(&self, after: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         // Expressions know whole seconds.
@@ -172,10 +163,6 @@ impl Period {
         let end = zone.following(from).next().map(|transition| transition.timestamp());
         Period { offset, begins, end }
     }
-}
-
-pub(crate) fn bit(n: u32) -> u64 {
-    1_u64.checked_shl(n).unwrap_or(0)
 }
 
 /// The lowest bit from `from` on.

@@ -1,6 +1,5 @@
 //! The days of a month that an expression means.
 
-use crate::cron::bit;
 use jiff::civil::Date;
 
 /// The days, by one of the two fields; the other one is `?`.
@@ -102,4 +101,8 @@ impl Month {
             _ => day,
         }
     }
+}
+
+pub(crate) fn bit(n: u32) -> u64 {
+    1_u64.checked_shl(n).unwrap_or(0)
 }

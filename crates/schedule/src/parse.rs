@@ -2,8 +2,8 @@
 //!
 //! What Quartz takes is taken. Beyond it, terms that it knows alone (`L`, `15W`, `MON#1`) may stand in lists.
 
-use crate::cron::{Cron, FIRST_YEAR, LAST_YEAR, bit};
-use crate::days::{Days, OfMonth, OfWeek};
+use crate::cron::{Cron, FIRST_YEAR, LAST_YEAR};
+use crate::days::{Days, OfMonth, OfWeek, bit};
 use diagnostics::did_you_mean;
 use std::fmt;
 use std::ops::Range;
@@ -108,7 +108,17 @@ impl<'a> Part<'a> {
     }
 }
 
-pub(crate) fn parse(text: &str) -> Result<Cron, CronError> {
+impl Cron {
+    /// Reads an expression.
+    ///
+    /// # Errors
+    /// Which field is wrong, and where in the text.
+    pub fn parse(text: &str) -> Result<Cron, CronError> {
+        parse(text)
+    }
+}
+
+fn parse(text: &str) -> Result<Cron, CronError> {
     let start = text.as_ptr().addr();
     let parts: Vec<Part<'_>> =
         text.split_whitespace().map(|text| Part { text, start: text.as_ptr().addr() - start }).collect();
