@@ -1,8 +1,8 @@
 //! Starts a bus: loads and compiles the configuration, opens the listeners, waits for signals.
 
-use crate::listeners::Listeners;
+use crate::listeners::{Listeners, server_limits, server_tls};
 use crate::reload::{Reloader, read, report};
-use crate::settings::{Dialect, Profile, Settings};
+use crate::settings::{Dialect, Profile, Settings, set};
 use admin::access::AccessLog;
 use admin::logging::{Format, Logging};
 use admin::{Admin, AdminState, Levels, Output, Phase, Readiness};
@@ -14,9 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
-use transport::{
-    Client, ClientLimits, ClientTls, ClientTlsOptions, Roots, Server, ServerLimits, ServerTls, Workers,
-};
+use transport::{Client, ClientLimits, ClientTls, ClientTlsOptions, Roots, Server, ServerTls, Workers};
 
 /// Default addresses.
 const HTTP: &str = "127.0.0.1:8280";
@@ -518,12 +516,6 @@ pub fn vault(settings: &crate::settings::Vault, engine: &mut flow::Settings) -> 
     Ok(())
 }
 
-fn set<T>(field: &mut T, value: Option<T>) {
-    if let Some(value) = value {
-        *field = value;
-    }
-}
-
 fn profiles(settings: &[Profile]) -> Result<Vec<(String, ClientTls)>, String> {
     let mut profiles = Vec::new();
     for profile in settings {
@@ -548,46 +540,4 @@ fn profiles(settings: &[Profile]) -> Result<Vec<(String, ClientTls)>, String> {
         profiles.push((profile.server.clone(), made));
     }
     Ok(profiles)
-}
-
-/// The limits of listeners.
-pub fn server_limits(settings: &Settings) -> ServerLimits {
-    let limits = &settings.limits;
-    let mut server = ServerLimits::default();
-    set(&mut server.head_size, limits.head_size.map(|size| size.0));
-    set(&mut server.header_count, limits.header_count);
-    set(&mut server.target_size, limits.target_size.map(|size| size.0));
-    set(&mut server.io_buffer_size, limits.io_buffer_size.map(|size| size.0));
-    set(&mut server.connections, limits.connections);
-    set(&mut server.idle, limits.idle.map(|time| time.0));
-    set(&mut server.head, limits.head.map(|time| time.0));
-    set(&mut server.body, limits.body_pause.map(|time| time.0));
-    set(&mut server.write, limits.write.map(|time| time.0));
-    server.keep_alive = settings.http.keep_alive;
-    server
-}
-
-/// Certificate and key of the https listener.
-///
-/// # Errors
-/// They cannot be read.
-pub fn server_tls(settings: &Settings) -> Result<ServerTls, String> {
-    use transport::{ClientVerify, ServerTlsOptions};
-    let tls = &settings.tls;
-    let (certificates, key) = match (&tls.certificate, &tls.key) {
-        (Some(certificate), Some(key)) => (certificate.clone(), key.clone()),
-        (None, None) => return crate::certificate::self_signed(),
-        _ => return Err("tls: certificate and key go together".to_owned()),
-    };
-    let client_verify = match tls.client_verify.as_deref() {
-        None | Some("none") => ClientVerify::None,
-        Some("optional") => ClientVerify::Optional,
-        Some("require") => ClientVerify::Require,
-        Some(other) => {
-            return Err(format!("tls.client_verify: `{other}`; expected none, optional or require"));
-        }
-    };
-    let options =
-        ServerTlsOptions { certificates, key, client_roots: tls.client_roots.clone(), client_verify };
-    ServerTls::new(&options).map_err(|error| error.to_string())
 }

@@ -3,8 +3,7 @@
 //! A listener belongs to a port. A reload opens those that are new before its plan comes into force, so that one that cannot be opened is
 //! known as faulty by then; their clients wait until it is. Those that nobody has any more end when the requests that they took have ended.
 
-use crate::bus::{server_limits, server_tls};
-use crate::settings::Settings;
+use crate::settings::{Settings, set};
 use flow::inbound::{Through, Tls};
 use flow::{Bus, Plan, lock};
 use std::collections::HashMap;
@@ -12,7 +11,7 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use transport::{Server, ServerTls, Workers};
+use transport::{Server, ServerLimits, ServerTls, Workers};
 
 /// How long a port that was given up just now is waited for.
 const GIVEN_UP: Duration = Duration::from_secs(2);
@@ -151,4 +150,46 @@ fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> String {
         _ => error.to_string(),
     };
     format!("cannot listen on {address}: {why}")
+}
+
+/// The limits of listeners.
+pub fn server_limits(settings: &Settings) -> ServerLimits {
+    let limits = &settings.limits;
+    let mut server = ServerLimits::default();
+    set(&mut server.head_size, limits.head_size.map(|size| size.0));
+    set(&mut server.header_count, limits.header_count);
+    set(&mut server.target_size, limits.target_size.map(|size| size.0));
+    set(&mut server.io_buffer_size, limits.io_buffer_size.map(|size| size.0));
+    set(&mut server.connections, limits.connections);
+    set(&mut server.idle, limits.idle.map(|time| time.0));
+    set(&mut server.head, limits.head.map(|time| time.0));
+    set(&mut server.body, limits.body_pause.map(|time| time.0));
+    set(&mut server.write, limits.write.map(|time| time.0));
+    server.keep_alive = settings.http.keep_alive;
+    server
+}
+
+/// Certificate and key of the https listener.
+///
+/// # Errors
+/// They cannot be read.
+pub fn server_tls(settings: &Settings) -> Result<ServerTls, String> {
+    use transport::{ClientVerify, ServerTlsOptions};
+    let tls = &settings.tls;
+    let (certificates, key) = match (&tls.certificate, &tls.key) {
+        (Some(certificate), Some(key)) => (certificate.clone(), key.clone()),
+        (None, None) => return crate::certificate::self_signed(),
+        _ => return Err("tls: certificate and key go together".to_owned()),
+    };
+    let client_verify = match tls.client_verify.as_deref() {
+        None | Some("none") => ClientVerify::None,
+        Some("optional") => ClientVerify::Optional,
+        Some("require") => ClientVerify::Require,
+        Some(other) => {
+            return Err(format!("tls.client_verify: `{other}`; expected none, optional or require"));
+        }
+    };
+    let options =
+        ServerTlsOptions { certificates, key, client_roots: tls.client_roots.clone(), client_verify };
+    ServerTls::new(&options).map_err(|error| error.to_string())
 }

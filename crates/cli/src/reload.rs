@@ -3,8 +3,8 @@
 //! A reload goes artifact by artifact. One whose new version is faulty stays in force as it was, the others change;
 //! with `--strict` all change or none.
 
-use crate::bus::{Start, bound_memory, server_limits, server_tls, services};
-use crate::listeners::Listeners;
+use crate::bus::{Start, bound_memory, services};
+use crate::listeners::{Listeners, server_limits, server_tls};
 use crate::load::{Loaded, load};
 use crate::settings::Settings;
 use config::LastGood;

@@ -589,6 +589,13 @@ fn put(table: &mut toml::Table, key: &str, value: &str) {
     }
 }
 
+/// Gives a limit the value of the settings, if they have one.
+pub(crate) fn set<T>(field: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *field = value;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
