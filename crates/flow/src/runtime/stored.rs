@@ -5,7 +5,7 @@ use crate::runtime::fault::Fault;
 use crate::runtime::plan::Plan;
 use crate::runtime::progress::Waits;
 use crate::runtime::services::Services;
-use message::{Body, Headers, Method, Payload};
+use message::{Body, Headers, Kind, MediaType, Method, Payload};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::sync::Arc;
 use std::time::Instant;
@@ -46,7 +46,7 @@ impl Context {
         // Whoever takes it out has to know how to read it, whatever headers a step removed.
         if !body.is_empty()
             && !copy.headers.contains("Content-Type")
-            && let Some(label) = crate::writing::read_as(&copy)
+            && let Some(label) = copy.read_as()
         {
             copy.headers.set("Content-Type", label);
         }
@@ -66,6 +66,26 @@ impl Context {
             body,
             properties: std::mem::take(&mut copy.properties),
             axis2: std::mem::take(&mut copy.axis2),
+        })
+    }
+
+    /// The media type that a message was read as: the one that came with it, or that of its kind.
+    pub(crate) fn read_as(&self) -> Option<String> {
+        let reading = self.payload.reading();
+        let inbound = self.inbound.content_type.as_deref().filter(|_| self.request_headers);
+        if let Some(own) = inbound.filter(|own| MediaType::parse(own).kind() == reading.kind) {
+            return Some(own.to_owned());
+        }
+        let essence = match reading.kind {
+            Kind::Json => "application/json",
+            Kind::Xml => "application/xml",
+            Kind::Soap11 => "text/xml",
+            Kind::Soap12 => "application/soap+xml",
+            _ => return None,
+        };
+        Some(match reading.charset {
+            Some(charset) => format!("{essence}; charset={}", charset.name()),
+            None => essence.to_owned(),
         })
     }
 

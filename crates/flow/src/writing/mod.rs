@@ -155,7 +155,7 @@ pub(crate) fn untouched(context: &mut Context) -> Body {
         context.headers.set("Content-Type", label);
     } else if context.payload.is_built()
         && !context.headers.contains("Content-Type")
-        && let Some(label) = read_as(context)
+        && let Some(label) = context.read_as()
     {
         // All headers were removed. WSO2 labels what somebody has read, and nothing else.
         context.headers.set("Content-Type", label);
@@ -164,26 +164,6 @@ pub(crate) fn untouched(context: &mut Context) -> Body {
         Body::Bytes(bytes) if uncoded => Body::Bytes(coded(context, bytes)),
         body => body,
     }
-}
-
-/// The media type that a message was read as: the one that came with it, or that of its kind.
-pub(crate) fn read_as(context: &Context) -> Option<String> {
-    let reading = context.payload.reading();
-    let inbound = context.inbound.content_type.as_deref().filter(|_| context.request_headers);
-    if let Some(own) = inbound.filter(|own| MediaType::parse(own).kind() == reading.kind) {
-        return Some(own.to_owned());
-    }
-    let essence = match reading.kind {
-        Kind::Json => "application/json",
-        Kind::Xml => "application/xml",
-        Kind::Soap11 => "text/xml",
-        Kind::Soap12 => "application/soap+xml",
-        _ => return None,
-    };
-    Some(match reading.charset {
-        Some(charset) => format!("{essence}; charset={}", charset.name()),
-        None => essence.to_owned(),
-    })
 }
 
 /// The charset of what is written: the endpoint's, else the property's, else that of an explicit type, else the one
