@@ -290,7 +290,7 @@ pub struct Figures {
     pub running: usize,
     /// Steps that wait for a thread.
     pub waiting: usize,
-    /// Steps that have run.
+    /// Steps that run or have run.
     pub runs: u64,
     /// Steps that were shed.
     pub refused: u64,
@@ -357,8 +357,8 @@ impl Pool {
     async fn work_as_task(self: Arc<Pool>) {
         while let Some(job) = self.queue.next_now() {
             tokio::time::sleep(Duration::from_millis(job.number * 97 % 40)).await;
-            job.run();
             self.runs.fetch_add(1, Relaxed);
+            job.run();
             self.queue.done();
         }
     }
@@ -379,8 +379,8 @@ impl Pool {
         // Where that is not allowed, it has the priority of all others.
         let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
         while let Some(job) = self.queue.next() {
-            job.run();
             self.runs.fetch_add(1, Relaxed);
+            job.run();
             self.queue.done();
         }
     }
