@@ -129,7 +129,7 @@ pub struct Answer {
     pub body: String,
 }
 
-/// Runs something, and takes down `LEVEL message` of what this thread logs meanwhile to targets that begin so.
+/// Runs something, and takes down `LEVEL message`, and ` code=N` where it has one, of what this thread logs meanwhile to targets that begin so.
 pub fn logged<T>(target: &'static str, run: impl FnOnce() -> T) -> (Vec<String>, T) {
     let lines = Lines { target, lines: Arc::default() };
     let result = tracing::subscriber::with_default(lines.clone(), run);
@@ -160,8 +160,10 @@ impl tracing::Subscriber for Lines {
         struct Line(String);
         impl tracing::field::Visit for Line {
             fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
-                if field.name() == "message" {
-                    self.0.push_str(&format!("{value:?}"));
+                match field.name() {
+                    "message" => self.0.push_str(&format!("{value:?}")),
+                    "code" => self.0.push_str(&format!(" code={value:?}")),
+                    _ => {}
                 }
             }
 

@@ -339,7 +339,7 @@ pub fn good(bus: &Process, scenario: &Scenario) -> Result<(), String> {
 /// The fault lines of the log from byte `from` on.
 pub fn faults(bus: &Process, from: usize) -> Vec<String> {
     // A thread of the bus writes the log, line by line: what was said before a line of ours is written when that line is.
-    const MARK: &str = "a log level was changed category=\"busbar::settings\"";
+    const MARK: &str = "a log level was changed category=busbar::settings";
     let marks = bus.stderr().matches(MARK).count();
     let (status, ..) = ask(bus.field("admin"), "PUT", "/loggers/busbar::settings", b"info").unwrap();
     assert_eq!(status, 200);

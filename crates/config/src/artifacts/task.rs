@@ -258,7 +258,7 @@ mod tests {
                 "Interval { interval: 5s, count: None }",
                 "`timeZone` has no effect",
             ),
-            ("intervall='5'", "", "`intervall` is not known in `trigger`"),
+            ("intervall='5'", "Once", "`trigger` has no attribute `intervall`"),
         ] {
             let text = format!("<task xmlns='{synapse}' name='T'><trigger {attributes}/></task>");
             let loaded = load_text("t.xml", &text, std::path::Path::new("."), &Default::default());
