@@ -243,7 +243,15 @@ async fn ask(
             .await;
             unwritten = written.unwrap_or(true);
             match received {
-                Some(Ok(head)) => head,
+                Some(Ok(head)) => {
+                    // Nobody waits for ever for the rest of a slow client.
+                    let ended = unwritten && sending.pace.is_zero() && !world.is_stopping();
+                    if ended && !head.closes() {
+                        let start = &head.start;
+                        world.fault(format!("{}: {start} keeps the connection, which ends", sending.id));
+                    }
+                    head
+                }
                 Some(Err(error)) => return Err(Failure::Unread(error)),
                 None => unreachable!("the wait ends with an answer"),
             }

@@ -18,6 +18,9 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 use transport::{ClientLimits, Server, ServerLimits};
 
+/// Characters of a fault that are shown: an answer may be in it.
+const SHOWN: usize = 200;
+
 /// What all parts of a run share.
 pub struct World {
     pub seen: Arc<Seen>,
@@ -40,7 +43,8 @@ impl World {
     /// Records what must not happen.
     pub fn fault(&self, what: String) {
         let at = self.begun.elapsed().as_millis();
-        lock(&self.faults).push(format!("at {at} ms: {what}"));
+        let shown: String = what.chars().take(SHOWN).collect();
+        lock(&self.faults).push(format!("at {at} ms: {shown}"));
     }
 
     pub fn is_stopping(&self) -> bool {
@@ -229,6 +233,16 @@ async fn live(seed: u64, log: &crate::log::Log) -> Outcome {
         network.set(*random.pick(&addresses), dead);
         let good = client::Manner { services: &[Service::Failover], good: true };
         client::run(Arc::clone(&world), format!("{seed}.dead"), 4, random.split(), good).await;
+    }
+    // What is accepted right before the stop goes on behind it.
+    if random.one_in(2) {
+        backends.iter().for_each(|backend| backend.change(&mut random));
+        let wild = client::Manner { services: &[Service::OneWay, Service::Stored], good: false };
+        for number in 0..random.between(1, 3) {
+            let name = format!("{seed}.last{number}");
+            running.spawn(client::run(Arc::clone(&world), name, 3, random.split(), wild));
+        }
+        sleep(Duration::from_millis(random.below(500))).await;
     }
     // The stop, as the program does it: what has not ended by then must be named.
     let drain = Duration::from_millis(if random.one_in(2) { 100_000 } else { random.below(2_500) });
