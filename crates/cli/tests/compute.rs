@@ -20,12 +20,32 @@ const ARTIFACTS: &str = r#"
   <property name="p" expression="count(//a[count(//a[count(//a[count(//a[. = 'x']) > 1]) > 1]) > 1])"/><respond/>
 </inSequence></target></proxy>
 <proxy name="Xslt"><target><inSequence><xslt key="loops"/><respond/></inSequence></target></proxy>
+<proxy name="Callout"><target><inSequence>
+  <callout serviceURL="http://127.0.0.1:1/"><source xpath="//a[count(//a[count(//a[count(//a[. = 'x']) > 1]) > 1]) > 1]"/></callout><respond/>
+</inSequence></target></proxy>
+<proxy name="Store"><target><inSequence>
+  <store messageStore="{count(//a[count(//a[count(//a[count(//a[. = 'x']) > 1]) > 1]) > 1])}"/><respond/>
+</inSequence></target></proxy>
+<proxy name="Validate"><target><inSequence><validate><schema key="pairs"/><on-fail><drop/></on-fail></validate><respond/></inSequence></target></proxy>
+<localEntry key="pairs"><xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">
+  <xs:element name="r"><xs:complexType><xs:sequence><xs:element name="a" type="xs:string" maxOccurs="unbounded">PAIRS</xs:element></xs:sequence></xs:complexType></xs:element>
+</xs:schema></localEntry>
 <localEntry key="loops"><x:stylesheet version="1.0" xmlns:x="http://www.w3.org/1999/XSL/Transform" xmlns="">
   <x:template match="/"><r><x:for-each select="//a"><x:for-each select="//a"><x:for-each select="//a"><x:for-each select="//a"><x:if test=". = 'x'"><b/></x:if>
   </x:for-each></x:for-each></x:for-each></x:for-each></r></x:template>
 </x:stylesheet></localEntry>"#;
 
-const LONG: &[&str] = &["Script", "XPath", "Property", "Xslt"];
+const LONG: &[&str] = &["Script", "XPath", "Property", "Xslt", "Callout", "Store", "Validate"];
+
+/// Keys of which each element of a document has some of its own, with references: all pairs are looked at.
+fn artifacts() -> String {
+    let pair = |n: usize| {
+        format!(
+            r#"<xs:key name="k{n}"><xs:selector xpath="."/><xs:field xpath="."/></xs:key><xs:keyref name="f{n}" refer="k{n}"><xs:selector xpath="."/><xs:field xpath="."/></xs:keyref>"#
+        )
+    };
+    ARTIFACTS.replace("PAIRS", &(0..50).map(pair).collect::<String>())
+}
 
 fn body() -> String {
     format!("<r>{}</r>", "<a>y</a>".repeat(2000))
@@ -47,7 +67,7 @@ fn long_steps_stand_in_nobodys_way_and_end_with_their_clients() {
     let more =
         ["script_time=600s", "compute_wait=600s", "compute_threads=2"].map(|own| format!("limits.{own}"));
     let set: Vec<&str> = more.iter().flat_map(|own| ["--set", own.as_str()]).collect();
-    let bus = Process::run(&configuration("compute-long", ARTIFACTS), &set);
+    let bus = Process::run(&configuration("compute-long", &artifacts()), &set);
     let body = body();
     for service in LONG {
         // So many that each worker and each compute thread has some.
@@ -65,8 +85,10 @@ fn long_steps_stand_in_nobodys_way_and_end_with_their_clients() {
 
 #[test]
 fn long_steps_fault_at_their_deadline() {
-    let bus =
-        Process::run(&configuration("compute-deadline", ARTIFACTS), &["--set", "limits.script_time=100ms"]);
+    let bus = Process::run(
+        &configuration("compute-deadline", &artifacts()),
+        &["--set", "limits.script_time=100ms"],
+    );
     for (at, service) in LONG.iter().enumerate() {
         let path = format!("/services/{service}");
         let (status, ..) = ask(bus.http(), "POST", &path, body().as_bytes()).unwrap();
@@ -80,7 +102,7 @@ fn what_finds_no_thread_is_shed() {
     let more =
         ["script_time=600s", "compute_wait=100ms", "compute_threads=1"].map(|own| format!("limits.{own}"));
     let set: Vec<&str> = more.iter().flat_map(|own| ["--set", own.as_str()]).collect();
-    let bus = Process::run(&configuration("compute-shed", ARTIFACTS), &set);
+    let bus = Process::run(&configuration("compute-shed", &artifacts()), &set);
     let begun = begin(bus.http(), "Script", "<a/>");
     // Whichever comes second waits in vain.
     let (first, ..) = ask(bus.http(), "POST", "/services/Short", b"<a/>").unwrap();

@@ -27,7 +27,7 @@ mod wsdl;
 pub use compile::definition::{Attribute, Children, Compiled, Definition, EndpointFactory, Registry, Values};
 pub use compile::page::{Family, Inside, Page};
 pub use compile::{COMMON_ATTRIBUTES, Compiler, compile, truth};
-pub use engine::compute::work_out;
+pub use engine::compute::{is_large, work_out};
 pub use engine::{Branched, Mark, addressing, compute, local, resume, run_branch, run_list};
 pub use expression::synapse::Text;
 pub use expression::{Expression, KeyValue, Wanted, java, library, streaming, synapse};

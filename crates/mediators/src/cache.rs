@@ -277,33 +277,51 @@ impl Mediator for Finder {
         if !core.protocol.looks_for(&method) {
             return Step::Done(Ok(Flow::Next));
         }
-        let question = core.protocol.questions.ask(&method, context);
-        if let Some(flow) = self.answer(question, context) {
-            return Step::Done(Ok(flow));
+        if core.protocol.questions.reads_body(&method) && flow::is_large(context) {
+            let core = Arc::clone(core);
+            return Step::Wait(Box::pin(async move {
+                let question =
+                    flow::work_out(context, move |context| Ok(core.protocol.questions.ask(&method, context)));
+                let question = question.await?;
+                Ok(match self.look(question, context) {
+                    Ok(flow) => flow,
+                    Err(other) => self.wait(question, other, context).await,
+                })
+            }));
         }
-        match core.first(question.key) {
-            Ok(first) => {
-                // Whoever asked before may have got the answer since this one looked for it.
-                if let Some(flow) = self.answer(question, context) {
-                    return Step::Done(Ok(flow));
-                }
-                self.want(question, Some(first), context);
-                Step::Done(Ok(Flow::Next))
-            }
-            Err(mut other) => Step::Wait(Box::pin(async move {
-                // It never sends anything: it ends when there is an answer, or will be none.
-                let _ = tokio::time::timeout(PATIENCE, other.changed()).await;
-                Ok(self.answer(question, context).unwrap_or_else(|| {
-                    // Nobody waits a second time: answers that are not kept come all at once.
-                    self.want(question, None, context);
-                    Flow::Next
-                }))
-            })),
+        let question = core.protocol.questions.ask(&method, context);
+        match self.look(question, context) {
+            Ok(flow) => Step::Done(Ok(flow)),
+            Err(other) => Step::Wait(Box::pin(async move { Ok(self.wait(question, other, context).await) })),
         }
     }
 }
 
 impl Finder {
+    /// Looks for the answer to a question, or is the first one who asks it; `Err`: somebody else is asking.
+    fn look(&self, question: Question, context: &mut Context) -> Result<Flow, watch::Receiver<()>> {
+        if let Some(flow) = self.answer(question, context) {
+            return Ok(flow);
+        }
+        let first = self.core.first(question.key)?;
+        // Whoever asked before may have got the answer since this one looked for it.
+        Ok(self.answer(question, context).unwrap_or_else(|| {
+            self.want(question, Some(first), context);
+            Flow::Next
+        }))
+    }
+
+    /// Waits for the answer to the question that somebody else is asking.
+    async fn wait(&self, question: Question, mut other: watch::Receiver<()>, context: &mut Context) -> Flow {
+        // It never sends anything: it ends when there is an answer, or will be none.
+        let _ = tokio::time::timeout(PATIENCE, other.changed()).await;
+        self.answer(question, context).unwrap_or_else(|| {
+            // Nobody waits a second time: answers that are not kept come all at once.
+            self.want(question, None, context);
+            Flow::Next
+        })
+    }
+
     /// Makes the message the answer, where there is one that may be given.
     fn answer(&self, question: Question, context: &mut Context) -> Option<Flow> {
         let core = &self.core;

@@ -10,6 +10,7 @@ use flow::{
 };
 use message::{Value, XmlValue};
 use std::sync::Arc;
+use xml::NodeId;
 
 /// `<callout serviceURL="…" | endpointKey="…" …><endpoint/>? <source …/>? <target …/>?</callout>`
 pub const DEFINITION: Definition = Definition {
@@ -95,6 +96,11 @@ enum Place {
 
 struct Callout {
     endpoint: Option<Arc<EndpointRef>>,
+    core: Arc<Core>,
+}
+
+/// What may run on a compute thread.
+struct Core {
     action: Option<String>,
     source: Place,
     target: Place,
@@ -158,10 +164,10 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         return None;
     }
     let action = element.attr("action").map(str::to_owned);
-    Some(Box::new(Callout { endpoint, action, source, target }))
+    Some(Box::new(Callout { endpoint, core: Arc::new(Core { action, source, target }) }))
 }
 
-impl Callout {
+impl Core {
     /// The copy that is sent.
     fn request(&self, context: &mut Context) -> Result<Box<Context>, Fault> {
         let mut copy = context.branch();
@@ -188,8 +194,21 @@ impl Callout {
         Ok(copy)
     }
 
-    /// Puts the answer where it belongs.
-    fn accept(&self, mut answer: Box<Context>, context: &mut Context) -> Result<(), Fault> {
+    /// The element that the answer takes the place of, where it is to take one's; it may take long to find.
+    fn replaced(&self, context: &mut Context) -> Result<Option<NodeId>, Fault> {
+        match &self.target {
+            Place::XPath(expression) => Ok(expression.nodes(context)?.into_iter().next()),
+            Place::Envelope | Place::Property(_) => Ok(None),
+        }
+    }
+
+    /// Puts the answer where it belongs: in place of `found`, where the target is an expression.
+    fn accept(
+        &self,
+        mut answer: Box<Context>,
+        found: Option<NodeId>,
+        context: &mut Context,
+    ) -> Result<(), Fault> {
         if let Place::Envelope = self.target {
             context.payload = std::mem::take(&mut answer.payload);
             if let Some(content_type) = answer.headers.get("Content-Type") {
@@ -206,7 +225,6 @@ impl Callout {
             Place::Envelope => {}
             Place::Property(name) => context.properties.set(Arc::clone(name), Value::Xml(Arc::new(own))),
             Place::XPath(expression) => {
-                let found = expression.nodes(context)?.into_iter().next();
                 let envelope = context.envelope_mut()?;
                 let document = &mut envelope.document;
                 let element = found.filter(|&node| document.kind(node) == xml::NodeKind::Element);
@@ -279,7 +297,13 @@ impl Mediator for Callout {
 
     fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
         Step::Wait(Box::pin(async move {
-            let mut copy = self.request(context)?;
+            let core = Arc::clone(&self.core);
+            let mut copy = match &core.source {
+                Place::Envelope => core.request(context)?,
+                Place::XPath(_) | Place::Property(_) => {
+                    flow::work_out(context, move |context| core.request(context)).await?
+                }
+            };
             let reference = self.endpoint.clone();
             let out_only = context.properties.get("OUT_ONLY").is_some_and(Value::is_true);
             let destination = Destination { reference, blocking: true, ..Destination::implicit() };
@@ -291,11 +315,16 @@ impl Mediator for Callout {
                 return Ok(Flow::Next);
             }
             copy.receive_body().await.map_err(failed)?;
-            if let Some(fault) = soap_fault(&mut copy) {
+            if let Some(fault) = flow::work_out(&mut copy, |copy| Ok(soap_fault(copy))).await? {
                 keep_status(&copy, context);
                 return Err(fault);
             }
-            self.accept(copy, context)?;
+            let core = Arc::clone(&self.core);
+            let found = match &core.target {
+                Place::XPath(_) => flow::work_out(context, move |context| core.replaced(context)).await?,
+                Place::Envelope | Place::Property(_) => None,
+            };
+            self.core.accept(copy, found, context)?;
             Ok(Flow::Next)
         }))
     }

@@ -7,6 +7,7 @@ use flow::{
 };
 use message::Value;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// `<store messageStore="NAME" [sequence="SEQ"] [name="N"]/>`
 pub const DEFINITION: Definition = Definition {
@@ -48,7 +49,7 @@ The body is kept as it came: a store does not look whether it is what its conten
 };
 
 struct Store {
-    store: KeyValue,
+    store: Arc<KeyValue>,
     sequence: Option<SequenceRef>,
     /// Stores with the one that takes what they cannot (`store.failover.message.store.name`).
     failovers: HashMap<String, String>,
@@ -78,7 +79,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         Some((own.name.value.clone(), other.trim().to_owned()))
     });
     let failovers = failovers.collect();
-    Some(Box::new(Store { store, sequence, failovers }))
+    Some(Box::new(Store { store: Arc::new(store), sequence, failovers }))
 }
 
 impl Mediator for Store {
@@ -107,11 +108,20 @@ impl Mediator for Store {
                 flow::run_list(context, list).await?;
                 context.receive_body().await?;
             }
-            let name = self.store.resolve(context)?.unwrap_or_default();
+            let key = Arc::clone(&self.store);
+            let name = match key.literal() {
+                Some(_) => key.resolve(context)?,
+                None => flow::work_out(context, move |context| key.resolve(context)).await?,
+            };
+            let name = name.unwrap_or_default();
             let Some(store) = context.plan().store(name.trim()) else {
                 return Err(Fault::new(format!("Unknown message store {}", name.trim())));
             };
-            let message = context.to_stored()?;
+            let message = match context.payload.is_changed() {
+                // It has to be written.
+                true => flow::work_out(context, Context::to_stored).await?,
+                false => context.to_stored()?,
+            };
             if let Err(error) = store.store(message).await {
                 let other = self.failovers.get(name.trim()).and_then(|own| context.plan().store(own));
                 if let Some(other) = other {

@@ -302,7 +302,7 @@ impl Validate {
             let message = format!("Error occurred while accessing source element: {what}");
             return Ok(Verdict::Invalid(message, "there is no such element in the message".to_owned()));
         };
-        let violations = schema.validate(document, node);
+        let violations = meter::finished(schema.validate(document, node))?;
         if violations.is_empty() {
             return Ok(Verdict::Valid);
         }
@@ -313,7 +313,7 @@ impl Validate {
     fn json(&self, schema: &JsonSchema, context: &mut Context) -> Result<Verdict, Fault> {
         // The library behind it cannot be broken off.
         if context.payload.bytes().is_none_or(|bytes| bytes.len() > SHORT) {
-            meter::not_inline().map_err(|stop| Fault::new(stop.to_string()))?;
+            meter::not_inline()?;
         }
         let empty = || serde_json::Value::Object(serde_json::Map::new());
         let owned = match &self.source {

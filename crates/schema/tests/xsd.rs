@@ -305,3 +305,56 @@ fn hostile_schemas_end() {
         );
     }
 }
+
+/// Each `a` of a document has a key of its own and a reference to it: all pairs of them are looked at.
+const PAIRS: &str = r#"<xs:element name="r"><xs:complexType><xs:sequence><xs:element name="a" type="xs:string" maxOccurs="unbounded">
+    <xs:key name="k"><xs:selector xpath="."/><xs:field xpath="."/></xs:key>
+    <xs:keyref name="f" refer="k"><xs:selector xpath="."/><xs:field xpath="."/></xs:keyref>
+    </xs:element></xs:sequence></xs:complexType></xs:element>"#;
+
+#[test]
+fn the_work_on_a_document_is_counted_and_ends_when_it_is_too_much() {
+    let schema = load(PAIRS, &[]).expect("it is a schema");
+    let text = |count: usize| format!("<r>{}</r>", "<a>x</a>".repeat(count));
+    let units = |count: usize| {
+        let document = xml::Document::parse(text(count).into_bytes(), &xml::ParseOptions::trusted())
+            .expect("it is well-formed");
+        let root = document.document_element().expect("it has a root");
+        let (_, used) = meter::inline(1_000_000, || schema.validate(&document, root));
+        used
+    };
+    assert_eq!(units(100).stopped, None);
+    let stopped = units(5000);
+    assert_eq!(stopped.stopped, Some(meter::Stop::Long));
+    assert!(stopped.units < 1_100_000, "{stopped:?}");
+}
+
+#[test]
+fn rows_of_a_table_are_not_compared_pair_by_pair() {
+    for (kind, one, other) in [
+        ("dateTime", "2020-01-01T00:00:{}Z", "2020-01-01T01:00:{}+01:00"),
+        ("duration", "P{}D", "P{}DT0H"),
+        ("double", "{}", "{}.0"),
+        ("listOfInts", "1 {}", "01 {}"),
+    ] {
+        let schema = load(
+            &format!(
+                r#"<xs:simpleType name="listOfInts"><xs:list itemType="xs:int"/></xs:simpleType>
+                <xs:element name="r"><xs:complexType><xs:sequence><xs:element name="a" type="{}" maxOccurs="unbounded"/></xs:sequence></xs:complexType>
+                <xs:unique name="u"><xs:selector xpath="a"/><xs:field xpath="."/></xs:unique></xs:element>"#,
+                if kind == "listOfInts" { kind.to_owned() } else { format!("xs:{kind}") }
+            ),
+            &[],
+        )
+        .unwrap_or_else(|why| panic!("{}", why[0]));
+        let number = |n: usize| if kind == "dateTime" { format!("59.{n:05}1") } else { n.to_string() };
+        let rows: String = (0..2000).map(|n| format!("<a>{}</a>", one.replace("{}", &number(n)))).collect();
+        let text = |last: &str| format!("<r>{rows}{last}</r>");
+        let (found, used) = meter::inline(u32::MAX, || violations(&schema, &text("")));
+        assert!(found.is_empty(), "{kind}: {found:?}");
+        assert!(used.units < 100_000, "{kind}: {used:?}");
+        let twice = text(&format!("<a>{}</a>", other.replace("{}", &number(7))));
+        let found = violations(&schema, &twice);
+        assert_eq!(found.len(), 1, "{kind}: {found:?}");
+    }
+}

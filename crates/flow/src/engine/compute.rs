@@ -16,7 +16,7 @@
 use super::queue::Queue;
 use crate::runtime::context::Context;
 use crate::runtime::fault::Fault;
-use crate::runtime::load::INLINE;
+use crate::runtime::load::{INLINE, LARGE};
 use crate::runtime::mediator::{Flow, ListId, Moves, Need, Step, Waiting};
 use crate::runtime::plan::{Plan, Planned};
 use crate::runtime::services::{Services, Settings};
@@ -106,8 +106,14 @@ pub(crate) async fn waiting(planned: &Planned, time: Duration, mut step: Waiting
     .await
 }
 
+/// Whether reading the body of a message is too much for a worker.
+#[must_use]
+pub fn is_large(context: &Context) -> bool {
+    size_of(Need::Whole, context) >= LARGE
+}
+
 /// Does a part of a step that may be long work and changes nothing, for steps that wait: on this worker where it is short, else on
-/// a compute thread.
+/// a compute thread. What reads the body of a large message ([`is_large`]) is not short.
 ///
 /// # Errors
 /// Those of `work`; it took too long; no compute thread was free.
@@ -115,9 +121,11 @@ pub async fn work_out<T: Send + 'static>(
     context: &mut Context,
     work: impl Fn(&mut Context) -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {
-    let (result, used) = meter::inline(INLINE, || work(context));
-    if used.stopped.is_none() {
-        return result;
+    if !is_large(context) {
+        let (result, used) = meter::inline(INLINE, || work(context));
+        if used.stopped.is_none() {
+            return result;
+        }
     }
     let (result, used) = moved(context, work).await?;
     in_bounds(result, used)

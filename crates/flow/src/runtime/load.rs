@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 pub(crate) const INLINE: u32 = 40_000;
 
 /// From this size on parsing a message alone takes about a millisecond, in bytes.
-const LARGE: u32 = 256 << 10;
+pub(crate) const LARGE: u32 = 256 << 10;
 
 /// Where a step has run, and what that says of its next run.
 #[derive(Debug)]

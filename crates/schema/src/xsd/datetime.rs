@@ -191,8 +191,8 @@ impl Moment {
     /// The order on the time line; `None` where it depends on the time zone that one of them does not have.
     pub fn compare(&self, other: &Moment) -> Option<Ordering> {
         const FOURTEEN_HOURS: i128 = 14 * 3600;
-        let at = |m: &Moment| m.seconds - i128::from(m.zone.unwrap_or(0)) * 60;
-        let (a, b) = ((at(self), &self.fraction), (at(other), &other.fraction));
+        let ((_, a, fraction), (_, b, other_fraction)) = (self.instant(), other.instant());
+        let (a, b) = ((a, fraction), (b, other_fraction));
         if self.zone.is_some() == other.zone.is_some() {
             return Some(a.cmp(&b));
         }
@@ -206,6 +206,11 @@ impl Moment {
         } else {
             None
         }
+    }
+
+    /// What equal moments have in common: whether there is a zone, seconds, and digits of the fraction of a second.
+    pub fn instant(&self) -> (bool, i128, &str) {
+        (self.zone.is_some(), self.seconds - i128::from(self.zone.unwrap_or(0)) * 60, &self.fraction)
     }
 }
 
@@ -279,6 +284,11 @@ impl Span {
             found = Some(order);
         }
         found
+    }
+
+    /// What equal durations have in common.
+    pub fn end(&self) -> (i128, i128) {
+        self.from(1696, 9)
     }
 
     /// The end of the duration that starts on the first of that month: seconds, and billionths of a second.

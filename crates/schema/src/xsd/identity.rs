@@ -97,19 +97,21 @@ impl Selector {
         Ok(Selector(paths))
     }
 
-    /// The nodes it selects from `context`, each once, in document order.
+    /// The nodes it selects from `context`, each once, in document order; none where the run was stopped.
     fn select(&self, context: NodeId, lookup: &mut Lookup<'_>) -> Vec<NodeId> {
         let doc = lookup.doc;
         let mut all = Vec::new();
         for path in &self.0 {
             let mut nodes = vec![context];
             if path.anywhere {
-                nodes.extend(doc.descendants(context).filter(|&n| doc.kind(n) == NodeKind::Element));
+                let below = doc.descendants(context).take_while(|_| meter::spend(1).is_ok());
+                nodes.extend(below.filter(|&n| doc.kind(n) == NodeKind::Element));
             }
             for test in &path.steps {
                 let mut next = Vec::new();
                 for node in nodes {
-                    for child in doc.children(node).filter(|&n| doc.kind(n) == NodeKind::Element) {
+                    let children = doc.children(node).take_while(|_| meter::spend(1).is_ok());
+                    for child in children.filter(|&n| doc.kind(n) == NodeKind::Element) {
                         if test.accepts(lookup.name(child)) {
                             next.push(child);
                         }
@@ -130,6 +132,9 @@ impl Selector {
                 }
             }
         }
+        if meter::stopped().is_some() {
+            return Vec::new();
+        }
         all.sort_unstable();
         all.dedup();
         all
@@ -142,18 +147,27 @@ type Row = (Vec<Value>, NodeId);
 /// A violation: at a node, by a rule.
 type Problem = (NodeId, &'static str, String);
 
-/// Rows above which equality is not looked for pair by pair but by a hash of the texts.
+/// The bucket of a row. Equal values are in the same one: numbers and times of equal value may be written in many ways.
 fn hash(values: &[Value]) -> String {
-    // Equal values must have equal hashes; numbers and times of equal value may be written in many ways.
     let one = |value: &Value| match value {
         Value::Text(text) | Value::Uri(text) => text.to_string(),
         Value::Decimal(d) => format!("{d:?}"),
+        // The two zeros are equal.
+        Value::Float(number) => format!("{:?}", number + 0.0),
+        Value::Double(number) => format!("{:?}", number + 0.0),
+        Value::Duration(span) => format!("{:?}", span.end()),
+        Value::Moment(_, moment) => format!("{:?}", moment.instant()),
         Value::QName(_, ns, local) => format!("{ns} {local}"),
         Value::Boolean(b) => b.to_string(),
         Value::Binary(_, bytes) => format!("{bytes:?}"),
-        _ => String::new(),
+        Value::List(items) => hash(items),
     };
     values.iter().map(one).collect::<Vec<_>>().join("\u{1}")
+}
+
+/// Whether a bucket has a row; each look at one is work. A run that was stopped finds it.
+fn has(bucket: &[Row], row: &Row) -> bool {
+    bucket.iter().any(|other| meter::spend(1).is_err() || other.0 == row.0)
 }
 
 /// Checks the constraints of all elements that have some. `scopes`: those elements and their declarations.
@@ -168,6 +182,9 @@ pub fn check(
     let mut tables: Vec<(usize, NodeId, std::collections::HashMap<String, Vec<Row>>)> = Vec::new();
     let mut references = Vec::new();
     for &(node, element) in scopes {
+        if meter::stopped().is_some() {
+            return problems;
+        }
         for &id in &schema.elements[element].constraints {
             let constraint = &schema.constraints[id];
             let rows = rows(schema, constraint, node, found, lookup, &mut problems);
@@ -178,7 +195,7 @@ pub fn check(
             let mut table: std::collections::HashMap<String, Vec<Row>> = std::collections::HashMap::new();
             for row in rows {
                 let bucket = table.entry(hash(&row.0)).or_default();
-                if bucket.iter().any(|other| other.0 == row.0) {
+                if has(bucket, &row) {
                     let rule = if constraint.kind == ConstraintKind::Key {
                         "cvc-identity-constraint.4.2.2"
                     } else {
@@ -194,14 +211,19 @@ pub fn check(
         }
     }
     for (node, id, key, rows) in references {
-        let inside =
-            |below: NodeId| std::iter::successors(Some(below), |&n| lookup.doc.parent(n)).any(|n| n == node);
+        if meter::stopped().is_some() {
+            return problems;
+        }
+        let inside = |below: NodeId| {
+            let mut above = std::iter::successors(Some(below), |&n| lookup.doc.parent(n));
+            above.any(|n| meter::spend(1).is_err() || n == node)
+        };
         let in_reach: Vec<_> = tables.iter().filter(|t| Some(t.0) == key && inside(t.1)).collect();
         for row in rows {
             let bucket = hash(&row.0);
-            let known = in_reach
-                .iter()
-                .any(|t| t.2.get(&bucket).is_some_and(|b| b.iter().any(|other| other.0 == row.0)));
+            let known = in_reach.iter().any(|t| {
+                meter::spend(1).is_err() || t.2.get(&bucket).is_some_and(|bucket| has(bucket, &row))
+            });
             if !known {
                 let name = schema.names.show(schema.constraints[id].name);
                 problems.push((

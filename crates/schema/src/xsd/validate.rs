@@ -13,6 +13,9 @@ use xml::{Document, NodeId, NodeKind};
 /// Violations that are told of one document.
 pub const MAX_VIOLATIONS: usize = 1000;
 
+/// What the look at a node costs, in units of work.
+const NODE: u64 = 8;
+
 /// Names of a document as names of the schema.
 pub struct Lookup<'a> {
     pub doc: &'a Document,
@@ -70,7 +73,8 @@ struct Validator<'a> {
     keeps_values: bool,
 }
 
-/// All violations of the element `root` of a document, in its order; at most [`MAX_VIOLATIONS`].
+/// All violations of the element `root` of a document, in its order; at most [`MAX_VIOLATIONS`]. It counts its work; what it found
+/// until it was stopped means nothing (`meter::finished`).
 pub fn validate(schema: &Components, doc: &Document, root: NodeId) -> Vec<Violation> {
     let mut v = Validator {
         schema,
@@ -119,6 +123,9 @@ impl<'a> Validator<'a> {
                 continue;
             };
             frame.next = self.doc.next_sibling(child);
+            if meter::spend(NODE).is_err() {
+                return;
+            }
             match self.doc.kind(child) {
                 NodeKind::Element => self.child(child, &mut stack),
                 NodeKind::Text => self.text(child, &mut stack),
@@ -381,6 +388,9 @@ impl<'a> Validator<'a> {
         }
         let Some(content) = schema.content_type(ty) else { return };
         let written = self.doc.string_value(node);
+        if meter::spend_bytes(written.len()).is_err() {
+            return;
+        }
         let text = match constant {
             Some(constant) if written.is_empty() => &constant.text,
             _ => &*written,
