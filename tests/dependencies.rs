@@ -1,4 +1,5 @@
-//! Every dependency has a licence that `deny.toml` allows and is no release that it denies. Offline.
+//! Every dependency has a licence that `deny.toml` allows and is no release that it denies, and the binary has no feature that is
+//! for tests. Offline.
 
 use serde_json::Value;
 use std::path::Path;
@@ -36,18 +37,49 @@ fn dependencies_are_allowed() {
     assert!(wrong.is_empty(), "deny.toml does not allow:\n{}", wrong.join("\n"));
 }
 
+/// Whatever the build of this test has, the binary has no feature of our crates but the default one, which is empty: the seam of the simulation
+/// and what fuzzing reaches of the inside are in no release.
+#[test]
+fn the_binary_has_no_feature_of_tests() {
+    let tree = |package: &str, edges: &str| {
+        let arguments = ["tree", "--offline", "--locked", "--prefix", "none", "-p", package, "-e", edges];
+        run(Path::new(env!("CARGO_MANIFEST_DIR")), &cargo(), &arguments)
+    };
+    let features = |tree: &str| -> Vec<String> {
+        let ours = tree.lines().filter(|line| line.starts_with("busbar"));
+        ours.filter(|line| line.contains(" feature ")).map(str::to_owned).collect()
+    };
+    let of_binary = features(&tree("busbar", "features,no-dev"));
+    assert!(of_binary.len() > 20, "{of_binary:?}");
+    let others: Vec<_> = of_binary.iter().filter(|line| !line.contains("feature \"default\"")).collect();
+    assert!(others.is_empty(), "{others:?}");
+    // It would be seen here.
+    let of_tests = features(&tree("busbar-tests", "features"));
+    assert!(
+        of_tests.iter().any(|line| line.contains("busbar-transport feature \"simulation\"")),
+        "{of_tests:?}"
+    );
+}
+
+fn cargo() -> String {
+    std::env::var("CARGO").unwrap_or("cargo".to_owned())
+}
+
+fn run(root: &Path, program: &str, arguments: &[&str]) -> String {
+    // The features that a package has for itself.
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(root).env_remove("CARGO_RESOLVER_FEATURE_UNIFICATION");
+    let output = command.output().expect(program);
+    assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
 /// The packages that are built for this platform.
 fn packages(root: &Path) -> Vec<Value> {
-    let run = |program: &str, arguments: &[&str]| {
-        let output = Command::new(program).args(arguments).current_dir(root).output().expect(program);
-        assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).expect("UTF-8")
-    };
-    let version = run("rustc", &["-vV"]);
+    let version = run(root, "rustc", &["-vV"]);
     let host = version.lines().find_map(|l| l.strip_prefix("host: ")).expect("rustc names its host");
     let arguments = ["metadata", "--offline", "--locked", "--format-version", "1", "--filter-platform", host];
-    let cargo = std::env::var("CARGO").unwrap_or("cargo".to_owned());
-    let metadata: Value = serde_json::from_str(&run(&cargo, &arguments)).expect("JSON");
+    let metadata: Value = serde_json::from_str(&run(root, &cargo(), &arguments)).expect("JSON");
     metadata["packages"].as_array().expect("packages").clone()
 }
 
