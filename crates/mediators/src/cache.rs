@@ -545,6 +545,9 @@ mod tests {
         };
         let soap_headers: &[_] = &[("Content-Type", "text/xml"), ("SOAPAction", "urn:a")];
         let (one, two) = (soap("1", "<q/>"), soap("2", "<q/>"));
+        // Read on a compute thread.
+        let large = |b: &str| format!("<a>{b}{}</a>", "<c/>".repeat(100_000));
+        let (large, written_otherwise, other) = (large("<b/>"), large("<b ></b>"), large("<d/>"));
         let plain = "<cache collector='false'/>";
         let protocol = |inside: &str| {
             format!("<cache collector='false'><protocol type='HTTP'>{inside}</protocol></cache>")
@@ -569,6 +572,8 @@ mod tests {
             ),
             (plain.to_owned(), ("POST", "", xml, "<a>1</a>"), ("POST", "", xml, "<a>2</a>"), false),
             (plain.to_owned(), ("POST", "", xml, "<a"), ("POST", "", xml, "<a"), true),
+            (plain.to_owned(), ("POST", "", xml, &large), ("POST", "", xml, &written_otherwise), true),
+            (plain.to_owned(), ("POST", "", xml, &large), ("POST", "", xml, &other), false),
             (
                 plain.to_owned(),
                 ("POST", "", soap_headers, one.as_str()),
