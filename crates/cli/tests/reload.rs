@@ -338,6 +338,52 @@ fn a_directory_that_cannot_be_listed_is_not_empty() {
     assert_eq!(version(&bus, "P"), "404", "it is gone");
 }
 
+/// An endpoint that stands for another one is not taken for it when it loses its name.
+#[test]
+fn artifacts_that_lose_their_names_stay_in_force() {
+    let backend = Process::backend(&[]);
+    let root = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("reload-nameless");
+    let _ = std::fs::remove_dir_all(&root);
+    let namespace = "xmlns='http://ws.apache.org/ns/synapse'";
+    let write = |path: &str, text: &str| {
+        let path = root.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let real = format!(
+        "<endpoint {namespace} name='Real'><address uri='http://{}/echo'/></endpoint>",
+        backend.http()
+    );
+    let alias = format!("<endpoint {namespace} name='Alias' key='Real'/>");
+    let entry = format!("<localEntry {namespace} key='Said'>said</localEntry>");
+    let proxy = "<property name='X-Said' expression=\"get-property('Said')\" scope='transport'/><call><endpoint key='Alias'/></call>";
+    write("endpoints/Real.xml", &real);
+    write("endpoints/Alias.xml", &alias);
+    write("local-entries/Said.xml", &entry);
+    let text = format!(
+        "<proxy {namespace} name='P'><target><inSequence>{proxy}<respond/></inSequence></target></proxy>"
+    );
+    write("proxy-services/P.xml", &text);
+    let bus = Process::run(&root, &[]);
+    let asks = || ask(bus.http(), "POST", "/services/P", b"<a/>").unwrap().0;
+    assert_eq!(asks(), 200);
+    for (number, (path, text, name)) in [
+        ("endpoints/Real.xml", &real, "endpoint `Real`"),
+        ("endpoints/Alias.xml", &alias, "endpoint `Alias`"),
+        ("local-entries/Said.xml", &entry, "local entry `Said`"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        write(path, &text.replacen(" name=", " nme=", 1).replacen(" key='S", " kee='S", 1));
+        bus.signal("HUP");
+        bus.says("reloaded: 4 artifacts", number + 1);
+        bus.says(&format!("the {name} stays in force as it was"), 1);
+        assert_eq!(asks(), 200, "{}", bus.stderr());
+        write(path, text);
+    }
+}
+
 #[test]
 fn a_broken_document_stays_as_it_was() {
     let root = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("reload-documents");

@@ -353,6 +353,11 @@ impl ArtifactKind {
         ArtifactKind::TABLE[self as usize].1
     }
 
+    /// The attribute that names an artifact. `key` of others says what they stand for.
+    pub fn name_attribute(self) -> &'static str {
+        if self == ArtifactKind::LocalEntry { "key" } else { "name" }
+    }
+
     /// The sub-directory of a configuration directory; empty when it has none.
     pub fn directory(self) -> &'static str {
         ArtifactKind::TABLE[self as usize].2

@@ -364,7 +364,7 @@ impl Loader {
             _ => self.diagnostics.push(read::wrong_namespace(element)),
         }
         if let Some(error) = self.diagnostics.first_error_since(mark) {
-            let name = element.attr("name").or(element.attr("key")).map(|name| name.trim().to_owned());
+            let name = element.attr(kind.name_attribute()).map(|name| name.trim().to_owned());
             let span = error.span().unwrap_or(element.start_tag());
             let faulty = FaultyArtifact::new(kind, name, span, error.message.clone());
             self.faulty.push(match kind {
@@ -480,7 +480,7 @@ impl Loader {
         if self.diagnostics.has_errors_since(mark) {
             return false;
         }
-        let attribute = element.attribute("name").or_else(|| element.attribute("key"));
+        let attribute = element.attribute(kind.name_attribute());
         let span = attribute.map_or(element.start_tag(), |attribute| attribute.value_span);
         let space = (!kind.shares_keys()).then_some(kind);
         if kind == ArtifactKind::Sequence && matches!(name, "main" | "fault") {

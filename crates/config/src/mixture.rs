@@ -191,6 +191,10 @@ impl Configuration {
                 let alone = faulty.archive.is_none() || last.archive_of(version.span.file).is_none();
                 if alone && self.take(&version, last, !read) {
                     faulty.held = true;
+                    // One that has lost its name has the one that it had.
+                    if !faulty.whole_file {
+                        faulty.name.get_or_insert_with(|| version.name.clone());
+                    }
                     held.push(version);
                 }
             }
