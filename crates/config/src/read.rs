@@ -283,6 +283,19 @@ pub fn number<T: FromStr>(key: &Key, what: &str, expected: &str, diagnostics: &m
     value
 }
 
+/// `<enableRM>`, which engines of today ignore: messages go out without WS-ReliableMessaging.
+pub fn reliable_messaging(element: &Element, diagnostics: &mut Diagnostics) {
+    if let Some(child) = element.child("enableRM") {
+        let message = "`enableRM` has no effect: WS-ReliableMessaging is not executable here";
+        let found = Diagnostic::warning("unsupported-element", message);
+        diagnostics.push(
+            found
+                .at(child.name_span(), "messages are sent once, without acknowledgement")
+                .help("use a message store with a forwarding processor"),
+        );
+    }
+}
+
 /// The names of a list that is separated by spaces or commas.
 pub fn names(text: &str) -> Vec<String> {
     text.split([' ', ',', '\t', '\n', '\r']).filter(|name| !name.is_empty()).map(str::to_owned).collect()

@@ -169,6 +169,7 @@ impl Proxy {
         let pinned = read::optional(element, "pinnedServers")
             .map(|key| reading.injector.resolve(key, reading.diagnostics));
         let diagnostics = &mut *reading.diagnostics;
+        read::reliable_messaging(element, diagnostics);
         Some(Proxy {
             transports: transports(element, diagnostics),
             pinned_servers: pinned.map_or_else(Vec::new, |key| read::names(&key)),

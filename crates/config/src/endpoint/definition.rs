@@ -185,6 +185,7 @@ impl Definition {
         diagnostics: &mut Diagnostics,
     ) -> Definition {
         check(element, more_attributes, more_elements, diagnostics);
+        crate::read::reliable_messaging(element, diagnostics);
         // Formats and optimisations are matched in any case, as in the engines.
         let format = lower(
             element,

@@ -151,6 +151,11 @@ impl HttpEndpoint {
             Some(child) => Some(authentication(child, injector, diagnostics)?),
             None => None,
         };
+        if let Some(child) = element.child("serverPushSequence") {
+            let message = "`serverPushSequence` has no effect: nothing is pushed over HTTP/1.1";
+            let found = Diagnostic::warning("unsupported-element", message);
+            diagnostics.push(found.at(child.name_span(), "this sequence never runs"));
+        }
         Some(HttpEndpoint {
             uri_template: injector.resolve(uri_template?, diagnostics),
             method,
