@@ -133,9 +133,13 @@ impl Logging {
         self.handle.queue.reopen();
     }
 
-    /// Logs why the process ends, whatever the levels are.
+    /// Logs why the process ends, a line for each reason, whatever the levels are.
     pub fn fatal(&self, why: &str) {
-        self.handle.queue.push(self.lines.plain(Level::ERROR, "busbar::start", why, "").as_bytes(), true);
+        for reason in why.lines() {
+            self.handle
+                .queue
+                .push(self.lines.plain(Level::ERROR, "busbar::start", reason, "").as_bytes(), true);
+        }
     }
 
     /// The log as others see it.

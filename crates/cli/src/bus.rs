@@ -97,6 +97,7 @@ impl Running {
         let settings = &start.settings;
         let services = Arc::new(services(settings)?);
         let mut loaded = read(start, &services, None)?;
+        loaded.plan.generation = 1;
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let workers = Workers::start(start.workers.unwrap_or_else(cores))
             .map_err(|error| format!("cannot start the workers: {error}"))?;

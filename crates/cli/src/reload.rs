@@ -76,6 +76,8 @@ impl Reloader {
             self.put_in_force(renewed, &mut in_force);
         }
         let prepared = self.listeners.prepare(&mut loaded.plan, &in_force.latest);
+        // It may have been compiled several times.
+        loaded.plan.generation = self.bus.plan().generation + 1;
         let (artifacts, generation) = (loaded.plan.artifacts(), loaded.plan.generation);
         let changes = in_force.good.changes(&loaded.good);
         let mut said = format!("reloaded: {artifacts} artifacts, generation {generation}: {changes}");
@@ -194,13 +196,13 @@ pub fn read(start: &Start, services: &Services, last: Option<&LastGood>) -> Resu
 /// Says in the log which artifacts are faulty.
 pub fn report(plan: &Plan) {
     for faulty in &plan.faulty {
-        let name = faulty.name.as_deref().unwrap_or_default();
+        let name = faulty.name.as_deref().map_or("without a name".to_owned(), |name| format!("`{name}`"));
         let place = Some(faulty.span).filter(|span| *span != Span::BUILT_IN).map(|span| plan.place(span));
         let effect = if faulty.held { "stays in force as it was" } else { "is left out" };
         tracing::error!(
             target: "busbar::reload",
             place = place.unwrap_or_default(),
-            "the {} `{name}` {effect}: {}", faulty.kind, faulty.message
+            "the {} {name} {effect}: {}", faulty.kind, faulty.message
         );
     }
 }

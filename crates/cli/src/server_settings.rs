@@ -261,7 +261,7 @@ pub fn report(root: &Path, files: &[PathBuf], sources: &mut SourceMap) -> Vec<Di
             true => toml_keys(&text),
             false => Ok(property_keys(&text)),
         };
-        let blanked = without_values(&text, keys.as_deref().unwrap_or_default());
+        let blanked = without_secrets(&text, keys.as_deref().unwrap_or_default());
         let file = sources.add(path.display().to_string(), blanked);
         let keys = match keys {
             Ok(keys) => keys,
@@ -296,14 +296,18 @@ pub fn report(root: &Path, files: &[PathBuf], sources: &mut SourceMap) -> Vec<Di
     found
 }
 
-/// The text with nothing but its keys: all else but white space, brackets and `=` is stars, so that places stay what they are.
-fn without_values(text: &str, keys: &[Written]) -> String {
-    let mut keys = keys.iter().map(|own| &own.at).peekable();
+/// The text with stars for the values of keys that sound secret, so that places stay what they are. Of a file that cannot be read only
+/// white space, brackets and `=` are shown.
+fn without_secrets(text: &str, keys: &[Written]) -> String {
+    let mut keys = keys.iter().peekable();
+    let mut is_secret = true;
     let mut blanked = String::with_capacity(text.len());
     for (at, letter) in text.char_indices() {
-        while keys.next_if(|key| key.end <= at).is_some() {}
-        let is_key = keys.peek().is_some_and(|key| key.contains(&at));
-        if is_key || letter.is_ascii_whitespace() || matches!(letter, '[' | ']' | '=') {
+        while let Some(key) = keys.next_if(|key| key.at.end <= at) {
+            is_secret = diagnostics::is_secret(&key.key);
+        }
+        let is_key = keys.peek().is_some_and(|key| key.at.contains(&at));
+        if !is_secret || is_key || letter.is_ascii_whitespace() || matches!(letter, '[' | ']' | '=') {
             blanked.push(letter);
         } else {
             (0..letter.len_utf8()).for_each(|_| blanked.push('*'));

@@ -165,11 +165,13 @@ impl Text<'_> {
         for part in &flow.parts {
             self.part(part, flow.span, &mut rows);
         }
-        let width = rows.iter().map(|row| row.tree.chars().count()).max().unwrap_or(0);
+        // An address may be long, and nothing stands behind it.
+        let with_columns = rows.iter().filter(|row| row.need.is_some());
+        let width = with_columns.map(|row| row.tree.chars().count()).max().unwrap_or(0);
         let places = rows.iter().map(|row| row.place.chars().count()).max().unwrap_or(0);
         for row in rows {
             let Row { tree, need, place, why } = row;
-            let pad = width - tree.chars().count();
+            let pad = width.saturating_sub(tree.chars().count());
             let need = match need {
                 None => " ".repeat(8),
                 Some(need) => self.need(need, &format!("{:8}", word(need))),
