@@ -30,7 +30,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// An enterprise service bus: runs Apache Synapse / WSO2 ESB configuration as it is written.
 #[derive(Parser)]
-#[command(name = "busbar", version, max_term_width = 100)]
+#[command(name = "busbar", version = env!("VERSION_OF_BUILD"), max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,

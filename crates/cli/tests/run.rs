@@ -28,6 +28,14 @@ fn relay(backend: &Process) -> String {
 }
 
 #[test]
+fn the_version_names_commit_and_profile() {
+    let out = support::busbar(&["--version"]);
+    let text = String::from_utf8(out.stdout).unwrap();
+    assert!(text.starts_with(concat!("busbar ", env!("CARGO_PKG_VERSION"), " (")), "{text}");
+    assert!(text.trim_end().ends_with(')') && text.contains("profile "), "{text}");
+}
+
+#[test]
 fn the_ready_line_says_where_it_serves() {
     let mut bus = Process::run(&configuration("run-ready", &version(1)), &[]);
     assert!(bus.ready.starts_with("busbar ready http=127.0.0.1:"), "{}", bus.ready);
