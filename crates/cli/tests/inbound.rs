@@ -4,21 +4,8 @@
 mod support;
 
 use std::net::{TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
-use support::{Process, ask, configuration, configure, exchange};
-
-/// A port that is free now, and that no outgoing connection gets meanwhile: it lies below the ports that Linux chooses from.
-fn free() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    loop {
-        let offset =
-            (std::process::id() as u16).wrapping_mul(37).wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
-        let port = 20_000 + offset % 10_000;
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
-    }
-}
+use std::sync::atomic::{AtomicBool, Ordering};
+use support::{Process, ask, configuration, configure, exchange, free_port};
 
 /// An endpoint whose sequence answers with its version.
 fn endpoint(name: &str, port: u16, version: usize) -> String {
@@ -52,7 +39,7 @@ fn closes(port: u16) -> bool {
 
 #[test]
 fn listeners_come_and_go_with_reloads() {
-    let (one, two, taken) = (free(), free(), TcpListener::bind("127.0.0.1:0").unwrap());
+    let (one, two, taken) = (free_port(), free_port(), TcpListener::bind("127.0.0.1:0").unwrap());
     let busy = taken.local_addr().unwrap().port();
     let path = configuration("inbound-reload", &[endpoint("A", one, 1), endpoint("Busy", busy, 1)].concat());
     let bus = Process::run(&path, &[]);
@@ -85,7 +72,7 @@ fn listeners_come_and_go_with_reloads() {
 
 #[test]
 fn reloads_lose_no_request() {
-    let port = free();
+    let port = free_port();
     let path = configuration("inbound-lossless", &endpoint("A", port, 0));
     let bus = Process::run(&path, &[]);
     let stop = AtomicBool::new(false);

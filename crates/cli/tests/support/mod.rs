@@ -23,6 +23,20 @@ pub fn configure(path: &Path, artifacts: &str) {
     std::fs::rename(&beside, path).unwrap();
 }
 
+/// A port that is free now, and that no outgoing connection gets meanwhile: it lies below the ports that Linux chooses from.
+pub fn free_port() -> u16 {
+    static NEXT: std::sync::atomic::AtomicU16 = std::sync::atomic::AtomicU16::new(0);
+    loop {
+        let offset = (std::process::id() as u16)
+            .wrapping_mul(37)
+            .wrapping_add(NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+        let port = 20_000 + offset % 10_000;
+        if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+}
+
 /// Runs the binary to its end.
 pub fn busbar(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_busbar")).args(arguments).stdin(Stdio::null()).output().unwrap()
