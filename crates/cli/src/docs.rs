@@ -3,7 +3,7 @@
 //! The first line of a fenced block says what it is:
 //!
 //! * `xml` is a configuration (or one artifact) without errors, `xml fragment` a piece of a sequence, `xml faulty` a
-//!   configuration with errors;
+//!   configuration with errors; a file name behind it is for `tests/console.rs`, as is `console play`;
 //! * `toml` is a `busbar.toml`;
 //! * `console` has commands behind `$ `; those of `busbar` have known verbs and options.
 //!
@@ -32,7 +32,7 @@ pub(crate) fn root() -> PathBuf {
 /// The pages: in the root, in `docs/` and below, and those beside examples.
 fn pages() -> Vec<PathBuf> {
     let mut pages = Vec::new();
-    for folder in ["", "docs", "docs/mediators", "docs/rules", "examples/round"] {
+    for folder in ["", "docs", "docs/mediators", "docs/recipes", "docs/rules", "examples/round"] {
         let Ok(entries) = std::fs::read_dir(root().join(folder)) else { continue };
         let files = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
         pages.extend(files.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
@@ -99,13 +99,15 @@ fn configurations_load() {
             _ => block.text,
         };
         let errors = errors(&text);
-        assert_eq!(errors.is_empty(), block.kind != "xml faulty", "{}: {errors:#?}", block.place);
+        assert_eq!(errors.is_empty(), !block.kind.starts_with("xml faulty"), "{}: {errors:#?}", block.place);
     }
 }
 
 #[test]
 fn settings_are_read() {
-    for block in blocks("toml") {
+    // Others are files that a page makes: those of a server of WSO2.
+    let named_so = |block: &Block| block.kind == "toml" || block.kind.ends_with("busbar.toml");
+    for block in blocks("toml").into_iter().filter(named_so) {
         let table: toml::Table =
             block.text.parse().unwrap_or_else(|error| panic!("{}: {error}", block.place));
         if let Err(error) = Settings::deserialize(table) {
@@ -123,6 +125,135 @@ fn every_setting_is_described() {
     for name in names.filter(|name| name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')) {
         let described = [format!("`{name}`"), format!("[{name}]")];
         assert!(described.iter().any(|text| page.contains(text)), "docs/settings.md says nothing of {name}");
+    }
+}
+
+/// Each rule that a finding names stands on a page.
+#[test]
+fn every_rule_is_described() {
+    let page =
+        |name: &str| std::fs::read_to_string(root().join("docs").join(name)).expect("the page can be read");
+    let pages = page("configuration.md") + &page("rules.md");
+    let mut names = std::collections::BTreeSet::new();
+    let mut folders: Vec<PathBuf> = ["config", "flow", "endpoints", "mediators", "lint", "cli"]
+        .map(|name| root().join("crates").join(name).join("src"))
+        .into();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("the folder can be read") {
+            let path = entry.expect("the folder can be read").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let source = std::fs::read_to_string(&path).expect("the source can be read");
+            for severity in ["error", "warning", "note"] {
+                let call = format!("Diagnostic::{severity}(");
+                let calls = source.split(&call).skip(1);
+                let named = calls.filter_map(|rest| rest.trim_start().strip_prefix('"')?.split_once('"'));
+                names.extend(named.map(|(name, _)| name.to_owned()));
+            }
+        }
+    }
+    // Tests of the diagnostics themselves have rules of one letter.
+    names.retain(|name| name.len() > 1 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'));
+    assert!(names.len() > 40, "only {} rules were found", names.len());
+    for name in names {
+        assert!(
+            pages.contains(&format!("`{name}`")),
+            "docs/configuration.md says nothing of the rule {name}"
+        );
+    }
+}
+
+/// Elements that do not run, or have no effect, say so: a rule, or none where nothing of the kind could be missed.
+#[test]
+fn elements_without_effect_say_so() {
+    for (artifact, rule) in [
+        ("<eventSource name='E'><subscriptionManager class='a.B'/></eventSource>", "unsupported-artifact"),
+        (
+            "<priority-executor name='E'><queues><queue priority='1' size='5'/><queue priority='10' size='5'/></queues></priority-executor>",
+            "not-needed",
+        ),
+        ("<taskManager provider='a.B'/>", ""),
+        (
+            "<description>of all</description><sequence name='a'><description>of one</description><log/></sequence>",
+            "",
+        ),
+        (
+            "<endpoint name='D'><dynamicLoadbalance><membershipHandler class='a.B'/></dynamicLoadbalance></endpoint>",
+            "unsupported-endpoint",
+        ),
+        (
+            "<endpoint name='D'><serviceDynamicLoadbalance configuration='a.xml'/></endpoint>",
+            "unsupported-endpoint",
+        ),
+        ("<endpoint name='C'><class name='a.B'/></endpoint>", "unsupported-endpoint"),
+        (
+            "<endpoint name='H'><http method='get' uri-template='http://h/'><serverPushSequence>s</serverPushSequence></http></endpoint>",
+            "unsupported-element",
+        ),
+        (
+            "<endpoint name='S'><address uri='http://h/'><enableSec policy='p'/></address></endpoint>",
+            "unsupported-security",
+        ),
+        (
+            "<endpoint name='R'><address uri='http://h/'><enableRM/></address></endpoint>",
+            "unsupported-element",
+        ),
+        (
+            "<proxy name='P'><target><inSequence><respond/></inSequence></target><enableRM/></proxy>",
+            "unsupported-element",
+        ),
+        (
+            "<messageStore name='M' class='org.apache.synapse.message.store.impl.jms.JmsStore'><parameter name='a'>b</parameter></messageStore>",
+            "unsupported-artifact",
+        ),
+        (
+            "<inboundEndpoint name='I' protocol='kafka' sequence='main'><parameters><parameter name='a'>b</parameter></parameters></inboundEndpoint>",
+            "unsupported-artifact",
+        ),
+        ("<registry provider='org.wso2.carbon.mediation.registry.WSO2Registry'/>", ""),
+    ] {
+        let text = format!("<definitions xmlns='http://ws.apache.org/ns/synapse'>{artifact}</definitions>");
+        let (_, found) = compiled(&text);
+        let found: Vec<_> = found.iter().map(|found| found.rule).collect();
+        let wanted: Vec<_> = [rule].into_iter().filter(|rule| !rule.is_empty()).collect();
+        assert_eq!(found, wanted, "{artifact}");
+    }
+}
+
+/// The table of all elements misses none of the language, and the tests that it names are there.
+#[test]
+fn every_element_is_in_the_table() {
+    let page =
+        |name: &str| std::fs::read_to_string(root().join("docs").join(name)).expect("the page can be read");
+    let table = page("elements.md");
+    let registry = mediators::registry(endpoints::endpoint);
+    let mut all = table.clone() + &page("mediators.md");
+    for definition in &registry.definitions {
+        all += &page(&format!("mediators/{}.md", definition.name));
+    }
+    let schema = crate::verbs::schema::schema(&registry);
+    let names: std::collections::BTreeSet<&str> = schema
+        .split("<xs:element name=\"")
+        .skip(1)
+        .filter_map(|rest| Some(rest.split_once('"')?.0))
+        .collect();
+    assert!(names.len() > 150, "only {} elements were found", names.len());
+    let missing: Vec<_> = names
+        .iter()
+        .filter(|name| !all.contains(&format!("`{name}`")) && !all.contains(&format!("/{name}`")))
+        .collect();
+    assert!(missing.is_empty(), "docs/elements.md says nothing of {missing:?}");
+    for row in table.lines().filter(|line| line.starts_with("| `")) {
+        let test = row.trim_end_matches(" |").rsplit("| ").next().unwrap_or_default().trim_matches('`');
+        let (path, name) = test.split_once("::").unwrap_or((test, ""));
+        let path = root().join(path);
+        assert!(!test.is_empty() && path.exists(), "there is no test `{test}`: {row}");
+        if !name.is_empty() {
+            let source = std::fs::read_to_string(&path).expect("a test can be read");
+            assert!(source.contains(&format!("fn {name}(")), "{} has no `{name}`", path.display());
+        }
     }
 }
 
@@ -198,7 +329,11 @@ fn words(command: &str) -> Vec<String> {
         match (quote, character) {
             (Some(open), _) if character == open => quote = None,
             (None, '\'' | '"') => (quote, begun) = (Some(character), true),
-            (None, '&' | '|' | '>' | '<' | ';') => break,
+            (None, '&' | '|' | '>' | '<' | ';') => {
+                // `2>` is an operator, too.
+                begun &= !(character == '>' && word == "2");
+                break;
+            }
             (None, ' ') if begun => {
                 words.push(std::mem::take(&mut word));
                 begun = false;
