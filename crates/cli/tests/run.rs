@@ -313,3 +313,34 @@ fn answers_on_connections_of_their_own_are_in_the_access_log() {
     bus.says("\"POST /services/busbar-callback/ HTTP/1.1\" 202 ", 1);
     bus.says("\"POST /services/Front HTTP/1.1\" 200 ", 1);
 }
+
+/// What completes by its timer is sent, although its client had asked for an early answer: it has one by then.
+#[test]
+fn what_completes_by_a_timer_is_sent_without_a_client() {
+    let backend = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = backend.local_addr().unwrap();
+    let (sent, came) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for connection in backend.incoming() {
+            let mut line = String::new();
+            std::io::BufRead::read_line(&mut std::io::BufReader::new(connection.unwrap()), &mut line)
+                .unwrap();
+            sent.send(line).unwrap();
+        }
+    });
+    let proxy = |name: &str, property: &str| {
+        format!(
+            "<proxy name='{name}'><target><inSequence><aggregate><correlateOn expression='true()'/><completeCondition timeout='1'/>\
+             <onComplete expression='//i'>{property}<send><endpoint><address uri='http://{address}/{name}'/></endpoint></send></onComplete>\
+             </aggregate></inSequence></target></proxy>"
+        )
+    };
+    let one = proxy("One", "<property name='OUT_ONLY' value='true'/>");
+    let two = proxy("Two", "<property name='FORCE_SC_ACCEPTED' value='true' scope='axis2'/>");
+    let bus = Process::run(&configuration("run-timers", &[one, two].concat()), &[]);
+    for name in ["One", "Two"] {
+        assert_eq!(ask(bus.http(), "POST", &format!("/services/{name}"), b"<i>1</i>").unwrap().0, 202);
+        let line = came.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
+        assert!(line.starts_with(&format!("POST /{name} ")), "{line}");
+    }
+}

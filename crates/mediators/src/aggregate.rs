@@ -4,7 +4,7 @@
 use crate::support::enough;
 use crate::target::{Correlation, ID};
 use config::Element;
-use flow::aggregation::{Added, Arriving, Key, Parts, Taken};
+use flow::aggregation::{Added, Arriving, Key, Rest, Taken, Waits};
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
     KeyValue, ListId, Mediator, Moves, Need, Page, SequenceRef, Values,
@@ -32,8 +32,8 @@ pub const DEFINITION: Definition = Definition {
 const PAGE: Page = Page {
     family: Family::Splitting,
     semantics: "It stands where the parts of a split message arrive: at the end of the target of an `iterate` or `clone`, or in the out sequence that their
-answers come to. Parts of one split find each other by a property that the splitting mediator sets; where both have an `id`, it has to
-be the same. A message that comes from no split goes on behind `aggregate` as it is. With `correlateOn` all messages for which the expression
+answers come to. Parts of one run of a split find each other, whatever ids their messages have; where the splitting mediator and `aggregate` have an `id`, it has
+to be the same. A message that comes from no split goes on behind `aggregate` as it is. With `correlateOn` all messages for which the expression
 selects something are parts of one aggregate, and those for which it is false pass.
 
 An aggregate is complete when as many parts have arrived as the split made, or `max` or `min` of them, or when the `timeout` is over and at
@@ -204,7 +204,11 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             Then::Nothing
         }
     };
-    let identity = compiler.identity("aggregate");
+    // Of several in one artifact, what they collect tells them apart, in whatever order they stand.
+    let correlate = element.child("correlateOn").and_then(|child| child.attr("expression"));
+    let part =
+        format!("aggregate {} {}", element.attr("id").unwrap_or_default(), correlate.unwrap_or_default());
+    let identity = compiler.identity(part.trim_end());
     Some(Box::new(Aggregate(Arc::new(Core {
         number: compiler.services.states.get_or_make(&identity, || Number(compiler.unique())),
         correlation: Correlation::of(element),
@@ -249,18 +253,31 @@ impl Mediator for Aggregate {
         let split = expected.filter(|_| !across);
         let services = Arc::clone(context.services());
         let exchange = context.exchange().cloned();
-        let mut is_open = services.aggregates.is_open(&key);
+        let is_enough = |count: usize, first: Option<usize>| {
+            [first.or(expected), enough].into_iter().flatten().any(|enough| count >= enough)
+        };
+        let mut waits = services.aggregates.waits(&key);
         let added = loop {
+            // Once the aggregate is gone from the table, the step cannot be begun anew: what takes long begins elsewhere.
+            if waits.is_some_and(|waits| is_much(waits) && is_enough(waits.parts + 1, split)) {
+                meter::not_inline()?;
+            }
             // All that is kept of a part behind the first one.
-            let taken = is_open.then(|| core.taken(context)).transpose()?;
+            let taken = match waits.is_some() || across {
+                true => Some(core.taken(context)?),
+                false => None,
+            };
+            if let (true, Some(Taken::Failed(_))) = (across, &taken) {
+                // Parts of other clients must not fail with it.
+                let Some(Taken::Failed(fault)) = taken else { return Ok(Flow::Stop) };
+                return Err(*fault);
+            }
+            let taken = taken.filter(|_| waits.is_some());
             let arriving = Arriving { part: context.take(), taken, split, across };
-            let added = services.aggregates.add(key.clone(), arriving, |count, first| {
-                [first.or(expected), enough].into_iter().flatten().any(|enough| count >= enough)
-            });
-            match added {
+            match services.aggregates.add(key.clone(), arriving, is_enough) {
                 Added::Again(part) => {
                     context.put(part);
-                    is_open = true;
+                    waits = services.aggregates.waits(&key).or(Some(Waits { parts: 1, bytes: 0 }));
                 }
                 added => break added,
             }
@@ -276,7 +293,6 @@ impl Mediator for Aggregate {
             }
             Added::Complete(last, parts) => {
                 context.put(last);
-                // The aggregate is gone from the table: from here on the step cannot be begun anew.
                 let time = services.settings.script_time;
                 let (result, used) = meter::within(time, None, || core.complete(parts, context));
                 used.stopped.map_or(result, |stop| Err(stop.into()))
@@ -287,8 +303,8 @@ impl Mediator for Aggregate {
                     && let Some(exchange) = &exchange
                 {
                     let core = Arc::clone(core);
-                    let complete = move |first, others| -> Pin<Box<dyn Future<Output = ()> + Send>> {
-                        Box::pin(async move { core.with_what_came(first, others).await })
+                    let complete = move |first, rest| -> Pin<Box<dyn Future<Output = ()> + Send>> {
+                        Box::pin(core.with_what_came(first, rest))
                     };
                     exchange.parked(key.clone(), serial, &services, Box::new(complete));
                 }
@@ -300,9 +316,9 @@ impl Mediator for Aggregate {
                     let (core, timer) = (Arc::clone(core), context.child("the timer of an aggregate"));
                     timer.spawn(async move {
                         if tokio::time::timeout(timeout, complete).await.is_err()
-                            && let Some((first, others)) = services.aggregates.expire(&key, serial)
+                            && let Some((first, rest)) = services.aggregates.expire(&key, serial)
                         {
-                            core.with_what_came(first, others).await;
+                            core.with_what_came(first, rest).await;
                         }
                     });
                 }
@@ -326,31 +342,43 @@ impl Core {
                 Some(value) if matches!(&value, Value::String(text) if text.is_empty()) => {
                     Err(nothing(expression))
                 }
-                Some(_) => Ok(Some(((self.number.0, expression.source().into()), announced(context)))),
+                Some(_) => {
+                    let correlation = expression.source().into();
+                    Ok(Some((Key { mediator: self.number.0, split: None, correlation }, announced(context))))
+                }
             };
         }
         let Some(id) = context.properties.get(&self.correlation.id).map(text) else {
             return Ok(None);
         };
-        Ok(Some(((self.number.0, id), announced(context))))
+        let key =
+            Key { mediator: self.number.0, split: context.split(&self.correlation.id), correlation: id };
+        Ok(Some((key, announced(context))))
     }
 
     /// The merged message goes on in the place of the one that completes it.
-    fn complete(&self, parts: Parts, context: &mut Context) -> Result<Flow, Fault> {
-        match parts.first {
+    fn complete(&self, parts: Option<(Box<Context>, Rest)>, context: &mut Context) -> Result<Flow, Fault> {
+        match parts {
             None => self.merge(context, Vec::new())?,
-            Some(mut merged) => {
-                let result = self.merge(&mut merged, parts.others);
+            Some((mut merged, Rest { others, answered })) => {
+                let result = self.merge(&mut merged, others);
                 context.continue_as(merged);
-                result?;
+                result.inspect_err(|_| lost(context, &answered))?;
             }
         }
         self.then(context)
     }
 
     /// Completes the aggregate with what has arrived: its time is over, or nothing more can come.
-    async fn with_what_came(&self, mut merged: Box<Context>, others: Vec<Taken>) {
-        let result = self.merge(&mut merged, others).and_then(|()| self.then(&mut merged));
+    async fn with_what_came(self: Arc<Self>, mut merged: Box<Context>, rest: Rest) {
+        let Rest { others, answered } = rest;
+        let more = others.len().saturating_mul(PART);
+        let core = Arc::clone(&self);
+        let work = move |merged: &mut Context| core.merge(merged, others).and_then(|()| core.then(merged));
+        let result = flow::compute::once_on(&mut merged, more, work).await;
+        if result.is_err() {
+            lost(&merged, &answered);
+        }
         flow::resume(merged, result).await;
     }
 
@@ -522,6 +550,27 @@ impl Core {
         let kinds = [NodeKind::Element, NodeKind::Text];
         let nodes: Vec<_> = nodes.into_iter().filter(|&node| kinds.contains(&document.kind(node))).collect();
         if nodes.is_empty() { Err(missing()) } else { Ok(nodes) }
+    }
+}
+
+/// Bytes that a part counts for, of which it is not known how large it is.
+const PART: usize = 512;
+
+/// Whether putting an aggregate together is too much for a worker.
+fn is_much(waits: Waits) -> bool {
+    waits.bytes.saturating_add(waits.parts.saturating_mul(PART)) >= 32 << 10
+}
+
+/// Names the messages whose clients have their answers, and that are lost with an aggregate.
+#[cold]
+fn lost(merged: &Context, answered: &[String]) {
+    let (first, place) = (merged.message_id(), merged.plan().place(merged.location()));
+    for id in answered {
+        tracing::error!(
+            message_id = id,
+            place,
+            "the aggregate failed that this message was a part of, with {first}"
+        );
     }
 }
 
@@ -742,6 +791,110 @@ mod tests {
             (200, Some("behind"), Some("2")),
             "{answer:?}"
         );
+    }
+
+    /// The id of a message is the client's to choose: another client, or the same one again, may send it too.
+    #[test]
+    fn messages_with_the_same_id_do_not_meet() {
+        const SOAP: &[(&str, &str)] = &[("Content-Type", "text/xml"), ("SOAPAction", "urn:a")];
+        let body = |value: &str| {
+            format!(
+                "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/' xmlns:w='http://www.w3.org/2005/08/addressing'>\
+                 <s:Header><w:MessageID>urn:same</w:MessageID></s:Header><s:Body><a><i>{value}1</i><i>{value}2</i></a></s:Body></s:Envelope>"
+            )
+        };
+        let aggregate = "<aggregate><onComplete expression='$body/*'><respond/></onComplete></aggregate>";
+        let tested = testing::main(&crate::registry(testing::endpoints), &split(aggregate));
+        for value in ["alice", "bob", "alice"] {
+            let answer = tested.ask("POST", "/", SOAP, &body(value));
+            assert_eq!(answer.status, 200, "{value}: {answer:?}");
+            let parts = [1, 2].map(|n| answer.body.contains(&format!(">{value}{n}</i>")));
+            assert_eq!(parts, [true; 2], "{answer:?}");
+        }
+    }
+
+    /// A sequence with a split and its aggregate may run more than once for one message.
+    #[test]
+    fn each_run_of_a_split_has_its_aggregate() {
+        let once = "<iterate expression='//i' sequential='true' continueParent='true'><target><sequence>\
+             <aggregate><onComplete expression='//i'><log level='custom'><property name='parts' expression='count($body/*)'/></log>\
+             </onComplete></aggregate></sequence></target></iterate>";
+        let flow = testing::main(&crate::registry(testing::endpoints), &format!("{once}{once}<respond/>"));
+        let template = format!(
+            "<definitions xmlns='{}'><sequence name='twice'>{once}</sequence>\
+             <sequence name='main'><sequence key='twice'/><sequence key='twice'/><respond/></sequence></definitions>",
+            config::SYNAPSE
+        );
+        let named = testing::configuration(&crate::registry(testing::endpoints), &template);
+        for tested in [flow, named] {
+            let (lines, _) =
+                testing::logged("busbar::log", || tested.ask("POST", "/", XML, "<a><i>1</i><i>2</i></a>"));
+            let completed = lines.iter().filter(|line| line.contains("parts = 2")).count();
+            assert_eq!(completed, 2, "{lines:?}");
+        }
+    }
+
+    /// Two aggregates of one artifact that change places in a reload: each goes on with its parts.
+    #[test]
+    fn a_reload_tells_aggregates_by_what_they_collect() {
+        let registry = crate::registry(testing::endpoints);
+        let aggregate = |id: &str, path: &str| {
+            format!(
+                "<filter source='$axis2:REST_URL_POSTFIX' regex='{path}'><then><aggregate id='{id}'><correlateOn expression='true()'/>\
+                 <completeCondition><messageCount min='2' max='2'/></completeCondition><onComplete expression='//i'>\
+                 <header name='X-By' value='{id}' scope='transport'/><header name='X-Parts' expression='count($body/*)' scope='transport'/><respond/>\
+                 </onComplete></aggregate></then></filter>"
+            )
+        };
+        let (orders, claims) = (aggregate("orders", "/orders"), aggregate("claims", "/claims"));
+        let tested = testing::main(&registry, &format!("{orders}{claims}"));
+        assert_eq!(tested.ask("POST", "/orders", XML, "<i>1</i>").status, 202);
+        let text = format!(
+            "<definitions xmlns='{}'><sequence name='main'>{claims}{orders}</sequence></definitions>",
+            config::SYNAPSE
+        );
+        tested.reload(&registry, &text);
+        assert_eq!(tested.ask("POST", "/claims", XML, "<i>1</i>").status, 202);
+        let answer = tested.ask("POST", "/orders", XML, "<i>2</i>");
+        let header = |name| answer.headers.get(name);
+        assert_eq!(
+            (answer.status, header("X-By"), header("X-Parts")),
+            (200, Some("orders"), Some("2")),
+            "{answer:?}"
+        );
+    }
+
+    /// A message that has nothing to collect is its own client's fault, and costs those of others nothing.
+    #[test]
+    fn a_bad_message_does_not_spoil_the_parts_of_others() {
+        let text = "<aggregate><correlateOn expression='true()'/><completeCondition><messageCount min='2' max='2'/></completeCondition>\
+             <onComplete expression='//i'><header name='X-Parts' expression='count($body/*)' scope='transport'/><respond/></onComplete></aggregate>";
+        let tested = testing::main(&crate::registry(testing::endpoints), text);
+        assert_eq!(tested.ask("POST", "/", XML, "<bad/>").status, 500, "as the first one");
+        assert_eq!(tested.ask("POST", "/", XML, "<i>1</i>").status, 202);
+        assert_eq!(tested.ask("POST", "/", XML, "<bad/>").status, 500, "as the second one");
+        let answer = tested.ask("POST", "/", XML, "<i>2</i>");
+        assert_eq!((answer.status, answer.headers.get("X-Parts")), (200, Some("2")), "{answer:?}");
+    }
+
+    /// Putting a large aggregate together is not done on a worker, whether its last part, its timer or nothing else completes it.
+    #[test]
+    fn large_aggregates_are_put_together_elsewhere() {
+        let items: String = (0..2_000).map(|n| format!("<i>{n}</i>")).collect();
+        let condition = |text: &str| {
+            format!(
+                "<aggregate><completeCondition timeout='1'>{text}</completeCondition><onComplete expression='//i'><respond/></onComplete></aggregate>"
+            )
+        };
+        for (aggregate, parts) in
+            [(condition(""), 2_000), (condition("<messageCount min='5000' max='5000'/>"), 2_000)]
+        {
+            let tested = testing::main(&crate::registry(testing::endpoints), &split(&aggregate));
+            let answer = tested.ask("POST", "/", XML, &format!("<a>{items}</a>"));
+            assert_eq!(answer.status, 200, "{parts}: {answer:?}");
+            let ran = flow::compute::Compute::of(&tested.bus.services()).figures().runs;
+            assert!(ran > 0, "{aggregate}");
+        }
     }
 
     /// A part that waits is not in a step any more.

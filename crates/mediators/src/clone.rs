@@ -164,6 +164,7 @@ impl Mediator for Clone {
         if count == 0 {
             return Ok(if core.continue_parent { Flow::Next } else { Flow::Stop });
         }
+        core.correlation.begin(context);
         let mut original = context.branch_without_payload();
         // Where the message ends here, nobody else needs its payload.
         original.payload =

@@ -170,6 +170,7 @@ impl Mediator for Iterate {
         if count == 0 {
             return Ok(if core.continue_parent { Flow::Next } else { Flow::Stop });
         }
+        core.correlation.begin(context);
         let parts = parts(Copies {
             core: Arc::clone(core),
             id: Value::from(context.message_id()),

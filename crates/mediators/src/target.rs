@@ -153,10 +153,16 @@ impl Correlation {
         Correlation { sequence: name("messageSequence"), id: name(ANY) }
     }
 
+    /// The message is split: its copies from now on belong together.
+    pub(crate) fn begin(&self, context: &mut Context) {
+        // Every copy also has the name without an id: an aggregate without one collects all copies.
+        let any = Arc::from(ANY);
+        context.begin_split(&[&any, &self.id]);
+    }
+
     /// Marks copy `index` (from 0) of `count`.
     pub(crate) fn mark(&self, copy: &mut Context, original: &message::Value, index: usize, count: usize) {
         copy.properties.set(Arc::clone(&self.sequence), message::Value::from(format!("{index}/{count}")));
-        // Every copy also has the name without an id: an aggregate without one collects all copies.
         if &*self.id != ANY {
             copy.properties.set(ANY, original.clone());
         }

@@ -16,7 +16,7 @@
 use super::queue::Queue;
 use crate::runtime::context::Context;
 use crate::runtime::fault::Fault;
-use crate::runtime::load::{INLINE, LARGE};
+use crate::runtime::load::{INLINE, LARGE, size_of};
 use crate::runtime::mediator::{Flow, ListId, Moves, Need, Step, Waiting};
 use crate::runtime::plan::{Plan, Planned};
 use crate::runtime::services::{Services, Settings};
@@ -32,29 +32,12 @@ use tokio::sync::oneshot;
 /// Up to this size no expression takes long, whatever it does with all pairs of what there is, in bytes.
 const SMALL: u32 = 8 << 10;
 
-/// Bytes that a node of a tree stands for, where the bytes that it came from are not there.
-const NODE: usize = 16;
-
 /// Stack of a compute thread, in bytes: as much as that of a worker.
 const STACK: usize = 2 << 20;
 
 /// How far a compute thread stands behind the workers, which answer in microseconds.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 10;
-
-/// How large the input of a step is, as far as that is known.
-fn size_of(need: Need, context: &Context) -> u32 {
-    let payload = &context.payload;
-    if need < Need::Prefix || payload.is_unread() {
-        return 0;
-    }
-    let size = match (payload.bytes(), payload.built_envelope()) {
-        (Some(bytes), _) => bytes.len(),
-        (None, Some(envelope)) => envelope.document.node_count() * NODE,
-        (None, None) => 0,
-    };
-    u32::try_from(size).unwrap_or(u32::MAX - 1)
-}
 
 /// Runs a step on this worker. `None`: it takes too long for that, and has changed nothing.
 pub(crate) fn here<'a>(planned: &'a Planned, context: &'a mut Context) -> Option<Step<'a>> {
@@ -152,7 +135,20 @@ pub(crate) async fn once<T: Send + 'static>(
     context: &mut Context,
     work: impl FnOnce(&mut Context) -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {
-    if size_of(Need::Whole, context) >= SMALL {
+    once_on(context, 0, work).await
+}
+
+/// As [`once`], for work that has so many bytes beside those of the message to go through.
+///
+/// # Errors
+/// Those of `work`; it took too long; no compute thread was free.
+pub async fn once_on<T: Send + 'static>(
+    context: &mut Context,
+    more: usize,
+    work: impl FnOnce(&mut Context) -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
+    let size = size_of(Need::Whole, context) as usize;
+    if size.saturating_add(more) >= SMALL as usize {
         let (result, used) = moved(context, work).await?;
         return in_bounds(result, used);
     }

@@ -151,7 +151,9 @@ async fn everyone(
     let limits = context.services.limits.clone();
     context.payload.buffer(&limits).await?;
     // An aggregate in the out flow collects the answers by this.
-    context.properties.set("aggregateCorelation", Value::from(context.message_id()));
+    let name = Arc::from("aggregateCorelation");
+    context.begin_split(&[&name]);
+    context.properties.set(name, Value::from(context.message_id()));
     let (receive, mut original) = (destination.receive, context.branch());
     let parts = endpoints.into_iter().map(move |endpoint| Branch {
         context: original.branch(),

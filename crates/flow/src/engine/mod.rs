@@ -382,6 +382,10 @@ impl Mark {
 /// Takes up the flow of a message that waited somewhere (in an aggregate), without a client of its own: the answer
 /// goes to the message's exchange. To be run as a [`Child`](crate::Child) of the message's scope.
 pub async fn resume(mut context: Box<Context>, first: Result<Flow, Fault>) {
+    if context.exchange.is_none() {
+        // Its client has an answer since it began to wait.
+        context.progress.client = Waits::Nobody;
+    }
     let first = match first {
         Ok(flow) => Some(flow),
         Err(fault) => raise(&mut context, fault).map(|_| Flow::Stop),
@@ -753,7 +757,12 @@ pub(crate) fn drive_to_end(
     first: Option<Flow>,
 ) -> std::pin::Pin<Box<dyn Future<Output = bool> + Send>> {
     Box::pin(async move {
-        let ending = drive(&mut context, first).await;
+        let mut ending = drive(&mut context, first).await;
+        if let Ending::Detach(flow) = ending {
+            // Nobody waits here for an early answer.
+            context.progress.client = Waits::Nobody;
+            ending = drive(&mut context, Some(flow)).await;
+        }
         // Where this flow has split itself, nobody waits here for its branches. What receives their answer must not be in the
         // context: that may be the answer, and would hold itself.
         let awaited = context.awaited.take();

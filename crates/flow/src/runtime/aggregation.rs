@@ -4,19 +4,79 @@
 //! ([`Taken`]), so that the parts of a large split cost little while they wait. An aggregate that never completes has bounds: so many
 //! parts, the bytes that messages may hold together, and a time.
 
-use crate::runtime::context::Context;
+use crate::runtime::context::{Context, next_number};
 use crate::runtime::fault::Fault;
+use crate::runtime::load;
+use crate::runtime::mediator::Need;
 use crate::state::lock;
 use message::memory::{self, Held};
 use message::{Envelope, Piece};
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// What identifies an open aggregate: the mediator's number, and the message that was split (or the mediator alone
-/// with `correlateOn`).
-pub type Key = (u64, Arc<str>);
+/// What identifies an open aggregate.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// The number of the mediator that collects.
+    pub mediator: u64,
+    /// What the parts are of; `None`: messages that were not split here (`correlateOn`).
+    pub split: Option<Arc<Split>>,
+    /// What the messages have in common: a value of a property, or the expression of `correlateOn`.
+    pub correlation: Arc<str>,
+}
+
+impl Key {
+    fn of(&self) -> (u64, Option<u64>, &str) {
+        (self.mediator, self.split.as_ref().map(|split| split.number), &self.correlation)
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Key) -> bool {
+        self.of() == other.of()
+    }
+}
+
+impl Eq for Key {}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.of().hash(state);
+    }
+}
+
+/// One run of a mediator that splits a message. Its parts are told from those of every other run by it, whatever ids their
+/// messages have: those are the clients' to choose, and one message may be split more than once.
+#[derive(Debug)]
+pub struct Split {
+    number: u64,
+    /// Mediators that have put its parts together: what still comes is late.
+    complete: Mutex<Vec<u64>>,
+}
+
+/// The splits that a message is a part of, by the name of the property that relates the parts.
+struct Splits(Vec<(Arc<str>, Arc<Split>)>);
+
+impl Context {
+    /// The message is split, under these names, and its copies from now on are parts of that.
+    pub fn begin_split(&mut self, names: &[&Arc<str>]) {
+        let split = Arc::new(Split { number: next_number(), complete: Mutex::default() });
+        let before = self.attached::<Splits>();
+        let others = before.iter().flat_map(|splits| &splits.0).filter(|(name, _)| !names.contains(&name));
+        let new = names.iter().map(|&name| (Arc::clone(name), Arc::clone(&split)));
+        let splits = others.cloned().chain(new).collect();
+        self.attach(Arc::new(Splits(splits)));
+    }
+
+    /// The latest split under a name that the message is a part of.
+    pub fn split(&self, name: &str) -> Option<Arc<Split>> {
+        let splits = self.attached::<Splits>()?;
+        splits.0.iter().find(|(own, _)| **own == *name).map(|(_, split)| Arc::clone(split))
+    }
+}
 
 /// What is taken of a part.
 pub enum Taken {
@@ -58,12 +118,22 @@ fn size_of_json(value: &serde_json::Value) -> usize {
         }
 }
 
-/// The parts of an aggregate that goes on.
-pub struct Parts {
-    /// The first one; `None`: it is the one that completes it.
-    pub first: Option<Box<Context>>,
-    /// What is taken of the others, in order of arrival; the one that completes it is the last.
+/// What goes on with the first part of an aggregate.
+#[derive(Default)]
+pub struct Rest {
+    /// What is taken of the other parts, in order of arrival; the one that completes it is the last.
     pub others: Vec<Taken>,
+    /// Ids of those messages whose clients have their answers, where messages of several clients meet.
+    pub answered: Vec<String>,
+}
+
+/// How much waits in an open aggregate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waits {
+    /// Parts.
+    pub parts: usize,
+    /// Bytes of the first one, and what is kept of the others.
+    pub bytes: usize,
 }
 
 /// One open aggregate.
@@ -110,14 +180,14 @@ struct Table {
     aggregates: HashMap<Key, Aggregate>,
     /// In the order in which they were opened; some are complete.
     opened: VecDeque<(Instant, Key, u64)>,
-    /// Keys that completed and may still see late parts; bounded.
+    /// Keys that completed and may still see late parts, where no [`Split`] knows it; bounded.
     completed: HashSet<Key>,
     /// The same, in the order in which they completed.
     oldest: VecDeque<Key>,
     serial: u64,
 }
 
-/// Completed aggregates that are remembered, so that a late part is dropped instead of opening a new one.
+/// Completed aggregates of no [`Split`] that are remembered, so that a late part is dropped instead of opening a new one.
 const REMEMBERED: usize = 4096;
 
 /// Parts for which room is made at once.
@@ -127,7 +197,7 @@ const MANY: usize = 64;
 pub struct Arriving {
     /// The message.
     pub part: Box<Context>,
-    /// What is taken of it, where the aggregate was seen to be [open](Aggregates::is_open).
+    /// What is taken of it, where the aggregate was seen to be [open](Aggregates::waits).
     pub taken: Option<Taken>,
     /// How many parts the split announced; `None`: it comes from no split.
     pub split: Option<usize>,
@@ -137,8 +207,8 @@ pub struct Arriving {
 
 /// What [`Aggregates::add`] did.
 pub enum Added {
-    /// The part completes it.
-    Complete(Box<Context>, Parts),
+    /// The part completes it; with the first one and the rest, unless it is alone.
+    Complete(Box<Context>, Option<(Box<Context>, Rest)>),
     /// Waiting for more; the first part opened it and may start a timer for this serial.
     Waiting {
         /// Whether this part opened the aggregate.
@@ -155,9 +225,12 @@ pub enum Added {
 }
 
 impl Aggregates {
-    /// Whether an aggregate has a first part.
-    pub fn is_open(&self, key: &Key) -> bool {
-        lock(&self.open).aggregates.contains_key(key)
+    /// What waits in an aggregate; `None`: it has no first part.
+    pub fn waits(&self, key: &Key) -> Option<Waits> {
+        let table = lock(&self.open);
+        let aggregate = table.aggregates.get(key)?;
+        let first = load::size_of(Need::Whole, &aggregate.first) as usize;
+        Some(Waits { parts: aggregate.others.len() + 1, bytes: first.saturating_add(aggregate.size) })
     }
 
     /// Adds a part. `complete` is asked with the number of parts there are now and the number the split announced.
@@ -176,11 +249,12 @@ impl Aggregates {
             let Some(taken) = taken else { return Added::Again(part) };
             let count = aggregate.others.len() + 2;
             if complete(count, aggregate.expected) {
-                let Some(aggregate) = table.aggregates.remove(&key) else { return Added::Late(part) };
-                let mut others = aggregate.others;
+                let Some(mut aggregate) = table.aggregates.remove(&key) else { return Added::Late(part) };
+                let mut others = std::mem::take(&mut aggregate.others);
                 others.push(taken);
                 table.remember(key);
-                return Added::Complete(part, Parts { first: Some(aggregate.first), others });
+                let Aggregate { first, answered, .. } = aggregate;
+                return Added::Complete(part, Some((first, Rest { others, answered })));
             }
             if count > self.limits.parts {
                 return full(
@@ -205,12 +279,16 @@ impl Aggregates {
             drop(part);
             return Added::Waiting { opened: false, serial };
         }
-        if split.is_some() && table.completed.contains(&key) {
+        let late = match &key.split {
+            Some(split) => lock(&split.complete).contains(&key.mediator),
+            None => split.is_some() && table.completed.contains(&key),
+        };
+        if late {
             return Added::Late(part);
         }
         if complete(1, split) {
             table.remember(key);
-            return Added::Complete(part, Parts { first: None, others: Vec::new() });
+            return Added::Complete(part, None);
         }
         if memory::is_short() || across && memory::is_half() {
             return full(part, memory::Shortage.to_string());
@@ -232,11 +310,18 @@ impl Aggregates {
     #[cold]
     fn drop_all(&self, late: Vec<Aggregate>) {
         let seconds = self.limits.time.as_secs();
-        for Aggregate { first, others, .. } in late {
+        for Aggregate { first, others, answered, .. } in late {
             let (id, count) = (first.message_id(), others.len() + 1);
-            let place = first.plan().place(first.location());
+            let place = &first.plan().place(first.location());
             let what = "an aggregate was not complete within";
-            tracing::error!(message_id = id, place, "{what} {seconds} s: its {count} parts are dropped");
+            tracing::error!(message_id = id, place, "{what} {seconds} s: {count} of its parts are dropped");
+            for part in answered {
+                tracing::error!(
+                    message_id = part,
+                    place,
+                    "{what} {seconds} s: this message was a part, with {id}"
+                );
+            }
         }
     }
 
@@ -250,14 +335,14 @@ impl Aggregates {
     }
 
     /// The timer of an aggregate fired: its first part and what is taken of the others, if it is still open.
-    pub fn expire(&self, key: &Key, serial: u64) -> Option<(Box<Context>, Vec<Taken>)> {
+    pub fn expire(&self, key: &Key, serial: u64) -> Option<(Box<Context>, Rest)> {
         let mut table = lock(&self.open);
         if table.aggregates.get(key)?.serial != serial {
             return None;
         }
         let aggregate = table.aggregates.remove(key)?;
         table.remember(key.clone());
-        Some((aggregate.first, aggregate.others))
+        Some((aggregate.first, Rest { others: aggregate.others, answered: aggregate.answered }))
     }
 
     /// Looks at the first part of each, with the ids of the others whose clients have their answers.
@@ -317,6 +402,10 @@ impl Table {
     }
 
     fn remember(&mut self, key: Key) {
+        if let Some(split) = &key.split {
+            lock(&split.complete).push(key.mediator);
+            return;
+        }
         if self.oldest.len() >= REMEMBERED
             && let Some(forgotten) = self.oldest.pop_front()
         {
@@ -343,7 +432,7 @@ mod tests {
     }
 
     fn key(name: &str) -> Key {
-        (1, Arc::from(name))
+        Key { mediator: 1, split: None, correlation: Arc::from(name) }
     }
 
     /// Adds a part with this value; complete with so many.
@@ -357,7 +446,7 @@ mod tests {
     ) -> Added {
         let mut part = Box::new(tested.context(&[], ""));
         loop {
-            let taken = all.is_open(&key(name)).then(|| Taken::Json(value.into()));
+            let taken = all.waits(&key(name)).map(|_| Taken::Json(value.into()));
             let arriving = Arriving { part, taken, split, across: split.is_none() };
             match all.add(key(name), arriving, |count, announced| count >= announced.unwrap_or(enough)) {
                 Added::Again(again) => part = again,
@@ -366,7 +455,7 @@ mod tests {
         }
     }
 
-    fn values(parts: &Parts) -> Vec<i64> {
+    fn values(parts: &Rest) -> Vec<i64> {
         let value = |taken: &Taken| if let Taken::Json(value) = taken { value.as_i64() } else { None };
         parts.others.iter().filter_map(value).collect()
     }
@@ -382,15 +471,12 @@ mod tests {
         assert!(matches!(add(&all, &tested, "b", 1, Some(2), 0), Added::Waiting { opened: true, serial: 2 }));
         assert_eq!(all.len(), 2);
         match add(&all, &tested, "a", 3, Some(3), 0) {
-            Added::Complete(_, parts) => assert!(parts.first.is_some() && values(&parts) == [2, 3]),
+            Added::Complete(_, Some((_, rest))) => assert_eq!(values(&rest), [2, 3]),
             _ => panic!("three of three are complete"),
         }
         assert!(matches!(add(&all, &tested, "a", 4, Some(3), 0), Added::Late(_)));
         // One of one: nothing is kept.
-        assert!(matches!(
-            add(&all, &tested, "c", 1, Some(1), 0),
-            Added::Complete(_, Parts { first: None, .. })
-        ));
+        assert!(matches!(add(&all, &tested, "c", 1, Some(1), 0), Added::Complete(_, None)));
         assert_eq!(all.len(), 1);
     }
 
@@ -411,7 +497,7 @@ mod tests {
         let mut gone = all.watch(&key("a"), 1).expect("it is open");
         assert!(gone.try_recv().is_err_and(|why| why == oneshot::error::TryRecvError::Empty));
         assert!(all.watch(&key("a"), 7).is_none() && all.expire(&key("a"), 7).is_none());
-        assert_eq!(all.expire(&key("a"), 1).map(|(_, others)| others.len()), Some(1));
+        assert_eq!(all.expire(&key("a"), 1).map(|(_, rest)| rest.others.len()), Some(1));
         assert!(gone.try_recv().is_err_and(|why| why == oneshot::error::TryRecvError::Closed));
         assert!(matches!(add(&all, &tested, "a", 1, None, 9), Added::Waiting { opened: true, serial: 2 }));
         assert!(all.expire(&key("a"), 1).is_none(), "that was another one");
@@ -434,7 +520,11 @@ mod tests {
         let (lines, ()) = testing::logged("busbar", || {
             assert!(matches!(add(&all, &tested, "c", 1, None, 9), Added::Waiting { opened: true, .. }));
         });
-        assert!(lines.len() == 1 && lines[0].contains("its 3 parts are dropped"), "{lines:?}");
+        assert!(lines.len() == 3 && lines[0].contains("3 of its parts are dropped"), "{lines:?}");
+        assert!(
+            lines[1..].iter().all(|line| line.contains("this message was a part, with urn:uuid:")),
+            "{lines:?}"
+        );
         assert_eq!(all.len(), 2);
         // Also where no part comes any more.
         let (lines, ()) = testing::logged("busbar", || all.sweep());
@@ -453,5 +543,37 @@ mod tests {
         all.each(|_, others| counts.push(others.len()));
         counts.sort_unstable();
         assert_eq!(counts, [0, 2]);
+    }
+
+    /// Parts of two splits of one id do not meet, and each split knows by itself what is complete, however many others there are.
+    #[test]
+    fn a_split_is_told_from_others_by_itself() {
+        let (all, tested) = (Aggregates::default(), tested());
+        let name: Arc<str> = "aggregateCorelation".into();
+        let mut message = tested.context(&[], "");
+        let split = |message: &mut Context| {
+            message.begin_split(&[&name]);
+            let part = message.branch();
+            Key { mediator: 1, split: part.split(&name), correlation: "urn:same".into() }
+        };
+        let (one, two) = (split(&mut message), split(&mut message));
+        assert!(one != two && one == one.clone());
+        let add = |key: &Key| {
+            let part = Box::new(tested.context(&[], ""));
+            let taken = all.waits(key).map(|_| Taken::Json(1.into()));
+            let arriving = Arriving { part, taken, split: Some(2), across: false };
+            all.add(key.clone(), arriving, |count, _| count == 2)
+        };
+        assert!(matches!(add(&one), Added::Waiting { opened: true, .. }));
+        assert!(matches!(add(&two), Added::Waiting { opened: true, .. }));
+        assert!(matches!(add(&one), Added::Complete(_, Some(_))));
+        for _ in 0..REMEMBERED + 1 {
+            let other = split(&mut message);
+            add(&other);
+            add(&other);
+        }
+        assert!(matches!(add(&one), Added::Late(_)));
+        assert!(matches!(add(&two), Added::Complete(_, Some(_))));
+        assert!(all.is_empty());
     }
 }

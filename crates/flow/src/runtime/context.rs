@@ -643,7 +643,7 @@ impl Context {
     }
 
     /// Where the message is: the step that ran last, or else its proxy service, API or the main sequence.
-    pub(crate) fn location(&self) -> Span {
+    pub fn location(&self) -> Span {
         let owner = || match self.owner {
             Owner::Main => self.plan.list(self.plan.main).span,
             Owner::Proxy(index) => self.plan.proxies[index].span,

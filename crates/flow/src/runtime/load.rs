@@ -1,6 +1,7 @@
 //! Where a step has run, and what that says of its next run: what [`crate::engine::compute`] remembers of each step.
 
-use super::mediator::{Mediator, Moves};
+use super::context::Context;
+use super::mediator::{Mediator, Moves, Need};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Units of a step on a worker: about a millisecond.
@@ -8,6 +9,23 @@ pub(crate) const INLINE: u32 = 40_000;
 
 /// From this size on parsing a message alone takes about a millisecond, in bytes.
 pub(crate) const LARGE: u32 = 256 << 10;
+
+/// Bytes that a node of a tree stands for, where the bytes that it came from are not there.
+const NODE: usize = 16;
+
+/// How large the input of a step is, as far as that is known.
+pub(crate) fn size_of(need: Need, context: &Context) -> u32 {
+    let payload = &context.payload;
+    if need < Need::Prefix || payload.is_unread() {
+        return 0;
+    }
+    let size = match (payload.bytes(), payload.built_envelope()) {
+        (Some(bytes), _) => bytes.len(),
+        (None, Some(envelope)) => envelope.document.node_count() * NODE,
+        (None, None) => 0,
+    };
+    u32::try_from(size).unwrap_or(u32::MAX - 1)
+}
 
 /// Where a step has run, and what that says of its next run.
 #[derive(Debug)]

@@ -10,7 +10,7 @@
 //! [`Exchange`] is something else: the one answer that a client, or a mediator that runs copies, waits for. A child whose end
 //! the client does not wait for (a one-way send) belongs to the scope and not to the exchange.
 
-use crate::runtime::aggregation::{Key, Taken};
+use crate::runtime::aggregation::{Key, Rest};
 use crate::runtime::context::Context;
 use crate::runtime::fault::Fault;
 use crate::runtime::panics::{Panicked, caught};
@@ -513,8 +513,7 @@ struct Parked {
 }
 
 /// Goes on with an aggregate that nothing else can complete: its first part, and what was taken of the others.
-pub type Complete =
-    Box<dyn FnOnce(Box<Context>, Vec<Taken>) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
+pub type Complete = Box<dyn FnOnce(Box<Context>, Rest) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
 
 /// One that may answer; when it is dropped, it no longer may.
 pub(crate) struct Voice(Arc<Exchange>);
@@ -630,7 +629,7 @@ impl Parked {
     /// Goes on with the aggregate, if it is still open and its message has no answer. `true`: that may answer.
     fn complete(self, exchange: &Exchange) -> bool {
         let Some(services) = self.services.upgrade() else { return false };
-        let Some((mut first, others)) = services.aggregates.expire(&self.key, self.serial) else {
+        let Some((mut first, rest)) = services.aggregates.expire(&self.key, self.serial) else {
             return false;
         };
         // Where the process ends, tasks end with it.
@@ -639,11 +638,11 @@ impl Parked {
         let child = if goes_on { first.last_child("an aggregate that nothing completes") } else { None };
         match child {
             Some(child) => {
-                child.spawn((self.complete)(first, others));
+                child.spawn((self.complete)(first, rest));
                 true
             }
             None => {
-                let (id, count) = (first.message_id(), others.len() + 1);
+                let (id, count) = (first.message_id(), rest.others.len() + 1);
                 let place = first.plan.place(first.location());
                 tracing::warn!(
                     message_id = id,
