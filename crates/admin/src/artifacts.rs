@@ -173,6 +173,7 @@ fn state(plan: &Plan, written: &Written) -> &'static str {
             Some(_) => "stopped",
             None => "configured",
         },
+        Kind::MessageStore if plan.store(&written.name).is_some() => "active",
         // More is said of it by its facts.
         Kind::Task if plan.tasks().iter().any(|task| task.name == written.name) => "active",
         Kind::Api | Kind::Sequence | Kind::Template | Kind::LocalEntry => "active",
@@ -247,6 +248,10 @@ fn details(plan: &Plan, written: &Written, facts: &mut Map<String, Value>) {
                 let resources: Vec<_> = api.resources.iter().map(|one| one.label.as_str()).collect();
                 facts.insert("resources".to_owned(), json!(resources));
             }
+        }
+        Kind::MessageStore => {
+            let waiting = plan.store(&written.name).and_then(|store| store.waiting());
+            facts.insert("messages".to_owned(), waiting.map_or(Value::Null, Value::from));
         }
         Kind::InboundEndpoint => {
             let mut all = plan.inbound_endpoints().iter();

@@ -242,6 +242,10 @@ fn engine(out: &mut Exposition, state: &AdminState) {
         "Steps for which there was none: 503.",
         compute.refused,
     );
+    out.family("busbar_store_messages", Kind::Gauge, "Messages that wait in a message store.");
+    for (name, waiting) in services.stores.waiting() {
+        out.sample(&[("store", &name)], waiting);
+    }
     out.single(
         "busbar_unanswered_total",
         Kind::Counter,

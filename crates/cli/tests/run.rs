@@ -344,3 +344,28 @@ fn what_completes_by_a_timer_is_sent_without_a_client() {
         assert!(line.starts_with(&format!("POST /{name} ")), "{line}");
     }
 }
+
+/// A handler of its own for 405 says the methods as the built-in answer does.
+#[test]
+fn a_handler_of_refused_methods_says_which_are_allowed() {
+    let api = "<api name='A' context='/a'><resource methods='GET POST'><inSequence><respond/></inSequence></resource></api>\
+         <sequence name='_method_not_allowed_handler_'><property name='HTTP_SC' value='405' scope='axis2'/><respond/></sequence>";
+    let bus = Process::run(&configuration("run-405", api), &[]);
+    let (status, head, _) = ask(bus.http(), "DELETE", "/a", b"").unwrap();
+    assert_eq!(status, 405, "{head}");
+    assert!(head.contains("\r\nAllow: GET, POST"), "{head}");
+}
+
+/// How many messages wait in a store.
+#[test]
+fn a_store_says_how_many_messages_wait() {
+    let store = "<messageStore name='Later'/><proxy name='P'><target><inSequence><store messageStore='Later'/></inSequence></target></proxy>";
+    let bus = Process::run(&configuration("run-store", store), &[]);
+    for _ in 0..3 {
+        assert_eq!(ask(bus.http(), "POST", "/services/P", b"<a/>").unwrap().0, 202);
+    }
+    let body = |path: &str| String::from_utf8(ask(bus.field("admin"), "GET", path, b"").unwrap().2).unwrap();
+    let one = body("/artifacts/messageStore/Later");
+    assert!(one.contains("\"messages\": 3") && one.contains("\"state\": \"active\""), "{one}");
+    assert!(body("/metrics").contains("busbar_store_messages{store=\"Later\"} 3"));
+}

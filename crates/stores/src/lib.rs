@@ -108,6 +108,11 @@ pub trait Store: Send + Sync {
     /// Takes all messages out; answers how many there were.
     fn clear(&self) -> Answer<'_, usize>;
 
+    /// How many messages wait in it, where that is known without asking anybody.
+    fn waiting(&self) -> Option<usize> {
+        None
+    }
+
     /// The messages that are lost if the process ends now.
     fn lost_with_process(&self) -> Vec<Arc<Message>> {
         Vec::new()
@@ -128,6 +133,12 @@ impl Stores {
         let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
         let made = || Arc::new(Memory::new(name, self.limits)) as Arc<dyn Store>;
         Arc::clone(stores.entry(name.to_owned()).or_insert_with(made))
+    }
+
+    /// The stores whose number of messages is known, by name.
+    pub fn waiting(&self) -> std::collections::BTreeMap<String, usize> {
+        let stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
+        stores.iter().filter_map(|(name, store)| Some((name.clone(), store.waiting()?))).collect()
     }
 
     /// The messages that are lost if the process ends now, each with the name of its store.

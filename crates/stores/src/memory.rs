@@ -103,6 +103,10 @@ impl Store for Memory {
         ready(Ok(std::mem::take(&mut *self.waiting()).messages.len()))
     }
 
+    fn waiting(&self) -> Option<usize> {
+        Some(Memory::waiting(self).messages.len())
+    }
+
     fn lost_with_process(&self) -> Vec<Arc<Message>> {
         self.waiting().messages.iter().map(|(message, _)| Arc::clone(message)).collect()
     }

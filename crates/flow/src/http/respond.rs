@@ -70,6 +70,12 @@ pub(crate) async fn response(context: &mut Context) -> Result<Response, Fault> {
     if let Owner::Resource(api, resource) = context.owner {
         crate::http::cors::announce(context, &context.plan.apis[api].resources[resource].allow, &mut headers);
     }
+    if status == 405
+        && !headers.contains("Allow")
+        && let Some(allow) = context.attached::<crate::http::routing::Allow>()
+    {
+        headers.set("Allow", &allow.0);
+    }
     if matches!(body, Body::Empty) && context.inbound.method != Method::Head && context.request_headers {
         headers.remove("Content-Type");
         headers.remove("Content-Encoding");

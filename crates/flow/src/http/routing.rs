@@ -7,6 +7,7 @@ use crate::runtime::context::{Context, Owner};
 use crate::runtime::mediator::ListId;
 use crate::runtime::plan::Plan;
 use message::Value;
+use std::sync::Arc;
 use transport::{Body, Response};
 
 /// What serves a request.
@@ -113,12 +114,18 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context, listener: &str) -> Di
             None => Dispatched::Answer(Response::empty(404)),
         },
         Choice::MethodNotAllowed { allow } => match plan.sequence("_method_not_allowed_handler_") {
-            Some(list) => Dispatched::Handler(list),
+            Some(list) => {
+                context.attach(Arc::new(Allow(allow.join(", "))));
+                Dispatched::Handler(list)
+            }
             None => Dispatched::Answer(Response::empty(405).with("Allow", allow.join(", "))),
         },
         Choice::BadRequest => Dispatched::Answer(Response::new(400, Body::Empty)),
     }
 }
+
+/// The methods that the resources of a path take, for the answer 405 of a handler: RFC 9110 wants them named.
+pub(crate) struct Allow(pub String);
 
 /// `REST_*`, `query.param.*`.
 #[allow(clippy::result_large_err)] // An answer, made once; boxing it would only move it.
