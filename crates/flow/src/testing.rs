@@ -319,7 +319,7 @@ fn fields(headers: &[(&str, &str)]) -> Headers {
     fields
 }
 
-pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime starts").block_on(future)
 }

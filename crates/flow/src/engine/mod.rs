@@ -24,7 +24,7 @@ use crate::runtime::fault::{Code, Fault};
 use crate::runtime::mediator::{Branch, BranchTarget, Entry, Flow, ListId, Need, Parts, Split, Step};
 use crate::runtime::panics::{Panicked, caught};
 use crate::runtime::progress::{Failure, Part, Run, Waits};
-use crate::runtime::scope::Exchange;
+use crate::runtime::scope::{Exchange, Scope};
 use crate::state::lock;
 use message::{Value, memory};
 use smallvec::SmallVec;
@@ -33,9 +33,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Most copies of one message that run at the same time; the others are made when their turn comes. Each may need a
-/// connection.
+/// Most copies that one split runs at the same time; the others are made when their turn comes. Each may need a connection.
 const MAX_PARALLEL: usize = 100;
+
+/// Where so much goes on for a message already, its splits run one part after the other, each with all that it splits into:
+/// splits inside of splits would multiply.
+const MOST_BRANCHES: usize = 1000;
+
+/// How deep splits of one message may stand inside of each other.
+const DEEPEST_SPLIT: u8 = 32;
+
+/// After so many steps a flow lets others on its worker have their turn.
+const SLICE: u64 = 4096;
 
 /// About how many bytes a copy takes while it runs, beside itself and its body: its task, a connection, what steps keep.
 const RUNNING: usize = 12 << 10;
@@ -78,11 +87,10 @@ pub(crate) fn report_panic(context: &mut Context, why: &Panicked) {
 /// As [`drive`], for whoever catches panics around it.
 pub(crate) async fn advance(context: &mut Context, first: Option<Flow>) -> Ending {
     let mut pending = first;
-    let mut budget = context.services.settings.steps;
     loop {
         let result = match pending.take() {
             Some(flow) => Ok(flow),
-            None => match step(context, &mut budget, 0).await {
+            None => match step(context, 0).await {
                 Ok(Some(flow)) => Ok(flow),
                 Ok(None) => {
                     context.place = None;
@@ -138,9 +146,10 @@ pub(crate) async fn advance(context: &mut Context, first: Option<Flow>) -> Endin
                     return Ending::Detach(Flow::Split(parts));
                 }
                 match split(context, parts).await {
-                    true => Ok(()),
-                    false if absorbed(context) => Ok(()),
-                    false => return Ending::Nothing,
+                    Ok(true) => Ok(()),
+                    Ok(false) if absorbed(context) => Ok(()),
+                    Ok(false) => return Ending::Nothing,
+                    Err(fault) => Err(fault),
                 }
             }
             Flow::Detach => return Ending::Detach(Flow::Next),
@@ -154,7 +163,7 @@ pub(crate) async fn advance(context: &mut Context, first: Option<Flow>) -> Endin
 }
 
 /// Runs steps up to the next one that asks for something. `None`: only `base` frames are left.
-async fn step(context: &mut Context, budget: &mut u64, base: usize) -> Result<Option<Flow>, Fault> {
+async fn step(context: &mut Context, base: usize) -> Result<Option<Flow>, Fault> {
     if context.frames.len() <= base {
         return Ok(None);
     }
@@ -183,10 +192,13 @@ async fn step(context: &mut Context, budget: &mut u64, base: usize) -> Result<Op
         }
         let Some(frame) = context.frames.last_mut() else { return Ok(None) };
         frame.next += 1;
-        *budget = budget.checked_sub(1).ok_or_else(|| {
-            Fault::new(format!("the flow took more than {} steps", context.services.settings.steps))
-                .at(planned.span)
-        })?;
+        let taken = context.count_step();
+        if taken > context.services.settings.steps {
+            return too_many_steps(context).map(Some).map_err(|fault| fault.at(planned.span));
+        }
+        if taken.is_multiple_of(SLICE) {
+            tokio::task::yield_now().await;
+        }
         if planned.need.is_whole() && context.payload.is_unread() {
             let limits = context.services.limits.clone();
             match context.payload.buffer(&limits).await {
@@ -227,6 +239,23 @@ async fn step(context: &mut Context, budget: &mut u64, base: usize) -> Result<Op
     }
 }
 
+/// The message has used up its steps, in all its flows together. The first of them to find out says so; the others just end.
+#[cold]
+fn too_many_steps(context: &mut Context) -> Result<Flow, Fault> {
+    let first = context.scope.as_ref().is_none_or(|scope| scope.give_up());
+    if first {
+        let most = context.services.settings.steps;
+        return Err(Fault::new(format!(
+            "the message took more than {most} steps, in all its branches together"
+        )));
+    }
+    context.progress.failure.get_or_insert(Failure { status: 500, handled: false });
+    context.frames.clear();
+    context.handlers.clear();
+    context.functions.clear();
+    Ok(Flow::Stop)
+}
+
 /// How deep mediators that run lists themselves may nest.
 const NESTED: u8 = 16;
 
@@ -256,10 +285,9 @@ pub async fn run_list(context: &mut Context, list: ListId) -> Result<bool, Fault
 }
 
 async fn run_above(context: &mut Context, list: ListId, base: usize) -> Result<bool, Fault> {
-    let mut budget = context.services.settings.steps;
     enter(context, list, Entry::default())?;
     loop {
-        match step(context, &mut budget, base).await? {
+        match step(context, base).await? {
             None => return Ok(true),
             // A list inside of a mediator is never detached.
             Some(Flow::Next | Flow::Mediate | Flow::Detach) => {}
@@ -271,7 +299,7 @@ async fn run_above(context: &mut Context, list: ListId, base: usize) -> Result<b
             Some(Flow::EnterWith(list, entry)) => enter(context, list, entry)?,
             Some(Flow::Call(destination)) => call(context, destination).await?,
             Some(Flow::Split(parts)) => {
-                if !split(context, parts).await {
+                if !split(context, parts).await? {
                     return Ok(false);
                 }
             }
@@ -439,6 +467,9 @@ fn leave(context: &mut Context, frame: Frame) -> Option<Flow> {
     if frame.branch && context.progress.part == Part::BRANCH && !aggregates_ahead(context) {
         return Some(Flow::Stop);
     }
+    if frame.branch {
+        context.progress.spent.splits = context.progress.spent.splits.saturating_sub(1);
+    }
     None
 }
 
@@ -555,7 +586,7 @@ async fn dispatch_send(context: &mut Context, destination: Destination) -> Resul
     match send(context, destination).await.map_err(Fault::of_send)? {
         Sent::Answered => {}
         Sent::Split(parts) => {
-            split(context, parts).await;
+            split(context, parts).await?;
             return Ok(Some(Ending::Nothing));
         }
     }
@@ -584,7 +615,10 @@ async fn call(context: &mut Context, mut destination: Destination) -> Result<(),
             match send(&mut copy, destination).await {
                 Ok(Sent::Answered) => crate::runtime::report::one_way_refused(&copy, &message_id),
                 Ok(Sent::Split(parts)) => {
-                    split(&mut copy, parts).await;
+                    if let Err(fault) = split(&mut copy, parts).await {
+                        raise(&mut copy, fault);
+                        drive_to_end(copy, None).await;
+                    }
                 }
                 Err(fault) => {
                     raise(&mut copy, fault);
@@ -623,8 +657,29 @@ async fn call(context: &mut Context, mut destination: Destination) -> Result<(),
     Ok(())
 }
 
+/// Why a message may not be split once more; `Ok(false)`: that was said of another branch of it, and no part of it is wanted.
+fn may_split(context: &mut Context) -> Result<bool, Fault> {
+    let depth = context.progress.spent.splits;
+    let why = if depth >= DEEPEST_SPLIT {
+        Fault::new(format!(
+            "the message is split more than {DEEPEST_SPLIT} deep: does a sequence split into itself?"
+        ))
+    } else if depth > 0 && memory::is_short() {
+        Fault {
+            status: 503,
+            ..Fault::new("a part of the message cannot be split: messages hold as much memory as they may")
+        }
+    } else {
+        return Ok(!context.scope().is_given_up());
+    };
+    if context.scope().give_up() { Err(why) } else { Ok(false) }
+}
+
 /// Starts the branches of a split. Answers whether the original goes on.
-async fn split(context: &mut Context, parts: Split) -> bool {
+async fn split(context: &mut Context, parts: Split) -> Result<bool, Fault> {
+    if !may_split(context)? {
+        return Ok(false);
+    }
     let exchange = match &context.exchange {
         Some(exchange) => Arc::clone(exchange),
         None => {
@@ -636,18 +691,21 @@ async fn split(context: &mut Context, parts: Split) -> bool {
         }
     };
     let origin = Origin {
+        scope: Arc::clone(context.scope()),
         exchange,
         frames: context.frames.clone(),
         functions: context.functions.clone(),
         handlers: context.handlers.clone(),
         stops: parts.stops,
         client: context.progress.client,
+        depth: context.progress.spent.splits + 1,
     };
     // What a part takes out of the message may be long work.
     let time = context.services.settings.script_time;
-    if parts.sequential {
+    let crowded = context.scope().running() >= MOST_BRANCHES;
+    if parts.sequential || crowded {
         let mut ahead = parts.parts;
-        while !origin.exchange.is_shed()
+        while !origin.is_given_up()
             && let Some(part) = meter::within(time, None, || ahead.next()).0
         {
             let child = context.child("a branch");
@@ -656,10 +714,14 @@ async fn split(context: &mut Context, parts: Split) -> bool {
                 context.properties.set("ERROR_ON_TARGET_EXECUTION", Value::Boolean(true));
                 break;
             }
+            if crowded {
+                tokio::task::yield_now().await;
+            }
         }
-        return parts.continue_parent;
+        return Ok(parts.continue_parent);
     }
     let runners = parts.count.min(MAX_PARALLEL);
+    let continues = parts.continue_parent;
     let waiting = Arc::new(Waiting {
         parts: Mutex::new(parts.parts),
         time,
@@ -669,7 +731,7 @@ async fn split(context: &mut Context, parts: Split) -> bool {
     for _ in 0..runners {
         context.child("a branch").spawn(Arc::clone(&waiting).run());
     }
-    parts.continue_parent
+    Ok(continues)
 }
 
 /// The parts of a split that have not had their turn. So many runners take one after the other, each its next one when the
@@ -693,7 +755,7 @@ impl Waiting {
                 }
                 self.runners.fetch_add(1, Ordering::AcqRel);
             }
-            if self.origin.exchange.is_shed() {
+            if self.origin.is_given_up() {
                 return;
             }
             let Some(part) = meter::within(self.time, None, || lock(&self.parts).next()).0 else { return };
@@ -708,21 +770,30 @@ impl Waiting {
 
 /// Where a message was split: its branches begin there, and go on behind it.
 struct Origin {
+    scope: Arc<Scope>,
     exchange: Arc<Exchange>,
     frames: SmallVec<[Frame; 4]>,
     functions: Functions,
     handlers: SmallVec<[ListId; 4]>,
     stops: bool,
     client: Waits,
+    /// How many splits its branches are inside of.
+    depth: u8,
 }
 
 impl Origin {
+    /// No part of the message is wanted any more.
+    fn is_given_up(&self) -> bool {
+        self.exchange.is_shed() || self.scope.is_given_up()
+    }
+
     /// Runs a branch; `true`: it failed.
     async fn run(&self, branch: Branch) -> bool {
         let mut copy = branch.context;
         if self.client == Waits::Nobody {
             copy.progress.client = Waits::Nobody;
         }
+        copy.progress.spent.splits = self.depth;
         copy.exchange = Some(Arc::clone(&self.exchange));
         copy.frames = self.frames.clone();
         // A branch that ends is over, wherever it began.
@@ -1055,6 +1126,57 @@ mod tests {
         ] {
             let end = self::tested(text).run(&[], "");
             assert_eq!(all(end.context.operation("all")).len(), ran, "{text}");
+        }
+    }
+
+    /// A sequence that splits into itself would take all memory of the process, however little each copy takes.
+    #[test]
+    fn splits_inside_of_splits_end() {
+        // What a split does, how many of the message's flows run at most, and what is logged.
+        for (split, most) in [("2", 1100), ("200", 1300), ("2 one", 40), ("2 on", 1100)] {
+            let text = format!(
+                "<sequence key='s'/><!--top--><sequence name='s'><clone value='{split}'><sequence key='s'/></clone></sequence>"
+            );
+            let tested = tested(&text);
+            let (lines, ()) = testing::logged("busbar", || {
+                block_on(async {
+                    let mut context = Box::new(tested.context(&[], ""));
+                    let main = context.plan.main;
+                    begin_request(&mut context, Some(main));
+                    let scope = Arc::clone(context.scope());
+                    drive_to_end(context, None).await;
+                    while scope.running() > 1 {
+                        assert!(scope.running() <= most, "{split}: {} run", scope.running());
+                        tokio::task::yield_now().await;
+                    }
+                });
+            });
+            let said = lines.iter().filter(|line| line.contains("split more than 32 deep")).count();
+            assert_eq!((said, lines.len()), (1, 1), "{split}: {lines:?}");
+        }
+        // The failure handler of a part splits again: a fault begins no new depth.
+        let text = "<sequence key='s'/><!--top--><sequence name='s' onError='s'><clone value='2'><throwError value='no'/></clone></sequence>";
+        assert_eq!(tested(text).ask("POST", "/", &[], "").status, 500);
+    }
+
+    #[test]
+    fn parts_one_behind_the_other_are_not_deep() {
+        let stage = "<clone value='2 on'><log value='.'/></clone>";
+        let answer = tested(&format!("{}<respond/>", stage.repeat(100))).ask("POST", "/", &[], "");
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+
+    #[test]
+    fn branches_share_the_steps_of_their_message() {
+        let few = |services: &mut crate::Services| services.settings.steps = 5000;
+        let definitions = vec![&LOG, &SPLIT];
+        let registry = Registry { definitions, unsupported: Vec::new(), endpoints: testing::endpoints };
+        for (split, how) in [("1000", ""), ("1000", " one")] {
+            let text = format!("<clone value='{split}{how}'>{}</clone>", "<log value=''/>".repeat(10));
+            let tested = testing::main_with(&registry, &text, few);
+            let (lines, answer) = testing::logged("busbar", || tested.ask("POST", "/", &[], ""));
+            assert_eq!(answer.status, 500, "{answer:?}");
+            assert!(lines.len() == 1 && lines[0].contains("more than 5000 steps"), "{lines:?}");
         }
     }
 

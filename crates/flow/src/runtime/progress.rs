@@ -147,8 +147,12 @@ pub(crate) enum Run {
 /// What a message has used of the limits that keep one message from running for ever.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spent {
+    /// Steps that it took while it had no branches; those of all its branches count in its scope.
+    pub steps: u32,
     /// How many faults were raised.
     pub faults: u16,
+    /// How many splits it is inside of.
+    pub splits: u8,
     /// How often `send` sent it.
     pub sends: u16,
     /// How many services called each other through `local:` until this one.
@@ -186,6 +190,6 @@ mod tests {
     /// It is copied with each branch and moved with each message.
     #[test]
     fn it_is_small() {
-        assert!(size_of::<Progress>() <= 32, "{}", size_of::<Progress>());
+        assert!(size_of::<Progress>() <= 36, "{}", size_of::<Progress>());
     }
 }

@@ -149,6 +149,10 @@ pub struct Scope {
     last: Mutex<(&'static str, Span)>,
     /// The first flow and the children.
     tally: Tally,
+    /// Steps that all flows of the message took together.
+    steps: AtomicU64,
+    /// The message went beyond a bound: nothing new is begun for it.
+    given_up: AtomicBool,
     outcome: watch::Sender<Option<Outcome>>,
 }
 
@@ -163,6 +167,8 @@ impl Scope {
             service: context.owner_name().to_owned(),
             last: Mutex::new(("the flow", context.location())),
             tally: Tally::new(),
+            steps: AtomicU64::new(context.progress.spent.steps.into()),
+            given_up: AtomicBool::new(false),
             outcome: watch::Sender::new(None),
         });
         lock(&context.services.scopes.shared).insert(scope.number, Arc::downgrade(&scope));
@@ -172,6 +178,21 @@ impl Scope {
     /// The flow that runs, or a child of it, failed with this status.
     pub(crate) fn failed(&self, status: u16) {
         self.tally.fail(status);
+    }
+
+    /// How much goes on for the message: its first flow and its children.
+    pub(crate) fn running(&self) -> usize {
+        self.tally.running()
+    }
+
+    /// The message went beyond a bound: its splits make no further parts. `true`: it is said for the first time.
+    pub(crate) fn give_up(&self) -> bool {
+        !self.given_up.swap(true, AcqRel)
+    }
+
+    /// See [`Scope::give_up`].
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.given_up.load(Acquire)
     }
 
     /// What began last, in a few words.
@@ -378,6 +399,17 @@ impl Context {
             self.scope = Some(Scope::new(self));
         }
         self.scope.as_ref().unwrap_or_else(|| unreachable!("made just above"))
+    }
+
+    /// Counts a step; how many the message has taken. Without branches that costs nothing shared.
+    #[inline]
+    pub(crate) fn count_step(&mut self) -> u64 {
+        if let Some(scope) = &self.scope {
+            return scope.steps.fetch_add(1, Relaxed) + 1;
+        }
+        let steps = &mut self.progress.spent.steps;
+        *steps = steps.saturating_add(1);
+        (*steps).into()
     }
 
     /// Something begins that goes on beside this flow, and that may still answer the client. `what`: for the log, in a few words.

@@ -72,7 +72,7 @@ pub struct Settings {
     pub flows: usize,
     /// Most frames a flow may nest: sequences calling sequences. Default 512.
     pub nesting: usize,
-    /// Most steps one message may take, against endless loops. Default 1,000,000.
+    /// Most steps one message may take, in all its branches together, against endless work. Default 10,000,000.
     pub steps: u64,
     /// How often one message may be handed to `send`: a main sequence that sends its own answers on would never end.
     /// Default 100.
@@ -146,7 +146,7 @@ impl Default for Settings {
             socket_timeout: Duration::from_secs(180),
             flows: 10_000,
             nesting: 512,
-            steps: 1_000_000,
+            steps: 10_000_000,
             sends: 100,
             attempts: 100,
             list_services: true,
