@@ -153,18 +153,9 @@ impl Group {
         }
     }
 
-    /// Whether the member whose turn it is gets the message, ready or not: WSO2 does not pass over a member that has a weight,
-    /// unless it may fail over.
-    fn insists(&self) -> bool {
-        !self.failover && matches!(self.order, Order::Weights(_))
-    }
-
     /// The next member that this message can go to.
     fn next(&self, step: &Step) -> Option<usize> {
         let count = self.members.len();
-        if self.insists() {
-            return Some(step.start).filter(|start| step.tried.is_empty() && *start < count);
-        }
         let ring = (0..count).map(|offset| (step.start + offset) % count);
         let mut free =
             ring.filter(|index| !step.tried.contains(index) && self.members[*index].endpoint.is_ready());
@@ -236,7 +227,6 @@ impl Endpoint for Group {
                     self.go(index, member, step);
                     return Ok(choice);
                 }
-                Err(fault) if self.insists() => return Err(fault),
                 // Not ready any more, or the message was there already, or it has a fault of its own (a key that names nothing).
                 Err(fault) => {
                     if !is_unready(&fault) {

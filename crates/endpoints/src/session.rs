@@ -23,6 +23,9 @@ const LONGEST: usize = 256;
 /// Most sessions of one endpoint; beyond, those are forgotten that were not used for long.
 const MOST: usize = 100_000;
 
+/// So many cookies of one message are looked up.
+const MOST_COOKIES: usize = 64;
+
 const SYNAPSE: &str = "http://ws.apache.org/ns/synapse";
 const AXIS2: &str = "http://ws.apache.org/namespaces/axis2";
 
@@ -94,15 +97,16 @@ impl SessionBalance {
         SessionBalance { group, kind: session.kind, timeout, table }
     }
 
-    /// What identifies the session of a message, of an answer too.
-    fn id(&self, context: &mut Context, answer: bool) -> Option<Arc<str>> {
+    /// What may identify the session of a message, of an answer too. Of several cookies with such a name the one that a member set
+    /// does; which that is, the table of what is bound says.
+    fn ids(&self, context: &mut Context, answer: bool) -> Vec<Arc<str>> {
         let id = match self.kind {
-            SessionKind::Http if answer => cookie(&context.headers, "Set-Cookie"),
-            SessionKind::Http => cookie(&context.headers, "Cookie"),
+            SessionKind::Http if answer => return cookies(&context.headers, "Set-Cookie"),
+            SessionKind::Http => return cookies(&context.headers, "Cookie"),
             SessionKind::Soap => header(context, AXIS2, "ServiceGroupId"),
             SessionKind::SimpleClient => header(context, SYNAPSE, "ClientID"),
         };
-        id.filter(|id| id.len() <= LONGEST)
+        id.into_iter().filter(|id| id.len() <= LONGEST).collect()
     }
 
     /// The member that a session is bound to.
@@ -122,17 +126,18 @@ impl SessionBalance {
     }
 }
 
-/// The first session cookie of a header: its name and value.
-fn cookie(headers: &Headers, field: &str) -> Option<Arc<str>> {
+/// The cookies of a header that may be those of a session, each its name and value.
+fn cookies(headers: &Headers, field: &str) -> Vec<Arc<str>> {
     let values = headers.get_all(field).filter_map(|value| std::str::from_utf8(value).ok());
     // Of a cookie that is set only the first part is it; the others are its attributes.
     let most = if field == "Set-Cookie" { 1 } else { usize::MAX };
-    let mut cookies = values.flat_map(|value| value.split(';').take(most)).map(str::trim);
+    let cookies = values.flat_map(|value| value.split(';').take(most)).map(str::trim);
     let is_session = |cookie: &&str| {
         let name = cookie.split('=').next().unwrap_or_default();
         name.as_bytes().windows(4).any(|part| part.eq_ignore_ascii_case(b"sess"))
     };
-    cookies.find(is_session).map(Arc::from)
+    let short = cookies.filter(|cookie| cookie.len() <= LONGEST);
+    short.filter(is_session).take(MOST_COOKIES).map(Arc::from).collect()
 }
 
 /// The text of the first element of this name in the SOAP header.
@@ -161,8 +166,10 @@ impl Endpoint for SessionBalance {
             return Err(Fault::with_code(code::SESSION_FAILED, message).because(detail));
         }
         if !step.asked {
-            step.session = self.id(context, false);
-            if let Some(member) = step.session.as_deref().and_then(|session| self.bound(session)) {
+            let ids = self.ids(context, false);
+            let bound = ids.iter().find_map(|id| Some((id, self.bound(id)?)));
+            step.session = bound.map(|(id, _)| id).or(ids.first()).map(Arc::clone);
+            if let Some((_, member)) = bound {
                 step.bound = true;
                 return self.group.choose_only(member, context, attempts, step).ok_or_else(|| {
                     let message = "the endpoint that the session is bound to is not ready";
@@ -206,9 +213,16 @@ impl Endpoint for SessionBalance {
     fn answered(&self, context: &mut Context, step: &Step) {
         self.group.answered(context, step);
         let Some((member, _)) = &step.member else { return };
-        if self.kind != SessionKind::SimpleClient
-            && let Some(session) = self.id(context, true).or_else(|| step.session.clone())
-        {
+        let session = match self.kind {
+            SessionKind::SimpleClient => return,
+            // A cookie that no member has set says nothing of where its session is.
+            SessionKind::Http => {
+                self.ids(context, true).into_iter().for_each(|session| self.bind(session, *member));
+                return;
+            }
+            SessionKind::Soap => self.ids(context, true).pop().or_else(|| step.session.clone()),
+        };
+        if let Some(session) = session {
             self.bind(session, *member);
         }
     }
