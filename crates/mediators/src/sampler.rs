@@ -6,8 +6,12 @@ use flow::{
     Attribute, BranchTarget, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside,
     ListId, Mediator, Moves, Need, Page, Split, Step, Values, lock,
 };
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::Instant;
 
 /// `<sampler [id] [rate] [unitTime]><messageQueue/>?<target/></sampler>`
 pub const DEFINITION: Definition = Definition {
@@ -26,13 +30,13 @@ pub const DEFINITION: Definition = Definition {
 const PAGE: Page = Page {
     family: Family::Quality,
     semantics: "At most `rate` messages go to the target in a span of `unitTime`; a span begins with its first message. Those beyond wait for the next
-spans in the order in which they came, and their clients with them. Nothing is dropped: to turn messages away, use [`throttle`](throttle.md).
+spans in the order in which they came, and their clients with them; one whose client goes away takes no turn. Nothing is dropped: to turn messages away, use [`throttle`](throttle.md).
 
 Behind the sampler nothing runs. The target answers, with `respond` or with the answer of the endpoint it sends to. It is, of these, the first that is
 there: the sequence inside, the sequence that is named, the endpoint inside, the endpoint that is named.
 
 Messages wait in memory, with their whole body; what waits is lost when the process is killed. A reload of the configuration finds
-the turns that are taken. A `messageQueue` class is ignored with a
+the turns that are taken, and the new rate and span count from the next message on, for those that wait too. A `messageQueue` class is ignored with a
 warning. Responses are not sampled: one that comes here is dropped, with a warning in the log.",
     inside: &[
         Inside::new(
@@ -61,49 +65,121 @@ warning. Responses are not sampled: one that comes here is dropped, with a warni
 const MAX_WAITING: u64 = 10_000;
 
 struct Sampler {
-    /// So many messages in each span of so many milliseconds.
-    rate: u64,
-    unit: u64,
+    pace: Pace,
     target: Target,
     turns: Arc<Turns>,
 }
 
-/// The turns that are taken, and their clock; belongs to the identity of the sampler: a reload finds them as they were.
+/// So many messages in each span of so many milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Pace {
+    rate: u64,
+    unit: u64,
+}
+
+/// The turns that are taken, and who waits for one; belongs to the identity of the sampler: a reload finds them as they were.
+///
+/// A turn is taken when it is there, by the one at the head of the line. Who goes away while it waits takes none.
 struct Turns {
     started: Instant,
     bucket: Mutex<Bucket>,
+    /// Messages that wait.
+    waiting: AtomicU64,
+    /// In the order in which they came; whoever has it is at the head.
+    line: tokio::sync::Mutex<()>,
+    /// The pace is another one.
+    changed: Notify,
 }
 
 impl Default for Turns {
     fn default() -> Turns {
-        Turns { started: Instant::now(), bucket: Mutex::default() }
+        Turns {
+            started: Instant::now(),
+            bucket: Mutex::default(),
+            waiting: AtomicU64::new(0),
+            line: tokio::sync::Mutex::default(),
+            changed: Notify::new(),
+        }
     }
 }
 
 /// Which turns are taken. Times in milliseconds.
 #[derive(Debug, Default)]
 struct Bucket {
+    pace: Pace,
     /// When the span of the last turn began, and how many turns of it are taken.
     span: u64,
     taken: u64,
 }
 
 impl Bucket {
-    /// How long a message that comes now has to wait, with `rate` turns in each span of `unit`; `None`: too many wait already.
-    fn turn(&mut self, now: u64, rate: u64, unit: u64) -> Option<u64> {
-        if now >= self.span.saturating_add(unit) {
-            (self.span, self.taken) = (now, 0);
-        } else if self.taken >= rate {
-            (self.span, self.taken) = (self.span.saturating_add(unit), 0);
+    /// Takes a turn. A span that somebody `waited` for begins where the one before ends, unless that was long ago.
+    ///
+    /// # Errors
+    /// There is none now: how long until there is.
+    fn take(&mut self, now: u64, waited: bool) -> Result<(), u64> {
+        let Pace { rate, unit } = self.pace;
+        let end = self.span.saturating_add(unit);
+        if now >= end {
+            let begun = if waited && now - end < unit { end } else { now };
+            (self.span, self.taken) = (begun, 0);
         }
-        let wait = self.span.saturating_sub(now);
-        // Those of this span, and of whole ones that have not begun either.
-        let before = (wait.saturating_sub(1) / unit).saturating_mul(rate).saturating_add(self.taken);
-        if wait > 0 && before >= MAX_WAITING {
-            return None;
+        if self.taken >= rate {
+            return Err(end - now);
         }
         self.taken += 1;
-        Some(wait)
+        Ok(())
+    }
+}
+
+impl Turns {
+    fn now(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// What comes says how fast it goes from now on, for those who wait too.
+    fn set(&self, pace: Pace) {
+        let mut bucket = lock(&self.bucket);
+        if bucket.pace != pace {
+            bucket.pace = pace;
+            self.changed.notify_waiters();
+        }
+    }
+
+    /// Takes a turn if there is one and nobody waits for it.
+    fn at_once(&self) -> bool {
+        self.line.try_lock().is_ok_and(|_head| lock(&self.bucket).take(self.now(), false).is_ok())
+    }
+
+    /// A place in the line; `None`: too many wait.
+    fn queue(self: &Arc<Turns>) -> Option<Place> {
+        let place = Place(Arc::clone(self));
+        (self.waiting.fetch_add(1, Relaxed) < MAX_WAITING).then_some(place)
+    }
+}
+
+/// One that waits, until this is dropped.
+struct Place(Arc<Turns>);
+
+impl Place {
+    /// Waits for a turn and takes it.
+    async fn turn(self) {
+        let turns = &self.0;
+        let _head = turns.line.lock().await;
+        loop {
+            let mut changed = pin!(turns.changed.notified());
+            changed.as_mut().enable();
+            let taken = lock(&turns.bucket).take(turns.now(), true);
+            let Err(wait) = taken else { return };
+            // Either way it looks again.
+            let _ = tokio::time::timeout(Duration::from_millis(wait), changed).await;
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Relaxed);
     }
 }
 
@@ -134,7 +210,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let target = Target::compile(target, "target of sampler".to_owned(), compiler)?;
     let identity = compiler.identity("sampler");
     let turns = compiler.services.states.get(&identity);
-    Some(Box::new(Sampler { rate: rate?, unit: unit?, target, turns }))
+    Some(Box::new(Sampler { pace: Pace { rate: rate?, unit: unit? }, target, turns }))
 }
 
 impl Mediator for Sampler {
@@ -164,26 +240,28 @@ impl Mediator for Sampler {
             tracing::warn!(message_id = %context.message_id(), "sampler: responses cannot be sampled; this one is dropped");
             return Step::Done(Ok(Flow::Stop));
         }
-        let now = u64::try_from(self.turns.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let turn = lock(&self.turns.bucket).turn(now, self.rate, self.unit);
-        let Some(wait) = turn else {
+        self.turns.set(self.pace);
+        if self.turns.at_once() {
+            return Step::Done(self.hand_on(context));
+        }
+        let Some(place) = self.turns.queue() else {
             let why = format!("{MAX_WAITING} messages wait for their turn already");
             return Step::Done(Err(Fault { status: 503, ..Fault::new("the sampler is full") }.because(why)));
         };
-        let hand_on = |context: &mut Context| {
-            let branch = self.target.branch(context.branch());
-            if let BranchTarget::Failed(fault) = branch.target {
-                return Err(*fault);
-            }
-            Ok(Flow::Split(Split::at_once(std::iter::once(branch), false)))
-        };
-        if wait == 0 {
-            return Step::Done(hand_on(context));
-        }
         Step::Wait(Box::pin(async move {
-            tokio::time::sleep(Duration::from_millis(wait)).await;
-            hand_on(context)
+            place.turn().await;
+            self.hand_on(context)
         }))
+    }
+}
+
+impl Sampler {
+    fn hand_on(&self, context: &mut Context) -> Result<Flow, Fault> {
+        let branch = self.target.branch(context.branch());
+        if let BranchTarget::Failed(fault) = branch.target {
+            return Err(*fault);
+        }
+        Ok(Flow::Split(Split::at_once(std::iter::once(branch), false)))
     }
 }
 
@@ -195,22 +273,61 @@ mod tests {
 
     #[test]
     fn turns() {
-        let mut bucket = Bucket::default();
-        let waits: Vec<_> =
-            [0, 0, 10, 10, 10, 500, 501].iter().map(|&now| bucket.turn(now, 2, 100)).collect();
-        assert_eq!(waits, [Some(0), Some(0), Some(90), Some(90), Some(190), Some(0), Some(0)]);
-        let admitted = |bucket: &mut Bucket, now, rate, unit| {
-            (0..5 * MAX_WAITING).map_while(|_| bucket.turn(now, rate, unit)).filter(|&wait| wait > 0).count()
-                as u64
-        };
-        assert_eq!(admitted(&mut Bucket::default(), 0, 1, 1), MAX_WAITING);
-        // Also where a span has more than may wait, and where it has begun already.
-        for (rate, unit) in [(2 * MAX_WAITING, 1000), (3000, 1000), (7, 13)] {
-            let mut bucket = Bucket { span: 1, taken: 0 };
-            assert_eq!(admitted(&mut bucket, 1, rate, unit), MAX_WAITING, "{rate}");
-            assert_eq!(bucket.turn(12, rate, unit), None, "{rate}");
-            assert_eq!(admitted(&mut bucket, unit + 1, rate, unit), rate.min(MAX_WAITING), "{rate}");
+        let mut bucket = Bucket { pace: Pace { rate: 2, unit: 100 }, ..Bucket::default() };
+        let all = [
+            (0, Ok(())),
+            (0, Ok(())),
+            (10, Err(90)),
+            (100, Ok(())),
+            (500, Ok(())),
+            (501, Ok(())),
+            (502, Err(98)),
+        ];
+        for (now, taken) in all {
+            assert_eq!(bucket.take(now, false), taken, "{now}");
         }
+        // The span that was waited for begins on time, one that nobody waited for with its first message.
+        for (waited, now, next) in [(true, 603, Err(97)), (false, 603, Err(100)), (true, 1000, Err(100))] {
+            let mut bucket = Bucket { pace: Pace { rate: 1, unit: 100 }, span: 500, taken: 1 };
+            assert_eq!(bucket.take(now, waited), Ok(()));
+            assert_eq!(bucket.take(now, waited), next, "{waited} {now}");
+        }
+    }
+
+    /// Turns of one in each so many milliseconds, the first of which is taken.
+    fn taken(unit: u64) -> Arc<Turns> {
+        let turns = Arc::new(Turns::default());
+        turns.set(Pace { rate: 1, unit });
+        assert!(turns.at_once() && !turns.at_once());
+        turns
+    }
+
+    #[test]
+    fn who_goes_away_takes_no_turn() {
+        testing::block_on(async {
+            let turns = taken(50);
+            let gone: Vec<_> = (0..100).map(|_| tokio::spawn(turns.queue().expect("room").turn())).collect();
+            tokio::task::yield_now().await;
+            assert_eq!(turns.waiting.load(Relaxed), 100);
+            gone.iter().for_each(|gone| gone.abort());
+            // With a turn for each of them it would wait for five seconds.
+            let next = turns.queue().expect("room").turn();
+            tokio::time::timeout(Duration::from_secs(2), next).await.expect("its turn");
+            assert_eq!(turns.waiting.load(Relaxed), 0);
+        });
+    }
+
+    #[test]
+    fn a_reload_to_another_pace_counts_for_those_who_wait() {
+        testing::block_on(async {
+            let turns = taken(3_600_000);
+            let waits: Vec<_> = (0..3).map(|_| tokio::spawn(turns.queue().expect("room").turn())).collect();
+            tokio::task::yield_now().await;
+            turns.set(Pace { rate: 1, unit: 10 });
+            for one in waits {
+                tokio::time::timeout(Duration::from_secs(5), one).await.expect("its turn").expect("no panic");
+            }
+        });
     }
 
     const SAMPLER: &str =
@@ -228,8 +345,7 @@ mod tests {
         let ask = || tested.ask("POST", "/", &[("Content-Type", "application/json")], "{}");
         assert_eq!(ask().status, 200);
         let turns = turns_of(&tested);
-        let now = turns.started.elapsed().as_millis() as u64;
-        while lock(&turns.bucket).turn(now, 1, 100_000).is_some() {}
+        let _waiting: Vec<_> = std::iter::from_fn(|| turns.queue()).collect();
         let answer = ask();
         assert_eq!(answer.status, 503, "{answer:?}");
     }
