@@ -631,3 +631,27 @@ fn what_is_short_here_is_not_blamed_on_the_endpoint() {
     assert!(statuses.iter().all(|status| [200, 503].contains(status)), "{seen:?}");
     assert_eq!(endpoint.leaves()[0].state(), "active");
 }
+
+/// What a large message says of its endpoint takes long to find: not on the worker.
+#[test]
+fn what_endpoints_read_of_a_large_message_is_worked_out_elsewhere() {
+    let backend = testing::backend("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{}");
+    let there = address("E", &backend, "");
+    let computed = r#"<endpoint key-expression="json-eval($.key)"/>"#;
+    let body = format!(r#"{{"key":"E","address":"{backend}","pad":"{}"}}"#, "x".repeat(300 << 10));
+    for endpoint in [
+        computed.to_owned(),
+        r#"<endpoint key="{json-eval($.key)}"/>"#.to_owned(),
+        format!("<endpoint><failover>{computed}</failover></endpoint>"),
+        format!("<endpoint><loadbalance>{computed}</loadbalance></endpoint>"),
+        r#"<endpoint><recipientlist><endpoints value="{json-eval($.address)}"/></recipientlist></endpoint>"#
+            .to_owned(),
+    ] {
+        let tested = bus(&[there.clone(), proxy("P", &endpoint)].concat());
+        assert!(tested.found.is_empty(), "{endpoint}: {:?}", tested.found);
+        let answer = tested.ask("POST", "/services/P", &[("Content-Type", "application/json")], &body);
+        assert_eq!(answer.status, 200, "{endpoint}: {answer:?}");
+        let runs = flow::compute::Compute::of(&tested.bus.services()).figures().runs;
+        assert!(runs > 0, "{endpoint}");
+    }
+}

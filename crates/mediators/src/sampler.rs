@@ -3,8 +3,8 @@
 use crate::target::{TARGET, TARGET_ENDPOINT, TARGET_SEQUENCE, Target};
 use config::Element;
 use flow::{
-    Attribute, BranchTarget, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside,
-    ListId, Mediator, Moves, Need, Page, Split, Step, Values, lock,
+    Attribute, Branch, BranchTarget, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow,
+    Inside, ListId, Mediator, Moves, Need, Page, Split, Step, Values, lock,
 };
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -66,7 +66,7 @@ const MAX_WAITING: u64 = 10_000;
 
 struct Sampler {
     pace: Pace,
-    target: Target,
+    target: Arc<Target>,
     turns: Arc<Turns>,
 }
 
@@ -210,7 +210,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let target = Target::compile(target, "target of sampler".to_owned(), compiler)?;
     let identity = compiler.identity("sampler");
     let turns = compiler.services.states.get(&identity);
-    Some(Box::new(Sampler { pace: Pace { rate: rate?, unit: unit? }, target, turns }))
+    Some(Box::new(Sampler { pace: Pace { rate: rate?, unit: unit? }, target: Arc::new(target), turns }))
 }
 
 impl Mediator for Sampler {
@@ -242,7 +242,10 @@ impl Mediator for Sampler {
         }
         self.turns.set(self.pace);
         if self.turns.at_once() {
-            return Step::Done(self.hand_on(context));
+            return match self.target.need().is_whole() {
+                false => Step::Done(hand_on(self.target.branch(context.branch()))),
+                true => Step::Wait(Box::pin(self.work_out(context))),
+            };
         }
         let Some(place) = self.turns.queue() else {
             let why = format!("{MAX_WAITING} messages wait for their turn already");
@@ -250,19 +253,24 @@ impl Mediator for Sampler {
         };
         Step::Wait(Box::pin(async move {
             place.turn().await;
-            self.hand_on(context)
+            self.work_out(context).await
         }))
     }
 }
 
 impl Sampler {
-    fn hand_on(&self, context: &mut Context) -> Result<Flow, Fault> {
-        let branch = self.target.branch(context.branch());
-        if let BranchTarget::Failed(fault) = branch.target {
-            return Err(*fault);
-        }
-        Ok(Flow::Split(Split::at_once(std::iter::once(branch), false)))
+    /// Hands the message on to its target, whose name may be long work.
+    async fn work_out(&self, context: &mut Context) -> Result<Flow, Fault> {
+        let target = Arc::clone(&self.target);
+        hand_on(flow::work_out(context, move |context| Ok(target.branch(context.branch()))).await?)
     }
+}
+
+fn hand_on(branch: Branch) -> Result<Flow, Fault> {
+    if let BranchTarget::Failed(fault) = branch.target {
+        return Err(*fault);
+    }
+    Ok(Flow::Split(Split::at_once(std::iter::once(branch), false)))
 }
 
 #[cfg(test)]

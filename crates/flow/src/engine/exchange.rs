@@ -36,33 +36,39 @@ pub(crate) enum Sent {
 /// more than [`Settings::attempts`](crate::Settings::attempts) attempts.
 pub(crate) async fn send(context: &mut Context, destination: Destination) -> Result<Sent, Fault> {
     let mut found;
-    let mut endpoint: &dyn Endpoint = match (&destination.endpoint, destination.reference.as_deref()) {
-        (Some(endpoint), _) | (None, Some(EndpointRef::Known(endpoint))) => &**endpoint,
-        (None, reference) => {
-            found = match reference {
+    let mut endpoint = match (&destination.endpoint, destination.reference.as_deref()) {
+        (Some(endpoint), _) | (None, Some(EndpointRef::Known(endpoint))) => endpoint,
+        _ => {
+            found = match &destination.reference {
                 Some(reference) => {
                     if reference.need().is_whole() {
                         context.receive_body().await?;
                     }
-                    compute::in_time(context, |context| reference.resolve(context))?
+                    let reference = Arc::clone(reference);
+                    compute::work_out(context, move |context| reference.resolve(context)).await?
                 }
                 None => Arc::clone(&context.plan.implicit),
             };
-            &*found
+            &found
         }
     };
     let mut aliases = 0;
     loop {
-        if endpoint.reads_body() {
-            context.receive_body().await?;
-        }
-        let Some(next) = compute::in_time(context, |context| endpoint.stands_for(context))? else { break };
+        let next = match endpoint.reads_body() {
+            false => endpoint.stands_for(context)?,
+            true => {
+                context.receive_body().await?;
+                let endpoint = Arc::clone(endpoint);
+                compute::work_out(context, move |context| endpoint.stands_for(context)).await?
+            }
+        };
+        let Some(next) = next else { break };
         aliases += 1;
         if aliases > MOST_ALIASES {
             return Err(circle(endpoint.name()));
         }
         found = next;
-        endpoint = &*found;
+        endpoint = &found;
     }
     let resends = endpoint.resends();
     if resends {
@@ -75,6 +81,18 @@ pub(crate) async fn send(context: &mut Context, destination: Destination) -> Res
         let most = usize::from(context.services.settings.attempts);
         let chosen = match attempts.last() {
             Some(fault) if attempts.count() >= most => Err(fault.clone()),
+            _ if endpoint.reads_body() => {
+                // It keeps what it has worked out so far in its step: not to be begun anew.
+                let endpoint = Arc::clone(endpoint);
+                let (tried, mut at) = (std::mem::take(&mut attempts), std::mem::take(&mut step));
+                let chosen;
+                (chosen, attempts, step) = compute::once(context, move |context| {
+                    let chosen = endpoint.choose(context, &tried, &mut at);
+                    Ok((chosen, tried, at))
+                })
+                .await?;
+                chosen
+            }
             _ => compute::in_time(context, |context| endpoint.choose(context, &attempts, &mut step)),
         };
         let leaf = match chosen {
