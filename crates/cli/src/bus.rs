@@ -260,7 +260,7 @@ fn serve(start: &Start, logging: &Logging) -> Result<(), String> {
         .build()
         .map_err(|error| format!("cannot start the runtime: {error}"))?;
     let admin = running.admin(start.addresses.admin.unwrap_or(parse(ADMIN)), logging)?;
-    runtime.block_on(async {
+    let result = runtime.block_on(async {
         let (over, ended) = tokio::sync::watch::channel(());
         // The sender is dropped; nothing is ever sent.
         let until = |mut ended: tokio::sync::watch::Receiver<()>| async move { _ = ended.changed().await };
@@ -303,7 +303,10 @@ fn serve(start: &Start, logging: &Logging) -> Result<(), String> {
         }
         running.bus.services().log_given_up();
         Ok(())
-    })
+    });
+    // A reload may still wait for a server: nothing that it finds is wanted any more.
+    runtime.shutdown_background();
+    result
 }
 
 /// The reloads that signals ask for: one that runs, and one after it, however many signals come meanwhile.

@@ -4,7 +4,8 @@ use config::Fetch;
 use endpoints::uri_template::parse_url;
 use flow::services::TlsProfiles;
 use message::{Body, Headers, Method, Payload, PayloadLimits, Reading};
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use transport::{Client, ClientLimits, OutRequest, SendOptions, Target};
 
@@ -13,10 +14,15 @@ const DEADLINE: Duration = Duration::from_secs(20);
 /// Largest resource.
 const LARGEST: usize = 16 << 20;
 
-/// What [`config::LoadOptions`] fetches with; https servers are verified as those that endpoints send to.
+/// What [`config::LoadOptions`] fetches with, for one load; https servers are verified as those that endpoints send to. A server that
+/// did not answer in time is not asked again: so many resources of it cost one deadline.
 pub fn fetch(tls: &Arc<TlsProfiles>) -> Fetch {
-    let tls = Arc::clone(tls);
+    let (tls, silent) = (Arc::clone(tls), Mutex::new(HashSet::new()));
     Fetch(Arc::new(move |url: &str| {
+        let server = parse_url(url).map_err(|error| error.to_string())?.authority();
+        if flow::lock(&silent).contains(&server) {
+            return Err(format!("{server} has not answered before"));
+        }
         let (url, tls) = (url.to_owned(), Arc::clone(&tls));
         // A thread of its own: the caller may be inside of a runtime, which must not be blocked on.
         let thread = std::thread::spawn(move || {
@@ -24,12 +30,16 @@ pub fn fetch(tls: &Arc<TlsProfiles>) -> Fetch {
             let runtime = runtime.map_err(|error| error.to_string())?;
             runtime.block_on(async {
                 match tokio::time::timeout(DEADLINE, get(&url, &tls)).await {
-                    Ok(result) => result,
-                    Err(_) => Err(format!("no answer within {} s", DEADLINE.as_secs())),
+                    Ok(result) => result.map(Some),
+                    Err(_) => Ok(None),
                 }
             })
         });
-        thread.join().unwrap_or_else(|_| Err("the request could not be made".to_owned()))
+        let fetched = thread.join().unwrap_or_else(|_| Err("the request could not be made".to_owned()))?;
+        fetched.ok_or_else(|| {
+            flow::lock(&silent).insert(server);
+            format!("no answer within {} s", DEADLINE.as_secs())
+        })
     }))
 }
 

@@ -60,6 +60,19 @@ impl Listeners {
         prepared
     }
 
+    /// Leaves the endpoints out of a plan whose ports somebody else has, so that the versions before stay in force with theirs.
+    pub fn leave_out_taken(&self, plan: &mut Plan, settings: &Settings) {
+        for endpoint in plan.inbound_endpoints().to_vec() {
+            if lock(&self.open).contains_key(&endpoint.port) {
+                continue;
+            }
+            let address = SocketAddr::new(self.host, endpoint.port);
+            if let Err(error) = Server::bind(address, None, server_limits(settings)) {
+                plan.leave_out_inbound(endpoint.port, &cannot_listen(address, &error));
+            }
+        }
+    }
+
     fn listener(
         &self,
         port: u16,

@@ -28,6 +28,8 @@ pub struct InForce<'a> {
     pub good: &'a LastGood,
     /// An artifact whose new version is faulty stays as it is there.
     pub mixes: bool,
+    /// Leaves out of a plan what it can be known of that it will not run: a port that is taken.
+    pub leave_out: &'a dyn Fn(&mut Plan),
 }
 
 /// Loads the configuration at `path` and compiles it. Never fails: what cannot be used is in [`Loaded::found`].
@@ -56,7 +58,10 @@ pub fn load(path: &Path, services: &Services, fetch: Option<Fetch>, in_force: Op
         let files = configuration.files();
         texts.retain(|file| options.sources.get(file).is_none() || files.contains(&file));
         let mut all = found.clone();
-        let plan = flow::compile(&configuration, texts, faulty.clone(), &registry, services, &mut all);
+        let mut plan = flow::compile(&configuration, texts, faulty.clone(), &registry, services, &mut all);
+        if let Some(in_force) = in_force.filter(|own| own.mixes) {
+            (in_force.leave_out)(&mut plan);
+        }
         let errors: Vec<Diagnostic> =
             all.iter().skip(so_far).filter(|one| one.severity == Severity::Error).cloned().collect();
         let failed = plan.faulty.get(read..).unwrap_or_default();

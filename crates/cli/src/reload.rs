@@ -70,7 +70,11 @@ impl Reloader {
         let mut in_force = flow::lock(&self.in_force);
         let renewed = self.settings(&in_force);
         let services = renewed.as_ref().map_or_else(|| self.bus.services(), |own| Arc::clone(&own.services));
-        let mut loaded = read(&self.start, &services, Some(&in_force.good))
+        let settings = renewed.as_ref().map_or(&in_force.latest, |own| &own.settings);
+        let leave_out = |plan: &mut Plan| self.listeners.leave_out_taken(plan, settings);
+        let last =
+            crate::load::InForce { good: &in_force.good, mixes: !self.start.strict, leave_out: &leave_out };
+        let mut loaded = read(&self.start, &services, Some(last))
             .map_err(|why| format!("not reloaded: {why}; the old configuration goes on serving"))?;
         if let Some(renewed) = renewed {
             self.put_in_force(renewed, &mut in_force);
@@ -165,10 +169,13 @@ fn fingerprint(settings: &Settings) -> u64 {
 ///
 /// # Errors
 /// Nothing of it can serve, or (`--strict`) something in it is wrong.
-pub fn read(start: &Start, services: &Services, last: Option<&LastGood>) -> Result<Loaded, String> {
-    let (path, mixes) = (start.path.display(), !start.strict);
-    let in_force = last.map(|good| crate::load::InForce { good, mixes });
-    let loaded = load(&start.path, services, Some(crate::fetch::fetch(&services.tls)), in_force);
+pub fn read(
+    start: &Start,
+    services: &Services,
+    last: Option<crate::load::InForce<'_>>,
+) -> Result<Loaded, String> {
+    let path = start.path.display();
+    let loaded = load(&start.path, services, Some(crate::fetch::fetch(&services.tls)), last);
     loaded.log(|diagnostic| diagnostic.severity >= Severity::Warning);
     let errors = loaded.found.errors();
     if start.strict && errors > 0 {
@@ -184,7 +191,7 @@ pub fn read(start: &Start, services: &Services, last: Option<&LastGood>) -> Resu
             .is_some_and(|directory| last.has_below(Path::new(directory.path()))),
         _ => false,
     };
-    if let Some(unread) = last.and_then(|last| loaded.found.iter().find(|one| is_unknown(one, last))) {
+    if let Some(unread) = last.and_then(|last| loaded.found.iter().find(|one| is_unknown(one, last.good))) {
         return Err(unread.message.clone());
     }
     if errors > 0 && !loaded.can_serve() {

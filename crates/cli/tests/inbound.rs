@@ -99,3 +99,22 @@ fn reloads_lose_no_request() {
         assert!(answers > 100, "{answers}");
     });
 }
+
+#[test]
+fn a_port_that_somebody_else_has_leaves_the_version_before_in_force() {
+    let [port, other] = [free_port(), free_port()];
+    let path = configuration("inbound-taken", &endpoint("A", port, 1));
+    let bus = Process::run(&path, &[]);
+    assert_eq!(version(port).as_deref(), Some("1"));
+    let taken = std::net::TcpListener::bind(("127.0.0.1", other)).unwrap();
+    reload(&bus, &path, &[endpoint("A", other, 2)], 1);
+    assert!(bus.stderr().contains("`A` stays in force as it was"), "{}", bus.stderr());
+    assert_eq!(version(port).as_deref(), Some("1"));
+    // One that was never there is left out, and the others change.
+    let more = [endpoint("A", port, 3), endpoint("B", other, 3)];
+    reload(&bus, &path, &more, 2);
+    assert_eq!(version(port).as_deref(), Some("3"));
+    drop(taken);
+    reload(&bus, &path, &more, 3);
+    assert_eq!(version(other).as_deref(), Some("3"));
+}

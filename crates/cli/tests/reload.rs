@@ -601,3 +601,25 @@ fn reloads_under_load_lose_nothing() {
     assert!(size < settled.0 + 16 * 1024, "{size} kB after {} kB", settled.0);
     assert!(open <= settled.1 + 4, "{open} descriptors after {}", settled.1);
 }
+
+/// A server that accepts and stays silent holds up the reload that fetches from it, and nothing else.
+#[test]
+fn a_stop_does_not_wait_for_a_reload() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap();
+    let path = configuration("reload-silent", &proxy("A", 1));
+    let mut bus = Process::run(&path, &[]);
+    let entries: String = (0..3)
+        .map(|number| format!("<localEntry key='e{number}' src='http://{address}/{number}'/>"))
+        .collect();
+    configure(&path, &(entries + &proxy("A", 2)));
+    bus.signal("HUP");
+    let asked = silent.accept().unwrap();
+    assert_eq!(version(&bus, "A"), "1");
+    let began = std::time::Instant::now();
+    bus.signal("TERM");
+    bus.wait();
+    // The deadline of one resource is 20 s.
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    drop(asked);
+}
