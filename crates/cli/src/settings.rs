@@ -296,22 +296,51 @@ impl TryFrom<toml::Value> for Time {
         let error = || format!("`{value}` is no time: expected e.g. 250ms, 30s, 5m");
         let text = match &value {
             toml::Value::Integer(milliseconds) => {
-                return Ok(Time(Duration::from_millis(u64::try_from(*milliseconds).map_err(|_| error())?)));
+                let milliseconds = u64::try_from(*milliseconds).map_err(|_| error())?;
+                return Time::bounded(&value, Duration::from_millis(milliseconds));
             }
             toml::Value::String(text) => text.trim(),
             _ => return Err(error()),
         };
         let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let number: u64 = text[..digits].parse().map_err(|_| error())?;
-        Ok(Time(match text[digits..].trim() {
+        let time = match text[digits..].trim() {
             "ms" | "" => Duration::from_millis(number),
             "s" => Duration::from_secs(number),
             "m" => Duration::from_secs(number.saturating_mul(60)),
             "h" => Duration::from_secs(number.saturating_mul(3600)),
             _ => return Err(error()),
-        }))
+        };
+        Time::bounded(&value, time)
     }
 }
+
+impl Time {
+    fn bounded(written: &toml::Value, time: Duration) -> Result<Time, String> {
+        match time.as_secs() <= LONGEST {
+            true => Ok(Time(time)),
+            false => Err(format!("`{written}` is too long: at most {}h", LONGEST / 3600)),
+        }
+    }
+}
+
+impl Size {
+    fn bounded(written: &toml::Value, bytes: usize) -> Result<Size, String> {
+        match bytes <= LARGEST {
+            true => Ok(Size(bytes)),
+            false => Err(format!("`{written}` is too large: at most {}g", LARGEST >> 30)),
+        }
+    }
+}
+
+/// Longest time that a setting may say, in seconds: some hundred years, so that whatever is added to it is a time.
+const LONGEST: u64 = 100 * 366 * 24 * 3600;
+
+/// Largest size that a setting may say, in bytes: what is worked out from it is a size too.
+const LARGEST: usize = 1 << 46;
+
+/// Largest buffer of a connection, in bytes: each of them has one.
+const LARGEST_BUFFER: usize = 16 << 20;
 
 /// A size as written in settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -324,7 +353,9 @@ impl TryFrom<toml::Value> for Size {
     fn try_from(value: toml::Value) -> Result<Size, String> {
         let error = || format!("`{value}` is no size: expected e.g. 16384, 64k, 10m");
         let text = match &value {
-            toml::Value::Integer(bytes) => return Ok(Size(usize::try_from(*bytes).map_err(|_| error())?)),
+            toml::Value::Integer(bytes) => {
+                return Size::bounded(&value, usize::try_from(*bytes).map_err(|_| error())?);
+            }
             toml::Value::String(text) => text.trim().to_ascii_lowercase(),
             _ => return Err(error()),
         };
@@ -337,7 +368,22 @@ impl TryFrom<toml::Value> for Size {
             "g" | "gb" => 1 << 30,
             _ => return Err(error()),
         };
-        number.checked_mul(factor).map(Size).ok_or_else(error)
+        Size::bounded(&value, number.saturating_mul(factor))
+    }
+}
+
+impl Limits {
+    /// Values that are of their type, and that no bus could serve with.
+    fn check(&self) -> Result<(), String> {
+        if self.connections == Some(0) {
+            return Err("limits.connections: 0 lets nobody in; expected 1 or more".to_owned());
+        }
+        match self.io_buffer_size {
+            Some(Size(bytes)) if bytes == 0 || bytes > LARGEST_BUFFER => {
+                Err(format!("limits.io_buffer_size: expected 1 to {}m", LARGEST_BUFFER >> 20))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -394,6 +440,7 @@ impl Settings {
             return Err(errors.join("\n"));
         }
         let mut settings = Settings::deserialize(table.clone()).map_err(|error| error.to_string())?;
+        settings.limits.check()?;
         for (name, fate) in crate::tunables::report(&settings.wso2) {
             if fate == crate::tunables::Fate::Unknown {
                 remarks.push(remark(
@@ -619,6 +666,14 @@ mod tests {
         for (bad, part) in [
             ("limits.idel=1s", "idel"),
             ("limits.idle=soon", "no time"),
+            ("limits.drain=9223372036854775807s", "too long"),
+            ("limits.drain=9223372036854775807", "too long"),
+            ("limits.body=18446744073709551615", "too large"),
+            ("limits.body=9223372036854775807", "too large"),
+            ("limits.body=99999999999999999g", "too large"),
+            ("limits.io_buffer_size=17m", "io_buffer_size"),
+            ("limits.io_buffer_size=0", "io_buffer_size"),
+            ("limits.connections=0", "lets nobody in"),
             ("workers=x", "workers"),
             ("nonsense", "K=V"),
         ] {
