@@ -220,29 +220,31 @@ impl Drop for Slot {
 }
 
 /// A span of time with a count. Times in milliseconds.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Window {
-    ends: u64,
+    /// When its first message came; how long it lasts is said by the policy of now, which a reload may change.
+    begun: Option<u64>,
     count: u64,
-    /// Nothing is admitted before.
-    prohibited: u64,
+    /// When one too many came, for a policy that prohibits all others for a time.
+    refused: Option<u64>,
 }
 
 impl Window {
     /// Whether one more is admitted now.
     fn admit(&mut self, limit: &Limit, now: u64) -> bool {
-        if now < self.prohibited {
+        let within = |from: u64, time: u64| now < from.saturating_add(time);
+        if self.refused.is_some_and(|refused| within(refused, limit.prohibit)) {
             return false;
         }
-        if self.prohibited > 0 || now >= self.ends {
-            *self = Window { ends: now.saturating_add(limit.unit), count: 0, prohibited: 0 };
+        if self.refused.is_some() || !self.begun.is_some_and(|begun| within(begun, limit.unit)) {
+            *self = Window { begun: Some(now), ..Window::default() };
         }
         if self.count < limit.count {
             self.count += 1;
             return true;
         }
         if limit.prohibit > 0 {
-            self.prohibited = now.saturating_add(limit.prohibit);
+            self.refused = Some(now);
         }
         false
     }
@@ -368,8 +370,7 @@ impl Throttle {
             Access::Limit(limit) => {
                 let now = self.throttles.now();
                 let mut windows = lock(&self.counters.windows);
-                let window =
-                    windows.entry(key.to_owned()).or_insert(Window { ends: 0, count: 0, prohibited: 0 });
+                let window = windows.entry(key.to_owned()).or_default();
                 window.admit(limit, now)
             }
         }
@@ -464,7 +465,7 @@ mod tests {
     #[test]
     fn windows() {
         let limit = Limit { count: 2, unit: 100, prohibit: 0 };
-        let mut window = Window { ends: 0, count: 0, prohibited: 0 };
+        let mut window = Window::default();
         let at = |window: &mut Window, limit: &Limit, times: &[u64]| {
             times.iter().map(|&t| window.admit(limit, t)).collect::<Vec<_>>()
         };
@@ -473,12 +474,21 @@ mod tests {
             [true, true, false, false, true, true, false]
         );
         let limit = Limit { prohibit: 1000, ..limit };
-        let mut window = Window { ends: 0, count: 0, prohibited: 0 };
+        let mut window = Window::default();
         // Prohibited from the first excess on, beyond the end of the window.
         assert_eq!(
             at(&mut window, &limit, &[1, 2, 3, 500, 1002, 1003, 1004, 1005]),
             [true, true, false, false, false, true, true, false]
         );
+        // A reload to another time counts for what has begun, and for what is prohibited.
+        let long = Limit { count: 1, unit: HOUR, prohibit: 0 };
+        let mut window = Window::default();
+        assert_eq!(at(&mut window, &long, &[1, 2, 500]), [true, false, false]);
+        assert_eq!(at(&mut window, &Limit { unit: 100, ..long }, &[501, 502, 601]), [true, false, true]);
+        let prohibits = Limit { prohibit: HOUR, ..long };
+        let mut window = Window::default();
+        assert_eq!(at(&mut window, &prohibits, &[1, 2, 500]), [true, false, false]);
+        assert_eq!(at(&mut window, &Limit { prohibit: 100, ..long }, &[501, 502]), [true, false]);
     }
 
     #[test]
