@@ -5,17 +5,25 @@ use std::path::Path;
 /// Where nothing can be found out: half of 2 GiB.
 const UNKNOWN: usize = 1 << 30;
 
-/// Half of the memory that the process may have, in bytes: of its cgroup, else of the machine.
+/// Half of the memory that the process may have, in bytes: the least of what its cgroup, its
+/// address space (`ulimit -v`) and the machine have.
 pub fn half() -> usize {
     let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| of_machine(&text));
     let group = std::fs::read_to_string("/proc/self/cgroup").ok().and_then(|text| of_group(&text));
-    [machine, group].into_iter().flatten().min().map_or(UNKNOWN, |bytes| bytes / 2)
+    let space = std::fs::read_to_string("/proc/self/limits").ok().and_then(|text| of_address_space(&text));
+    [machine, group, space].into_iter().flatten().min().map_or(UNKNOWN, |bytes| bytes / 2)
 }
 
 /// `MemTotal` of `/proc/meminfo`.
 fn of_machine(text: &str) -> Option<usize> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()?.checked_mul(1024)
+}
+
+/// The soft limit of the address space in `/proc/self/limits`; `None`: there is none.
+fn of_address_space(text: &str) -> Option<usize> {
+    let line = text.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    line.split_whitespace().next()?.parse().ok()
 }
 
 /// The smallest bound of the group that `/proc/self/cgroup` names and those above it.
@@ -39,6 +47,10 @@ mod tests {
         for text in ["", "MemTotal: many", "MemTotal: 99999999999999999999 kB"] {
             assert_eq!(of_machine(text), None);
         }
+        let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
+                      Max address space         2097152000           unlimited            bytes     \n";
+        assert_eq!(of_address_space(limits), Some(2_097_152_000));
+        assert_eq!(of_address_space(&limits.replace("2097152000", "unlimited")), None);
         assert_eq!(of_group("1:name=systemd:/x\n"), None);
         assert!(half() > 1 << 20);
     }
