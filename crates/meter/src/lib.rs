@@ -69,9 +69,8 @@ const STRIDE: i64 = 8192;
 /// So much is never used up.
 const ENDLESS: i64 = i64::MAX;
 
-#[derive(Clone, Default)]
+#[derive(Clone, Copy)]
 enum Bounds {
-    #[default]
     None,
     Units,
     Time {
@@ -80,20 +79,14 @@ enum Bounds {
         before: Duration,
         /// The clock begins with the first look, so that short runs never read it.
         began: Option<Instant>,
-        cancel: Option<Cancel>,
+        /// There is a flag that ends it: [`CANCEL`].
+        cancellable: bool,
     },
 }
 
-impl Bounds {
-    fn began(&self) -> Option<Instant> {
-        match self {
-            Bounds::Time { began, .. } => *began,
-            Bounds::None | Bounds::Units => None,
-        }
-    }
-}
-
-#[derive(Default)]
+/// What a thread knows of its run. Steps begin and end several runs for each message: this is copied, and nothing in it has to be
+/// dropped, so that the thread keeps it without asking whether it still can.
+#[derive(Clone, Copy)]
 struct Run {
     bounds: Bounds,
     /// Units handed out so far, those that are left of them included.
@@ -104,7 +97,9 @@ struct Run {
 thread_local! {
     /// Units until the next look.
     static LEFT: Cell<i64> = const { Cell::new(ENDLESS) };
-    static RUN: RefCell<Run> = const { RefCell::new(Run { bounds: Bounds::None, given: 0, stopped: None }) };
+    static RUN: Cell<Run> = const { Cell::new(Run { bounds: Bounds::None, given: 0, stopped: None }) };
+    /// The flag of the innermost run that has one.
+    static CANCEL: RefCell<Option<Cancel>> = const { RefCell::new(None) };
 }
 
 /// Counts work. A run that was stopped is told so each time.
@@ -130,41 +125,36 @@ pub fn spend_bytes(bytes: usize) -> Result<(), Stop> {
 #[cold]
 #[inline(never)]
 fn look() -> Result<(), Stop> {
-    RUN.with_borrow_mut(|run| {
-        let stop = match (run.stopped, &mut run.bounds) {
-            (Some(stop), _) => Some(stop),
-            (None, Bounds::None) => None,
-            (None, Bounds::Units) => Some(Stop::Long),
-            (None, Bounds::Time { cancel: Some(cancel), .. }) if cancel.is_cancelled() => {
-                Some(Stop::Cancelled)
-            }
-            (None, Bounds::Time { time, before, began, .. }) => {
-                let now = Instant::now();
-                let began = *began.get_or_insert(now);
-                (now.duration_since(began) + *before > *time).then_some(Stop::Late(*time))
-            }
-        };
-        run.stopped = stop;
-        match stop {
-            Some(stop) => {
-                LEFT.set(-1);
-                Err(stop)
-            }
-            None => {
-                let more = match run.bounds {
-                    Bounds::None => ENDLESS,
-                    _ => {
-                        // What one call spent beyond is spent; what is left is handed out anew.
-                        let given = run.given.saturating_add(STRIDE as u64);
-                        run.given = given.saturating_add_signed(LEFT.get().saturating_neg());
-                        STRIDE
-                    }
-                };
-                LEFT.set(more);
-                Ok(())
-            }
+    let mut run = RUN.get();
+    let stop = match (run.stopped, &mut run.bounds) {
+        (Some(stop), _) => Some(stop),
+        (None, Bounds::None) => None,
+        (None, Bounds::Units) => Some(Stop::Long),
+        (None, Bounds::Time { cancellable: true, .. }) if is_flagged() => Some(Stop::Cancelled),
+        (None, Bounds::Time { time, before, began, .. }) => {
+            let now = Instant::now();
+            let began = *began.get_or_insert(now);
+            (now.duration_since(began) + *before > *time).then_some(Stop::Late(*time))
         }
-    })
+    };
+    run.stopped = stop;
+    let left = match (stop, run.bounds) {
+        (Some(_), _) => -1,
+        (None, Bounds::None) => ENDLESS,
+        (None, _) => {
+            // What one call spent beyond is spent; what is left is handed out anew.
+            let given = run.given.saturating_add(STRIDE as u64);
+            run.given = given.saturating_add_signed(LEFT.get().saturating_neg());
+            STRIDE
+        }
+    };
+    RUN.set(run);
+    LEFT.set(left);
+    stop.map_or(Ok(()), Err)
+}
+
+fn is_flagged() -> bool {
+    CANCEL.with_borrow(|cancel| cancel.as_ref().is_some_and(Cancel::is_cancelled))
 }
 
 /// What a run used and how it ended.
@@ -183,6 +173,7 @@ pub fn inline<T>(units: u32, work: impl FnOnce() -> T) -> (T, Used) {
 }
 
 /// Runs `work` for that time at most, and until it is cancelled.
+#[inline]
 pub fn within<T>(time: Duration, cancel: Option<&Cancel>, work: impl FnOnce() -> T) -> (T, Used) {
     let mut used = Duration::ZERO;
     within_rest(time, &mut used, cancel, work)
@@ -190,20 +181,38 @@ pub fn within<T>(time: Duration, cancel: Option<&Cancel>, work: impl FnOnce() ->
 
 /// As [`within`], for work that is done in several goes: `used` is the time that those before took, and this one is added. Goes
 /// that are shorter than a look at the clock are not counted.
+#[inline]
 pub fn within_rest<T>(
     time: Duration,
     used: &mut Duration,
     cancel: Option<&Cancel>,
     work: impl FnOnce() -> T,
 ) -> (T, Used) {
-    let bounds = Bounds::Time { time, before: *used, began: None, cancel: cancel.cloned() };
-    bounded(bounds, STRIDE, || {
+    let bounds = Bounds::Time { time, before: *used, began: None, cancellable: cancel.is_some() };
+    let work = || {
         let result = work();
-        if let Some(began) = RUN.with_borrow(|run| run.bounds.began()) {
+        if let Bounds::Time { began: Some(began), .. } = RUN.get().bounds {
             *used += began.elapsed();
         }
         result
-    })
+    };
+    match cancel {
+        None => bounded(bounds, STRIDE, work),
+        Some(cancel) => flagged(cancel.clone(), || bounded(bounds, STRIDE, work)),
+    }
+}
+
+/// Runs `work` with this flag in force.
+fn flagged<T>(cancel: Cancel, work: impl FnOnce() -> T) -> T {
+    /// Puts the flag of whoever runs this back, also where `work` panics.
+    struct Before(Option<Cancel>);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            CANCEL.set(self.0.take());
+        }
+    }
+    let _before = Before(CANCEL.replace(Some(cancel)));
+    work()
 }
 
 /// Runs `work` without bounds, whatever bounds this thread has: what is prepared once, and is no part of what a message asks for.
@@ -211,29 +220,29 @@ pub fn unbounded<T>(work: impl FnOnce() -> T) -> T {
     bounded(Bounds::None, ENDLESS, work).0
 }
 
+#[inline]
 fn bounded<T>(bounds: Bounds, left: i64, work: impl FnOnce() -> T) -> (T, Used) {
     /// Puts the bounds of whoever runs this back, also where `work` panics.
-    struct Before(i64, Option<Run>);
+    struct Before(i64, Run);
     impl Drop for Before {
+        #[inline]
         fn drop(&mut self) {
             LEFT.set(self.0);
-            if let Some(run) = self.1.take() {
-                RUN.with_borrow_mut(|now| *now = run);
-            }
+            RUN.set(self.1);
         }
     }
     let run = Run { bounds, given: left as u64, stopped: None };
-    let before = Before(LEFT.replace(left), Some(RUN.with_borrow_mut(|now| std::mem::replace(now, run))));
+    let before = Before(LEFT.replace(left), RUN.replace(run));
     let result = work();
-    let left = LEFT.get().max(0) as u64;
-    let used = RUN.with_borrow(|run| Used { units: run.given.saturating_sub(left), stopped: run.stopped });
+    let (left, run) = (LEFT.get().max(0) as u64, RUN.get());
+    let used = Used { units: run.given.saturating_sub(left), stopped: run.stopped };
     drop(before);
     (result, used)
 }
 
 /// Whether the run has units only: what may take long, and cannot be broken off, is better left to a run that has time.
 pub fn is_inline() -> bool {
-    RUN.with_borrow(|run| matches!(run.bounds, Bounds::Units))
+    matches!(RUN.get().bounds, Bounds::Units)
 }
 
 /// Breaks a run off that has units only: all that it would do now is to be done elsewhere.
@@ -254,7 +263,7 @@ pub fn not_inline() -> Result<(), Stop> {
 #[inline]
 pub fn stopped() -> Option<Stop> {
     // A run that was stopped has nothing left.
-    if LEFT.get() >= 0 { None } else { RUN.with_borrow(|run| run.stopped) }
+    if LEFT.get() >= 0 { None } else { RUN.get().stopped }
 }
 
 /// A result, unless the run that made it was stopped meanwhile: for whoever takes what an engine could not finish for
@@ -269,10 +278,7 @@ pub fn finished<T>(result: T) -> Result<T, Stop> {
 
 /// Whether nobody waits for the result any more: for what sleeps, which is no work.
 pub fn is_cancelled() -> bool {
-    RUN.with_borrow(|run| match &run.bounds {
-        Bounds::Time { cancel: Some(cancel), .. } => cancel.is_cancelled(),
-        _ => false,
-    })
+    matches!(RUN.get().bounds, Bounds::Time { cancellable: true, .. }) && is_flagged()
 }
 
 /// Whether the run has to end, looked up now: for engines that count for themselves and ask from time to time.
@@ -289,6 +295,7 @@ pub fn check() -> Result<(), Stop> {
 /// The bounds of the run of this thread, for a thread that goes on with it while this one waits.
 pub struct Carried {
     bounds: Bounds,
+    cancel: Option<Cancel>,
     left: i64,
     used: Arc<AtomicU64>,
     stopped: Arc<std::sync::Mutex<Option<Stop>>>,
@@ -297,17 +304,17 @@ pub struct Carried {
 /// Runs `work`, which goes on in another thread ([`Carried::enter`]) while this one waits for it.
 pub fn carry<T>(work: impl FnOnce(Carried) -> T) -> T {
     let left = LEFT.get();
-    let bounds = RUN.with_borrow(|run| run.bounds.clone());
+    let (bounds, cancel) = (RUN.get().bounds, CANCEL.with_borrow(Clone::clone));
     let (used, stopped) = (Arc::new(AtomicU64::new(0)), Arc::new(std::sync::Mutex::new(None)));
-    let carried = Carried { bounds, left, used: Arc::clone(&used), stopped: Arc::clone(&stopped) };
+    let carried = Carried { bounds, cancel, left, used: Arc::clone(&used), stopped: Arc::clone(&stopped) };
     let result = work(carried);
     let used = used.load(Ordering::Relaxed);
     if left < ENDLESS / 2 {
         let stop = *stopped.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        RUN.with_borrow_mut(|run| {
-            run.stopped = run.stopped.or(stop);
-            run.given += used;
-        });
+        let mut run = RUN.get();
+        run.stopped = run.stopped.or(stop);
+        run.given += used;
+        RUN.set(run);
         LEFT.set(if stop.is_some() { -1 } else { (left - used as i64).max(0) });
     }
     result
@@ -316,8 +323,11 @@ pub fn carry<T>(work: impl FnOnce(Carried) -> T) -> T {
 impl Carried {
     /// Runs `work` with the bounds that were carried here.
     pub fn enter<T>(self, work: impl FnOnce() -> T) -> T {
-        let Carried { bounds, left, used: total, stopped } = self;
-        let (result, used) = bounded(bounds, left, work);
+        let Carried { bounds, cancel, left, used: total, stopped } = self;
+        let (result, used) = match cancel {
+            None => bounded(bounds, left, work),
+            Some(cancel) => flagged(cancel, || bounded(bounds, left, work)),
+        };
         total.store(used.units, Ordering::Relaxed);
         *stopped.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = used.stopped;
         result

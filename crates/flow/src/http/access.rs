@@ -83,6 +83,11 @@ impl Ended {
 pub trait AccessLog: Send + Sync {
     /// One request that has ended.
     fn record(&self, access: &Access<'_>);
+
+    /// Whether it asks for [`Access::referer`] and [`Access::agent`]; if not, they are not kept for it.
+    fn asks_for_agent(&self) -> bool {
+        true
+    }
 }
 
 /// Goes with a request and records it when it ends; if it is dropped, the request was abandoned.
@@ -99,26 +104,28 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     /// For a request as it came; `headers` has its `Referer` and `User-Agent`.
-    pub(crate) fn new(log: &Arc<dyn AccessLog>, headers: &message::Headers, version: Version) -> Recorder {
-        Recorder {
+    #[cold]
+    pub(crate) fn new(log: &Arc<dyn AccessLog>, headers: &message::Headers, version: Version) -> Box<Recorder> {
+        let kept = |name| headers.get(name).filter(|_| log.asks_for_agent()).map(str::to_owned);
+        Box::new(Recorder {
             log: Arc::clone(log),
             request: None,
             version,
-            referer: headers.get("Referer").map(str::to_owned),
-            agent: headers.get("User-Agent").map(str::to_owned),
+            referer: kept("Referer"),
+            agent: kept("User-Agent"),
             service: String::new(),
             message_id: String::new(),
-        }
+        })
     }
 
     /// What the request is.
-    pub(crate) fn of(mut self, inbound: &Arc<Inbound>) -> Recorder {
+    pub(crate) fn of(mut self: Box<Self>, inbound: &Arc<Inbound>) -> Box<Recorder> {
         self.request = Some(Arc::clone(inbound));
         self
     }
 
     /// Who would have served it.
-    pub(crate) fn by(mut self, service: &str) -> Recorder {
+    pub(crate) fn by(mut self: Box<Self>, service: &str) -> Box<Recorder> {
         service.clone_into(&mut self.service);
         self
     }
@@ -177,16 +184,16 @@ impl Drop for Recorder {
 }
 
 /// A message while its first flow runs, with who records it.
-pub(crate) struct Accounted {
-    pub(crate) opened: Opened,
-    pub(crate) recorder: Option<Recorder>,
+pub(crate) struct Accounted<'m> {
+    pub(crate) opened: Opened<'m>,
+    pub(crate) recorder: Option<Box<Recorder>>,
 }
 
-impl Drop for Accounted {
+impl Drop for Accounted<'_> {
     fn drop(&mut self) {
         // Nobody took the recorder: the client went away.
         if let Some(recorder) = &mut self.recorder {
-            recorder.served(&self.opened.context);
+            recorder.served(self.opened.context);
         }
     }
 }

@@ -111,54 +111,48 @@ impl Bus {
             Some(None) => Route::Answer(text(503, "nobody listens here any more\n".to_owned())),
             _ => route(&plan, &services, &inbound),
         };
-        let (mut response, recorder) = match route {
-            Route::Answer(response) => (response, recorder.map(|recorder| recorder.of(&Arc::new(inbound)))),
+        let (owner, service_length) = match route {
+            Route::Flow { owner, service_length } => (owner, service_length),
+            Route::Answer(response) => {
+                return recorded(response, recorder.map(|recorder| recorder.of(&Arc::new(inbound))));
+            }
             Route::Callback => {
                 let inbound = Arc::new(callback::inbound(inbound));
                 let recorder = recorder.map(|recorder| recorder.of(&inbound));
                 // Boxed: few requests are such answers, and all have the room of the largest.
                 let taken = Box::pin(callback::take(plan, services, inbound, head.headers, body));
-                (taken.await, recorder)
-            }
-            Route::Flow { owner, service_length } => 'flow: {
-                let admitted = match Admitted::new(services) {
-                    Ok(admitted) => admitted,
-                    Err((services, why)) => {
-                        let response = shed(&services, &inbound, why);
-                        let inbound = Arc::new(inbound);
-                        let by = |recorder: Recorder| recorder.of(&inbound).by(plan.owner_name(owner));
-                        break 'flow (response, recorder.map(by));
-                    }
-                };
-                inbound.service_length = service_length;
-                let mut payload = Payload::arrived(body, &head.headers, inbound.client == Client::Rest);
-                if payload.reading().kind == Kind::Form
-                    && !matches!(inbound.method, Method::Get | Method::Head | Method::Delete)
-                {
-                    let proxy = matches!(owner, Owner::Proxy(_));
-                    let version = if proxy { SoapVersion::V11 } else { SoapVersion::V12 };
-                    payload.posted_with(inbound.query().unwrap_or_default(), version);
-                }
-                let inbound = Arc::new(inbound);
-                let recorder = recorder.map(|recorder| recorder.of(&inbound));
-                let opened = Opened::new(admitted, |services| {
-                    let mut context =
-                        Context::new(Arc::clone(&plan), services, inbound, head.headers, payload);
-                    context.owner = owner;
-                    context
-                });
-                let mut accounted = Accounted { opened, recorder };
-                let context = &mut accounted.opened.context;
-                let response = serve_counted(context, &plan).await;
-                if let Some(recorder) = &mut accounted.recorder {
-                    recorder.served(context);
-                }
-                accounted.opened.end();
-                (response, accounted.recorder.take())
+                return recorded(taken.await, recorder);
             }
         };
-        response.on_end = recorder.map(|recorder| -> Box<dyn OnEnd> { Box::new(recorder) });
-        response
+        let services = match Admitted::new(services) {
+            Ok(admitted) => admitted.begins(),
+            Err((services, why)) => {
+                let response = shed(&services, &inbound, why);
+                let inbound = Arc::new(inbound);
+                let by = |recorder: Box<Recorder>| recorder.of(&inbound).by(plan.owner_name(owner));
+                return recorded(response, recorder.map(by));
+            }
+        };
+        inbound.service_length = service_length;
+        let mut payload = Payload::arrived(body, &head.headers, inbound.client == Client::Rest);
+        if payload.reading().kind == Kind::Form
+            && !matches!(inbound.method, Method::Get | Method::Head | Method::Delete)
+        {
+            let proxy = matches!(owner, Owner::Proxy(_));
+            let version = if proxy { SoapVersion::V11 } else { SoapVersion::V12 };
+            payload.posted_with(inbound.query().unwrap_or_default(), version);
+        }
+        let inbound = Arc::new(inbound);
+        let recorder = recorder.map(|recorder| recorder.of(&inbound));
+        let mut context = Context::new(Arc::clone(&plan), services, inbound, head.headers, payload);
+        let mut accounted = Accounted { opened: Opened::new(&mut context), recorder };
+        accounted.opened.context.owner = owner;
+        let response = serve_counted(accounted.opened.context, &plan).await;
+        if let Some(recorder) = &mut accounted.recorder {
+            recorder.served(accounted.opened.context);
+        }
+        accounted.opened.end();
+        recorded(response, accounted.recorder.take())
     }
 }
 
@@ -178,6 +172,13 @@ impl Handler for Bus {
             super::access::refused(&**access, refused);
         }
     }
+}
+
+/// A response whose end is recorded, where there is a log.
+#[inline]
+fn recorded(mut response: Response, recorder: Option<Box<Recorder>>) -> Response {
+    response.on_end = recorder.map(|recorder| -> Box<dyn OnEnd> { recorder });
+    response
 }
 
 /// Refuses a message that there is no room for.

@@ -26,13 +26,12 @@ pub(super) fn answer<'a>(
         };
         let payload = Payload::arrived(body, &headers, inbound.client == Client::Rest);
         let inbound = Arc::new(Inbound { service_length, ..inbound });
-        let mut opened = Opened::new(admitted, |services| {
-            let mut context = Context::new(Arc::clone(&plan), services, inbound, headers, payload);
-            context.owner = Owner::Proxy(index);
-            context.progress.spent.local = caller.progress.spent.local + 1;
-            context
-        });
-        let response = serve_counted(&mut opened.context, &plan).await;
+        let services = admitted.begins();
+        let mut context = Context::new(Arc::clone(&plan), services, inbound, headers, payload);
+        let mut opened = Opened::new(&mut context);
+        opened.context.owner = Owner::Proxy(index);
+        opened.context.progress.spent.local = caller.progress.spent.local + 1;
+        let response = serve_counted(opened.context, &plan).await;
         opened.end();
         response
     }))

@@ -10,6 +10,7 @@ use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::pin::Pin;
 use std::sync::Once;
+use std::task::Poll;
 
 /// What is known of a panic.
 #[derive(Clone, Debug)]
@@ -55,11 +56,13 @@ fn hook(info: &PanicHookInfo<'_>) {
 pub(crate) async fn caught<F: Future>(mut future: Pin<&mut F>) -> Result<F::Output, Panicked> {
     poll_fn(|cx| {
         let depth = DEPTH.replace(DEPTH.get() + 1);
-        let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx)));
+        // Not as the outcome of what is caught, which would move it once more.
+        let mut polled = Poll::Pending;
+        let caught = catch_unwind(AssertUnwindSafe(|| polled = future.as_mut().poll(cx)));
         DEPTH.set(depth);
-        match polled {
-            Ok(polled) => polled.map(Ok),
-            Err(payload) => std::task::Poll::Ready(Err(panicked(payload))),
+        match caught {
+            Ok(()) => polled.map(Ok),
+            Err(payload) => Poll::Ready(Err(panicked(payload))),
         }
     })
     .await

@@ -266,6 +266,14 @@ impl Admitted {
     }
 }
 
+impl Admitted {
+    /// The message begins now: whatever [`Opened`] it with gives its unit back.
+    #[inline]
+    pub(crate) fn begins(mut self) -> Arc<Services> {
+        self.0.take().unwrap_or_else(|| unreachable!("it is taken here only"))
+    }
+}
+
 impl Drop for Admitted {
     fn drop(&mut self) {
         if let Some(services) = &self.0 {
@@ -275,17 +283,17 @@ impl Drop for Admitted {
 }
 
 /// The first flow of a message, for as long as it runs: when this is dropped, the scope has ended unless it has children.
-pub(crate) struct Opened {
-    pub context: Context,
+pub(crate) struct Opened<'m> {
+    // Borrowed: a context is large, and whoever made it would move it here.
+    pub context: &'m mut Context,
     whole: bool,
 }
 
-impl Opened {
-    /// For a message that was let in; `make` is its context.
+impl Opened<'_> {
+    /// For a message that was let in ([`Admitted::begins`]).
     #[inline]
-    pub(crate) fn new(mut admitted: Admitted, make: impl FnOnce(Arc<Services>) -> Context) -> Opened {
-        let services = admitted.0.take().unwrap_or_else(|| unreachable!("it is taken here only"));
-        Opened { context: make(services), whole: false }
+    pub(crate) fn new(context: &mut Context) -> Opened<'_> {
+        Opened { context, whole: false }
     }
 
     /// The flow came to its end.
@@ -295,11 +303,11 @@ impl Opened {
     }
 }
 
-impl Drop for Opened {
+impl Drop for Opened<'_> {
     #[inline]
     fn drop(&mut self) {
         if !self.whole {
-            abandoned(&self.context);
+            abandoned(self.context);
         }
         // Its voice may be the last one, and what goes on then is work of this scope.
         drop(self.context.awaited.take());
@@ -775,10 +783,12 @@ mod tests {
         let tested = tested("<respond/>");
         assert_eq!(tested.ask("POST", "/", &[], "").status, 200);
         assert_eq!(scopes(&tested).open(), 0);
-        let mut context = Opened::new(Admitted::more(tested.bus.services()), |_| tested.context(&[], ""));
-        assert!(context.context.scope.is_none() && lock(&scopes(&tested).shared).is_empty());
-        context.end();
-        drop(context);
+        let _services = Admitted::more(tested.bus.services()).begins();
+        let mut context = tested.context(&[], "");
+        let mut opened = Opened::new(&mut context);
+        assert!(opened.context.scope.is_none() && lock(&scopes(&tested).shared).is_empty());
+        opened.end();
+        drop(opened);
         assert_eq!(scopes(&tested).open(), 0);
     }
 
@@ -864,8 +874,9 @@ mod tests {
     fn a_client_that_goes_away_ends_its_flow() {
         let tested = tested("<log/>");
         let scopes = scopes(&tested);
-        let admitted = Admitted::more(tested.bus.services());
-        let mut opened = Opened::new(admitted, |_| tested.context(&[], ""));
+        let _services = Admitted::more(tested.bus.services()).begins();
+        let mut context = tested.context(&[], "");
+        let opened = Opened::new(&mut context);
         let child = opened.context.child("a branch");
         let scope = Arc::clone(&child.scope);
         drop(opened);
