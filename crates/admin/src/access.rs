@@ -82,6 +82,10 @@ impl flow::AccessLog for AccessLog {
             self.shared.queue.push(line.as_bytes(), false);
         });
     }
+
+    fn asks_for_agent(&self) -> bool {
+        self.shared.pattern.has_agent()
+    }
 }
 
 impl std::fmt::Debug for AccessLog {

@@ -438,6 +438,21 @@ impl Headers {
         own.fields.push(Field { at, name_len: name.len() as u32, value_len, known, sound: true });
     }
 
+    /// Adds a field that is known to be sound, of a name that is `known`.
+    pub fn append_sound(&mut self, name: &str, known: Known, value: &[u8]) {
+        debug_assert!(unsound(name.as_bytes(), value).is_none() && Known::of(name.as_bytes()) == known);
+        let own = self.fields_mut();
+        let at = own.arena.len() as u32;
+        own.arena.reserve(name.len() + value.len() + 4);
+        own.arena.extend_from_slice(name.as_bytes());
+        own.arena.extend_from_slice(b": ");
+        own.arena.extend_from_slice(value);
+        own.arena.extend_from_slice(b"\r\n");
+        own.known |= known.bit();
+        let (name_len, value_len) = (name.len() as u32, value.len() as u32);
+        own.fields.push(Field { at, name_len, value_len, known, sound: true });
+    }
+
     /// Adds a field at the end.
     pub fn append(&mut self, name: &str, value: impl AsRef<[u8]>) {
         let own = self.fields_mut();

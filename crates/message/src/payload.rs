@@ -43,6 +43,12 @@ impl Reading {
         Reading::of_bytes(content_type.map(str::as_bytes), content_encoding, rest)
     }
 
+    /// The reading of a body that arrived with these headers. `rest` as in [`Reading::rest`].
+    pub fn arrived(headers: &Headers, rest: bool) -> Reading {
+        let content_type = headers.get_known_bytes(Known::ContentType);
+        Reading::of_bytes(content_type, headers.get_known(Known::ContentEncoding), rest)
+    }
+
     /// As [`Reading::of`], of the header as it arrived.
     pub fn of_bytes(content_type: Option<&[u8]>, content_encoding: Option<&str>, rest: bool) -> Reading {
         let (kind, charset) = match content_type {
@@ -256,8 +262,11 @@ impl Payload {
 
     /// A body as it arrived, to be read as the headers beside it say. `rest` as in [`Reading::rest`].
     pub fn arrived(body: Body, headers: &Headers, rest: bool) -> Payload {
-        let content_type = headers.get_known_bytes(Known::ContentType);
-        let reading = Reading::of_bytes(content_type, headers.get_known(Known::ContentEncoding), rest);
+        Payload::arrived_as(body, headers, Reading::arrived(headers, rest))
+    }
+
+    /// As [`Payload::arrived`], where the reading is known.
+    pub fn arrived_as(body: Body, headers: &Headers, reading: Reading) -> Payload {
         let mut payload = Payload::received(body, reading);
         if matches!(reading.kind, Kind::Related | Kind::FormData) {
             let own = headers.get_known(Known::ContentType);

@@ -23,6 +23,7 @@ use crate::places::{Place, Places};
 use crate::resolve::Resolver;
 use crate::rounds;
 use crate::stats::ClientCounters;
+use crate::timer::after;
 use crate::{ClientLimits, ClientStats, Target};
 
 /// The pools of one client.
@@ -168,7 +169,8 @@ impl Shard {
         let round = rounds::current();
         let mut pools = lock(&self.idle);
         let pool = pools.get_mut(target)?;
-        let mut reported = pool.partition_point(|idle| idle.round < round);
+        // They came home in order, and few of them in this round.
+        let mut reported = pool.iter().rposition(|idle| idle.round < round).map_or(0, |at| at + 1);
         while let Some(last) = pool.len().checked_sub(1) {
             let is_reported = reported > 0;
             let at = if is_reported { reported - 1 } else { last };
@@ -281,7 +283,8 @@ async fn sweep(sweeping: Sweeping) {
 pub(crate) struct ClientSide {
     shard: Arc<Shard>,
     target: Target,
-    created: Instant,
+    /// When it is too old to be kept.
+    expires: Instant,
     place: Place,
     _descriptor: Descriptor,
 }
@@ -290,7 +293,8 @@ impl ClientSide {
     pub(crate) fn new(shard: Arc<Shard>, target: Target, place: Place, descriptor: Descriptor) -> ClientSide {
         shard.counters.created.add(1);
         shard.counters.active.add(1);
-        ClientSide { shard, target, created: clock::now(), place, _descriptor: descriptor }
+        let expires = after(clock::now(), shard.limits.lifetime);
+        ClientSide { shard, target, expires, place, _descriptor: descriptor }
     }
 
     /// Where the connection leads.
@@ -308,7 +312,7 @@ impl ClientSide {
             && incoming.upload.is_none()
             && incoming.is_done()
             && !incoming.has_more()
-            && now.saturating_duration_since(self.created) < self.shard.limits.lifetime
+            && now < self.expires
             && this_thread() == self.shard.thread;
         if fit {
             incoming.next_message();

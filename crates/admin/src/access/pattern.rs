@@ -111,6 +111,11 @@ impl Pattern {
         &self.unavailable
     }
 
+    /// Whether the pattern has the client's `Referer` or `User-Agent`.
+    pub(crate) fn has_agent(&self) -> bool {
+        self.pieces.iter().any(|piece| matches!(piece, Piece::Referer | Piece::Agent))
+    }
+
     /// Appends the line of a request that ends `now`.
     pub(crate) fn format(&self, access: &Access<'_>, now: SystemTime, out: &mut String) {
         for piece in &self.pieces {

@@ -203,7 +203,11 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
     let callback =
         if outgoing.separate_listener { Some(crate::engine::callback::expect(context)?) } else { None };
     let built = context.payload.is_changed();
-    let (method, mut body) = request(context, leaf.stages(), &outgoing).await?;
+    let (method, form) = request_line(context, &outgoing)?;
+    let mut body = match unwritten(context, leaf.stages(), &outgoing, &method, &form)? {
+        Some(body) => body,
+        None => written(context, leaf.stages(), &outgoing, form).await?,
+    };
     let settings = &context.services.settings;
     let mut options = SendOptions {
         connect: settings.connect_timeout,
@@ -298,7 +302,9 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
                     accept(context, response);
                 }
             }
-            stage::comes_in(leaf.stages(), context).await?;
+            if !leaf.stages().is_empty() {
+                stage::comes_in(leaf.stages(), context).await?;
+            }
             if let (Some(refusals), Some(status)) = (refusals, context.status)
                 && refusals.contains(status)
             {
@@ -495,12 +501,11 @@ fn protocol_state(kind: &SendErrorKind) -> Option<u8> {
     }
 }
 
-/// Makes method, headers and body of the request in the form that the endpoint wants.
-async fn request(
-    context: &mut Context,
-    stages: &[Arc<dyn Stage>],
-    outgoing: &Outgoing,
-) -> Result<(Method, Body), Fault> {
+/// A form of a message, and the media type where it is not the form's own.
+type Form = Option<(Format, Option<String>)>;
+
+/// Chooses the method of the request, and the form that the endpoint wants; the headers lose what belongs to one hop.
+fn request_line(context: &mut Context, outgoing: &Outgoing) -> Result<(Method, Form), Fault> {
     let explicit = context.axis2.get("HTTP_METHOD").map(|value| Method::new(&value.to_string()));
     let own = || explicit.clone().unwrap_or_else(|| context.inbound.method.clone());
     let method = match outgoing.format {
@@ -511,9 +516,6 @@ async fn request(
     };
     drop_regenerated(context);
     context.correlate();
-    let bodyless = matches!(method, Method::Get | Method::Head)
-        || context.axis2_is_true("NO_ENTITY_BODY")
-        || (context.axis2_is_true("FORCE_POST_PUT_NOBODY") && !matches!(method, Method::Delete));
     context.progress.takes = match outgoing.format {
         EndpointFormat::AsIs => Takes::AsIs,
         EndpointFormat::Pox | EndpointFormat::Get | EndpointFormat::Rest => Takes::Pox,
@@ -521,6 +523,20 @@ async fn request(
     };
 
     let form = outgoing_form(context, outgoing);
+    Ok((method, form))
+}
+
+/// The body of the request where it goes out as it came, or there is none; `None`: it is to be written.
+fn unwritten(
+    context: &mut Context,
+    stages: &[Arc<dyn Stage>],
+    outgoing: &Outgoing,
+    method: &Method,
+    form: &Form,
+) -> Result<Option<Body>, Fault> {
+    let bodyless = matches!(method, Method::Get | Method::Head)
+        || context.axis2_is_true("NO_ENTITY_BODY")
+        || (context.axis2_is_true("FORCE_POST_PUT_NOBODY") && !matches!(method, Method::Delete));
     let is_soap = || {
         let format = form.as_ref().map_or_else(|| current_form(context).0, |(format, _)| *format);
         !bodyless && matches!(format, Format::Soap(_))
@@ -531,7 +547,7 @@ async fn request(
         ));
     }
     if bodyless {
-        if method == Method::Get && context.payload.is_changed() {
+        if *method == Method::Get && context.payload.is_changed() {
             context.headers.remove("Content-Type");
         }
         match context.said_type.take() {
@@ -541,7 +557,7 @@ async fn request(
             }
             None => {}
         }
-        return Ok((method, Body::Empty));
+        return Ok(Some(Body::Empty));
     }
     if context.payload.is_consumed() {
         // Half of it may be with another backend; nothing empty goes in its place.
@@ -558,12 +574,22 @@ async fn request(
         if context.said_type == Some(None) {
             context.headers.remove("Content-Type");
         }
-        return Ok((method, writing::untouched(context)));
+        return Ok(Some(writing::untouched(context)));
     }
+    Ok(None)
+}
+
+/// Writes the body of the request in the form that the endpoint wants.
+async fn written(
+    context: &mut Context,
+    stages: &[Arc<dyn Stage>],
+    outgoing: &Outgoing,
+    form: Form,
+) -> Result<Body, Fault> {
     let limits = context.services.limits.clone();
     context.payload.buffer(&limits).await?;
     if context.payload.is_empty() && form.is_none() {
-        return Ok((method, Body::Empty));
+        return Ok(Body::Empty);
     }
     stage::goes_out(stages, context, Some(outgoing)).await?;
     // What the sender said of itself does not travel on.
@@ -579,7 +605,7 @@ async fn request(
     };
     let charset = outgoing.charset.as_deref();
     let bytes = writing::write(context, format, content_type.as_deref(), charset, outgoing.packing)?;
-    Ok((method, if bytes.is_empty() { Body::Empty } else { Body::Bytes(bytes) }))
+    Ok(if bytes.is_empty() { Body::Empty } else { Body::Bytes(bytes) })
 }
 
 /// Headers that belong to one hop, or that every hop writes anew.
@@ -598,7 +624,7 @@ fn drop_regenerated(context: &mut Context) {
 }
 
 /// The form that the endpoint or a changed `messageType` asks for; `None`: as it is.
-fn outgoing_form(context: &Context, outgoing: &Outgoing) -> Option<(Format, Option<String>)> {
+fn outgoing_form(context: &Context, outgoing: &Outgoing) -> Form {
     match outgoing.format {
         EndpointFormat::Soap(version) => Some((Format::Soap(version), None)),
         EndpointFormat::Pox if context.payload.is_empty() => None,
@@ -628,8 +654,13 @@ pub(crate) fn elapsed(since: Instant) -> Duration {
 
 /// What the client speaks, by its request.
 pub(crate) fn client_of(method: &Method, content_type: Option<&str>, headers: &Headers) -> Client {
+    speaks(method, content_type, Reading::of(content_type, None, true).kind, headers)
+}
+
+/// As [`client_of`], where it is known how the body of a plain client is read.
+pub(crate) fn speaks(method: &Method, content_type: Option<&str>, kind: Kind, headers: &Headers) -> Client {
     let Some(content_type) = content_type else { return Client::Rest };
-    let kind = match Reading::of(Some(content_type), None, true).kind {
+    let kind = match kind {
         Kind::Related => MediaType::parse(content_type).root_kind(),
         kind => kind,
     };

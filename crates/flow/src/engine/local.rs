@@ -47,12 +47,12 @@ pub(crate) async fn send(
     let content_type = headers.get_known(Known::ContentType);
     let inbound = Inbound {
         client: client_of(request.method, content_type, &headers),
-        content_type: content_type.map(str::to_owned),
+        content_type: content_type.map(Arc::from),
         method: request.method.clone(),
         target: request.target.to_owned(),
         service_length: request.target.len(),
         received: transport::clock::now(),
-        host: outer.host.clone(),
+        host: Arc::clone(&outer.host),
         secure: outer.secure,
         tls: outer.tls.clone(),
         peer: outer.peer,

@@ -90,15 +90,22 @@ pub(crate) async fn advance(context: &mut Context, first: Option<Flow>) -> Endin
     loop {
         let result = match pending.take() {
             Some(flow) => Ok(flow),
-            None => match step(context, 0).await {
-                Ok(Some(flow)) => Ok(flow),
-                Ok(None) => {
-                    context.place = None;
-                    context.progress.run = Run::Complete;
-                    Ok(at_end(context))
+            None => {
+                // Many messages run through no list at all.
+                let stepped = match context.frames.is_empty() {
+                    true => Ok(None),
+                    false => step(context, 0).await,
+                };
+                match stepped {
+                    Ok(Some(flow)) => Ok(flow),
+                    Ok(None) => {
+                        context.place = None;
+                        context.progress.run = Run::Complete;
+                        Ok(at_end(context))
+                    }
+                    Err(fault) => Err(fault),
                 }
-                Err(fault) => Err(fault),
-            },
+            }
         };
         let flow = match result {
             Ok(flow) => flow,
@@ -556,7 +563,9 @@ pub(crate) fn push_fault_handlers(context: &mut Context) {
     if own.is_none() || !matches!(context.owner, Owner::Proxy(_)) {
         context.handlers.push(plan.fault);
     }
-    context.handlers.extend(own);
+    if let Some(own) = own {
+        context.handlers.push(own);
+    }
 }
 
 /// Whether the client gets its 202 before the message is sent.

@@ -105,7 +105,11 @@ pub(crate) struct Recorder {
 impl Recorder {
     /// For a request as it came; `headers` has its `Referer` and `User-Agent`.
     #[cold]
-    pub(crate) fn new(log: &Arc<dyn AccessLog>, headers: &message::Headers, version: Version) -> Box<Recorder> {
+    pub(crate) fn new(
+        log: &Arc<dyn AccessLog>,
+        headers: &message::Headers,
+        version: Version,
+    ) -> Box<Recorder> {
         let kept = |name| headers.get(name).filter(|_| log.asks_for_agent()).map(str::to_owned);
         Box::new(Recorder {
             log: Arc::clone(log),

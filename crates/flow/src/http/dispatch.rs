@@ -1,6 +1,6 @@
 //! From a request to its flow: proxy services, APIs, the main sequence, and what the bus answers itself.
 
-use crate::engine::exchange::{client_of, elapsed};
+use crate::engine::exchange::{elapsed, speaks};
 use crate::engine::{Ending, advance, begin_request, drive_to_end, raise, report_panic};
 use crate::http::access::{AccessLog, Accounted, Recorder};
 use crate::http::respond::{busy, left_out, refused, response, soap_fault, text, unanswered};
@@ -15,8 +15,10 @@ use crate::runtime::reference::SequenceRef;
 use crate::runtime::scope::{Admitted, Awaited, Opened};
 use crate::runtime::services::Services;
 use crate::runtime::stage::{self, Way};
+use crate::text::Recent;
 use arc_swap::ArcSwap;
-use message::{Kind, Known, Method, Payload, SoapVersion};
+use message::{Headers, Kind, Known, Method, Payload, Reading, SoapVersion};
+use std::cell::RefCell;
 use std::pin::pin;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -91,15 +93,16 @@ impl Bus {
         let through = port.map(|port| plan.inbound_endpoints.iter().position(|own| own.port == port));
         let Request { head, body } = request;
         let recorder = self.access.as_ref().map(|log| Recorder::new(log, &head.headers, head.version));
-        let content_type = head.headers.get_known(Known::ContentType);
+        let (host, content_type) = said(&head.headers);
+        let mut reading = Reading::arrived(&head.headers, true);
         let mut inbound = Inbound {
-            client: client_of(&head.method, content_type, &head.headers),
+            client: speaks(&head.method, content_type.as_deref(), reading.kind, &head.headers),
             secure: peer.tls.is_some(),
             tls: peer.tls.clone(),
             peer: peer.peer,
             local: peer.local,
-            host: head.headers.get_known(Known::Host).unwrap_or("localhost").to_owned(),
-            content_type: content_type.map(str::to_owned),
+            host,
+            content_type,
             service_length: head.target.len(),
             method: head.method,
             target: head.target,
@@ -134,7 +137,8 @@ impl Bus {
             }
         };
         inbound.service_length = service_length;
-        let mut payload = Payload::arrived(body, &head.headers, inbound.client == Client::Rest);
+        reading.rest = inbound.client == Client::Rest;
+        let mut payload = Payload::arrived_as(body, &head.headers, reading);
         if payload.reading().kind == Kind::Form
             && !matches!(inbound.method, Method::Get | Method::Head | Method::Delete)
         {
@@ -172,6 +176,18 @@ impl Handler for Bus {
             super::access::refused(&**access, refused);
         }
     }
+}
+
+/// Host and media type of a request.
+fn said(headers: &Headers) -> (Arc<str>, Option<Arc<str>>) {
+    thread_local! {
+        static LAST: RefCell<[Recent; 2]> = const { RefCell::new([Recent::NONE; 2]) };
+    }
+    LAST.with_borrow_mut(|[host, content_type]| {
+        let text = |known, last: &mut Recent| last.text(headers.get_known_bytes(known)?);
+        let host = text(Known::Host, host).unwrap_or_else(|| "localhost".into());
+        (host, text(Known::ContentType, content_type))
+    })
 }
 
 /// A response whose end is recorded, where there is a log.

@@ -66,7 +66,7 @@ fn here(mut definition: Json, api: &Api, inbound: &Inbound) -> Json {
     let Some(object) = definition.as_object_mut() else { return definition };
     let base = base(api);
     if object.contains_key("swagger") {
-        object.insert("host".to_owned(), inbound.host.as_str().into());
+        object.insert("host".to_owned(), (&*inbound.host).into());
         object.insert("basePath".to_owned(), if base.is_empty() { "/".into() } else { base.into() });
         object.insert("schemes".to_owned(), json!([inbound.scheme()]));
     } else {

@@ -38,7 +38,7 @@ fn is_bound(binds_to: &[String], listener: &str) -> bool {
 /// Chooses API and resource among those that are bound to a listener, and sets the properties that tell the flow about it.
 pub(crate) fn dispatch(plan: &Plan, context: &mut Context, listener: &str) -> Dispatched {
     let inbound = context.inbound.clone();
-    let facts = ApiFacts { path: &inbound.target, host: Some(&inbound.host), secure: inbound.secure };
+    let facts = ApiFacts { path: &inbound.target, host: Some(&*inbound.host), secure: inbound.secure };
     let mut denied = false;
     // Those that are left out are looked for everywhere.
     let serves = |index: usize| plan.apis.get(index).is_none_or(|api| is_bound(&api.binds_to, listener));

@@ -37,9 +37,9 @@ pub struct Inbound {
     /// The address it connected to.
     pub local: SocketAddr,
     /// The `Host` header.
-    pub host: String,
+    pub host: Arc<str>,
     /// `Content-Type` as received.
-    pub content_type: Option<String>,
+    pub content_type: Option<Arc<str>>,
     /// What the client speaks.
     pub client: Client,
     /// When the head had arrived.

@@ -7,11 +7,14 @@
 //! [`Settings::correlation_header`]: crate::runtime::services::Settings::correlation_header
 
 use crate::runtime::context::{Context, uuid};
-use message::Value;
+use message::{Known, Value};
 use std::sync::Arc;
 
 /// The property of axis2 and default scope.
 pub const PROPERTY: &str = "correlation_id";
+
+/// The name of the header, if no other is set.
+pub(crate) const DEFAULT: &str = "activityid";
 
 /// Where the id comes from.
 #[derive(Clone, Debug)]
@@ -29,6 +32,11 @@ impl Correlation {
             Correlation::Given(id) => id.to_string(),
         }
     }
+}
+
+/// What the name of the header is; nearly always it is the default.
+fn known(name: &str) -> Known {
+    if name == DEFAULT { Known::ActivityId } else { Known::of(name.as_bytes()) }
 }
 
 /// The UUID of a number.
@@ -67,14 +75,19 @@ impl Context {
         }
         let name = &self.services.settings.correlation_header;
         match &self.correlation {
-            Correlation::Of(number) => self.headers.append(name, uuid(*number)),
+            Correlation::Of(number) => self.headers.append_sound(name, known(name), &uuid(*number)),
             Correlation::Given(id) => self.headers.append(name, id.as_bytes()),
         }
     }
 
     /// Whether the headers have an id. The client's is kept: an answer may come in their place.
     pub(crate) fn keeps_correlation(&mut self) -> bool {
-        let Some(id) = self.headers.get(&self.services.settings.correlation_header) else { return false };
+        let name = &self.services.settings.correlation_header;
+        let id = match known(name) {
+            Known::Other => self.headers.get(name),
+            known => self.headers.get_known(known),
+        };
+        let Some(id) = id else { return false };
         if self.request_headers && matches!(self.correlation, Correlation::Of(_)) && !id.is_empty() {
             self.correlation = Correlation::Given(id.into());
         }

@@ -154,7 +154,7 @@ impl Default for Settings {
             preserve_user_agent: false,
             preserve_server: true,
             callback_address: String::new(),
-            correlation_header: "activityid".to_owned(),
+            correlation_header: crate::runtime::correlation::DEFAULT.to_owned(),
             xpath_failover: false,
             vault_directory: None,
             docker_secrets: PathBuf::from(crate::vault::DOCKER_SECRETS),
