@@ -426,10 +426,10 @@ impl Headers {
         Ok(())
     }
 
-    /// Adds a field that is known to be sound; `line` is `name: value CR LF`.
-    pub fn append_line(&mut self, name: &'static str, line: &'static str) {
+    /// Adds a field that is known to be sound, of a name that is `known`; `line` is `name: value CR LF`.
+    pub fn append_line(&mut self, name: &'static str, known: Known, line: &'static str) {
         debug_assert!(line.starts_with(name) && line.ends_with("\r\n"), "{line}");
-        let known = Known::of(name.as_bytes());
+        debug_assert!(Known::of(name.as_bytes()) == known, "{line}");
         let own = self.fields_mut();
         let at = own.arena.len() as u32;
         own.arena.extend_from_slice(line.as_bytes());

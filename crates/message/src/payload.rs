@@ -44,6 +44,7 @@ impl Reading {
     }
 
     /// The reading of a body that arrived with these headers. `rest` as in [`Reading::rest`].
+    #[inline]
     pub fn arrived(headers: &Headers, rest: bool) -> Reading {
         let content_type = headers.get_known_bytes(Known::ContentType);
         Reading::of_bytes(content_type, headers.get_known(Known::ContentEncoding), rest)
@@ -266,6 +267,7 @@ impl Payload {
     }
 
     /// As [`Payload::arrived`], where the reading is known.
+    #[inline]
     pub fn arrived_as(body: Body, headers: &Headers, reading: Reading) -> Payload {
         let mut payload = Payload::received(body, reading);
         if matches!(reading.kind, Kind::Related | Kind::FormData) {
@@ -276,6 +278,7 @@ impl Payload {
     }
 
     /// A body as it arrived; of a multipart one [`Payload::arrived`] knows more.
+    #[inline]
     pub fn received(body: Body, reading: Reading) -> Payload {
         let raw = match body {
             Body::Empty => Raw::Empty,

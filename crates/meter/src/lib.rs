@@ -15,6 +15,7 @@ pub mod regex;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -84,20 +85,22 @@ enum Bounds {
     },
 }
 
-/// What a thread knows of its run. Steps begin and end several runs for each message: this is copied, and nothing in it has to be
-/// dropped, so that the thread keeps it without asking whether it still can.
-#[derive(Clone, Copy)]
-struct Run {
-    bounds: Bounds,
-    /// Units handed out so far, those that are left of them included.
-    given: u64,
-    stopped: Option<Stop>,
+/// What a thread knows of its run. Each step of a message is one: beginning and ending it has to cost next to nothing, so all of this is
+/// copied and nothing has to be dropped.
+struct Current {
+    bounds: Cell<Bounds>,
+    /// Units handed out so far, those that are left of them included. Means nothing without bounds.
+    given: Cell<u64>,
+    /// Without bounds nothing is stopped.
+    stopped: Cell<Option<Stop>>,
 }
 
 thread_local! {
     /// Units until the next look.
     static LEFT: Cell<i64> = const { Cell::new(ENDLESS) };
-    static RUN: Cell<Run> = const { Cell::new(Run { bounds: Bounds::None, given: 0, stopped: None }) };
+    static CURRENT: Current = const {
+        Current { bounds: Cell::new(Bounds::None), given: Cell::new(0), stopped: Cell::new(None) }
+    };
     /// The flag of the innermost run that has one.
     static CANCEL: RefCell<Option<Cancel>> = const { RefCell::new(None) };
 }
@@ -125,32 +128,34 @@ pub fn spend_bytes(bytes: usize) -> Result<(), Stop> {
 #[cold]
 #[inline(never)]
 fn look() -> Result<(), Stop> {
-    let mut run = RUN.get();
-    let stop = match (run.stopped, &mut run.bounds) {
-        (Some(stop), _) => Some(stop),
-        (None, Bounds::None) => None,
-        (None, Bounds::Units) => Some(Stop::Long),
-        (None, Bounds::Time { cancellable: true, .. }) if is_flagged() => Some(Stop::Cancelled),
-        (None, Bounds::Time { time, before, began, .. }) => {
-            let now = Instant::now();
-            let began = *began.get_or_insert(now);
-            (now.duration_since(began) + *before > *time).then_some(Stop::Late(*time))
-        }
-    };
-    run.stopped = stop;
-    let left = match (stop, run.bounds) {
-        (Some(_), _) => -1,
-        (None, Bounds::None) => ENDLESS,
-        (None, _) => {
-            // What one call spent beyond is spent; what is left is handed out anew.
-            let given = run.given.saturating_add(STRIDE as u64);
-            run.given = given.saturating_add_signed(LEFT.get().saturating_neg());
-            STRIDE
-        }
-    };
-    RUN.set(run);
-    LEFT.set(left);
-    stop.map_or(Ok(()), Err)
+    CURRENT.with(|current| {
+        let mut bounds = current.bounds.get();
+        let stop = match (current.stopped.get(), &mut bounds) {
+            (Some(stop), _) => Some(stop),
+            (None, Bounds::None) => None,
+            (None, Bounds::Units) => Some(Stop::Long),
+            (None, Bounds::Time { cancellable: true, .. }) if is_flagged() => Some(Stop::Cancelled),
+            (None, Bounds::Time { time, before, began, .. }) => {
+                let now = Instant::now();
+                let began = *began.get_or_insert(now);
+                (now.duration_since(began) + *before > *time).then_some(Stop::Late(*time))
+            }
+        };
+        let left = match (stop, bounds) {
+            (Some(_), _) => -1,
+            (None, Bounds::None) => ENDLESS,
+            (None, _) => {
+                // What one call spent beyond is spent; what is left is handed out anew.
+                let given = current.given.get().saturating_add(STRIDE as u64);
+                current.given.set(given.saturating_add_signed(LEFT.get().saturating_neg()));
+                STRIDE
+            }
+        };
+        current.bounds.set(bounds);
+        current.stopped.set(stop);
+        LEFT.set(left);
+        stop.map_or(Ok(()), Err)
+    })
 }
 
 fn is_flagged() -> bool {
@@ -166,14 +171,102 @@ pub struct Used {
     pub stopped: Option<Stop>,
 }
 
+/// A run that goes on until this is dropped, for whoever would move what it works out once more by handing it through [`inline`] or
+/// [`within`]. Runs that begin meanwhile have to end before it.
+pub struct Run {
+    before: Before,
+    /// It is that of this thread.
+    _here: PhantomData<*const ()>,
+}
+
+/// What was in force before a run.
+enum Before {
+    Nothing,
+    Bounds { bounds: Bounds, left: i64, given: u64, stopped: Option<Stop> },
+}
+
+impl Run {
+    /// A run with that many units.
+    #[inline]
+    pub fn inline(units: u32) -> Run {
+        Run::begin(Bounds::Units, i64::from(units))
+    }
+
+    /// A run of that time at most.
+    #[inline]
+    pub fn within(time: Duration) -> Run {
+        let bounds = Bounds::Time { time, before: Duration::ZERO, began: None, cancellable: false };
+        Run::begin(bounds, STRIDE)
+    }
+
+    #[inline]
+    fn begin(bounds: Bounds, left: i64) -> Run {
+        let before = CURRENT.with(|current| {
+            let before = match current.bounds.get() {
+                Bounds::None => Before::Nothing,
+                bounds => Before::Bounds {
+                    bounds,
+                    left: LEFT.get(),
+                    given: current.given.get(),
+                    stopped: current.stopped.get(),
+                },
+            };
+            current.bounds.set(bounds);
+            current.given.set(left as u64);
+            current.stopped.set(None);
+            before
+        });
+        LEFT.set(left);
+        Run { before, _here: PhantomData }
+    }
+
+    /// Why it had to end, where it had to.
+    #[inline]
+    pub fn stopped(&self) -> Option<Stop> {
+        stopped()
+    }
+
+    /// Units that it has used.
+    pub fn units(&self) -> u64 {
+        let left = LEFT.get().max(0) as u64;
+        CURRENT.with(|current| current.given.get().saturating_sub(left))
+    }
+
+    fn used(&self) -> Used {
+        Used { units: self.units(), stopped: CURRENT.with(|current| current.stopped.get()) }
+    }
+}
+
+/// What was in force before is again, also where the work panics.
+impl Drop for Run {
+    #[inline]
+    fn drop(&mut self) {
+        match self.before {
+            Before::Nothing => {
+                LEFT.set(ENDLESS);
+                CURRENT.with(|current| {
+                    current.bounds.set(Bounds::None);
+                    current.stopped.set(None);
+                });
+            }
+            Before::Bounds { bounds, left, given, stopped } => {
+                LEFT.set(left);
+                CURRENT.with(|current| {
+                    current.bounds.set(bounds);
+                    current.given.set(given);
+                    current.stopped.set(stopped);
+                });
+            }
+        }
+    }
+}
+
 /// Runs `work` with that many units.
-#[inline]
 pub fn inline<T>(units: u32, work: impl FnOnce() -> T) -> (T, Used) {
     bounded(Bounds::Units, i64::from(units), work)
 }
 
 /// Runs `work` for that time at most, and until it is cancelled.
-#[inline]
 pub fn within<T>(time: Duration, cancel: Option<&Cancel>, work: impl FnOnce() -> T) -> (T, Used) {
     let mut used = Duration::ZERO;
     within_rest(time, &mut used, cancel, work)
@@ -181,7 +274,6 @@ pub fn within<T>(time: Duration, cancel: Option<&Cancel>, work: impl FnOnce() ->
 
 /// As [`within`], for work that is done in several goes: `used` is the time that those before took, and this one is added. Goes
 /// that are shorter than a look at the clock are not counted.
-#[inline]
 pub fn within_rest<T>(
     time: Duration,
     used: &mut Duration,
@@ -191,7 +283,7 @@ pub fn within_rest<T>(
     let bounds = Bounds::Time { time, before: *used, began: None, cancellable: cancel.is_some() };
     let work = || {
         let result = work();
-        if let Bounds::Time { began: Some(began), .. } = RUN.get().bounds {
+        if let Bounds::Time { began: Some(began), .. } = CURRENT.with(|current| current.bounds.get()) {
             *used += began.elapsed();
         }
         result
@@ -220,29 +312,16 @@ pub fn unbounded<T>(work: impl FnOnce() -> T) -> T {
     bounded(Bounds::None, ENDLESS, work).0
 }
 
-#[inline]
 fn bounded<T>(bounds: Bounds, left: i64, work: impl FnOnce() -> T) -> (T, Used) {
-    /// Puts the bounds of whoever runs this back, also where `work` panics.
-    struct Before(i64, Run);
-    impl Drop for Before {
-        #[inline]
-        fn drop(&mut self) {
-            LEFT.set(self.0);
-            RUN.set(self.1);
-        }
-    }
-    let run = Run { bounds, given: left as u64, stopped: None };
-    let before = Before(LEFT.replace(left), RUN.replace(run));
+    let run = Run::begin(bounds, left);
     let result = work();
-    let (left, run) = (LEFT.get().max(0) as u64, RUN.get());
-    let used = Used { units: run.given.saturating_sub(left), stopped: run.stopped };
-    drop(before);
+    let used = run.used();
     (result, used)
 }
 
 /// Whether the run has units only: what may take long, and cannot be broken off, is better left to a run that has time.
 pub fn is_inline() -> bool {
-    matches!(RUN.get().bounds, Bounds::Units)
+    CURRENT.with(|current| matches!(current.bounds.get(), Bounds::Units))
 }
 
 /// Breaks a run off that has units only: all that it would do now is to be done elsewhere.
@@ -263,7 +342,7 @@ pub fn not_inline() -> Result<(), Stop> {
 #[inline]
 pub fn stopped() -> Option<Stop> {
     // A run that was stopped has nothing left.
-    if LEFT.get() >= 0 { None } else { RUN.get().stopped }
+    if LEFT.get() >= 0 { None } else { CURRENT.with(|current| current.stopped.get()) }
 }
 
 /// A result, unless the run that made it was stopped meanwhile: for whoever takes what an engine could not finish for
@@ -278,7 +357,8 @@ pub fn finished<T>(result: T) -> Result<T, Stop> {
 
 /// Whether nobody waits for the result any more: for what sleeps, which is no work.
 pub fn is_cancelled() -> bool {
-    matches!(RUN.get().bounds, Bounds::Time { cancellable: true, .. }) && is_flagged()
+    CURRENT.with(|current| matches!(current.bounds.get(), Bounds::Time { cancellable: true, .. }))
+        && is_flagged()
 }
 
 /// Whether the run has to end, looked up now: for engines that count for themselves and ask from time to time.
@@ -304,17 +384,17 @@ pub struct Carried {
 /// Runs `work`, which goes on in another thread ([`Carried::enter`]) while this one waits for it.
 pub fn carry<T>(work: impl FnOnce(Carried) -> T) -> T {
     let left = LEFT.get();
-    let (bounds, cancel) = (RUN.get().bounds, CANCEL.with_borrow(Clone::clone));
+    let (bounds, cancel) = (CURRENT.with(|current| current.bounds.get()), CANCEL.with_borrow(Clone::clone));
     let (used, stopped) = (Arc::new(AtomicU64::new(0)), Arc::new(std::sync::Mutex::new(None)));
     let carried = Carried { bounds, cancel, left, used: Arc::clone(&used), stopped: Arc::clone(&stopped) };
     let result = work(carried);
     let used = used.load(Ordering::Relaxed);
     if left < ENDLESS / 2 {
         let stop = *stopped.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut run = RUN.get();
-        run.stopped = run.stopped.or(stop);
-        run.given += used;
-        RUN.set(run);
+        CURRENT.with(|current| {
+            current.stopped.set(current.stopped.get().or(stop));
+            current.given.set(current.given.get() + used);
+        });
         LEFT.set(if stop.is_some() { -1 } else { (left - used as i64).max(0) });
     }
     result
@@ -414,6 +494,29 @@ mod tests {
             inline(10, endless).0
         });
         assert_eq!((inner, outer.stopped), (Stop::Long, None));
+    }
+
+    #[test]
+    fn a_run_ends_where_it_is_dropped() {
+        let outer = Run::inline(100);
+        {
+            let inner = Run::within(Duration::ZERO);
+            assert_eq!((is_inline(), inner.stopped()), (false, None));
+            assert_eq!((endless(), inner.stopped()), (Stop::Late(Duration::ZERO), Some(Stop::Late(Duration::ZERO))));
+        }
+        assert!(is_inline() && outer.stopped().is_none());
+        assert_eq!((spend(40), outer.units()), (Ok(()), 40));
+        assert_eq!((endless(), outer.stopped()), (Stop::Long, Some(Stop::Long)));
+        drop(outer);
+        assert_eq!((stopped(), spend(1 << 40)), (None, Ok(())));
+        // A flag counts for its own run only.
+        let cancel = Cancel::default();
+        cancel.cancel();
+        let inner = within(Duration::MAX, Some(&cancel), || {
+            let inner = Run::within(Duration::from_secs(1000));
+            (check(), drop(inner), check())
+        });
+        assert_eq!(inner.0, (Ok(()), (), Err(Stop::Cancelled)));
     }
 
     #[test]

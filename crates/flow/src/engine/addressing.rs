@@ -12,6 +12,7 @@ use crate::runtime::stage::{Stage, Staged, Way};
 use memchr::memmem;
 use message::envelope::{WSA_FINAL, WSA_SUBMISSION};
 use message::{Envelope, Kind, Value};
+use std::cell::RefCell;
 use std::sync::LazyLock;
 use xml::NodeId;
 
@@ -24,13 +25,31 @@ const WINDOW: usize = 4096;
 /// Whether the body is the first child of the envelope, with no comment before it: most messages are told by a look at their
 /// first two tags.
 fn goes_without_header(window: &[u8]) -> bool {
+    /// The beginning that was looked at last, where it had no header: what begins so has none either.
+    const LONGEST: usize = 512;
+    thread_local! {
+        static LAST: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    }
+    LAST.with_borrow_mut(|last| {
+        if !last.is_empty() && window.starts_with(last) {
+            return true;
+        }
+        let Some(end) = end_without_header(window) else { return false };
+        if end <= LONGEST {
+            last.clear();
+            last.extend_from_slice(&window[..end]);
+        }
+        true
+    })
+}
+
+/// Where the tag of the body ends, if it is the first child of the envelope.
+fn end_without_header(window: &[u8]) -> Option<usize> {
     let mut rest = window;
     loop {
-        let [b'<', tag @ ..] = rest.trim_ascii_start() else { return false };
+        let [b'<', tag @ ..] = rest.trim_ascii_start() else { return None };
         // An apostrophe may hide the end of the tag in a value.
-        let Some(end) = memchr::memchr2(b'>', b'\'', tag).filter(|&end| tag[end] == b'>') else {
-            return false;
-        };
+        let end = memchr::memchr2(b'>', b'\'', tag).filter(|&end| tag[end] == b'>')?;
         rest = &tag[end + 1..];
         let tag = &tag[..end];
         if let [b'?', .., b'?'] = tag {
@@ -39,7 +58,7 @@ fn goes_without_header(window: &[u8]) -> bool {
         let space = memchr::memchr3(b' ', b'\n', b'\t', tag);
         let name = &tag[..space.unwrap_or(end)];
         if !name.ends_with(b":Envelope") || !is_whole(tag) {
-            return name.ends_with(b":Body");
+            return name.ends_with(b":Body").then(|| window.len() - rest.len());
         }
     }
 }
@@ -394,6 +413,24 @@ mod tests {
 
         fn into_any(self: Box<Self>) -> Box<dyn Any + Send> {
             self
+        }
+    }
+
+    /// What the last message began with says nothing of one that begins otherwise.
+    #[test]
+    fn the_beginning_that_was_seen_last_tells_only_of_its_like() {
+        let (plain, header) = ("<s:Envelope xmlns:s=\"x\"><s:Body>", "<s:Envelope xmlns:s=\"x\"><s:Header>");
+        for (window, without) in [
+            (plain, true),
+            ("<s:Envelope xmlns:s=\"x\"><s:Body>more", true),
+            (header, false),
+            ("<s:Envelope xmlns:s=\"x\"><s:Body", false),
+            (plain, true),
+            ("", false),
+            ("<o:Envelope xmlns:o=\"x\"><o:Body>", true),
+            (plain, true),
+        ] {
+            assert_eq!(goes_without_header(window.as_bytes()), without, "{window}");
         }
     }
 

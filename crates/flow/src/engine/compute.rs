@@ -20,7 +20,7 @@ use crate::runtime::load::{INLINE, LARGE, size_of};
 use crate::runtime::mediator::{Flow, ListId, Moves, Need, Step, Waiting};
 use crate::runtime::plan::{Plan, Planned};
 use crate::runtime::services::{Services, Settings};
-use meter::{Cancel, Stop, Used};
+use meter::{Cancel, Run, Stop, Used};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -54,8 +54,9 @@ pub(crate) fn here<'a>(planned: &'a Planned, context: &'a mut Context) -> Option
     if load.is_long(size) {
         return None;
     }
-    let (step, used) = meter::inline(INLINE, || planned.mediator.run(context));
-    if used.stopped.is_some() {
+    let run = Run::inline(INLINE);
+    let step = planned.mediator.run(context);
+    if run.stopped().is_some() {
         load.was_long(size);
         return None;
     }
@@ -68,8 +69,9 @@ pub(crate) fn rest_here(planned: &Planned, context: &mut Context) -> Option<Resu
     if planned.load.is_long(size) {
         return None;
     }
-    let (result, used) = meter::inline(INLINE, || planned.mediator.mediate(context));
-    if used.stopped.is_some() {
+    let run = Run::inline(INLINE);
+    let result = planned.mediator.mediate(context);
+    if run.stopped().is_some() {
         planned.load.was_long(size);
         return None;
     }
@@ -122,8 +124,12 @@ pub(crate) fn in_time<T>(
     context: &mut Context,
     work: impl FnOnce(&mut Context) -> Result<T, Fault>,
 ) -> Result<T, Fault> {
-    let (result, used) = meter::within(context.services.settings.script_time, None, || work(context));
-    in_bounds(result, used)
+    let run = Run::within(context.services.settings.script_time);
+    let result = work(context);
+    match run.stopped() {
+        Some(stop) if result.is_ok() => Err(stop.into()),
+        _ => result,
+    }
 }
 
 /// As [`in_time`], for work that reads the body: on a compute thread, unless the body is small. Unlike a step it is never begun

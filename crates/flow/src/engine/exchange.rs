@@ -619,7 +619,8 @@ fn drop_regenerated(context: &mut Context) {
     let headers = &mut context.headers;
     headers.remove_known(regenerated, preserved);
     if !settings.preserve_user_agent && !headers.contains_known(Known::UserAgent) {
-        headers.append_line("User-Agent", concat!("User-Agent: Busbar/", env!("CARGO_PKG_VERSION"), "\r\n"));
+        const LINE: &str = concat!("User-Agent: Busbar/", env!("CARGO_PKG_VERSION"), "\r\n");
+        headers.append_line("User-Agent", Known::UserAgent, LINE);
     }
 }
 

@@ -290,7 +290,8 @@ fn route(plan: &Plan, services: &Services, inbound: &Inbound) -> Route {
 
 /// The proxy that a path after `/services/` names, and the length of its name there (with a port suffix).
 pub(super) fn find_proxy(plan: &Plan, rest: &str) -> Option<(usize, usize)> {
-    let path_end = memchr::memchr(b'?', rest.as_bytes()).unwrap_or(rest.len());
+    // Short, as names are: a loop has ended before a vectorised search has begun.
+    let path_end = rest.bytes().position(|byte| byte == b'?').unwrap_or(rest.len());
     let path = &rest[..path_end];
     // Names may have slashes: the longest one wins.
     let mut end = path.len();
