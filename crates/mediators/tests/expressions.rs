@@ -96,7 +96,7 @@ fn run(tested: &Tested, body: &str) -> Ended {
             tls: None,
             peer: context.inbound.peer,
             local: context.inbound.local,
-            host: "bus:8280".to_owned(),
+            host: "bus:8280".into(),
             content_type: context.inbound.content_type.clone(),
             client: context.inbound.client,
             received: context.inbound.received,
