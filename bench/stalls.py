@@ -11,15 +11,26 @@ import argparse, multiprocessing, pathlib, socket, subprocess, tempfile, threadi
 
 from common import TARGET, free_port, wait_for
 
-NESTED = "count(//a[count(//a[count(//a[. = 'x']) &gt; 1]) &gt; 1])"
+SELECTED = "//a[count(//a[count(//a[. = 'x']) &gt; 1]) &gt; 1]"
+NESTED = f"count({SELECTED})"
+# Each element has keys and references of its own: all pairs are looked at.
+PAIRS = "".join(
+    f'<s:key name="k{n}"><s:selector xpath="."/><s:field xpath="."/></s:key><s:keyref name="f{n}" refer="k{n}"><s:selector xpath="."/><s:field xpath="."/></s:keyref>'
+    for n in range(50)
+)
 STEPS = {
     "Script": '<script language="js">var end = Date.now() + 1000; while (Date.now() &lt; end) {}</script>',
     "XPath": f'<property name="p" expression="{NESTED}"/>',
     "Xslt": '<xslt key="loops"/>',
+    "Validate": '<validate><schema key="pairs"/><on-fail><drop/></on-fail></validate>',
+    "Callout": f'<callout serviceURL="http://127.0.0.1:1/"><source xpath="{SELECTED}"/></callout>',
+    "Store": f'<store messageStore="{{{NESTED}}}"/>',
 }
 CONFIG = """<definitions xmlns="http://ws.apache.org/ns/synapse">
 <proxy name="Direct"><target><inSequence><respond/></inSequence></target></proxy>
 %s
+<localEntry key="pairs"><s:schema xmlns:s="http://www.w3.org/2001/XMLSchema" xmlns=""><s:element name="r"><s:complexType><s:sequence>
+<s:element name="a" type="s:string" maxOccurs="unbounded">%s</s:element></s:sequence></s:complexType></s:element></s:schema></localEntry>
 <localEntry key="loops"><x:stylesheet version="1.0" xmlns:x="http://www.w3.org/1999/XSL/Transform" xmlns=""><x:template match="/"><r>
 <x:for-each select="//a"><x:for-each select="//a"><x:for-each select="//a"><x:if test=". = 'x'"><b/></x:if></x:for-each></x:for-each></x:for-each>
 </r></x:template></x:stylesheet></localEntry></definitions>"""
@@ -85,7 +96,7 @@ def main():
     options = parser.parse_args()
     port, work = free_port(), pathlib.Path(tempfile.mkdtemp())
     proxies = "".join(f'<proxy name="{name}"><target><inSequence>{step}<respond/></inSequence></target></proxy>' for name, step in STEPS.items())
-    (work / "bus.xml").write_text(CONFIG % proxies)
+    (work / "bus.xml").write_text(CONFIG % (proxies, PAIRS))
     with open(work / "log", "w") as log:
         bus = subprocess.Popen([options.busbar, "run", work / "bus.xml", "--http", f"127.0.0.1:{port}", "--admin", "127.0.0.1:0", "--workers", "2"],
                                stdout=log, stderr=log)

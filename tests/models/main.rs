@@ -4,11 +4,13 @@
 //!
 //! The files are those of the bus. They take their atomics and locks from `super::sync`, which is `std` there and `loom` here.
 //! Modelled is what is written for it: the counts behind scopes (`Tally`, `Gate`), the budget of bytes, the queue of the compute
-//! threads. What stands on one lock, on channels or on libraries is not: states of endpoints, the queue of the log.
+//! threads, what is remembered of an endpoint. What stands on one lock, on channels or on libraries is not: the queue of the log.
 #![allow(dead_code, missing_docs, unexpected_cfgs)]
 
 #[path = "../../crates/message/src/budget.rs"]
 mod budget;
+#[path = "../../crates/endpoints/src/cell.rs"]
+mod cell;
 #[path = "../../crates/flow/src/engine/queue.rs"]
 mod queue;
 #[path = "../../crates/flow/src/runtime/tally.rs"]
@@ -21,6 +23,7 @@ mod sync {
 }
 
 use budget::Budget;
+use cell::{Cell, Phase};
 use loom::sync::{Arc, Notify};
 use loom::thread;
 use queue::Queue;
@@ -183,5 +186,52 @@ fn a_job_is_run_once_or_given_back() {
         all.extend(back);
         all.sort_unstable();
         assert_eq!(all, [1, 2]);
+    });
+}
+
+/// Attempts that began in one episode and fail together are one suspension, whatever one that succeeds says meanwhile.
+#[test]
+fn what_fails_together_is_one_suspension() {
+    three(|| {
+        let cell = Arc::new(Cell::default());
+        let begun = cell.episode();
+        let suspensions = Arc::new(AtomicUsize::new(0));
+        let attempts: Vec<_> = (0..2)
+            .map(|_| {
+                let (cell, suspensions) = (Arc::clone(&cell), Arc::clone(&suspensions));
+                thread::spawn(move || {
+                    cell.failed(begun, |now| {
+                        now.phase = Phase::Suspended;
+                        suspensions.fetch_add(1, Relaxed);
+                    });
+                })
+            })
+            .collect();
+        cell.succeeded();
+        attempts.into_iter().for_each(|attempt| attempt.join().unwrap());
+        assert_eq!((suspensions.load(Relaxed), cell.episode()), (1, begun + 1));
+        // Messages are sent, or not, by the one flag.
+        assert_eq!(cell.is_active(), cell.now().phase == Phase::Active);
+    });
+}
+
+/// What an operator switched off stays off, whatever attempts under way come to.
+#[test]
+fn what_is_switched_off_stays_off() {
+    three(|| {
+        let cell = Arc::new(Cell::default());
+        let begun = cell.episode();
+        let fails = {
+            let cell = Arc::clone(&cell);
+            thread::spawn(move || cell.failed(begun, |now| now.phase = Phase::Suspended))
+        };
+        let succeeds = {
+            let cell = Arc::clone(&cell);
+            thread::spawn(move || cell.succeeded())
+        };
+        cell.switch(false, || {});
+        fails.join().unwrap();
+        succeeds.join().unwrap();
+        assert!(!cell.is_active() && cell.now().phase == Phase::Off);
     });
 }

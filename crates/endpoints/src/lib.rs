@@ -4,6 +4,7 @@
 //! choose among other endpoints. [`endpoint`] makes any of them from its configuration.
 
 mod address;
+mod cell;
 mod default;
 mod failover;
 mod group;
@@ -21,6 +22,12 @@ mod state;
 mod tests;
 pub mod uri_template;
 mod wsdl;
+
+/// What `cell` shares between workers; `tests/models` has that of loom in its place.
+mod sync {
+    pub use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    pub use std::sync::{Mutex, MutexGuard};
+}
 
 use config::{EndpointKind, endpoint::Definition};
 use flow::Compiler;

@@ -7,10 +7,11 @@
 //!
 //! The state ([`Cell`]) belongs to the endpoint's identity and survives reloads; the [`Policy`] is the plan's.
 
+use crate::cell::{Cell, Phase};
 use config::endpoint::Definition;
 use flow::{Identity, States};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// Suspension when none is configured, in milliseconds.
@@ -78,47 +79,9 @@ impl Policy {
     }
 }
 
-/// What is remembered of an endpoint.
-#[derive(Debug)]
-pub struct Cell {
-    /// The phase is [`Phase::Active`], for those who need to know no more: every message, twice.
-    active: AtomicBool,
-    /// How often it was suspended or switched.
-    episode: AtomicU64,
-    now: Mutex<Now>,
-}
-
 /// Switched off by hand; what stays when the endpoint gets another address.
 #[derive(Debug, Default)]
 struct Switch(AtomicBool);
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Phase {
-    Active,
-    Timeout,
-    Suspended,
-    Off,
-}
-
-#[derive(Debug)]
-struct Now {
-    phase: Phase,
-    /// Retries that were used up since the endpoint was active.
-    retries: u32,
-    /// The last suspension since the endpoint was active, in milliseconds; zero counts as none.
-    last: i64,
-    retry_at: Option<Instant>,
-}
-
-impl Now {
-    const ACTIVE: Now = Now { phase: Phase::Active, retries: 0, last: 0, retry_at: None };
-}
-
-impl Default for Cell {
-    fn default() -> Cell {
-        Cell { active: AtomicBool::new(true), episode: AtomicU64::new(0), now: Mutex::new(Now::ACTIVE) }
-    }
-}
 
 /// The state of one endpoint.
 #[derive(Debug)]
@@ -141,13 +104,9 @@ impl State {
         state
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Now> {
-        flow::lock(&self.cell.now)
-    }
-
     /// Whether a message may be sent at `at`.
     fn is_ready(&self, at: Instant) -> bool {
-        let now = self.lock();
+        let now = self.cell.now();
         match now.phase {
             Phase::Active => true,
             Phase::Off => false,
@@ -157,17 +116,17 @@ impl State {
 
     /// Whether a message may be sent now. An active endpoint is asked without looking at the clock.
     pub fn is_ready_now(&self) -> bool {
-        self.cell.active.load(Acquire) || self.is_ready(transport::clock::now())
+        self.cell.is_active() || self.is_ready(transport::clock::now())
     }
 
     /// The number of suspensions so far; an attempt takes it down when it begins.
     pub fn episode(&self) -> u64 {
-        self.cell.episode.load(Acquire)
+        self.cell.episode()
     }
 
     /// For people and the admin address.
     pub fn name(&self) -> &'static str {
-        match self.lock().phase {
+        match self.cell.now().phase {
             Phase::Active => "active",
             Phase::Timeout => "timeout",
             Phase::Suspended => "suspended",
@@ -177,14 +136,7 @@ impl State {
 
     /// An answer came.
     pub fn succeeded(&self) {
-        if self.cell.active.load(Acquire) {
-            return;
-        }
-        let mut now = self.lock();
-        if now.phase != Phase::Off {
-            *now = Now::ACTIVE;
-        }
-        self.cell.active.store(now.phase == Phase::Active, Release);
+        self.cell.succeeded();
     }
 
     /// An error came at `at`, of an attempt that began in `episode`.
@@ -197,31 +149,23 @@ impl State {
         if !marks && !suspends {
             return;
         }
-        let mut now = self.lock();
-        if now.phase == Phase::Off || episode != self.episode() {
-            return;
-        }
-        let pause = if marks && now.retries < policy.retries {
-            now.retries += 1;
-            now.phase = Phase::Timeout;
-            policy.retry_delay
-        } else {
-            now.last = policy.suspension(now.last);
-            now.phase = Phase::Suspended;
-            self.cell.episode.fetch_add(1, Release);
-            Duration::from_millis(now.last.unsigned_abs())
-        };
-        now.retry_at = at.checked_add(pause.min(Duration::from_millis(LONGEST)));
-        self.cell.active.store(false, Release);
+        self.cell.failed(episode, |now| {
+            let pause = if marks && now.retries < policy.retries {
+                now.retries += 1;
+                now.phase = Phase::Timeout;
+                policy.retry_delay
+            } else {
+                now.last = policy.suspension(now.last);
+                now.phase = Phase::Suspended;
+                Duration::from_millis(now.last.unsigned_abs())
+            };
+            now.retry_at = at.checked_add(pause.min(Duration::from_millis(LONGEST)));
+        });
     }
 
     /// Switches the endpoint off or on by hand. What was under way then says nothing when it fails.
     pub fn switch(&self, on: bool) {
-        let mut now = self.lock();
-        *now = if on { Now::ACTIVE } else { Now { phase: Phase::Off, ..Now::ACTIVE } };
-        self.off.0.store(!on, Relaxed);
-        self.cell.episode.fetch_add(1, Release);
-        self.cell.active.store(on, Release);
+        self.cell.switch(on, || self.off.0.store(!on, Relaxed));
     }
 }
 

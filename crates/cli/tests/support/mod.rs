@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+/// Longest wait for a piece of an answer: machines are shared, and some tests fill them.
+const PATIENCE: Duration = Duration::from_secs(120);
+
 /// A configuration file of its own for a test, with these artifacts.
 pub fn configuration(name: &str, artifacts: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.xml"));
@@ -170,7 +173,7 @@ pub fn exchange(
     body: &[u8],
     more: &str,
 ) -> std::io::Result<(u16, String, Vec<u8>)> {
-    stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
     let length = body.len();
     let kind = if more.contains("Content-Type") { "" } else { "Content-Type: text/xml\r\n" };
     let host = stream.peer_addr()?;
