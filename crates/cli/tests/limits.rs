@@ -228,7 +228,10 @@ fn what_is_shed_makes_room_for_the_others() {
     let artifacts = "<proxy name='Split'><target><inSequence><iterate expression='//i'><target><sequence>\
         <aggregate><onComplete expression='//i'><payloadFactory media-type='text'>\
         <format>$1</format><args><arg expression='count($body/*)'/></args></payloadFactory><respond/></onComplete></aggregate></sequence></target></iterate></inSequence></target></proxy>";
-    let bus = Process::run(&configuration("limits-shed", artifacts), &["--set", &format!("limits.memory={memory}m")]);
+    let bus = Process::run(
+        &configuration("limits-shed", artifacts),
+        &["--set", &format!("limits.memory={memory}m")],
+    );
     let body = format!("<a>{}</a>", (0..parts).map(|n| format!("<i>{n}</i>")).collect::<String>());
     let (served, shed) = (AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {
@@ -248,7 +251,9 @@ fn what_is_shed_makes_room_for_the_others() {
     });
     let (served, shed) = (served.into_inner(), shed.into_inner());
     let peak = metric(&bus, "busbar_resident_memory_peak_bytes") >> 20;
-    println!("{clients} clients with {parts} parts each in {memory} MiB: {served} served, {shed} shed, peak {peak} MiB");
+    println!(
+        "{clients} clients with {parts} parts each in {memory} MiB: {served} served, {shed} shed, peak {peak} MiB"
+    );
     assert!(served > 0 && served + shed == clients, "{served} served, {shed} shed");
     // Beside what is held: the program, buffers of connections, what runs.
     assert!(peak < memory + 128, "peak {peak} MiB");

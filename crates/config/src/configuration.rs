@@ -1,8 +1,8 @@
 //! The whole configuration: every artifact by kind and name.
 
 use crate::artifacts::{
-    Api, EndpointTemplate, EventSource, Import, InboundEndpoint, LocalEntry, MessageProcessor, MessageStore,
-    PriorityExecutor, Proxy, Registry, Sequence, SequenceTemplate, Task, TaskManager,
+    Api, EndpointTemplate, Entry, EventSource, Import, InboundEndpoint, LocalEntry, MessageProcessor,
+    MessageStore, PriorityExecutor, Proxy, Registry, Sequence, SequenceTemplate, Task, TaskManager,
 };
 use crate::endpoint::Endpoint;
 use crate::inject::Injector;
@@ -194,7 +194,8 @@ impl Configuration {
     /// A registry resource that is there but cannot be read.
     pub fn content(&self, key: &str) -> io::Result<Option<Content>> {
         if let Some(entry) = self.local_entries.get(key) {
-            return Ok(Some(Content { bytes: entry.bytes().into(), origin: entry.origin.clone() }));
+            let is_here = !matches!(entry.value, Entry::NotFetched);
+            return Ok(is_here.then(|| Content { bytes: entry.bytes().into(), origin: entry.origin.clone() }));
         }
         let found = self.registry.read(key)?;
         Ok(found.map(|found| Content { bytes: found.bytes, origin: self.registry.path(key) }))
@@ -241,6 +242,11 @@ impl<T> Named<T> {
     /// The artifacts, in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
         self.items.iter().map(|(_, item)| item)
+    }
+
+    /// The artifacts, in order, to change them.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.items.iter_mut().map(|(_, item)| item)
     }
 
     /// The names, in order.

@@ -187,6 +187,11 @@ impl Loader {
                 Ok(text) => self.text(&member.shown, text, Some(member.kind)),
                 Err(message) => self.unreadable(&member.shown, Some(member.kind), message),
             }
+            let file = self.configuration.archives[at].files.last();
+            if let (Some(definition), Some(file)) = (member.definition, file) {
+                let packed = self.configuration.apis.iter_mut().find(|api| api.span.file == *file);
+                packed.into_iter().for_each(|api| api.packed_definition = Some(Arc::clone(&definition)));
+            }
         }
         self.in_archive = false;
         let mut errors = self.diagnostics.iter().skip(mark);
@@ -550,6 +555,7 @@ impl Loader {
         {
             self.not_read.add(layout::Reason::Registry, &self.default_registry);
         }
+        self.same_resources();
         let not_read = self.not_read_findings();
         self.diagnostics.extend(not_read);
         Loaded {
@@ -558,6 +564,28 @@ impl Loader {
             sources: self.sources,
             diagnostics: self.diagnostics,
             faulty: self.faulty,
+        }
+    }
+
+    /// Archives that bring different resources of one path: the last one counts for all.
+    fn same_resources(&mut self) {
+        let archives = &self.configuration.archives;
+        let mut found = Vec::new();
+        for (at, archive) in archives.iter().enumerate() {
+            for before in &archives[..at] {
+                for path in before.mounts.replaced_by(&archive.mounts) {
+                    found.push((path, archive.path.clone(), before.path.clone()));
+                }
+            }
+        }
+        for (path, this, before) in found {
+            let file = self.sources.add(this.as_str(), "");
+            let message = format!("two archives have the resource `{path}`, and it differs");
+            self.diagnostics.push(
+                Diagnostic::warning("duplicate-key", message)
+                    .at(Span::new(file, 0, 0), "this one counts, for what is in the other archive too")
+                    .help(format!("the other one is in `{before}`")),
+            );
         }
     }
 

@@ -43,10 +43,29 @@ impl Mounts {
         self.0.extend(others.0.iter().map(|(path, mount)| (path.clone(), mount.clone())));
     }
 
+    /// The paths of resources that others have too, with other content.
+    pub fn replaced_by(&self, others: &Mounts) -> Vec<String> {
+        let differs = |(path, mount): &(&String, &Mount)| {
+            others.0.get(*path).is_some_and(|other| !is_same(mount, other))
+        };
+        let mut paths: Vec<String> = self.0.iter().filter(differs).map(|(path, _)| path.clone()).collect();
+        paths.sort();
+        paths
+    }
+
     /// How many.
     pub fn len(&self) -> usize {
         self.0.len()
     }
+}
+
+fn is_same(one: &Mount, other: &Mount) -> bool {
+    let bytes = |mount: &Mount| match mount {
+        Mount::File(path) => crate::layout::read(path).ok().map(Into::into),
+        Mount::Bytes(bytes) => Some(Arc::clone(bytes)),
+    };
+    let one: Option<Arc<[u8]>> = bytes(one);
+    one.is_some() && one == bytes(other)
 }
 
 /// The path of a key by WSO2's prefixes, and by the absolute paths that archives use.

@@ -802,3 +802,111 @@ fn a_faulty_registry_does_not_bring_old_resources_back() {
     assert_eq!(resource(&loaded, "conf:t.txt").as_deref(), Some("found"));
     assert!(said(&loaded).iter().any(|line| line.contains("`registry` is not read")), "{:#?}", said(&loaded));
 }
+
+/// The files of an archive with an API `A`, its definition, and what nobody reads.
+fn with_left_overs(definition: &str) -> Vec<(&str, &'static str)> {
+    let leak = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
+    let artifact = |name: &str, kind: &str, file: &str| {
+        leak(format!("<artifact name='{name}' version='1.0.0' type='{kind}'><file>{file}</file></artifact>"))
+    };
+    vec![
+        (
+            "artifacts.xml",
+            "<artifacts><artifact name='App' version='1.0.0' type='carbon/application'>\
+             <dependency artifact='A' version='1.0.0' include='true'/>\
+             <dependency artifact='Odd' version='1.0.0' include='true'/>\
+             <dependency artifact='A_swagger' version='1.0.0' include='true'/></artifact></artifacts>",
+        ),
+        ("A_1.0.0/artifact.xml", artifact("A", "synapse/api", "A-1.0.0.xml")),
+        ("A_1.0.0/A-1.0.0.xml", leak(api("A"))),
+        ("A_1.0.0/beside.xml", "<beside/>"),
+        (
+            "metadata/A_swagger_1.0.0/artifact.xml",
+            artifact("A_swagger", "synapse/metadata", "A_swagger.json"),
+        ),
+        ("metadata/A_swagger_1.0.0/A_swagger.json", leak(definition.to_owned())),
+        ("Odd_1.0.0/artifact.xml", artifact("Odd", "synapse/seqence", "Odd-1.0.0.xml")),
+        ("Odd_1.0.0/Odd-1.0.0.xml", leak(sequence("Odd"))),
+        ("loose.xml", leak(sequence("loose"))),
+        ("stray_1.0.0/artifact.xml", artifact("stray", "synapse/sequence", "x.xml")),
+        ("stray_1.0.0/x.xml", leak(sequence("stray"))),
+        ("stray2_1.0.0/x.txt", "x"),
+        ("META-INF/MANIFEST.MF", ""),
+    ]
+}
+
+#[test]
+fn nothing_of_an_archive_is_left_out_in_silence() {
+    let files = with_left_overs("{}");
+    let root = directory("left-over", &[]);
+    write(&root.join("app.car"), &zipped(&files));
+    for path in [root.join("app.car"), directory("left-over-unpacked", &files)] {
+        let loaded = load(&path, &LoadOptions::default());
+        assert_eq!(artifacts(&loaded), "api/A");
+        let shown: Vec<String> = loaded
+            .diagnostics
+            .iter()
+            .filter(|own| own.rule == "not-read")
+            .map(|own| {
+                let labels: Vec<&str> = own.labels.iter().map(|(_, text)| text.as_str()).collect();
+                format!("{} {} {}", own.message, labels.join(" "), own.help.join(" "))
+            })
+            .collect();
+        for wanted in [
+            "seqence",
+            "beside.xml",
+            "loose.xml",
+            "stray_1.0.0",
+            "stray2_1.0.0",
+            "did you mean `synapse/sequence`",
+        ] {
+            assert!(shown.iter().any(|line| line.contains(wanted)), "{wanted}: {shown:#?}");
+        }
+        let said = said(&loaded);
+        assert!(said.iter().any(|line| line.starts_with("warning") && line.contains("4 paths")), "{said:#?}");
+        assert!(
+            !shown.iter().any(|line| line.contains("A_swagger") || line.contains("A-1.0.0.xml")),
+            "{shown:#?}"
+        );
+    }
+}
+
+#[test]
+fn an_api_has_the_definition_that_its_archive_packs() {
+    let files = with_left_overs("{\"openapi\":\"3.0.1\"}");
+    let loaded = load(&directory("definition", &files), &LoadOptions::default());
+    let api = loaded.configuration.apis.get("A").expect("there");
+    assert_eq!(api.packed_definition.as_deref(), Some(&b"{\"openapi\":\"3.0.1\"}"[..]));
+}
+
+#[test]
+fn archives_that_bring_one_resource_differently_are_reported() {
+    let with = |name: &'static str, content: &'static str| {
+        let mut files = application(name, &[]);
+        files[0].1 = Box::leak(
+            files[0]
+                .1
+                .replace(
+                    "></artifact>",
+                    "><dependency artifact='r' version='1.0.0' include='true'/></artifact>",
+                )
+                .into_boxed_str(),
+        );
+        files.push(("r_1.0.0/artifact.xml", "<artifact name='r' version='1.0.0' type='registry/resource'><file>registry-info.xml</file></artifact>"));
+        files.push((
+            "r_1.0.0/registry-info.xml",
+            "<resources><item><file>t.xml</file><path>/_system/config/x</path></item></resources>",
+        ));
+        files.push(("r_1.0.0/resources/t.xml", content));
+        zipped(&files)
+    };
+    for (name, second, expected) in [("differ", "<b/>", 1), ("same", "<a/>", 0)] {
+        let root = directory(name, &[]);
+        write(&root.join("one.car"), &with("One", "<a/>"));
+        write(&root.join("two.car"), &with("Two", second));
+        let said = said(&load(&root, &LoadOptions::default()));
+        let count =
+            said.iter().filter(|line| line.contains("duplicate-key") && line.contains("config/x/t.xml"));
+        assert_eq!(count.count(), expected, "{said:#?}");
+    }
+}

@@ -26,7 +26,9 @@ pub fn compile(
 ) -> Option<Arc<dyn Endpoint>> {
     let span = kind.uri.as_ref().map_or(endpoint.span, |uri| uri.span);
     let written = kind.uri.as_ref().map_or("", |uri| uri.value.trim());
-    if is_remote(written) && kind.inline.is_none() && compiler.configuration.fetch.is_none() {
+    let is_elsewhere =
+        is_remote(written) && compiler.configuration.fetch.is_none() || compiler.is_not_fetched(written);
+    if is_elsewhere && kind.inline.is_none() {
         let message = "the WSDL is fetched when the bus starts, and not now";
         compiler.warning("not-fetched", message, span, "whether it has the port is not known here");
         let address = Err(Fault::with_code(code::WSDL_NOT_READY, message));

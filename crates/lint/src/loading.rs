@@ -69,7 +69,10 @@ pub const LOADING: &[Loading] = &[
     rule("no-configuration", "there is no configuration at the path"),
     rule("no-effect", "something is accepted and does nothing here"),
     rule("no-users", "a handler asks for users, and none are set"),
-    rule("not-fetched", "a WSDL is on another server: the bus fetches it when it starts, `busbar check` does not"),
+    rule(
+        "not-fetched",
+        "a WSDL or a local entry is on another server: the bus fetches it when it starts, `busbar check` does not",
+    ),
     rule("not-needed", "something has no effect here, and is not needed"),
     rule("not-read", "a file or directory is not read"),
     rule("number-form", "a number is written in another way than in WSO2"),

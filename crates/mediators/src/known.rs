@@ -46,8 +46,12 @@ impl<K: Clone + Eq + Hash, T: PartialEq, V> Known<K, T, V> {
     }
 }
 
-/// Warns that there is no `what` (a stylesheet, a schema, …) of a key when the configuration loads.
+/// Warns that there is no `what` (a stylesheet, a schema, …) of a key when the configuration loads. Of one that is not fetched
+/// now it has been said.
 pub(crate) fn warn_missing(what: &str, key: &str, place: Span, compiler: &mut Compiler<'_>) {
+    if compiler.is_not_fetched(key) {
+        return;
+    }
     compiler.warning(
         "unknown-entry",
         format!("there is no {what} `{key}`"),

@@ -201,6 +201,9 @@ fn includes(
             return Err(None);
         };
         let Some(entry) = compiler.entry(key) else {
+            if compiler.is_not_fetched(key) {
+                return Err(crate::failing::nothing());
+            }
             let message = format!("there is no script `{key}`");
             let place = include.value_span("key");
             return Err(crate::failing::failing(

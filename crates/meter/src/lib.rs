@@ -502,7 +502,10 @@ mod tests {
         {
             let inner = Run::within(Duration::ZERO);
             assert_eq!((is_inline(), inner.stopped()), (false, None));
-            assert_eq!((endless(), inner.stopped()), (Stop::Late(Duration::ZERO), Some(Stop::Late(Duration::ZERO))));
+            assert_eq!(
+                (endless(), inner.stopped()),
+                (Stop::Late(Duration::ZERO), Some(Stop::Late(Duration::ZERO)))
+            );
         }
         assert!(is_inline() && outer.stopped().is_none());
         assert_eq!((spend(40), outer.units()), (Ok(()), 40));

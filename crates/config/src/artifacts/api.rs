@@ -6,6 +6,7 @@ use crate::element::Element;
 use crate::read::{self, Shape};
 use crate::value::Key;
 use diagnostics::{Diagnostic, Diagnostics, Span};
+use std::sync::Arc;
 
 /// A REST API.
 #[derive(Clone, Debug)]
@@ -28,6 +29,8 @@ pub struct Api {
     pub version_param: Option<String>,
     /// The registry resource with the OpenAPI document.
     pub publish_swagger: Option<Key>,
+    /// The OpenAPI document that is packed with it in its archive.
+    pub packed_definition: Option<Arc<[u8]>>,
     /// Check messages against the OpenAPI document.
     pub validate_schema: bool,
     /// Listeners that serve the API: `default` and names of inbound endpoints. Empty: `default`.
@@ -207,6 +210,7 @@ impl Api {
             version,
             version_param: read::optional_text(element, "version-param"),
             publish_swagger: read::optional(element, "publishSwagger"),
+            packed_definition: None,
             validate_schema: read::boolean(element, "validateSchema", false, diagnostics),
             binds_to,
             statistics: read::enabled(element, "statistics", diagnostics),

@@ -32,6 +32,8 @@ pub enum Entry {
     Text(Arc<str>),
     /// The bytes of a file: XML or anything else.
     File(Arc<[u8]>),
+    /// It is on another server, and the configuration is read without the network.
+    NotFetched,
 }
 
 pub(crate) const SHAPE: Shape = Shape { attributes: &["key", "src", "description"], elements: &[] };
@@ -43,6 +45,7 @@ impl LocalEntry {
             Entry::Xml(element) => element.to_xml_in_scope().into_bytes(),
             Entry::Text(text) => text.as_bytes().to_vec(),
             Entry::File(bytes) => bytes.to_vec(),
+            Entry::NotFetched => Vec::new(),
         }
     }
 
@@ -50,7 +53,7 @@ impl LocalEntry {
     pub fn element(&self, file: FileId) -> Option<Element> {
         match &self.value {
             Entry::Xml(element) => Some(element.clone()),
-            Entry::Text(_) => None,
+            Entry::Text(_) | Entry::NotFetched => None,
             Entry::File(bytes) => crate::parse::parse(file, &String::from_utf8_lossy(bytes)).ok(),
         }
     }
@@ -103,9 +106,18 @@ fn source(src: &Key, reading: &mut Reading<'_>) -> Option<(Entry, Option<PathBuf
             Ok(bytes) => return Some((Entry::File(bytes.into()), None)),
             Err(why) => unreadable(src, why),
         },
-        (None, None) => Diagnostic::error("remote-source", "local entries are not loaded over the network")
-            .at(src.span, "only file: URLs and paths")
-            .help("put a copy beside the configuration and name it: src=\"file:NAME\""),
+        (None, None) if src.starts_with("http:") || src.starts_with("https:") => {
+            reading.diagnostics.push(
+                Diagnostic::warning("not-fetched", "the entry is fetched when the bus starts, and not now")
+                    .at(src.span, "what is in it is not known here"),
+            );
+            return Some((Entry::NotFetched, None));
+        }
+        (None, None) => {
+            Diagnostic::error("remote-source", "a local entry cannot be fetched with this scheme")
+                .at(src.span, "only http:, https:, file: URLs and paths")
+                .help("put a copy beside the configuration and name it: src=\"file:NAME\"")
+        }
     };
     reading.diagnostics.push(error);
     None

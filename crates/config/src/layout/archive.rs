@@ -4,7 +4,7 @@
 
 use super::descriptor::{self, Described};
 use super::files::Archived;
-use super::not_read::{NotRead, Reason};
+use super::not_read::{NotRead, Reason, by_name};
 use crate::configuration::ArtifactKind;
 use crate::mounts::{Mount, Mounts};
 use diagnostics::{Diagnostic, Severity, SourceMap, Span};
@@ -35,6 +35,9 @@ const TYPES: [(&str, ArtifactKind); 16] = [
     ("synapse/inbound-endpoint", ArtifactKind::InboundEndpoint),
 ];
 
+/// Other types of artifacts that are read.
+const OTHER_TYPES: [&str; 2] = ["registry/resource", "config/property"];
+
 /// What an archive brings along.
 pub(crate) struct Archive {
     /// The archive as it is shown.
@@ -47,6 +50,8 @@ pub(crate) struct Archive {
     pub mounts: Mounts,
     /// The names of values from outside that it needs (`config.properties`).
     pub configs: Vec<String>,
+    /// The names of its files that are read, or of which it is said that they are not.
+    settled: HashSet<String>,
 }
 
 /// An artifact of an archive.
@@ -55,6 +60,8 @@ pub(crate) struct Member {
     pub shown: String,
     pub kind: ArtifactKind,
     pub bytes: Vec<u8>,
+    /// Of an API: the definition that is packed beside it.
+    pub definition: Option<Arc<[u8]>>,
 }
 
 /// The kind of an artifact of this type.
@@ -127,17 +134,66 @@ impl Reader<'_> {
             members: Vec::new(),
             mounts: Mounts::default(),
             configs: Vec::new(),
+            settled: ["metadata.xml", "artifacts.xml"].map(str::to_owned).into(),
         };
         let before = self.problems.len();
-        let artifacts = self.resolve(&archived, &archive.shown, &application)?;
+        let artifacts = self.resolve(&archived, &mut archive, &application)?;
+        let is_definition =
+            |own: &Described| own.kind == "synapse/metadata" && own.name.ends_with("_swagger");
+        let (definitions, artifacts): (Vec<_>, Vec<_>) =
+            artifacts.into_iter().partition(|(_, own)| is_definition(own));
         for (directory, described) in &artifacts {
+            archive.settled.insert(format!("{directory}artifact.xml"));
+            let packed = definitions
+                .iter()
+                .find(|(_, own)| own.name.strip_suffix("_swagger") == Some(&described.name))
+                .filter(|_| described.kind == "synapse/api");
             self.add(&archived, &mut archive, directory, described);
+            if let (Some((place, own)), Some(member)) = (packed, archive.members.last_mut()) {
+                member.definition = own.file.as_ref().and_then(|file| {
+                    let bytes = archived.read(&format!("{place}{file}")).ok()?;
+                    archive.settled.extend([format!("{place}artifact.xml"), format!("{place}{file}")]);
+                    Some(bytes.into())
+                });
+            }
             // What an archive makes us read ends here as well.
             if self.error_since(before).is_some() {
                 return None;
             }
         }
+        self.left_over(&archived, &archive);
         Some(archive)
+    }
+
+    /// Says which files of an archive nobody reads: those in directories of which nothing is in use as one.
+    fn left_over(&mut self, archived: &Archived, archive: &Archive) {
+        let names = archived.names();
+        let left = names.iter().filter(|name| !archive.settled.contains(**name) && !is_metadata(name));
+        let mut places: Vec<(&str, Reason)> = Vec::new();
+        for name in left {
+            // Metadata have a directory each below one.
+            let depth = if name.starts_with("metadata/") { 2 } else { 1 };
+            let directory = name.match_indices('/').nth(depth - 1).map(|(at, _)| &name[..=at]);
+            let in_use = |own: &str| archive.settled.iter().any(|settled| settled.starts_with(own));
+            let place = directory.filter(|own| !in_use(own)).unwrap_or(name);
+            let file = name.rsplit('/').next().unwrap_or(name);
+            let reason = match place {
+                own if own.starts_with("metadata/") && own.contains("_swagger") => Reason::ApiDefinition,
+                own if own.starts_with("metadata/") => Reason::ServiceMetadata,
+                own if own.starts_with("META-INF/") || own.starts_with("__MACOSX/") => Reason::Tooling,
+                own if own == *name => match by_name(file, "") {
+                    Reason::Unknown => Reason::Unlisted,
+                    reason => reason,
+                },
+                _ => Reason::Unlisted,
+            };
+            if places.last() != Some(&(place, reason)) {
+                places.push((place, reason));
+            }
+        }
+        for (place, reason) in places {
+            self.not_read.add(reason, PathBuf::from(archived.shown(&archive.shown, place)));
+        }
     }
 
     /// The artifacts that a descriptor lists.
@@ -165,11 +221,12 @@ impl Reader<'_> {
     fn resolve(
         &mut self,
         archived: &Archived,
-        shown: &str,
+        archive: &mut Archive,
         application: &Described,
     ) -> Option<Vec<(String, Described)>> {
+        let shown = archive.shown.clone();
+        let shown = shown.as_str();
         let mut described: HashMap<(String, String), (String, Described)> = HashMap::new();
-        let mut directories: Vec<(String, Reason)> = Vec::new();
         let descriptors: Vec<String> = archived
             .names()
             .into_iter()
@@ -179,7 +236,6 @@ impl Reader<'_> {
         for name in descriptors {
             let directory = name.strip_suffix("artifact.xml").unwrap_or_default().to_owned();
             for own in self.descriptor(archived, shown, &name).ok()? {
-                directories.push((directory.clone(), reason_of(&own.kind)));
                 described.insert((own.name.clone(), own.version.clone()), (directory.clone(), own));
             }
         }
@@ -201,7 +257,12 @@ impl Reader<'_> {
                         .at(dependency.span, "it is left out, as in WSO2")
                         .did_you_mean(role, ROLES),
                 );
-                described.remove(&(dependency.name.clone(), dependency.version.clone()));
+                if let Some((directory, _)) =
+                    described.remove(&(dependency.name.clone(), dependency.version.clone()))
+                {
+                    let names = archived.names().into_iter().filter(|name| name.starts_with(&directory));
+                    archive.settled.extend(names.map(str::to_owned));
+                }
                 continue;
             }
             match described.remove(&(dependency.name.clone(), dependency.version.clone())) {
@@ -222,15 +283,6 @@ impl Reader<'_> {
                 }
                 None => {}
             }
-        }
-        for (_, (directory, own)) in described {
-            // Definitions and metadata are found by their place.
-            let reason = if directory.starts_with("metadata/") {
-                if own.name.contains("_swagger") { Reason::ApiDefinition } else { Reason::ServiceMetadata }
-            } else {
-                Reason::Unknown
-            };
-            self.not_read.add(reason, PathBuf::from(archived.shown(shown, &directory)));
         }
         if resolved.is_empty() && is_complete {
             let message = format!("`{shown}` holds nothing for this server");
@@ -255,10 +307,16 @@ impl Reader<'_> {
         let name = format!("{directory}{file}");
         let shown = archived.shown(&archive.shown, &name);
         let kind = kind_of(&own.kind);
+        archive.settled.insert(name.clone());
         let read = match &*own.kind {
             _ if kind.is_some() => archived.read(&name),
             "registry/resource" | "config/property" => archived.read(&name),
-            other => return self.not_read.add(reason_of(other), shown),
+            other => {
+                return match reason_of(other) {
+                    Reason::Unknown => self.unknown_type(own, &name),
+                    reason => self.not_read.add(reason, shown),
+                };
+            }
         };
         let bytes = match read {
             Ok(bytes) => bytes,
@@ -270,13 +328,23 @@ impl Reader<'_> {
             }
         };
         match kind {
-            Some(kind) => archive.members.push(Member { shown, kind, bytes }),
+            Some(kind) => archive.members.push(Member { shown, kind, bytes, definition: None }),
             None if own.kind == "config/property" => {
                 let names = crate::properties(&String::from_utf8_lossy(&bytes)).into_keys();
                 archive.configs.extend(names);
             }
             None => self.resources(archived, archive, directory, &shown, bytes),
         }
+    }
+
+    /// An artifact of a type that no server has, or one of its own.
+    fn unknown_type(&mut self, own: &Described, file: &str) {
+        let message = format!("the artifact `{}` is not read: no type is named `{}`", own.name, own.kind);
+        self.problems.push(
+            Diagnostic::warning("not-read", message)
+                .at(own.span, format!("`{file}` is left out"))
+                .did_you_mean(&own.kind, TYPES.map(|(name, _)| name).into_iter().chain(OTHER_TYPES)),
+        );
     }
 
     /// What a `registry-info.xml` lists.
@@ -321,7 +389,9 @@ impl Reader<'_> {
         directory: &str,
         own: &descriptor::Resource,
     ) -> Result<(), String> {
-        let mount = mount(archived, &format!("{directory}resources/{}", own.source))?;
+        let name = format!("{directory}resources/{}", own.source);
+        let mount = mount(archived, &name)?;
+        archive.settled.insert(name);
         for key in own.keys() {
             archive.mounts.add(&key, mount.clone());
             archive.mounts.add_properties(&key, false, &own.properties);
@@ -342,6 +412,7 @@ impl Reader<'_> {
             if !is_metadata(inside) {
                 let key = format!("{}/{inside}", own.path.trim_end_matches('/'));
                 archive.mounts.add(&key, mount(archived, name)?);
+                archive.settled.insert(name.to_owned());
             }
         }
         archive.mounts.add_properties(&own.path, true, &own.properties);

@@ -20,6 +20,7 @@ pub(crate) enum Reason {
     Elsewhere,
     Registry,
     NoArtifact,
+    Unlisted,
     Unknown,
     UnitTest,
     BuildOutput,
@@ -82,6 +83,9 @@ impl Reason {
             Reason::Registry => ("a registry", "the configuration names another one", Warning),
             Reason::NoArtifact => {
                 ("XML files", "their root element is no artifact, and nothing names them", Warning)
+            }
+            Reason::Unlisted => {
+                ("parts of an archive", "no artifact that the archive depends on names them", Warning)
             }
             Reason::Unknown => {
                 ("files", "they are of no kind that is known here, and nothing names them", Warning)

@@ -60,7 +60,8 @@ fn report_security(proxy: &config::Proxy, compiler: &mut Compiler<'_>) {
 impl Compiler<'_> {
     pub(super) fn plan(mut self, sources: SourceMap) -> Plan {
         let configuration = self.configuration;
-        for entry in configuration.local_entries.iter() {
+        let is_here = |entry: &&config::LocalEntry| !matches!(entry.value, config::Entry::NotFetched);
+        for entry in configuration.local_entries.iter().filter(is_here) {
             self.entries.insert(entry.key.value.clone(), Entry::of(entry.bytes().into()));
         }
         // Every named sequence has its number before any of them is compiled: they refer to each other.

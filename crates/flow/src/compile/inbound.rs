@@ -130,6 +130,7 @@ impl Reader<'_> {
                     let text = String::from_utf8_lossy(&entry.bytes).trim().to_owned();
                     Key { value: text, span: key.span }
                 }
+                None if compiler.is_not_fetched(key) => return None,
                 None => {
                     compiler.error(
                         "unknown-entry",

@@ -682,6 +682,12 @@ impl Compiler<'_> {
         }
     }
 
+    /// Whether a key is that of an entry on another server, which is not fetched when a configuration is only looked at.
+    pub fn is_not_fetched(&self, key: &str) -> bool {
+        let entry = self.configuration.local_entries.get(key.trim());
+        entry.is_some_and(|entry| matches!(entry.value, config::Entry::NotFetched))
+    }
+
     /// The file that a local entry was loaded from, if it was.
     pub fn entry_origin(&self, key: &str) -> Option<std::path::PathBuf> {
         self.configuration.local_entries.get(key).and_then(|entry| entry.origin.clone())

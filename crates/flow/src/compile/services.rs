@@ -98,12 +98,17 @@ pub(super) fn compile_api(api: &config::Api, compiler: &mut Compiler<'_>) -> Api
     }
     let definition = api.publish_swagger.as_ref().and_then(|key| {
         let found = compiler.entry(&key.value).map(|entry| entry.bytes);
-        if found.is_none() {
+        if found.is_none() && !compiler.is_not_fetched(&key.value) {
             let message = format!("there is no definition `{key}`");
-            compiler.warning("unknown-entry", message, key.span, "one is made of the resources instead");
+            let instead = match api.packed_definition {
+                Some(_) => "the one in its archive is used instead",
+                None => "one is made of the resources instead",
+            };
+            compiler.warning("unknown-entry", message, key.span, instead);
         }
         found
     });
+    let definition = definition.or_else(|| api.packed_definition.clone());
     Api {
         handlers: handlers::compile(&api.handlers, compiler),
         definition,

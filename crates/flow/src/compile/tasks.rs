@@ -241,7 +241,7 @@ impl Reader<'_, '_> {
 
     fn source(&mut self, format: Format, soap_action: Option<&str>) -> Option<Source> {
         if let Some(key) = self.text("registryKey") {
-            if self.compiler.entry(&key).is_none() {
+            if self.compiler.entry(&key).is_none() && !self.compiler.is_not_fetched(&key) {
                 let message = format!("there is no entry `{key}`");
                 self.compiler.warning("unknown-entry", message, key.span, "without it the task cannot run");
             }

@@ -51,6 +51,9 @@ pub(super) fn compile(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Wsd
         }
     };
     let Some(bytes) = bytes else {
+        if matches!(&published.source, WsdlSource::Key(key) if compiler.is_not_fetched(&key.value)) {
+            return Wsdl::default();
+        }
         if safe {
             let label = "nothing is there; enablePublishWSDLSafeMode: the service is inactive";
             compiler.warning("unreadable-wsdl", "the WSDL of this proxy cannot be read", span, label);

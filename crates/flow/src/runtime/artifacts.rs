@@ -86,7 +86,7 @@ pub struct Api {
     /// The listeners that serve it; empty: those of the bus.
     pub(crate) binds_to: Vec<String>,
     pub(crate) handlers: Vec<Handler>,
-    /// The definition that was given for it (`publishSwagger`).
+    /// The definition that was given for it (`publishSwagger`, or packed in its archive).
     pub(crate) definition: Option<Arc<[u8]>>,
     pub(crate) counters: Arc<Counters>,
 }
