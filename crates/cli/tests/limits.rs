@@ -255,8 +255,9 @@ fn what_is_shed_makes_room_for_the_others() {
         "{clients} clients with {parts} parts each in {memory} MiB: {served} served, {shed} shed, peak {peak} MiB"
     );
     assert!(served > 0 && served + shed == clients, "{served} served, {shed} shed");
-    // Beside what is held: the program, buffers of connections, what runs.
-    assert!(peak < memory + 128, "peak {peak} MiB");
+    // Beside what is held: the program, buffers of connections, what runs, and pages that the allocator keeps: docs/settings.md says
+    // to allow for twice the bound.
+    assert!(peak < 2 * memory + 128, "peak {peak} MiB");
     assert_eq!(metric(&bus, "busbar_memory_held_bytes"), 0);
     assert_eq!(ask(bus.http(), "POST", "/services/Split", body.as_bytes()).unwrap().0, 200);
 }
