@@ -61,7 +61,7 @@ impl Mounts {
 
 fn is_same(one: &Mount, other: &Mount) -> bool {
     let bytes = |mount: &Mount| match mount {
-        Mount::File(path) => crate::layout::read(path).ok().map(Into::into),
+        Mount::File(path) => std::fs::read(path).ok().map(Into::into),
         Mount::Bytes(bytes) => Some(Arc::clone(bytes)),
     };
     let one: Option<Arc<[u8]>> = bytes(one);
