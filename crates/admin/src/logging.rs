@@ -6,6 +6,7 @@ use crate::levels::{Levels, Loggers};
 use crate::queue::{Limits, Queue};
 use crate::time;
 use crate::{Output, escape};
+use memchr::memmem;
 use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
@@ -253,7 +254,7 @@ impl Lines {
         });
         // Lines of the log mediator mostly have it.
         fields.retain(|(name, value)| {
-            *name != "message_id" || value.as_str().is_none_or(|id| !line[text..].contains(id))
+            *name != "message_id" || value.as_str().is_none_or(|id| memmem::find(&line.as_bytes()[text..], id.as_bytes()).is_none())
         });
         fields.sort_by_key(|(name, _)| rank(name));
         for (name, value) in &fields {

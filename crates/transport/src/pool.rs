@@ -169,8 +169,11 @@ impl Shard {
         let round = rounds::current();
         let mut pools = lock(&self.idle);
         let pool = pools.get_mut(target)?;
-        // They came home in order, and few of them in this round.
-        let mut reported = pool.iter().rposition(|idle| idle.round < round).map_or(0, |at| at + 1);
+        // They came home in order, and mostly none of them in this round.
+        let mut reported = match pool.last() {
+            Some(last) if last.round < round => pool.len(),
+            _ => pool.partition_point(|idle| idle.round < round),
+        };
         while let Some(last) = pool.len().checked_sub(1) {
             let is_reported = reported > 0;
             let at = if is_reported { reported - 1 } else { last };

@@ -44,7 +44,11 @@ impl Eq for Key {}
 
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.of().hash(state);
+        match &self.split {
+            // Each run of a split has a number, and few aggregates.
+            Some(split) => split.number.hash(state),
+            None => self.of().hash(state),
+        }
     }
 }
 

@@ -25,9 +25,9 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering::*};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
-use tokio::sync::{Notify, oneshot, watch};
+use tokio::sync::{Notify, oneshot};
 use tokio::task::{JoinError, JoinSet};
 
 /// The scopes of a process.
@@ -153,7 +153,9 @@ pub struct Scope {
     steps: AtomicU64,
     /// The message went beyond a bound: nothing new is begun for it.
     given_up: AtomicBool,
-    outcome: watch::Sender<Option<Outcome>>,
+    outcome: OnceLock<Outcome>,
+    /// Tells who waits for the outcome; mostly nobody does.
+    done: Notify,
 }
 
 impl Scope {
@@ -169,7 +171,8 @@ impl Scope {
             tally: Tally::new(),
             steps: AtomicU64::new(context.progress.spent.steps.into()),
             given_up: AtomicBool::new(false),
-            outcome: watch::Sender::new(None),
+            outcome: OnceLock::new(),
+            done: Notify::new(),
         });
         lock(&context.services.scopes.shared).insert(scope.number, Arc::downgrade(&scope));
         scope
@@ -204,17 +207,21 @@ impl Scope {
     fn ended(&self, whole: bool) {
         let Some(outcome) = self.tally.end(whole) else { return };
         lock(&self.services.scopes.shared).remove(&self.number);
-        self.outcome.send_replace(Some(outcome));
+        let _ = self.outcome.set(outcome); // the tally ends once
+        self.done.notify_waiters();
         self.services.scopes.end();
     }
 
     /// Waits until all work of the message has ended.
     pub async fn outcome(&self) -> Outcome {
-        let mut outcome = self.outcome.subscribe();
-        match outcome.wait_for(Option::is_some).await {
-            Ok(outcome) => outcome.unwrap_or(Outcome::Dropped),
-            // The sender lives as long as this scope.
-            Err(_) => Outcome::Dropped,
+        loop {
+            let mut done = pin!(self.done.notified());
+            // Counted among those who wait before the look, so that no end is missed.
+            done.as_mut().enable();
+            match self.outcome.get() {
+                Some(&outcome) => return outcome,
+                None => done.await,
+            }
         }
     }
 
