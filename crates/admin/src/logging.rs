@@ -254,7 +254,10 @@ impl Lines {
         });
         // Lines of the log mediator mostly have it.
         fields.retain(|(name, value)| {
-            *name != "message_id" || value.as_str().is_none_or(|id| memmem::find(&line.as_bytes()[text..], id.as_bytes()).is_none())
+            *name != "message_id"
+                || value
+                    .as_str()
+                    .is_none_or(|id| memmem::find(&line.as_bytes()[text..], id.as_bytes()).is_none())
         });
         fields.sort_by_key(|(name, _)| rank(name));
         for (name, value) in &fields {
