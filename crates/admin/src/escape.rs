@@ -49,7 +49,9 @@ pub(crate) fn controls(text: &str, out: &mut String) {
 /// Appends a field value: as it is where nobody can misread that, else in quotes.
 pub(crate) fn value(text: &str, out: &mut String) {
     let plain = |letter: char| !letter.is_whitespace() && !is_control(letter) && letter != '"';
-    if !text.is_empty() && text.chars().all(plain) {
+    // Most values are of these, which is seen without decoding.
+    let simple = text.bytes().fold(true, |all, byte| all & (byte > b' ' && byte < 0x7f && byte != b'"'));
+    if !text.is_empty() && (simple || text.chars().all(plain)) {
         out.push_str(text);
         return;
     }

@@ -6,7 +6,6 @@ use crate::levels::{Levels, Loggers};
 use crate::queue::{Limits, Queue};
 use crate::time;
 use crate::{Output, escape};
-use memchr::memmem;
 use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
@@ -254,10 +253,7 @@ impl Lines {
         });
         // Lines of the log mediator mostly have it.
         fields.retain(|(name, value)| {
-            *name != "message_id"
-                || value
-                    .as_str()
-                    .is_none_or(|id| memmem::find(&line.as_bytes()[text..], id.as_bytes()).is_none())
+            *name != "message_id" || value.as_str().is_none_or(|id| !contains(&line.as_bytes()[text..], id))
         });
         fields.sort_by_key(|(name, _)| rank(name));
         for (name, value) in &fields {
@@ -340,6 +336,12 @@ impl Lines {
 const RENDERED: &str = "rendered";
 /// A field whose text is JSON, and is no text where the format is JSON.
 const STRUCTURED: &str = "structured";
+
+/// Whether a text has an id in it. A searcher that is built for one line costs more than looking at each place of the first byte.
+fn contains(text: &[u8], id: &str) -> bool {
+    let id = id.as_bytes();
+    id.first().is_none_or(|&first| memchr::memchr_iter(first, text).any(|at| text[at..].starts_with(id)))
+}
 
 /// The order of fields in a line: first what happened and where, last which message and why.
 fn rank(name: &str) -> usize {
