@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """CPU per request of the bus beside nginx and HAProxy, and of its transformations beside xsltproc.
 
-    cargo build --release && bench/compare.py [--seconds 4] [--rounds 3] [--sizes 1k,10k,100k]
+    cargo build --release && bench/compare.py [--seconds 4] [--rounds 3] [--sizes 1k,10k,100k] [--before OTHER/busbar]
 
 Needs nginx, haproxy, wrk, xsltproc (apt-get install nginx haproxy wrk xsltproc) and two cores. One worker of each server
 is pinned to core 0; the backend (`busbar backend`, echo) and the client share core 1. The servers take turns within each
@@ -12,7 +12,7 @@ import argparse, pathlib, shutil, signal, subprocess, tempfile, time
 
 from common import ROOT, TARGET, Machines, cost, exact, need, resident, script, wait_for
 
-PORTS = dict(backend=29700, bus=29701, nginx=29702, haproxy=29703)
+PORTS = dict(backend=29700, bus=29701, nginx=29702, haproxy=29703, before=29704)
 
 CONFIG = """<definitions xmlns="http://ws.apache.org/ns/synapse">
 <endpoint name="Echo"><address uri="http://127.0.0.1:{backend}/services/EchoService"/></endpoint>
@@ -53,6 +53,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--sizes", default="1k,10k,100k")
     parser.add_argument("--busbar", default=str(TARGET / "release" / "busbar"))
+    parser.add_argument("--before", help="another build of the bus, compared in the same rounds")
     options = parser.parse_args()
     need("nginx", "haproxy", "wrk")
     work = pathlib.Path(tempfile.mkdtemp())
@@ -65,15 +66,20 @@ def main():
     (work / "haproxy.cfg").write_text(HAPROXY.format(**PORTS))
     with Machines(work) as machines:
         machines.start(1, options.busbar, "backend", "--listen", f"127.0.0.1:{PORTS['backend']}", "--mode", "echo", "--workers", "1")
-        bus = machines.start(0, options.busbar, "run", work / "bus.xml", "--http", f"127.0.0.1:{PORTS['bus']}", "--admin", "127.0.0.1:0", "--workers", "1")
+        start = lambda build, port: machines.start(0, build, "run", work / "bus.xml", "--http", f"127.0.0.1:{PORTS[port]}", "--admin", "127.0.0.1:0", "--workers", "1")
+        bus = start(options.busbar, "bus")
         nginx = machines.start(0, "nginx", "-c", work / "nginx.conf", "-p", work)
         haproxy = machines.start(0, "haproxy", "-db", "-f", work / "haproxy.cfg")
-        for port in PORTS.values():
-            wait_for(port)
+        before = start(options.before, "before") if options.before else None
+        for name, port in PORTS.items():
+            if name != "before" or before:
+                wait_for(port)
         idle = resident(bus.pid)
         runs = [("busbar direct", bus, "bus", "/services/Direct"), ("busbar by header", bus, "bus", "/services/Header"),
                 ("busbar by body", bus, "bus", "/services/Body"), ("nginx", nginx, "nginx", "/services/EchoService"),
                 ("haproxy", haproxy, "haproxy", "/services/EchoService")]
+        if before:
+            runs += [(f"before, {name[7:]}", before, "before", path) for name, _, _, path in runs[:3]]
         print("| message | server | CPU µs/request | requests/s | direct / this |\n|---|---|---:|---:|---:|")
         for size in options.sizes.split(","):
             body = (messages / f"order-{size}.xml").read_bytes()
