@@ -43,9 +43,13 @@ fn dependencies_are_allowed() {
 fn the_binary_has_no_feature_of_tests() {
     // Lines of the form `busbar-flow v0.1.0 (path) features=a,b`.
     let ours = |package: &str, more: &[&str]| -> Vec<String> {
-        let arguments = ["tree", "--offline", "--locked", "--prefix", "none", "-f", "{p} features={f}", "-p", package];
+        let arguments =
+            ["tree", "--offline", "--locked", "--prefix", "none", "-f", "{p} features={f}", "-p", package];
         let tree = run(Path::new(env!("CARGO_MANIFEST_DIR")), &cargo(), &[&arguments[..], more].concat());
-        tree.lines().filter(|line| line.starts_with("busbar")).map(|line| line.trim_end_matches(" (*)").to_owned()).collect()
+        tree.lines()
+            .filter(|line| line.starts_with("busbar"))
+            .map(|line| line.trim_end_matches(" (*)").to_owned())
+            .collect()
     };
     let of_binary = ours("busbar", &["-e", "no-dev"]);
     assert!(of_binary.len() > 20, "{of_binary:?}");
@@ -54,7 +58,9 @@ fn the_binary_has_no_feature_of_tests() {
     // It would be seen here.
     let of_tests = ours("busbar-tests", &["--features", "simulation"]);
     assert!(
-        of_tests.iter().any(|line| line.starts_with("busbar-transport ") && line.ends_with("features=simulation")),
+        of_tests
+            .iter()
+            .any(|line| line.starts_with("busbar-transport ") && line.ends_with("features=simulation")),
         "{of_tests:?}"
     );
 }
