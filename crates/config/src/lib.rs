@@ -39,7 +39,7 @@ pub use endpoint::{Endpoint, EndpointKind};
 pub use inject::{Injector, is_unresolved};
 pub use layout::read as read_file;
 pub use load::{Fetch, FetchFunction, LoadOptions, Loaded, is_ours, load, load_text};
-pub use mixture::{Changes, LastGood, Written};
+pub use mixture::{ArtifactText, Changes, LastGood, Written};
 pub use parameter::{Parameter, ParameterValue};
 pub use parse::parse;
 pub use properties::properties;

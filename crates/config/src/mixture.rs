@@ -7,6 +7,7 @@
 use crate::artifacts::Api;
 use crate::configuration::{ArtifactKind, Configuration, DeployedArchive, FaultyArtifact};
 use diagnostics::{FileId, SourceMap, Span};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::Path;
@@ -115,17 +116,54 @@ impl LastGood {
     /// How `new` differs from this.
     pub fn changes(&self, new: &LastGood) -> Changes {
         let old = self.configuration.written().into_iter();
-        let mut old: HashMap<_, _> = old.map(|one| ((one.kind, one.name), one.span)).collect();
+        let mut old: HashMap<_, _> = old.map(|one| ((one.kind, one.name.clone()), one)).collect();
         let mut changes = Changes::default();
         for one in new.configuration.written() {
-            match old.remove(&(one.kind, one.name)) {
-                None => changes.added += 1,
-                Some(span) if self.sources.text(span) != new.sources.text(one.span) => changes.changed += 1,
+            match old.remove(&(one.kind, one.name.clone())) {
+                None => changes.added.push((one.kind, one.name)),
+                Some(before) if self.sources.text(before.span) != new.sources.text(one.span) => {
+                    changes.changed.push((one.kind, one.name));
+                }
                 Some(_) => {}
             }
         }
-        changes.removed = old.len();
+        // In the order of their kinds, not in that of the table.
+        let removed = self.configuration.written().into_iter().map(|one| (one.kind, one.name));
+        changes.removed = removed.filter(|one| old.contains_key(one)).collect();
+        let differs = |(key, before): &(&String, &Arc<[u8]>)| {
+            new.documents.get(*key).is_some_and(|after| after != *before)
+        };
+        changes.documents = self.documents.iter().filter(differs).map(|(key, _)| key.clone()).collect();
+        changes.documents.sort();
         changes
+    }
+
+    /// The texts of all artifacts and of the documents that were read of the registry, with the places of those that have one.
+    pub fn texts(&self) -> Vec<ArtifactText<'_>> {
+        let written = self.configuration.written().into_iter().filter(|one| one.span != Span::BUILT_IN);
+        let artifacts = written.map(|one| ArtifactText {
+            kind: one.kind,
+            place: one.span.place(&self.sources),
+            text: Cow::Borrowed(self.sources.text(one.span)),
+            name: one.name,
+        });
+        let documents = self.documents.iter().map(|(key, bytes)| ArtifactText {
+            kind: ArtifactKind::Registry,
+            name: key.clone(),
+            place: String::new(),
+            text: String::from_utf8_lossy(bytes),
+        });
+        artifacts.chain(documents).collect()
+    }
+
+    /// This configuration, to be in force once more after `last`: with the documents that it had, but for those that flows wrote.
+    pub fn again(&self, last: &LastGood) -> Configuration {
+        let mut configuration = self.configuration.clone();
+        configuration.follow(last);
+        for (key, document) in &self.documents {
+            configuration.registry.put_back(key, document);
+        }
+        configuration
     }
 
     /// The versions that stand for a faulty artifact.
@@ -149,20 +187,43 @@ impl LastGood {
     }
 }
 
-/// How many artifacts are others after a reload.
-#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+/// The text of an artifact or a document.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ArtifactText<'a> {
+    /// What it is; a document is of the registry.
+    pub kind: ArtifactKind,
+    /// Its name or its key.
+    pub name: String,
+    /// Where it is; empty for a document.
+    pub place: String,
+    /// As it is written; what is not UTF-8 in it is replaced.
+    pub text: Cow<'a, str>,
+}
+
+/// Which artifacts are others after a reload.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Changes {
     /// With another text.
-    pub changed: usize,
+    pub changed: Vec<(ArtifactKind, String)>,
     /// Not there before.
-    pub added: usize,
+    pub added: Vec<(ArtifactKind, String)>,
     /// Not there any more.
-    pub removed: usize,
+    pub removed: Vec<(ArtifactKind, String)>,
+    /// The keys of documents of the registry that are others, of those that both have read.
+    pub documents: Vec<String>,
+}
+
+impl Changes {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        *self == Changes::default()
+    }
 }
 
 impl fmt::Display for Changes {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{} changed, {} new, {} removed", self.changed, self.added, self.removed)
+        let Changes { changed, added, removed, .. } = self;
+        write!(out, "{} changed, {} new, {} removed", changed.len(), added.len(), removed.len())
     }
 }
 
@@ -468,11 +529,14 @@ mod tests {
         let kept = [("proxy", proxy("A", "3")), ("proxy", proxy("B", "2")), ("sequence", sequence("1"))];
         assert_eq!(in_force(&third), expected(&kept));
         assert!(faulty.is_empty());
-        assert_eq!(second.changes(&third), Changes { changed: 1, added: 0, removed: 0 });
+        assert_eq!(second.changes(&third).to_string(), "1 changed, 0 new, 0 removed");
         // Texts that no span leads to are dropped by who compiles, so here they are still there.
         let (fourth, _) = reload(&proxy("B", "4"), Some(&third), &[]);
         assert_eq!(in_force(&fourth), expected(&[("proxy", proxy("B", "4"))]));
-        assert_eq!(third.changes(&fourth), Changes { changed: 1, added: 0, removed: 2 });
+        let changes = third.changes(&fourth);
+        assert_eq!(changes.changed, [(ArtifactKind::Proxy, "B".to_owned())]);
+        let removed = [(ArtifactKind::Proxy, "A".to_owned()), (ArtifactKind::Sequence, "s".to_owned())];
+        assert_eq!((changes.removed, changes.added.len()), (removed.to_vec(), 0));
         // There is nothing to fall back on.
         let (fifth, faulty) = reload(&[broken, &proxy("B", "5")].concat(), Some(&fourth), &["B"]);
         assert_eq!(in_force(&fifth), expected(&[("proxy", proxy("B", "4"))]));

@@ -159,6 +159,27 @@ impl Registry {
         Registry { resources: Arc::new(Resources::after(&before.resources)), ..self.clone() }
     }
 
+    /// Whether a flow wrote this file.
+    pub fn is_written(&self, path: &Path) -> bool {
+        let relative = self.root.as_deref().and_then(|root| path.strip_prefix(root).ok());
+        relative.and_then(Path::to_str).is_some_and(|relative| self.resources.is_written(relative))
+    }
+
+    /// Lets a document be what it was, whatever it is now; what flows wrote stays.
+    pub(crate) fn put_back(&mut self, key: &str, document: &Arc<[u8]>) {
+        if self.resources.is_written(&mounts::path(key)) || self.resources.is_written(key) {
+            return;
+        }
+        if self.read(key).ok().flatten().is_some() {
+            self.hold(key, document);
+        } else {
+            // It is gone.
+            let mut mounts = Mounts::clone(&self.mounts);
+            mounts.add(key, Mount::Bytes(Arc::clone(document)));
+            self.mounts = Arc::new(mounts);
+        }
+    }
+
     /// The resource that a project or an archive brought along, unless a flow wrote another one.
     fn mounted(&self, key: &str) -> Option<&Mount> {
         self.mounts.get(key).filter(|_| !self.resources.is_written(&mounts::path(key)))
