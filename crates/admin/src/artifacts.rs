@@ -1,13 +1,15 @@
 //! `/artifacts`: what the plan in force consists of, in which state it is, and what was left out.
 
 use config::{ArtifactKind as Kind, Written};
-use flow::endpoint::Endpoint;
+use flow::activation::Activation;
+use flow::endpoint::{Endpoint, Leaf, Standing};
 use flow::metrics::Counters;
 use flow::task::{Status, Task};
 use flow::{Bus, Outcome, Plan};
 use jiff::{Timestamp, Unit};
 use message::redact;
 use serde_json::{Map, Value, json};
+use std::time::SystemTime;
 
 /// All artifacts by kind.
 pub(crate) fn all(bus: &Bus) -> Value {
@@ -26,12 +28,16 @@ pub(crate) fn all(bus: &Bus) -> Value {
 pub(crate) fn of_kind(bus: &Bus, kind: &str) -> Option<Value> {
     let plan = &bus.plan();
     let kind = kind_of(kind)?;
-    Some(json!({
+    let mut found = json!({
         "generation": plan.generation,
         "kind": kind.element(),
         "artifacts": listed(bus, plan, kind),
         "faulty": faulty(plan, |own, _| own == kind),
-    }))
+    });
+    if kind == Kind::Endpoint {
+        found["inline"] = inline(plan).into();
+    }
+    Some(found)
 }
 
 /// One artifact, or what is wrong with it; `None` if there is none of that kind and name.
@@ -49,46 +55,54 @@ pub(crate) fn one(bus: &Bus, kind: &str, name: &str) -> Option<Value> {
     faulty.next()
 }
 
-/// Starts or stops a proxy service, activates or deactivates a message processor or a task, has a task run now, switches an
-/// endpoint on or off; an error says why not.
+/// What can be done to an artifact.
+const ACTIONS: &str = "start, stop, activate, deactivate, suspend or resume, or trigger for a task";
+
+/// Starts or stops a proxy service, an API, a task, a message processor or an inbound endpoint; switches an endpoint on or off, or suspends it
+/// as a failure would; has a task run now. An error says why not.
 pub(crate) fn switch(bus: &Bus, kind: &str, name: &str, action: &str) -> Result<Value, String> {
     let plan = &bus.plan();
-    let task = || plan.tasks().iter().find(|task| task.name == name);
-    if let ("trigger", Some(Kind::Task)) = (action, kind_of(kind)) {
-        task().ok_or_else(|| format!("there is no task `{name}`"))?.run_now();
-        return one(bus, kind, name).ok_or_else(String::new);
-    }
-    let on = match action {
-        "start" | "activate" => true,
-        "stop" | "deactivate" => false,
-        _ => {
-            return Err(format!(
-                "there is no action `{action}`: expected start, stop, activate or deactivate, or trigger for a task"
-            ));
-        }
+    let of = kind_of(kind).ok_or_else(|| format!("there is no kind of artifact called `{kind}`"))?;
+    let nothing = || match plan.faulty.iter().any(|one| one.kind == of && one.name.as_deref() == Some(name)) {
+        true => format!("the {of} `{name}` is faulty and left out"),
+        false => format!("there is no {of} `{name}` that can be switched"),
     };
-    let nothing = || format!("there is no {kind} `{name}` that can be switched");
-    match kind_of(kind) {
-        Some(Kind::Proxy) => {
-            let proxy = plan.proxies().iter().find(|proxy| proxy.name == name).ok_or_else(nothing)?;
-            proxy.activation.switch(on);
+    let task = || plan.tasks().iter().find(|task| task.name == name);
+    let on = match action {
+        "trigger" if of == Kind::Task => {
+            task().ok_or_else(nothing)?.run_now();
+            return one(bus, kind, name).ok_or_else(nothing);
         }
-        Some(Kind::MessageProcessor) => {
-            let processor = plan.processors().iter().find(|one| one.name == name).ok_or_else(nothing)?;
-            processor.activation.switch(on);
+        "start" | "activate" | "resume" => true,
+        "stop" | "deactivate" | "suspend" => false,
+        _ => return Err(format!("there is no action `{action}`: expected {ACTIONS}")),
+    };
+    match of {
+        Kind::Task => task().ok_or_else(nothing)?.switch(on),
+        Kind::Endpoint => {
+            let leaves = plan.endpoint(name).ok_or_else(nothing)?.leaves();
+            if leaves.is_empty() {
+                return Err(format!("the endpoint `{name}` has no address of its own that can be switched"));
+            }
+            for leaf in leaves {
+                if action == "suspend" { leaf.suspend() } else { leaf.switch(on) }
+            }
         }
-        Some(Kind::InboundEndpoint) => {
-            let all = plan.inbound_endpoints();
-            all.iter().find(|one| one.name == name).ok_or_else(nothing)?.activation.switch(on);
-        }
-        Some(Kind::Task) => task().ok_or_else(nothing)?.switch(on),
-        Some(Kind::Endpoint) => {
-            let endpoint = plan.endpoint(name).ok_or_else(nothing)?;
-            endpoint.leaves().iter().for_each(|leaf| leaf.switch(on));
-        }
-        _ => return Err(nothing()),
+        of => activation(plan, of, name).ok_or_else(nothing)?.decide(on),
     }
     one(bus, kind, name).ok_or_else(nothing)
+}
+
+/// Whether an artifact runs, where somebody can decide that.
+fn activation<'a>(plan: &'a Plan, kind: Kind, name: &str) -> Option<&'a Activation> {
+    let activation = match kind {
+        Kind::Proxy => &plan.proxies().iter().find(|one| one.name == name)?.activation,
+        Kind::Api => &plan.apis().iter().find(|one| one.name == name)?.activation,
+        Kind::MessageProcessor => &plan.processors().iter().find(|one| one.name == name)?.activation,
+        Kind::InboundEndpoint => &plan.inbound_endpoints().iter().find(|one| one.name == name)?.activation,
+        _ => return None,
+    };
+    Some(activation)
 }
 
 /// The kind of an element name or of a directory of a configuration.
@@ -155,28 +169,26 @@ fn describe(bus: &Bus, plan: &Plan, written: &Written) -> Map<String, Value> {
 
 fn state(plan: &Plan, written: &Written) -> &'static str {
     match written.kind {
-        Kind::Proxy => match plan.proxies().iter().find(|proxy| proxy.name == written.name) {
-            Some(proxy) if proxy.activation.is_on() => "started",
-            _ => "stopped",
-        },
+        Kind::Proxy | Kind::Api | Kind::InboundEndpoint => {
+            match activation(plan, written.kind, &written.name) {
+                Some(activation) if activation.is_on() => "started",
+                Some(_) => "stopped",
+                None => "configured",
+            }
+        }
         Kind::Endpoint => match plan.endpoint(&written.name) {
             Some(endpoint) => endpoint_state(&*endpoint),
             None => "configured",
         },
-        Kind::MessageProcessor => match plan.processors().iter().find(|one| one.name == written.name) {
-            Some(processor) if processor.activation.is_on() => "active",
+        Kind::MessageProcessor => match activation(plan, written.kind, &written.name) {
+            Some(activation) if activation.is_on() => "active",
             Some(_) => "inactive",
-            None => "configured",
-        },
-        Kind::InboundEndpoint => match plan.inbound_endpoints().iter().find(|one| one.name == written.name) {
-            Some(endpoint) if endpoint.activation.is_on() => "started",
-            Some(_) => "stopped",
             None => "configured",
         },
         Kind::MessageStore if plan.store(&written.name).is_some() => "active",
         // More is said of it by its facts.
         Kind::Task if plan.tasks().iter().any(|task| task.name == written.name) => "active",
-        Kind::Api | Kind::Sequence | Kind::Template | Kind::LocalEntry => "active",
+        Kind::Sequence | Kind::Template | Kind::LocalEntry => "active",
         // Read and checked; whether something runs is not known here.
         _ => "configured",
     }
@@ -268,22 +280,54 @@ fn details(plan: &Plan, written: &Written, facts: &mut Map<String, Value>) {
         }
         Kind::Endpoint => {
             if let Some(endpoint) = plan.endpoint(&written.name) {
-                let leaves: Vec<_> = endpoint
-                    .leaves()
-                    .iter()
-                    .map(|leaf| {
-                        let (requests, errors) = counts(leaf.counters());
-                        json!({
-                            "name": redact::addresses(leaf.name()), "state": leaf.state(),
-                            "requests": requests, "errors": errors,
-                        })
-                    })
-                    .collect();
-                facts.insert("addresses".to_owned(), leaves.into());
+                let leaves = endpoint.leaves().into_iter().map(|leaf| {
+                    let (requests, errors) = counts(leaf.counters());
+                    let mut facts = Map::new();
+                    facts.insert("name".to_owned(), redact::addresses(leaf.name()).into());
+                    standing(&*leaf, &mut facts);
+                    facts.insert("requests".to_owned(), requests.into());
+                    facts.insert("errors".to_owned(), errors.into());
+                    Value::Object(facts)
+                });
+                facts.insert("addresses".to_owned(), leaves.collect());
             }
         }
         _ => {}
     }
+}
+
+/// The state of an address; until when it lets nothing through, and what changed its state last.
+fn standing(leaf: &dyn Leaf, facts: &mut Map<String, Value>) {
+    let Standing { until, cause } = leaf.standing();
+    facts.insert("state".to_owned(), leaf.state().into());
+    if let Some(until) = until {
+        facts.insert("until".to_owned(), moment(until));
+    }
+    if let Some(cause) = cause {
+        let code = (cause.code != 0).then_some(cause.code);
+        let why = redact::addresses(&cause.why);
+        facts.insert("cause".to_owned(), json!({ "code": code, "message": why, "when": moment(cause.when) }));
+    }
+}
+
+fn moment(at: SystemTime) -> Value {
+    Timestamp::try_from(at).ok().map(|at| at.round(Unit::Millisecond).unwrap_or(at).to_string()).into()
+}
+
+/// The endpoints that are written where they are used, each address of them with its state.
+fn inline(plan: &Plan) -> Vec<Value> {
+    let all = plan.inline_endpoints().iter().flat_map(|own| {
+        own.endpoint.leaves().into_iter().map(|leaf| {
+            let mut facts = Map::new();
+            facts.insert("name".to_owned(), redact::addresses(leaf.name()).into());
+            facts.insert("place".to_owned(), plan.place(own.span).into());
+            let artifact = format!("{}/{}", own.artifact.kind.element(), own.artifact.artifact);
+            facts.insert("artifact".to_owned(), artifact.into());
+            standing(&*leaf, &mut facts);
+            Value::Object(facts)
+        })
+    });
+    all.collect()
 }
 
 fn counts(counters: &Counters) -> (u64, u64) {

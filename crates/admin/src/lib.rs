@@ -1,6 +1,6 @@
 //! What operators see of a running bus: the admin address, the access log, the log.
 //!
-//! * [`Admin`] answers `/healthz`, `/readyz`, `/metrics`, `/artifacts` and `/reload` on a thread of its own, off the
+//! * [`Admin`] answers `/healthz`, `/readyz`, `/metrics`, `/artifacts`, `/generations` and `/reload` on a thread of its own, off the
 //!   workers.
 //! * [`access`] writes a line per exchange.
 //! * [`logging`] writes a line per event; a failed message is one event.
@@ -11,6 +11,7 @@ pub mod access;
 mod artifacts;
 mod escape;
 mod exposition;
+mod generations;
 mod levels;
 mod listener;
 pub mod logging;
@@ -22,6 +23,7 @@ mod routes;
 mod time;
 mod watching;
 
+pub use generations::{Deployment, Generation, Generations, NotRolledBack, Refused};
 pub use levels::{CATEGORIES, Levels, Logger, Loggers};
 pub use output::Output;
 
@@ -49,13 +51,9 @@ pub struct AdminState {
     pub log: Option<logging::Handle>,
     /// When the process started.
     pub started: Instant,
-    /// What `POST /reload` does: builds a plan and puts it in force, and says in a sentence what came of it. It runs
-    /// on a thread that may wait. `None`: the bus cannot be reloaded (501).
-    pub reload: Option<Reload>,
+    /// What reloads the configuration and keeps those before. `None`: the bus has one configuration for ever (501).
+    pub deployment: Option<Arc<dyn Deployment>>,
 }
-
-/// Reloads the configuration; a sentence for the operator either way.
-pub type Reload = Box<dyn Fn() -> Result<String, String> + Send + Sync>;
 
 /// How far the process is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

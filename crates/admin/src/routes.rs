@@ -1,6 +1,6 @@
 //! The routes of the admin address.
 
-use crate::{AdminState, Phase, artifacts, exposition, metrics};
+use crate::{AdminState, Deployment, Phase, artifacts, exposition, metrics};
 use axum::Router;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
@@ -35,6 +35,7 @@ pub(crate) fn router(admin: AdminState, local: SocketAddr) -> Router {
         .route("/artifacts/{kind}/{*name}", get(one_artifact).post(switch))
         .route("/loggers", get(loggers))
         .route("/loggers/{category}", get(one_logger).put(set_logger).delete(reset_logger))
+        .merge(crate::generations::routes())
         .merge(crate::watching::routes())
         .route("/reload", post(reload))
         .fallback(async |uri: Uri| {
@@ -95,6 +96,10 @@ async fn index() -> Response {
         "/artifacts",
         "/artifacts/{kind}",
         "/artifacts/{kind}/{name}",
+        "/generations",
+        "/generations/{number}",
+        "/generations/{number}/diff",
+        "/generations/{from}/diff/{to}",
         "/loggers",
         "/loggers/{category}",
         "/trace",
@@ -109,7 +114,11 @@ async fn index() -> Response {
         &json!({
             "server": "busbar", "version": env!("CARGO_PKG_VERSION"),
             "GET": paths, "PUT": changed, "DELETE": changed,
-            "POST": ["/reload", "/artifacts/{kind}/{name}/{start|stop|activate|deactivate}"],
+            "POST": [
+                "/reload",
+                "/generations/{number}/rollback",
+                "/artifacts/{kind}/{name}/{start|stop|activate|deactivate|suspend|resume|trigger}",
+            ],
         }),
     )
 }
@@ -219,47 +228,70 @@ async fn switch(State(shared): Context, Path((kind, path)): Path<(String, String
     let Some((name, action)) = path.rsplit_once('/') else {
         return error(StatusCode::NOT_FOUND, "expected /artifacts/{kind}/{name}/{action}");
     };
-    match artifacts::switch(&shared.admin.bus, &kind, name, action) {
-        Ok(state) => {
-            tracing::info!(target: "busbar::settings", "{action}: {kind} `{name}`");
-            answer(StatusCode::OK, &state)
+    let mut state = match artifacts::switch(&shared.admin.bus, &kind, name, action) {
+        Ok(state) => state,
+        Err(why) => return error(StatusCode::NOT_FOUND, &why),
+    };
+    tracing::info!(target: "busbar::settings", "{action}: {kind} `{name}`");
+    let decides = !(action == "trigger" || action == "suspend" && state["kind"] == "endpoint");
+    if decides && shared.admin.deployment.is_some() {
+        let keeping = Arc::clone(&shared);
+        let kept = tokio::task::spawn_blocking(move || match &keeping.admin.deployment {
+            Some(deployment) => deployment.keep(),
+            None => Ok(false),
+        });
+        let kept = kept.await.unwrap_or_else(|_| Err("that failed; the log has the reason".to_owned()));
+        state["survives_restart"] = (*kept.as_ref().unwrap_or(&false)).into();
+        if let Err(why) = kept {
+            tracing::error!(target: "busbar::settings", "{action}: {kind} `{name}` is not kept over a restart: {why}");
+            state["not_kept"] = why.into();
         }
-        Err(why) => error(StatusCode::NOT_FOUND, &why),
     }
+    answer(StatusCode::OK, &state)
 }
 
 async fn reload(State(shared): Context) -> Response {
-    if shared.admin.reload.is_none() {
-        return error(StatusCode::NOT_IMPLEMENTED, "this bus cannot be reloaded");
-    }
-    let Ok(alone) = Arc::clone(&shared.reloading).try_lock_owned() else {
-        return error(StatusCode::CONFLICT, "a reload is in progress");
-    };
-    // The task goes on when the client does not wait: a reload ends one way or the other.
-    let reloaded = tokio::spawn(async move {
-        let blocking = Arc::clone(&shared);
-        let done = tokio::task::spawn_blocking(move || match &blocking.admin.reload {
-            Some(reload) => reload(),
-            None => Err("this bus cannot be reloaded".to_owned()),
-        });
-        let done = done.await;
-        drop(alone);
+    let changed = change(&shared, |deployment| {
+        let done = deployment.reload();
         match &done {
-            Ok(Ok(message)) => tracing::info!(target: "busbar::reload", "{message}"),
-            Ok(Err(why)) => tracing::error!(target: "busbar::reload", "{why}"),
-            Err(error) => tracing::error!(target: "busbar::reload", "the reload failed: {error}"),
+            Ok(message) => tracing::info!(target: "busbar::reload", "{message}"),
+            Err(why) => tracing::error!(target: "busbar::reload", "{why}"),
         }
-        (done, shared.admin.bus.plan().generation)
+        done
     });
-    match reloaded.await {
-        Ok((Ok(Ok(message)), generation)) => {
-            answer(StatusCode::OK, &json!({ "message": message, "generation": generation }))
-        }
-        Ok((Ok(Err(why)), generation)) => answer(
+    let changed = changed.await;
+    let generation = shared.admin.bus.plan().generation;
+    match changed {
+        Ok(Ok(message)) => answer(StatusCode::OK, &json!({ "message": message, "generation": generation })),
+        Ok(Err(why)) => answer(
             StatusCode::INTERNAL_SERVER_ERROR,
             &json!({ "error": redact::addresses(&why), "generation": generation }),
         ),
-        _ => error(StatusCode::INTERNAL_SERVER_ERROR, "the reload failed; the log has the reason"),
+        Err(response) => response,
+    }
+}
+
+/// Does something with the configuration as a whole, one thing at a time; an answer where that cannot be.
+pub(crate) async fn change<T: Send + 'static>(
+    shared: &Arc<Shared>,
+    what: impl FnOnce(&dyn Deployment) -> T + Send + 'static,
+) -> Result<T, Response> {
+    if shared.admin.deployment.is_none() {
+        return Err(error(StatusCode::NOT_IMPLEMENTED, "this bus cannot be reloaded"));
+    }
+    let Ok(alone) = Arc::clone(&shared.reloading).try_lock_owned() else {
+        return Err(error(StatusCode::CONFLICT, "a reload is in progress"));
+    };
+    // It goes on when the client does not wait: it ends one way or the other.
+    let shared = Arc::clone(shared);
+    let done = tokio::task::spawn_blocking(move || {
+        let done = shared.admin.deployment.as_deref().map(what);
+        drop(alone);
+        done
+    });
+    match done.await {
+        Ok(Some(done)) => Ok(done),
+        _ => Err(error(StatusCode::INTERNAL_SERVER_ERROR, "that failed; the log has the reason")),
     }
 }
 

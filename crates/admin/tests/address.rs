@@ -1,7 +1,7 @@
 //! The admin address from outside: real sockets, a bus with traffic.
 
 use busbar_admin::access::AccessLog;
-use busbar_admin::{Admin, AdminState, Output, Phase, Readiness, Reload};
+use busbar_admin::{Admin, AdminState, Deployment, Generations, NotRolledBack, Output, Phase, Readiness};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io::{Read, Write};
@@ -33,6 +33,29 @@ const CONFIGURATION: &str = r#"<definitions xmlns="http://ws.apache.org/ns/synap
   <sequence name="main"/>
   <sequence name="fault"/>
 </definitions>"#;
+
+/// What a test does in the place of a reload.
+type Reload = Box<dyn Fn() -> Result<String, String> + Send + Sync>;
+
+struct Deployed(Reload);
+
+impl Deployment for Deployed {
+    fn reload(&self) -> Result<String, String> {
+        self.0()
+    }
+
+    fn roll_back(&self, number: u64) -> Result<String, NotRolledBack> {
+        Err(NotRolledBack::Unknown(format!("there is no generation {number}")))
+    }
+
+    fn generations(&self) -> Generations {
+        Generations { kept: Vec::new(), rolled_back: None, refused: None }
+    }
+
+    fn keep(&self) -> Result<bool, String> {
+        Err("No space left on device".to_owned())
+    }
+}
 
 fn world(name: &str, reload: Option<Reload>) -> World {
     let backend = flow::testing::backend("");
@@ -72,7 +95,7 @@ fn world(name: &str, reload: Option<Reload>) -> World {
         access: Some(access.clone()),
         log: None,
         started: Instant::now(),
-        reload,
+        deployment: reload.map(|reload| -> Arc<dyn Deployment> { Arc::new(Deployed(reload)) }),
     };
     let admin = Admin::start(any, state).expect("the admin address starts");
     World { admin, bus: server.local_addr(), readiness, access, access_file, _workers: workers }
@@ -153,7 +176,7 @@ fn a_port_that_is_taken_is_a_clear_error_and_a_dropped_one_is_free() {
         access: None,
         log: None,
         started: Instant::now(),
-        reload: None,
+        deployment: None,
     };
     let error = Admin::start(address, state(&world)).expect_err("the port is taken");
     assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
@@ -185,7 +208,7 @@ fn artifacts_have_places_and_states() {
     };
     assert_eq!(list("proxy"), ["Stock started world.xml:4:3", "a/b stopped world.xml:5:3"]);
     assert_eq!(list("endpoint"), ["Backend active world.xml:2:3"]);
-    assert_eq!(list("api"), ["Orders active world.xml:6:3"]);
+    assert_eq!(list("api"), ["Orders started world.xml:6:3"]);
     assert_eq!(list("localEntry"), ["note active world.xml:9:3"]);
     assert!(list("sequence").contains(&"Empty active world.xml:7:3".to_owned()), "{:?}", list("sequence"));
     assert!(list("sequence").iter().all(|line| !line.starts_with("Wrong")), "{:?}", list("sequence"));

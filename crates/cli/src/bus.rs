@@ -1,8 +1,11 @@
 //! Starts a bus: loads and compiles the configuration, opens the listeners, waits for signals.
 
+use crate::generations::Cause;
 use crate::listeners::{Listeners, server_limits, server_tls};
-use crate::reload::{Reloader, read, report};
+use crate::reload::{Reloader, look, read, report};
 use crate::settings::{Dialect, Profile, Settings, set};
+use crate::switches::Switches;
+use crate::watch::Watch;
 use admin::access::AccessLog;
 use admin::logging::{Format, Logging};
 use admin::{Admin, AdminState, Levels, Output, Phase, Readiness};
@@ -23,6 +26,12 @@ const ADMIN: &str = "127.0.0.1:9164";
 
 /// How often aggregates are looked through for those that have waited too long (`limits.aggregate_time`).
 const SWEEP: Duration = Duration::from_secs(10);
+
+/// How often the configuration is looked at where the system does not tell of changes.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// For how long nothing of it may change before changes are taken.
+const QUIET: Duration = Duration::from_millis(500);
 
 /// How long a stop waits for the work of messages: service managers kill after 30 s, and what is given up has to be logged.
 const DRAIN: Duration = Duration::from_secs(25);
@@ -96,6 +105,8 @@ impl Running {
         let began = Instant::now();
         let settings = &start.settings;
         let services = Arc::new(services(settings)?);
+        let seen = look(start);
+        let switches = Switches::read(settings.deploy.state.as_deref(), &services.states);
         let mut loaded = read(start, &services, None)?;
         loaded.plan.generation = 1;
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -134,6 +145,7 @@ impl Running {
         let listeners = Arc::new(Listeners::new(Arc::clone(&workers), http_address.ip()));
         let prepared = listeners.prepare(&mut loaded.plan, settings);
         report(&loaded.plan);
+        switches.restore(&loaded.plan);
         let bus = Arc::new(Bus::new(loaded.plan, services, recorder));
         listeners.follow(prepared, &bus);
         for (_, server) in &servers {
@@ -144,7 +156,9 @@ impl Running {
             Arc::clone(&bus),
             servers.clone(),
             Arc::clone(&listeners),
+            switches,
             loaded.good,
+            seen,
         );
         let drain = settings.limits.drain.map_or(DRAIN, |time| time.0);
         let readiness = Readiness::new();
@@ -168,6 +182,7 @@ impl Running {
     /// What has not ended after `limits.drain` is given up.
     pub async fn drain(&self) {
         self.readiness.set(Phase::Draining);
+        self.reloader.stop();
         let scopes = Arc::clone(&self.bus.services().scopes);
         // Connections are cut when what is abandoned by that is named in the log.
         let deadline = self.drain + Duration::from_millis(100);
@@ -191,7 +206,6 @@ impl Running {
     /// # Errors
     /// The address cannot be bound.
     pub fn admin(&self, address: SocketAddr, logging: &Logging) -> Result<Admin, String> {
-        let reloader = Arc::clone(&self.reloader);
         let state = AdminState {
             bus: Arc::clone(&self.bus),
             servers: self.servers.clone(),
@@ -200,7 +214,7 @@ impl Running {
             access: self.access.clone(),
             log: Some(logging.handle()),
             started: self.began,
-            reload: Some(Box::new(move || reloader.reload())),
+            deployment: Some(Arc::<Reloader>::clone(&self.reloader)),
         };
         Admin::start(address, state).map_err(|error| error.to_string())
     }
@@ -274,6 +288,7 @@ fn serve(start: &Start, logging: &Logging) -> Result<(), String> {
         let mut hangup = signal(SignalKind::hangup()).map_err(failed)?;
         let mut reloads = Reloads::default();
         say_ready(&running, admin.local_addr(), began.elapsed(), start.settings.log.format.as_deref());
+        watch(start, &running.reloader);
         let mut sweeps = tokio::time::interval(SWEEP);
         loop {
             tokio::select! {
@@ -340,11 +355,37 @@ impl Reloads {
         if std::mem::take(&mut self.is_asked) {
             // It reads files and compiles: signals and message processors go on meanwhile.
             let reloader = Arc::clone(reloader);
-            self.running = Some(tokio::task::spawn_blocking(move || match reloader.reload() {
-                Ok(said) => tracing::info!(target: "busbar::reload", "{said}"),
-                Err(said) => tracing::error!(target: "busbar::reload", "{said}"),
-            }));
+            self.running = Some(tokio::task::spawn_blocking(move || reload(&reloader, Cause::Signal)));
         }
+    }
+}
+
+fn reload(reloader: &Reloader, cause: Cause) {
+    match reloader.reload(cause) {
+        Ok(said) => tracing::info!(target: "busbar::reload", "{said}"),
+        Err(said) => tracing::error!(target: "busbar::reload", "{said}"),
+    }
+}
+
+/// Watches the configuration, where the settings do not say otherwise.
+fn watch(start: &Start, reloader: &Arc<Reloader>) {
+    let deploy = &start.settings.deploy;
+    if !deploy.watch.unwrap_or(true) {
+        return;
+    }
+    let watch = Watch {
+        path: start.path.clone(),
+        settings: start.source.as_ref().and_then(|source| source.file.clone()),
+        interval: deploy.interval.map_or(INTERVAL, |time| time.0),
+        quiet: deploy.quiet.map_or(QUIET, |time| time.0),
+    };
+    let (compares, takes) = (Arc::clone(reloader), Arc::clone(reloader));
+    let take = move || {
+        reload(&takes, Cause::Change);
+        !takes.stops()
+    };
+    if let Err(error) = watch.start(move |seen| compares.differs(seen), take) {
+        tracing::error!(target: "busbar::start", "the configuration is not watched: {error}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Loads and compiles a configuration, with everything that was found about it in one list.
 
 use config::{ArtifactKind, Configuration, FaultyArtifact, Fetch, LastGood, LoadOptions};
-use diagnostics::{Diagnostic, Diagnostics, FileId, Severity, Span, render};
+use diagnostics::{Diagnostic, Diagnostics, FileId, Severity, SourceMap, Span, render};
 use flow::{Plan, Services};
 use std::collections::HashSet;
 use std::io::{IsTerminal, Write};
@@ -36,7 +36,7 @@ pub struct InForce<'a> {
 ///
 /// `fetch`: what gets local entries from URLs.
 pub fn load(path: &Path, services: &Services, fetch: Option<Fetch>, in_force: Option<InForce<'_>>) -> Loaded {
-    let last = in_force.filter(|own| own.mixes).map(|own| own.good);
+    let last = last_of(in_force);
     let texts = last.map(|last| last.sources().clone()).unwrap_or_default();
     let options =
         LoadOptions { fetch, check_only: services.settings.check_only, sources: texts, ..Default::default() };
@@ -50,13 +50,50 @@ pub fn load(path: &Path, services: &Services, fetch: Option<Fetch>, in_force: Op
     if let Some(last) = last {
         configuration.fall_back(&mut faulty, &sources, last, true);
     }
+    let read =
+        Read { configuration, sources, old: options.sources, faulty, found, not_read: loaded.not_read };
+    settle(read, services, in_force)
+}
+
+/// Compiles a configuration once more that was in force before what is now; `faulty`: what was left out of it.
+pub fn again(good: &LastGood, faulty: Vec<FaultyArtifact>, last: &LastGood, services: &Services) -> Loaded {
+    let read = Read {
+        configuration: good.again(last),
+        sources: good.sources().clone(),
+        old: SourceMap::new(),
+        faulty,
+        found: Diagnostics::new(),
+        not_read: Vec::new(),
+    };
+    settle(read, services, None)
+}
+
+/// What a faulty artifact falls back on.
+fn last_of(in_force: Option<InForce<'_>>) -> Option<&LastGood> {
+    in_force.filter(|own| own.mixes).map(|own| own.good)
+}
+
+/// A configuration that was read, and is not compiled yet.
+struct Read {
+    configuration: Configuration,
+    sources: SourceMap,
+    /// Those of `sources` that are of the configuration before.
+    old: SourceMap,
+    faulty: Vec<FaultyArtifact>,
+    found: Diagnostics,
+    not_read: Vec<(&'static str, PathBuf)>,
+}
+
+/// Compiles until nothing new is faulty. Each round leaves out or replaces at least one artifact, so that comes to an end.
+fn settle(read: Read, services: &Services, in_force: Option<InForce<'_>>) -> Loaded {
+    let last = last_of(in_force);
+    let Read { mut configuration, mut sources, old, mut faulty, mut found, not_read } = read;
     let registry = mediators::registry(endpoints::endpoint);
-    // Compile until nothing new is faulty. Each round leaves out or replaces at least one artifact, so the loop ends.
     let (plan, found, left_out) = loop {
         let (read, so_far) = (faulty.len(), found.len());
         let mut texts = sources.clone();
         let files = configuration.files();
-        texts.retain(|file| options.sources.get(file).is_none() || files.contains(&file));
+        texts.retain(|file| old.get(file).is_none() || files.contains(&file));
         let mut all = found.clone();
         let mut plan = flow::compile(&configuration, texts, faulty.clone(), &registry, services, &mut all);
         if let Some(in_force) = in_force.filter(|own| own.mixes) {
@@ -109,7 +146,7 @@ pub fn load(path: &Path, services: &Services, fetch: Option<Fetch>, in_force: Op
     let artifacts = configuration.artifacts();
     let good = LastGood::new(configuration, (*plan.sources).clone(), &left_out);
     let found = once(found, &plan);
-    Loaded { plan, found, artifacts, good, not_read: loaded.not_read }
+    Loaded { plan, found, artifacts, good, not_read }
 }
 
 /// An archive of which an artifact has an error that WSO2 finds as well: it is in use as a whole or not at all.

@@ -11,6 +11,7 @@ mod excerpt;
 mod explanation;
 mod fetch;
 mod fix;
+mod generations;
 mod listeners;
 mod load;
 mod memory;
@@ -22,8 +23,11 @@ mod round;
 mod server_settings;
 mod settings;
 mod settings_file;
+mod snapshot;
+mod switches;
 mod tunables;
 mod verbs;
+mod watch;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

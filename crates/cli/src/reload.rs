@@ -1,15 +1,20 @@
-//! Reads the configuration, at the start and again on SIGHUP or `POST /reload`.
+//! Reads the configuration, at the start and again when it has changed, on SIGHUP or `POST /reload`; and puts one in force once more that
+//! was before.
 //!
 //! A reload goes artifact by artifact. One whose new version is faulty stays in force as it was, the others change;
 //! with `--strict` all change or none.
 
 use crate::bus::{Start, bound_memory, services};
+use crate::generations::{Cause, History};
 use crate::listeners::{Listeners, server_limits, server_tls};
-use crate::load::{Loaded, load};
+use crate::load::{Loaded, again, load};
 use crate::settings::Settings;
+use crate::snapshot::Snapshot;
+use crate::switches::Switches;
+use admin::{Deployment, Generations, NotRolledBack};
 use config::LastGood;
 use diagnostics::{Diagnostic, Severity, Span};
-use flow::{Bus, Plan, Services};
+use flow::{Bus, Plan, Services, lock};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -31,33 +36,54 @@ pub struct Reloader {
     bus: Arc<Bus>,
     servers: Vec<(&'static str, Arc<Server>)>,
     listeners: Arc<Listeners>,
-    /// Locked for as long as a reload takes: a signal and the admin address take turns.
+    switches: Switches,
+    /// Locked for as long as a reload takes: whoever asks for one waits for the one before.
     in_force: Mutex<InForce>,
+    /// Those that were in force, for whoever looks.
+    history: Mutex<History>,
+    /// The bus stops, and nothing new comes into force. Locked while something does.
+    stops: Mutex<bool>,
 }
 
 /// What the next reload compares with.
 struct InForce {
-    good: LastGood,
+    good: Arc<LastGood>,
     settings: Settings,
     /// Those that were read last and can be used.
     latest: Settings,
     /// A number for the settings and the files that they name.
     read: u64,
+    /// What lay there when the configuration was read last, or when it was rolled back.
+    seen: Snapshot,
 }
 
 impl Reloader {
-    /// For a bus that has begun with this configuration.
+    /// For a bus that has begun with this configuration, which was read when `seen` was there.
     pub fn new(
         start: Start,
         bus: Arc<Bus>,
         servers: Vec<(&'static str, Arc<Server>)>,
         listeners: Arc<Listeners>,
+        switches: Switches,
         good: LastGood,
+        seen: Snapshot,
     ) -> Reloader {
         let settings = start.settings.clone();
         let read = fingerprint(&settings);
-        let in_force = InForce { good, latest: settings.clone(), settings, read };
-        Reloader { start, bus, servers, listeners, in_force: Mutex::new(in_force) }
+        let good = Arc::new(good);
+        let history = History::begin(settings.deploy.generations, &bus.plan(), &good);
+        let latest = settings.clone();
+        let in_force = InForce { good, latest, settings, read, seen };
+        Reloader {
+            start,
+            bus,
+            servers,
+            listeners,
+            switches,
+            in_force: Mutex::new(in_force),
+            history: Mutex::new(history),
+            stops: Mutex::new(false),
+        }
     }
 
     /// Reads settings, certificates and the configuration, and puts them in force. Both answers are a sentence for the
@@ -66,26 +92,69 @@ impl Reloader {
     /// # Errors
     /// The configuration has not changed: it cannot be found, nothing of it can serve, or (`--strict`) something in it is
     /// wrong.
-    pub fn reload(&self) -> Result<String, String> {
-        let mut in_force = flow::lock(&self.in_force);
+    pub fn reload(&self, cause: Cause) -> Result<String, String> {
+        let mut in_force = lock(&self.in_force);
+        let seen = look(&self.start);
+        let is_same = !self.is_other(&in_force, &seen);
         let renewed = self.settings(&in_force);
+        // Signals come from whoever rotates logs, too.
+        let holds = lock(&self.history).rolled_back().filter(|_| is_same && cause == Cause::Signal);
+        if let (Some(number), None) = (holds, &renewed) {
+            return Ok(format!("the rollback to generation {number} holds: nothing has changed since"));
+        }
+        in_force.seen = seen;
         let services = renewed.as_ref().map_or_else(|| self.bus.services(), |own| Arc::clone(&own.services));
         let settings = renewed.as_ref().map_or(&in_force.latest, |own| &own.settings);
-        let leave_out = |plan: &mut Plan| self.listeners.leave_out_taken(plan, settings);
-        let last =
-            crate::load::InForce { good: &in_force.good, mixes: !self.start.strict, leave_out: &leave_out };
-        let mut loaded = read(&self.start, &services, Some(last))
-            .map_err(|why| format!("not reloaded: {why}; the old configuration goes on serving"))?;
+        let loaded = match holds {
+            Some(_) => Ok(again(&in_force.good, self.bus.plan().faulty.clone(), &in_force.good, &services)),
+            None => {
+                let leave_out = |plan: &mut Plan| self.listeners.leave_out_taken(plan, settings);
+                let mixes = !self.start.strict;
+                let last = crate::load::InForce { good: &in_force.good, mixes, leave_out: &leave_out };
+                read(&self.start, &services, Some(last))
+            }
+        };
+        let is_same = is_same && renewed.is_none();
+        let said =
+            loaded.and_then(|loaded| self.put(loaded, services, renewed, &mut in_force, cause, is_same));
+        if holds.is_none() && said.is_ok() {
+            lock(&self.history).read_anew();
+        }
+        said.map(|said| format!("reloaded: {said}")).map_err(|why| {
+            lock(&self.history).refused(cause, &why);
+            format!("not reloaded: {why}; the old configuration goes on serving")
+        })
+    }
+
+    /// Puts a configuration in force, with the settings that it was compiled with. `is_same`: nothing was to be read that was not there
+    /// before.
+    ///
+    /// # Errors
+    /// The bus stops.
+    fn put(
+        &self,
+        mut loaded: Loaded,
+        services: Arc<Services>,
+        renewed: Option<Renewed>,
+        in_force: &mut InForce,
+        cause: Cause,
+        is_same: bool,
+    ) -> Result<String, String> {
+        let stops = lock(&self.stops);
+        if *stops {
+            return Err("the bus stops".to_owned());
+        }
         if let Some(renewed) = renewed {
-            self.put_in_force(renewed, &mut in_force);
+            self.put_in_force(renewed, in_force);
         }
         let prepared = self.listeners.prepare(&mut loaded.plan, &in_force.latest);
         // It may have been compiled several times.
         loaded.plan.generation = self.bus.plan().generation + 1;
         let (artifacts, generation) = (loaded.plan.artifacts(), loaded.plan.generation);
-        let changes = in_force.good.changes(&loaded.good);
-        let mut said = format!("reloaded: {artifacts} artifacts, generation {generation}: {changes}");
-        in_force.good = loaded.good;
+        let good = Arc::new(loaded.good);
+        let changes = in_force.good.changes(&good);
+        let mut said = format!("{artifacts} artifacts, generation {generation}: {changes}");
+        in_force.good = Arc::clone(&good);
         report(&loaded.plan);
         let held = loaded.plan.faulty.iter().filter(|faulty| faulty.held).count();
         let left_out = loaded.plan.faulty.len() - held;
@@ -95,9 +164,67 @@ impl Reloader {
         if left_out > 0 {
             said += &format!(", {left_out} faulty and left out");
         }
+        self.switches.restore(&loaded.plan);
+        lock(&self.history).add(&loaded.plan, &good, changes, cause, is_same);
         self.bus.swap(loaded.plan, services);
         self.listeners.follow(prepared, &self.bus);
         Ok(said)
+    }
+
+    /// Whether something lies there that was not taken.
+    pub fn differs(&self, seen: &Snapshot) -> bool {
+        self.is_other(&lock(&self.in_force), seen)
+    }
+
+    fn is_other(&self, in_force: &InForce, seen: &Snapshot) -> bool {
+        let registry = &in_force.good.configuration().registry;
+        let is_ours = |path: &Path| registry.is_written(path) || self.switches.is_kept_in(path);
+        seen.differs(&in_force.seen, is_ours)
+    }
+
+    /// The bus stops: what is being put in force now is the last.
+    pub fn stop(&self) {
+        *lock(&self.stops) = true;
+    }
+
+    /// Whether it does.
+    pub fn stops(&self) -> bool {
+        *lock(&self.stops)
+    }
+
+    /// As [`Deployment::roll_back`].
+    fn go_back(&self, number: u64) -> Result<String, NotRolledBack> {
+        let mut in_force = lock(&self.in_force);
+        let plan = self.bus.plan();
+        if number == plan.generation {
+            return Err(NotRolledBack::InForce(format!("generation {number} is in force")));
+        }
+        let Some(target) = lock(&self.history).get(number) else {
+            return Err(NotRolledBack::Unknown(format!(
+                "there is no generation {number} any more, or not yet"
+            )));
+        };
+        // What lies there now is what the rollback holds against.
+        let seen = look(&self.start);
+        let services = self.bus.services();
+        let loaded = again(&target.good, target.faulty.clone(), &in_force.good, &services);
+        loaded.log(|diagnostic| diagnostic.severity >= Severity::Error);
+        let cause = Cause::RollBack(number);
+        let failed = |why: String| {
+            lock(&self.history).refused(cause, &why);
+            NotRolledBack::Failed(format!(
+                "not rolled back: {why}; generation {} goes on serving",
+                plan.generation
+            ))
+        };
+        if self.start.strict && loaded.found.errors() > 0 {
+            return Err(failed("something of it is faulty by now, and --strict is given".to_owned()));
+        }
+        let said = self.put(loaded, services, None, &mut in_force, cause, false).map_err(failed)?;
+        in_force.seen = seen;
+        Ok(format!(
+            "rolled back to generation {number}: {said}; that holds until the configuration changes again"
+        ))
     }
 
     /// Reads the settings again, and what they name. `None`: they are what they were, or cannot be used; then the old
@@ -147,6 +274,30 @@ impl Reloader {
         in_force.read = read;
         in_force.latest = settings;
     }
+}
+
+impl Deployment for Reloader {
+    fn reload(&self) -> Result<String, String> {
+        Reloader::reload(self, Cause::Request)
+    }
+
+    fn roll_back(&self, number: u64) -> Result<String, NotRolledBack> {
+        self.go_back(number)
+    }
+
+    fn generations(&self) -> Generations {
+        lock(&self.history).all()
+    }
+
+    fn keep(&self) -> Result<bool, String> {
+        self.switches.keep(&self.bus.plan())
+    }
+}
+
+/// What lies where the configuration is read.
+pub fn look(start: &Start) -> Snapshot {
+    let named = start.source.as_ref().and_then(|source| source.file.as_deref());
+    Snapshot::of(&start.path, named)
 }
 
 /// A number for settings and the files that they name.

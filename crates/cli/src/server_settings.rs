@@ -81,7 +81,7 @@ const KEYS: &[(&str, Fate)] = &[
         Fate::Mapped("is http.callback_address here; all else takes the address that the client asked"),
     ),
     ("server.offset", Fate::Mapped("is listen.http, listen.https and listen.admin here")),
-    ("server.hot_deployment", Fate::NotNeeded("not needed here: SIGHUP or the admin address reloads")),
+    ("server.hot_deployment", Fate::Honoured("is honoured, where deploy.watch does not say otherwise")),
     ("server.", Fate::NotNeeded("not needed here: this bus is another server")),
     ("keystore.", Fate::Mapped("is [tls] and [[profile]] here, with PEM files")),
     ("truststore.", Fate::Mapped("is [[profile]] roots here, with PEM files")),
@@ -193,6 +193,28 @@ pub fn tunables(path: &Path) -> toml::Table {
         }
     }
     table
+}
+
+/// What the settings of the server at `path` say of hot deployment: `server.hot_deployment` of `deployment.toml`, else the parameter
+/// `hotdeployment` of `axis2.xml`.
+pub fn hot_deployment(path: &Path) -> Option<bool> {
+    let toml = |directory: &PathBuf| {
+        let table: toml::Table = read(&directory.join("deployment.toml")).ok()?.parse().ok()?;
+        table.get("server")?.get("hot_deployment")?.as_bool()
+    };
+    let axis2 = |directory: &PathBuf| {
+        let files = ["axis2.xml", "axis2/axis2.xml"].map(|name| directory.join(name));
+        let bytes = files.iter().find_map(|file| config::read_file(file).ok())?;
+        let document = xml::Document::parse(bytes, &xml::ParseOptions::trusted()).ok()?;
+        let mut children = document.children(document.document_element()?);
+        let is_it = |node: &xml::NodeId| {
+            document.local(*node) == "parameter"
+                && document.attribute(*node, "", "name") == Some("hotdeployment")
+        };
+        document.string_value(children.find(is_it)?).trim().parse().ok()
+    };
+    let directories = directories(path);
+    directories.iter().find_map(toml).or_else(|| directories.iter().find_map(axis2))
 }
 
 fn read(path: &Path) -> Result<String, String> {

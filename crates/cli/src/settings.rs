@@ -32,6 +32,8 @@ pub struct Settings {
     pub profile: Vec<Profile>,
     /// Where secrets are.
     pub vault: Vault,
+    /// How changes of the configuration come into force.
+    pub deploy: Deploy,
     /// Logs.
     pub log: Log,
     /// Tunables of WSO2 under their own names (`'synapse.global_timeout_interval' = 120000`).
@@ -264,6 +266,24 @@ pub struct Vault {
     pub key: Option<PathBuf>,
 }
 
+/// See [`Settings::deploy`].
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Deploy {
+    /// The path that is run is watched, and what changes comes into force. Default true, unless the settings of a WSO2 server say
+    /// otherwise.
+    pub watch: Option<bool>,
+    /// How often it is looked at where the system does not tell of changes. Default 5s.
+    pub interval: Option<Time>,
+    /// For how long nothing may change before changes are taken. Default 500ms.
+    pub quiet: Option<Time>,
+    /// How many generations can be looked at and rolled back to. Default 10.
+    pub generations: Option<usize>,
+    /// A file that keeps who is started and stopped over a restart. Default: `busbar.state` in the directory that the service manager gives
+    /// (`STATE_DIRECTORY`); else none.
+    pub state: Option<PathBuf>,
+}
+
 /// See [`Settings::log`].
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -339,6 +359,9 @@ const LONGEST: u64 = 100 * 366 * 24 * 3600;
 /// Largest size that a setting may say, in bytes: what is worked out from it is a size too.
 const LARGEST: usize = 1 << 46;
 
+/// Shortest time between two looks at the configuration.
+const SHORTEST_LOOK: Duration = Duration::from_millis(10);
+
 /// Largest buffer of a connection, in bytes: each of them has one.
 const LARGEST_BUFFER: usize = 16 << 20;
 
@@ -384,6 +407,21 @@ impl Limits {
             }
             _ => Ok(()),
         }
+    }
+}
+
+impl Deploy {
+    /// Values that are of their type, and of no use.
+    fn check(&self) -> Result<(), String> {
+        for (name, time) in [("interval", self.interval), ("quiet", self.quiet)] {
+            if time.is_some_and(|time| time.0 < SHORTEST_LOOK) {
+                return Err(format!("deploy.{name}: expected {} ms or more", SHORTEST_LOOK.as_millis()));
+            }
+        }
+        if self.generations == Some(0) {
+            return Err("deploy.generations: the one in force is one; expected 1 or more".to_owned());
+        }
+        Ok(())
     }
 }
 
@@ -441,6 +479,7 @@ impl Settings {
         }
         let mut settings = Settings::deserialize(table.clone()).map_err(|error| error.to_string())?;
         settings.limits.check()?;
+        settings.deploy.check()?;
         for (name, fate) in crate::tunables::report(&settings.wso2) {
             if fate == crate::tunables::Fate::Unknown {
                 remarks.push(remark(
@@ -453,6 +492,8 @@ impl Settings {
         for (name, value) in crate::server_settings::tunables(configuration) {
             settings.wso2.entry(name).or_insert(value);
         }
+        settings.deploy.watch =
+            settings.deploy.watch.or_else(|| crate::server_settings::hot_deployment(configuration));
         table.insert("wso2".to_owned(), settings.wso2.clone().into());
         (settings.remarks, settings.written) = (remarks, table);
         Ok(settings)
@@ -471,6 +512,7 @@ impl Settings {
 /// Settings, or sections of them, that a reload does not change.
 const START_ONLY: &[&str] = &[
     "workers",
+    "deploy",
     "listen",
     "limits.aggregate_parts",
     "limits.aggregate_time",
@@ -511,7 +553,7 @@ fn changes(old: &toml::Table, new: &toml::Table, within: &str, changed: &mut Vec
 }
 
 /// Sections that the environment may set.
-const SECTIONS: &[&str] = &["listen", "limits", "http", "tls", "vault", "log"];
+const SECTIONS: &[&str] = &["listen", "limits", "http", "tls", "vault", "deploy", "log"];
 /// Settings outside of sections that it may set.
 const SINGLE: &[&str] = &["workers", "dialect"];
 /// Variables of the same beginning that mean something else: the filter of the log, and what tests and builds take.
@@ -532,12 +574,13 @@ const NOT_SETTINGS: &[&str] = &[
 ];
 
 fn unknown_variable(written: &str) -> String {
-    let sections: [(&str, &[&str]); 6] = [
+    let sections: [(&str, &[&str]); 7] = [
         ("listen_", names::<Listen>()),
         ("limits_", names::<Limits>()),
         ("http_", names::<Http>()),
         ("tls_", names::<Tls>()),
         ("vault_", names::<Vault>()),
+        ("deploy_", names::<Deploy>()),
         ("log_", names::<Log>()),
     ];
     let sections = sections.into_iter().chain([("", SINGLE)]);
@@ -674,6 +717,8 @@ mod tests {
             ("limits.io_buffer_size=17m", "io_buffer_size"),
             ("limits.io_buffer_size=0", "io_buffer_size"),
             ("limits.connections=0", "lets nobody in"),
+            ("deploy.quiet=0", "10 ms or more"),
+            ("deploy.generations=0", "1 or more"),
             ("workers=x", "workers"),
             ("nonsense", "K=V"),
         ] {

@@ -11,13 +11,15 @@ use config::endpoint::{
 use diagnostics::Span;
 use flow::addressing::OfEndpoint;
 use flow::endpoint::{
-    AddressingVersion, Attempts, Choice, Endpoint, EndpointFormat, Leaf, Outgoing, Step, TimeoutAction,
+    AddressingVersion, Attempts, Choice, Endpoint, EndpointFormat, Leaf, Outgoing, Standing, Step,
+    TimeoutAction,
 };
 use flow::fault::code;
 use flow::metrics::Counters;
 use flow::stage::{Stage, Stages};
 use flow::{Code, Compiler, Context, Expression, Fault, Identity, KeyValue, ListId, Need, Services};
 use message::{Method, Packing, SoapVersion, Value, XmlValue};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use transport::Target;
@@ -380,8 +382,16 @@ impl Leaf for LeafEndpoint {
         self.state.succeeded();
     }
 
-    fn failed(&self, code: i32, episode: u64) {
-        self.state.failed(code, episode, transport::clock::now());
+    fn failed(&self, code: i32, why: &dyn fmt::Display, episode: u64) {
+        self.state.failed(code, why, episode, transport::clock::now());
+    }
+
+    fn standing(&self) -> Standing {
+        self.state.standing()
+    }
+
+    fn suspend(&self) {
+        self.state.suspend(transport::clock::now());
     }
 
     fn reads_body(&self) -> bool {

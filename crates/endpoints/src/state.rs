@@ -7,12 +7,14 @@
 //!
 //! The state ([`Cell`]) belongs to the endpoint's identity and survives reloads; the [`Policy`] is the plan's.
 
-use crate::cell::{Cell, Phase};
+use crate::cell::{Cell, Now, Phase};
 use config::endpoint::Definition;
+use flow::endpoint::{Cause, Standing};
 use flow::{Identity, States};
-use std::sync::Arc;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Suspension when none is configured, in milliseconds.
 const DEFAULT_SUSPENSION: i64 = 30_000;
@@ -83,12 +85,17 @@ impl Policy {
 #[derive(Debug, Default)]
 struct Switch(AtomicBool);
 
+/// What changed the state last.
+#[derive(Debug, Default)]
+struct Last(Mutex<Option<Cause>>);
+
 /// The state of one endpoint.
 #[derive(Debug)]
 pub struct State {
     policy: Policy,
     cell: Arc<Cell>,
     off: Arc<Switch>,
+    last: Arc<Last>,
 }
 
 impl State {
@@ -96,8 +103,8 @@ impl State {
     /// nothing is known yet, but that the endpoint was switched off.
     pub fn of(identity: &Identity, address: &str, policy: Policy, states: &States) -> State {
         let off: Arc<Switch> = states.get(identity);
-        let cell = states.get(&identity.part(address));
-        let state = State { policy, cell, off };
+        let at = identity.part(address);
+        let state = State { policy, cell: states.get(&at), off, last: states.get(&at) };
         if state.off.0.load(Acquire) && state.name() != "off" {
             state.switch(false);
         }
@@ -139,8 +146,43 @@ impl State {
         self.cell.succeeded();
     }
 
+    /// Until when it lets nothing through, and what changed its state last.
+    pub fn standing(&self) -> Standing {
+        let now = self.cell.now();
+        let left = match now.phase {
+            Phase::Active | Phase::Off => None,
+            Phase::Timeout | Phase::Suspended => {
+                now.retry_at.and_then(|at| at.checked_duration_since(transport::clock::now()))
+            }
+        };
+        drop(now);
+        let until = left.filter(|left| !left.is_zero()).and_then(|left| SystemTime::now().checked_add(left));
+        Standing { until, cause: flow::lock(&self.last.0).clone() }
+    }
+
+    /// Suspends it by hand for as long as a failure would; what is off stays off.
+    pub fn suspend(&self, at: Instant) {
+        self.cell.failed(self.cell.episode(), |now| {
+            self.suspends(now, at);
+            self.is_because(0, &"suspended by hand");
+        });
+    }
+
+    fn suspends(&self, now: &mut Now, at: Instant) {
+        now.last = self.policy.suspension(now.last);
+        now.phase = Phase::Suspended;
+        let pause = Duration::from_millis(now.last.unsigned_abs().min(LONGEST));
+        now.retry_at = at.checked_add(pause);
+    }
+
+    fn is_because(&self, code: i32, why: &dyn fmt::Display) {
+        let cause = Cause { code, why: why.to_string(), when: SystemTime::now() };
+        *flow::lock(&self.last.0) = Some(cause);
+    }
+
     /// An error came at `at`, of an attempt that began in `episode`.
-    pub fn failed(&self, code: i32, episode: u64, at: Instant) {
+    pub fn failed(&self, code: i32, why: &dyn fmt::Display, episode: u64, at: Instant) {
+        let number = code;
         let code = i64::from(code);
         let policy = &self.policy;
         let marks =
@@ -150,16 +192,14 @@ impl State {
             return;
         }
         self.cell.failed(episode, |now| {
-            let pause = if marks && now.retries < policy.retries {
+            if marks && now.retries < policy.retries {
                 now.retries += 1;
                 now.phase = Phase::Timeout;
-                policy.retry_delay
+                now.retry_at = at.checked_add(policy.retry_delay.min(Duration::from_millis(LONGEST)));
             } else {
-                now.last = policy.suspension(now.last);
-                now.phase = Phase::Suspended;
-                Duration::from_millis(now.last.unsigned_abs())
-            };
-            now.retry_at = at.checked_add(pause.min(Duration::from_millis(LONGEST)));
+                self.suspends(now, at);
+            }
+            self.is_because(number, why);
         });
     }
 
@@ -188,7 +228,7 @@ mod tests {
 
     /// A failure of an attempt that begins now.
     fn fails(state: &State, code: i32, at: Instant) {
-        state.failed(code, state.episode(), at);
+        state.failed(code, &"as planned", state.episode(), at);
     }
 
     #[test]
@@ -248,13 +288,13 @@ mod tests {
         let begun = state.episode();
         std::thread::scope(|scope| {
             for _ in 0..90 {
-                scope.spawn(|| state.failed(101_503, begun, at));
+                scope.spawn(|| state.failed(101_503, &"as planned", begun, at));
             }
         });
         assert!(!state.is_ready(at + milliseconds(999)) && state.is_ready(at + milliseconds(1000)));
         // The next message finds the backend alive; one of the 90 is late.
         state.succeeded();
-        state.failed(101_503, begun, at);
+        state.failed(101_503, &"as planned", begun, at);
         assert_eq!(state.name(), "active");
         fails(&state, 101_503, at);
         assert!(state.is_ready(at + milliseconds(1000)), "a new episode begins with the first duration");
@@ -308,7 +348,7 @@ mod tests {
         assert_eq!((state.name(), state.is_ready(at)), ("off", false));
         let begun = state.episode();
         state.switch(true);
-        state.failed(101_503, begun, at);
+        state.failed(101_503, &"as planned", begun, at);
         assert_eq!(state.name(), "active", "what was under way says nothing");
     }
 
@@ -327,5 +367,28 @@ mod tests {
         drop(after);
         moved.switch(true);
         assert_eq!((of("http://a").name(), of("http://b").name()), ("active", "active"));
+    }
+
+    #[test]
+    fn it_is_known_until_when_and_why_nothing_passes() {
+        let state = state(Policy { initial: 60_000, ..Policy::default() });
+        assert!(state.standing().until.is_none() && state.standing().cause.is_none());
+        state.failed(101_503, &"connection refused", state.episode(), Instant::now());
+        let left = state.standing().until.unwrap().duration_since(SystemTime::now()).unwrap();
+        assert!(left > milliseconds(50_000) && left <= milliseconds(60_000), "{left:?}");
+        let cause = state.standing().cause.unwrap();
+        assert_eq!((cause.code, cause.why.as_str()), (101_503, "connection refused"));
+        state.succeeded();
+        assert!(
+            state.standing().until.is_none() && state.standing().cause.is_some(),
+            "it is told afterwards, too"
+        );
+        state.suspend(Instant::now());
+        assert_eq!((state.name(), state.standing().cause.unwrap().code), ("suspended", 0));
+        state.switch(true);
+        assert_eq!(state.name(), "active");
+        state.switch(false);
+        state.suspend(Instant::now());
+        assert_eq!((state.name(), state.standing().until), ("off", None));
     }
 }

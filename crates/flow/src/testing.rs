@@ -446,7 +446,7 @@ impl Leaf for Address {
 
     fn succeeded(&self) {}
 
-    fn failed(&self, _: i32, _: u64) {}
+    fn failed(&self, _: i32, _: &dyn std::fmt::Display, _: u64) {}
 
     fn switch(&self, _on: bool) {}
 

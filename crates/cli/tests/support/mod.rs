@@ -90,8 +90,13 @@ impl Process {
         process
     }
 
-    /// `busbar run` on free ports.
+    /// `busbar run` on free ports; what changes is taken when the test says so.
     pub fn run(path: &Path, more: &[&str]) -> Process {
+        Process::watching(path, &[&["--set", "deploy.watch=false"], more].concat())
+    }
+
+    /// `busbar run` on free ports, which watches its configuration.
+    pub fn watching(path: &Path, more: &[&str]) -> Process {
         let path = path.to_str().unwrap();
         let ports = ["run", path, "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--workers", "2"];
         Process::start(&[&ports[..], more].concat())

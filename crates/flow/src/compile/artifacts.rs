@@ -4,7 +4,7 @@ use super::{Compiler, inbound, processors, services, tasks};
 use crate::resource::{ApiOrder, ApiRule};
 use crate::runtime::artifacts::{Api, Proxy};
 use crate::runtime::context::Context;
-use crate::runtime::endpoint::Endpoint;
+use crate::runtime::endpoint::{Endpoint, InlineEndpoint};
 use crate::runtime::fault::Fault;
 use crate::runtime::inbound::InboundEndpoint;
 use crate::runtime::mediator::{Flow, ListId, Mediator, Need};
@@ -134,6 +134,12 @@ impl Compiler<'_> {
         self.diagnostics.extend(std::mem::take(&mut self.aside));
         let left_out = self.left_out(main, &mut proxy_names, &mut api_rules);
         let traces = proxies.iter().any(|proxy| proxy.trace) || apis.iter().any(|api| api.trace);
+        // Those of artifacts that are left out are of no use.
+        let is_left_out = |own: &InlineEndpoint| {
+            let mut faulty = self.faulty.iter().filter(|one| !one.held && one.kind == own.artifact.kind);
+            faulty.any(|one| one.name.as_deref() == Some(&*own.artifact.artifact))
+        };
+        let inline = std::mem::take(&mut self.inline).into_iter().filter(|own| !is_left_out(own)).collect();
         Plan {
             traces,
             pre_mediate: self.sequences.get("pre-mediate").copied(),
@@ -142,6 +148,7 @@ impl Compiler<'_> {
             sequences: self.sequences,
             templates,
             endpoints: self.endpoints,
+            inline,
             implicit,
             entries: self.entries,
             processors,

@@ -18,7 +18,7 @@ mod wsdl;
 use self::definition::{Children, Registry, Values};
 use crate::expression::synapse::Text;
 use crate::expression::{Expression, KeyValue, Outcome};
-use crate::runtime::endpoint::Endpoint;
+use crate::runtime::endpoint::{Endpoint, InlineEndpoint};
 use crate::runtime::mediator::{ListId, Mediator};
 use crate::runtime::plan::{Entry, List, Plan, Planned};
 use crate::runtime::reference::{EndpointRef, SequenceRef};
@@ -52,6 +52,7 @@ pub struct Compiler<'a> {
     sequences: HashMap<String, ListId>,
     endpoints: HashMap<String, Arc<dyn Endpoint>>,
     named: endpoints::Named,
+    inline: Vec<InlineEndpoint>,
     entries: HashMap<String, Entry>,
     vault: Vault,
     inside: Inside,
@@ -93,6 +94,7 @@ pub fn compile(
         sequences: HashMap::new(),
         endpoints: HashMap::new(),
         named: endpoints::Named::default(),
+        inline: Vec::new(),
         entries: HashMap::new(),
         vault: Vault::new(
             services.settings.vault_directory.clone(),
@@ -651,7 +653,12 @@ impl Compiler<'_> {
             config::EndpointKind::Resolving(expression) => EndpointRef::Dynamic(Box::new(
                 self.expression_text(&expression.source, expression.span, &expression.scope)?,
             )),
-            _ => EndpointRef::Known((self.registry.endpoints)(endpoint, self)?),
+            _ => {
+                let made = (self.registry.endpoints)(endpoint, self)?;
+                let (artifact, span) = (self.inside.artifact.clone(), endpoint.span);
+                self.inline.push(InlineEndpoint { artifact, span, endpoint: Arc::clone(&made) });
+                EndpointRef::Known(made)
+            }
         }))
     }
 

@@ -115,6 +115,7 @@ pub(super) fn compile_api(api: &config::Api, compiler: &mut Compiler<'_>) -> Api
         context: api.context.clone(),
         version,
         version_strategy,
+        activation: compiler.services.states.get(compiler.artifact_identity()),
         stages: of_services(),
         resources,
         rules,

@@ -309,17 +309,17 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
                 && refusals.contains(status)
             {
                 // As in WSO2, the status is an error code, which may suspend the endpoint.
-                leaf.failed(i32::from(status), episode);
-                context.properties.set("blocking.sender.error", Value::from("true"));
                 let reason = context.reason.clone().unwrap_or_default();
                 let message = format!("Transport error: {status} Error: {reason}");
+                leaf.failed(i32::from(status), &message, episode);
+                context.properties.set("blocking.sender.error", Value::from("true"));
                 let fault = Fault::with_code(i32::from(status), message);
                 return Err(Fault { sending: true, processed: true, ..fault });
             }
             if context.properties.get("FORCE_ERROR_ON_SOAP_FAULT").is_some_and(Value::is_true)
                 && is_soap_fault(context).await?
             {
-                leaf.failed(code::SOAP_FAULT, episode);
+                leaf.failed(code::SOAP_FAULT, &"the backend answered with a SOAP fault", episode);
                 let fault = Fault::with_code(code::SOAP_FAULT, "the backend answered with a SOAP fault");
                 let peer = Some(outgoing.target.to_string());
                 return Err(Fault { sending: true, processed: true, peer, ..fault });
@@ -421,7 +421,7 @@ fn failed(
 ) -> Fault {
     let number = error.kind.code() as i32;
     if error.kind.is_about_backend() {
-        leaf.failed(number, episode);
+        leaf.failed(number, &error, episode);
     }
     if error.body_intact && context.payload.is_consumed() && !matches!(body, Body::Empty) {
         context.payload.put_back(body);

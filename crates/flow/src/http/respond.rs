@@ -319,6 +319,13 @@ pub(crate) fn left_out(plan: &Plan, inbound: &Inbound, faulty: Option<&usize>) -
     response
 }
 
+/// 503 for an API that somebody has stopped.
+pub(crate) fn stopped(inbound: &Inbound, api: &str) -> Response {
+    let mut response = refused(inbound, &format!("The API is not available: {api} is stopped"));
+    response.head.status = 503;
+    response
+}
+
 /// A refusal before any flow runs, with status 500 and in the form that the client speaks, as WSO2 has it.
 pub(crate) fn refused(inbound: &Inbound, reason: &str) -> Response {
     if let Client::Soap(version) = inbound.client {

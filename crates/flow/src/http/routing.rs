@@ -56,6 +56,9 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context, listener: &str) -> Di
         let faulty = plan.left_out.apis.get(candidate.index - plan.apis.len());
         return Dispatched::Answer(crate::http::respond::left_out(plan, &inbound, faulty));
     };
+    if !api.activation.is_on() {
+        return Dispatched::Answer(crate::http::respond::stopped(&inbound, &api.name));
+    }
     let sub_path = candidate.sub_path.into_owned();
     if let Some(answer) = crate::http::openapi::answer(api, &sub_path, &inbound) {
         return Dispatched::Answer(answer);

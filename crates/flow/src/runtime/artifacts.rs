@@ -73,6 +73,8 @@ pub struct Api {
     pub version: String,
     /// How the version is found: `context`, `url` or nothing.
     pub version_strategy: &'static str,
+    /// Stopped APIs are not available (503).
+    pub activation: Arc<Activation>,
     /// What happens to messages before the flow and behind it.
     pub stages: Stages,
     /// Its resources.

@@ -8,11 +8,12 @@ use crate::runtime::mediator::ListId;
 use crate::runtime::reference::EndpointRef;
 use crate::runtime::stage::Stage;
 use crate::state::identity::Identity;
+use diagnostics::Span;
 use message::{Headers, Method, Payload, SoapVersion};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// An endpoint of any kind.
 pub trait Endpoint: Send + Sync {
@@ -192,9 +193,17 @@ pub trait Leaf: Send + Sync {
     /// An answer came.
     fn succeeded(&self);
 
-    /// Sending or receiving failed with this `ERROR_CODE`, in an attempt that began in this episode. Failures of
+    /// Sending or receiving failed with this `ERROR_CODE` and for this reason, in an attempt that began in this episode. Failures of
     /// attempts that began before the last suspension say nothing new.
-    fn failed(&self, code: i32, episode: u64);
+    fn failed(&self, code: i32, why: &dyn fmt::Display, episode: u64);
+
+    /// Until when it lets nothing through, and why: for people.
+    fn standing(&self) -> Standing {
+        Standing::default()
+    }
+
+    /// Suspends it by hand, as a failure would: it comes back by itself.
+    fn suspend(&self) {}
 
     /// Switches the endpoint off (no message passes) or on by hand.
     fn switch(&self, on: bool);
@@ -222,6 +231,37 @@ pub trait Leaf: Send + Sync {
     fn on_error(&self) -> Option<ListId> {
         None
     }
+}
+
+/// How it came that an endpoint is in its state.
+#[derive(Clone, Debug, Default)]
+pub struct Standing {
+    /// When it lets messages through again, where it does not now and that comes by itself.
+    pub until: Option<SystemTime>,
+    /// What changed its state last, other than an answer or somebody's hand; kept while it is active again.
+    pub cause: Option<Cause>,
+}
+
+/// A failure that changed the state of an endpoint.
+#[derive(Clone, Debug)]
+pub struct Cause {
+    /// Its `ERROR_CODE`; 0: it was suspended by hand.
+    pub code: i32,
+    /// Why.
+    pub why: String,
+    /// When.
+    pub when: SystemTime,
+}
+
+/// An endpoint that is written where it is used, and that no key leads to.
+#[derive(Clone)]
+pub struct InlineEndpoint {
+    /// The artifact that it is in.
+    pub artifact: Identity,
+    /// Where it is written.
+    pub span: Span,
+    /// Itself.
+    pub endpoint: Arc<dyn Endpoint>,
 }
 
 /// A request as an endpoint wants it.

@@ -2,7 +2,7 @@
 
 use crate::runtime::artifacts::{Api, Proxy};
 use crate::runtime::context::Owner;
-use crate::runtime::endpoint::Endpoint;
+use crate::runtime::endpoint::{Endpoint, InlineEndpoint};
 use crate::runtime::inbound::InboundEndpoint;
 use crate::runtime::load::Load;
 use crate::runtime::mediator::{ListId, Mediator, Need};
@@ -22,6 +22,8 @@ pub struct Plan {
     pub(crate) sequences: HashMap<String, ListId>,
     pub(crate) templates: HashMap<String, Arc<Template>>,
     pub(crate) endpoints: HashMap<String, Arc<dyn Endpoint>>,
+    /// Those that no key leads to.
+    pub(crate) inline: Vec<InlineEndpoint>,
     /// Sends to the message's `To`.
     pub(crate) implicit: Arc<dyn Endpoint>,
     pub(crate) entries: HashMap<String, Entry>,
@@ -250,11 +252,12 @@ impl Plan {
         &self.tasks
     }
 
-    /// It comes into force: its definitions say which services, processors, tasks and inbound endpoints run, where nobody has decided otherwise.
+    /// It comes into force: its definitions say which services, APIs, processors, tasks and inbound endpoints run, where nobody has decided otherwise.
     pub(crate) fn begins(&self) {
         for proxy in &self.proxies {
             proxy.activation.defined(proxy.start_on_load, 0);
         }
+        self.apis.iter().for_each(|api| api.activation.defined(true, 0));
         for processor in &self.processors {
             let (on, definition) = processor.written;
             processor.activation.defined(on, definition);
@@ -274,6 +277,11 @@ impl Plan {
     /// All named endpoints, by name.
     pub fn endpoints(&self) -> impl Iterator<Item = (&str, &Arc<dyn Endpoint>)> {
         self.endpoints.iter().map(|(name, endpoint)| (name.as_str(), endpoint))
+    }
+
+    /// Endpoints that are written where they are used.
+    pub fn inline_endpoints(&self) -> &[InlineEndpoint] {
+        &self.inline
     }
 
     /// The proxy services.

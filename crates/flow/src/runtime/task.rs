@@ -28,7 +28,8 @@ pub struct Task {
     pub span: Span,
     /// Its trigger, for people: `every 5s`, `cron 0 0 6 * * ? (Europe/Berlin)`.
     pub trigger_text: String,
-    pub(crate) activation: Arc<Activation>,
+    /// Whether it runs when it is due.
+    pub activation: Arc<Activation>,
     /// A number for the whole definition.
     pub(crate) definition: u64,
     pub(crate) trigger: Trigger,
@@ -100,7 +101,7 @@ pub(crate) struct Agenda(pub(crate) Notify);
 impl Task {
     /// Switches it on or off. What is due while it is off is not made up for.
     pub fn switch(&self, on: bool) {
-        self.activation.switch(on);
+        self.activation.decide(on);
         self.agenda.0.notify_one();
     }
 

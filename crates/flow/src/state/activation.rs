@@ -6,14 +6,41 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
-/// The activation of a proxy service or a message processor. It belongs to the identity of the artifact, so what was
-/// decided stays decided when the configuration is loaded again.
+/// The activation of a proxy service, an API, a message processor, a task or an inbound endpoint. It belongs to the identity of the
+/// artifact, so what was decided stays decided when the configuration is loaded again.
 #[derive(Debug, Default)]
 pub struct Activation {
     on: AtomicBool,
-    /// What the definition in force says, and a number for this definition.
-    written: Mutex<Option<(bool, u64)>>,
+    said: Mutex<Said>,
     changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Said {
+    /// What the definition in force says.
+    written: Option<Written>,
+    /// Somebody has decided since.
+    decided: bool,
+    /// What was decided in a process before this one.
+    before: Option<Decision>,
+}
+
+/// What a definition says of whether its artifact runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// It runs.
+    pub on: bool,
+    /// A number for this definition; the same one in each process.
+    pub definition: u64,
+}
+
+/// That somebody has started or stopped an artifact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// It was started.
+    pub on: bool,
+    /// What its definition said then: another one decides anew.
+    pub written: Written,
 }
 
 impl Activation {
@@ -22,18 +49,49 @@ impl Activation {
         self.on.load(Ordering::Relaxed)
     }
 
-    /// Starts or stops it.
-    pub fn switch(&self, on: bool) {
+    /// Somebody starts or stops it.
+    pub fn decide(&self, on: bool) {
+        lock(&self.said).decided = true;
+        self.switch(on);
+    }
+
+    /// What somebody has decided, where the definition in force leaves it at that; before there is one, what was decided in a process before.
+    pub fn decision(&self) -> Option<Decision> {
+        let said = lock(&self.said);
+        match said.written {
+            Some(written) if said.decided => Some(Decision { on: self.is_on(), written }),
+            Some(_) => None,
+            None => said.before,
+        }
+    }
+
+    /// What was decided in a process before this one, for when its definition comes into force first.
+    pub fn restore(&self, decision: Decision) {
+        lock(&self.said).before = Some(decision);
+    }
+
+    /// Whether no definition of it was in force yet.
+    pub fn waits(&self) -> bool {
+        lock(&self.said).written.is_none()
+    }
+
+    /// It starts or stops by itself.
+    pub(crate) fn switch(&self, on: bool) {
         self.on.store(on, Ordering::Relaxed);
         self.changed.notify_waiters();
     }
 
     /// A definition comes into force. One that is another than before decides anew.
     pub(crate) fn defined(&self, on: bool, definition: u64) {
-        let before = lock(&self.written).replace((on, definition));
-        if before != Some((on, definition)) {
-            self.switch(on);
+        let written = Written { on, definition };
+        let mut said = lock(&self.said);
+        if said.written.replace(written) == Some(written) {
+            return;
         }
+        let before = said.before.take().filter(|before| before.written == written);
+        said.decided = before.is_some();
+        drop(said);
+        self.switch(before.map_or(on, |before| before.on));
     }
 
     /// Resolves when it is switched after this call.
@@ -62,9 +120,32 @@ mod tests {
                 activation.defined(on, definition);
             }
             if let Some(on) = switched {
-                activation.switch(on);
+                activation.decide(on);
             }
             assert_eq!(activation.is_on(), wanted, "{definition:?} {switched:?}");
         }
+    }
+
+    #[test]
+    fn a_decision_outlives_the_process_but_not_the_definition() {
+        let decided = Decision { on: false, written: Written { on: true, definition: 1 } };
+        for (definition, wanted) in [((true, 1), false), ((true, 2), true), ((false, 1), false)] {
+            let activation = Activation::default();
+            activation.restore(decided);
+            activation.defined(definition.0, definition.1);
+            assert_eq!(activation.is_on(), wanted, "{definition:?}");
+            assert_eq!(activation.decision(), Some(decided).filter(|_| definition == (true, 1)));
+            // The definition after that decides anew, and so does the one of before when it is back.
+            activation.defined(true, 3);
+            activation.defined(true, 1);
+            assert_eq!((activation.is_on(), activation.decision()), (true, None));
+        }
+        // A processor that gives up has decided nothing.
+        let activation = Activation::default();
+        activation.defined(true, 1);
+        activation.switch(false);
+        assert_eq!(activation.decision(), None);
+        activation.decide(false);
+        assert_eq!(activation.decision(), Some(decided));
     }
 }

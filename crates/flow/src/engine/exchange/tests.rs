@@ -276,7 +276,7 @@ impl Leaf for Staging {
 
     fn succeeded(&self) {}
 
-    fn failed(&self, _: i32, _: u64) {}
+    fn failed(&self, _: i32, _: &dyn std::fmt::Display, _: u64) {}
 
     fn switch(&self, _: bool) {}
 

@@ -1,0 +1,112 @@
+//! The configurations that were in force last, each with its models and texts: to be looked at, compared and rolled back to.
+
+use admin::{Generation, Generations, Refused};
+use config::{Changes, LastGood};
+use flow::Plan;
+use jiff::Timestamp;
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+/// How many are kept where nothing is set.
+const KEPT: usize = 10;
+
+/// What made somebody read the configuration, or put one in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The process began.
+    Start,
+    /// SIGHUP.
+    Signal,
+    /// `POST /reload`.
+    Request,
+    /// What is watched has changed.
+    Change,
+    /// Somebody went back to the generation of this number.
+    RollBack(u64),
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cause::Start => out.write_str("start"),
+            Cause::Signal => out.write_str("SIGHUP"),
+            Cause::Request => out.write_str("POST /reload"),
+            Cause::Change => out.write_str("files changed"),
+            Cause::RollBack(number) => write!(out, "rollback to {number}"),
+        }
+    }
+}
+
+/// See the module.
+pub struct History {
+    /// The oldest first; the last one is in force.
+    kept: VecDeque<Arc<Generation>>,
+    most: usize,
+    /// The generation that was rolled back to, as long as that holds.
+    rolled_back: Option<u64>,
+    refused: Option<Refused>,
+}
+
+impl History {
+    /// With the one that a process begins with. `most`: how many are kept.
+    pub fn begin(most: Option<usize>, plan: &Plan, good: &Arc<LastGood>) -> History {
+        let most = most.unwrap_or(KEPT).max(1);
+        let mut history = History { kept: VecDeque::new(), most, rolled_back: None, refused: None };
+        history.add(plan, good, Changes::default(), Cause::Start, false);
+        history
+    }
+
+    /// Adds one that comes into force. One that `is_same` and has no changes takes the place of the one before: there is nothing to go
+    /// back to.
+    pub fn add(&mut self, plan: &Plan, good: &Arc<LastGood>, changes: Changes, cause: Cause, is_same: bool) {
+        if is_same && changes.is_empty() && self.kept.len() > 1 {
+            self.kept.pop_back();
+        }
+        if let Cause::RollBack(number) = cause {
+            self.rolled_back = Some(number);
+        }
+        self.kept.push_back(Arc::new(Generation {
+            number: plan.generation,
+            when: Timestamp::now(),
+            cause: cause.to_string(),
+            artifacts: plan.artifacts(),
+            changes,
+            faulty: plan.faulty.clone(),
+            good: Arc::clone(good),
+        }));
+        while self.kept.len() > self.most {
+            self.kept.pop_front();
+        }
+    }
+
+    /// What lies there is in force: no rollback holds any more.
+    pub fn read_anew(&mut self) {
+        self.rolled_back = None;
+    }
+
+    /// Nothing came of this one.
+    pub fn refused(&mut self, cause: Cause, why: &str) {
+        let refused = Refused { when: Timestamp::now(), cause: cause.to_string(), why: why.to_owned() };
+        self.refused = Some(refused);
+    }
+
+    /// The one of a number.
+    pub fn get(&self, number: u64) -> Option<Arc<Generation>> {
+        self.kept.iter().find(|one| one.number == number).cloned()
+    }
+
+    /// The generation that was rolled back to, as long as that holds.
+    pub fn rolled_back(&self) -> Option<u64> {
+        self.rolled_back
+    }
+
+    /// All that are kept.
+    pub fn all(&self) -> Generations {
+        Generations {
+            kept: self.kept.iter().cloned().collect(),
+            rolled_back: self.rolled_back,
+            refused: self.refused.clone(),
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Who was started and stopped by hand, kept over a restart: a small file, which is written anew as a whole with each decision.
+//!
+//! What a definition says is not in it, nor what stops by itself. A decision counts for as long as the definition says what it said then; one
+//! about an artifact that is not there waits until it is.
+
+use config::ArtifactKind;
+use flow::activation::{Activation, Decision, Written};
+use flow::{Identity, Plan, States, lock};
+use serde::{Deserialize, Serialize};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// The name of the file in the directory that the service manager gives.
+const NAME: &str = "busbar-state.json";
+
+/// The form of the file.
+const VERSION: u32 = 1;
+
+/// See the module.
+pub struct Switches {
+    /// `None`: nothing is kept.
+    file: Option<PathBuf>,
+    /// What was read of it and concerns nobody who is there.
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    artifacts: Vec<(Identity, Arc<Activation>)>,
+    endpoints: Vec<Identity>,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct Kept {
+    version: u32,
+    artifacts: Vec<Artifact>,
+    /// Those that are off.
+    endpoints: Vec<Endpoint>,
+}
+
+/// A proxy service, an API, a task, a message processor, an inbound endpoint.
+#[derive(Serialize, Deserialize)]
+struct Artifact {
+    kind: String,
+    name: String,
+    on: bool,
+    /// What its definition said, and its number.
+    written: bool,
+    definition: u64,
+}
+
+/// An address of a named endpoint.
+#[derive(Serialize, Deserialize)]
+struct Endpoint {
+    name: String,
+    part: String,
+}
+
+impl Switches {
+    /// Reads the file that the settings name, else that of the service manager, for artifacts that find their state in `states`. What cannot
+    /// be read is said in the log, and counts for nothing.
+    pub fn read(file: Option<&Path>, states: &States) -> Switches {
+        let given = || {
+            let directories = std::env::var_os("STATE_DIRECTORY")?;
+            // There may be several.
+            std::env::split_paths(&directories).next().map(|directory| directory.join(NAME))
+        };
+        let file = file.map(Path::to_path_buf).or_else(given).filter(|file| !file.as_os_str().is_empty());
+        let kept = file.as_deref().map_or_else(|| Ok(Kept::default()), read);
+        let kept = kept.unwrap_or_else(|why| {
+            tracing::error!(target: "busbar::start", "who was started and stopped before is not known: {why}");
+            Kept::default()
+        });
+        let mut waiting = Waiting::default();
+        for own in kept.artifacts {
+            let Some(kind) = ArtifactKind::of_element(&own.kind) else { continue };
+            let identity = Identity::of(kind, &own.name);
+            let activation: Arc<Activation> = states.get(&identity);
+            let written = Written { on: own.written, definition: own.definition };
+            activation.restore(Decision { on: own.on, written });
+            waiting.artifacts.push((identity, activation));
+        }
+        let part = |own: Endpoint| {
+            let artifact = Identity::of(ArtifactKind::Endpoint, &own.name);
+            if own.part.is_empty() { artifact } else { artifact.part(&own.part) }
+        };
+        waiting.endpoints = kept.endpoints.into_iter().map(part).collect();
+        Switches { file, waiting: Mutex::new(waiting) }
+    }
+
+    /// Before a plan comes into force: endpoints of it that were off are off again.
+    pub fn restore(&self, plan: &Plan) {
+        let mut waiting = lock(&self.waiting);
+        if waiting.endpoints.is_empty() {
+            return;
+        }
+        for (_, endpoint) in plan.endpoints() {
+            for leaf in endpoint.leaves() {
+                if let Some(at) = waiting.endpoints.iter().position(|one| *one == **leaf.identity()) {
+                    waiting.endpoints.swap_remove(at);
+                    leaf.switch(false);
+                }
+            }
+        }
+    }
+
+    /// Writes down what was decided about the artifacts of the plan in force; `false` where nothing is kept.
+    ///
+    /// # Errors
+    /// The file cannot be written: it is what it was.
+    pub fn keep(&self, plan: &Plan) -> Result<bool, String> {
+        let Some(file) = &self.file else { return Ok(false) };
+        // Whoever decides at the same time writes after this, and then knows both.
+        let mut waiting = lock(&self.waiting);
+        waiting.artifacts.retain(|(_, activation)| activation.waits());
+        let found = activations(plan).map(|(kind, name, activation)| (Identity::of(kind, name), activation));
+        let absent = waiting.artifacts.iter().map(|(identity, activation)| (identity.clone(), activation));
+        let decided = |(identity, activation): (Identity, &Arc<Activation>)| {
+            let Decision { on, written } = activation.decision()?;
+            let (kind, name) = (identity.kind.element().to_owned(), identity.artifact.to_string());
+            Some(Artifact { kind, name, on, written: written.on, definition: written.definition })
+        };
+        let leaves = plan.endpoints().flat_map(|(_, endpoint)| endpoint.leaves());
+        let off = leaves.filter(|leaf| leaf.state() == "off").map(|leaf| Identity::clone(leaf.identity()));
+        let endpoint =
+            |one: Identity| Endpoint { name: one.artifact.to_string(), part: one.part.to_string() };
+        let mut endpoints: Vec<Identity> = Vec::new();
+        for identity in off.chain(waiting.endpoints.iter().cloned()) {
+            // Groups may share members.
+            if identity.kind == ArtifactKind::Endpoint && !endpoints.contains(&identity) {
+                endpoints.push(identity);
+            }
+        }
+        let kept = Kept {
+            version: VERSION,
+            artifacts: found.chain(absent).filter_map(decided).collect(),
+            endpoints: endpoints.into_iter().map(endpoint).collect(),
+        };
+        write(file, &kept).map_err(|error| format!("`{}` cannot be written: {error}", file.display()))?;
+        Ok(true)
+    }
+
+    /// Whether this is the file.
+    pub fn is_kept_in(&self, path: &Path) -> bool {
+        self.file.as_deref() == Some(path)
+    }
+}
+
+/// All that can be started and stopped.
+fn activations(plan: &Plan) -> impl Iterator<Item = (ArtifactKind, &str, &Arc<Activation>)> {
+    use ArtifactKind::{Api, InboundEndpoint, MessageProcessor, Proxy, Task};
+    let proxies = plan.proxies().iter().map(|own| (Proxy, own.name.as_str(), &own.activation));
+    let apis = plan.apis().iter().map(|own| (Api, own.name.as_str(), &own.activation));
+    let tasks = plan.tasks().iter().map(|own| (Task, own.name.as_str(), &own.activation));
+    let processors =
+        plan.processors().iter().map(|own| (MessageProcessor, own.name.as_str(), &own.activation));
+    let inbound =
+        plan.inbound_endpoints().iter().map(|own| (InboundEndpoint, own.name.as_str(), &own.activation));
+    proxies.chain(apis).chain(tasks).chain(processors).chain(inbound)
+}
+
+fn read(file: &Path) -> Result<Kept, String> {
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Kept::default()),
+        Err(error) => return Err(format!("`{}` cannot be read: {error}", file.display())),
+    };
+    let kept: Kept = serde_json::from_str(&text).map_err(|error| format!("`{}`: {error}", file.display()))?;
+    match kept.version {
+        VERSION => Ok(kept),
+        other => Err(format!("`{}` has the version {other}; expected {VERSION}", file.display())),
+    }
+}
+
+/// In one step: a process that ends in the middle leaves the file as it was.
+fn write(file: &Path, kept: &Kept) -> std::io::Result<()> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let beside = file.with_file_name(format!(".{name}.new"));
+    let written = (|| {
+        let mut out = std::fs::File::create(&beside)?;
+        serde_json::to_writer_pretty(&mut out, kept)?;
+        out.write_all(b"\n")?;
+        out.sync_all()?;
+        std::fs::rename(&beside, file)
+    })();
+    if written.is_err() {
+        let _ = std::fs::remove_file(&beside);
+    }
+    written?;
+    // The name of the file is in its directory. Where that cannot be synchronised, the system does it before long.
+    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let _ = std::fs::File::open(directory).and_then(|directory| directory.sync_all());
+    Ok(())
+}

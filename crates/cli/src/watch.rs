@@ -1,0 +1,208 @@
+//! Watches the path that is run, and says when it has changed and come to rest.
+//!
+//! Whether something has changed is decided by looking ([`Snapshot`]), at least every `deploy.interval`. That the system tells of changes
+//! only makes the next look come at once; where it does not (a disk on the network, too many directories, another system), all is the
+//! same but later.
+
+use crate::snapshot::Snapshot;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Longest wait for rest, in times of `quiet`: where files never cease to change, those of a moment are taken, and what of them
+/// is faulty is held back artifact by artifact.
+const RESTLESS: u32 = 20;
+
+/// At most one part in so many of the time is spent on taking changes, and at most so long nothing is taken.
+const SHARE: u32 = 10;
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// What is watched, and how.
+#[derive(Clone, Debug)]
+pub struct Watch {
+    /// The configuration.
+    pub path: PathBuf,
+    /// The settings file, where it is named.
+    pub settings: Option<PathBuf>,
+    /// How often somebody looks, whatever the system tells.
+    pub interval: Duration,
+    /// For how long nothing may change before changes are taken.
+    pub quiet: Duration,
+}
+
+impl Watch {
+    /// Watches, on a thread of its own, until the process ends or `take` says that it is over. `differs`: whether something is other than
+    /// what was taken last. `take` takes it.
+    ///
+    /// # Errors
+    /// There is no thread.
+    pub fn start(
+        self,
+        differs: impl Fn(&Snapshot) -> bool + Send + 'static,
+        take: impl Fn() -> bool + Send + 'static,
+    ) -> std::io::Result<()> {
+        let run = move || self.run(&differs, &take);
+        std::thread::Builder::new().name("watch".to_owned()).spawn(run).map(drop)
+    }
+
+    fn run(&self, differs: &dyn Fn(&Snapshot) -> bool, take: &dyn Fn() -> bool) {
+        let mut teller = Teller::new();
+        loop {
+            let seen = self.look(&mut teller);
+            if !differs(&seen) {
+                // At most one look in that time, whatever goes on beside the configuration.
+                std::thread::sleep(self.quiet);
+                teller.wait(self.interval);
+                continue;
+            }
+            if !differs(&self.at_rest(seen, &mut teller)) {
+                continue;
+            }
+            let began = Instant::now();
+            if !take() {
+                return;
+            }
+            std::thread::sleep((began.elapsed() * SHARE).min(LONGEST_PAUSE));
+        }
+    }
+
+    fn look(&self, teller: &mut Teller) -> Snapshot {
+        loop {
+            teller.forget();
+            let seen = Snapshot::of(&self.path, self.settings.as_deref());
+            // What happened in new directories before they were watched was not told.
+            if !teller.follow(seen.directories()) {
+                return seen;
+            }
+        }
+    }
+
+    /// Waits until nothing changes any more.
+    fn at_rest(&self, mut seen: Snapshot, teller: &mut Teller) -> Snapshot {
+        for _ in 0..RESTLESS {
+            std::thread::sleep(self.quiet);
+            let next = self.look(teller);
+            let is_at_rest = !next.differs(&seen, |_| false);
+            seen = next;
+            if is_at_rest {
+                break;
+            }
+        }
+        seen
+    }
+}
+
+#[cfg(target_os = "linux")]
+use linux::Teller;
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+    use rustix::io::Errno;
+    use std::collections::HashSet;
+    use std::os::fd::OwnedFd;
+    use std::path::PathBuf;
+    use std::time::Duration;
+
+    /// Tells that something happens in directories. It tells too often rather than too seldom.
+    pub struct Teller {
+        /// `None`: the system tells nothing.
+        inotify: Option<OwnedFd>,
+        watched: HashSet<i32>,
+        /// Something could not be watched, and that was said.
+        is_incomplete: bool,
+    }
+
+    impl Teller {
+        pub fn new() -> Teller {
+            let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK);
+            let mut teller = Teller { inotify: None, watched: HashSet::new(), is_incomplete: false };
+            match inotify {
+                Ok(inotify) => teller.inotify = Some(inotify),
+                Err(error) => teller.say(error),
+            }
+            teller
+        }
+
+        fn say(&mut self, error: Errno) {
+            if !std::mem::replace(&mut self.is_incomplete, true) {
+                tracing::info!(
+                    target: "busbar::reload",
+                    "the system does not tell of all changes ({}): they are found by looking, every `deploy.interval`",
+                    std::io::Error::from(error)
+                );
+            }
+        }
+
+        /// Watches these directories and no others. One that is another directory by now is watched anew. Whether there are some that were
+        /// not watched before.
+        pub fn follow(&mut self, directories: &[PathBuf]) -> bool {
+            let Some(inotify) = &self.inotify else { return false };
+            let flags = WatchFlags::ATTRIB
+                | WatchFlags::CLOSE_WRITE
+                | WatchFlags::CREATE
+                | WatchFlags::DELETE
+                | WatchFlags::DELETE_SELF
+                | WatchFlags::MODIFY
+                | WatchFlags::MOVE
+                | WatchFlags::MOVE_SELF
+                | WatchFlags::ONLYDIR;
+            let mut watched = HashSet::new();
+            let mut failed = None;
+            for directory in directories {
+                match inotify::add_watch(inotify, directory, flags) {
+                    Ok(own) => _ = watched.insert(own),
+                    // It is gone meanwhile, which was told.
+                    Err(Errno::NOENT | Errno::NOTDIR) => {}
+                    Err(error) => failed = Some(error),
+                }
+            }
+            for old in self.watched.difference(&watched) {
+                // It may have ended by itself.
+                let _ = inotify::remove_watch(inotify, *old);
+            }
+            let has_new = watched.difference(&self.watched).next().is_some();
+            self.watched = watched;
+            failed.into_iter().for_each(|error| self.say(error));
+            has_new
+        }
+
+        /// What was told so far is known.
+        pub fn forget(&mut self) {
+            let Some(inotify) = &self.inotify else { return };
+            let mut buffer = [0; 4096];
+            while matches!(rustix::io::read(inotify, &mut buffer), Ok(1..) | Err(Errno::INTR)) {}
+        }
+
+        /// Waits until something is told, at most for this time.
+        pub fn wait(&mut self, most: Duration) {
+            let Some(inotify) = &self.inotify else { return std::thread::sleep(most) };
+            let until = Timespec::try_from(most).ok();
+            match poll(&mut [PollFd::new(inotify, PollFlags::IN)], until.as_ref()) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(_) => std::thread::sleep(most),
+            }
+        }
+    }
+}
+
+/// Tells nothing.
+#[cfg(not(target_os = "linux"))]
+struct Teller;
+
+#[cfg(not(target_os = "linux"))]
+impl Teller {
+    fn new() -> Teller {
+        Teller
+    }
+
+    fn follow(&mut self, _directories: &[PathBuf]) -> bool {
+        false
+    }
+
+    fn forget(&mut self) {}
+
+    fn wait(&mut self, most: Duration) {
+        std::thread::sleep(most);
+    }
+}
