@@ -240,20 +240,32 @@ fn inline(
         .inspect(|script| {
             let last = texts.len();
             let span_of = |place: script::Place| {
-                let own =
-                    (place.source + 1 == last).then(|| text.span_of(place.line, place.column)).flatten();
-                own.unwrap_or(element.start_tag())
+                (place.source + 1 == last).then(|| text.span_of(place.line, place.column)).flatten()
             };
-            warn_of_classes(script, span_of, compiler);
+            let name = |place: script::Place| includes.get(place.source).map_or("the script", |key| &**key);
+            warn_of_classes(script, span_of, element.start_tag(), name, compiler);
         })
 }
 
-/// Names the classes of Java that are not here.
-fn warn_of_classes(script: &Script, span_of: impl Fn(script::Place) -> Span, compiler: &mut Compiler<'_>) {
-    for (place, name) in script.missing_classes() {
+/// Names the classes of Java that are not here: where they are written, or else at `element` with the name of their text.
+fn warn_of_classes<'n>(
+    script: &Script,
+    span_of: impl Fn(script::Place) -> Option<Span>,
+    element: Span,
+    name_of: impl Fn(script::Place) -> &'n str,
+    compiler: &mut Compiler<'_>,
+) {
+    for &(place, ref class) in script.missing_classes() {
+        let (span, label) = match span_of(place) {
+            Some(span) => (span, "what uses it is a fault".to_owned()),
+            None => {
+                let (name, line, column) = (name_of(place), place.line, place.column);
+                (element, format!("in {name}, line {line}, column {column}: what uses it is a fault"))
+            }
+        };
         compiler.diagnostics.push(
-            Diagnostic::warning("java-class", format!("the Java class `{name}` is not available here"))
-                .at(span_of(*place), "what uses it is a fault")
+            Diagnostic::warning("java-class", format!("the Java class `{class}` is not available here"))
+                .at(span, label)
                 .help("docs/scripts.md has those that are here"),
         );
     }
@@ -276,7 +288,8 @@ fn behind_key(
         texts.push(text_of(&entry));
         match check(&texts, Some(function)) {
             Ok(script) => {
-                warn_of_classes(&script, |_| place, compiler);
+                let name_of = |at: script::Place| includes.get(at.source).map_or(name, |key| &**key);
+                warn_of_classes(&script, |_| None, place, name_of, compiler);
                 return Some(Source::Fixed(Arc::new(script)));
             }
             // As in WSO2 that costs the messages that come here, not the artifact.
@@ -790,6 +803,20 @@ mod tests {
             ),
         ] {
             assert!(flow(text).reports(says), "{text}: {:?}", flow(text).found);
+        }
+    }
+
+    #[test]
+    fn a_class_that_is_not_here_is_named_with_its_line() {
+        let entries = "<!--top--><localEntry key='k'><![CDATA[function mediate(mc) {\n  new java.io.File('a') }]]></localEntry>";
+        for (script, place) in [
+            ("<script language='js' key='k'/>", "in k, line 2, column 7: what uses it is a fault"),
+            ("<script language='js'><include key='k'/>1</script>", "in k, line 2, column 7"),
+            ("<script language='js'>new java.io.File('a')</script>", "what uses it is a fault"),
+        ] {
+            let flow = flow(&format!("{script}{entries}"));
+            assert!(flow.reports("the Java class `java.io.File` is not available here"), "{flow:?}");
+            assert!(flow.reasons.iter().any(|reason| reason.starts_with(place)), "{:?}", flow.reasons);
         }
     }
 

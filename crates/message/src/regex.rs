@@ -114,6 +114,18 @@ impl Search {
     /// # Errors
     /// The replacement names a group that the pattern does not have, or the search takes too long.
     pub fn replace_all(&self, value: &str, replacement: &str) -> Result<String, String> {
+        self.replace(value, replacement, true)
+    }
+
+    /// Replaces the first match, as [`Search::replace_all`] does all.
+    ///
+    /// # Errors
+    /// As [`Search::replace_all`].
+    pub fn replace_first(&self, value: &str, replacement: &str) -> Result<String, String> {
+        self.replace(value, replacement, false)
+    }
+
+    fn replace(&self, value: &str, replacement: &str, all: bool) -> Result<String, String> {
         /// Why nothing was replaced.
         struct Wrong(String);
         impl From<Failure> for Wrong {
@@ -130,7 +142,7 @@ impl Search {
             self.expand(replacement, &captures, &mut out).map_err(Wrong)?;
             end = whole.end();
             meter::spend_bytes(out.len() - before).map_err(Failure::from)?;
-            Ok(true)
+            Ok(all)
         });
         replaced.map_err(|Wrong(why)| why)?;
         out.push_str(&value[end..]);
@@ -378,6 +390,8 @@ mod tests {
             }
         }
         assert!(Search::compile("(").is_err());
+        let first = Search::compile("([a-z])1").unwrap().replace_first("a1b1", "$1-");
+        assert_eq!(first.as_deref(), Ok("a-b1"));
     }
 
     #[test]

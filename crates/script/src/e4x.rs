@@ -165,12 +165,10 @@ pub(crate) fn missing_classes(text: &str) -> Vec<(usize, String)> {
     let word = |at: usize| tokens.get(at).map_or("", |token| &text[token.at.clone()]);
     let is_class = |name: &str| name.starts_with(|c: char| c.is_ascii_uppercase());
     let mut found: Vec<(usize, String)> = Vec::new();
-    let mut note = |at: usize, name: String| {
+    // `org` and `com` alone are names of JavaScript here.
+    let mut note = |at: usize, name: String, reached: bool| {
         let quoted = format!("'{name}'");
-        let thrown = name.strip_prefix("java.lang.").map(|simple| format!("'{simple}'"));
-        let known = crate::engine::JAVA.contains(&quoted)
-            || thrown.is_some_and(|simple| crate::engine::JAVA.contains(&simple));
-        if !known && !found.iter().any(|(_, other)| *other == name) {
+        if !(reached && crate::engine::JAVA.contains(&quoted)) && !found.iter().any(|(_, other)| *other == name) {
             found.push((at, name));
         }
     };
@@ -186,13 +184,13 @@ pub(crate) fn missing_classes(text: &str) -> Vec<(usize, String)> {
                 let names: Vec<&str> = (start..=end).step_by(2).map(word).collect();
                 // `org.total` may be anything.
                 if is_class(word(end)) && (names.len() > 2 || start > at) {
-                    note(token.at.start, names.join("."));
+                    note(token.at.start, names.join("."), start > at || word(at).starts_with("java"));
                 }
             }
             "Java" if !member && word(at + 1) == "." && word(at + 2) == "type" && word(at + 3) == "(" => {
                 let name = word(at + 4).trim_matches(['\'', '"']);
                 if name.contains('.') && !name.ends_with("[]") {
-                    note(token.at.start, name.to_owned());
+                    note(token.at.start, name.to_owned(), true);
                 }
             }
             _ => {}
@@ -529,6 +527,10 @@ mod tests {
             ("java.util.UUID.randomUUID(); new Packages.java.text.SimpleDateFormat('y')", vec![]),
             ("new java.io.File('a'); java.io.File.separator", vec![(4, "java.io.File")]),
             ("Java.type('java.sql.Driver'); Java.type(\"java.lang.Thread\")", vec![(0, "java.sql.Driver")]),
+            (
+                "Packages.org.apache.commons.codec.binary.Base64; org.apache.commons.codec.binary.Base64",
+                vec![(49, "org.apache.commons.codec.binary.Base64")],
+            ),
             (
                 "importPackage(Packages.com.acme); new org.json.JSONObject()",
                 vec![(38, "org.json.JSONObject")],

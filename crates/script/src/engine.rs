@@ -19,7 +19,23 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 const PRELUDE: &str = include_str!("prelude.js");
-pub(crate) const JAVA: &str = include_str!("java.js");
+/// The classes of Java: a function of what the bus offers.
+pub(crate) const JAVA: &str = concat!(
+    "(function (native) {\n'use strict';\n",
+    include_str!("java/lang.js"),
+    include_str!("java/util.js"),
+    include_str!("java/names.js"),
+    "})"
+);
+/// Those that few scripts use, evaluated when one of them is first used so that no other engine pays for them.
+const JAVA_LATE: &str = concat!(
+    "(function (native, shared) {\n'use strict';\n",
+    include_str!("java/math.js"),
+    include_str!("java/text.js"),
+    include_str!("java/time.js"),
+    include_str!("java/late.js"),
+    "})"
+);
 
 /// Longest time that one run may sleep altogether. Sleeping is no part of its time.
 const MAX_SLEEP: Duration = Duration::from_secs(60);
@@ -154,6 +170,13 @@ pub(crate) fn check(text: &str) -> Result<(), Failure> {
             _ => Ok(()),
         }
     })
+}
+
+/// The function that makes the classes of Java that few scripts use. Compiling it is not the script's work.
+pub(crate) fn java_late<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Function<'js>> {
+    let mut options = sloppy();
+    options.filename = Some("prelude".to_owned());
+    meter::unbounded(|| ctx.eval_with_options(JAVA_LATE, options))
 }
 
 fn sloppy() -> EvalOptions {

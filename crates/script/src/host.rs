@@ -5,6 +5,7 @@
 //! are made once per engine and not once per message.
 
 use crate::trees::{Given, List, Trees};
+use message::regex::{Pattern, Search};
 use message::{Value, XmlValue};
 use rquickjs::function::Opt;
 use rquickjs::{Array, Ctx, Exception, Function, IntoJs, Object, Result, Value as Js};
@@ -228,6 +229,33 @@ fn given<'a>(number: i32, text: &'a str) -> Given<'a> {
     if number < 0 { Given::Text(text) } else { Given::List(number as List) }
 }
 
+/// A regular expression of Java on a text: `matches`, `find` (the places of all matches, in units of UTF-16, as JSON), `all` and
+/// `first` (the text with them replaced).
+fn regex(what: &str, given: &[&str]) -> std::result::Result<String, String> {
+    let (&[text, pattern], by) = given.split_first_chunk().ok_or("too few arguments")?;
+    let wrong = |why: String| format!("PatternSyntaxException: {why}");
+    if what == "matches" {
+        let is = Pattern::compile(pattern).map_err(wrong)?.matches(text).map_err(|stop| stop.to_string())?;
+        return Ok(is.to_string());
+    }
+    let search = Search::compile(pattern).map_err(wrong)?;
+    match what {
+        "all" => search.replace_all(text, by.first().unwrap_or(&"")),
+        "first" => search.replace_first(text, by.first().unwrap_or(&"")),
+        _ => {
+            let (mut units, mut at) = (0, 0);
+            let mut place = |byte: usize| {
+                units += text.get(at..byte).unwrap_or("").encode_utf16().count();
+                at = byte;
+                units
+            };
+            let found = search.matches(text)?;
+            let places: Vec<[usize; 2]> = found.iter().map(|one| [place(one.start), place(one.end)]).collect();
+            serde_json::to_string(&places).map_err(|error| error.to_string())
+        }
+    }
+}
+
 /// The functions that the prelude is given.
 #[rustfmt::skip] // one line each
 pub(crate) fn functions<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
@@ -293,6 +321,11 @@ pub(crate) fn functions<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
     });
     function!("java", |ctx: Ctx<'js>, what: String, arguments: Vec<String>| {
         with(&ctx, |host, _| host.java(&what, &arguments))
+    });
+    function!("javaLate", |ctx: Ctx<'js>| crate::engine::java_late(&ctx));
+    function!("regex", |ctx: Ctx<'js>, what: String, given: Vec<String>| {
+        let given: Vec<&str> = given.iter().map(String::as_str).collect();
+        regex(&what, &given).map_err(|why| Exception::throw_message(&ctx, &why))
     });
     function!("sleep", |ctx: Ctx<'js>, milliseconds: f64| {
         crate::engine::sleep(milliseconds).map_err(|why| Exception::throw_message(&ctx, &why))

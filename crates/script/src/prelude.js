@@ -283,17 +283,6 @@
     defineProperty(globalThis, name, { value: globals[name], writable: true, configurable: true, enumerable: false });
   }
 
-  // Strings that came from Java had these.
-  const java = {
-    equals(other) { return String(this) === String(other); },
-    equalsIgnoreCase(other) { return String(this).toLowerCase() === String(other).toLowerCase(); },
-    contains(part) { return String(this).includes(String(part)); },
-    isEmpty() { return this.length === 0; },
-    compareTo(other) { return String(this) < String(other) ? -1 : String(this) > String(other) ? 1 : 0; },
-  };
-  for (const name of ownKeys(java)) {
-    defineProperty(String.prototype, name, { value: java[name], writable: true, configurable: true, enumerable: false });
-  }
   if (!shared) return () => true;
 
   // A world that messages share must not change. Everything built in is frozen; what objects inherit and scripts

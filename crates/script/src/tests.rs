@@ -313,7 +313,7 @@ fn classes_of_java() {
         ("'' + new java.lang.String(java.util.Base64.getDecoder().decode('YWI='))", "ab"),
         (
             "with (new JavaImporter(java.util, java.text)) { new SimpleDateFormat('y').format(new java.util.Date(5)) }",
-            "y|5|",
+            "1970",
         ),
         ("java.net.URLEncoder.encode('a b&', 'UTF-8')", "a+b%26"),
         (
@@ -324,6 +324,12 @@ fn classes_of_java() {
         ("try { throw new java.lang.RuntimeException('x') } catch (e) { e.getMessage() }", "x"),
         ("java.lang.Thread.sleep(1); java.lang.Math.max(1, 2)", "2"),
         ("typeof java.lang.System.currentTimeMillis()", "number"),
+        ("Packages.org.apache.commons.codec.binary.Base64.encodeBase64String('ab'.getBytes())", "YWI="),
+        ("'' + 'a,b'.split(',') + 'a.b'.replace('.', '$$') + 'aa'.replaceAll('a', 'b')", "a,ba$bbb"),
+        ("'' + new java.lang.Integer(5) + new java.lang.Boolean('true') + JSON.stringify({a: new java.lang.Double('1.5')})", "5true{\\\"a\\\":1.5}"),
+        ("try { java.lang.Integer.parseInt('x') } catch (e) { (e instanceof java.lang.IllegalArgumentException) + e.getMessage() }", "trueFor input string: "),
+        ("new java.util.ArrayList().nonsense()", "`java.util.ArrayList.nonsense` is not available here"),
+        ("java.math.BigDecimal.prototype.leak = 1; java.lang.String.leak = 1; typeof new java.math.BigDecimal('1').toString.leak", "undefined"),
         ("new java.io.File('a')", "`java.io.File` is not available here"),
         ("importClass(java.sql.Driver)", "`java.sql.Driver` is not available here"),
         ("Java.type('a.B')", "`a.B` is not available here"),
@@ -386,6 +392,14 @@ fn nothing_leaks_to_the_next_message() {
         ("Error.prepareStackTrace = function () { return 'leak'; };", "typeof Error.prepareStackTrace"),
         ("Promise.resolve().then(function () { leak = 1; });", "typeof leak"),
         ("x = <a/>; x.b = 1;", "typeof x"),
+        (
+            "Object.getPrototypeOf(java.math.BigDecimal['proto' + 'type']).leak = 1; java.lang.String.leak = 1;",
+            "typeof new java.math.BigDecimal('1')['toString'].leak + typeof Object.getPrototypeOf(java.math.BigDecimal['proto' + 'type'])['toString'].leak",
+        ),
+        (
+            "var p = Object.getPrototypeOf(java.util.HashMap['proto' + 'type']); p.size = 1; p.leak = 1; java.util.HashMap['proto' + 'type'].leak = 1;",
+            "'leak' in new java.util.HashMap() ? 'leak' : 'undefined'",
+        ),
     ] {
         for _ in 0..2 {
             // Some throw, in a world that cannot be changed.

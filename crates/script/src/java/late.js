@@ -1,0 +1,13 @@
+// What is had of the parts above.
+
+const zones = {
+  getOffset: zone => time => offsetOf(Number(time), zone),
+  getRawOffset: (zone, time = Date.now()) => () => rawOffset(time, zone),
+};
+return {
+  'java.lang.String': JavaString, 'java.util.Formatter': Formatter, 'java.util.Calendar': Calendar, 'java.util.GregorianCalendar': Calendar,
+  'java.text.SimpleDateFormat': SimpleDateFormat, 'java.text.DecimalFormat': DecimalFormat,
+  'java.text.DecimalFormatSymbols': DecimalFormatSymbols, 'java.math.BigDecimal': BigDecimal, 'java.math.BigInteger': BigInteger,
+  'java.math.RoundingMode': RoundingMode,
+  zones, stringMethods,
+};
