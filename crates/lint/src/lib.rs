@@ -18,6 +18,7 @@ mod references;
 mod rules;
 mod steps;
 mod ways;
+mod xpaths;
 
 pub use loading::{LOADING, Loading};
 pub use look::Look;

@@ -53,14 +53,27 @@ impl Language {
 
     /// The attributes of a step, and of the elements inside of it that hold no mediators, that are expressions.
     pub fn expressions<'e>(&self, step: &'e Element) -> Vec<(&'e Element, &'e Attribute)> {
+        self.attributes(step, |values| matches!(values, Values::Expression))
+    }
+
+    /// As [`Language::expressions`] those that are keys, which may be expressions in braces.
+    pub fn keys<'e>(&self, step: &'e Element) -> Vec<(&'e Element, &'e Attribute)> {
+        self.attributes(step, |values| matches!(values, Values::Key))
+    }
+
+    fn attributes<'e>(
+        &self,
+        step: &'e Element,
+        wanted: impl Fn(&Values) -> bool,
+    ) -> Vec<(&'e Element, &'e Attribute)> {
         let Some(definition) = self.definition(step) else { return Vec::new() };
         let mut found = Vec::new();
-        add(step, definition.attributes, &mut found);
+        add(step, definition.attributes, &wanted, &mut found);
         for one in definition.page.inside {
             let mut elements = Vec::new();
             descend(step, one.way(), &mut elements);
             for element in elements {
-                add(element, one.attributes, &mut found);
+                add(element, one.attributes, &wanted, &mut found);
             }
         }
         found
@@ -70,10 +83,11 @@ impl Language {
 fn add<'e>(
     element: &'e Element,
     attributes: &[flow::Attribute],
+    wanted: &impl Fn(&Values) -> bool,
     found: &mut Vec<(&'e Element, &'e Attribute)>,
 ) {
-    let expressions = attributes.iter().filter(|one| matches!(one.values, Values::Expression));
-    found.extend(expressions.filter_map(|one| Some((element, element.attribute(one.name)?))));
+    let attributes = attributes.iter().filter(|one| wanted(&one.values));
+    found.extend(attributes.filter_map(|one| Some((element, element.attribute(one.name)?))));
 }
 
 /// The elements at the end of a way (`target/sequence`) from `element`.

@@ -57,8 +57,12 @@ const NEUTRAL: &[&str] = &[
     "transaction",
 ];
 
+/// Steps that nobody needs whose message goes nowhere.
+pub const PREPARING: &[&str] =
+    &["header", "payloadFactory", "enrich", "xslt", "fastXSLT", "datamapper", "jsontransform", "rewrite"];
+
 /// Properties that say what the client gets though nothing answers: whoever sets one means it.
-const INTENTIONS: &[&str] = &[
+pub const INTENTIONS: &[&str] = &[
     "HTTP_SC",
     "FORCE_SC_ACCEPTED",
     "NO_ENTITY_BODY",

@@ -1,20 +1,23 @@
 //! `answer-is-lost`: an out sequence that does not send the answer on.
 
 use crate::Rule;
-use crate::look::{Finding, Look, Phase};
+use crate::look::{Finding, Flow, Look, Phase};
 use crate::references::literal_key;
-use crate::ways::{Walk, Ways};
+use crate::ways::{INTENTIONS, PREPARING, Walk, Ways};
 use config::Element;
 use diagnostics::Severity;
 
 pub const RULE: Rule = Rule {
     id: "answer-is-lost",
     severity: Severity::Warning,
-    summary: "An out sequence ends without sending the answer to the client.",
+    summary: "A flow ends without sending the answer of an endpoint to the client.",
     reason: "A proxy service or resource without an out sequence passes the answers of its endpoint to the client. One that has an out sequence leaves that to it: if it comes to its end
 without `send` or `respond`, the client gets 202 and an empty body instead of the answer.
 
-End the out sequence with `send` (which here means: to the client) or `respond`, or remove it.",
+End the out sequence with `send` (which here means: to the client) or `respond`, or remove it.
+
+An in sequence that makes something of the answer of a `call` (with a payload, a header, a transformation), and then ends, loses it in the same way. One that only logs the answer may
+be meant so, and is not reported.",
     example: r#"<proxy name="Orders">
   <target>
     <endpoint>
@@ -41,6 +44,9 @@ End the out sequence with `send` (which here means: to the client) or `respond`,
 
 fn check(look: &mut Look<'_>) {
     let flows = look.flows();
+    for flow in flows.iter().filter(|flow| flow.phase == Phase::In && flow.key.is_none() && !flow.endpoint) {
+        called(look, flow);
+    }
     for flow in flows.iter() {
         if flow.phase != Phase::Out {
             continue;
@@ -64,6 +70,33 @@ fn check(look: &mut Look<'_>) {
         };
         look.report(finding.help("end it with `<send/>`, or leave the out sequence out"));
     }
+}
+
+/// An in sequence that changes the answer of a `call`, and ends.
+fn called<'a>(look: &mut Look<'a>, flow: &Flow<'a>) {
+    let steps = look.language.steps(flow.list);
+    let Some(call) = steps.iter().rposition(|step| step.is("call")) else { return };
+    let behind = &steps[call + 1..];
+    let known = |step: &&Element| {
+        PREPARING.contains(&step.local())
+            || matches!(step.local(), "log" | "property" | "propertyGroup" | "variable")
+    };
+    let prepared = behind.iter().find(|step| PREPARING.contains(&step.local()));
+    // Who says what the client gets, or keeps the answer, means it.
+    if !behind.iter().all(known)
+        || steps[call].child("target").is_some()
+        || is_one_way(look, flow.list)
+        || steps.iter().any(|step| step.attr("name").is_some_and(|name| INTENTIONS.contains(&name.trim())))
+    {
+        return;
+    }
+    let Some(prepared) = prepared else { return };
+    let message = format!("the answers to the {} `{}` are lost", flow.owner.kind, flow.owner.name);
+    look.report(
+        Finding::new(message, prepared.start_tag(), "prepared, and then nobody gets it: the client gets 202")
+            .and(steps[call].start_tag(), "the answer comes from here")
+            .help("end the sequence with `<respond/>`"),
+    );
 }
 
 /// Sequences that name each other deeper than this are not followed.

@@ -2,8 +2,9 @@
 
 use crate::Rule;
 use crate::look::{Finding, Look};
+use crate::xpaths;
 use config::{Attribute, Element};
-use diagnostics::{Edit, Severity, Span};
+use diagnostics::{Edit, Severity};
 use flow::Pattern;
 use xpath::ast::{Axis, BinaryOp, Expr, ExprKind, NodeTest, QName, Start, Step};
 
@@ -17,6 +18,7 @@ pub const RULE: Rule = Rule {
 * `get-property('paid') = true`: `true` and `false` are names of elements here. Compare with `'true'` for a property, or write `true()` for a truth;
 * `local-name() = 'ns:order'`: the local name has no prefix;
 * a `source` that is true or false with a `regex` that fits neither `true` nor `false`;
+* the method of a request compared with `get`, or matched with it: methods are written in capitals;
 * `X = 'a' and X = 'b'`, where X has one value.",
     example: r#"<sequence name="Route">
   <filter xpath="get-property('paid') = true">
@@ -54,20 +56,15 @@ struct Never {
 fn check(look: &mut Look<'_>) {
     let mut found = Vec::new();
     for step in look.steps() {
-        for (_, attribute) in look.language.expressions(step) {
-            let Some(expression) = parsed(attribute) else { continue };
-            let mut all = Vec::new();
-            visit(&expression, &mut all);
-            if let Some(own) = unmatched(step, attribute, &expression) {
+        for xpath in xpaths::of(&look.language, step) {
+            let attribute = xpath.attribute;
+            if let Some(own) = unmatched(step, attribute, &xpath.expression) {
                 found.push(own);
             }
-            let blank = attribute.value.len() - attribute.value.trim_start().len();
+            let mut all = Vec::new();
+            xpaths::walk(&xpath.expression, &mut |expression| inspect(expression, &mut all));
             found.extend(all.into_iter().map(|own| {
-                let place = place(
-                    attribute,
-                    blank + own.at.start as usize,
-                    own.at.end.saturating_sub(own.at.start) as usize,
-                );
+                let place = xpath.place(own.at);
                 let finding = Finding::new(own.message, place, own.label).help(own.help);
                 // An attribute with one kind of quotes in it stands in the other kind.
                 let quote = match (attribute.value.contains('\''), attribute.value.contains('"')) {
@@ -88,52 +85,11 @@ fn check(look: &mut Look<'_>) {
     found.into_iter().for_each(|finding| look.report(finding));
 }
 
-/// Where a part of a value is written: exact where no references are in it.
-fn place(attribute: &Attribute, start: usize, len: usize) -> Span {
-    let span = attribute.value_span;
-    match attribute.value.len() == (span.end - span.start) as usize {
-        true => span.part(start, len.max(1)),
-        false => span,
-    }
-}
-
-/// The XPath of an attribute; `None` where it is none, or is reported by who compiles it.
-fn parsed(attribute: &Attribute) -> Option<Expr> {
-    let source = attribute.value.trim();
-    if source.starts_with("json-eval(") || source.starts_with("${") || source.starts_with('{') {
-        return None;
-    }
-    xpath::parse(source, xpath::Version::V1).ok()
-}
-
-fn visit(expression: &Expr, found: &mut Vec<Never>) {
+fn inspect(expression: &Expr, found: &mut Vec<Never>) {
     match &expression.kind {
-        ExprKind::Path(start, steps) => {
-            if let (Start::Root, Some(first)) = (start, steps.first()) {
-                found.extend(root(first));
-            }
-            if let Start::Expr(inner) = start {
-                visit(inner, found);
-            }
-            steps.iter().flat_map(|step| &step.predicates).for_each(|own| visit(own, found));
-        }
-        ExprKind::Binary(operator, left, right) => {
-            found.extend(compared(*operator, left, right));
-            visit(left, found);
-            visit(right, found);
-        }
-        ExprKind::And(all) => {
-            found.extend(contradiction(all));
-            all.iter().for_each(|own| visit(own, found));
-        }
-        ExprKind::Or(all) | ExprKind::Union(all) | ExprKind::Call(_, all) | ExprKind::Sequence(all) => {
-            all.iter().for_each(|own| visit(own, found));
-        }
-        ExprKind::Negate(inner) => visit(inner, found),
-        ExprKind::Filter(inner, predicates) => {
-            visit(inner, found);
-            predicates.iter().for_each(|own| visit(own, found));
-        }
+        ExprKind::Path(Start::Root, steps) => found.extend(steps.first().and_then(root)),
+        ExprKind::Binary(operator, left, right) => found.extend(compared(*operator, left, right)),
+        ExprKind::And(all) => found.extend(contradiction(all)),
         _ => {}
     }
 }
@@ -168,6 +124,20 @@ fn compared(operator: BinaryOp, left: &Expr, right: &Expr) -> Option<Never> {
                 help: "compare with a text in quotes, or write `true()` or `false()`",
                 // A property is compared as a text.
                 instead: is_single(other).then(|| name.local.clone()),
+            });
+        }
+        if let ExprKind::Literal(text) = &own.kind
+            && is_method(other)
+            && !METHODS.contains(&text.as_str())
+            && METHODS.contains(&text.to_ascii_uppercase().as_str())
+            && operator == BinaryOp::Equal
+        {
+            return Some(Never {
+                message: format!("no method is `{text}`"),
+                at: own.span,
+                label: "methods are written in capitals",
+                help: "write it in capitals",
+                instead: None,
             });
         }
         if let ExprKind::Literal(text) = &own.kind
@@ -260,9 +230,26 @@ fn bare_name(expression: &Expr) -> Option<&QName> {
     }
 }
 
-/// A `source` that gives a truth, and a pattern that fits none.
+/// The methods of requests.
+const METHODS: &[&str] = &["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"];
+
+/// Whether it is the method of the request.
+fn is_method(expression: &Expr) -> bool {
+    match &expression.kind {
+        ExprKind::Variable(name) => {
+            matches!((&*name.prefix, &*name.local), ("axis2", "HTTP_METHOD") | ("ctx", "REST_METHOD"))
+        }
+        _ => match xpaths::property_of(expression) {
+            Some([(scope, _), (name, _)]) => scope == "axis2" && name == "HTTP_METHOD",
+            None => false,
+        },
+    }
+}
+
+/// A `source` that gives a truth or a method, and a pattern that fits none.
 fn unmatched(step: &Element, attribute: &Attribute, expression: &Expr) -> Option<Finding> {
-    if &*attribute.name.local != "source" || !is_truth(expression) {
+    let (is_truth, is_method) = (is_truth(expression), is_method(expression));
+    if &*attribute.name.local != "source" || !(is_truth || is_method) {
         return None;
     }
     let patterns: Vec<&Attribute> = match step.local() {
@@ -270,10 +257,28 @@ fn unmatched(step: &Element, attribute: &Attribute, expression: &Expr) -> Option
         "switch" => step.children_named("case").filter_map(|case| case.attribute("regex")).collect(),
         _ => Vec::new(),
     };
-    let never = patterns.into_iter().find(|pattern| {
+    let fits = |pattern: &Attribute, texts: &[&str]| {
         let compiled = Pattern::compile(&pattern.value).ok();
-        compiled.is_some_and(|own| own.matches("true") == Ok(false) && own.matches("false") == Ok(false))
-    })?;
+        compiled.is_none_or(|own| texts.iter().any(|text| own.matches(text) != Ok(false)))
+    };
+    if is_method {
+        let small: Vec<String> = METHODS.iter().map(|method| method.to_ascii_lowercase()).collect();
+        let small: Vec<&str> = small.iter().map(String::as_str).collect();
+        let never = patterns.into_iter().find(|pattern| !fits(pattern, METHODS) && fits(pattern, &small))?;
+        let label = "methods are written in capitals";
+        let finding = Finding::new(format!("`{}` never matches", never.value), never.value_span, label);
+        let capitals = never.value.to_ascii_uppercase();
+        let plain = never.value.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'|');
+        return Some(match plain {
+            true => {
+                let edit =
+                    Edit { span: never.value_span, was: never.value.to_string(), text: capitals.clone() };
+                finding.fix(format!("write {capitals}"), edit)
+            }
+            false => finding,
+        });
+    }
+    let never = patterns.into_iter().find(|pattern| !fits(pattern, &["true", "false"]))?;
     Some(
         Finding::new(
             format!("`{}` never matches", never.value),

@@ -2,7 +2,7 @@
 
 use crate::Rule;
 use crate::look::{Finding, Look, Phase};
-use crate::ways::{Walk, Ways};
+use crate::ways::{PREPARING, Walk, Ways};
 use diagnostics::Severity;
 
 pub const RULE: Rule = Rule {
@@ -35,10 +35,6 @@ else, with the property `HTTP_SC` and `respond`.",
 </proxy>"#,
     check,
 };
-
-/// Steps that nobody needs whose message goes nowhere.
-const PREPARING: &[&str] =
-    &["header", "payloadFactory", "enrich", "xslt", "fastXSLT", "datamapper", "jsontransform", "rewrite"];
 
 fn check(look: &mut Look<'_>) {
     for flow in look.flows() {

@@ -11,6 +11,9 @@ mod filter_without_else;
 mod json_of_xml;
 mod message_is_lost;
 mod property_scope;
+mod template_parameter;
+mod unknown_media_type;
+mod unknown_scope;
 mod unreachable_resource;
 mod unreachable_step;
 
@@ -30,6 +33,9 @@ pub const RULES: &[&Rule] = &[
     &json_of_xml::RULE,
     &message_is_lost::RULE,
     &property_scope::RULE,
+    &template_parameter::RULE,
+    &unknown_media_type::RULE,
+    &unknown_scope::RULE,
     &unreachable_resource::RULE,
     &unreachable_step::RULE,
 ];

@@ -1,0 +1,198 @@
+//! `template-parameter`: parameters that a template does not have, or does not get.
+
+use crate::Rule;
+use crate::look::{Finding, Look, Phase};
+use crate::references::literal_key;
+use crate::xpaths::{self, property_of};
+use config::{Attribute, Element};
+use diagnostics::{Severity, Span, did_you_mean};
+use std::collections::HashSet;
+use xpath::ast::{Expr, ExprKind};
+
+pub const RULE: Rule = Rule {
+    id: "template-parameter",
+    severity: Severity::Warning,
+    summary: "A parameter of a sequence template is not declared, not given, or read where no template runs.",
+    reason: "Reported are
+
+* a `with-param` whose name the template does not declare: it is not passed;
+* a `call-template` without a parameter that the template declares as mandatory: the call fails;
+* `$func:x`, `get-property('func', 'x')` and `${params.functionParams.x}` in a template that does not declare `x`: always empty;
+* the same in a flow that is no template: `${…}` is empty, and what evaluates the others fails. A named sequence is reported only if no template leads to it.",
+    example: r#"<template name="Greet">
+  <parameter name="who" isMandatory="true"/>
+  <parameter name="how"/>
+  <sequence>
+    <log>
+      <property name="greeting" expression="concat($func:hwo, $func:who)"/>
+    </log>
+  </sequence>
+</template>
+<sequence name="Welcome">
+  <call-template target="Greet">
+    <with-param name="woh" value="you"/>
+  </call-template>
+  <property name="greeted" expression="$func:who"/>
+  <respond/>
+</sequence>"#,
+    mended: r#"<template name="Greet">
+  <parameter name="who" isMandatory="true"/>
+  <parameter name="how"/>
+  <sequence>
+    <log>
+      <property name="greeting" expression="concat($func:how, $func:who)"/>
+    </log>
+  </sequence>
+</template>
+<sequence name="Welcome">
+  <call-template target="Greet">
+    <with-param name="who" value="you"/>
+  </call-template>
+  <property name="greeted" value="you"/>
+  <respond/>
+</sequence>"#,
+    check,
+};
+
+fn check(look: &mut Look<'_>) {
+    let mut found = Vec::new();
+    for step in look.steps().into_iter().filter(|step| step.is("call-template")) {
+        called(look, step, &mut found);
+    }
+    let led_to = led_to(look);
+    for flow in look.flows().into_iter().filter(|flow| flow.key.is_none()) {
+        let template = (flow.owner.kind == "template")
+            .then(|| look.configuration.sequence_templates.get(flow.owner.name))
+            .flatten();
+        let nowhere = match flow.phase {
+            Phase::In | Phase::Out => true,
+            // A fault may come from inside of a template.
+            Phase::Fault => false,
+            Phase::Named if flow.owner.kind == "sequence" => {
+                led_to.as_ref().is_some_and(|names| !names.contains(flow.owner.name))
+            }
+            Phase::Named => false,
+        };
+        if template.is_none() && !nowhere {
+            continue;
+        }
+        for step in look.steps_in(flow.list) {
+            let mut read = Vec::new();
+            for xpath in xpaths::of(&look.language, step) {
+                xpaths::walk(&xpath.expression, &mut |expression| {
+                    if let Some((name, at)) = parameter(expression) {
+                        read.push((name.to_owned(), xpath.place(at), true));
+                    }
+                });
+            }
+            for (_, attribute) in look.language.expressions(step) {
+                read.extend(named(attribute).into_iter().map(|(name, place)| (name, place, false)));
+            }
+            for (name, place, fails) in read {
+                let Some(template) = template else {
+                    let message = format!("there is no template here whose parameter `{name}` could be read");
+                    let label = if fails { "what evaluates it fails" } else { "always empty" };
+                    found.push(Finding::new(message, place, label));
+                    continue;
+                };
+                if template.parameters.iter().any(|declared| *declared.name == *name) {
+                    continue;
+                }
+                let message = format!("the template `{}` has no parameter `{name}`", flow.owner.name);
+                let names = template.parameters.iter().map(|declared| &**declared.name);
+                let help = did_you_mean(&name, names);
+                found.push(
+                    Finding::new(message, place, "always empty")
+                        .help(help.unwrap_or_else(|| format!("declare it: `<parameter name=\"{name}\"/>`"))),
+                );
+            }
+        }
+    }
+    found.into_iter().for_each(|finding| look.report(finding));
+}
+
+/// A call of a template: what it passes and leaves out.
+fn called(look: &Look<'_>, step: &Element, found: &mut Vec<Finding>) {
+    let Some(name) = literal_key(step, "target") else { return };
+    let Some(template) = look.configuration.sequence_templates.get(name) else { return };
+    let passed: Vec<_> = step.children_named("with-param").filter_map(|child| child.attribute("name")).collect();
+    for one in &passed {
+        if template.parameters.iter().any(|declared| *declared.name == *one.value) {
+            continue;
+        }
+        let message = format!("the template `{name}` has no parameter `{}`", one.value);
+        let finding = Finding::new(message, one.value_span, "it is not passed").and(template.name.span, "this one");
+        let names = template.parameters.iter().map(|declared| &**declared.name);
+        found.push(match did_you_mean(&one.value, names) {
+            Some(help) => finding.help(help),
+            None => finding,
+        });
+    }
+    for declared in template.parameters.iter().filter(|declared| declared.mandatory) {
+        let defaults = look.settings.synapse_dialect && declared.default.is_some();
+        if !defaults && passed.iter().all(|one| *one.value != **declared.name) {
+            let message = format!("the parameter `{}` of the template `{name}` is missing", *declared.name);
+            found.push(
+                Finding::new(message, step.start_tag(), "the call fails")
+                    .and(declared.name.span, "mandatory"),
+            );
+        }
+    }
+}
+
+/// The name of a parameter that an expression reads.
+fn parameter(expression: &Expr) -> Option<(&str, xpath::Span)> {
+    match &expression.kind {
+        ExprKind::Variable(name) if name.prefix == "func" => Some((&name.local, expression.span)),
+        _ => match property_of(expression) {
+            Some([("func", _), (name, at)]) => Some((name, at)),
+            _ => None,
+        },
+    }
+}
+
+/// The parameters that a `${…}` names, and where.
+fn named(attribute: &Attribute) -> Vec<(String, Span)> {
+    const MARK: &str = "params.functionParams.";
+    let (value, span) = (&*attribute.value, attribute.value_span);
+    if !value.contains("${") {
+        return Vec::new();
+    }
+    let exact = value.len() == (span.end - span.start) as usize;
+    let names = value.match_indices(MARK).map(|(at, _)| {
+        let start = at + MARK.len();
+        let rest = &value[start..];
+        let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
+        (rest[..end].to_owned(), if exact { span.part(start, end) } else { span })
+    });
+    names.filter(|(name, _)| !name.is_empty()).collect()
+}
+
+/// The sequences that templates lead to; `None`: an expression says which.
+fn led_to(look: &Look<'_>) -> Option<HashSet<String>> {
+    let mut names = HashSet::new();
+    let mut waiting: Vec<&Element> =
+        look.configuration.sequence_templates.iter().map(|template| &template.sequence.element).collect();
+    while let Some(list) = waiting.pop() {
+        for step in look.steps_in(list) {
+            let inside = step.elements().chain(step.elements().flat_map(Element::elements));
+            for element in std::iter::once(step).chain(inside) {
+                for key in ["key", "sequence", "onError", "onComplete", "onReject", "onAccept", "target"] {
+                    let Some(attribute) = element.attribute(key) else { continue };
+                    let Some(name) = literal_key(element, key) else {
+                        if matches!(key, "key" | "sequence") && attribute.value.contains(['{', '$']) {
+                            return None;
+                        }
+                        continue;
+                    };
+                    if let Some(sequence) = look.sequence(name)
+                        && names.insert(name.to_owned())
+                    {
+                        waiting.push(&sequence.element);
+                    }
+                }
+            }
+        }
+    }
+    Some(names)
+}

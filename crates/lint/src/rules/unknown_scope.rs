@@ -1,0 +1,109 @@
+//! `unknown-scope`: an XPath that reads a property of a scope that does not exist.
+
+use crate::Rule;
+use crate::look::{Finding, Look};
+use crate::xpaths::{self, property_of};
+use config::Element;
+use diagnostics::{Edit, Severity, did_you_mean, nearest, respelt};
+use xpath::ast::ExprKind;
+
+pub const RULE: Rule = Rule {
+    id: "unknown-scope",
+    severity: Severity::Warning,
+    summary: "An expression reads a property of a scope that does not exist.",
+    reason: "`get-property('transprt', 'Host')` is empty for every message, and `$tpr:Host` makes the step that evaluates it fail.
+
+The scopes of `get-property` are `default`, `synapse`, `axis2`, `axis2-client`, `transport`, `operation`, `registry`, `system`, `trace`, `analytics`, `func`, `env` and `file`;
+the prefixes of variables are `ctx`, `axis2`, `trp`, `operation`, `var`, `func`, `url` and `sys`. A prefix that is also the name of a property, which may hold a map, is not reported.",
+    example: r#"<sequence name="Route">
+  <property name="host" expression="get-property('Transport', 'Host')"/>
+  <property name="kind" expression="$tpr:X-Kind"/>
+  <respond/>
+</sequence>"#,
+    mended: r#"<sequence name="Route">
+  <property name="host" expression="get-property('transport', 'Host')"/>
+  <property name="kind" expression="$trp:X-Kind"/>
+  <respond/>
+</sequence>"#,
+    check,
+};
+
+/// What `get-property` takes as its first argument.
+const SCOPES: &[&str] = &[
+    "default",
+    "synapse",
+    "axis2",
+    "axis2-client",
+    "transport",
+    "operation",
+    "registry",
+    "system",
+    "trace",
+    "analytics",
+    "func",
+    "env",
+    "file",
+];
+
+/// The prefixes of variables.
+const PREFIXES: &[&str] = &["ctx", "axis2", "trp", "operation", "var", "func", "url", "sys"];
+
+fn check(look: &mut Look<'_>) {
+    let steps = look.steps();
+    let mut found = Vec::new();
+    for step in &steps {
+        for xpath in xpaths::of(&look.language, step) {
+            xpaths::walk(&xpath.expression, &mut |expression| {
+                if let ExprKind::Variable(name) = &expression.kind
+                    && let Some(meant) = misspelt(&name.prefix, &steps)
+                {
+                    let place = xpath.place(expression.span);
+                    let message = format!("there is no scope `{}`", name.prefix);
+                    found.push(
+                        Finding::new(message, place, "what evaluates it fails")
+                            .help(format!("did you mean `${meant}:{}`?", name.local)),
+                    );
+                }
+                if let Some([(scope, at), _]) = property_of(expression)
+                    // A computed date, and its pattern.
+                    && !matches!(scope, "SYSTEM_DATE" | "SYSTEM_TIME")
+                    && !SCOPES.contains(&scope)
+                {
+                    let place = xpath.place(at);
+                    let mut finding =
+                        Finding::new(format!("there is no scope `{scope}`"), place, "always empty");
+                    let inner = place.part(1, scope.len());
+                    match respelt(scope, SCOPES.iter().copied()) {
+                        // Between the quotes, where nothing is written as a reference.
+                        Some(meant) if (place.end - place.start) as usize == scope.len() + 2 => {
+                            let edit = Edit { span: inner, was: scope.to_owned(), text: meant.to_owned() };
+                            finding = finding.fix(format!("write '{meant}'"), edit);
+                        }
+                        _ => {
+                            if let Some(help) = did_you_mean(scope, SCOPES.iter().copied()) {
+                                finding = finding.help(help);
+                            }
+                        }
+                    }
+                    found.push(finding);
+                }
+            });
+        }
+    }
+    found.into_iter().for_each(|finding| look.report(finding));
+}
+
+/// The prefix that was meant; `None` if nothing is wrong, or nobody can tell.
+fn misspelt(prefix: &str, steps: &[&Element]) -> Option<&'static str> {
+    if prefix.is_empty() || PREFIXES.contains(&prefix) {
+        return None;
+    }
+    let meant = nearest(prefix, PREFIXES.iter().copied())?;
+    // `$P:k` is an entry of the map in the property P.
+    let named = |element: &Element| element.attr("name").is_some_and(|name| name.trim() == prefix);
+    let quoted = [format!("'{prefix}'"), format!("\"{prefix}\"")];
+    let holds = |step: &Element| {
+        named(step) || step.elements().any(named) || quoted.iter().any(|quoted| step.text().contains(quoted))
+    };
+    (!steps.iter().any(|step| holds(step))).then_some(meant)
+}
