@@ -67,8 +67,18 @@ fn unescaped(text: &str) -> String {
     let mut out = String::new();
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
-        let c = if c == '\\' { chars.next().unwrap_or(c) } else { out.push(c); continue };
-        out.push(match c { 'n' => '\n', 'r' => '\r', 't' => '\t', other => other });
+        let c = if c == '\\' {
+            chars.next().unwrap_or(c)
+        } else {
+            out.push(c);
+            continue;
+        };
+        out.push(match c {
+            'n' => '\n',
+            'r' => '\r',
+            't' => '\t',
+            other => other,
+        });
     }
     out
 }

@@ -250,7 +250,8 @@ fn regex(what: &str, given: &[&str]) -> std::result::Result<String, String> {
                 units
             };
             let found = search.matches(text)?;
-            let places: Vec<[usize; 2]> = found.iter().map(|one| [place(one.start), place(one.end)]).collect();
+            let places: Vec<[usize; 2]> =
+                found.iter().map(|one| [place(one.start), place(one.end)]).collect();
             serde_json::to_string(&places).map_err(|error| error.to_string())
         }
     }

@@ -326,10 +326,19 @@ fn classes_of_java() {
         ("typeof java.lang.System.currentTimeMillis()", "number"),
         ("Packages.org.apache.commons.codec.binary.Base64.encodeBase64String('ab'.getBytes())", "YWI="),
         ("'' + 'a,b'.split(',') + 'a.b'.replace('.', '$$') + 'aa'.replaceAll('a', 'b')", "a,ba$bbb"),
-        ("'' + new java.lang.Integer(5) + new java.lang.Boolean('true') + JSON.stringify({a: new java.lang.Double('1.5')})", "5true{\\\"a\\\":1.5}"),
-        ("try { java.lang.Integer.parseInt('x') } catch (e) { (e instanceof java.lang.IllegalArgumentException) + e.getMessage() }", "trueFor input string: "),
+        (
+            "'' + new java.lang.Integer(5) + new java.lang.Boolean('true') + JSON.stringify({a: new java.lang.Double('1.5')})",
+            "5true{\\\"a\\\":1.5}",
+        ),
+        (
+            "try { java.lang.Integer.parseInt('x') } catch (e) { (e instanceof java.lang.IllegalArgumentException) + e.getMessage() }",
+            "trueFor input string: ",
+        ),
         ("new java.util.ArrayList().nonsense()", "`java.util.ArrayList.nonsense` is not available here"),
-        ("java.math.BigDecimal.prototype.leak = 1; java.lang.String.leak = 1; typeof new java.math.BigDecimal('1').toString.leak", "undefined"),
+        (
+            "java.math.BigDecimal.prototype.leak = 1; java.lang.String.leak = 1; typeof new java.math.BigDecimal('1').toString.leak",
+            "undefined",
+        ),
         ("new java.io.File('a')", "`java.io.File` is not available here"),
         ("importClass(java.sql.Driver)", "`java.sql.Driver` is not available here"),
         ("Java.type('a.B')", "`a.B` is not available here"),

@@ -115,13 +115,15 @@ fn check(look: &mut Look<'_>) {
 fn called(look: &Look<'_>, step: &Element, found: &mut Vec<Finding>) {
     let Some(name) = literal_key(step, "target") else { return };
     let Some(template) = look.configuration.sequence_templates.get(name) else { return };
-    let passed: Vec<_> = step.children_named("with-param").filter_map(|child| child.attribute("name")).collect();
+    let passed: Vec<_> =
+        step.children_named("with-param").filter_map(|child| child.attribute("name")).collect();
     for one in &passed {
         if template.parameters.iter().any(|declared| *declared.name == *one.value) {
             continue;
         }
         let message = format!("the template `{name}` has no parameter `{}`", one.value);
-        let finding = Finding::new(message, one.value_span, "it is not passed").and(template.name.span, "this one");
+        let finding =
+            Finding::new(message, one.value_span, "it is not passed").and(template.name.span, "this one");
         let names = template.parameters.iter().map(|declared| &**declared.name);
         found.push(match did_you_mean(&one.value, names) {
             Some(help) => finding.help(help),

@@ -110,11 +110,11 @@ fn said(property: &Element) -> Option<Finding> {
         "messageType" => "no type that messages are written in",
         _ => "no registered type",
     };
-    let finding =
-        Finding::new(format!("`{value}` is no media type"), attribute.value_span, label);
+    let finding = Finding::new(format!("`{value}` is no media type"), attribute.value_span, label);
     let lower = value.to_ascii_lowercase();
     let Some((kind, subtype)) = lower.split_once('/') else {
-        let meant = nearest(&lower, MADE.iter().copied()).or(MADE.iter().copied().find(|word| lower == *word))?;
+        let meant =
+            nearest(&lower, MADE.iter().copied()).or(MADE.iter().copied().find(|word| lower == *word))?;
         let whole = if meant == "text" { "text/plain".to_owned() } else { format!("application/{meant}") };
         return Some(finding.help(format!("did you mean `{whole}`?")));
     };
