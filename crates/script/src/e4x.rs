@@ -168,9 +168,8 @@ pub(crate) fn missing_classes(text: &str) -> Vec<(usize, String)> {
     // `org` and `com` alone are names of JavaScript here.
     let mut note = |at: usize, name: String, reached: bool| {
         let quoted = format!("'{name}'");
-        if !(reached && crate::engine::JAVA.contains(&quoted))
-            && !found.iter().any(|(_, other)| *other == name)
-        {
+        let is_here = reached && crate::engine::JAVA.contains(&quoted);
+        if !is_here && !found.iter().any(|(_, other)| *other == name) {
             found.push((at, name));
         }
     };
