@@ -98,7 +98,7 @@ fn said(property: &Element) -> Option<Finding> {
     let name = property.attr("name").map(str::trim)?;
     let attribute = property.attribute("value")?;
     if !matches!(name, "messageType" | "ContentType")
-        || !property.attr("scope").is_some_and(|scope| scope.trim() == "axis2")
+        || property.attr("scope").is_none_or(|scope| scope.trim() != "axis2")
     {
         return None;
     }
