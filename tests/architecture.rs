@@ -215,7 +215,7 @@ fn no_work_is_spawned_past_a_scope() {
     // where it begins.
     let allowed = ["flow/src/runtime/scope.rs", "flow/src/processor/mod.rs"];
     let mut wrong = Vec::new();
-    for name in ["flow", "mediators", "endpoints"] {
+    for name in ["flow", "mediators", "connectors", "endpoints"] {
         sources(&folder(name).join("src"), &mut |path, text| {
             if allowed.iter().any(|allowed| path.ends_with(allowed)) || path.ends_with("tests.rs") {
                 return;

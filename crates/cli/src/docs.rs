@@ -32,7 +32,9 @@ pub(crate) fn root() -> PathBuf {
 /// The pages: in the root, in `docs/` and below, and those beside examples.
 fn pages() -> Vec<PathBuf> {
     let mut pages = Vec::new();
-    for folder in ["", "docs", "docs/mediators", "docs/recipes", "docs/rules", "examples/round"] {
+    for folder in
+        ["", "docs", "docs/mediators", "docs/connectors", "docs/recipes", "docs/rules", "examples/round"]
+    {
         let Ok(entries) = std::fs::read_dir(root().join(folder)) else { continue };
         let files = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
         pages.extend(files.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
@@ -73,7 +75,7 @@ pub(crate) fn compiled(text: &str) -> (flow::Plan, diagnostics::Diagnostics) {
     let loaded = load_text("docs.xml", text, &root(), &LoadOptions::default());
     let mut found = loaded.diagnostics;
     let services = flow::Services::new(transport::Client::new(transport::ClientLimits::default()));
-    let registry = mediators::registry(endpoints::endpoint);
+    let registry = crate::load::registry();
     let plan =
         flow::compile(&loaded.configuration, loaded.sources, loaded.faulty, &registry, &services, &mut found);
     (plan, found)
@@ -228,6 +230,7 @@ fn every_element_is_in_the_table() {
     let page =
         |name: &str| std::fs::read_to_string(root().join("docs").join(name)).expect("the page can be read");
     let table = page("elements.md");
+    // The operations of connectors are not part of the schema; `crates/connectors/tests/pages.rs` looks after their pages.
     let registry = mediators::registry(endpoints::endpoint);
     let mut all = table.clone() + &page("mediators.md");
     for definition in &registry.definitions {

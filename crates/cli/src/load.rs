@@ -32,6 +32,13 @@ pub struct InForce<'a> {
     pub leave_out: &'a dyn Fn(&mut Plan),
 }
 
+/// What configurations are compiled with: mediators, operations of connectors, endpoints.
+pub fn registry() -> flow::Registry {
+    let mut registry = mediators::registry(endpoints::endpoint);
+    connectors::extend(&mut registry);
+    registry
+}
+
 /// Loads the configuration at `path` and compiles it. Never fails: what cannot be used is in [`Loaded::found`].
 ///
 /// `fetch`: what gets local entries from URLs.
@@ -88,7 +95,7 @@ struct Read {
 fn settle(read: Read, services: &Services, in_force: Option<InForce<'_>>) -> Loaded {
     let last = last_of(in_force);
     let Read { mut configuration, mut sources, old, mut faulty, mut found, not_read } = read;
-    let registry = mediators::registry(endpoints::endpoint);
+    let registry = registry();
     let (plan, found, left_out) = loop {
         let (read, so_far) = (faulty.len(), found.len());
         let mut texts = sources.clone();
@@ -379,7 +386,7 @@ mod tests {
             "<messageStore name='s'/>".to_owned(),
             "<messageProcessor name='m' class='x.SamplingProcessor' messageStore='s'><parameter name='sequence'>inner</parameter></messageProcessor>".to_owned(),
         ];
-        let registry = mediators::registry(endpoints::endpoint);
+        let registry = super::registry();
         let observed = |order: &[usize]| {
             let text: String = order.iter().map(|&at| artifacts[at].as_str()).collect();
             let text = format!("<definitions xmlns='{}'>{text}</definitions>", config::SYNAPSE);

@@ -18,7 +18,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Pages that are played, and how many of them at a time.
-const FOLDERS: &[&str] = &["", "docs", "docs/mediators", "docs/recipes", "docs/rules"];
+const FOLDERS: &[&str] = &["", "docs", "docs/mediators", "docs/connectors", "docs/recipes", "docs/rules"];
 const AT_A_TIME: usize = 3;
 
 /// The ports that pages name; each page gets others.

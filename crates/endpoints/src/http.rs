@@ -89,10 +89,11 @@ impl Address for Template {
                 for expression in &self.expressions {
                     values.push(expression.string(context)?.unwrap_or_default());
                 }
-                let properties = &context.properties;
+                // What a step sets for this request alone is in axis2-client scope.
+                let (properties, client) = (&context.properties, &context.client);
                 let url = self.template.expand(&mut |name| match name.strip_prefix(EXPRESSION) {
                     Some(number) => values.get(number.parse::<usize>().ok()?).cloned(),
-                    None => properties.get(name).map(|value| value.to_string()),
+                    None => properties.get(name).or_else(|| client.get(name)).map(|value| value.to_string()),
                 });
                 leaf::parse(&url, context)?
             }

@@ -24,7 +24,9 @@ mod writing;
 mod wsdl;
 
 // What other crates see. Inside of this one each thing is imported from where it is.
-pub use compile::definition::{Attribute, Children, Compiled, Definition, EndpointFactory, Registry, Values};
+pub use compile::definition::{
+    Attribute, Children, Compiled, Definition, EndpointFactory, OPERATION, Registry, Values,
+};
 pub use compile::page::{Family, Inside, Page};
 pub use compile::{COMMON_ATTRIBUTES, Compiler, compile, truth};
 pub use engine::compute::{is_large, work_out};

@@ -1,4 +1,4 @@
-//! The rules by which what is read and compiled is reported (`config`, `flow`, `mediators`, `endpoints`, `cli`), for the index and for
+//! The rules by which what is read and compiled is reported (`config`, `flow`, `mediators`, `connectors`, `endpoints`, `cli`), for the index and for
 //! SARIF. `tests/pages.rs` holds the table to the sources.
 
 /// A rule of the loader.
@@ -84,6 +84,7 @@ pub const LOADING: &[Loading] = &[
     rule("stray-text", "text stands where it has no effect"),
     rule("undeclared-prefix", "a prefix is used that no `xmlns:` declares"),
     rule("unknown-attribute", "an element has no such attribute"),
+    rule("unknown-connection", "an operation of a connector names no connection"),
     rule("unknown-element", "a name is none of the language"),
     rule("unknown-endpoint", "a key names no endpoint"),
     rule("unknown-entry", "a key names no local entry or resource"),
@@ -104,6 +105,7 @@ pub const LOADING: &[Loading] = &[
     rule("unreadable-wsdl", "a WSDL cannot be read"),
     rule("unresolved-value", "a value from outside (`$SYSTEM:`, `$FILE:`, `${configs.…}`) is not there"),
     rule("unsupported-artifact", "an artifact is of a kind that nothing runs here"),
+    rule("unsupported-connector", "an operation of a connector is not here: a message that comes to it faults"),
     rule("unsupported-element", "an element asks for something that is not here"),
     rule("unsupported-handler", "a handler of an API is a Java class that is not here"),
     rule("unsupported-keystore", "a key store cannot be read: it is no PEM"),

@@ -126,7 +126,7 @@ fn found(path: &Path, services: &Services, remarks: &[String]) -> Loaded {
     let mut loaded = load(path, services, None, None);
     let remarks = remarks.iter().map(|remark| Diagnostic::warning("unknown-setting", remark.as_str()));
     loaded.found.extend(remarks);
-    let registry = mediators::registry(endpoints::endpoint);
+    let registry = crate::load::registry();
     loaded.found.extend(lint::check(loaded.good.configuration(), &registry, &services.settings));
     loaded
 }

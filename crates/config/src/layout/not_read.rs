@@ -40,11 +40,9 @@ impl Reason {
                 Warning,
             ),
             Reason::DataSource => ("data sources", "there are no databases here yet", Warning),
-            Reason::Connector => (
-                "connectors",
-                "their operations in Java are not executable here: use `call` with an HTTP endpoint",
-                Warning,
-            ),
+            Reason::Connector => {
+                ("connectors", "their operations run without them, or are named where they are used", Note)
+            }
             Reason::Java => (
                 "Java code",
                 "Java cannot run here: write the logic as script or as a service of its own",

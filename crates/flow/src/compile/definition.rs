@@ -105,9 +105,13 @@ pub struct Registry {
     pub endpoints: EndpointFactory,
 }
 
+/// The name of the definition that operations of libraries (`library.operation`) have which have none of their own.
+pub const OPERATION: &str = "library.operation";
+
 impl Registry {
     /// The definition of an element name.
     pub fn definition(&self, name: &str) -> Option<&'static Definition> {
-        self.definitions.iter().copied().find(|definition| definition.name == name)
+        let of = |name: &str| self.definitions.iter().copied().find(|definition| definition.name == name);
+        of(name).or_else(|| name.contains('.').then(|| of(OPERATION)).flatten())
     }
 }

@@ -1,9 +1,11 @@
 //! Named endpoints, each compiled when a key first leads to it: in which order and where they are defined never matters.
 
 use super::Compiler;
-use crate::runtime::endpoint::Endpoint;
-use config::{ArtifactKind, FaultyArtifact, Key};
-use diagnostics::{Diagnostic, Diagnostics, FileId};
+use crate::runtime::endpoint::{Endpoint, InlineEndpoint};
+use crate::runtime::reference::EndpointRef;
+use crate::state::identity::Identity;
+use config::{ArtifactKind, Element, FaultyArtifact, Key};
+use diagnostics::{Diagnostic, Diagnostics, FileId, Severity};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -75,6 +77,43 @@ impl Compiler<'_> {
             self.report_circle(key);
         }
         made
+    }
+
+    /// The endpoint that a local entry stands for without being one: the connection of a connector. It is compiled once for a plan, under
+    /// the name of the entry, and its state belongs to the entry.
+    pub fn endpoint_of_entry(&mut self, key: &Key, endpoint: &Element) -> Arc<EndpointRef> {
+        let name = key.value.as_str();
+        if let Some(endpoint) = self.endpoints.get(name) {
+            return Arc::new(EndpointRef::Known(Arc::clone(endpoint)));
+        }
+        let missing = || Arc::new(EndpointRef::Missing(Arc::from(name)));
+        if !self.named.tried.insert(name.to_owned()) {
+            return missing();
+        }
+        let place = self.configuration.local_entries.get(name).map_or(key.span, |entry| entry.span);
+        let outer = std::mem::take(self.diagnostics);
+        let made = config::Endpoint::parse_with(endpoint, &self.configuration.injector, self.diagnostics)
+            .and_then(|endpoint| {
+                self.artifact(ArtifactKind::LocalEntry, name, place, |compiler| {
+                    (compiler.registry.endpoints)(&endpoint, compiler)
+                })
+            });
+        let found = std::mem::replace(self.diagnostics, outer);
+        // The endpoint was never written: what is wrong with it is wrong with the entry.
+        for own in found.iter() {
+            let message = format!("the connection `{name}`: {}", own.message);
+            let label = own.labels.first().map(|(_, text)| text.clone()).unwrap_or_default();
+            let own = match own.severity {
+                Severity::Error => Diagnostic::error(own.rule, message),
+                _ => Diagnostic::warning(own.rule, message),
+            };
+            self.named.found.push(own.at(place, label));
+        }
+        let Some(made) = made else { return missing() };
+        self.endpoints.insert(name.to_owned(), Arc::clone(&made));
+        let artifact = Identity::of(ArtifactKind::LocalEntry, name);
+        self.inline.push(InlineEndpoint { artifact, span: place, endpoint: Arc::clone(&made) });
+        Arc::new(EndpointRef::Known(made))
     }
 
     fn find_and_compile(&mut self, key: &Key) -> Option<Arc<dyn Endpoint>> {

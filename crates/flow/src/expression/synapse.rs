@@ -5,7 +5,7 @@ use crate::expression::{Expression, first, on_payload, to_message_value};
 use crate::runtime::context::Context;
 use crate::runtime::fault::Fault;
 use crate::runtime::mediator::{Need, Parameter};
-use ::expression::{Host, Piece, Reads, Value};
+use ::expression::{Host, Reads, Value};
 use config::Scope as Namespaces;
 use message::{Value as Own, XmlValue};
 use std::borrow::Cow;
@@ -13,7 +13,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use xpath::{CompileOptions, Version};
 
-pub use ::expression::{expression_length, unclosed};
+pub use ::expression::{Piece, expression_length, unclosed};
 
 /// How deep parameters of templates that are evaluated when they are read may refer to each other.
 const MAX_DEFERRED: u32 = 8;

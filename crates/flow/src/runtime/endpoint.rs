@@ -380,14 +380,19 @@ impl Saved {
     /// # Errors
     /// The answer cannot be read.
     pub(crate) async fn restore(self: Box<Self>, context: &mut Context) -> Result<(), Fault> {
+        if let CallTarget::BodyAndVariable(name) = self.target {
+            let value = variable_value(context, None);
+            context.variables.set(name, value);
+            return Ok(());
+        }
         let limits = context.services().limits.clone();
         context.payload.buffer(&limits).await?;
         let answer = payload_value(context)?;
         match self.target {
-            CallTarget::Body => return Ok(()),
+            CallTarget::Body | CallTarget::BodyAndVariable(_) => return Ok(()),
             CallTarget::Property(name) => context.properties.set(name, answer),
             CallTarget::Variable(name) => {
-                let value = variable_value(context, &answer);
+                let value = variable_value(context, Some(&answer));
                 context.variables.set(name, value);
             }
         }
@@ -398,21 +403,24 @@ impl Saved {
     }
 }
 
-/// What a variable target holds: `{payload, headers, attributes: {statusCode}}`.
-fn variable_value(context: &Context, answer: &message::Value) -> message::Value {
-    let payload = match answer {
+/// What a variable target holds: `{payload, headers, attributes: {statusCode}}`, without `payload` if that is the body.
+fn variable_value(context: &Context, answer: Option<&message::Value>) -> message::Value {
+    let payload: Option<serde_json::Value> = answer.map(|answer| match answer {
         message::Value::Json(json) => (**json).clone(),
         message::Value::Xml(xml) => xml.to_xml().into(),
         other => other.to_string().into(),
-    };
+    });
     let headers: serde_json::Map<_, _> = context
         .headers
         .iter()
         .map(|(name, value)| (name.to_owned(), crate::text::header_text(value).into()))
         .collect();
     let attributes = serde_json::json!({ "statusCode": context.status });
-    let map = serde_json::json!({ "payload": payload, "headers": headers, "attributes": attributes });
-    message::Value::Json(Arc::new(map))
+    let mut map = serde_json::Map::new();
+    map.extend(payload.map(|payload| ("payload".to_owned(), payload)));
+    map.insert("headers".to_owned(), headers.into());
+    map.insert("attributes".to_owned(), attributes);
+    message::Value::Json(Arc::new(map.into()))
 }
 
 /// The payload as a property value: JSON, the text of a text payload, else its element.
@@ -437,4 +445,6 @@ pub enum CallTarget {
     Property(Arc<str>),
     /// A variable.
     Variable(Arc<str>),
+    /// The body, and status and headers into a variable.
+    BodyAndVariable(Arc<str>),
 }

@@ -1,0 +1,150 @@
+//! Connections: `<http.init>`, `<file.init>` and the like, in a local entry that operations name with `configKey`, or as a step
+//! ahead of them.
+//!
+//! The whole configuration is read before anything of it is compiled, so an operation may stand in front of its connection. A key that is
+//! an expression is looked up among all connections of the connector.
+
+use crate::parameter::{Form, Parameter};
+use config::{Element, Key, Value};
+use diagnostics::{Diagnostic, FileId};
+use flow::{Compiler, Context, Fault, KeyValue};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The connections that an operation may use.
+pub(crate) struct Connections<T> {
+    connector: &'static str,
+    /// `configKey`; `None`: the connection of the `init` that ran before.
+    key: Option<KeyValue>,
+    by_name: HashMap<String, Arc<T>>,
+}
+
+/// A description of a connection, and the key of its entry (empty for a step).
+pub(crate) struct Description<'e> {
+    pub key: Key,
+    pub element: &'e Element,
+}
+
+impl<T: Send + Sync + 'static> Connections<T> {
+    /// Those of an operation. `make` reads a description; it gives `None` where that is faulty (recorded).
+    pub(crate) fn compile(
+        operation: &Element,
+        connector: &'static str,
+        compiler: &mut Compiler<'_>,
+        mut make: impl FnMut(&Description<'_>, &mut Compiler<'_>) -> Option<T>,
+    ) -> Option<Connections<T>> {
+        let mut by_name = HashMap::new();
+        let Some(attribute) = operation.attribute("configKey") else {
+            return Some(Connections { connector, key: None, by_name });
+        };
+        let key = match Value::parse(attribute.value.trim(), attribute.value_span, operation.scope()) {
+            Value::Literal(key) | Value::Deferred(key) => {
+                match described(&key.value, connector, compiler) {
+                    Some(element) => {
+                        let made = make(&Description { key: key.clone(), element: &element }, compiler);
+                        by_name.extend(made.map(|made| (key.value.clone(), Arc::new(made))));
+                    }
+                    None => report_missing(&key, connector, compiler),
+                }
+                KeyValue::Literal(Arc::from(key.value))
+            }
+            Value::Expression(own) => {
+                for (name, element) in all(connector, compiler) {
+                    let key = Key { value: name, span: own.span };
+                    let made = make(&Description { key: key.clone(), element: &element }, compiler);
+                    by_name.extend(made.map(|made| (key.value, Arc::new(made))));
+                }
+                KeyValue::Dynamic(compiler.expression_text(&own.source, own.span, &own.scope)?)
+            }
+        };
+        Some(Connections { connector, key: Some(key), by_name })
+    }
+
+    /// The connection for this message.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(crate) fn find(&self, context: &mut Context) -> Result<Arc<T>, Fault> {
+        let Some(key) = &self.key else {
+            let own = context.attached::<Current<T>>();
+            return own.map(|own| Arc::clone(&own.0)).ok_or_else(|| {
+                Fault::new(format!(
+                    "the operation has no connection: it needs a configKey, or `{}.init` ahead of it",
+                    self.connector
+                ))
+            });
+        };
+        let name = key.resolve(context)?.unwrap_or_default();
+        self.by_name.get(name.trim()).cloned().ok_or_else(|| {
+            Fault::new(format!("there is no connection {} of the connector {}", name.trim(), self.connector))
+        })
+    }
+
+    /// What is read of a message to find it.
+    pub(crate) fn need(&self) -> flow::Need {
+        match &self.key {
+            Some(KeyValue::Dynamic(expression)) => expression.need(),
+            _ => flow::Need::Nothing,
+        }
+    }
+
+    /// The one that is known when the configuration loads.
+    pub(crate) fn known(&self) -> Option<&Arc<T>> {
+        self.by_name.get(self.key.as_ref()?.literal()?)
+    }
+}
+
+/// The connection that an `init` in a sequence has left with the message.
+pub(crate) struct Current<T>(pub Arc<T>);
+
+fn init_of(connector: &str) -> String {
+    format!("{connector}.init")
+}
+
+/// What an entry says of a connection of this connector.
+fn described(key: &str, connector: &str, compiler: &Compiler<'_>) -> Option<Element> {
+    let entry = compiler.configuration.local_entries.get(key)?;
+    entry.element(FileId::BUILT_IN).filter(|element| element.local() == init_of(connector))
+}
+
+/// All connections of a connector.
+fn all(connector: &str, compiler: &Compiler<'_>) -> Vec<(String, Element)> {
+    let entries = compiler.configuration.local_entries.iter();
+    let described = entries.filter_map(|entry| {
+        let element = entry.element(FileId::BUILT_IN)?;
+        (element.local() == init_of(connector)).then(|| (entry.key.value.clone(), element))
+    });
+    described.collect()
+}
+
+fn report_missing(key: &Key, connector: &str, compiler: &mut Compiler<'_>) {
+    let names: Vec<String> = all(connector, compiler).into_iter().map(|(name, _)| name).collect();
+    let init = init_of(connector);
+    let message = match compiler.configuration.local_entries.get(&key.value) {
+        Some(_) => format!("the local entry `{}` has no `{init}`", key.value),
+        None => format!("there is no connection `{}`", key.value),
+    };
+    let found = Diagnostic::warning("unknown-connection", message)
+        .at(key.span, "messages that come here fault")
+        .did_you_mean(&key.value, names.iter().map(String::as_str))
+        .help(format!("a connection is a local entry of this key with `<{init}>` in it"));
+    compiler.diagnostics.push(found);
+}
+
+/// The text of a field of a description, with values from outside (`${configs.…}`) in their place; `None` where it is absent or empty.
+pub(crate) fn field(element: &Element, name: &str, compiler: &mut Compiler<'_>) -> Option<String> {
+    let child = element.child(name)?;
+    let key = Key { value: child.text().trim().to_owned(), span: child.text_span() };
+    let key = compiler.configuration.injector.resolve(key, compiler.diagnostics);
+    Some(key.value).filter(|value| !value.is_empty())
+}
+
+/// As [`field`], for one that each message may work out.
+pub(crate) fn dynamic_field(element: &Element, name: &str, compiler: &mut Compiler<'_>) -> Option<Parameter> {
+    let text = field(element, name, compiler)?;
+    let child = element.child(name)?;
+    match Value::parse(&text, child.text_span(), child.scope()) {
+        Value::Expression(_) => Parameter::compile(child, Form::Plain, compiler),
+        _ => Some(Parameter::Literal(Arc::from(text))),
+    }
+}

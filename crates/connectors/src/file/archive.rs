@@ -1,0 +1,206 @@
+//! Zip archives: `file.compress`, `file.unzip`, `file.exploreZipFile`.
+
+use super::list::{DEEPEST, MOST, entries};
+use super::partial::{Existing, Partial, copy};
+use super::path::Root;
+use super::{Body, Done, Failure, Files, Job, Reason, compile, required};
+use crate::operation::operation;
+use crate::parameter::Parameters;
+use crate::response::{OVERWRITE, VARIABLE};
+use flow::{Context, Definition};
+use serde_json::{Map, Value as Json};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+use zip::write::SimpleFileOptions;
+use zip::{ZipArchive, ZipWriter};
+
+/// Most bytes that one archive may unpack to.
+const MOST_BYTES: u64 = 8 << 30;
+
+pub(super) const COMPRESS: Definition = operation(
+    "file.compress",
+    "Packs a file or a directory into a zip archive.",
+    &[
+        "sourceDirectoryPath",
+        "targetFilePath",
+        "includeSubDirectories",
+        "maxRetries",
+        "retryDelay",
+        "diskShareAccessMask",
+        VARIABLE,
+        OVERWRITE,
+    ],
+    |element, compiler| compile(element, "compress", Body::Unread, compress, compiler),
+);
+
+pub(super) const UNZIP: Definition = operation(
+    "file.unzip",
+    "Unpacks a zip archive into a directory.",
+    &[
+        "sourceFilePath",
+        "targetDirectory",
+        "fileNameEncoding",
+        "includeFileNames",
+        "maxRetries",
+        "retryDelay",
+        "diskShareAccessMask",
+        VARIABLE,
+        OVERWRITE,
+    ],
+    |element, compiler| compile(element, "unzip", Body::Unread, unzip, compiler),
+);
+
+pub(super) const EXPLORE: Definition = operation(
+    "file.exploreZipFile",
+    "Lists what is in a zip archive.",
+    &[
+        "zipFilePath",
+        "fileNameEncoding",
+        "maxRetries",
+        "retryDelay",
+        "diskShareAccessMask",
+        VARIABLE,
+        OVERWRITE,
+    ],
+    |element, compiler| compile(element, "exploreZipFile", Body::Unread, explore, compiler),
+);
+
+fn broken(path: &Path, why: impl std::fmt::Display) -> Failure {
+    Failure::new(Reason::Operation, format!("{}: {why}", path.display()))
+}
+
+fn compress(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
+    let from = required(parameters, "sourceDirectoryPath", context)?;
+    let to = required(parameters, "targetFilePath", context)?;
+    let deep = parameters.is_true("includeSubDirectories", true, context)?;
+    Ok(Arc::new(move |files| {
+        let (from, to) = (files.path(&from)?, files.path(&to)?);
+        let known = fs::metadata(&from).map_err(|error| Failure::io(&from, &error))?;
+        let mut partial = Partial::begin(&to, Existing::Replace, true)?;
+        let mut archive = ZipWriter::new(partial.file()?);
+        let mut count = 0;
+        let mut packed = 0;
+        if known.is_dir() {
+            pack(&mut archive, &from, "", deep, &to, (&mut count, &mut packed), files)?;
+        } else {
+            let name = from.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            pack_file(&mut archive, &from, &name, files)?;
+            packed = 1;
+        }
+        archive.finish().map_err(|why| broken(&to, why))?;
+        partial.finish()?;
+        let mut done = Done::default();
+        done.members.insert("numberOfFilesAdded".to_owned(), packed.into());
+        Ok(done)
+    }))
+}
+
+fn pack(
+    archive: &mut ZipWriter<&mut File>,
+    directory: &Path,
+    prefix: &str,
+    deep: bool,
+    target: &Path,
+    (count, packed): (&mut usize, &mut u64),
+    files: &Files,
+) -> Result<(), Failure> {
+    if prefix.split('/').count() > DEEPEST {
+        return Err(broken(directory, format!("directories nest deeper than {DEEPEST}")));
+    }
+    for entry in entries(directory, count, files)? {
+        let name = format!("{prefix}{}", entry.name);
+        if entry.known.is_dir() {
+            let linked = fs::symlink_metadata(&entry.path).is_ok_and(|own| own.is_symlink());
+            if deep && !linked {
+                archive
+                    .add_directory(&*name, SimpleFileOptions::default())
+                    .map_err(|why| broken(target, why))?;
+                pack(archive, &entry.path, &format!("{name}/"), deep, target, (count, packed), files)?;
+            }
+        } else if entry.path != target && entry.known.is_file() {
+            pack_file(archive, &entry.path, &name, files)?;
+            *packed += 1;
+        }
+    }
+    Ok(())
+}
+
+fn pack_file(
+    archive: &mut ZipWriter<&mut File>,
+    path: &Path,
+    name: &str,
+    files: &Files,
+) -> Result<(), Failure> {
+    let mut file = File::open(path).map_err(|error| Failure::io(path, &error))?;
+    let length = file.metadata().map_err(|error| Failure::io(path, &error))?.len();
+    let options = SimpleFileOptions::default().large_file(length > u64::from(u32::MAX / 2));
+    archive.start_file(name, options).map_err(|why| broken(path, why))?;
+    copy(&mut file, archive, path, files)?;
+    Ok(())
+}
+
+fn open(path: &Path) -> Result<ZipArchive<File>, Failure> {
+    let failed = |error: std::io::Error| Failure::io(path, &error);
+    if !fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(Failure::new(Reason::IllegalPath, format!("{} is no file", path.display())));
+    }
+    let archive = ZipArchive::new(File::open(path).map_err(failed)?).map_err(|why| broken(path, why))?;
+    match archive.len() > MOST {
+        true => Err(broken(path, format!("it has more than {MOST} entries"))),
+        false => Ok(archive),
+    }
+}
+
+fn unzip(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
+    let from = required(parameters, "sourceFilePath", context)?;
+    let to = required(parameters, "targetDirectory", context)?;
+    let names = parameters.is_true("includeFileNames", true, context)?;
+    Ok(Arc::new(move |files| {
+        let (from, to) = (files.path(&from)?, files.path(&to)?);
+        let mut archive = open(&from)?;
+        fs::create_dir_all(&to).map_err(|error| Failure::io(&to, &error))?;
+        // Names of entries are paths below the target, and no more than that.
+        let inside = Root::of(Some(&to.to_string_lossy()), Path::new("/"));
+        let (mut total, mut content) = (0, Map::new());
+        for index in 0..archive.len() {
+            files.go_on()?;
+            let mut entry = archive.by_index(index).map_err(|why| broken(&from, why))?;
+            let name = entry.name().map_err(|why| broken(&from, why))?.replace('\\', "/");
+            let path = inside.resolve(&name)?;
+            if entry.is_dir() {
+                fs::create_dir_all(&path).map_err(|error| Failure::io(&path, &error))?;
+                continue;
+            }
+            let mut partial = Partial::begin(&path, Existing::Replace, true)?;
+            // What the archive says of its sizes is not trusted.
+            let mut bounded = (&mut entry).take(MOST_BYTES - total + 1);
+            total += partial.copy_from(&mut bounded, files)?;
+            if total > MOST_BYTES {
+                return Err(broken(&from, format!("it unpacks to more than {MOST_BYTES} bytes")));
+            }
+            partial.finish()?;
+            if names {
+                content.insert(name.replace('/', "--"), "extracted".into());
+            }
+        }
+        let mut done = Done::default();
+        done.members.insert("zipFileContent".to_owned(), Json::Object(content));
+        Ok(done)
+    }))
+}
+
+fn explore(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
+    let path = required(parameters, "zipFilePath", context)?;
+    Ok(Arc::new(move |files| {
+        let path = files.path(&path)?;
+        let archive = open(&path)?;
+        let names: Json = archive.file_names().filter_map(|name| Some(Json::from(name.ok()?))).collect();
+        let mut content = Map::new();
+        content.insert("file".to_owned(), names);
+        let mut done = Done::default();
+        done.members.insert("zipFileContent".to_owned(), Json::Object(content));
+        Ok(done)
+    }))
+}

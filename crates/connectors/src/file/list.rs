@@ -1,0 +1,302 @@
+//! `file.listFiles`: the names in a directory.
+
+use super::partial::is_partial;
+use super::read::{facts, time};
+use super::{
+    Body, Done, Failure, Files, Job, Reason, compile, compiled, is_wanted, number, pattern, required,
+};
+use crate::operation::operation;
+use crate::parameter::Parameters;
+use crate::response::{OVERWRITE, VARIABLE};
+use flow::{Context, Definition, Pattern};
+use serde_json::{Map, Value as Json};
+use std::fs::{self, Metadata};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// Most files and directories that one operation looks at.
+pub(super) const MOST: usize = 100_000;
+/// Deepest directory below the one that is named.
+pub(super) const DEEPEST: usize = 64;
+
+pub(super) const LIST_FILES: Definition = operation(
+    "file.listFiles",
+    "Lists the files of a directory.",
+    &[
+        "directoryPath",
+        "matchingPattern",
+        "fileFilterType",
+        "includeFiles",
+        "excludeFiles",
+        "maxFileAge",
+        "recursive",
+        "subDirectoryMaxDepth",
+        "responseFormat",
+        "sortingAttribute",
+        "sortingOrder",
+        "appendFileAttributes",
+        "maxRetries",
+        "retryDelay",
+        "diskShareAccessMask",
+        VARIABLE,
+        OVERWRITE,
+    ],
+    |element, compiler| compile(element, "listFiles", Body::Unread, prepare, compiler),
+);
+
+#[derive(Clone, Copy)]
+enum Order {
+    Name,
+    Size,
+    Modified,
+}
+
+/// Which files are listed, and how.
+struct Listing {
+    directory: String,
+    pattern: Option<Arc<Pattern>>,
+    include: Vec<Arc<Pattern>>,
+    exclude: Vec<Arc<Pattern>>,
+    /// Patterns are about the path below the directory, and not about the name.
+    by_path: bool,
+    oldest: Option<Duration>,
+    depth: usize,
+    flat: bool,
+    order: Order,
+    descending: bool,
+    facts: bool,
+}
+
+fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
+    let mut word = |name: &str, words: &[&str]| -> Result<usize, Failure> {
+        let Some(text) = parameters.text(name, context)? else { return Ok(0) };
+        words.iter().position(|word| word.eq_ignore_ascii_case(&text)).ok_or_else(|| {
+            Failure::new(
+                Reason::Configuration,
+                format!("there is no {name} {text}: expected {}", words.join(", ")),
+            )
+        })
+    };
+    let order = [Order::Name, Order::Size, Order::Modified]
+        [word("sortingAttribute", &["Name", "Size", "LastModifiedTime"])?];
+    let descending = word("sortingOrder", &["Ascending", "Descending"])? == 1;
+    let flat = word("responseFormat", &["Hierarchical", "Flat"])? == 1;
+    let ant = word("fileFilterType", &["regex", "ant"])? == 1;
+    let mut patterns = |name: &str| -> Result<Vec<Arc<Pattern>>, Failure> {
+        let Some(text) = parameters.text(name, context)? else { return Ok(Vec::new()) };
+        if !ant {
+            return Ok(vec![compiled(name, &text)?]);
+        }
+        text.split(',').map(|one| compiled(name, &of_ant(one.trim()))).collect()
+    };
+    let (include, exclude) = (patterns("includeFiles")?, patterns("excludeFiles")?);
+    let recursive = parameters.is_true("recursive", false, context)?;
+    let depth = number(parameters, "subDirectoryMaxDepth", context)?.unwrap_or(DEEPEST as u64);
+    let listing = Listing {
+        directory: required(parameters, "directoryPath", context)?,
+        pattern: pattern(parameters, "matchingPattern", context)?,
+        include,
+        exclude,
+        by_path: ant,
+        oldest: number(parameters, "maxFileAge", context)?.map(Duration::from_millis),
+        depth: if recursive { (depth as usize).min(DEEPEST) } else { 0 },
+        flat,
+        order,
+        descending,
+        facts: parameters.is_true("appendFileAttributes", false, context)?,
+    };
+    Ok(Arc::new(move |files| listing.run(files)))
+}
+
+/// The regular expression of a pattern of Ant: `*` and `?` within a name, `**` across directories.
+fn of_ant(pattern: &str) -> String {
+    let mut out = String::new();
+    let mut rest = pattern;
+    while let Some(c) = rest.chars().next() {
+        if let Some(tail) = rest.strip_prefix("**/") {
+            out.push_str("(.*/)?");
+            rest = tail;
+        } else if let Some(tail) = rest.strip_prefix("**") {
+            out.push_str(".*");
+            rest = tail;
+        } else {
+            match c {
+                '*' => out.push_str("[^/]*"),
+                '?' => out.push_str("[^/]"),
+                c if c.is_alphanumeric() || c == '/' || c == '_' => out.push(c),
+                c => {
+                    out.push('\\');
+                    out.push(c);
+                }
+            }
+            rest = &rest[c.len_utf8()..];
+        }
+    }
+    out
+}
+
+/// One entry of a directory.
+pub(super) struct Entry {
+    pub(super) path: PathBuf,
+    pub(super) name: String,
+    pub(super) known: Metadata,
+}
+
+/// The entries of a directory, by name. `count`: how many the operation has looked at so far.
+pub(super) fn entries(directory: &Path, count: &mut usize, files: &Files) -> Result<Vec<Entry>, Failure> {
+    let failed = |error: std::io::Error| Failure::io(directory, &error);
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).map_err(failed)? {
+        files.go_on()?;
+        let entry = entry.map_err(failed)?;
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        if is_partial(&name) {
+            continue;
+        }
+        *count += 1;
+        if *count > MOST {
+            let why = format!("there are more than {MOST} files in {}", directory.display());
+            return Err(Failure::new(Reason::Configuration, why));
+        }
+        // What vanished in the meantime, or is a link to nothing, is not there.
+        let Ok(known) = fs::metadata(entry.path()) else { continue };
+        found.push(Entry { path: entry.path(), name, known });
+    }
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(found)
+}
+
+impl Listing {
+    fn run(&self, files: &Files) -> Result<Done, Failure> {
+        let directory = files.path(&self.directory)?;
+        let known = fs::metadata(&directory).map_err(|error| Failure::io(&directory, &error))?;
+        if !known.is_dir() {
+            return Err(Failure::new(
+                Reason::IllegalPath,
+                format!("{} is no directory", directory.display()),
+            ));
+        }
+        let mut count = 0;
+        let mut all = Vec::new();
+        let tree = self.below(&directory, &directory, 0, &mut count, &mut all, files)?;
+        let list = if self.flat {
+            let mut list = Map::new();
+            list.insert("file".to_owned(), self.sorted(all, files, true)?);
+            list
+        } else {
+            let name = directory
+                .file_name()
+                .map_or_else(|| "/".to_owned(), |name| name.to_string_lossy().into_owned());
+            let mut list = Map::new();
+            list.insert(name, Json::Object(tree));
+            list
+        };
+        let mut done = Done::default();
+        done.members.insert("fileList".to_owned(), Json::Object(list));
+        Ok(done)
+    }
+
+    fn below(
+        &self,
+        top: &Path,
+        directory: &Path,
+        depth: usize,
+        count: &mut usize,
+        all: &mut Vec<Entry>,
+        files: &Files,
+    ) -> Result<Map<String, Json>, Failure> {
+        let (mut own, mut deeper) = (Vec::new(), Vec::new());
+        for entry in entries(directory, count, files)? {
+            if entry.known.is_dir() {
+                // A linked directory may lead back here.
+                let linked = fs::symlink_metadata(&entry.path).is_ok_and(|own| own.is_symlink());
+                if depth < self.depth && !linked {
+                    deeper.push(entry);
+                }
+            } else if self.lists(top, &entry)? {
+                own.push(entry);
+            }
+        }
+        let mut members = Map::new();
+        if self.flat {
+            all.append(&mut own);
+        } else {
+            members.insert("file".to_owned(), self.sorted(own, files, false)?);
+        }
+        for entry in deeper {
+            let inside = self.below(top, &entry.path, depth + 1, count, all, files)?;
+            members.insert(entry.name, Json::Object(inside));
+        }
+        Ok(members)
+    }
+
+    fn lists(&self, top: &Path, entry: &Entry) -> Result<bool, Failure> {
+        let below = entry.path.strip_prefix(top).unwrap_or(&entry.path).to_string_lossy().into_owned();
+        let name = if self.by_path { below.as_str() } else { entry.name.as_str() };
+        let any = |patterns: &[Arc<Pattern>]| -> Result<bool, Failure> {
+            for pattern in patterns {
+                if is_wanted(name, Some(pattern))? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        };
+        let age = entry.known.modified().ok().and_then(|time| SystemTime::now().duration_since(time).ok());
+        let young = match (self.oldest, age) {
+            (Some(oldest), Some(age)) => age <= oldest,
+            _ => true,
+        };
+        Ok(young
+            && is_wanted(&entry.name, self.pattern.as_deref())?
+            && (self.include.is_empty() || any(&self.include)?)
+            && !any(&self.exclude)?)
+    }
+
+    fn sorted(&self, mut list: Vec<Entry>, files: &Files, paths: bool) -> Result<Json, Failure> {
+        match self.order {
+            Order::Name => {}
+            Order::Size => list.sort_by_key(|own| own.known.len()),
+            Order::Modified => list.sort_by_key(|own| own.known.modified().ok()),
+        }
+        if self.descending {
+            list.reverse();
+        }
+        let shown =
+            |own: &Entry| if paths { files.connection.root.shown(&own.path) } else { own.name.clone() };
+        if !self.facts {
+            return Ok(list.iter().map(|own| Json::String(shown(own))).collect());
+        }
+        list.iter()
+            .filter_map(|own| facts(&own.path, files).ok().map(|facts| (own, facts)))
+            .map(|(own, _)| {
+                let mut one = Map::new();
+                one.insert("name".to_owned(), shown(own).into());
+                one.insert("size".to_owned(), own.known.len().into());
+                if let Ok(modified) = own.known.modified() {
+                    one.insert("lastModifiedTime".to_owned(), time(modified).into());
+                }
+                Ok(Json::Object(one))
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn patterns_of_ant() {
+        for (pattern, name, matches) in [
+            ("*.txt", "a.txt", true),
+            ("*.txt", "d/a.txt", false),
+            ("**/*.txt", "d/e/a.txt", true),
+            ("**/*.txt", "a.txt", true),
+            ("a?.csv", "ab.csv", true),
+            ("a+b(1).x", "a+b(1).x", true),
+            ("d/**", "d/e/f", true),
+        ] {
+            let compiled = flow::Pattern::compile(&super::of_ant(pattern)).unwrap();
+            assert_eq!(compiled.matches(name), Ok(matches), "{pattern} {name}");
+        }
+    }
+}

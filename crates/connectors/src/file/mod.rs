@@ -1,0 +1,480 @@
+//! The file connector: reading, writing and moving files of this machine.
+//!
+//! The parameters of an operation are evaluated on the worker and make a *job*. The job runs on a thread that may wait for a disk; nothing
+//! of the message goes there. What a job makes it makes under a name of its own and renames at the end ([`partial`]), so that a file with
+//! the name that was asked for is whole, whenever the process ends.
+
+mod archive;
+mod list;
+mod lock;
+mod partial;
+mod parts;
+mod path;
+mod read;
+mod running;
+mod transfer;
+mod write;
+
+use crate::connection::{self, Connections, Current, Description};
+use crate::operation::operation;
+use crate::parameter::{Form, Parameters};
+use crate::response::{Place, VARIABLE};
+use config::Element;
+use flow::fault::Code;
+use flow::{Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Moves, Need, Step};
+use lock::Scheme;
+use message::Value;
+use path::Root;
+use serde_json::{Map, Value as Json, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The operations.
+pub(crate) const OPERATIONS: &[&Definition] = &[
+    &INIT,
+    &read::READ,
+    &write::WRITE,
+    &transfer::CHECK_EXIST,
+    &transfer::CREATE_DIRECTORY,
+    &transfer::COPY,
+    &transfer::MOVE,
+    &transfer::RENAME,
+    &transfer::DELETE,
+    &list::LIST_FILES,
+    &archive::COMPRESS,
+    &archive::UNZIP,
+    &archive::EXPLORE,
+    &parts::SPLIT,
+    &parts::MERGE,
+];
+
+const INIT: Definition =
+    operation("file.init", "Describes the connection of the steps behind it.", FIELDS, init);
+
+/// What a connection is described by.
+const FIELDS: &[&str] =
+    &["name", "connectionType", "workingDir", "fileLockScheme", "maxFailureRetryCount", "setAvoidPermission"];
+
+/// Most attempts of one operation.
+const MOST_RETRIES: u32 = 100;
+/// Longest time between two attempts.
+const LONGEST_DELAY: Duration = Duration::from_secs(60);
+
+/// Why an operation fails: the codes of the connector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reason {
+    Connection,
+    IllegalPath,
+    Exists,
+    RetryExhausted,
+    AccessDenied,
+    Locking,
+    Configuration,
+    Operation,
+}
+
+impl Reason {
+    /// ERROR_CODE and ERROR_MESSAGE.
+    fn code(self) -> (i32, &'static str) {
+        match self {
+            Reason::Connection => (700_101, "FILE:CONNECTION_ERROR"),
+            Reason::IllegalPath => (700_102, "FILE:ILLEGAL_PATH"),
+            Reason::Exists => (700_103, "FILE:FILE_ALREADY_EXISTS"),
+            Reason::RetryExhausted => (700_104, "FILE:RETRY_EXHAUSTED"),
+            Reason::AccessDenied => (700_105, "FILE:ACCESS_DENIED"),
+            Reason::Locking => (700_106, "FILE:FILE_LOCKING_ERROR"),
+            Reason::Configuration => (700_107, "FILE:INVALID_CONFIGURATION"),
+            Reason::Operation => (700_108, "FILE:OPERATION_ERROR"),
+        }
+    }
+}
+
+/// A failed operation.
+#[derive(Clone, Debug)]
+struct Failure {
+    reason: Reason,
+    detail: String,
+    /// The fault of the engine that it is: too busy, a payload that cannot be read.
+    fault: Option<Box<Fault>>,
+}
+
+impl Failure {
+    fn new(reason: Reason, detail: impl Into<String>) -> Failure {
+        Failure { reason, detail: detail.into(), fault: None }
+    }
+
+    /// What the system said of a path.
+    fn io(path: &std::path::Path, error: &std::io::Error) -> Failure {
+        use std::io::ErrorKind;
+        let reason = match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::IsADirectory => Reason::IllegalPath,
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Reason::AccessDenied,
+            ErrorKind::AlreadyExists => Reason::Exists,
+            _ => Reason::Operation,
+        };
+        Failure::new(reason, format!("{}: {error}", path.display()))
+    }
+
+    /// Another attempt may go well.
+    fn is_passing(&self) -> bool {
+        self.fault.is_none() && matches!(self.reason, Reason::Operation | Reason::Locking)
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Failure {
+        Failure { reason: Reason::Operation, detail: fault.message.clone(), fault: Some(Box::new(fault)) }
+    }
+}
+
+/// What a job works with.
+struct Files {
+    connection: Arc<Connection>,
+    cancel: meter::Cancel,
+    /// Most bytes of a file that may become a payload.
+    held: usize,
+    /// The operation locks the file that it works on (`enableLock`).
+    lock: bool,
+}
+
+impl Files {
+    /// The path below the working directory.
+    fn path(&self, text: &str) -> Result<std::path::PathBuf, Failure> {
+        self.connection.root.resolve(text)
+    }
+
+    /// Ends a job that nobody waits for any more.
+    fn go_on(&self) -> Result<(), Failure> {
+        match self.cancel.is_cancelled() {
+            true => Err(Failure::new(Reason::Operation, "nobody waits for the operation any more")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// What a job has done.
+#[derive(Default)]
+struct Done {
+    /// Members of the result beside `success`.
+    members: Map<String, Json>,
+    /// A file that was read takes the place of the result.
+    content: Option<Content>,
+    /// What is known of the file.
+    attributes: Map<String, Json>,
+}
+
+/// The content of a file.
+struct Content {
+    bytes: Vec<u8>,
+    content_type: String,
+}
+
+/// What an operation does to files. It may run again, where an attempt failed.
+type Job = Arc<dyn Fn(&Files) -> Result<Done, Failure> + Send + Sync>;
+
+/// Makes the job of a message.
+type Prepare = fn(&Parameters, &mut Context) -> Result<Job, Failure>;
+
+/// A connection.
+struct Connection {
+    root: Root,
+    locks: Scheme,
+    /// Why it cannot be used.
+    absent: Option<String>,
+}
+
+struct Operation {
+    name: &'static str,
+    connections: Connections<Connection>,
+    parameters: Parameters,
+    prepare: Prepare,
+    need: Need,
+}
+
+/// The body, once it is received.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Body {
+    /// It may be replaced, and is not read.
+    Unread,
+    /// It is written.
+    Written,
+}
+
+/// Compiles an operation.
+fn compile(
+    element: &Element,
+    name: &'static str,
+    body: Body,
+    prepare: Prepare,
+    compiler: &mut Compiler<'_>,
+) -> Compiled {
+    let connections = Connections::compile(element, "file", compiler, make)?;
+    let parameters = Parameters::compile(element, |_| Form::Plain, compiler)?;
+    let own = match body {
+        Body::Written if parameters.get("contentOrExpression").is_none() => Need::Whole,
+        _ if parameters.get(VARIABLE).is_none() => Need::Replaces,
+        _ => Need::Nothing,
+    };
+    let need = own.max(parameters.need()).max(connections.need());
+    Some(Box::new(Operation { name, connections, parameters, prepare, need }))
+}
+
+/// `file.init` in a sequence.
+struct Init(Arc<Connection>);
+
+impl Mediator for Init {
+    fn need(&self) -> Need {
+        Need::Nothing
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        context.attach(Arc::new(Current(Arc::clone(&self.0))));
+        Ok(Flow::Next)
+    }
+}
+
+fn init(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    let key = config::Key { value: String::new(), span: element.start_tag() };
+    let connection = make(&Description { key, element }, compiler)?;
+    Some(Box::new(Init(Arc::new(connection))))
+}
+
+fn make(description: &Description<'_>, compiler: &mut Compiler<'_>) -> Option<Connection> {
+    let element = description.element;
+    let directory = connection::field(element, "workingDir", compiler);
+    let kind = connection::field(element, "connectionType", compiler).unwrap_or_else(|| "LOCAL".to_owned());
+    let absent = (!kind.eq_ignore_ascii_case("LOCAL"))
+        .then(|| format!("connections of the type {kind} need a file transport: not in this version"));
+    if let Some(why) = &absent {
+        let message = format!(
+            "the connection `{}` cannot be used: messages that come to it fault",
+            description.key.value
+        );
+        compiler.warning("unsupported-connector", message, description.key.span, why.clone());
+    }
+    let cluster = connection::field(element, "fileLockScheme", compiler)
+        .is_some_and(|scheme| scheme.eq_ignore_ascii_case("Cluster"));
+    Some(Connection {
+        root: Root::of(directory.as_deref(), &compiler.configuration.root),
+        locks: if cluster { Scheme::Cluster } else { Scheme::Local },
+        absent,
+    })
+}
+
+impl Operation {
+    async fn run(&self, context: &mut Context) -> Result<Flow, Fault> {
+        let place = Place::of(&self.parameters, context)?;
+        match self.perform(context).await {
+            Ok(done) => self.deliver(done, place, context),
+            Err(failure) => Err(self.failed(failure, &place, context)),
+        }
+    }
+
+    async fn perform(&self, context: &mut Context) -> Result<Done, Failure> {
+        let connection = self
+            .connections
+            .find(context)
+            .map_err(|fault| Failure::new(Reason::Connection, fault.message))?;
+        if let Some(why) = &connection.absent {
+            return Err(Failure::new(Reason::Connection, why.as_str()));
+        }
+        let retries = number(&self.parameters, "maxRetries", context)?.unwrap_or(0).min(MOST_RETRIES.into());
+        let delay = number(&self.parameters, "retryDelay", context)?.unwrap_or(0);
+        let delay = Duration::from_millis(delay).min(LONGEST_DELAY);
+        let lock = self.parameters.is_true("enableLock", false, context)?;
+        let job = (self.prepare)(&self.parameters, context)?;
+        let mut attempt = 0;
+        loop {
+            let failure = match running::run(&connection, &job, lock, context).await {
+                Ok(done) => return Ok(done),
+                Err(failure) => failure,
+            };
+            if retries == 0 || !failure.is_passing() {
+                return Err(failure);
+            }
+            if attempt == retries {
+                let detail = format!("{} (the last of {} attempts)", failure.detail, retries + 1);
+                return Err(Failure::new(Reason::RetryExhausted, detail));
+            }
+            attempt += 1;
+            tokio::time::sleep(delay).await;
+        }
+    }
+
+    /// Puts the result where it belongs.
+    fn deliver(&self, done: Done, place: Place, context: &mut Context) -> Result<Flow, Fault> {
+        let Done { members, content, attributes } = done;
+        if let Some(content) = content {
+            return self.deliver_content(content, attributes, place, context);
+        }
+        let mut result = Map::new();
+        result.insert("success".to_owned(), Json::Bool(true));
+        result.extend(members);
+        if place == Place::Body && !attributes.is_empty() {
+            set_properties(&attributes, context);
+        }
+        self.put(result, attributes, place, context)?;
+        Ok(Flow::Next)
+    }
+
+    /// Puts a result into the body or the variable, or the property that older connectors have for it.
+    fn put(
+        &self,
+        result: Map<String, Json>,
+        attributes: Map<String, Json>,
+        place: Place,
+        context: &mut Context,
+    ) -> Result<(), Fault> {
+        match place {
+            Place::Variable(name) => {
+                let map = json!({ "payload": result, "headers": {}, "attributes": attributes });
+                context.variables.set(name, Value::Json(Arc::new(map)));
+            }
+            Place::BodyAndVariable(name) => {
+                context.payload.set_json_value(Json::Object(result));
+                context.set_axis2("messageType", Value::from("application/json"));
+                let map = json!({ "headers": {}, "attributes": attributes });
+                context.variables.set(name, Value::Json(Arc::new(map)));
+            }
+            Place::Body => {
+                let xml = crate::result::xml(&format!("{}Result", self.name), &result);
+                let to = self.parameters.text("includeResultTo", context)?.unwrap_or_default();
+                let property = self.parameters.text("resultPropertyName", context)?;
+                match property.filter(|_| to.eq_ignore_ascii_case("Message Property")) {
+                    Some(property) => {
+                        let value = crate::result::element(&xml).map_err(Fault::new)?;
+                        context.properties.set(property, value);
+                    }
+                    None => crate::result::set_xml(&xml, context)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn deliver_content(
+        &self,
+        content: Content,
+        attributes: Map<String, Json>,
+        place: Place,
+        context: &mut Context,
+    ) -> Result<Flow, Fault> {
+        let to = self.parameters.text("includeResultTo", context)?.unwrap_or_default();
+        let property = self.parameters.text("resultPropertyName", context)?;
+        if let (Place::Body, Some(property)) =
+            (&place, property.filter(|_| to.eq_ignore_ascii_case("Message Property")))
+        {
+            set_properties(&attributes, context);
+            context.properties.set(property, Value::from(content.text()));
+            return Ok(Flow::Next);
+        }
+        match place {
+            Place::Variable(name) => {
+                let payload = content
+                    .value()
+                    .map_err(|failure| self.failed(failure, &Place::Variable(Arc::clone(&name)), context))?;
+                let map = json!({ "payload": payload, "headers": {}, "attributes": attributes });
+                context.variables.set(name, Value::Json(Arc::new(map)));
+            }
+            Place::BodyAndVariable(name) => {
+                content.into_body(context);
+                let map = json!({ "headers": {}, "attributes": attributes });
+                context.variables.set(name, Value::Json(Arc::new(map)));
+            }
+            Place::Body => {
+                set_properties(&attributes, context);
+                content.into_body(context);
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    /// The fault of a failed operation. With a `responseVariable` the result in it says what failed.
+    fn failed(&self, failure: Failure, place: &Place, context: &mut Context) -> Fault {
+        if let Some(fault) = failure.fault {
+            return *fault;
+        }
+        let (code, message) = failure.reason.code();
+        let detail = format!("file.{}: {}", self.name, failure.detail);
+        if let Place::Variable(name) | Place::BodyAndVariable(name) = place {
+            let error = json!({ "code": code.to_string(), "message": message, "detail": detail });
+            let map =
+                json!({ "payload": { "success": false, "error": error }, "headers": {}, "attributes": {} });
+            context.variables.set(Arc::clone(name), Value::Json(Arc::new(map)));
+        }
+        context.set_axis2("HTTP_SC", Value::from("500"));
+        Fault { code: Code::Number(code), ..Fault::new(message) }.because(detail)
+    }
+}
+
+/// The facts of a file as properties, as older connectors have them.
+fn set_properties(attributes: &Map<String, Json>, context: &mut Context) {
+    for (name, value) in attributes {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        context.properties.set(name.as_str(), Value::from(text));
+    }
+}
+
+impl Mediator for Operation {
+    fn moves(&self) -> Moves {
+        Moves::Never
+    }
+
+    fn need(&self) -> Need {
+        self.need
+    }
+
+    fn reason(&self) -> String {
+        match self.need {
+            Need::Replaces => "its result takes the place of the body".to_owned(),
+            Need::Whole if self.parameters.need() < Need::Whole => "writes the body".to_owned(),
+            _ => self.parameters.reason(),
+        }
+    }
+
+    fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
+        Step::Wait(Box::pin(Operation::run(self, context)))
+    }
+}
+
+/// A parameter that has to be there.
+fn required(parameters: &Parameters, name: &str, context: &mut Context) -> Result<String, Failure> {
+    parameters
+        .text(name, context)?
+        .ok_or_else(|| Failure::new(Reason::Configuration, format!("the parameter `{name}` is not given")))
+}
+
+/// A whole number of at least 0.
+fn number(parameters: &Parameters, name: &str, context: &mut Context) -> Result<Option<u64>, Failure> {
+    let Some(text) = parameters.text(name, context)? else { return Ok(None) };
+    text.parse().map(Some).map_err(|_| {
+        Failure::new(
+            Reason::Configuration,
+            format!("the parameter `{name}` is no number of at least 0: {text}"),
+        )
+    })
+}
+
+/// A regular expression that has to match a whole name; absent: any name.
+fn pattern(
+    parameters: &Parameters,
+    name: &str,
+    context: &mut Context,
+) -> Result<Option<Arc<flow::Pattern>>, Failure> {
+    let Some(text) = parameters.text(name, context)? else { return Ok(None) };
+    compiled(name, &text).map(Some)
+}
+
+fn compiled(name: &str, text: &str) -> Result<Arc<flow::Pattern>, Failure> {
+    flow::Pattern::compile(text).map(Arc::new).map_err(|why| {
+        Failure::new(Reason::Configuration, format!("the parameter `{name}` is no regular expression: {why}"))
+    })
+}
+
+/// Whether a name is wanted.
+fn is_wanted(name: &str, pattern: Option<&flow::Pattern>) -> Result<bool, Failure> {
+    let Some(pattern) = pattern else { return Ok(true) };
+    pattern
+        .matches(name)
+        .map_err(|stop| Failure::new(Reason::Operation, format!("the pattern was broken off: {stop}")))
+}

@@ -1,0 +1,55 @@
+//! Runs jobs on threads that may wait for a disk.
+
+use super::{Connection, Done, Failure, Files, Job, Reason};
+use flow::{Context, Fault};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// Jobs that run at a time in the process. Each has a thread, and what it reads is in memory.
+const MOST: usize = 64;
+/// How long a message waits for its turn; then it is shed with 503.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+static PLACES: Semaphore = Semaphore::const_new(MOST);
+
+/// Ends a job when the one who waits for it is gone.
+struct Ends(meter::Cancel);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// Does a job and waits for it.
+pub(super) async fn run(
+    connection: &Arc<Connection>,
+    job: &Job,
+    lock: bool,
+    context: &mut Context,
+) -> Result<Done, Failure> {
+    let busy = || {
+        let why = format!(
+            "too busy: {MOST} file operations run already, and none ended within {} s",
+            LONGEST_WAIT.as_secs()
+        );
+        Failure::from(Fault { status: 503, ..Fault::new(why) })
+    };
+    let place = tokio::time::timeout(LONGEST_WAIT, PLACES.acquire()).await;
+    let Ok(Ok(place)) = place else { return Err(busy()) };
+    let cancel = meter::Cancel::default();
+    let _ends = Ends(cancel.clone());
+    let files =
+        Files { connection: Arc::clone(connection), cancel, held: context.services().limits.held, lock };
+    let job = Arc::clone(job);
+    let ran = tokio::task::spawn_blocking(move || {
+        let _place = place;
+        catch_unwind(AssertUnwindSafe(|| job(&files)))
+    });
+    match ran.await {
+        Ok(Ok(done)) => done,
+        Ok(Err(_)) | Err(_) => Err(Failure::new(Reason::Operation, "the operation panicked")),
+    }
+}

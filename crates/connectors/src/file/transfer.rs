@@ -1,0 +1,418 @@
+//! Operations on whole files and directories: `file.copy`, `move`, `rename`, `delete`, `createDirectory`, `checkExist`.
+
+use super::list::{DEEPEST, entries};
+use super::lock::lock;
+use super::partial::{Existing, Partial};
+use super::{Body, Done, Failure, Files, Job, Reason, compile, is_wanted, pattern, required};
+use crate::operation::operation;
+use crate::parameter::Parameters;
+use crate::response::{OVERWRITE, VARIABLE};
+use flow::{Context, Definition, Pattern};
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub(super) const COPY: Definition = operation(
+    "file.copy",
+    "Copies a file or a directory into a directory.",
+    &[
+        "sourcePath",
+        "targetPath",
+        "sourceFilePattern",
+        "includeParent",
+        "overwrite",
+        "renameTo",
+        "maxRetries",
+        "retryDelay",
+        "diskShareAccessMask",
+        VARIABLE,
+        OVERWRITE,
+    ],
+    |element, compiler| compile(element, "copy", Body::Unread, copy, compiler),
+);
+
+pub(super) const MOVE: Definition = operation(
+    "file.move",
+    "Moves a file or a directory into a directory.",
+    &[
+        "sourcePath",
+        "targetPath",
+        "filePattern",
+        "createParentDirectories",
+        "includeParent",
+        "overwrite",
+        "renameTo",
+        "isSourceMounted",
+        "isTargetMounted",
+        "maxRetries",
+        "retryDelay",
+        "diskShareAccessMask",
+        VARIABLE,
+        OVERWRITE,
+    ],
+    |element, compiler| compile(element, "move", Body::Unread, relocate, compiler),
+);
+
+pub(super) const RENAME: Definition = operation(
+    "file.rename",
+    "Gives a file or a directory another name.",
+    &[
+        "path",
+        "renameTo",
+        "overwrite",
+        "maxRetries",
+        "retryDelay",
+        "diskShareAccessMask",
+        VARIABLE,
+        OVERWRITE,
+    ],
+    |element, compiler| compile(element, "rename", Body::Unread, rename, compiler),
+);
+
+pub(super) const DELETE: Definition = operation(
+    "file.delete",
+    "Deletes a file or a directory, or files of a directory.",
+    &["path", "matchingPattern", "maxRetries", "retryDelay", "diskShareAccessMask", VARIABLE, OVERWRITE],
+    |element, compiler| compile(element, "delete", Body::Unread, delete, compiler),
+);
+
+pub(super) const CREATE_DIRECTORY: Definition = operation(
+    "file.createDirectory",
+    "Makes a directory, and those above it.",
+    &["directoryPath", "maxRetries", "retryDelay", "diskShareAccessMask", VARIABLE, OVERWRITE],
+    |element, compiler| compile(element, "createDirectory", Body::Unread, create_directory, compiler),
+);
+
+pub(super) const CHECK_EXIST: Definition = operation(
+    "file.checkExist",
+    "Tells whether there is a file or a directory.",
+    &["path", "includeResultTo", "resultPropertyName", "diskShareAccessMask", VARIABLE, OVERWRITE],
+    |element, compiler| compile(element, "checkExist", Body::Unread, check_exist, compiler),
+);
+
+fn check_exist(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
+    let path = required(parameters, "path", context)?;
+    Ok(Arc::new(move |files| {
+        let path = files.path(&path)?;
+        let exists = match fs::metadata(&path) {
+            Ok(_) => true,
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => false,
+            Err(error) => return Err(Failure::io(&path, &error)),
+        };
+        let mut done = Done::default();
+        done.members.insert("fileExists".to_owned(), exists.into());
+        Ok(done)
+    }))
+}
+
+fn create_directory(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
+    let path = required(parameters, "directoryPath", context)?;
+    Ok(Arc::new(move |files| {
+        let path = files.path(&path)?;
+        fs::create_dir_all(&path).map_err(|error| Failure::io(&path, &error))?;
+        Ok(Done::default())
+    }))
+}
+
+fn delete(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
+    let path = required(parameters, "path", context)?;
+    let pattern = pattern(parameters, "matchingPattern", context)?;
+    Ok(Arc::new(move |files| {
+        let path = files.path(&path)?;
+        let failed = |error: std::io::Error| Failure::io(&path, &error);
+        let known = fs::symlink_metadata(&path).map_err(failed)?;
+        let mut done = Done::default();
+        if !known.is_dir() {
+            let _lock = lock(&path, files)?;
+            fs::remove_file(&path).map_err(failed)?;
+            return Ok(done);
+        }
+        let mut count = 0;
+        let deleted = match &pattern {
+            Some(pattern) => delete_matching(&path, pattern, 0, &mut count, files)?,
+            None if files.connection.root.is(&path) || path.parent().is_none() => {
+                let why = "the working directory itself is not deleted: give a matchingPattern";
+                return Err(Failure::new(Reason::IllegalPath, why));
+            }
+            None => {
+                let all = count_below(&path, 0, &mut count, files)?;
+                fs::remove_dir_all(&path).map_err(failed)?;
+                all
+            }
+        };
+        done.members.insert("numOfDeletedFiles".to_owned(), deleted.into());
+        Ok(done)
+    }))
+}
+
+fn count_below(directory: &Path, depth: usize, count: &mut usize, files: &Files) -> Result<u64, Failure> {
+    let mut all = 0;
+    for entry in entries(directory, count, files)? {
+        let is_directory = fs::symlink_metadata(&entry.path).is_ok_and(|own| own.is_dir());
+        all += match is_directory {
+            true if depth < DEEPEST => count_below(&entry.path, depth + 1, count, files)?,
+            true => return Err(too_deep(directory)),
+            false => 1,
+        };
+    }
+    Ok(all)
+}
+
+fn delete_matching(
+    directory: &Path,
+    pattern: &Pattern,
+    depth: usize,
+    count: &mut usize,
+    files: &Files,
+) -> Result<u64, Failure> {
+    let mut deleted = 0;
+    for entry in entries(directory, count, files)? {
+        let is_directory = fs::symlink_metadata(&entry.path).is_ok_and(|own| own.is_dir());
+        if is_directory {
+            if depth >= DEEPEST {
+                return Err(too_deep(directory));
+            }
+            deleted += delete_matching(&entry.path, pattern, depth + 1, count, files)?;
+        } else if is_wanted(&entry.name, Some(pattern))? {
+            match fs::remove_file(&entry.path) {
+                Ok(()) => deleted += 1,
+                // Somebody else was faster.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(Failure::io(&entry.path, &error)),
+            }
+        }
+    }
+    Ok(deleted)
+}
+
+fn too_deep(directory: &Path) -> Failure {
+    let why = format!("{}: directories nest deeper than {DEEPEST}", directory.display());
+    Failure::new(Reason::Configuration, why)
+}
+
+/// The name that a file or directory gets; it has no slash, so that it stays in its directory.
+fn new_name(text: Option<String>) -> Result<Option<String>, Failure> {
+    match text {
+        Some(name) if name.contains('/') || matches!(name.as_str(), "." | "..") => {
+            Err(Failure::new(Reason::IllegalPath, format!("`renameTo` is no name: {name}")))
+        }
+        name => Ok(name),
+    }
+}
+
+fn exists(path: &Path) -> Failure {
+    Failure::new(Reason::Exists, format!("{} exists already, and `overwrite` is not true", path.display()))
+}
+
+fn rename(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
+    let path = required(parameters, "path", context)?;
+    let name = required(parameters, "renameTo", context)?;
+    let name = new_name(Some(name))?.unwrap_or_default();
+    let overwrite = parameters.is_true("overwrite", false, context)?;
+    Ok(Arc::new(move |files| {
+        let path = files.path(&path)?;
+        let target = path.with_file_name(&name);
+        let _lock = lock(&path, files)?;
+        put(&path, &target, overwrite, files)?;
+        Ok(Done::default())
+    }))
+}
+
+/// Moves one file or directory to a path: by a name where both are in one file system, else as a copy.
+fn put(from: &Path, to: &Path, overwrite: bool, files: &Files) -> Result<(), Failure> {
+    let known = fs::symlink_metadata(from).map_err(|error| Failure::io(from, &error))?;
+    if files.connection.root.is(from) {
+        return Err(Failure::new(Reason::IllegalPath, "the working directory itself is not moved"));
+    }
+    if from == to {
+        return Ok(());
+    }
+    if to.starts_with(from) {
+        let why = format!("{} is within {}", to.display(), from.display());
+        return Err(Failure::new(Reason::IllegalPath, why));
+    }
+    if !overwrite && !known.is_dir() {
+        // A link fails where there is such a name, at the same instant; a rename does not look.
+        match fs::hard_link(from, to) {
+            Ok(()) => return fs::remove_file(from).map_err(|error| Failure::io(from, &error)),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(exists(to)),
+            // Another file system, or one without links.
+            Err(_) => {}
+        }
+    }
+    if !overwrite && fs::symlink_metadata(to).is_ok() {
+        return Err(exists(to));
+    }
+    match fs::rename(from, to) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::CrossesDevices => {
+            let mut count = 0;
+            let existing = if overwrite { Existing::Replace } else { Existing::Refuse };
+            copy_all(from, to, None, existing, 0, &mut count, files)?;
+            let gone = if known.is_dir() { fs::remove_dir_all(from) } else { fs::remove_file(from) };
+            gone.map_err(|error| Failure::io(from, &error))
+        }
+        Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty && overwrite => {
+            let mut count = 0;
+            copy_all(from, to, None, Existing::Replace, 0, &mut count, files)?;
+            fs::remove_dir_all(from).map_err(|error| Failure::io(from, &error))
+        }
+        Err(error) => Err(Failure::io(to, &error)),
+    }
+}
+
+/// What `file.copy` and `file.move` have in common.
+struct Transfer {
+    from: String,
+    to: String,
+    name: Option<String>,
+    pattern: Option<Arc<Pattern>>,
+    with_parent: bool,
+    overwrite: bool,
+}
+
+impl Transfer {
+    fn of(parameters: &Parameters, filter: &str, context: &mut Context) -> Result<Transfer, Failure> {
+        Ok(Transfer {
+            from: required(parameters, "sourcePath", context)?,
+            to: required(parameters, "targetPath", context)?,
+            name: new_name(parameters.text("renameTo", context)?)?,
+            pattern: pattern(parameters, filter, context)?,
+            with_parent: parameters.is_true("includeParent", false, context)?,
+            overwrite: parameters.is_true("overwrite", false, context)?,
+        })
+    }
+
+    /// Source and target. The target of a file is in the directory that is named; of a directory it is that one, or one in it.
+    fn paths(&self, files: &Files) -> Result<(PathBuf, PathBuf, bool), Failure> {
+        let (from, mut to) = (files.path(&self.from)?, files.path(&self.to)?);
+        let known = fs::metadata(&from).map_err(|error| Failure::io(&from, &error))?;
+        if !known.is_dir() || self.with_parent {
+            let own = from.file_name().map(|name| name.to_string_lossy().into_owned());
+            match self.name.clone().or(own) {
+                Some(name) => to = to.join(name),
+                None => {
+                    return Err(Failure::new(Reason::IllegalPath, format!("{} has no name", from.display())));
+                }
+            }
+        }
+        if known.is_dir() && to.starts_with(&from) {
+            let why = format!("{} is within {}", to.display(), from.display());
+            return Err(Failure::new(Reason::IllegalPath, why));
+        }
+        Ok((from, to, known.is_dir()))
+    }
+
+    /// A directory is refused where one of its members is in the target already, before anything is changed.
+    fn check(&self, from: &Path, to: &Path, files: &Files) -> Result<(), Failure> {
+        if self.overwrite || fs::symlink_metadata(to).is_err() {
+            return Ok(());
+        }
+        let mut count = 0;
+        for entry in entries(from, &mut count, files)? {
+            let there = to.join(&entry.name);
+            if self.wants(&entry.name)? && fs::symlink_metadata(&there).is_ok() {
+                return Err(exists(&there));
+            }
+        }
+        Ok(())
+    }
+
+    fn wants(&self, name: &str) -> Result<bool, Failure> {
+        is_wanted(name, self.pattern.as_deref())
+    }
+
+    fn existing(&self) -> Existing {
+        if self.overwrite { Existing::Replace } else { Existing::Refuse }
+    }
+}
+
+fn copy(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
+    let own = Transfer::of(parameters, "sourceFilePattern", context)?;
+    Ok(Arc::new(move |files| {
+        let (from, to, is_directory) = own.paths(files)?;
+        let _lock = lock(&from, files)?;
+        if is_directory {
+            own.check(&from, &to, files)?;
+        }
+        let mut count = 0;
+        copy_all(&from, &to, own.pattern.as_deref(), own.existing(), 0, &mut count, files)?;
+        Ok(Done::default())
+    }))
+}
+
+/// Copies a file, or a directory with what is wanted of it.
+fn copy_all(
+    from: &Path,
+    to: &Path,
+    pattern: Option<&Pattern>,
+    existing: Existing,
+    depth: usize,
+    count: &mut usize,
+    files: &Files,
+) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::io(from, &error);
+    let known = fs::metadata(from).map_err(failed)?;
+    if !known.is_dir() {
+        if !known.is_file() {
+            return Err(Failure::new(Reason::IllegalPath, format!("{} is no file", from.display())));
+        }
+        let mut source = File::open(from).map_err(failed)?;
+        let mut partial = Partial::begin(to, existing, true)?;
+        partial.copy_from(&mut source, files)?;
+        if partial.file()?.metadata().map_err(failed)?.is_file() {
+            // Where that is not allowed the copy is as any new file.
+            let _ = partial.file()?.set_permissions(known.permissions());
+        }
+        return partial.finish();
+    }
+    if depth > DEEPEST {
+        return Err(too_deep(from));
+    }
+    fs::create_dir_all(to).map_err(|error| Failure::io(to, &error))?;
+    for entry in entries(from, count, files)? {
+        let is_directory = entry.known.is_dir();
+        let linked = is_directory && fs::symlink_metadata(&entry.path).is_ok_and(|own| own.is_symlink());
+        if linked || (!is_directory && !is_wanted(&entry.name, pattern)?) {
+            continue;
+        }
+        copy_all(&entry.path, &to.join(&entry.name), pattern, existing, depth + 1, count, files)?;
+    }
+    Ok(())
+}
+
+fn relocate(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
+    let own = Transfer::of(parameters, "filePattern", context)?;
+    let parents = parameters.is_true("createParentDirectories", true, context)?;
+    Ok(Arc::new(move |files| {
+        let (from, to, is_directory) = own.paths(files)?;
+        let _lock = lock(&from, files)?;
+        let above = if is_directory && !own.with_parent { Some(to.as_path()) } else { to.parent() };
+        if let Some(above) = above.filter(|above| fs::metadata(above).is_err()) {
+            if !parents {
+                let why =
+                    format!("{} is not there, and `createParentDirectories` is not true", above.display());
+                return Err(Failure::new(Reason::IllegalPath, why));
+            }
+            fs::create_dir_all(above).map_err(|error| Failure::io(above, &error))?;
+        }
+        if !is_directory {
+            put(&from, &to, own.overwrite, files)?;
+            return Ok(Done::default());
+        }
+        own.check(&from, &to, files)?;
+        if own.with_parent && own.pattern.is_none() {
+            put(&from, &to, own.overwrite, files)?;
+            return Ok(Done::default());
+        }
+        fs::create_dir_all(&to).map_err(|error| Failure::io(&to, &error))?;
+        let mut count = 0;
+        for entry in entries(&from, &mut count, files)? {
+            if own.wants(&entry.name)? {
+                put(&entry.path, &to.join(&entry.name), own.overwrite, files)?;
+            }
+        }
+        Ok(Done::default())
+    }))
+}

@@ -1,0 +1,296 @@
+//! `file.write`: a text, or the body of the message, into a file.
+
+use super::lock::{lock, turn};
+use super::partial::{Existing, Partial};
+use super::{Body, Done, Failure, Files, Job, Reason, compile, required};
+use crate::operation::operation;
+use crate::parameter::Parameters;
+use crate::response::{OVERWRITE, VARIABLE};
+use base64::Engine;
+use flow::{Context, Definition, Fault};
+use message::{Format, Value};
+use std::fs::{self, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+use zip::write::SimpleFileOptions;
+
+pub(super) const WRITE: Definition = operation(
+    "file.write",
+    "Writes a text or the body into a file.",
+    &[
+        "filePath",
+        "contentOrExpression",
+        "mimeType",
+        "writeMode",
+        "appendPosition",
+        "encoding",
+        "compress",
+        "appendNewLine",
+        "enableStreaming",
+        "enableLock",
+        "createParentDirectories",
+        "updateLastModified",
+        "maxRetries",
+        "retryDelay",
+        "diskShareAccessMask",
+        "includeResultTo",
+        "resultPropertyName",
+        "fileWriteResultProperty",
+        VARIABLE,
+        OVERWRITE,
+    ],
+    |element, compiler| compile(element, "write", Body::Written, prepare, compiler),
+);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    CreateNew,
+    Overwrite,
+    Append,
+}
+
+struct Writing {
+    path: String,
+    mode: Mode,
+    content: Vec<u8>,
+    /// The content was given, and is not the body.
+    is_text: bool,
+    /// The line that an appended text becomes; `None`: the last one.
+    position: Option<usize>,
+    new_line: bool,
+    compress: bool,
+    parents: bool,
+    /// The file keeps the time when it was changed.
+    keeps_time: bool,
+}
+
+fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
+    let mode = parameters.text("writeMode", context)?.unwrap_or_default();
+    let mode = match mode.to_ascii_lowercase().replace([' ', '_'], "").as_str() {
+        "" | "overwrite" => Mode::Overwrite,
+        "append" => Mode::Append,
+        "createnew" => Mode::CreateNew,
+        _ => return Err(Failure::new(Reason::Configuration, format!("there is no writeMode {mode}"))),
+    };
+    let position = match parameters.text("appendPosition", context)? {
+        None => None,
+        Some(text) => match text.parse::<i64>() {
+            Ok(0) => None,
+            Ok(line) if line > 0 => usize::try_from(line).ok(),
+            _ => {
+                let why = format!("the parameter `appendPosition` is no line: {text}");
+                return Err(Failure::new(Reason::Configuration, why));
+            }
+        },
+    };
+    let media = parameters.text("mimeType", context)?.filter(|own| !own.eq_ignore_ascii_case("automatic"));
+    let text = parameters.value("contentOrExpression", context)?.map(|value| value.to_string());
+    let text = text.filter(|text| !text.is_empty());
+    let is_text = text.is_some();
+    let content = match text {
+        Some(text) if media.as_deref() == Some("application/binary") => {
+            let text: String = text.split_whitespace().collect();
+            base64::engine::general_purpose::STANDARD.decode(text).map_err(|why| {
+                Failure::new(Reason::Configuration, format!("the content is no base64: {why}"))
+            })?
+        }
+        Some(text) => encoded(text, parameters.text("encoding", context)?.as_deref())?,
+        None => body(media.as_deref(), context)?,
+    };
+    let write = Writing {
+        path: required(parameters, "filePath", context)?,
+        mode,
+        content,
+        is_text,
+        position,
+        new_line: parameters.is_true("appendNewLine", false, context)?,
+        compress: parameters.is_true("compress", false, context)?,
+        parents: parameters.is_true("createParentDirectories", true, context)?,
+        keeps_time: !parameters.is_true("updateLastModified", true, context)?,
+    };
+    Ok(Arc::new(move |files| write.run(files)))
+}
+
+/// The body as it would be sent, or as `media`.
+fn body(media: Option<&str>, context: &mut Context) -> Result<Vec<u8>, Fault> {
+    if let Some(media) = media {
+        context.set_axis2("messageType", Value::from(media));
+    }
+    let own = context.axis2("messageType").map(|own| own.to_string()).unwrap_or_default();
+    let limits = context.services().limits.clone();
+    let rest = context.is_rest();
+    let format = Format::of(message::MediaType::parse(&own).essence, rest);
+    Ok(context.payload.write(format, &limits)?.to_vec())
+}
+
+/// A text in an encoding; characters that it does not have become `?`.
+pub(super) fn encoded(text: String, encoding: Option<&str>) -> Result<Vec<u8>, Failure> {
+    let Some(name) = encoding else { return Ok(text.into_bytes()) };
+    let units = |big: bool, mark: bool| {
+        let mark = mark.then_some(0xFEFF_u16);
+        let units = mark.into_iter().chain(text.encode_utf16());
+        units.flat_map(|unit| if big { unit.to_be_bytes() } else { unit.to_le_bytes() }).collect()
+    };
+    match name.to_ascii_uppercase().as_str() {
+        "UTF-8" | "UTF8" => return Ok(text.into_bytes()),
+        "UTF-16" => return Ok(units(true, true)),
+        "UTF-16BE" => return Ok(units(true, false)),
+        "UTF-16LE" => return Ok(units(false, false)),
+        "US-ASCII" | "ASCII" => {
+            return Ok(text.chars().map(|c| if c.is_ascii() { c as u8 } else { b'?' }).collect());
+        }
+        _ => {}
+    }
+    let unknown = || Failure::new(Reason::Configuration, format!("there is no encoding {name}"));
+    let encoding = encoding_rs::Encoding::for_label(name.as_bytes()).ok_or_else(unknown)?;
+    if encoding.output_encoding() != encoding {
+        return Err(unknown());
+    }
+    let mut out = Vec::with_capacity(text.len());
+    for c in text.chars() {
+        let mut buffer = [0; 4];
+        let (bytes, _, unmappable) = encoding.encode(c.encode_utf8(&mut buffer));
+        match unmappable {
+            true => out.push(b'?'),
+            false => out.extend_from_slice(&bytes),
+        }
+    }
+    Ok(out)
+}
+
+impl Writing {
+    fn run(&self, files: &Files) -> Result<Done, Failure> {
+        let mut path = files.path(&self.path)?;
+        let entry = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let Some(entry) = entry.filter(|_| !files.connection.root.is(&path)) else {
+            return Err(Failure::new(Reason::IllegalPath, format!("{} names no file", self.path)));
+        };
+        let zips = self.compress && self.mode != Mode::Append;
+        if zips {
+            let stem = entry.split('.').next().unwrap_or(&entry).to_owned();
+            path.set_file_name(format!("{stem}.zip"));
+        }
+        let _lock = lock(&path, files)?;
+        let before = self.keeps_time.then(|| modified(&path)).flatten();
+        let written = match self.mode {
+            Mode::Append => self.append(&path, files)?,
+            mode => {
+                let existing = if mode == Mode::CreateNew { Existing::Refuse } else { Existing::Replace };
+                let mut partial = Partial::begin(&path, existing, self.parents)?;
+                let mut content = self.content.clone();
+                if self.new_line {
+                    content.push(b'\n');
+                }
+                if zips {
+                    zip_into(&mut partial, &path, &entry, &content)?;
+                } else {
+                    partial.copy_from(&mut content.as_slice(), files)?;
+                }
+                if let Some(before) = before {
+                    partial.file()?.set_modified(before).map_err(|error| Failure::io(&path, &error))?;
+                }
+                partial.finish()?;
+                content.len()
+            }
+        };
+        if let (Mode::Append, Some(before)) = (self.mode, before) {
+            let file = OpenOptions::new().append(true).open(&path);
+            file.and_then(|file| file.set_modified(before)).map_err(|error| Failure::io(&path, &error))?;
+        }
+        let mut done = Done::default();
+        done.members.insert("writtenBytes".to_owned(), written.into());
+        Ok(done)
+    }
+
+    /// Adds to a file that is there: a text as a line, the body as it is.
+    fn append(&self, path: &Path, files: &Files) -> Result<usize, Failure> {
+        let _turn = turn(path, files)?;
+        let failed = |error: std::io::Error| Failure::io(path, &error);
+        if !fs::metadata(path).map_err(failed)?.is_file() {
+            return Err(Failure::new(Reason::IllegalPath, format!("{} is no file", path.display())));
+        }
+        if let (true, Some(position)) = (self.is_text, self.position) {
+            return self.insert(path, position, files);
+        }
+        let mut file = OpenOptions::new().read(true).append(true).open(path).map_err(failed)?;
+        let mut added = Vec::with_capacity(self.content.len() + 2);
+        if self.is_text {
+            if !ends_line(&mut file).map_err(failed)? {
+                added.push(b'\n');
+            }
+            added.extend_from_slice(&self.content);
+            added.push(b'\n');
+        } else {
+            added.extend_from_slice(&self.content);
+            if self.new_line {
+                added.push(b'\n');
+            }
+        }
+        let before = file.metadata().map_err(failed)?.len();
+        if let Err(error) = file.write_all(&added) {
+            // A disk that is full has taken a part of it.
+            let _ = file.set_len(before);
+            return Err(failed(error));
+        }
+        Ok(added.len())
+    }
+
+    /// Makes the text a line within the file.
+    fn insert(&self, path: &Path, position: usize, files: &Files) -> Result<usize, Failure> {
+        let failed = |error: std::io::Error| Failure::io(path, &error);
+        let length = fs::metadata(path).map_err(failed)?.len();
+        if length > files.held as u64 {
+            let why = format!("{} is larger than a flow may hold ({} bytes)", path.display(), files.held);
+            return Err(Failure::new(Reason::Configuration, why));
+        }
+        let old = fs::read(path).map_err(failed)?;
+        let mut new = Vec::with_capacity(old.len() + self.content.len() + 1);
+        let line = |text: &[u8], new: &mut Vec<u8>| {
+            new.extend_from_slice(text);
+            new.push(b'\n');
+        };
+        let mut placed = false;
+        let lines = old.strip_suffix(b"\n").unwrap_or(&old);
+        let lines = lines.split(|byte| *byte == b'\n').take(if old.is_empty() { 0 } else { usize::MAX });
+        for (number, own) in lines.enumerate() {
+            if number + 1 == position {
+                line(&self.content, &mut new);
+                placed = true;
+            }
+            line(own, &mut new);
+        }
+        if !placed {
+            line(&self.content, &mut new);
+        }
+        let mut partial = Partial::begin(path, Existing::Replace, false)?;
+        partial.copy_from(&mut new.as_slice(), files)?;
+        partial.finish()?;
+        Ok(new.len())
+    }
+}
+
+/// Whether what is added to a file begins a line.
+fn ends_line(file: &mut fs::File) -> std::io::Result<bool> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(true);
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    Ok(last == *b"\n")
+}
+
+fn modified(path: &PathBuf) -> Option<SystemTime> {
+    fs::metadata(path).and_then(|own| own.modified()).ok()
+}
+
+fn zip_into(partial: &mut Partial, path: &Path, entry: &str, content: &[u8]) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::io(path, &error);
+    let mut archive = zip::ZipWriter::new(partial.file()?);
+    archive.start_file(entry, SimpleFileOptions::default()).map_err(|error| failed(error.into()))?;
+    archive.write_all(content).map_err(failed)?;
+    archive.finish().map_err(|error| failed(error.into()))?;
+    Ok(())
+}

@@ -1,0 +1,477 @@
+//! `http.get`, `http.post` and the others: a request to the service of a connection.
+//!
+//! A connection is an http endpoint: it has the endpoint's timeouts, states, authentication and pooled connections, and counts among the endpoints of
+//! the admin address. An operation prepares the message and hands it to that endpoint as `call` does.
+
+use crate::connection::{self, Connections, Current, Description};
+use crate::operation::operation;
+use crate::parameter::{Form, Parameter, Parameters};
+use crate::response::{OVERWRITE, Place, VARIABLE};
+use config::{Element, SYNAPSE};
+use diagnostics::FileId;
+use flow::endpoint::{CallTarget, Destination, Saved};
+use flow::reference::EndpointRef;
+use flow::{Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need};
+use message::{Envelope, Reading, Value};
+use std::sync::Arc;
+
+/// The operations.
+pub(crate) const OPERATIONS: &[&Definition] =
+    &[&INIT, &GET, &POST, &PUT, &PATCH, &DELETE, &HEAD, &OPTIONS_METHOD];
+
+const INIT: Definition =
+    operation("http.init", "Describes the connection of the steps behind it.", FIELDS, init);
+const GET: Definition = operation("http.get", "Asks with GET.", BODYLESS, compile);
+const HEAD: Definition = operation("http.head", "Asks with HEAD.", BODYLESS, compile);
+const OPTIONS_METHOD: Definition = operation("http.options", "Asks with OPTIONS.", BODYLESS, compile);
+const POST: Definition = operation("http.post", "Sends with POST.", WITH_BODY, compile);
+const PUT: Definition = operation("http.put", "Sends with PUT.", WITH_BODY, compile);
+const PATCH: Definition = operation("http.patch", "Sends with PATCH.", WITH_BODY, compile);
+const DELETE: Definition = operation("http.delete", "Sends with DELETE.", WITH_BODY, compile);
+
+/// What a connection is described by.
+const FIELDS: &[&str] = &[
+    "name",
+    "connectionType",
+    "baseUrl",
+    "authType",
+    "oauthAuthorizationMode",
+    "oauthGrantType",
+    "username",
+    "password",
+    "clientId",
+    "clientSecret",
+    "tokenUrl",
+    "refreshToken",
+    "additionalProperties",
+    "timeoutDuration",
+    "timeoutAction",
+    "retryErrorCodes",
+    "retryCount",
+    "retryDelay",
+    "suspendErrorCodes",
+    "suspendInitialDuration",
+    "suspendProgressionFactor",
+    "suspendMaximumDuration",
+    "trustStoreCertificatePath",
+    "certificateConfigurable",
+];
+
+macro_rules! parameters {
+    ($($more:literal),*) => {
+        &[
+            "relativePath", "headers", $($more,)* "postToUri", "forceScAccepted", "disableChunking", "noEntityBody", "forceHttp10", "httpSc",
+            "nonErrorHttpStatusCodes", "httpScDesc", "faultsAsHttp200", "noKeepAlive", "restUrlPostfix", "requestHostHeader",
+            "forcePostPutNobody", "forceHttpContentLength", "copyContentLengthFromIncoming", VARIABLE, OVERWRITE,
+        ]
+    };
+}
+const BODYLESS: &[&str] = parameters!();
+const WITH_BODY: &[&str] =
+    parameters!("requestBodyType", "requestBodyJson", "requestBodyXml", "requestBodyText");
+
+/// The parameters that are properties of axis2 scope, and those.
+const TRANSPORT: &[(&str, &str)] = &[
+    ("postToUri", "POST_TO_URI"),
+    ("forceScAccepted", "FORCE_SC_ACCEPTED"),
+    ("disableChunking", "DISABLE_CHUNKING"),
+    ("noEntityBody", "NO_ENTITY_BODY"),
+    ("forceHttp10", "FORCE_HTTP_1.0"),
+    ("httpSc", "HTTP_SC"),
+    ("nonErrorHttpStatusCodes", "non.error.http.status.codes"),
+    ("httpScDesc", "HTTP_SC_DESC"),
+    ("faultsAsHttp200", "FAULTS_AS_HTTP_200"),
+    ("noKeepAlive", "NO_KEEPALIVE"),
+    ("requestHostHeader", "REQUEST_HOST_HEADER"),
+    ("forcePostPutNobody", "FORCE_POST_PUT_NOBODY"),
+    ("forceHttpContentLength", "FORCE_HTTP_CONTENT_LENGTH"),
+    ("copyContentLengthFromIncoming", "COPY_CONTENT_LENGTH_FROM_INCOMING"),
+];
+
+/// The URL of one request, as the endpoint of a connection reads it: properties of axis2-client scope, which end with the request.
+const BASE: &str = "uri.var.connection.base";
+const PATH: &str = "uri.var.connection.path";
+
+struct Connection {
+    endpoint: Arc<EndpointRef>,
+    base: Option<Parameter>,
+}
+
+struct Request {
+    method: String,
+    connections: Connections<Connection>,
+    parameters: Parameters,
+    /// The message is to be as it was behind the request.
+    keeps_message: bool,
+}
+
+/// `http.init` in a sequence.
+struct Init(Option<Arc<Connection>>);
+
+impl Mediator for Init {
+    fn need(&self) -> Need {
+        Need::Nothing
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        let Some(connection) = &self.0 else {
+            return Err(Fault::new("the connection of http.init is faulty"));
+        };
+        context.attach(Arc::new(Current(Arc::clone(connection))));
+        Ok(Flow::Next)
+    }
+}
+
+fn init(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    let artifact = compiler.artifact_identity().artifact.to_string();
+    let name =
+        connection::field(element, "name", compiler).unwrap_or_else(|| format!("http.init in {artifact}"));
+    let key = config::Key { value: name, span: element.start_tag() };
+    let connection = make(&Description { key, element }, compiler);
+    Some(Box::new(Init(connection.map(Arc::new))))
+}
+
+fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    let form = |name: &str| match name {
+        "relativePath" | "requestBodyXml" | "requestBodyText" => Form::Template,
+        "requestBodyJson" | "headers" => Form::Json,
+        _ => Form::Plain,
+    };
+    let connections = Connections::compile(element, "http", compiler, make)?;
+    let parameters = Parameters::compile(element, form, compiler)?;
+    let literal = |name: &str| match parameters.get(name) {
+        Some(Parameter::Literal(text)) => Some(text.trim().to_owned()),
+        _ => None,
+    };
+    check_headers(literal("headers"), element, compiler);
+    let overwrites = literal(OVERWRITE).is_some_and(|text| text.eq_ignore_ascii_case("true"));
+    let keeps_message = parameters.get(VARIABLE).is_some() && !overwrites;
+    let method = element.local().trim_start_matches("http.").to_ascii_uppercase();
+    Some(Box::new(Request { method, connections, parameters, keeps_message }))
+}
+
+/// Reports headers that are no list of pairs.
+fn check_headers(text: Option<String>, element: &Element, compiler: &mut Compiler<'_>) {
+    let Some(text) = text.filter(|text| !text.is_empty()) else { return };
+    if let Err(why) = pairs(&text) {
+        let place = crate::parameter::place_of(element, "headers");
+        compiler.warning("bad-value", "`headers` is no list of headers", place, why);
+    }
+}
+
+/// The endpoint of a connection; `None` after a recorded error.
+fn make(description: &Description<'_>, compiler: &mut Compiler<'_>) -> Option<Connection> {
+    let element = description.element;
+    let base = connection::dynamic_field(element, "baseUrl", compiler);
+    for child in element.elements().filter(|child| !FIELDS.contains(&child.local())) {
+        let message = format!("`{}` has no effect in `{}`", child.local(), element.local());
+        let found = diagnostics::Diagnostic::warning("ignored-element", message)
+            .at(child.name_span(), "ignored")
+            .did_you_mean(child.local(), FIELDS.iter().copied());
+        compiler.diagnostics.push(found);
+    }
+    let text = endpoint_of(description, compiler);
+    let parsed = match config::parse(FileId::BUILT_IN, &text) {
+        Ok(parsed) => parsed,
+        Err(why) => {
+            let message = format!("the connection `{}` cannot be read", description.key.value);
+            compiler.error("bad-value", message, description.key.span, why.message);
+            return None;
+        }
+    };
+    let endpoint = compiler.endpoint_of_entry(&description.key, &parsed);
+    Some(Connection { endpoint, base })
+}
+
+/// The endpoint that a connection is, as it would be written.
+fn endpoint_of(description: &Description<'_>, compiler: &mut Compiler<'_>) -> String {
+    let element = description.element;
+    let mut text = format!(r#"<endpoint xmlns="{SYNAPSE}" name="{}">"#, escaped(&description.key.value));
+    text.push_str(&format!(r#"<http uri-template="{{{BASE}}}{{+{PATH}}}">"#));
+    let mut group = |name: &str, fields: &[(&str, &str)], text: &mut String| {
+        let mut inside = String::new();
+        for (field, target) in fields {
+            if let Some(value) = connection::field(element, field, compiler) {
+                // No action is the default of an endpoint.
+                if *field == "timeoutAction" && value.eq_ignore_ascii_case("never") {
+                    continue;
+                }
+                let value = if *field == "timeoutAction" { value.to_ascii_lowercase() } else { value };
+                inside.push_str(&format!("<{target}>{}</{target}>", escaped(&value)));
+            }
+        }
+        if !inside.is_empty() {
+            text.push_str(&format!("<{name}>{inside}</{name}>"));
+        }
+        !inside.is_empty()
+    };
+    group("timeout", &[("timeoutDuration", "duration"), ("timeoutAction", "responseAction")], &mut text);
+    let suspend = [
+        ("suspendErrorCodes", "errorCodes"),
+        ("suspendInitialDuration", "initialDuration"),
+        ("suspendProgressionFactor", "progressionFactor"),
+        ("suspendMaximumDuration", "maximumDuration"),
+    ];
+    group("suspendOnFailure", &suspend, &mut text);
+    let mark = [
+        ("retryErrorCodes", "errorCodes"),
+        ("retryCount", "retriesBeforeSuspension"),
+        ("retryDelay", "retryDelay"),
+    ];
+    group("markForSuspension", &mark, &mut text);
+    let kind = connection::field(element, "authType", compiler).unwrap_or_default();
+    text.push_str(&authentication(&kind, element, compiler));
+    text.push_str("</http></endpoint>");
+    text
+}
+
+fn authentication(kind: &str, element: &Element, compiler: &mut Compiler<'_>) -> String {
+    let mut fields = |fields: &[(&str, &str)]| -> String {
+        let mut inside = String::new();
+        for (field, target) in fields {
+            if let Some(value) = connection::field(element, field, compiler) {
+                inside.push_str(&format!("<{target}>{}</{target}>", escaped(&value)));
+            }
+        }
+        inside
+    };
+    let inside = match kind {
+        "Basic Auth" => format!(
+            "<basicAuth>{}</basicAuth>",
+            fields(&[("username", "username"), ("password", "password")])
+        ),
+        "OAuth" => {
+            let common = [
+                ("clientId", "clientId"),
+                ("clientSecret", "clientSecret"),
+                ("tokenUrl", "tokenUrl"),
+                ("oauthAuthorizationMode", "authMode"),
+            ];
+            let (grant, more): (_, &[(&str, &str)]) =
+                match element.child("oauthGrantType").map(Element::text).as_deref().map(str::trim) {
+                    Some("Client Credentials") => ("clientCredentials", &[]),
+                    Some("Password") => {
+                        ("passwordCredentials", &[("username", "username"), ("password", "password")])
+                    }
+                    _ => ("authorizationCode", &[("refreshToken", "refreshToken")]),
+                };
+            let inside = format!("{}{}{}", fields(more), fields(&common), request_parameters(element));
+            format!("<oauth><{grant}>{inside}</{grant}></oauth>")
+        }
+        _ => return String::new(),
+    };
+    format!("<authentication>{inside}</authentication>")
+}
+
+/// `additionalProperties`: a list of names and values for the request for a token, as JSON.
+fn request_parameters(element: &Element) -> String {
+    let text = element.child("additionalProperties").map(Element::text).unwrap_or_default();
+    let Ok(pairs) = pairs(text.trim()) else { return String::new() };
+    let parameters: String = pairs
+        .iter()
+        .map(|(name, value)| format!(r#"<parameter name="{}">{}</parameter>"#, escaped(name), escaped(value)))
+        .collect();
+    match parameters.is_empty() {
+        true => String::new(),
+        false => format!("<requestParameters>{parameters}</requestParameters>"),
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
+}
+
+/// The names and values in `[["name", "value"], {"name": "value"}]`.
+fn pairs(text: &str) -> Result<Vec<(String, String)>, String> {
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    let list: serde_json::Value =
+        serde_json::from_str(text).map_err(|why| format!("it is no JSON: {why}"))?;
+    let text_of = |value: &serde_json::Value| match value {
+        serde_json::Value::String(text) => text.trim().to_owned(),
+        other => other.to_string(),
+    };
+    let mut pairs = Vec::new();
+    let serde_json::Value::Array(items) = list else {
+        return Err("expected a list: [[\"name\", \"value\"]]".to_owned());
+    };
+    for item in &items {
+        match item {
+            serde_json::Value::Array(pair) if pair.len() == 2 => {
+                pairs.push((text_of(&pair[0]), text_of(&pair[1])))
+            }
+            serde_json::Value::Object(members) => {
+                pairs.extend(members.iter().map(|(name, value)| (name.trim().to_owned(), text_of(value))));
+            }
+            _ => return Err("expected pairs: [[\"name\", \"value\"]]".to_owned()),
+        }
+    }
+    pairs.retain(|(name, _)| !name.is_empty());
+    Ok(pairs)
+}
+
+/// A base and what is relative to it, with one slash between them.
+fn joined(base: &str, path: &str) -> (String, String) {
+    let (mut base, mut path) = (base.trim().to_owned(), path.trim().to_owned());
+    if !path.starts_with('?') {
+        match (base.ends_with('/'), path.starts_with('/')) {
+            (true, true) => {
+                path.remove(0);
+            }
+            (false, false) if !base.is_empty() && !path.is_empty() => base.push('/'),
+            _ => {}
+        }
+    }
+    (base, path)
+}
+
+/// The body of a request that has one of its own.
+enum Body {
+    Json(String),
+    Xml(Box<Envelope>),
+    Text(String),
+}
+
+impl Request {
+    /// The body that the parameters give; `None`: that of the message.
+    fn body(&self, context: &mut Context) -> Result<Option<Body>, Fault> {
+        let Some(kind) = self.parameters.text("requestBodyType", context)? else { return Ok(None) };
+        let mut text = String::new();
+        for name in ["requestBodyJson", "requestBodyXml", "requestBodyText"] {
+            let Some(parameter) = self.parameters.get(name) else { continue };
+            let own = match name {
+                "requestBodyJson" => parameter.json_text(context)?,
+                _ => parameter.value(context)?.map(|value| value.to_string()),
+            };
+            if let Some(own) = own.filter(|own| !own.is_empty()) {
+                text = own;
+                break;
+            }
+        }
+        let wrong = |why: String| {
+            Fault::new(format!("the body of {} is no {kind}", self.parameters.operation())).because(why)
+        };
+        Ok(Some(match kind.to_ascii_uppercase().as_str() {
+            "JSON" => {
+                serde_json::from_str::<&serde_json::value::RawValue>(&text)
+                    .map_err(|why| wrong(why.to_string()))?;
+                Body::Json(text)
+            }
+            "XML" => Body::Xml(Box::new(crate::result::envelope(&text).map_err(wrong)?)),
+            "TEXT" => Body::Text(text),
+            _ => {
+                let message = format!("the requestBodyType of {} is {kind}", self.parameters.operation());
+                return Err(Fault::new(message).because("expected JSON, XML or TEXT"));
+            }
+        }))
+    }
+}
+
+fn set_body(body: Body, context: &mut Context) -> Result<(), Fault> {
+    let wanted = match body {
+        Body::Json(text) => {
+            context.payload.set_json(&text)?;
+            "application/json"
+        }
+        Body::Text(text) => {
+            let reading = Reading::of(Some("text/plain"), None, context.is_rest());
+            context.payload.set_bytes(text, reading);
+            "text/plain"
+        }
+        Body::Xml(envelope) => {
+            context.payload.set_envelope(*envelope);
+            let own = context.axis2("messageType").map(|own| own.to_string()).unwrap_or_default();
+            if matches!(own.as_str(), "application/xml" | "text/xml" | "application/soap+xml") {
+                return Ok(());
+            }
+            "application/xml"
+        }
+    };
+    context.set_axis2("messageType", Value::from(wanted));
+    Ok(())
+}
+
+impl Mediator for Request {
+    fn need(&self) -> Need {
+        let own = if self.keeps_message { Need::Whole } else { Need::Headers };
+        own.max(self.parameters.need()).max(self.connections.need())
+    }
+
+    fn reason(&self) -> String {
+        match (self.keeps_message, self.parameters.need()) {
+            (true, _) => "keeps the body for after the request".to_owned(),
+            (false, need) if need > Need::Headers => self.parameters.reason(),
+            _ => "relays the body as it is".to_owned(),
+        }
+    }
+
+    fn endpoints(&self) -> Vec<Arc<EndpointRef>> {
+        self.connections.known().map(|own| Arc::clone(&own.endpoint)).into_iter().collect()
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        // First everything is worked out, so that the step can be begun anew.
+        let connection = self.connections.find(context)?;
+        let base = connection.base.as_ref().map(|base| base.value(context)).transpose()?.flatten();
+        let base = base.map(|base| base.to_string()).unwrap_or_default();
+        let (base, path) = joined(&base, &self.parameters.text("relativePath", context)?.unwrap_or_default());
+        let place = Place::of(&self.parameters, context)?;
+        let headers = match self.parameters.get("headers") {
+            Some(headers) => headers.json_text(context)?.unwrap_or_default(),
+            None => String::new(),
+        };
+        let headers = pairs(headers.trim()).map_err(|why| {
+            Fault::new(format!("the headers of {} are no list of headers", self.parameters.operation()))
+                .because(why)
+        })?;
+        let body = self.body(context)?;
+        let mut transport = Vec::new();
+        for (parameter, property) in TRANSPORT {
+            if let Some(value) = self.parameters.text(parameter, context)? {
+                transport.push((*property, value));
+            }
+        }
+        let target = match place {
+            Place::Body => None,
+            Place::Variable(name) => Some(CallTarget::Variable(name)),
+            Place::BodyAndVariable(name) => Some(CallTarget::BodyAndVariable(name)),
+        };
+        let saved = target.map(|target| {
+            let keeps = matches!(target, CallTarget::Variable(_));
+            Box::new(Saved {
+                payload: if keeps { context.payload.copy() } else { context.payload.emptied() },
+                headers: context.headers.clone(),
+                request_headers: context.request_headers,
+                target,
+            })
+        });
+        for (name, _) in &headers {
+            if !name.bytes().all(message::is_token_byte) {
+                return Err(Fault::new(format!("`{name}` is no header name")));
+            }
+        }
+        for (name, value) in headers {
+            context.set_header(&name, value.replace(['\0', '\n', '\r'], " ").trim());
+        }
+        for (property, value) in transport {
+            let value = match property {
+                "NO_ENTITY_BODY" | "FORCE_POST_PUT_NOBODY" => {
+                    Value::Boolean(value.eq_ignore_ascii_case("true"))
+                }
+                _ => Value::from(value),
+            };
+            context.set_axis2(property, value);
+        }
+        if let Some(body) = body {
+            set_body(body, context)?;
+            context.set_axis2("NO_ENTITY_BODY", Value::Boolean(false));
+        }
+        context.set_axis2("HTTP_METHOD", Value::from(self.method.as_str()));
+        context.remove_axis2("REST_URL_POSTFIX");
+        context.client.set(BASE, Value::from(base));
+        context.client.set(PATH, Value::from(path));
+        let reference = Some(Arc::clone(&connection.endpoint));
+        Ok(Flow::Call(Destination { reference, saved, ..Destination::implicit() }))
+    }
+}

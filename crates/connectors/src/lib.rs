@@ -1,0 +1,29 @@
+//! The operations of connectors, under the names that the connectors gave them: `http.get`, `file.read`, `CSV.csvToJson`.
+//!
+//! An operation is a mediator. Its parameters are the elements inside ([`parameter`]), what it works on is a connection that
+//! a local entry describes ([`connection`]), and what comes of it goes into the body or a variable ([`response`]). One file has
+//! the operations of one connector. An operation that no file has is compiled too ([`absent`]): loading names it, and a message
+//! that comes to it faults.
+
+mod absent;
+mod connection;
+mod csv;
+mod file;
+mod http;
+mod operation;
+mod parameter;
+mod response;
+mod result;
+
+use flow::{Definition, Registry};
+
+/// All operations that can be executed.
+pub fn definitions() -> impl Iterator<Item = &'static Definition> {
+    http::OPERATIONS.iter().chain(file::OPERATIONS).chain(csv::OPERATIONS).copied()
+}
+
+/// Adds the operations to what a configuration is compiled with.
+pub fn extend(registry: &mut Registry) {
+    registry.definitions.extend(definitions());
+    registry.definitions.push(&absent::DEFINITION);
+}

@@ -1,0 +1,262 @@
+//! The parameters of an operation: the elements inside, each a text or an expression.
+//!
+//! A value that stands in braces as a whole, or is a `${…}` as a whole, is an expression. Of all others only a [`Form::Template`] looks
+//! for `${…}` within.
+
+use config::{Child, Element};
+use diagnostics::Span;
+use flow::synapse::expression_length;
+use flow::{Compiler, Context, Expression, Fault, Need, Text};
+use message::Value;
+use std::sync::Arc;
+
+/// One value as written.
+pub(crate) enum Parameter {
+    /// Text.
+    Literal(Arc<str>),
+    /// `{…}`, `${…}`.
+    Expression(Expression),
+    /// Text with `${…}` in it.
+    Template(Text),
+}
+
+/// How the text of a parameter is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// A text; `${…}` within it is text.
+    Plain,
+    /// A text in which `${…}` is replaced.
+    Template,
+    /// As [`Form::Template`]. What begins as JSON does is a text, although it stands in braces.
+    Json,
+}
+
+impl Parameter {
+    /// The value of an element; `None` after a recorded error.
+    pub(crate) fn compile(element: &Element, form: Form, compiler: &mut Compiler<'_>) -> Option<Parameter> {
+        let (text, span) = (written(element), element.text_span());
+        let trimmed = text.trim();
+        let start = text.len() - text.trim_start().len();
+        if trimmed.starts_with("${") && expression_length(trimmed) == Some(trimmed.len()) {
+            let place = span.part(start, trimmed.len());
+            let expression = compiler.expression_text(trimmed, place, element.scope())?;
+            return Some(Parameter::Expression(expression));
+        }
+        let inner = trimmed.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        if let Some(inner) = inner.filter(|inner| form != Form::Json || !begins_as_object(inner)) {
+            let place = span.part(start + 1, inner.len());
+            let expression = compiler.expression_text(inner, place, element.scope())?;
+            return Some(Parameter::Expression(expression));
+        }
+        if form == Form::Plain {
+            warn_of_expression(&text, element, compiler);
+            return Some(Parameter::Literal(Arc::from(text)));
+        }
+        // A JSON text stands between single quotes where it would be taken for an expression.
+        let quoted = trimmed.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
+        let (text, at) = match quoted.filter(|_| form == Form::Json) {
+            Some(inner) => (inner, start + 1),
+            None => (text.as_str(), 0),
+        };
+        if !text.contains("${") {
+            return Some(Parameter::Literal(Arc::from(text)));
+        }
+        compiler.text(text, span.part(at, text.len()), element.scope()).map(Parameter::Template)
+    }
+
+    fn need(&self) -> Need {
+        match self {
+            Parameter::Literal(_) => Need::Nothing,
+            Parameter::Expression(expression) => expression.need(),
+            Parameter::Template(text) => text.need(),
+        }
+    }
+
+    /// The value for this message; `None`: the expression gives nothing.
+    ///
+    /// # Errors
+    /// The payload cannot be read.
+    pub(crate) fn value(&self, context: &mut Context) -> Result<Option<Value>, Fault> {
+        Ok(match self {
+            Parameter::Literal(text) => Some(Value::String(Arc::clone(text))),
+            Parameter::Expression(expression) => expression.value(context)?,
+            Parameter::Template(text) => Some(Value::from(text.resolve(context)?)),
+        })
+    }
+
+    /// As [`Parameter::value`], for JSON: what is put between quotes is escaped, so that it stays one string.
+    ///
+    /// # Errors
+    /// As [`Parameter::value`].
+    pub(crate) fn json_text(&self, context: &mut Context) -> Result<Option<String>, Fault> {
+        let Parameter::Template(text) = self else {
+            return Ok(self.value(context)?.map(|value| value.to_string()));
+        };
+        let (mut out, mut quotes) = (String::new(), Quotes::default());
+        for piece in text.pieces() {
+            match piece {
+                flow::synapse::Piece::Text(text) => {
+                    quotes.pass(text);
+                    out.push_str(text);
+                }
+                flow::synapse::Piece::Expression(own) => {
+                    let value = own.string(context)?.unwrap_or_default();
+                    match quotes.open {
+                        true => {
+                            let escaped = serde_json::Value::from(value).to_string();
+                            out.push_str(escaped.get(1..escaped.len() - 1).unwrap_or_default());
+                        }
+                        false => out.push_str(&value),
+                    }
+                }
+            }
+        }
+        Ok(Some(out))
+    }
+}
+
+/// Where in a JSON text a reader is.
+#[derive(Default)]
+struct Quotes {
+    /// Within a string.
+    open: bool,
+    /// Behind a backslash.
+    escaped: bool,
+}
+
+impl Quotes {
+    fn pass(&mut self, text: &str) {
+        for byte in text.bytes() {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' if self.open => self.escaped = true,
+                b'"' => self.open = !self.open,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The text of an element, or the XML inside where there is some.
+fn written(element: &Element) -> String {
+    if element.elements().next().is_none() {
+        return element.text();
+    }
+    element
+        .children()
+        .iter()
+        .map(|child| match child {
+            Child::Element(own) => own.to_xml(),
+            Child::Text(text) if !text.value.trim().is_empty() => xml_text(&text.value),
+            Child::Text(_) | Child::Comment(_) => String::new(),
+        })
+        .collect()
+}
+
+fn xml_text(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;")
+}
+
+/// Whether what stands behind a brace is the inside of a JSON object.
+fn begins_as_object(inner: &str) -> bool {
+    let inner = inner.trim_start();
+    inner.is_empty() || inner.starts_with('"') || (inner.starts_with("${") && !is_expression(inner))
+}
+
+/// Whether a text is one `${…}` and nothing else.
+fn is_expression(text: &str) -> bool {
+    let text = text.trim();
+    expression_length(text) == Some(text.len())
+}
+
+/// A `${…}` that is text is probably meant as an expression.
+fn warn_of_expression(text: &str, element: &Element, compiler: &mut Compiler<'_>) {
+    let Some(at) = text.find("${") else { return };
+    let message = format!("the `${{…}}` in `{}` is text", element.local());
+    let place = element.text_span().part(at, 2);
+    compiler.warning("expression", message, place, "to evaluate it, put all of the value into one: {${…}}");
+}
+
+/// The parameters of one operation.
+pub(crate) struct Parameters {
+    /// Of the operation, for messages.
+    operation: String,
+    values: Vec<(String, Parameter)>,
+}
+
+impl Parameters {
+    /// Those inside of an element. `form` says how each is read. `None` after a recorded error.
+    pub(crate) fn compile(
+        element: &Element,
+        form: impl Fn(&str) -> Form,
+        compiler: &mut Compiler<'_>,
+    ) -> Option<Parameters> {
+        let mut values: Vec<(String, Parameter)> = Vec::new();
+        for child in element.elements() {
+            if child.is("description") {
+                continue;
+            }
+            let name = child.local();
+            let parameter = Parameter::compile(child, form(name), compiler)?;
+            // Of several of one name the last one counts.
+            values.retain(|(other, _)| other != name);
+            values.push((name.to_owned(), parameter));
+        }
+        Some(Parameters { operation: element.local().to_owned(), values })
+    }
+
+    /// What they read of a message.
+    pub(crate) fn need(&self) -> Need {
+        self.values.iter().map(|(_, parameter)| parameter.need()).max().unwrap_or(Need::Nothing)
+    }
+
+    /// Why they read that.
+    pub(crate) fn reason(&self) -> String {
+        let dearest = self.values.iter().filter_map(|(_, parameter)| match parameter {
+            Parameter::Expression(expression) => Some(expression),
+            Parameter::Template(text) => text.expressions().max_by_key(|own| own.need()),
+            Parameter::Literal(_) => None,
+        });
+        dearest.max_by_key(|own| own.need()).map(Expression::reason).unwrap_or_default()
+    }
+
+    /// One as written.
+    pub(crate) fn get(&self, name: &str) -> Option<&Parameter> {
+        self.values.iter().find(|(own, _)| own == name).map(|(_, parameter)| parameter)
+    }
+
+    /// The value of one; `None` where it is absent or gives nothing.
+    ///
+    /// # Errors
+    /// The payload cannot be read.
+    pub(crate) fn value(&self, name: &str, context: &mut Context) -> Result<Option<Value>, Fault> {
+        self.get(name).map_or(Ok(None), |parameter| parameter.value(context))
+    }
+
+    /// The text of one without blanks around it; `None` where it is absent or empty.
+    ///
+    /// # Errors
+    /// As [`Parameters::value`].
+    pub(crate) fn text(&self, name: &str, context: &mut Context) -> Result<Option<String>, Fault> {
+        let text = self.value(name, context)?.map(|value| value.to_string());
+        Ok(text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
+    }
+
+    /// The truth of one: `true` in any case; anything else is false.
+    ///
+    /// # Errors
+    /// As [`Parameters::value`].
+    pub(crate) fn is_true(&self, name: &str, default: bool, context: &mut Context) -> Result<bool, Fault> {
+        Ok(self.text(name, context)?.map_or(default, |text| text.eq_ignore_ascii_case("true")))
+    }
+
+    /// The operation, for messages.
+    pub(crate) fn operation(&self) -> &str {
+        &self.operation
+    }
+}
+
+/// The place of an element, for warnings about a parameter.
+pub(crate) fn place_of(element: &Element, name: &str) -> Span {
+    element.child(name).map_or_else(|| element.start_tag(), Element::start_tag)
+}

@@ -1,0 +1,152 @@
+//! The operations of the CSV module.
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+mod support;
+
+use support::{JSON, XML, main};
+
+const TEXT: (&str, &str) = ("Content-Type", "text/plain");
+const CSV: &str = "id,name,n\n1,\"a, b\",3\n2,,x\n";
+
+#[test]
+fn csv_becomes_json() {
+    for (inside, body, wanted) in [
+        ("", "1,a\n2,b\n", r#"[{"key-1":"1","key-2":"a"},{"key-1":"2","key-2":"b"}]"#),
+        (
+            "<headerPresent>Present</headerPresent><skipHeader>true</skipHeader>",
+            CSV,
+            r#"[{"id":"1","name":"a, b","n":"3"},{"id":"2","name":null,"n":"x"}]"#,
+        ),
+        ("<headerPresent>Present</headerPresent>", "id\n1\n", r#"[{"id":"id"},{"id":"1"}]"#),
+        (
+            "<headerPresent>Present</headerPresent><skipHeader>true</skipHeader><csvEmptyValues>Empty</csvEmptyValues><columnsToSkip>1</columnsToSkip>\
+             <dataTypes>string,integer</dataTypes><dataRowsToSkip>0</dataRowsToSkip><rootJsonKey>rows</rootJsonKey>",
+            CSV,
+            r#"{"rows":[{"name":"a, b","n":3},{"name":"","n":"x"}]}"#,
+        ),
+        (
+            "<valueSeparator>;</valueSeparator><jsonKeys>a,b</jsonKeys><dataTypes>number,boolean</dataTypes><dataRowsToSkip>1</dataRowsToSkip>",
+            "0;0\n1.5;TRUE\n",
+            r#"[{"a":1.5,"b":true}]"#,
+        ),
+        ("<valueSeparator>tab</valueSeparator>", "1\t2\n", r#"[{"key-1":"1","key-2":"2"}]"#),
+        ("", "", "[]"),
+    ] {
+        let tested = main(&format!("<CSV.csvToJson>{inside}</CSV.csvToJson>"));
+        assert!(tested.found.is_empty(), "{inside}: {:?}", tested.found);
+        let mut end = tested.run(&[TEXT], body);
+        assert_eq!((end.fault(), end.payload().as_str()), (None, wanted), "{inside}");
+    }
+}
+
+#[test]
+fn csv_becomes_xml_and_csv() {
+    for (operation, inside, wanted) in [
+        (
+            "csvToXml",
+            "<headerPresent>Present</headerPresent><skipHeader>true</skipHeader><columnsToSkip>\"n\"</columnsToSkip>",
+            "<root><group><id>1</id><name>a, b</name></group><group><id>2</id><name></name></group></root>",
+        ),
+        (
+            "csvToXml",
+            "<dataRowsToSkip>2</dataRowsToSkip><rootElementTag>r</rootElementTag><rootElementNamespaceURI>u</rootElementNamespaceURI>\
+             <groupElementTag>g</groupElementTag><groupElementNamespace>p</groupElementNamespace><groupElementNamespaceURI>v</groupElementNamespaceURI><tagNames>a,b</tagNames>",
+            "<r xmlns=\"u\"><p:g xmlns:p=\"v\"><a>2</a><b></b><key-3>x</key-3></p:g></r>",
+        ),
+        (
+            "csvToCsv",
+            "<headerPresent>Present</headerPresent><columnsToSkip>2</columnsToSkip>",
+            "id,n\n1,3\n2,x\n",
+        ),
+        (
+            "csvToCsv",
+            "<headerPresent>Present</headerPresent><orderByColumn>1</orderByColumn><columnOrdering>Descending</columnOrdering><customHeader>a,b,c</customHeader><customValueSeparator>;</customValueSeparator>",
+            "a;b;c\n2;;x\n1;a, b;3\n",
+        ),
+        (
+            "csvToCsv",
+            "<headerPresent>Present</headerPresent><skipHeader>true</skipHeader>",
+            "1,\"a, b\",3\n2,,x\n",
+        ),
+    ] {
+        let tested = main(&format!("<CSV.{operation}>{inside}</CSV.{operation}>"));
+        assert!(tested.found.is_empty(), "{inside}: {:?}", tested.found);
+        let mut end = tested.run(&[TEXT], CSV);
+        assert_eq!(end.fault(), None, "{inside}: {:?}", end.property("ERROR_DETAIL"));
+        let text =
+            if operation == "csvToXml" { end.outcome().unwrap() } else { end.write(message::Format::Text) };
+        assert_eq!(text.replace("<name/>", "<name></name>").replace("<b/>", "<b></b>"), wanted, "{inside}");
+    }
+}
+
+#[test]
+fn json_and_xml_become_csv() {
+    for (operation, inside, header, body, wanted) in [
+        (
+            "jsonToCsv",
+            "",
+            JSON,
+            r#"[{"a":1,"b":"x,y"},{"a":null,"b":"\"q\""}]"#,
+            "a,b\n1,\"x,y\"\n,\"\"\"q\"\"\"\n",
+        ),
+        (
+            "jsonToCsv",
+            "<customHeader>A,B</customHeader><customValueSeparator>;</customValueSeparator>",
+            JSON,
+            r#"[{"a":1,"b":2}]"#,
+            "A;B\n1;2\n",
+        ),
+        ("xmlToCsv", "", XML, "<r><g><a>1</a><b>x</b></g><g><a>2</a><b/></g></r>", "a,b\n1,x\n2,\n"),
+        ("xmlToCsv", "<customHeader>A</customHeader>", XML, "<r><g><a>1</a></g></r>", "A\n1\n"),
+    ] {
+        let tested = main(&format!("<CSV.{operation}>{inside}</CSV.{operation}>"));
+        let mut end = tested.run(&[header], body);
+        assert_eq!(end.fault(), None, "{inside}: {:?}", end.property("ERROR_DETAIL"));
+        assert_eq!(end.write(message::Format::Text), wanted, "{operation} {inside}");
+        assert_eq!(end.context.headers.get("Content-Type"), Some("text/csv"));
+    }
+}
+
+#[test]
+fn results_go_where_they_are_asked_for() {
+    let convert =
+        |inside: &str| main(&format!("<csv.csvToJson>{inside}</csv.csvToJson>")).run(&[TEXT], "1\n");
+    let mut end = convert("<responseVariable>v</responseVariable>");
+    assert_eq!(end.write(message::Format::Text), "1\n");
+    assert!(end.context.variables.get("v").unwrap().to_string().contains(r#""payload":[{"key-1":"1"}]"#));
+    let mut end = convert("<responseVariable>v</responseVariable><overwriteBody>true</overwriteBody>");
+    assert_eq!(end.payload(), r#"[{"key-1":"1"}]"#);
+    assert!(!end.context.variables.get("v").unwrap().to_string().contains("payload"));
+}
+
+#[test]
+fn what_is_none_faults() {
+    for (operation, inside, header, body, wanted) in [
+        (
+            "csvToJson",
+            "<headerPresent>Present</headerPresent>",
+            TEXT,
+            "",
+            "CSV.csvToJson: the body has no header",
+        ),
+        ("csvToJson", "<valueSeparator>abc</valueSeparator>", TEXT, "1", "valueSeparator is no character"),
+        ("csvToJson", "<columnsToSkip>x</columnsToSkip>", TEXT, "1", "columnsToSkip names no columns"),
+        ("csvToJson", "<dataRowsToSkip>-1</dataRowsToSkip>", TEXT, "1", "dataRowsToSkip is no number"),
+        ("csvToXml", "<tagNames>a b</tagNames>", TEXT, "1", "the result is no XML"),
+        ("csvToCsv", "<orderByColumn>0</orderByColumn>", TEXT, "1", "orderByColumn is a column from 1"),
+        ("jsonToCsv", "", JSON, r#"{"a":1}"#, "the body is no list of JSON objects"),
+        ("jsonToCsv", "", JSON, "[1]", "the body is no list of JSON objects"),
+    ] {
+        let end = main(&format!("<CSV.{operation}>{inside}</CSV.{operation}>")).run(&[header], body);
+        let fault = end.fault().unwrap_or_default();
+        assert!(fault.contains(wanted), "{operation} {inside}: {fault}");
+    }
+}
+
+#[test]
+fn a_large_body_is_converted() {
+    let body: String = (0..60_000).map(|n| format!("{n},name {n},\"a \"\"quoted\"\" text\"\n")).collect();
+    let mut end = main("<CSV.csvToJson/><CSV.jsonToCsv/>").run(&[TEXT], &body);
+    assert_eq!(end.fault(), None);
+    assert_eq!(end.write(message::Format::Text).lines().count(), 60_001);
+}
