@@ -6,7 +6,7 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use config::{ArtifactKind, Changes, FaultyArtifact, LastGood};
+use config::{ArtifactKind, Changes, FaultyArtifact, Kept};
 use jiff::{Timestamp, Unit};
 use message::redact;
 use serde_json::{Value, json};
@@ -78,7 +78,7 @@ pub struct Generation {
     /// Its faulty artifacts.
     pub faulty: Vec<FaultyArtifact>,
     /// What it consists of.
-    pub good: Arc<LastGood>,
+    pub kept: Kept,
 }
 
 /// One that did not come into force.
@@ -134,7 +134,7 @@ impl Generations {
                 json!({
                     "artifact": path(faulty.kind, faulty.name.as_deref().unwrap_or_default()),
                     "state": if faulty.held { "in force as before" } else { "faulty" },
-                    "place": faulty.span.place(one.good.sources()),
+                    "place": faulty.span.place(one.kept.sources()),
                     "message": redact::addresses(&faulty.message),
                 })
             })
@@ -225,7 +225,7 @@ async fn compared(from: &Arc<Generation>, to: &Arc<Generation>) -> Response {
 fn differences(from: &Generation, to: &Generation) -> String {
     let mut pairs: BTreeMap<_, [Option<config::ArtifactText<'_>>; 2]> = BTreeMap::new();
     for (side, generation) in [from, to].into_iter().enumerate() {
-        for text in generation.good.texts() {
+        for text in generation.kept.texts() {
             let pair = pairs.entry((text.kind, text.name.clone())).or_default();
             pair[side] = Some(text);
         }
@@ -248,7 +248,7 @@ fn differences(from: &Generation, to: &Generation) -> String {
         };
         let shown = |text: &Option<config::ArtifactText<'_>>| {
             let text = text.as_ref().map_or("", |text| &*text.text);
-            let mut shown = without_secrets(&redact::text(text));
+            let mut shown = redact::text(&diagnostics::without_secrets(text)).into_owned();
             if !shown.is_empty() && !shown.ends_with('\n') {
                 shown.push('\n');
             }
@@ -265,57 +265,6 @@ fn differences(from: &Generation, to: &Generation) -> String {
         let _ = write!(out, "{}", diff.unified_diff().header(&headers.0, &headers.1));
     }
     out
-}
-
-/// A configuration without what elements hold whose `name` sounds secret: their `value`, and the text in them.
-fn without_secrets(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(start) = rest.find('<') {
-        let end = rest[start..].find('>').map_or(rest.len(), |length| start + length + 1);
-        let tag = &rest[start..end];
-        out.push_str(&rest[..start]);
-        rest = &rest[end..];
-        let is_secret = attribute(tag, "name").is_some_and(|(_, name)| redact::is_secret(name));
-        match attribute(tag, "value").filter(|_| is_secret) {
-            Some((at, value)) => {
-                out.push_str(&tag[..at]);
-                out.push_str(redact::HIDDEN);
-                out.push_str(&tag[at + value.len()..]);
-            }
-            None => out.push_str(tag),
-        }
-        if is_secret && !tag.ends_with("/>") {
-            rest = without_text(rest, &mut out);
-        }
-    }
-    out.push_str(rest);
-    out
-}
-
-/// Hides the text that an element begins with; what is left.
-fn without_text<'a>(rest: &'a str, out: &mut String) -> &'a str {
-    let (end, close) = match rest.starts_with("<![CDATA[") {
-        true => (rest.find("]]>"), "]]>".len()),
-        false => (rest.find('<'), 0),
-    };
-    let end = end.map_or(rest.len(), |end| end + close);
-    if rest[..end].trim().is_empty() {
-        return rest;
-    }
-    out.push_str(redact::HIDDEN);
-    &rest[end..]
-}
-
-/// The value of an attribute of a tag, with the place where it begins.
-fn attribute<'a>(tag: &'a str, name: &str) -> Option<(usize, &'a str)> {
-    tag.match_indices(name).find_map(|(at, _)| {
-        let behind = &tag[at + name.len()..];
-        let sign = behind.trim_start().strip_prefix('=')?.trim_start();
-        let quote = sign.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
-        let value = sign[1..].split(quote).next()?;
-        tag[..at].ends_with(char::is_whitespace).then(|| (tag.len() - sign.len() + 1, value))
-    })
 }
 
 async fn roll_back(State(shared): Context, Path(number): Path<String>) -> Response {
@@ -343,33 +292,5 @@ async fn roll_back(State(shared): Context, Path(number): Path<String>) -> Respon
         Ok(Err(NotRolledBack::InForce(why))) => refused(StatusCode::CONFLICT, &why),
         Ok(Err(NotRolledBack::Failed(why))) => refused(StatusCode::INTERNAL_SERVER_ERROR, &why),
         Err(response) => response,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_configuration_keeps_secret_is_not_shown() {
-        for (text, expected) in [
-            ("<a name='password' value='s3'/>", "<a name='password' value='***'/>"),
-            ("<a value = \"s3\" name=\"db.Password\"/>b", "<a value = \"***\" name=\"db.Password\"/>b"),
-            ("<parameter name='token'>s3</parameter>", "<parameter name='token'>***</parameter>"),
-            (
-                "<parameter name='token'><![CDATA[s<3]]></parameter>",
-                "<parameter name='token'>***</parameter>",
-            ),
-            ("<a name='token' value='s3'>s3</a>", "<a name='token' value='***'>***</a>"),
-            ("<a name='user' value='joe'>joe</a>", "<a name='user' value='joe'>joe</a>"),
-            ("<a username='token' value='1'/>", "<a username='token' value='1'/>"),
-            ("<a name='token' value='s3", "<a name='token' value='***"),
-            ("<a name='token", "<a name='token"),
-            ("<a name='token'><b>1</b></a>", "<a name='token'><b>1</b></a>"),
-            ("é<a name='pwd' value='é'>é</a>é", "é<a name='pwd' value='***'>***</a>é"),
-            ("", ""),
-        ] {
-            assert_eq!(without_secrets(text), expected, "{text}");
-        }
     }
 }

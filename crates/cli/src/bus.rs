@@ -381,7 +381,9 @@ fn watch(start: &Start, reloader: &Arc<Reloader>) {
     };
     let (compares, takes) = (Arc::clone(reloader), Arc::clone(reloader));
     let take = move || {
-        reload(&takes, Cause::Change);
+        // What a panic says is in the log; the next change may be a better one.
+        let reload = std::panic::AssertUnwindSafe(|| reload(&takes, Cause::Change));
+        let _ = std::panic::catch_unwind(reload);
         !takes.stops()
     };
     if let Err(error) = watch.start(move |seen| compares.differs(seen), take) {

@@ -1,7 +1,7 @@
-//! The configurations that were in force last, each with its models and texts: to be looked at, compared and rolled back to.
+//! The configurations that were in force last, each with its texts: to be looked at, compared and rolled back to.
 
 use admin::{Generation, Generations, Refused};
-use config::{Changes, LastGood};
+use config::{Changes, Kept, LastGood};
 use flow::Plan;
 use jiff::Timestamp;
 use std::collections::VecDeque;
@@ -50,17 +50,20 @@ pub struct History {
 
 impl History {
     /// With the one that a process begins with. `most`: how many are kept.
-    pub fn begin(most: Option<usize>, plan: &Plan, good: &Arc<LastGood>) -> History {
+    pub fn begin(most: Option<usize>, plan: &Plan, good: &LastGood) -> History {
         let most = most.unwrap_or(KEPT).max(1);
         let mut history = History { kept: VecDeque::new(), most, rolled_back: None, refused: None };
         history.add(plan, good, Changes::default(), Cause::Start, false);
         history
     }
 
-    /// Adds one that comes into force. One that `is_same` and has no changes takes the place of the one before: there is nothing to go
-    /// back to.
-    pub fn add(&mut self, plan: &Plan, good: &Arc<LastGood>, changes: Changes, cause: Cause, is_same: bool) {
-        if is_same && changes.is_empty() && self.kept.len() > 1 {
+    /// Adds one that comes into force. One that `is_same` and has no changes takes the place of the one before, and has been in force since
+    /// then.
+    pub fn add(&mut self, plan: &Plan, good: &LastGood, changes: Changes, cause: Cause, is_same: bool) {
+        let before = self.kept.back().map(Arc::clone);
+        // The same configuration was read once more.
+        let same = before.as_ref().filter(|_| is_same && changes.is_empty());
+        if same.is_some() {
             self.kept.pop_back();
         }
         if let Cause::RollBack(number) = cause {
@@ -68,12 +71,12 @@ impl History {
         }
         self.kept.push_back(Arc::new(Generation {
             number: plan.generation,
-            when: Timestamp::now(),
-            cause: cause.to_string(),
+            when: same.map_or_else(Timestamp::now, |same| same.when),
+            cause: same.map_or_else(|| cause.to_string(), |same| same.cause.clone()),
             artifacts: plan.artifacts(),
-            changes,
+            changes: same.map_or(changes, |same| same.changes.clone()),
             faulty: plan.faulty.clone(),
-            good: Arc::clone(good),
+            kept: Kept::of(good, before.as_ref().map(|before| &before.kept)),
         }));
         while self.kept.len() > self.most {
             self.kept.pop_front();

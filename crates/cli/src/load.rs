@@ -63,7 +63,18 @@ pub fn load(path: &Path, services: &Services, fetch: Option<Fetch>, in_force: Op
 }
 
 /// Compiles a configuration once more that was in force before what is now; `faulty`: what was left out of it.
-pub fn again(good: &LastGood, faulty: Vec<FaultyArtifact>, last: &LastGood, services: &Services) -> Loaded {
+pub fn again(
+    good: &LastGood,
+    mut faulty: Vec<FaultyArtifact>,
+    last: &LastGood,
+    services: &Services,
+) -> Loaded {
+    // What could not listen then may do so now.
+    let written = good.configuration().written();
+    let is_there = |one: &FaultyArtifact| {
+        written.iter().any(|own| own.kind == one.kind && Some(&own.name) == one.name.as_ref())
+    };
+    faulty.retain(|one| one.held || !is_there(one));
     let read = Read {
         configuration: good.again(last),
         sources: good.sources().clone(),

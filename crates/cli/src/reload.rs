@@ -47,7 +47,7 @@ pub struct Reloader {
 
 /// What the next reload compares with.
 struct InForce {
-    good: Arc<LastGood>,
+    good: LastGood,
     settings: Settings,
     /// Those that were read last and can be used.
     latest: Settings,
@@ -70,7 +70,6 @@ impl Reloader {
     ) -> Reloader {
         let settings = start.settings.clone();
         let read = fingerprint(&settings);
-        let good = Arc::new(good);
         let history = History::begin(settings.deploy.generations, &bus.plan(), &good);
         let latest = settings.clone();
         let in_force = InForce { good, latest, settings, read, seen };
@@ -151,10 +150,9 @@ impl Reloader {
         // It may have been compiled several times.
         loaded.plan.generation = self.bus.plan().generation + 1;
         let (artifacts, generation) = (loaded.plan.artifacts(), loaded.plan.generation);
-        let good = Arc::new(loaded.good);
+        let good = loaded.good;
         let changes = in_force.good.changes(&good);
         let mut said = format!("{artifacts} artifacts, generation {generation}: {changes}");
-        in_force.good = Arc::clone(&good);
         report(&loaded.plan);
         let held = loaded.plan.faulty.iter().filter(|faulty| faulty.held).count();
         let left_out = loaded.plan.faulty.len() - held;
@@ -166,6 +164,7 @@ impl Reloader {
         }
         self.switches.restore(&loaded.plan);
         lock(&self.history).add(&loaded.plan, &good, changes, cause, is_same);
+        in_force.good = good;
         self.bus.swap(loaded.plan, services);
         self.listeners.follow(prepared, &self.bus);
         Ok(said)
@@ -204,10 +203,14 @@ impl Reloader {
                 "there is no generation {number} any more, or not yet"
             )));
         };
+        let Some(whole) = target.kept.whole() else {
+            let why = format!("values from outside that generation {number} was read with are others now");
+            return Err(NotRolledBack::Failed(why));
+        };
         // What lies there now is what the rollback holds against.
         let seen = look(&self.start);
         let services = self.bus.services();
-        let loaded = again(&target.good, target.faulty.clone(), &in_force.good, &services);
+        let loaded = again(&whole, target.faulty.clone(), &in_force.good, &services);
         loaded.log(|diagnostic| diagnostic.severity >= Severity::Error);
         let cause = Cause::RollBack(number);
         let failed = |why: String| {

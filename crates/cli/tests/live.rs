@@ -336,6 +336,33 @@ fn generations_are_listed_compared_and_rolled_back_to() {
     assert_eq!(json(&bus, "GET", "/generations")["generations"].as_array().unwrap().len(), 4);
 }
 
+/// Who rotates logs every day does not push what somebody changed out of the list.
+#[test]
+fn the_same_configuration_read_again_is_listed_once() {
+    let root = directory("again");
+    put(&root, "A", &proxy("A", 1));
+    let bus = Process::run(&root, &[]);
+    put(&root, "A", &proxy("A", 2));
+    let changed = json(&bus, "POST", "/reload");
+    assert_eq!(changed["generation"], 2);
+    let before = json(&bus, "GET", "/generations/2");
+    for time in 0..12 {
+        bus.signal("HUP");
+        bus.says("reloaded: 1 artifacts, generation ", time + 2);
+    }
+    let all = json(&bus, "GET", "/generations");
+    let numbers: Vec<_> =
+        all["generations"].as_array().unwrap().iter().map(|one| one["number"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, [14, 1]);
+    let now = &all["generations"][0];
+    assert_eq!(
+        (&now["since"], &now["cause"], &now["changed"]),
+        (&before["since"], &before["cause"], &before["changed"])
+    );
+    assert_eq!(json(&bus, "POST", "/generations/1/rollback")["generation"], 15);
+    assert_eq!(version(&bus, "A"), "1");
+}
+
 /// A resource of the registry that has changed, or is gone, is what it was; what a flow wrote stays.
 #[test]
 fn a_rollback_has_the_documents_that_it_had() {

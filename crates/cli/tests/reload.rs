@@ -216,6 +216,11 @@ fn an_archive_is_in_force_as_a_whole_or_as_it_was() {
     std::fs::write(&car, archive(&[("A", says("2")), ("B", proxy("B", 2))], "two")).unwrap();
     reload(&bus, refused.len() + 1);
     assert_eq!(in_force(), "2 2 two");
+    // Back to what it was, and to what it is.
+    for (number, wanted) in [(1, "1 1 one"), (refused.len() + 2, "2 2 two")] {
+        let (status, said) = admin(&bus, "POST", &format!("/generations/{number}/rollback"));
+        assert_eq!((status, in_force().as_str()), (200, wanted), "{said}");
+    }
     // At a start there is nothing to fall back on: what is known of the archive is not available.
     drop(bus);
     for bytes in &refused[1..] {

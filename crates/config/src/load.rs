@@ -115,6 +115,15 @@ pub fn load_text(path: &str, text: &str, root: &Path, options: &LoadOptions) -> 
     loader.finish()
 }
 
+/// What a file of a configuration has, read once more; `sources` has its text.
+pub(crate) fn once_more(file: FileId, sources: &SourceMap, of: &Configuration) -> Configuration {
+    let registry = of.root.join("registry");
+    let mut loader = Loader::new(of.root.clone(), registry, of.injector.clone(), &LoadOptions::default());
+    loader.sources = sources.clone();
+    loader.source(file, None);
+    loader.configuration
+}
+
 struct Loader {
     configuration: Configuration,
     sources: SourceMap,

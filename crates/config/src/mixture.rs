@@ -7,7 +7,6 @@
 use crate::artifacts::Api;
 use crate::configuration::{ArtifactKind, Configuration, DeployedArchive, FaultyArtifact};
 use diagnostics::{FileId, SourceMap, Span};
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::Path;
@@ -47,10 +46,10 @@ pub struct Written {
 /// The configuration in force without what is left out of it, and the texts that its spans are in.
 #[derive(Clone, Debug)]
 pub struct LastGood {
-    configuration: Configuration,
-    sources: SourceMap,
+    pub(crate) configuration: Configuration,
+    pub(crate) sources: SourceMap,
     /// What was read of the registry until it was in force, by key.
-    documents: HashMap<String, Arc<[u8]>>,
+    pub(crate) documents: HashMap<String, Arc<[u8]>>,
 }
 
 impl LastGood {
@@ -138,24 +137,6 @@ impl LastGood {
         changes
     }
 
-    /// The texts of all artifacts and of the documents that were read of the registry, with the places of those that have one.
-    pub fn texts(&self) -> Vec<ArtifactText<'_>> {
-        let written = self.configuration.written().into_iter().filter(|one| one.span != Span::BUILT_IN);
-        let artifacts = written.map(|one| ArtifactText {
-            kind: one.kind,
-            place: one.span.place(&self.sources),
-            text: Cow::Borrowed(self.sources.text(one.span)),
-            name: one.name,
-        });
-        let documents = self.documents.iter().map(|(key, bytes)| ArtifactText {
-            kind: ArtifactKind::Registry,
-            name: key.clone(),
-            place: String::new(),
-            text: String::from_utf8_lossy(bytes),
-        });
-        artifacts.chain(documents).collect()
-    }
-
     /// This configuration, to be in force once more after `last`: with the documents that it had, but for those that flows wrote.
     pub fn again(&self, last: &LastGood) -> Configuration {
         let mut configuration = self.configuration.clone();
@@ -185,19 +166,6 @@ impl LastGood {
             None => written.filter(|one| one.kind == faulty.kind && gone(one)).collect(),
         }
     }
-}
-
-/// The text of an artifact or a document.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ArtifactText<'a> {
-    /// What it is; a document is of the registry.
-    pub kind: ArtifactKind,
-    /// Its name or its key.
-    pub name: String,
-    /// Where it is; empty for a document.
-    pub place: String,
-    /// As it is written; what is not UTF-8 in it is replaced.
-    pub text: Cow<'a, str>,
 }
 
 /// Which artifacts are others after a reload.

@@ -37,6 +37,9 @@ pub fn is_secret(name: &str) -> bool {
         || name.ends_with("pwd")
 }
 
+/// What begins a text that may have `<` in it.
+const CDATA: &str = "<![CDATA[";
+
 /// A text of XML, or of settings, in which values of secrets are replaced by `*`: the text of elements and the values of attributes
 /// that are called so, and of properties and parameters with such a name. Offsets of bytes stay what they are.
 pub fn without_secrets(text: &str) -> Cow<'_, str> {
@@ -61,8 +64,11 @@ pub fn without_secrets(text: &str) -> Cow<'_, str> {
             tag[1..].split(|c: char| c.is_whitespace() || c == '/' || c == '>').next().unwrap_or_default();
         let local = element.rsplit(':').next().unwrap_or_default();
         if (is_secret(local) || named) && !tag.ends_with("/>") {
-            let close = text[end..].find('<').map_or(text.len(), |at| at + end);
-            hidden.push((end, close));
+            let inside = &text[end..];
+            let start = if inside.starts_with(CDATA) { CDATA.len() } else { 0 };
+            let close = inside[start..].find(if start > 0 { "]]>" } else { "<" }).map(|at| at + start);
+            hidden.push((end + start, end + close.unwrap_or(inside.len())));
+            from = end + start;
         }
     }
     if !text.contains('<') {
@@ -181,6 +187,8 @@ mod tests {
             ("<refreshToken>abc", "<refreshToken>***"),
             ("<!-- <password>a</password> -->", "<!-- <password>*</password> -->"),
             ("keystore.password = \"abc\"\nname = 'x'\n", "keystore.password = *****\nname = 'x'\n"),
+            ("<password><![CDATA[a<b>]]></password>", "<password><![CDATA[****]]></password>"),
+            ("<password><![CDATA[a<b", "<password><![CDATA[***"),
             ("<", "<"),
             ("<password", "<password"),
         ] {

@@ -2,6 +2,7 @@
 
 use crate::without_secrets;
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -175,6 +176,17 @@ impl SourceMap {
         for (index, file) in self.files.iter_mut().enumerate() {
             if !wanted(FileId(index as u32)) {
                 *file = None;
+            }
+        }
+    }
+
+    /// Takes the files over from another map that are the same there, so that they are in memory once.
+    pub fn share(&mut self, other: &SourceMap) {
+        let there: HashMap<(&str, &str), &Arc<SourceFile>> =
+            other.files.iter().flatten().map(|file| ((file.path(), &*file.text), file)).collect();
+        for file in self.files.iter_mut().flatten() {
+            if let Some(same) = there.get(&(file.path(), &*file.text)) {
+                *file = Arc::clone(same);
             }
         }
     }

@@ -1,0 +1,194 @@
+//! A configuration that was in force and is kept to be looked at and to be in force again.
+//!
+//! A model takes some twenty times the memory of its text. So of artifacts with mediators and endpoints only the texts are kept, which
+//! generations share, and these are read once more when somebody wants the models.
+
+use crate::configuration::{ArtifactKind, Configuration, Named};
+use crate::load::once_more;
+use crate::mixture::{LastGood, Written};
+use diagnostics::{FileId, SourceMap, Span};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// All but what is read once more.
+    rest: LastGood,
+    written: Vec<Written>,
+    /// Definitions that archives pack beside APIs, by their names.
+    packed: HashMap<String, Arc<[u8]>>,
+}
+
+/// The text of an artifact or a document.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ArtifactText<'a> {
+    /// What it is; a document is of the registry.
+    pub kind: ArtifactKind,
+    /// Its name or its key.
+    pub name: String,
+    /// Where it is; empty for a document.
+    pub place: String,
+    /// As it is written; what is not UTF-8 in it is replaced.
+    pub text: Cow<'a, str>,
+}
+
+impl Kept {
+    /// Keeps a configuration; what it has in common with `before` is there once.
+    pub fn of(good: &LastGood, before: Option<&Kept>) -> Kept {
+        let of = &good.configuration;
+        let configuration = Configuration {
+            root: of.root.clone(),
+            proxies: Named::default(),
+            apis: Named::default(),
+            sequences: Named::default(),
+            endpoints: Named::default(),
+            sequence_templates: Named::default(),
+            endpoint_templates: Named::default(),
+            local_entries: of.local_entries.clone(),
+            tasks: of.tasks.clone(),
+            message_stores: of.message_stores.clone(),
+            message_processors: of.message_processors.clone(),
+            inbound_endpoints: of.inbound_endpoints.clone(),
+            priority_executors: of.priority_executors.clone(),
+            event_sources: of.event_sources.clone(),
+            imports: of.imports.clone(),
+            registry: of.registry.clone(),
+            task_manager: of.task_manager.clone(),
+            fetch: of.fetch.clone(),
+            injector: of.injector.clone(),
+            archives: of.archives.clone(),
+            settings: of.settings.clone(),
+            mounts: of.mounts.clone(),
+        };
+        let (mut sources, mut documents) = (good.sources.clone(), good.documents.clone());
+        if let Some(before) = before {
+            sources.share(&before.rest.sources);
+            for (key, document) in &mut documents {
+                let same = before.rest.documents.get(key).filter(|before| *before == document);
+                same.into_iter().for_each(|before| *document = Arc::clone(before));
+            }
+        }
+        let packed = of.apis.names().zip(of.apis.iter());
+        let packed = packed.filter_map(|(name, api)| Some((name.to_owned(), api.packed_definition.clone()?)));
+        let packed = packed.collect();
+        Kept { rest: LastGood { configuration, sources, documents }, written: of.written(), packed }
+    }
+
+    /// The configuration as it was; `None`: its texts give something else by now, such as another value from outside.
+    pub fn whole(&self) -> Option<LastGood> {
+        let mut whole = self.rest.clone();
+        let mut read: HashMap<FileId, Configuration> = HashMap::new();
+        for Written { kind, name, span } in &self.written {
+            if *span == Span::BUILT_IN {
+                continue;
+            }
+            let again = |file| once_more(file, &whole.sources, &self.rest.configuration);
+            let from = read.entry(span.file).or_insert_with(|| again(span.file));
+            macro_rules! take {
+                ($($field:ident)*) => {{
+                    $(if let Some(found) = from.$field.get(name).filter(|found| found.span == *span) {
+                        whole.configuration.$field.insert(name.clone(), found.clone());
+                        continue;
+                    })*
+                }};
+            }
+            match kind {
+                ArtifactKind::Proxy => take!(proxies),
+                ArtifactKind::Api => take!(apis),
+                ArtifactKind::Sequence => take!(sequences),
+                ArtifactKind::Endpoint => take!(endpoints),
+                ArtifactKind::Template => take!(sequence_templates endpoint_templates),
+                // It was kept.
+                _ => continue,
+            }
+            return None;
+        }
+        let apis = self.packed.iter();
+        for (name, definition) in apis {
+            let mut all = whole.configuration.apis.iter_mut();
+            let api = all.find(|api| api.registered_name() == *name);
+            api.into_iter().for_each(|api| api.packed_definition = Some(Arc::clone(definition)));
+        }
+        whole.configuration.finish();
+        Some(whole)
+    }
+
+    /// The texts of all artifacts and of the documents that were read of the registry, with the places of those that have one.
+    pub fn texts(&self) -> Vec<ArtifactText<'_>> {
+        let LastGood { sources, documents, .. } = &self.rest;
+        let written = self.written.iter().filter(|one| one.span != Span::BUILT_IN);
+        let artifacts = written.map(|one| ArtifactText {
+            kind: one.kind,
+            name: one.name.clone(),
+            place: one.span.place(sources),
+            text: Cow::Borrowed(sources.text(one.span)),
+        });
+        let documents = documents.iter().map(|(key, bytes)| ArtifactText {
+            kind: ArtifactKind::Registry,
+            name: key.clone(),
+            place: String::new(),
+            text: String::from_utf8_lossy(bytes),
+        });
+        artifacts.chain(documents).collect()
+    }
+
+    /// The texts that its places are in.
+    pub fn sources(&self) -> &SourceMap {
+        &self.rest.sources
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::{LoadOptions, load_text};
+    use std::fmt::Debug;
+
+    #[test]
+    fn what_is_read_once_more_is_what_it_was() {
+        let text = "<definitions xmlns='http://ws.apache.org/ns/synapse' xmlns:o='urn:o'>
+            <sequence name='main'><filter xpath='//o:a'><drop/></filter></sequence>
+            <proxy name='P' transports='http'><target inSequence='s' endpoint='E'/><parameter name='a'>b</parameter></proxy>
+            <sequence name='s' onError='fault'><log level='full'><property name='k' value='v'/></log></sequence>
+            <sequence name='s'><drop/></sequence>
+            <endpoint name='E'><loadbalance><endpoint name='M'><http uri-template='http://h/{uri.var.x}'/></endpoint></loadbalance></endpoint>
+            <template name='T'><parameter name='p'/><sequence><respond/></sequence></template>
+            <template name='U'><axis2ns1:parameter xmlns:axis2ns1='http://ws.apache.org/ns/synapse' name='uri'/>
+              <endpoint name='$name'><address uri='$uri'/></endpoint></template>
+            <api name='R' context='/r' version='1' version-type='url'><resource uri-template='/{id}' methods='GET'><inSequence><respond/></inSequence></resource></api>
+            <api name='R' context='/r'><resource><inSequence><respond/></inSequence></resource></api>
+            <localEntry key='k'><x xmlns=''/></localEntry><messageStore name='st'/>
+          </definitions>";
+        let loaded = load_text("c.xml", text, std::path::Path::new("."), &LoadOptions::default());
+        let good = LastGood::new(loaded.configuration, loaded.sources, &[]);
+        let kept = Kept::of(&good, None);
+        let whole = kept.whole().expect("it can be read");
+        fn same<T: Debug>(one: &Named<T>, other: &Named<T>) {
+            let all =
+                |named: &Named<T>| format!("{:#?}", named.names().zip(named.iter()).collect::<Vec<_>>());
+            assert_eq!(all(one), all(other));
+        }
+        let (one, other) = (&good.configuration, &whole.configuration);
+        same(&one.proxies, &other.proxies);
+        same(&one.sequence_templates, &other.sequence_templates);
+        same(&one.endpoint_templates, &other.endpoint_templates);
+        same(&one.apis, &other.apis);
+        same(&one.endpoints, &other.endpoints);
+        assert_eq!((one.apis.len(), one.endpoints.len(), one.proxies.len()), (2, 1, 1));
+        // What is built in stands at the end.
+        let read = |of: &Configuration| {
+            let all = of.sequences.names().zip(of.sequences.iter()).filter(|(_, own)| !own.built_in);
+            format!("{:#?}", all.collect::<Vec<_>>())
+        };
+        assert_eq!(read(one), read(other));
+        assert!(other.sequences.get("fault").is_some_and(|own| own.built_in));
+        assert_eq!(one.written().len(), other.written().len());
+        // Texts that do not change are there once.
+        let next = load_text("c.xml", text, std::path::Path::new("."), &LoadOptions::default());
+        let next = Kept::of(&LastGood::new(next.configuration, next.sources, &[]), Some(&kept));
+        let text = |kept: &Kept| kept.sources().iter().next().map(|(_, file)| Arc::clone(file.text()));
+        assert!(Arc::ptr_eq(&text(&kept).expect("a text"), &text(&next).expect("a text")));
+    }
+}
