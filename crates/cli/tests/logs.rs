@@ -430,6 +430,44 @@ fn each_request_has_one_line_in_the_access_log_at_its_end() {
     next("200 4 whole Good");
 }
 
+/// What the end of a drain cuts was told as a client that went away.
+#[test]
+fn what_a_stop_cuts_is_recorded_as_that() {
+    use std::io::Write;
+    use std::net::TcpStream;
+    let slow = Process::backend(&["--delay", "20000"]);
+    let artifacts = format!(
+        "<proxy name='Echo'><target><inSequence><property name='n' expression='count(//a)'/><respond/></inSequence></target></proxy>\
+         <proxy name='Slow'><target><inSequence><call><endpoint><address uri='http://{}/echo'/></endpoint></call><respond/></inSequence></target></proxy>",
+        slow.http()
+    );
+    let file = folder("logs-stopped").join("access.log");
+    let to = format!("log.access_to={}", file.display());
+    let mut bus = Process::run(
+        &configuration("logs-stopped", &artifacts),
+        &["--set", "log.access=%>s %{end}x %{service}x", "--set", &to, "--set", "limits.drain=300ms"],
+    );
+    let begin = |service: &str, body: &str| {
+        let mut stream = TcpStream::connect(bus.http()).unwrap();
+        let head = format!(
+            "POST /services/{service} HTTP/1.1\r\nHost: h\r\nContent-Type: text/xml\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all((head + body).as_bytes()).unwrap();
+        stream
+    };
+    let waits = begin("Slow", "<a/>");
+    // Read whole, and then more than its client takes.
+    let takes = begin("Echo", &format!("<a>{}</a>", "x".repeat(30_000_000)));
+    std::thread::sleep(Duration::from_secs(2));
+    bus.signal("TERM");
+    assert_eq!(bus.wait(), Some(0));
+    let mut lines = lines_of(&file, 2);
+    lines.sort();
+    assert_eq!(lines, ["200 stopped Echo", "503 stopped Slow"]);
+    drop((waits, takes));
+}
+
 /// A backend that promises more than it sends.
 fn half_an_answer() -> String {
     use std::io::Write;

@@ -132,8 +132,10 @@ pub struct End<'a> {
 pub enum Outcome {
     /// It was.
     Whole,
-    /// The client went away, took nothing for too long, or was cut off at the end of a drain.
+    /// The client went away, or took nothing for too long.
     Abandoned,
+    /// It was cut off at the end of a drain.
+    Stopped,
     /// Its body did not arrive whole.
     Cut(BodyError),
 }

@@ -129,7 +129,7 @@ async fn requests<H: Handler>(
             return;
         };
         let about = response.about;
-        let mut account = Account::of(&mut response, info);
+        let mut account = Account::of(&mut response, info, conn);
         let responded = respond(listening, limits, conn, &mut home, response, &asked, &mut account).await;
         if let Some(account) = account {
             account.close(&responded);
@@ -167,14 +167,15 @@ struct Account<'a> {
     /// Until it is told.
     on_end: Option<Box<dyn OnEnd>>,
     end: End<'a>,
+    conn: &'a Conn,
 }
 
 impl<'a> Account<'a> {
     /// If anybody wants to know.
-    fn of(response: &mut Response, client: &'a ConnectionInfo) -> Option<Account<'a>> {
+    fn of(response: &mut Response, client: &'a ConnectionInfo, conn: &'a Conn) -> Option<Account<'a>> {
         let on_end = response.on_end.take()?;
         let end = End { client, status: response.head.status, bytes: 0, outcome: Outcome::Abandoned };
-        Some(Account { on_end: Some(on_end), end })
+        Some(Account { on_end: Some(on_end), end, conn })
     }
 
     fn close<T>(mut self, responded: &Result<T, Failure>) {
@@ -189,6 +190,9 @@ impl<'a> Account<'a> {
 impl Drop for Account<'_> {
     fn drop(&mut self) {
         if let Some(on_end) = self.on_end.take() {
+            if matches!(self.end.outcome, Outcome::Abandoned) && self.conn.is_cut() {
+                self.end.outcome = Outcome::Stopped;
+            }
             on_end.ended(&self.end);
         }
     }

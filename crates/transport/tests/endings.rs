@@ -24,6 +24,7 @@ impl OnEnd for Told {
         let outcome = match &end.outcome {
             Outcome::Whole => "whole".to_owned(),
             Outcome::Abandoned => "abandoned".to_owned(),
+            Outcome::Stopped => "stopped".to_owned(),
             Outcome::Cut(error) => format!("cut: {error}"),
         };
         self.0.send(format!("{} {} {outcome}", end.status, end.bytes)).unwrap();
@@ -175,7 +176,7 @@ fn an_answer_cut_by_the_end_of_a_drain_is_told_too() {
     stream.read_exact(&mut [0; 1000]).unwrap();
     let drained = block_on(bus.server.drain(Duration::from_millis(100)));
     assert_eq!(drained.cut, 1);
-    assert!(next(&heard).ends_with(" abandoned"));
+    assert!(next(&heard).ends_with(" stopped"));
 }
 
 /// How long a refused request took begins with its first byte, not with the wait for it.

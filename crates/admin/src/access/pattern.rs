@@ -29,7 +29,7 @@ pub const COMBINED: &str = r#"%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agen
 /// | `%{service}x` | the proxy service or API, or `main`; `-` if the bus answered itself |
 /// | `%{scheme}x` | `http` or `https` |
 /// | `%{message_id}x` | the id of the message; `-` if there was none |
-/// | `%{end}x` | `whole`, `abandoned`, `cut`, `refused` |
+/// | `%{end}x` | `whole`, `abandoned`, `stopped`, `cut`, `refused` |
 /// | `%%` | a per cent sign |
 #[derive(Clone, Debug)]
 pub struct Pattern {

@@ -1,7 +1,7 @@
 //! What is recorded of each request, once, at its end.
 //!
 //! A request ends in one of these ways: its answer has left, whole or not; its client went away before there was one (499); it panicked
-//! (500); the transport refused it (400, 408, 414, 431, …). A [`Recorder`] goes with it, in the flow first and in the answer then,
+//! (500); the bus stopped before it ended; the transport refused it (400, 408, 414, 431, …). A [`Recorder`] goes with it, in the flow first and in the answer then,
 //! and records it wherever it ends.
 
 use crate::runtime::context::{Context, Inbound};
@@ -33,7 +33,7 @@ pub struct Access<'a> {
     pub agent: Option<&'a str>,
     /// From the first byte of the request to the last of the answer.
     pub took: Duration,
-    /// The status that the client got, 499 where it went away before.
+    /// The status that the client got, 499 where it went away before, 503 where the bus stopped before.
     pub status: u16,
     /// Bytes of the answer's body that were sent.
     pub bytes: u64,
@@ -61,6 +61,8 @@ pub enum Ended {
     Whole,
     /// The client went away, or took nothing for too long.
     Abandoned,
+    /// The bus stopped, and the client was cut off at the end of the drain.
+    Stopped,
     /// The answer did not arrive whole from its backend; the client's connection was cut.
     Cut,
     /// The transport refused the request.
@@ -68,11 +70,12 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// `whole`, `abandoned`, `cut`, `refused`.
+    /// `whole`, `abandoned`, `stopped`, `cut`, `refused`.
     pub fn as_str(self) -> &'static str {
         match self {
             Ended::Whole => "whole",
             Ended::Abandoned => "abandoned",
+            Ended::Stopped => "stopped",
             Ended::Cut => "cut",
             Ended::Refused => "refused",
         }
@@ -171,6 +174,7 @@ impl OnEnd for Recorder {
         let how = match end.outcome {
             Outcome::Whole => Ended::Whole,
             Outcome::Abandoned => Ended::Abandoned,
+            Outcome::Stopped => Ended::Stopped,
             Outcome::Cut(_) => Ended::Cut,
         };
         self.record(end.status, end.bytes, how);
@@ -195,9 +199,12 @@ pub(crate) struct Accounted<'m> {
 
 impl Drop for Accounted<'_> {
     fn drop(&mut self) {
-        // Nobody took the recorder: the client went away.
+        // Nobody took the recorder: the client went away, or the bus stops and has cut it off.
         if let Some(recorder) = &mut self.recorder {
             recorder.served(self.opened.context);
+            if self.opened.context.services.scopes.is_giving_up() {
+                recorder.record(503, 0, Ended::Stopped);
+            }
         }
     }
 }

@@ -107,6 +107,11 @@ impl Scopes {
     pub fn give_up(&self) {
         self.giving_up.store(true, Release);
     }
+
+    /// Whether the drain is over.
+    pub(crate) fn is_giving_up(&self) -> bool {
+        self.giving_up.load(Acquire)
+    }
 }
 
 impl Services {
@@ -334,7 +339,7 @@ impl Drop for Opened<'_> {
 fn abandoned(context: &Context) {
     // With children, the scope is named in the log as a whole.
     let alone = context.scope.as_ref().is_none_or(|scope| scope.tally.running() == 1);
-    if alone && context.services.scopes.giving_up.load(Acquire) {
+    if alone && context.services.scopes.is_giving_up() {
         let place = context.plan.place(context.location());
         log_given_up(&context.message_id(), context.owner_name(), &place, "its client still waited");
     }
