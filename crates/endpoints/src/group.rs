@@ -237,7 +237,7 @@ impl Endpoint for Group {
             }
         }
         // The last member's own fault, unless none was ready at all.
-        Err(step.fault.take().map_or_else(|| none_ready(&self.name), |fault| *fault))
+        Err(step.fault.take().map_or_else(|| none_ready(&self.name, &self.leaves()), |fault| *fault))
     }
 
     fn is_ready(&self) -> bool {
@@ -286,6 +286,8 @@ fn is_unready(fault: &Fault) -> bool {
 }
 
 /// The fault of a group without a member that is ready.
-pub fn none_ready(name: &str) -> Fault {
-    Fault::with_code(code::LB_NONE_READY, format!("no endpoint of the group {name} is ready"))
+pub fn none_ready(name: &str, leaves: &[Arc<dyn Leaf>]) -> Fault {
+    let ready_in = leaves.iter().filter_map(|leaf| leaf.ready_in()).min();
+    let message = format!("no endpoint of the group {name} is ready");
+    Fault { ready_in, ..Fault::with_code(code::LB_NONE_READY, message) }
 }

@@ -308,7 +308,7 @@ fn not_ready(leaf: &LeafEndpoint) -> Fault {
     let state = leaf.state.name().to_uppercase();
     let name = if leaf.anonymous { ANONYMOUS } else { &leaf.name };
     let message = format!("Currently , Address endpoint : [ Name : {name} ] [ State : {state} ]");
-    Fault::with_code(leaf.address.not_ready(), message)
+    Fault { ready_in: leaf.state.ready_in(), ..Fault::with_code(leaf.address.not_ready(), message) }
 }
 
 /// Whether `retryConfig` lets a group try another endpoint after a fault.
@@ -364,6 +364,10 @@ impl Leaf for LeafEndpoint {
 
     fn is_ready(&self) -> bool {
         self.state.is_ready_now()
+    }
+
+    fn ready_in(&self) -> Option<Duration> {
+        self.state.ready_in()
     }
 
     fn state(&self) -> &'static str {

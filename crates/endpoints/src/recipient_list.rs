@@ -106,7 +106,7 @@ impl Endpoint for Named {
         let urls = list.split(',').map(str::trim).filter(|url| !url.is_empty());
         let endpoints: Vec<_> = urls.take(MOST + 1).map(|url| self.recipient(url, context)).collect();
         match endpoints.len() {
-            0 => Err(crate::group::none_ready(&self.name)),
+            0 => Err(crate::group::none_ready(&self.name, &[])),
             count if count > MOST => {
                 Err(Fault::new(format!("the message names more than {MOST} recipients")))
             }

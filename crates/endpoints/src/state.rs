@@ -126,6 +126,17 @@ impl State {
         self.cell.is_active() || self.is_ready(transport::clock::now())
     }
 
+    /// How long it is until a message may be sent; `None`: nothing is in its way, or nobody knows.
+    pub fn ready_in(&self) -> Option<Duration> {
+        let now = self.cell.now();
+        match now.phase {
+            Phase::Active | Phase::Off => None,
+            Phase::Timeout | Phase::Suspended => {
+                Some(now.retry_at?.saturating_duration_since(transport::clock::now()))
+            }
+        }
+    }
+
     /// The number of suspensions so far; an attempt takes it down when it begins.
     pub fn episode(&self) -> u64 {
         self.cell.episode()

@@ -52,6 +52,37 @@ fn ask(tested: &Tested, service: &str) -> (u16, String) {
     (answer.status, answer.body)
 }
 
+/// A client that may come again is told when: 503 for 30 seconds said `Retry-After: 1`.
+#[test]
+fn a_client_learns_when_a_suspended_endpoint_is_asked_again() {
+    let group = |members: &str| format!("<endpoint><failover>{members}</failover></endpoint>");
+    let suspends = |seconds: u32| {
+        format!("<suspendOnFailure><initialDuration>{}</initialDuration></suspendOnFailure>", seconds * 1000)
+    };
+    let tested = bus(&[
+        proxy("One", &address("", DEAD, &suspends(90))),
+        // The first of its members that is ready.
+        proxy(
+            "Group",
+            &group(&[address("", DEAD, &suspends(200)), address("", DEAD, &suspends(40))].concat()),
+        ),
+        proxy("Long", &address("", DEAD, &suspends(4_000_000))),
+        proxy("Missing", "<endpoint key='gone'/>"),
+    ]
+    .concat());
+    let retry = |service: &str| {
+        let answer =
+            tested.ask("POST", &format!("/services/{service}"), &[("Content-Type", "text/plain")], "x");
+        (answer.status, answer.headers.get("Retry-After").map(|own| own.parse::<u64>().unwrap()))
+    };
+    for (service, seconds) in [("One", 85..=90), ("Group", 35..=40), ("Long", 65_535..=65_535)] {
+        assert_eq!(retry(service), (502, None), "{service}");
+        let (status, told) = retry(service);
+        assert!(status == 503 && told.is_some_and(|told| seconds.contains(&told)), "{service}: {told:?}");
+    }
+    assert_eq!(retry("Missing"), (503, Some(1)));
+}
+
 /// Asks once.
 async fn ask_now(bus: &Bus, service: &str) -> (u16, String) {
     let mut headers = Headers::new();

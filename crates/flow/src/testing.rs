@@ -245,6 +245,17 @@ impl Tested {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> (u16, Headers, Vec<u8>) {
+        block_on(self.answer(method, target, headers, body))
+    }
+
+    /// As [`Tested::ask_bytes`], for a runtime of the caller's own.
+    pub async fn answer(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> (u16, Headers, Vec<u8>) {
         let head = RequestHead {
             method: Method::new(method),
             target: target.to_owned(),
@@ -254,13 +265,11 @@ impl Tested {
         let request = Request { head, body: Body::from(body.to_vec()) };
         let peer = ConnectionInfo { id: 1, peer: NOBODY, local: NOBODY, worker: 0, tls: None };
         let limits = self.bus.services().limits.clone();
-        block_on(async {
-            let response = self.bus.handle(request, &peer).await;
-            let mut payload = Payload::received(response.body, Reading::XML);
-            payload.buffer(&limits).await.expect("the body of the answer arrives");
-            let bytes = payload.bytes().map(|bytes| bytes.to_vec()).unwrap_or_default();
-            (response.head.status, response.head.headers, bytes)
-        })
+        let response = self.bus.handle(request, &peer).await;
+        let mut payload = Payload::received(response.body, Reading::XML);
+        payload.buffer(&limits).await.expect("the body of the answer arrives");
+        let bytes = payload.bytes().map(|bytes| bytes.to_vec()).unwrap_or_default();
+        (response.head.status, response.head.headers, bytes)
     }
 
     /// What each step of the main sequence needs of the message.

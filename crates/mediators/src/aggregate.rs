@@ -360,8 +360,9 @@ impl Core {
     fn complete(&self, parts: Option<(Box<Context>, Rest)>, context: &mut Context) -> Result<Flow, Fault> {
         match parts {
             None => self.merge(context, Vec::new())?,
-            Some((mut merged, Rest { others, answered })) => {
+            Some((mut merged, Rest { others, answered, held })) => {
                 let result = self.merge(&mut merged, others);
+                drop(held);
                 context.continue_as(merged);
                 result.inspect_err(|_| lost(context, &answered))?;
             }
@@ -371,10 +372,14 @@ impl Core {
 
     /// Completes the aggregate with what has arrived: its time is over, or nothing more can come.
     async fn with_what_came(self: Arc<Self>, mut merged: Box<Context>, rest: Rest) {
-        let Rest { others, answered } = rest;
+        let Rest { others, answered, held } = rest;
         let more = others.len().saturating_mul(PART);
         let core = Arc::clone(&self);
-        let work = move |merged: &mut Context| core.merge(merged, others).and_then(|()| core.then(merged));
+        let work = move |merged: &mut Context| {
+            let result = core.merge(merged, others);
+            drop(held);
+            result.and_then(|()| core.then(merged))
+        };
         let result = flow::compute::once_on(&mut merged, more, work).await;
         if result.is_err() {
             lost(&merged, &answered);

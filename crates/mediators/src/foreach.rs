@@ -11,7 +11,7 @@ use flow::{
 };
 use message::{Assembly, Envelope, Shell, Value, XmlValue};
 use std::sync::Arc;
-use xml::NodeKind;
+use xml::{NodeId, NodeKind};
 
 /// `<foreach expression [id] [sequence] [continueLoopOnFailure]><sequence/>?</foreach>`
 pub const DEFINITION: Definition = Definition {
@@ -122,7 +122,7 @@ brings nothing. With `continue-without-aggregation` the flow goes on at once.",
 
 struct Foreach {
     items: Arc<Expression>,
-    body: SequenceRef,
+    body: Arc<SequenceRef>,
     lenient: bool,
     original: Arc<str>,
     counter: Arc<str>,
@@ -167,7 +167,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     };
     Some(Box::new(Foreach {
         items: Arc::new(items),
-        body,
+        body: Arc::new(body),
         lenient: is_true(element, "continueLoopOnFailure"),
         original: name("FOREACH_ORIGINAL_MESSAGE"),
         counter: name("FOREACH_COUNTER"),
@@ -229,7 +229,14 @@ impl Foreach {
     async fn item(&self, index: usize, context: &mut Context) -> Result<Ended, Fault> {
         context.properties.set(Arc::clone(&self.counter), Value::Integer(index as i64));
         let mark = Mark::of(context);
-        let result = match self.body.resolve(context) {
+        let list = match &*self.body {
+            SequenceRef::Known(list) => Ok(*list),
+            _ => {
+                let body = Arc::clone(&self.body);
+                flow::work_out(context, move |context| body.resolve(context)).await
+            }
+        };
+        let result = match list {
             Ok(list) => flow::run_list(context, list).await,
             Err(fault) => Err(fault),
         };
@@ -248,23 +255,10 @@ impl Foreach {
     async fn xml(&self, context: &mut Context) -> Result<(), Fault> {
         let items = Arc::clone(&self.items);
         let nodes = flow::work_out(context, move |context| items.nodes(context)).await?;
-        let envelope = context.envelope()?;
-        let document = &envelope.document;
-        let nodes: Vec<_> =
-            nodes.into_iter().filter(|&node| document.kind(node) == NodeKind::Element).collect();
-        let Some(parent) = nodes.first().and_then(|&first| document.parent(first)) else { return Ok(()) };
-        if document.kind(parent) != NodeKind::Element {
-            return Err(Fault::new("foreach cannot run on the SOAP envelope itself"));
-        }
-        let original = XmlValue { document: Arc::new(document.clone()), nodes: vec![envelope.root] };
-        let original = Arc::new(original);
-        let version = envelope.version;
+        let taken = flow::compute::by_size(context, 0, move |context| take_out(nodes, context));
+        let Some(Taken { nodes, parent, original, rest }) = taken.await? else { return Ok(()) };
+        let version = rest.version;
         context.properties.set(Arc::clone(&self.original), Value::Xml(Arc::clone(&original)));
-        let mut rest = std::mem::replace(context.envelope_mut()?, Envelope::empty(version));
-        for &node in &nodes {
-            rest.document.detach(node);
-        }
-        let limits = context.services().limits.clone();
         let whole = std::mem::take(&mut context.payload);
         let mut results = Vec::with_capacity(nodes.len());
         let mut count = 0;
@@ -276,8 +270,12 @@ impl Foreach {
             let ended = self.item(index, context).await?;
             count = index + 1;
             context.receive_body().await?;
+            let made = |context: &mut Context| {
+                let limits = context.services().limits.clone();
+                Ok(context.payload.first_piece(&limits))
+            };
             // An item that cannot be read is lost like one that is empty.
-            match context.payload.first_piece(&limits) {
+            match flow::compute::by_size(context, 0, made).await? {
                 Ok(made) => results.extend(made),
                 Err(error) if self.lenient => {
                     tracing::error!(message_id = %context.message_id(), "foreach loses item {index}: {error}")
@@ -288,19 +286,22 @@ impl Foreach {
                 break;
             }
         }
-        context.payload = whole;
-        context.payload.set_assembly(Assembly::new(Arc::new(Shell::within(rest, parent)), results));
         context.properties.set(Arc::clone(&self.counter), Value::Integer(count as i64));
-        Ok(())
+        let more = whole.extent().max(results.len() * ITEM);
+        let put_together = move |context: &mut Context| {
+            context.payload = whole;
+            context.payload.set_assembly(Assembly::new(Arc::new(Shell::within(rest, parent)), results));
+            Ok(())
+        };
+        flow::compute::by_size(context, more, put_together).await
     }
 
     async fn json(&self, context: &mut Context) -> Result<(), Fault> {
         let source = self.items.source();
         let path = self.items.json_path().filter(|path| path.is_definite()).cloned();
         let path = path.ok_or_else(|| Fault::new(format!("{source} is no path to one JSON array")))?;
-        let limits = context.services().limits.clone();
         let selecting = path.clone();
-        let (mut root, items) = flow::work_out(context, move |context| {
+        let (mut root, items, original) = flow::work_out(context, move |context| {
             let limits = context.services().limits.clone();
             let mut root = match context.payload.is_empty() {
                 true => serde_json::Value::Null,
@@ -312,17 +313,17 @@ impl Foreach {
                     items = Some(found.take());
                 }
             })?;
-            Ok((root, items))
+            let items = match items {
+                Some(serde_json::Value::Array(items)) => items,
+                _ => return Ok((root, None, None)),
+            };
+            let original = (!items.is_empty()).then(|| context.payload.as_json(&limits)).transpose()?;
+            Ok((root, Some(items), original))
         })
         .await?;
-        let Some(serde_json::Value::Array(items)) = items else {
-            return Err(Fault::new(format!("{source} does not select a JSON array")));
-        };
-        if items.is_empty() {
-            return Ok(());
-        }
-        let original = Value::Json(Arc::new(context.payload.as_json(&limits)?));
-        context.properties.set(Arc::clone(&self.original), original);
+        let items = items.ok_or_else(|| Fault::new(format!("{source} does not select a JSON array")))?;
+        let Some(original) = original else { return Ok(()) };
+        context.properties.set(Arc::clone(&self.original), Value::Json(Arc::new(original)));
         let whole = std::mem::take(&mut context.payload);
         let mut results = Vec::with_capacity(items.len());
         let mut count = 0;
@@ -334,25 +335,65 @@ impl Foreach {
             if !matches!(ended, Ended::Failed) {
                 context.receive_body().await?;
                 if !context.payload.is_empty() {
-                    results.push(context.payload.as_json(&limits)?);
+                    results.push(flow::compute::by_size(context, 0, as_json).await?);
                 }
             }
             if matches!(ended, Ended::Early) {
                 break;
             }
         }
-        let results = serde_json::Value::Array(results);
-        let root = if path.is_root() {
-            results
-        } else {
-            path.set(&mut root, &results)?;
-            root
-        };
-        context.payload = whole;
-        context.payload.set_json_value(root);
         context.properties.set(Arc::clone(&self.counter), Value::Integer(count as i64));
-        Ok(())
+        let more = whole.extent().max(results.len() * ITEM);
+        let put_together = move |context: &mut Context| {
+            let results = serde_json::Value::Array(results);
+            let root = if path.is_root() {
+                results
+            } else {
+                path.set(&mut root, &results)?;
+                root
+            };
+            context.payload = whole;
+            context.payload.set_json_value(root);
+            Ok(())
+        };
+        flow::compute::by_size(context, more, put_together).await
     }
+}
+
+fn as_json(context: &mut Context) -> Result<serde_json::Value, Fault> {
+    let limits = context.services().limits.clone();
+    Ok(context.payload.as_json(&limits)?)
+}
+
+/// About how many bytes an item stands for, where only their number is at hand.
+const ITEM: usize = 128;
+
+/// The items of an XML message, and what is left of it.
+struct Taken {
+    nodes: Vec<NodeId>,
+    /// What the items were taken out of.
+    parent: NodeId,
+    /// The message as it was.
+    original: Arc<XmlValue>,
+    rest: Envelope,
+}
+
+/// Takes the items out of an XML message; `None`: there are none.
+fn take_out(nodes: Vec<NodeId>, context: &mut Context) -> Result<Option<Taken>, Fault> {
+    let envelope = context.envelope()?;
+    let document = &envelope.document;
+    let nodes: Vec<_> = nodes.into_iter().filter(|&node| document.kind(node) == NodeKind::Element).collect();
+    let Some(parent) = nodes.first().and_then(|&first| document.parent(first)) else { return Ok(None) };
+    if document.kind(parent) != NodeKind::Element {
+        return Err(Fault::new("foreach cannot run on the SOAP envelope itself"));
+    }
+    let original = XmlValue { document: Arc::new(document.clone()), nodes: vec![envelope.root] };
+    let version = envelope.version;
+    let mut rest = std::mem::replace(context.envelope_mut()?, Envelope::empty(version));
+    for &node in &nodes {
+        rest.document.detach(node);
+    }
+    Ok(Some(Taken { nodes, parent, original: Arc::new(original), rest }))
 }
 
 #[cfg(test)]

@@ -129,6 +129,8 @@ struct Aggregation {
 #[derive(Default)]
 struct Gathered {
     parts: Vec<Brought>,
+    /// About how many bytes they take.
+    bytes: usize,
     /// The copy that the last one is of.
     last: Option<Box<Context>>,
     /// One that failed.
@@ -271,8 +273,11 @@ impl Mediator for ScatterGather {
 
 impl Core {
     async fn gather(self: &Arc<Core>, context: &mut Context) -> Result<Flow, Fault> {
-        let limits = [&self.aggregation.min, &self.aggregation.max];
-        let enough = enough(limits, "collect", context)?.unwrap_or(usize::MAX);
+        let core = Arc::clone(self);
+        let limits = move |context: &mut Context| {
+            enough([&core.aggregation.min, &core.aggregation.max], "collect", context)
+        };
+        let enough = flow::work_out(context, limits).await?.unwrap_or(usize::MAX);
         let mut original = context.branch();
         let lists = self.branches.iter();
         let copies = lists.map(|&list| {
@@ -283,7 +288,7 @@ impl Core {
         let gathered = self.collect(&mut branches, enough).await;
         // Those that are late end by themselves, also where one could not be collected; nobody asks what they bring.
         branches.leave();
-        let Gathered { parts, last, failed, answer, late } = gathered?;
+        let Gathered { parts, bytes, last, failed, answer, late } = gathered?;
         if let Some(copy) = answer {
             context.answer_with(copy);
             return Ok(Flow::Respond);
@@ -299,8 +304,12 @@ impl Core {
                 return Err(Fault { status: 504, ..Fault::new(message) });
             }
         }
-        self.finish(parts, last, context);
-        Ok(Flow::Next)
+        let core = Arc::clone(self);
+        let finish = move |context: &mut Context| {
+            core.finish(parts, last, context);
+            Ok(Flow::Next)
+        };
+        flow::compute::by_size(context, bytes, finish).await
     }
 
     /// Waits until there are `enough` results, all copies have ended, one of them has answered, or it is late.
@@ -330,6 +339,7 @@ impl Core {
                 Some((_, Branched::Whole(mut copy))) => {
                     copy.receive_body().await?;
                     let core = Arc::clone(self);
+                    gathered.bytes += copy.payload.extent();
                     if let Some(part) = flow::work_out(&mut copy, move |copy| core.part(copy)).await? {
                         gathered.parts.push(part);
                         gathered.last = Some(copy);

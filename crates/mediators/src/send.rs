@@ -5,7 +5,7 @@ use flow::endpoint::Destination;
 use flow::reference::EndpointRef;
 use flow::{
     Attribute, Branch, BranchTarget, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow,
-    Inside, Mediator, Moves, Need, Page, SequenceRef, Split, Step, Values,
+    Inside, ListId, Mediator, Moves, Need, Page, SequenceRef, Split, Step, Values,
 };
 use std::sync::Arc;
 
@@ -78,7 +78,7 @@ An answer with status 4xx or 5xx is no fault. What can go wrong when sending is 
 
 struct Send {
     endpoint: Option<Arc<EndpointRef>>,
-    receive: Option<SequenceRef>,
+    receive: Option<Arc<SequenceRef>>,
     build: bool,
     /// Apache Synapse: the flow goes on behind it, while the message is under way.
     continues: bool,
@@ -89,10 +89,16 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         Some(endpoint) => Some(compiler.endpoint(endpoint)?),
         None => None,
     };
-    let receive = compiler.sequence(element, "receive");
+    let receive = compiler.sequence(element, "receive").map(Arc::new);
     let build = flow::truth(element, "buildmessage", false);
     let continues = compiler.services.settings.synapse_dialect;
     Some(Box::new(Send { endpoint, receive, build, continues }))
+}
+
+impl Send {
+    fn destination(&self, receive: Option<ListId>) -> Destination {
+        Destination { receive, reference: self.endpoint.clone(), ..Destination::implicit() }
+    }
 }
 
 impl Mediator for Send {
@@ -101,12 +107,12 @@ impl Mediator for Send {
     }
 
     fn need(&self) -> Need {
-        let receive = self.receive.as_ref().map_or(Need::Nothing, SequenceRef::need);
+        let receive = self.receive.as_ref().map_or(Need::Nothing, |sequence| sequence.need());
         if self.build { Need::Whole } else { receive.max(Need::Headers) }
     }
 
     fn reason(&self) -> String {
-        match &self.receive {
+        match self.receive.as_deref() {
             _ if self.build => "buildmessage=\"true\"".into(),
             Some(SequenceRef::Dynamic(expression)) if expression.need().is_whole() => expression.reason(),
             _ => "hands the body on as it is".into(),
@@ -119,8 +125,7 @@ impl Mediator for Send {
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
         let receive = self.receive.as_ref().map(|sequence| sequence.resolve(context)).transpose()?;
-        let reference = self.endpoint.clone();
-        Ok(Flow::Send(Destination { receive, reference, ..Destination::implicit() }))
+        Ok(Flow::Send(self.destination(receive)))
     }
 
     fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
@@ -129,9 +134,13 @@ impl Mediator for Send {
         }
         Step::Wait(Box::pin(async move {
             context.receive_body().await?;
-            let flow = self.mediate(context)?;
-            let Flow::Send(destination) = flow else { return Ok(flow) };
-            let target = BranchTarget::Endpoint(destination);
+            let receive = match self.receive.clone() {
+                Some(sequence) => {
+                    Some(flow::work_out(context, move |context| sequence.resolve(context)).await?)
+                }
+                None => None,
+            };
+            let target = BranchTarget::Endpoint(self.destination(receive));
             let branch = Branch { context: context.branch(), target };
             Ok(Flow::Split(Split::at_once(std::iter::once(branch), true)))
         }))

@@ -9,7 +9,7 @@ use crate::known::{Known, warn_missing};
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside, ListId,
-    Mediator, Moves, Need, Page, SequenceRef, Values, lock,
+    Mediator, Moves, Need, Page, SequenceRef, Step, Values, lock,
 };
 use policy::{Access, Limit, Policy};
 use std::collections::HashMap;
@@ -177,7 +177,9 @@ enum Rules {
 enum Branch {
     Absent,
     Inline(ListId),
-    Named(SequenceRef),
+    Named(ListId),
+    /// By a key that says which one for each message, or that names none yet.
+    Keyed(Arc<SequenceRef>),
 }
 
 /// The clock of all throttles of the process.
@@ -282,7 +284,11 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         },
     };
     let mut branch = |name: &str| match element.attribute(name) {
-        Some(_) => compiler.sequence(element, name).map_or(Branch::Absent, Branch::Named),
+        Some(_) => match compiler.sequence(element, name) {
+            Some(SequenceRef::Known(list)) => Branch::Named(list),
+            Some(keyed) => Branch::Keyed(Arc::new(keyed)),
+            None => Branch::Absent,
+        },
         None => match element.child(name) {
             Some(child) => Branch::Inline(compiler.list(child, format!("{name} of throttle"))),
             None => Branch::Absent,
@@ -384,8 +390,8 @@ impl Mediator for Throttle {
 
     fn need(&self) -> Need {
         let of = |branch: &Branch| match branch {
-            Branch::Named(sequence) => sequence.need(),
-            Branch::Absent | Branch::Inline(_) => Need::Nothing,
+            Branch::Keyed(sequence) => sequence.need(),
+            Branch::Absent | Branch::Inline(_) | Branch::Named(_) => Need::Nothing,
         };
         of(&self.accept).max(of(&self.reject)).max(Need::Headers)
     }
@@ -396,23 +402,30 @@ impl Mediator for Throttle {
 
     fn lists(&self) -> Vec<(String, ListId)> {
         let list = |name: &str, branch: &Branch| match branch {
-            Branch::Inline(list) => Some((name.to_owned(), *list)),
-            Branch::Named(sequence) => sequence.known().map(|list| (name.to_owned(), list)),
-            Branch::Absent => None,
+            Branch::Inline(list) | Branch::Named(list) => Some((name.to_owned(), *list)),
+            Branch::Keyed(_) | Branch::Absent => None,
         };
         [list("onAccept", &self.accept), list("onReject", &self.reject)].into_iter().flatten().collect()
     }
 
-    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
-        let admitted = self.admit(context)?;
+    // A message is counted once, so only what comes behind that can be begun anew.
+    fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
+        let admitted = match self.admit(context) {
+            Ok(admitted) => admitted,
+            Err(fault) => return Step::Done(Err(fault)),
+        };
         if !admitted {
             tracing::info!(message_id = %context.message_id(), client = %context.inbound.peer.ip(), "throttle: rejected");
         }
         match (if admitted { &self.accept } else { &self.reject }, admitted) {
-            (Branch::Inline(list), _) => Ok(Flow::Enter(*list)),
-            (Branch::Named(sequence), _) => Ok(Flow::Enter(sequence.resolve(context)?)),
-            (Branch::Absent, true) => Ok(Flow::Next),
-            (Branch::Absent, false) => Ok(Flow::Stop),
+            (Branch::Inline(list) | Branch::Named(list), _) => Step::Done(Ok(Flow::Enter(*list))),
+            (Branch::Keyed(sequence), _) => {
+                let sequence = Arc::clone(sequence);
+                let resolved = flow::work_out(context, move |context| sequence.resolve(context));
+                Step::Wait(Box::pin(async move { Ok(Flow::Enter(resolved.await?)) }))
+            }
+            (Branch::Absent, true) => Step::Done(Ok(Flow::Next)),
+            (Branch::Absent, false) => Step::Done(Ok(Flow::Stop)),
         }
     }
 }

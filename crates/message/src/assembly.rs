@@ -4,7 +4,7 @@
 //! from where they came, and the tree of the whole is never built. Who wants to see the tree gets it.
 
 use crate::envelope::{Envelope, SoapVersion};
-use crate::payload::Format;
+use crate::payload::{Format, NODE};
 use smallvec::SmallVec;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -101,6 +101,34 @@ impl Assembly {
         let is_element = |(envelope, node): &&Piece| envelope.document.kind(*node) == NodeKind::Element;
         let around = shell.envelope.payload().is_some() || shell.place != shell.envelope.body;
         self.pieces.iter().find(is_element).filter(|_| !around)
+    }
+
+    /// Bytes that its list of pieces takes. The envelopes that these are of count themselves.
+    pub(crate) fn memory(&self) -> usize {
+        self.pieces.len() * size_of::<Piece>()
+    }
+
+    /// About how many bytes of text it stands for. Where that is much, not all pieces are looked at.
+    pub fn extent(&self) -> usize {
+        /// What a piece takes that is not looked at.
+        const PIECE: usize = 128;
+        const MUCH: usize = 256 << 10;
+        let many = self.pieces.len() * PIECE;
+        let mut bytes = self.shell.envelope.document.node_count() * NODE;
+        if many >= MUCH {
+            return bytes + many;
+        }
+        for (envelope, node) in &self.pieces {
+            let left = MUCH.saturating_sub(bytes);
+            if left == 0 {
+                break;
+            }
+            bytes += match envelope.document.source_of(*node) {
+                Some(text) => text.len(),
+                None => envelope.document.descendants(*node).take(left / NODE + 1).count() * NODE,
+            };
+        }
+        bytes
     }
 
     /// Whether the payload is a SOAP fault.

@@ -201,6 +201,9 @@ pub struct Payload {
 const TREE: usize = 3;
 const VALUE: usize = 4;
 
+/// Bytes of text that a node of a tree stands for, where the text that it came from is not there.
+pub(crate) const NODE: usize = 16;
+
 /// Bytes that count themselves as held, for as long as anybody has a slice of them.
 fn counted(bytes: Vec<u8>, held: Held) -> Bytes {
     struct Counted(Vec<u8>, #[expect(dead_code, reason = "dropped with the bytes")] Held);
@@ -386,6 +389,17 @@ impl Payload {
         match &self.raw {
             Raw::Bytes(bytes) if !self.changed => Some(bytes),
             _ => None,
+        }
+    }
+
+    /// About how many bytes whoever reads or writes all of it goes through; 0 for what is not here.
+    pub fn extent(&self) -> usize {
+        match (&self.raw, &self.envelope) {
+            (Raw::Bytes(bytes), _) => bytes.len(),
+            (Raw::Assembled(own), None) => own.extent(),
+            (Raw::Stream(_), _) if !self.changed => 0,
+            (_, Some(envelope)) => envelope.document.node_count() * NODE,
+            _ => 0,
         }
     }
 
@@ -712,8 +726,9 @@ impl Payload {
     /// Replaces the payload by an envelope that stays in pieces until somebody wants to see it.
     pub fn set_assembly(&mut self, assembly: Assembly) {
         let (reading, attachments) = (self.reading, self.kept_attachments());
+        let held = memory::hold(assembly.memory());
         let raw = Raw::Assembled(Box::new(assembly));
-        *self = Payload { raw, reading, attachments, changed: true, ..Payload::empty() };
+        *self = Payload { raw, reading, attachments, changed: true, held, ..Payload::empty() };
     }
 
     /// The parts that go along when a new payload takes the place of this one.

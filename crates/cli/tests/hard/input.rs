@@ -455,7 +455,7 @@ fn nobody_is_asked_for() {
         ("GET /orders/%zz HTTP/1.1\r\nHost: test\r\n\r\n", 400),
         ("GET /../../etc/passwd HTTP/1.1\r\nHost: test\r\n\r\n", 404),
         ("PATCH /orders HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n", 405),
-        ("OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\n", 404),
+        ("OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\n", 200),
         ("CONNECT test:80 HTTP/1.1\r\nHost: test\r\n\r\n", 501),
         ("TRACE / HTTP/1.1\r\nHost: test\r\n\r\n", 404),
         ("POST / HTTP/3.0\r\nHost: test\r\n\r\n", 505),

@@ -16,7 +16,7 @@
 use super::queue::Queue;
 use crate::runtime::context::Context;
 use crate::runtime::fault::Fault;
-use crate::runtime::load::{INLINE, LARGE, size_of};
+use crate::runtime::load::{INLINE, LARGE, size_of, turn_is_over};
 use crate::runtime::mediator::{Flow, ListId, Moves, Need, Step, Waiting};
 use crate::runtime::plan::{Plan, Planned};
 use crate::runtime::services::{Services, Settings};
@@ -39,12 +39,34 @@ const STACK: usize = 2 << 20;
 #[cfg(target_os = "linux")]
 const NICE: i32 = 10;
 
+/// What a step has taken of its worker.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Taken {
+    /// Bytes of the message that it may have read.
+    size: u32,
+    /// Units that it used.
+    units: u64,
+}
+
+impl Taken {
+    /// Takes note of it; whether others on the worker should have their turn now.
+    #[inline]
+    pub(crate) fn ends_turn(self, context: &mut Context) -> bool {
+        turn_is_over(context, self.size, self.units)
+    }
+}
+
 /// Runs a step on this worker. `None`: it takes too long for that, and has changed nothing.
-pub(crate) fn here<'a>(planned: &'a Planned, context: &'a mut Context) -> Option<Step<'a>> {
+pub(crate) fn here<'a>(
+    planned: &'a Planned,
+    context: &'a mut Context,
+    taken: &mut Taken,
+) -> Option<Step<'a>> {
     let load = &planned.load;
     if load.moves == Moves::Never {
         let time = context.services.settings.script_time;
         let (step, used) = meter::within(time, None, || planned.mediator.run(context));
+        taken.units = used.units;
         return Some(match (step, used.stopped) {
             (Step::Done(Ok(_)), Some(stop)) => Step::Done(Err(broken_off(planned, stop))),
             (step, _) => step,
@@ -56,6 +78,7 @@ pub(crate) fn here<'a>(planned: &'a Planned, context: &'a mut Context) -> Option
     }
     let run = Run::inline(INLINE);
     let step = planned.mediator.run(context);
+    *taken = Taken { size, units: run.units() };
     if run.stopped().is_some() {
         load.was_long(size);
         return None;
@@ -76,6 +99,13 @@ pub(crate) fn rest_here(planned: &Planned, context: &mut Context) -> Option<Resu
         return None;
     }
     Some(result)
+}
+
+/// Lets others on the worker have their turn where this flow has had its own: for what goes through many things of a message.
+pub(crate) async fn take_turns(context: &mut Context) {
+    if Taken::default().ends_turn(context) {
+        tokio::task::yield_now().await;
+    }
 }
 
 /// A step that waits; what it computes between its waits may take so long in all.
@@ -159,6 +189,56 @@ pub async fn once_on<T: Send + 'static>(
         return in_bounds(result, used);
     }
     in_time(context, work)
+}
+
+/// As [`once_on`], for work that takes no longer than there are bytes to go through: writing a message, putting its parts
+/// together. It stays on the worker where that takes less than about a millisecond.
+///
+/// # Errors
+/// Those of `work`; it took too long; no compute thread was free.
+pub async fn by_size<T: Send + 'static>(
+    context: &mut Context,
+    more: usize,
+    work: impl FnOnce(&mut Context) -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
+    if is_large_with(context, more) {
+        let (result, used) = Box::pin(moved(context, work)).await?;
+        return in_bounds(result, used);
+    }
+    in_time(context, work)
+}
+
+/// Whether a message, with so many bytes beside it, is too much for a worker to go through.
+pub(crate) fn is_large_with(context: &Context, more: usize) -> bool {
+    (size_of(Need::Whole, context) as usize).saturating_add(more) >= LARGE as usize
+}
+
+/// Lets go of what a message holds that has come to its end. Where that is much, it takes longer than a worker has.
+pub(crate) fn let_go(context: &mut Context) {
+    if !context.progress.heavy {
+        return;
+    }
+    let payload = std::mem::take(&mut context.payload);
+    let services = Arc::clone(&context.services);
+    let mut held = Box::new(Context::new(
+        Arc::clone(&context.plan),
+        Arc::clone(&services),
+        Arc::clone(&context.inbound),
+        message::Headers::new(),
+        payload,
+    ));
+    held.properties = std::mem::take(&mut context.properties);
+    held.variables = std::mem::take(&mut context.variables);
+    let pool = &Compute::of(&services).0;
+    let job = Job {
+        number: pool.next.fetch_add(1, Relaxed),
+        message: held,
+        cancel: Cancel::default(),
+        run: Box::new(drop),
+        runtime: Handle::try_current().ok(),
+    };
+    // Where too many wait for a thread, it ends here.
+    drop(pool.submit(job, &services.settings));
 }
 
 /// The result of a run, unless it was broken off and did not notice.
@@ -251,6 +331,7 @@ async fn moved<T: Send + 'static>(
         return Err(Fault::new("the compute thread ended without a result"));
     };
     context.put(message);
+    context.progress.heavy = true;
     match result {
         Ok(result) => Ok((result, used)),
         Err(panic) => resume_unwind(panic),

@@ -14,7 +14,7 @@ use crate::runtime::reference::EndpointRef;
 use crate::runtime::stage::{self, Stage, Way};
 use crate::writing::{self, current_form, explicit_form, is_rewritten};
 use message::{
-    Format, Headers, Kind, Known, MediaType, Method, Payload, PayloadError, PayloadLimits, Reading,
+    Envelope, Format, Headers, Kind, Known, MediaType, Method, Payload, PayloadError, PayloadLimits, Reading,
     SoapVersion, Value, Version,
 };
 use std::sync::Arc;
@@ -206,7 +206,7 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
     let (method, form) = request_line(context, &outgoing)?;
     let mut body = match unwritten(context, leaf.stages(), &outgoing, &method, &form)? {
         Some(body) => body,
-        None => written(context, leaf.stages(), &outgoing, form).await?,
+        None => written(context, leaf, &outgoing, form).await?,
     };
     let settings = &context.services.settings;
     let mut options = SendOptions {
@@ -467,7 +467,7 @@ async fn is_soap_fault(context: &mut Context) -> Result<bool, Fault> {
         Err(PayloadError::TooLarge { .. }) => return Ok(false),
         Err(error) => return Err(error.into()),
     }
-    Ok(context.payload.envelope(&limits).is_ok_and(|envelope| envelope.has_fault()))
+    compute::by_size(context, 0, |context| Ok(context.envelope().is_ok_and(Envelope::has_fault))).await
 }
 
 /// Makes the context the answer of the backend: default scope stays, axis2 scope and headers are the answer's.
@@ -579,19 +579,32 @@ fn unwritten(
     Ok(None)
 }
 
-/// Writes the body of the request in the form that the endpoint wants.
+/// Writes the body of the request in the form that the endpoint wants, where that is long work on a compute thread.
 async fn written(
+    context: &mut Context,
+    leaf: &Arc<dyn Leaf>,
+    outgoing: &Outgoing,
+    form: Form,
+) -> Result<Body, Fault> {
+    context.receive_body().await?;
+    if context.payload.is_empty() && form.is_none() {
+        return Ok(Body::Empty);
+    }
+    if !compute::is_large_with(context, 0) {
+        return write_out(context, leaf.stages(), outgoing, form);
+    }
+    let (leaf, outgoing) = (Arc::clone(leaf), outgoing.clone());
+    compute::by_size(context, 0, move |context| write_out(context, leaf.stages(), &outgoing, form)).await
+}
+
+/// As [`written`], of a body that is there.
+fn write_out(
     context: &mut Context,
     stages: &[Arc<dyn Stage>],
     outgoing: &Outgoing,
     form: Form,
 ) -> Result<Body, Fault> {
-    let limits = context.services.limits.clone();
-    context.payload.buffer(&limits).await?;
-    if context.payload.is_empty() && form.is_none() {
-        return Ok(Body::Empty);
-    }
-    stage::goes_out(stages, context, Some(outgoing)).await?;
+    stage::goes_out(stages, context, Some(outgoing))?;
     // What the sender said of itself does not travel on.
     if outgoing.addressing.is_none() {
         match matches!(form, Some((Format::Soap(_), _))) {

@@ -43,9 +43,6 @@ const MOST_BRANCHES: usize = 1000;
 /// How deep splits of one message may stand inside of each other.
 const DEEPEST_SPLIT: u8 = 32;
 
-/// After so many steps a flow lets others on its worker have their turn.
-const SLICE: u64 = 4096;
-
 /// About how many bytes a copy takes while it runs, beside itself and its body: its task, a connection, what steps keep.
 const RUNNING: usize = 12 << 10;
 
@@ -78,7 +75,7 @@ pub(crate) async fn drive(context: &mut Context, first: Option<Flow>) -> Ending 
 pub(crate) fn report_panic(context: &mut Context, why: &Panicked) {
     let place = context.plan.place(context.location());
     crate::runtime::report::panicked(&context.message_id(), context.owner_name(), &place, "a step", why);
-    context.progress.failure = Some(Failure { status: 500, handled: false });
+    context.progress.failure = Some(Failure::unhandled(500));
     context.frames.clear();
     context.handlers.clear();
     context.functions.clear();
@@ -203,9 +200,6 @@ async fn step(context: &mut Context, base: usize) -> Result<Option<Flow>, Fault>
         if taken > context.services.settings.steps {
             return too_many_steps(context).map(Some).map_err(|fault| fault.at(planned.span));
         }
-        if taken.is_multiple_of(SLICE) {
-            tokio::task::yield_now().await;
-        }
         if planned.need.is_whole() && context.payload.is_unread() {
             let limits = context.services.limits.clone();
             match context.payload.buffer(&limits).await {
@@ -220,7 +214,8 @@ async fn step(context: &mut Context, base: usize) -> Result<Option<Flow>, Fault>
             true => crate::observe::before(context, planned).await,
             false => None,
         };
-        let mut done = match compute::here(planned, context) {
+        let mut used = compute::Taken::default();
+        let mut done = match compute::here(planned, context, &mut used) {
             Some(Step::Done(result)) => Some(result),
             Some(Step::Wait(future)) => Some(compute::waiting(planned, time, future).await),
             None => None,
@@ -237,6 +232,9 @@ async fn step(context: &mut Context, base: usize) -> Result<Option<Flow>, Fault>
         }
         if planned.need >= Need::Prefix {
             transport::clock::passed();
+        }
+        if used.ends_turn(context) {
+            tokio::task::yield_now().await;
         }
         match result {
             Ok(Flow::Next) => {}
@@ -256,7 +254,7 @@ fn too_many_steps(context: &mut Context) -> Result<Flow, Fault> {
             "the message took more than {most} steps, in all its branches together"
         )));
     }
-    context.progress.failure.get_or_insert(Failure { status: 500, handled: false });
+    context.progress.failure.get_or_insert(Failure::unhandled(500));
     context.frames.clear();
     context.handlers.clear();
     context.functions.clear();
@@ -292,6 +290,7 @@ pub async fn run_list(context: &mut Context, list: ListId) -> Result<bool, Fault
 }
 
 async fn run_above(context: &mut Context, list: ListId, base: usize) -> Result<bool, Fault> {
+    compute::take_turns(context).await;
     enter(context, list, Entry::default())?;
     loop {
         match step(context, base).await? {
@@ -856,14 +855,16 @@ pub(crate) fn drive_to_end(
         match (ending, context.exchange.clone()) {
             (Ending::Respond, Some(exchange)) => exchange.answer(context),
             (Ending::Respond, None) => {
-                tracing::debug!(message_id = %context.message_id(), "the client has its answer already")
+                tracing::debug!(message_id = %context.message_id(), "the client has its answer already");
+                compute::let_go(&mut context);
             }
             (Ending::Nothing, Some(exchange)) => {
                 if let Some(status) = failed {
                     exchange.failed(status);
                 }
+                compute::let_go(&mut context);
             }
-            (Ending::Nothing, None) | (Ending::Detach(_), _) => {}
+            (Ending::Nothing, None) | (Ending::Detach(_), _) => compute::let_go(&mut context),
         }
         drop(awaited);
         failed.is_some()
@@ -888,7 +889,10 @@ pub(crate) fn raise(context: &mut Context, mut fault: Fault) -> Option<Ending> {
     context.payload.forgive();
     crate::runtime::report::fault(context, &fault);
     let status = status_of(&fault);
-    context.progress.failure = Some(Failure { status, handled: false });
+    // Rounded up: who comes a moment too early waits as long again.
+    let ready_in = fault.ready_in.map_or(0, |time| time.as_millis().div_ceil(1000).max(1));
+    let ready_in = u16::try_from(ready_in).unwrap_or(u16::MAX);
+    context.progress.failure = Some(Failure { status, handled: false, ready_in });
     context.frames.clear();
     context.functions.clear();
     context.progress.spent.faults = context.progress.spent.faults.saturating_add(1);
@@ -902,7 +906,7 @@ pub(crate) fn raise(context: &mut Context, mut fault: Fault) -> Option<Ending> {
     };
     let first = first.filter(|&first| first != handler);
     let handled = handler != context.plan.fault || !context.plan.fault_is_built_in;
-    context.progress.failure = Some(Failure { status, handled });
+    context.progress.failure = Some(Failure { status, handled, ready_in });
     // WSO2: what fails behind the answer of an endpoint, other than sending, is no success, whatever it answered.
     if context.progress.resumed && !fault.is_of_endpoint() {
         context.set_axis2("HTTP_SC", Value::Integer(500));

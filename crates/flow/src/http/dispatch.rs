@@ -155,6 +155,7 @@ impl Bus {
         if let Some(recorder) = &mut accounted.recorder {
             recorder.served(accounted.opened.context);
         }
+        crate::engine::compute::let_go(accounted.opened.context);
         accounted.opened.end();
         recorded(response, accounted.recorder.take())
     }
@@ -234,6 +235,9 @@ enum Route {
     Callback,
 }
 
+/// The methods that some service or API may take.
+const METHODS: &str = "GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH";
+
 /// Finds out who serves a request.
 fn route(plan: &Plan, services: &Services, inbound: &Inbound) -> Route {
     if let Method::Other(_) = &inbound.method {
@@ -243,6 +247,10 @@ fn route(plan: &Plan, services: &Services, inbound: &Inbound) -> Route {
         ));
     }
     let target = inbound.target.as_str();
+    // OPTIONS of the server as a whole (RFC 9110, section 9.3.7).
+    if target == "*" {
+        return Route::Answer(Response::empty(200).with("Allow", METHODS));
+    }
     // The absolute form names the host again; the path decides.
     let start = match target.strip_prefix("http://").or_else(|| target.strip_prefix("https://")) {
         Some(rest) => target.len() - rest.len() + rest.find(['/', '?']).unwrap_or(rest.len()),
@@ -567,12 +575,14 @@ mod tests {
         for (method, path, status, says) in [
             ("BREW", "/services/P", 501, "BREW is not implemented"),
             ("GET", "/favicon.ico", 404, ""),
+            ("OPTIONS", "*", 200, ""),
             ("POST", "/services/P", 500, "inactive service"),
             ("GET", "/services/", 200, "P"),
         ] {
             let answer = tested.ask(method, path, &[], "");
             assert_eq!(answer.status, status, "{method} {path}");
             assert!(answer.body.contains(says), "{method} {path}: {answer:?}");
+            assert_eq!(answer.headers.get("Allow").is_some(), path == "*", "{answer:?}");
         }
     }
 }

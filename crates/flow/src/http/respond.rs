@@ -1,5 +1,6 @@
 //! The answer to the client: status, headers and the payload in the form that the client can read.
 
+use crate::engine::compute;
 use crate::runtime::context::{Client, Context, Inbound, Owner};
 use crate::runtime::fault::Fault;
 use crate::runtime::plan::Plan;
@@ -162,21 +163,32 @@ async fn body(context: &mut Context) -> Result<Body, Fault> {
     let form = explicit_form(context);
     if !context.passes(Way::Out) {
         let plan = Arc::clone(&context.plan);
-        stage::goes_out(plan.stages(context.owner), context, None).await?;
+        if stage::need_to_leave(plan.stages(context.owner), context).is_whole() {
+            context.receive_body().await?;
+        }
+        compute::by_size(context, 0, move |context| {
+            stage::goes_out(plan.stages(context.owner), context, None)
+        })
+        .await?;
     }
     if !context.payload.is_changed() && form.is_none() && (context.axis2.is_empty() || !is_rewritten(context))
     {
         let Some(version) = wanted_soap_version(context) else { return Ok(untouched(context)) };
-        let limits = context.services.limits.clone();
-        context.payload.buffer(&limits).await?;
+        context.receive_body().await?;
         if context.payload.is_empty() {
             return Ok(Body::Empty);
         }
-        let bytes = write(context, Format::Soap(version), None, None, None)?;
-        return Ok(Body::Bytes(bytes));
+        let written = compute::by_size(context, 0, move |context| {
+            write(context, Format::Soap(version), None, None, None)
+        });
+        return Ok(Body::Bytes(written.await?));
     }
-    let limits = context.services.limits.clone();
-    context.payload.buffer(&limits).await?;
+    context.receive_body().await?;
+    compute::by_size(context, 0, move |context| written(context, form)).await
+}
+
+/// The body of an answer that is there, written in the form that the client can read.
+fn written(context: &mut Context, form: Option<(Format, Option<String>)>) -> Result<Body, Fault> {
     // A SOAP fault made here becomes an <Exception> for a client that does not speak SOAP.
     if context.is_rest() && context.payload.is_changed() {
         fault_to_exception(context);
@@ -260,7 +272,10 @@ pub(crate) fn unanswered(context: &mut Context, failure: Option<u16>) -> Respons
     );
     let response = told(context, status, &text);
     match status {
-        503 => response.with("Retry-After", "1"),
+        503 => {
+            let ready_in = context.progress.failure.map_or(0, |own| own.ready_in);
+            response.with("Retry-After", ready_in.max(1).to_string())
+        }
         _ => response,
     }
 }
@@ -302,7 +317,7 @@ pub(crate) fn text(status: u16, text: impl Into<String>) -> Response {
     Response::new(status, Body::Bytes(text.into().into())).with("Content-Type", "text/plain; charset=UTF-8")
 }
 
-/// 503 for a faulty artifact. The client learns no more than that: what is wrong with it is in the log.
+/// 503 for a faulty artifact, without a time: it takes a reload to mend it. The client learns no more than that: what is wrong with it is in the log.
 pub(crate) fn left_out(plan: &Plan, inbound: &Inbound, faulty: Option<&usize>) -> Response {
     let Some(faulty) = faulty.and_then(|&at| plan.faulty.get(at)) else { return Response::empty(503) };
     let name = faulty.name.as_deref().unwrap_or_default();
@@ -314,9 +329,7 @@ pub(crate) fn left_out(plan: &Plan, inbound: &Inbound, faulty: Option<&usize>) -
         faulty.kind,
         faulty.message
     );
-    let mut response = refused(inbound, "The service is not available: its configuration is faulty");
-    response.head.status = 503;
-    response
+    refused_with(503, inbound, "The service is not available: its configuration is faulty")
 }
 
 /// 503 for an API that somebody has stopped.
@@ -328,8 +341,12 @@ pub(crate) fn stopped(inbound: &Inbound, api: &str) -> Response {
 
 /// A refusal before any flow runs, with status 500 and in the form that the client speaks, as WSO2 has it.
 pub(crate) fn refused(inbound: &Inbound, reason: &str) -> Response {
+    refused_with(500, inbound, reason)
+}
+
+fn refused_with(status: u16, inbound: &Inbound, reason: &str) -> Response {
     if let Client::Soap(version) = inbound.client {
-        return soap_fault(version, reason);
+        return soap_fault_with(status, version, reason);
     }
     let kind = inbound.content_type.as_deref().map(|own| Kind::of(MediaType::parse(own).essence));
     let (content_type, body) = match kind {
@@ -347,26 +364,47 @@ pub(crate) fn refused(inbound: &Inbound, reason: &str) -> Response {
             (own, xml::to_string(&document, element))
         }
     };
-    Response::new(500, Body::Bytes(body.into()))
+    Response::new(status, Body::Bytes(body.into()))
         .with("Content-Type", format!("{content_type}; charset=UTF-8"))
 }
 
 /// A refusal because of a limit of this process: 503, to be asked again soon.
 pub(crate) fn busy(inbound: &Inbound, why: &str) -> Response {
-    let mut response = refused(inbound, why);
-    response.head.status = 503;
-    response.head.reason = message::reason_phrase(503).into();
-    response.with("Retry-After", "1")
+    refused_with(503, inbound, why).with("Retry-After", "1")
 }
 
 /// A SOAP fault with status 500 that the bus itself answers with.
 pub(crate) fn soap_fault(version: SoapVersion, reason: &str) -> Response {
+    soap_fault_with(500, version, reason)
+}
+
+fn soap_fault_with(status: u16, version: SoapVersion, reason: &str) -> Response {
     let mut envelope = Envelope::empty(version);
     let code = if version == SoapVersion::V11 { "Server" } else { "Receiver" };
     envelope.append_fault(&message::envelope::Fault { code, reason, role: "", node: "" }, None);
     let bytes = Payload::of_envelope(envelope)
         .write(message::Format::Soap(version), &PayloadLimits::default())
         .unwrap_or_default();
-    Response::new(500, Body::Bytes(bytes))
+    Response::new(status, Body::Bytes(bytes))
         .with("Content-Type", format!("{}; charset=UTF-8", version.media_type()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_has_the_reason_of_its_status() {
+        for client in [Client::Rest, Client::Soap(SoapVersion::V11)] {
+            let inbound =
+                Inbound::of_nobody(message::Method::Post, "/".to_owned(), client, &message::Headers::new());
+            for (response, status, reason) in [
+                (busy(&inbound, "why"), 503, "Service Unavailable"),
+                (refused_with(503, &inbound, "why"), 503, "Service Unavailable"),
+                (refused(&inbound, "why"), 500, "Internal Server Error"),
+            ] {
+                assert_eq!((response.head.status, &*response.head.reason), (status, reason));
+            }
+        }
+    }
 }

@@ -129,6 +129,8 @@ pub struct Rest {
     pub others: Vec<Taken>,
     /// Ids of those messages whose clients have their answers, where messages of several clients meet.
     pub answered: Vec<String>,
+    /// Counts all of this as held, for as long as it has not become one message.
+    pub held: Held,
 }
 
 /// How much waits in an open aggregate.
@@ -257,8 +259,8 @@ impl Aggregates {
                 let mut others = std::mem::take(&mut aggregate.others);
                 others.push(taken);
                 table.remember(key);
-                let Aggregate { first, answered, .. } = aggregate;
-                return Added::Complete(part, Some((first, Rest { others, answered })));
+                let Aggregate { first, answered, held, .. } = aggregate;
+                return Added::Complete(part, Some((first, Rest { others, answered, held })));
             }
             if count > self.limits.parts {
                 return full(
@@ -346,7 +348,8 @@ impl Aggregates {
         }
         let aggregate = table.aggregates.remove(key)?;
         table.remember(key.clone());
-        Some((aggregate.first, Rest { others: aggregate.others, answered: aggregate.answered }))
+        let Aggregate { first, others, answered, held, .. } = aggregate;
+        Some((first, Rest { others, answered, held }))
     }
 
     /// Looks at the first part of each, with the ids of the others whose clients have their answers.

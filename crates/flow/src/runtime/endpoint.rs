@@ -179,6 +179,11 @@ pub trait Leaf: Send + Sync {
     /// Whether the state machine lets a message through now.
     fn is_ready(&self) -> bool;
 
+    /// How long it is until it lets one through; `None`: nothing is in its way, or nobody knows.
+    fn ready_in(&self) -> Option<Duration> {
+        None
+    }
+
     /// `active`, `timeout`, `suspended`, `off`: for people.
     fn state(&self) -> &'static str;
 
@@ -265,7 +270,7 @@ pub struct InlineEndpoint {
 }
 
 /// A request as an endpoint wants it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Outgoing {
     /// Connection: scheme, host, port and TLS profile.
     pub target: transport::Target,

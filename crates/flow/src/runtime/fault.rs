@@ -3,6 +3,7 @@
 use diagnostics::Span;
 use message::PayloadError;
 use std::fmt;
+use std::time::Duration;
 
 /// The error codes of Synapse and WSO2 (`ERROR_CODE`).
 pub mod code {
@@ -89,6 +90,8 @@ pub struct Fault {
     pub processed: bool,
     /// The status the client gets if no fault sequence answers (500 where nothing better is known).
     pub status: u16,
+    /// The endpoint may be asked again after so long; `None`: that is not known.
+    pub ready_in: Option<Duration>,
     /// The error properties were set by an inner handler already and stay as they are.
     pub keep_properties: bool,
 }
@@ -111,6 +114,7 @@ impl Fault {
             protocol_state: None,
             processed: false,
             status: 500,
+            ready_in: None,
             keep_properties: false,
         }
     }

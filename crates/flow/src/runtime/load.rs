@@ -7,24 +7,38 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 /// Units of a step on a worker: about a millisecond.
 pub(crate) const INLINE: u32 = 40_000;
 
+/// Units that a step counts as beside those that it uses.
+const STEP: u32 = 256;
+
+/// Bytes of a message that a step reads in the time of one unit, where nobody counts.
+const BYTES: u32 = 8;
+
+/// After so many times [`STEP`] units a flow lets others on its worker have their turn.
+const TURN: u8 = (INLINE / STEP) as u8;
+
 /// From this size on parsing a message alone takes about a millisecond, in bytes.
 pub(crate) const LARGE: u32 = 256 << 10;
 
-/// Bytes that a node of a tree stands for, where the bytes that it came from are not there.
-const NODE: usize = 16;
-
 /// How large the input of a step is, as far as that is known.
 pub(crate) fn size_of(need: Need, context: &Context) -> u32 {
-    let payload = &context.payload;
-    if need < Need::Prefix || payload.is_unread() {
+    if need < Need::Prefix {
         return 0;
     }
-    let size = match (payload.bytes(), payload.built_envelope()) {
-        (Some(bytes), _) => bytes.len(),
-        (None, Some(envelope)) => envelope.document.node_count() * NODE,
-        (None, None) => 0,
-    };
-    u32::try_from(size).unwrap_or(u32::MAX - 1)
+    u32::try_from(context.payload.extent()).unwrap_or(u32::MAX - 1)
+}
+
+/// Takes note of a step that ran on its worker with a message of so many bytes and used so many units. `true`: others on the worker
+/// should have their turn now, since about a millisecond of such work was done.
+#[inline]
+pub(crate) fn turn_is_over(context: &mut Context, size: u32, units: u64) -> bool {
+    let more = 1 + (units + u64::from(size / BYTES)) / u64::from(STEP);
+    let turn = &mut context.progress.spent.turn;
+    *turn = turn.saturating_add(more.min(u8::MAX.into()) as u8);
+    let over = *turn >= TURN;
+    if over {
+        *turn = 0;
+    }
+    over
 }
 
 /// Where a step has run, and what that says of its next run.

@@ -30,6 +30,8 @@ pub(crate) struct Progress {
     pub pox_fault: bool,
     /// Somebody observes the message ([`crate::observe`]).
     pub observed: bool,
+    /// Work for it was too much for a worker: what it holds takes long to let go of.
+    pub heavy: bool,
 }
 
 /// Whether a message was sent to an endpoint, and answered.
@@ -93,6 +95,15 @@ pub(crate) struct Failure {
     pub status: u16,
     /// A sequence of the configuration deals with it (not the built-in one).
     pub handled: bool,
+    /// Seconds until the endpoint may be asked again; 0: that is not known.
+    pub ready_in: u16,
+}
+
+impl Failure {
+    /// One that nothing of the configuration deals with.
+    pub fn unhandled(status: u16) -> Failure {
+        Failure { status, handled: false, ready_in: 0 }
+    }
 }
 
 /// A message, or a copy that a split made of it.
@@ -159,6 +170,8 @@ pub(crate) struct Spent {
     pub local: u8,
     /// How many mediators that run lists themselves (`foreach`) it is inside of.
     pub nested: u8,
+    /// Work since others on its worker had their turn, in units of a step.
+    pub turn: u8,
 }
 
 #[cfg(test)]
@@ -190,6 +203,6 @@ mod tests {
     /// It is copied with each branch and moved with each message.
     #[test]
     fn it_is_small() {
-        assert!(size_of::<Progress>() <= 36, "{}", size_of::<Progress>());
+        assert!(size_of::<Progress>() <= 40, "{}", size_of::<Progress>());
     }
 }

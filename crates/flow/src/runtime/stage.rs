@@ -71,24 +71,27 @@ pub(crate) async fn comes_in(stages: &[Arc<dyn Stage>], context: &mut Context) -
     Ok(())
 }
 
-/// Takes a message through stages to the wire.
+/// Takes a message through stages to the wire. The body must have been received, where a stage needs it whole ([`need_to_leave`]).
 ///
 /// # Errors
 /// A stage's own.
-pub(crate) async fn goes_out(
+pub(crate) fn goes_out(
     stages: &[Arc<dyn Stage>],
     context: &mut Context,
     to: Option<&Outgoing>,
 ) -> Result<(), Fault> {
     for stage in stages.iter().rev() {
         if !stage.passes(Way::Out, context) {
-            if stage.need(Way::Out).is_whole() {
-                context.receive_body().await?;
-            }
             stage.goes_out(context, to)?;
         }
     }
     Ok(())
+}
+
+/// What stages read of a message that leaves.
+pub(crate) fn need_to_leave(stages: &[Arc<dyn Stage>], context: &Context) -> Need {
+    let at_work = stages.iter().filter(|stage| !stage.passes(Way::Out, context));
+    at_work.map(|stage| stage.need(Way::Out)).max().unwrap_or(Need::Nothing)
 }
 
 impl Plan {

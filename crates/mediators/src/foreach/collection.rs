@@ -14,6 +14,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use xml::{Document, NodeId, NodeKind};
 
+/// To copy more items than that is too much for a worker.
+const MANY: usize = 2048;
+
 /// The mediator; a compute thread that selects the items keeps its core.
 struct Each(Arc<Foreach>);
 
@@ -244,8 +247,12 @@ impl Foreach {
         branches.leave();
         match gathered? {
             ControlFlow::Continue(made) => {
-                self.finish(made.into_iter().flatten().collect(), context)?;
-                Ok(Flow::Next)
+                let (core, more) = (Arc::clone(self), made.len() * super::ITEM);
+                let finish = move |context: &mut Context| {
+                    core.finish(made.into_iter().flatten().collect(), context)?;
+                    Ok(Flow::Next)
+                };
+                flow::compute::by_size(context, more, finish).await
             }
             ControlFlow::Break(flow) => Ok(flow),
         }
@@ -253,7 +260,7 @@ impl Foreach {
 
     /// Waits for what the items become; one that fails or answers ends the flow.
     async fn gather(
-        &self,
+        self: &Arc<Foreach>,
         branches: &mut Branches<Copies>,
         count: usize,
         context: &mut Context,
@@ -261,7 +268,11 @@ impl Foreach {
         let mut made: Vec<Option<Brought>> = std::iter::repeat_with(|| None).take(count).collect();
         while let Some((index, ended)) = branches.next().await? {
             match ended {
-                Branched::Whole(mut item) => made[index] = self.made(&mut item).await?,
+                Branched::Whole(mut item) => {
+                    item.receive_body().await?;
+                    let core = Arc::clone(self);
+                    made[index] = flow::compute::by_size(&mut item, 0, move |item| core.made(item)).await?;
+                }
                 Branched::Nothing => {}
                 Branched::Failed(item) => {
                     context.fail_as(&item);
@@ -286,6 +297,11 @@ impl Foreach {
         let array = |root: &serde_json::Value, path: &JsonPath| {
             let selection = path.select(root);
             let found = selection.nodes.into_iter().next();
+            if let Some(serde_json::Value::Array(items)) = found.as_deref()
+                && items.len() > MANY
+            {
+                meter::not_inline()?;
+            }
             match found.map(std::borrow::Cow::into_owned) {
                 Some(serde_json::Value::Array(items)) => Ok(Items::Json(items)),
                 _ => Err(meter::finished(wrong())?),
@@ -305,8 +321,11 @@ impl Foreach {
                     elements(&nodes.document, nodes.nodes.clone()),
                 )),
                 Some(other) => {
-                    let root: serde_json::Value =
-                        serde_json::from_str(&other.to_string()).map_err(|_| wrong())?;
+                    let text = other.to_string();
+                    if text.len() > MANY * super::ITEM {
+                        meter::not_inline()?;
+                    }
+                    let root: serde_json::Value = serde_json::from_str(&text).map_err(|_| wrong())?;
                     array(&root, path)
                 }
                 None => Err(wrong()),
@@ -346,8 +365,7 @@ impl Foreach {
     }
 
     /// What an item became; an empty payload is nothing.
-    async fn made(&self, item: &mut Context) -> Result<Option<Brought>, Fault> {
-        item.receive_body().await?;
+    fn made(&self, item: &mut Context) -> Result<Option<Brought>, Fault> {
         let json = match (&self.result, &self.collection) {
             (Output::Json(_), _) => true,
             (Output::Xml(..), _) => false,
