@@ -144,9 +144,13 @@ struct Core {
     /// Most bytes of an answer.
     largest: Option<usize>,
     answers: Cache<Digest, Arc<Kept>>,
-    /// Questions that a message is asking the backend now; closed when its answer is kept, or will not be.
-    asking: Mutex<HashMap<Digest, watch::Receiver<()>>>,
+    /// Questions that a message is asking the backend now.
+    asking: Mutex<HashMap<Digest, Asking>>,
 }
+
+/// Of a message that asks the backend: it is told that the answer will not be kept, and closed when the answer is kept or the message has
+/// ended without one.
+type Asking = watch::Receiver<()>;
 
 struct Kept {
     answer: Answer,
@@ -179,7 +183,7 @@ struct Wanted {
 struct First {
     core: Arc<Core>,
     key: Digest,
-    _open: watch::Sender<()>,
+    open: watch::Sender<()>,
 }
 
 impl Drop for First {
@@ -299,7 +303,7 @@ impl Mediator for Finder {
 
 impl Finder {
     /// Looks for the answer to a question, or is the first one who asks it; `Err`: somebody else is asking.
-    fn look(&self, question: Question, context: &mut Context) -> Result<Flow, watch::Receiver<()>> {
+    fn look(&self, question: Question, context: &mut Context) -> Result<Flow, Asking> {
         if let Some(flow) = self.answer(question, context) {
             return Ok(flow);
         }
@@ -312,14 +316,24 @@ impl Finder {
     }
 
     /// Waits for the answer to the question that somebody else is asking.
-    async fn wait(&self, question: Question, mut other: watch::Receiver<()>, context: &mut Context) -> Flow {
-        // It never sends anything: it ends when there is an answer, or will be none.
-        let _ = tokio::time::timeout(PATIENCE, other.changed()).await;
-        self.answer(question, context).unwrap_or_else(|| {
-            // Nobody waits a second time: answers that are not kept come all at once.
-            self.want(question, None, context);
-            Flow::Next
-        })
+    async fn wait(&self, question: Question, mut other: Asking, context: &mut Context) -> Flow {
+        let until = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            match tokio::time::timeout_at(until, other.changed()).await {
+                // It has ended without an answer, or there is one: one of those who wait is the next to ask.
+                Ok(Err(_)) => match self.look(question, context) {
+                    Ok(flow) => return flow,
+                    Err(next) => other = next,
+                },
+                // It takes too long, or what comes is not kept: all who wait ask for themselves.
+                Ok(Ok(())) | Err(_) => {
+                    return self.answer(question, context).unwrap_or_else(|| {
+                        self.want(question, None, context);
+                        Flow::Next
+                    });
+                }
+            }
+        }
     }
 
     /// Makes the message the answer, where there is one that may be given.
@@ -351,14 +365,14 @@ impl Finder {
 
 impl Core {
     /// `Err`: somebody else is asking that.
-    fn first(self: &Arc<Core>, key: Digest) -> Result<First, watch::Receiver<()>> {
+    fn first(self: &Arc<Core>, key: Digest) -> Result<First, Asking> {
         let mut asking = lock(&self.asking);
         match asking.get(&key) {
             Some(other) => Err(other.clone()),
             None => {
                 let (open, closed) = watch::channel(());
                 asking.insert(key, closed);
-                Ok(First { core: Arc::clone(self), key, _open: open })
+                Ok(First { core: Arc::clone(self), key, open })
             }
         }
     }
@@ -411,11 +425,16 @@ impl Mediator for Collector {
         }
         let control = Control::of(context);
         if !wanted.core.keeps(status, &control) {
+            wanted.is_not_kept();
             return Step::Done(Ok(Flow::Next));
         }
         Step::Wait(Box::pin(async move {
-            if wanted.receives(context).await? {
-                wanted.keep(control, context)?;
+            let kept = match wanted.receives(context).await? {
+                true => wanted.keep(control, context).await?,
+                false => false,
+            };
+            if !kept {
+                wanted.is_not_kept();
             }
             Ok(Flow::Next)
         }))
@@ -438,20 +457,36 @@ impl Wanted {
         Ok(context.payload.bytes().is_none_or(|bytes| bytes.len() <= limits.held))
     }
 
-    fn keep(&self, control: Control, context: &mut Context) -> Result<(), Fault> {
+    /// Keeps the answer; `false`: there is no room for it.
+    async fn keep(&self, control: Control, context: &mut Context) -> Result<bool, Fault> {
         let age = context.headers.get("Age").and_then(|age| age.trim().parse().ok()).unwrap_or(0);
-        let answer = Answer::of(context)?;
+        let answer = flow::compute::by_size(context, 0, Answer::of).await?;
         // What is kept for later leaves the rest of the memory to messages on their way.
         if self.core.largest.is_some_and(|most| answer.body.len() > most) || message::memory::is_half() {
-            return Ok(());
+            return Ok(false);
         }
-        let kept = Kept { answer, since: Instant::now(), age, control };
-        self.core.answers.insert(self.question.key, Arc::new(kept));
+        self.insert(Kept { answer, since: Instant::now(), age, control });
         self.core.answers.run_pending_tasks();
         self.core.protocol.questions.remember(self.question);
-        // The message and its copies may be on their way for long.
-        lock(&self.first).take();
-        Ok(())
+        Ok(true)
+    }
+
+    fn insert(&self, kept: Kept) {
+        let fresh = self.core.is_fresh(&kept);
+        self.core.answers.insert(self.question.key, Arc::new(kept));
+        match fresh {
+            // The message and its copies may be on their way for long.
+            true => drop(lock(&self.first).take()),
+            // What is to be asked for again each time.
+            false => self.is_not_kept(),
+        }
+    }
+
+    /// Tells those who wait that each of them has to ask.
+    fn is_not_kept(&self) {
+        if let Some(first) = lock(&self.first).take() {
+            first.open.send_replace(());
+        }
     }
 
     /// The backend says that what is kept still holds.
@@ -466,8 +501,7 @@ impl Wanted {
         let answer = Answer::of(context);
         if let Ok(answer) = answer {
             let control = Control::of(context);
-            let again = Kept { answer, since: Instant::now(), age: age.unwrap_or(0), control };
-            self.core.answers.insert(self.question.key, Arc::new(again));
+            self.insert(Kept { answer, since: Instant::now(), age: age.unwrap_or(0), control });
         }
     }
 }
@@ -754,6 +788,64 @@ mod tests {
         assert!(waits.has_changed().is_ok());
         drop(first);
         assert!(waits.has_changed().is_err() && core.first((1, 1)).is_ok());
+    }
+
+    /// A message that may ask or wait, as a finder that found nothing.
+    fn asks(finder: &Finder, tested: &Tested) -> (Context, Result<Flow, Asking>) {
+        let mut context = tested.context(&[XML], "<a/>");
+        let question = finder.core.protocol.questions.ask("POST", &mut context);
+        let looked = finder.look(question, &mut context);
+        (context, looked)
+    }
+
+    #[test]
+    fn where_the_one_who_asks_goes_away_the_next_one_asks() {
+        let tested = testing::main(&registry(testing::endpoints), "<cache/>");
+        let core = Core {
+            protocol: Protocol::default(),
+            largest: None,
+            answers: answers(Duration::from_secs(60), None),
+            asking: Mutex::default(),
+        };
+        let finder = Finder { core: Arc::new(core), on_hit: None };
+        testing::block_on(async {
+            let (first, looked) = asks(&finder, &tested);
+            assert!(matches!(looked, Ok(Flow::Next)));
+            let mut others: Vec<_> = (0..3).map(|_| asks(&finder, &tested)).collect();
+            let question = finder.core.protocol.questions.ask("POST", &mut others[0].0);
+            let mut waiting: Vec<_> = others
+                .iter_mut()
+                .map(|(context, looked)| {
+                    let other = std::mem::replace(looked, Ok(Flow::Next)).expect_err("it waits");
+                    Box::pin(finder.wait(question, other, context))
+                })
+                .collect();
+            let mut polled = move || -> usize {
+                let waker = &mut std::task::Context::from_waker(std::task::Waker::noop());
+                waiting.retain_mut(|one| one.as_mut().poll(waker).is_pending());
+                waiting.len()
+            };
+            assert_eq!(polled(), 3, "one of them is asking");
+            drop(first);
+            assert_eq!(polled(), 2, "the next one asks, the others wait for it");
+            assert_eq!(polled(), 2);
+        });
+        let asking = |others: &[(Context, Result<Flow, Asking>)]| {
+            others.iter().filter(|(context, _)| context.attached::<Wanted>().is_some()).count()
+        };
+        let (first, _) = asks(&finder, &tested);
+        let mut others: Vec<_> = (0..3).map(|_| asks(&finder, &tested)).collect();
+        assert_eq!(asking(&others), 0);
+        // What will not be kept is asked for by each.
+        first.attached::<Wanted>().expect("it asks").is_not_kept();
+        testing::block_on(async {
+            let question = finder.core.protocol.questions.ask("POST", &mut others[0].0);
+            for (context, looked) in &mut others {
+                let other = std::mem::replace(looked, Ok(Flow::Next)).expect_err("it waits");
+                assert!(matches!(finder.wait(question, other, context).await, Flow::Next));
+            }
+        });
+        assert_eq!(asking(&others), 3);
     }
 
     #[test]
