@@ -116,7 +116,7 @@ impl Admin {
             let _entered = runtime.enter();
             listener::Limited::new(tokio::net::TcpListener::from_std(listener)?)
         };
-        let router = routes::router(state, local);
+        let router = routes::router(state, local).into_make_service_with_connect_info::<listener::Place>();
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::Builder::new().name("admin".to_owned()).spawn(move || {
             runtime.block_on(async {

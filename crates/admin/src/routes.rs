@@ -1,10 +1,12 @@
 //! The routes of the admin address.
 
+use crate::listener::Place;
 use crate::{AdminState, Deployment, Phase, artifacts, exposition, metrics};
 use axum::Router;
-use axum::extract::{Path, Request, State};
+use axum::body::to_bytes;
+use axum::extract::{ConnectInfo, Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use message::redact;
@@ -48,7 +50,42 @@ pub(crate) fn router(admin: AdminState, local: SocketAddr) -> Router {
             error(StatusCode::METHOD_NOT_ALLOWED, &format!("{} does not take {method}", uri.path()))
         })
         .layer(from_fn_with_state(Arc::clone(&shared), guard))
+        .layer(from_fn(alone))
         .with_state(shared)
+}
+
+/// Most bytes of the body of a request.
+const LARGEST: usize = 64 << 10;
+
+/// Receives a request whole, as the only one of its connection, and lets no error leave that is not JSON: what the HTTP library
+/// refuses by itself it refuses as text.
+async fn alone(ConnectInfo(place): ConnectInfo<Place>, request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    let mut response = match to_bytes(body, LARGEST).await {
+        Ok(body) => {
+            place.asks();
+            next.run(Request::from_parts(parts, body.into())).await
+        }
+        Err(_) => {
+            let why = format!("the body has more than {LARGEST} bytes, or has not arrived");
+            error(StatusCode::PAYLOAD_TOO_LARGE, &why)
+        }
+    };
+    let json = HeaderValue::from_static("application/json");
+    if response.status().is_client_error() && response.headers().get(header::CONTENT_TYPE) != Some(&json) {
+        let (mut head, body) = response.into_parts();
+        let why = to_bytes(body, LARGEST).await.unwrap_or_default();
+        let why = match String::from_utf8_lossy(&why).trim() {
+            "" => head.status.canonical_reason().unwrap_or("the request is refused").to_owned(),
+            why => why.to_owned(),
+        };
+        let (_, body) = error(head.status, &why).into_parts();
+        head.headers.remove(header::CONTENT_LENGTH);
+        head.headers.insert(header::CONTENT_TYPE, json);
+        response = Response::from_parts(head, body);
+    }
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 /// Keeps web pages out: a browser on the same machine reaches the loopback address, too.

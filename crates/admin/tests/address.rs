@@ -154,6 +154,47 @@ fn health_and_readiness() {
 }
 
 #[test]
+fn half_a_request_keeps_nobody_out() {
+    let world = world("half", None);
+    world.readiness.set(Phase::Serving);
+    let begin = |bytes: &[u8]| {
+        let mut stream = TcpStream::connect(world.admin.local_addr()).expect("it connects");
+        stream.write_all(bytes).expect("it is taken");
+        stream
+    };
+    // Half a head, half a body, nothing at all: more of each than there are places.
+    let body = b"PUT /loggers/root HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\ninf";
+    let parts = [b"GET /readyz HTTP/1.1\r\nHost: loc".as_slice(), body, b""];
+    let held: Vec<TcpStream> = (0..300).map(|at| begin(parts[at % parts.len()])).collect();
+    for _ in 0..20 {
+        assert_eq!(world.get("/readyz").0, 200);
+    }
+    // The first of them has made room.
+    let mut first = &held[0];
+    first.set_read_timeout(Some(std::time::Duration::from_secs(30))).expect("a timeout can be set");
+    assert!(matches!(first.read(&mut [0; 1024]), Ok(0) | Err(_)));
+}
+
+#[test]
+fn errors_are_json() {
+    let world = world("errors", None);
+    let large = "x".repeat(100_000);
+    for (head, body, status) in [
+        ("GET /nothing HTTP/1.1", "", 404),
+        ("DELETE /metrics HTTP/1.1", "", 405),
+        ("PUT /loggers/root HTTP/1.1", large.as_str(), 413),
+        ("PUT /loggers/root HTTP/1.1", "\u{1}", 501),
+        ("GET /artifacts/%ff HTTP/1.1", "", 400),
+        ("GET /artifacts/proxy/%ff HTTP/1.1", "", 400),
+    ] {
+        let (answered, text) = ask(world.admin.local_addr(), &format!("{head}\r\nHost: localhost\r\n"), body);
+        assert_eq!(answered, status, "{head}: {text}");
+        let json: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{head}: {text}"));
+        assert!(json["error"].is_string(), "{head}: {text}");
+    }
+}
+
+#[test]
 fn a_port_that_is_taken_is_a_clear_error_and_a_dropped_one_is_free() {
     let world = world("port", None);
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port is free");
