@@ -45,8 +45,13 @@ pub fn registry() -> flow::Registry {
 pub fn load(path: &Path, services: &Services, fetch: Option<Fetch>, in_force: Option<InForce<'_>>) -> Loaded {
     let last = last_of(in_force);
     let texts = last.map(|last| last.sources().clone()).unwrap_or_default();
-    let options =
-        LoadOptions { fetch, check_only: services.settings.check_only, sources: texts, ..Default::default() };
+    let options = LoadOptions {
+        fetch,
+        check_only: services.settings.check_only,
+        sources: texts,
+        running: in_force.map(|own| own.good.running()).unwrap_or_default(),
+        ..Default::default()
+    };
     let loaded = config::load(path, &options);
     let (mut sources, mut configuration) = (loaded.sources, loaded.configuration);
     let (mut found, mut faulty) = (loaded.diagnostics, loaded.faulty);

@@ -52,7 +52,7 @@ pub struct Configuration {
     /// The task manager, if one is configured.
     pub task_manager: Option<TaskManager>,
     /// Reads resources at URLs; `None`: they are not read.
-    pub fetch: Option<crate::load::Fetch>,
+    pub fetch: Option<crate::fetch::Fetch>,
     /// Values from outside, for endpoints written inside mediators.
     pub injector: Injector,
     /// The archives whose artifacts are here, in the order in which they were loaded.
@@ -75,6 +75,27 @@ pub struct DeployedArchive {
     pub(crate) mounts: Mounts,
     /// Default sequences whose place its own ones took.
     pub(crate) replaced: Vec<Sequence>,
+}
+
+/// Where the artifacts are written that are in force.
+#[derive(Clone, Debug, Default)]
+pub struct Running(HashMap<(Option<ArtifactKind>, String), String>);
+
+impl Running {
+    /// An artifact that is in force, and the path of its file.
+    pub(crate) fn add(&mut self, kind: ArtifactKind, name: &str, path: &str) {
+        self.0.insert((space_of(kind), name.to_owned()), path.to_owned());
+    }
+
+    /// Whether the artifact of this name that is in force is that of this file.
+    pub(crate) fn is(&self, kind: ArtifactKind, name: &str, path: &str) -> bool {
+        self.0.get(&(space_of(kind), name.to_owned())).is_some_and(|own| own == path)
+    }
+}
+
+/// What names are unique among: the artifacts of a kind, or all kinds that share their keys.
+pub(crate) fn space_of(kind: ArtifactKind) -> Option<ArtifactKind> {
+    (!kind.shares_keys()).then_some(kind)
 }
 
 impl Configuration {

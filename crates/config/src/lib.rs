@@ -12,6 +12,7 @@ mod artifacts;
 mod configuration;
 mod element;
 pub mod endpoint;
+mod fetch;
 mod inject;
 mod kept;
 pub mod language;
@@ -34,13 +35,16 @@ pub use artifacts::{
     SequenceRef, SequenceTemplate, StoreKind, Subscription, Target, TargetEndpoint, Task, TaskManager,
     TaskProperty, Template, TemplateParameter, Transports, Trigger, WsdlSource,
 };
-pub use configuration::{ArtifactKind, Configuration, Content, DeployedArchive, FaultyArtifact, Named};
+pub use configuration::{
+    ArtifactKind, Configuration, Content, DeployedArchive, FaultyArtifact, Named, Running,
+};
 pub use element::{Attribute, Child, Element, Name, SYNAPSE, Scope, Text, XML_NAMESPACE};
 pub use endpoint::{Endpoint, EndpointKind};
+pub use fetch::{Fetch, FetchFunction};
 pub use inject::{Injector, is_unresolved};
 pub use kept::{ArtifactText, Kept};
 pub use layout::read as read_file;
-pub use load::{Fetch, FetchFunction, LoadOptions, Loaded, is_ours, load, load_text};
+pub use load::{LoadOptions, Loaded, is_ours, load, load_text};
 pub use mixture::{Changes, LastGood, Written};
 pub use parameter::{Parameter, ParameterValue};
 pub use parse::parse;

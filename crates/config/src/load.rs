@@ -2,17 +2,17 @@
 
 use crate::artifacts::{
     Api, EventSource, Import, InboundEndpoint, LocalEntry, MessageProcessor, MessageStore, PriorityExecutor,
-    Proxy, Reading, Registry, Sequence, Task, TaskManager, Template,
+    Proxy, Reading, Registry, Sequence, Task, TaskManager, Template, WsdlSource,
 };
-use crate::configuration::{ArtifactKind, Configuration, DeployedArchive, FaultyArtifact};
+use crate::configuration::{ArtifactKind, Configuration, DeployedArchive, FaultyArtifact, Running, space_of};
 use crate::element::{Element, SYNAPSE};
 use crate::endpoint::Endpoint;
+use crate::fetch::{Fetch, Noted};
 use crate::inject::Injector;
 use crate::layout::{self, Archive, Layout, NotRead};
 use crate::read;
 use diagnostics::{Diagnostic, Diagnostics, Edit, FileId, Severity, SourceMap, Span};
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,19 +28,8 @@ pub struct LoadOptions {
     pub check_only: bool,
     /// Texts that were read before, whose spans stay valid.
     pub sources: SourceMap,
-}
-
-/// Reads the resource at a URL; the error says why that failed.
-#[derive(Clone)]
-pub struct Fetch(pub Arc<FetchFunction>);
-
-/// The function of a [`Fetch`].
-pub type FetchFunction = dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync;
-
-impl fmt::Debug for Fetch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Fetch")
-    }
+    /// Where what is in force is written: of two artifacts with one name, the one that is in force stays.
+    pub running: Running,
 }
 
 /// A configuration with everything that was found about it.
@@ -62,6 +51,34 @@ pub struct Loaded {
 /// project, an archive, a directory of any of these, or the home of a server. Never fails: what cannot be used is in
 /// `diagnostics` and `faulty`.
 pub fn load(path: &Path, options: &LoadOptions) -> Loaded {
+    let Some(fetch) = &options.fetch else { return load_once(path, options) };
+    // What lies on other servers is read at the same time, so it has to be known what that is: the few configurations that have such
+    // entries are read twice.
+    let noted = Noted::default();
+    let first = LoadOptions { fetch: Some(noted.fetch()), ..options.clone() };
+    let mut loaded = load_once(path, &first);
+    let mut addresses = noted.take();
+    addresses.extend(loaded.configuration.proxies.iter().filter_map(remote_wsdl));
+    addresses.sort();
+    addresses.dedup();
+    if addresses.is_empty() {
+        loaded.configuration.fetch = Some(fetch.clone());
+        return loaded;
+    }
+    load_once(path, &LoadOptions { fetch: Some(fetch.ahead(addresses)), ..options.clone() })
+}
+
+/// The address of the WSDL that a proxy service publishes, where that lies on another server.
+fn remote_wsdl(proxy: &Proxy) -> Option<String> {
+    match &proxy.publish_wsdl.as_ref()?.source {
+        WsdlSource::Uri(uri) if uri.starts_with("http:") || uri.starts_with("https:") => {
+            Some(uri.trim().to_owned())
+        }
+        _ => None,
+    }
+}
+
+fn load_once(path: &Path, options: &LoadOptions) -> Loaded {
     let mut sources = options.sources.clone();
     let mut problems = Vec::new();
     let layout = layout::find(path, &mut sources, &mut problems);
@@ -133,6 +150,9 @@ struct Loader {
     defined: HashMap<(Option<ArtifactKind>, String), (ArtifactKind, Span)>,
     default_registry: PathBuf,
     fetch: Option<Fetch>,
+    running: Running,
+    /// What is wrong with artifacts that were read before the one that is read now.
+    found_before: Vec<Diagnostic>,
     not_read: NotRead,
     /// An archive is being loaded: the last one of the configuration.
     in_archive: bool,
@@ -150,6 +170,8 @@ impl Loader {
             defined: HashMap::new(),
             default_registry: registry,
             fetch: options.fetch.clone(),
+            running: options.running.clone(),
+            found_before: Vec::new(),
             not_read: NotRead::default(),
             in_archive: false,
         }
@@ -378,7 +400,8 @@ impl Loader {
             _ => self.diagnostics.push(read::wrong_namespace(element)),
         }
         if let Some(error) = self.diagnostics.first_error_since(mark) {
-            let name = element.attr(kind.name_attribute()).map(|name| name.trim().to_owned());
+            let name = element.attr(kind.name_attribute()).map(str::trim).filter(|name| !name.is_empty());
+            let name = name.map(str::to_owned);
             let span = error.span().unwrap_or(element.start_tag());
             let faulty = FaultyArtifact::new(kind, name, span, error.message.clone());
             self.faulty.push(match kind {
@@ -496,27 +519,55 @@ impl Loader {
         }
         let attribute = element.attribute(kind.name_attribute());
         let span = attribute.map_or(element.start_tag(), |attribute| attribute.value_span);
-        let space = (!kind.shares_keys()).then_some(kind);
+        let space = space_of(kind);
         if kind == ArtifactKind::Sequence && matches!(name, "main" | "fault") {
             self.make_way(name);
         }
-        if let Some((first_kind, first)) = self.defined.get(&(space, name.to_owned())) {
+        if let Some((first_kind, first)) = self.defined.get(&(space, name.to_owned())).copied() {
             let message = match name {
                 "" => format!("there are two elements `{}`", kind.element()),
-                name if *first_kind == kind => format!("two of the kind {kind} are named `{name}`"),
+                name if first_kind == kind => format!("two of the kind {kind} are named `{name}`"),
                 name => format!("the key `{name}` is in use"),
             };
-            let mut error = Diagnostic::error("duplicate-key", message)
-                .at(span, "this one is left out")
-                .at(*first, format!("{first_kind} defined first here"));
-            if *first_kind != kind {
+            let mut error = Diagnostic::error("duplicate-key", message);
+            if first_kind != kind {
                 error = error.help("sequences, endpoints, local entries and templates share their keys");
             }
-            self.diagnostics.push(error);
-            return false;
+            if !self.makes_way(kind, name, span.file, (first_kind, name, first.file)) {
+                let error = error.at(span, "this one is left out");
+                self.diagnostics.push(error.at(first, format!("{first_kind} defined first here")));
+                return false;
+            }
+            let error = error.at(first, "this one is left out");
+            self.evict((first_kind, name, first), error.at(span, format!("this {kind} is in force")));
         }
         self.defined.insert((space, name.to_owned()), (kind, span));
         true
+    }
+
+    /// Whether what was read first makes way for what is read now, where there can be one of them only: the one that is in force
+    /// stays. Archives are left out as a whole or not at all, so their artifacts make no way.
+    fn makes_way(
+        &self,
+        kind: ArtifactKind,
+        name: &str,
+        file: FileId,
+        (first_kind, first, first_file): (ArtifactKind, &str, FileId),
+    ) -> bool {
+        let runs = |kind, name: &str, file| {
+            self.sources.get(file).is_some_and(|source| self.running.is(kind, name, source.path()))
+        };
+        let in_archive = self.configuration.archives.iter().any(|own| own.files.contains(&first_file));
+        !in_archive && runs(kind, name, file) && !runs(first_kind, first, first_file)
+    }
+
+    /// Leaves out what was read before, and says why.
+    fn evict(&mut self, (kind, name, span): (ArtifactKind, &str, Span), error: Diagnostic) {
+        self.configuration.remove(kind, name);
+        self.defined.remove(&(space_of(kind), name.to_owned()));
+        self.faulty.push(FaultyArtifact::new(kind, Some(name.to_owned()), span, error.message.as_str()));
+        // What is read now is in order.
+        self.found_before.push(error);
     }
 
     /// A default sequence of an archive takes the place of the server's.
@@ -541,22 +592,30 @@ impl Loader {
     fn context_is_free(&mut self, api: &Api) -> bool {
         let same = |other: &&Api| other.context == api.context && other.version_text() == api.version_text();
         let Some(first) = self.configuration.apis.iter().find(same) else { return true };
+        let (name, first_name) = (api.registered_name(), first.registered_name());
         let message = match api.version_text() {
             "" => format!("two APIs have the context `{}`", api.written_context),
             version => {
                 format!("two APIs have the context `{}` and the version `{version}`", api.written_context)
             }
         };
-        self.diagnostics.push(
-            Diagnostic::error("duplicate-context", message)
-                .at(api.written_context.span, "this API is left out")
-                .at(first.written_context.span, format!("`{}` is here", first.name)),
-        );
+        let error = Diagnostic::error("duplicate-context", message);
+        let (span, first_span) = (api.written_context.span, first.written_context.span);
+        let first = (ArtifactKind::Api, first_name.as_str(), first_span.file);
+        if self.makes_way(ArtifactKind::Api, &name, span.file, first) {
+            let error = error.at(first_span, "this API is left out");
+            let error = error.at(span, format!("`{}`, which is in force, is here", api.name));
+            self.evict((ArtifactKind::Api, &first_name, first_span), error);
+            return true;
+        }
+        let error = error.at(span, "this API is left out");
+        self.diagnostics.push(error.at(first_span, format!("`{first_name}` is here")));
         false
     }
 
     fn finish(mut self) -> Loaded {
         self.configuration.finish();
+        self.diagnostics.extend(std::mem::take(&mut self.found_before));
         crate::references::check(&self.configuration, &mut self.diagnostics);
         let (default, registry) = (&self.default_registry, self.configuration.registry.root.as_ref());
         if registry.is_some_and(|root| !root.starts_with(default) && !default.starts_with(root))

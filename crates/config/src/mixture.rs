@@ -5,7 +5,7 @@
 //! version still point into the text that it was read from.
 
 use crate::artifacts::Api;
-use crate::configuration::{ArtifactKind, Configuration, DeployedArchive, FaultyArtifact};
+use crate::configuration::{ArtifactKind, Configuration, DeployedArchive, FaultyArtifact, Running};
 use diagnostics::{FileId, SourceMap, Span};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -80,6 +80,17 @@ impl LastGood {
     /// What is in force, without the artifacts that are left out.
     pub fn configuration(&self) -> &Configuration {
         &self.configuration
+    }
+
+    /// Where what is in force is written.
+    pub fn running(&self) -> Running {
+        let mut running = Running::default();
+        for one in self.configuration.written() {
+            if let Some(file) = self.sources.get(one.span.file) {
+                running.add(one.kind, &one.name, file.path());
+            }
+        }
+        running
     }
 
     /// The texts.
@@ -408,6 +419,18 @@ impl Configuration {
         all
     }
 
+    /// Takes an artifact out.
+    pub(crate) fn remove(&mut self, kind: ArtifactKind, name: &str) {
+        macro_rules! remove {
+            ($kind:ident $field:ident) => {
+                if kind == ArtifactKind::$kind {
+                    self.$field.remove(name);
+                }
+            };
+        }
+        kinds!(remove);
+    }
+
     /// Where an artifact is written.
     fn span(&self, kind: ArtifactKind, name: &str) -> Option<Span> {
         macro_rules! find {
@@ -439,7 +462,8 @@ mod tests {
     ) -> (LastGood, Vec<FaultyArtifact>) {
         let text = format!("<definitions xmlns='{NAMESPACE}'>{artifacts}</definitions>");
         let sources = last.map(|last| last.sources.clone()).unwrap_or_default();
-        let options = LoadOptions { sources, ..LoadOptions::default() };
+        let running = last.map(LastGood::running).unwrap_or_default();
+        let options = LoadOptions { sources, running, ..LoadOptions::default() };
         let loaded = load_text("c.xml", &text, std::path::Path::new("."), &options);
         let (mut configuration, mut faulty) = (loaded.configuration, loaded.faulty);
         let fails = |one: Written| compiled.contains(&one.name.as_str()).then_some(one);
@@ -471,6 +495,87 @@ mod tests {
 
     fn api(name: &str, context: &str) -> String {
         format!("<api name='{name}' context='{context}'><resource inSequence='s'/></api>")
+    }
+
+    #[test]
+    fn one_that_loses_its_name_stays() {
+        for nameless in [
+            "<proxy name=''><target/></proxy>",
+            "<proxy name=' '><target/></proxy>",
+            "<proxy><target/></proxy>",
+        ] {
+            let (first, _) = reload(&[proxy("A", "1"), proxy("B", "1")].concat(), None, &[]);
+            let (second, faulty) = reload(&[nameless, &proxy("B", "2")].concat(), Some(&first), &[]);
+            let held: Vec<_> = faulty.iter().map(|one| (one.name.as_deref(), one.held)).collect();
+            assert_eq!(held, [(Some("A"), true)], "{nameless}");
+            let expected =
+                [("A", "1"), ("B", "2")].map(|(name, text)| format!("proxy {}", proxy(name, text)));
+            assert_eq!(in_force(&second), expected, "{nameless}");
+        }
+    }
+
+    /// Files of a directory, loaded over what is in force.
+    fn load_files(
+        files: &[(&str, String)],
+        last: Option<&LastGood>,
+    ) -> (LastGood, Vec<FaultyArtifact>, Vec<String>) {
+        let root = std::env::temp_dir().join(format!("busbar-names-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&root);
+        for (path, text) in files {
+            let path = root.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text.replacen('<', "<!-- -->\n<", 1)).unwrap();
+        }
+        let running = last.map(LastGood::running).unwrap_or_default();
+        let sources = last.map(|last| last.sources.clone()).unwrap_or_default();
+        let options = LoadOptions { sources, running, ..LoadOptions::default() };
+        let loaded = crate::load::load(&root, &options);
+        let _ = std::fs::remove_dir_all(&root);
+        let (mut configuration, mut faulty) = (loaded.configuration, loaded.faulty);
+        if let Some(last) = last {
+            configuration.fall_back(&mut faulty, &loaded.sources, last, true);
+        }
+        let found = loaded.diagnostics.iter().map(|one| one.message.clone()).collect();
+        (LastGood::new(configuration, loaded.sources, &[]), faulty, found)
+    }
+
+    #[test]
+    fn of_two_with_one_name_the_one_in_force_stays() {
+        let spaced = |text: String| text.replacen(" name", &format!(" xmlns='{NAMESPACE}' name"), 1);
+        let (old, new) = (spaced(proxy("A", "old")), spaced(proxy("A", "new")));
+        let running = [("proxy-services/b.xml", old.clone()), ("api/y.xml", spaced(api("Y", "/c")))];
+        let (first, faulty, found) = load_files(&running, None);
+        assert!(faulty.is_empty(), "{found:?}");
+        // Files that sort before those that are in force, and behind them.
+        for file in ["a", "c"] {
+            let more = [
+                (format!("proxy-services/{file}.xml"), new.clone()),
+                (format!("api/{}.xml", if file == "a" { 'x' } else { 'z' }), spaced(api("X", "/c"))),
+            ];
+            let files: Vec<_> = running
+                .iter()
+                .cloned()
+                .chain(more.iter().map(|(path, text)| (path.as_str(), text.clone())))
+                .collect();
+            let (second, faulty, found) = load_files(&files, Some(&first));
+            assert_eq!(
+                in_force(&second),
+                [format!("api {}", running[1].1), format!("proxy {old}")],
+                "{file}"
+            );
+            let mut left_out: Vec<_> = faulty.iter().map(|one| (one.name.as_deref(), one.held)).collect();
+            left_out.sort();
+            assert_eq!(left_out, [(Some("A"), false), (Some("X"), false)], "{file}: {found:?}");
+            let names = ["two of the kind proxy service are named `A`", "two APIs have the context `/c`"];
+            assert!(names.iter().all(|name| found.iter().any(|own| own == name)), "{file}: {found:?}");
+            // The next reload finds it as it was.
+            let (third, ..) = load_files(&files, Some(&second));
+            assert_eq!(in_force(&third), in_force(&second), "{file}");
+        }
+        // Where the old file is gone, the new one is in force.
+        let (moved, faulty, _) = load_files(&[("proxy-services/a.xml", new.clone())], Some(&first));
+        assert!(faulty.is_empty());
+        assert_eq!(in_force(&moved), [format!("proxy {new}")]);
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub(crate) struct Reading<'a> {
     /// The root of the configuration.
     pub root: &'a Path,
     /// How resources are read over the network, if they may be.
-    pub fetch: Option<&'a crate::load::Fetch>,
+    pub fetch: Option<&'a crate::fetch::Fetch>,
 }
 
 /// The documentation of an artifact: `<description>` or the attribute.

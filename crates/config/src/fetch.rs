@@ -1,0 +1,98 @@
+//! What of a configuration lies on other servers, and is read over the network while it loads.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Reads the resource at a URL; the error says why that failed.
+#[derive(Clone)]
+pub struct Fetch(pub Arc<FetchFunction>);
+
+/// The function of a [`Fetch`].
+pub type FetchFunction = dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync;
+
+impl fmt::Debug for Fetch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Fetch")
+    }
+}
+
+/// Resources that are read at the same time.
+const AT_ONCE: usize = 16;
+
+/// The addresses that somebody asked for, instead of what is there.
+#[derive(Clone, Default)]
+pub(crate) struct Noted(Arc<Mutex<Vec<String>>>);
+
+impl Noted {
+    /// Takes note of each address, and reads none.
+    pub(crate) fn fetch(&self) -> Fetch {
+        let noted = self.clone();
+        Fetch(Arc::new(move |url| {
+            noted.0.lock().unwrap_or_else(PoisonError::into_inner).push(url.to_owned());
+            Err("it is not read yet".to_owned())
+        }))
+    }
+
+    /// The addresses.
+    pub(crate) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Fetch {
+    /// Reads what is at these addresses, some at a time, and answers from that; other addresses are read when they are asked for.
+    pub(crate) fn ahead(&self, addresses: Vec<String>) -> Fetch {
+        let threads = addresses.len().min(AT_ONCE);
+        let (waiting, read) = (Mutex::new(addresses), Mutex::new(HashMap::new()));
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    loop {
+                        let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                        let Some(url) = next else { break };
+                        let result = (self.0)(&url);
+                        read.lock().unwrap_or_else(PoisonError::into_inner).insert(url, result);
+                    }
+                });
+            }
+        });
+        let read: HashMap<String, Result<Vec<u8>, String>> =
+            read.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let other = self.clone();
+        Fetch(Arc::new(move |url| read.get(url).cloned().unwrap_or_else(|| (other.0)(url))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::{LoadOptions, load};
+    use std::sync::Barrier;
+
+    #[test]
+    fn entries_on_other_servers_are_read_at_the_same_time() {
+        let path = std::env::temp_dir().join(format!("busbar-fetch-{}.xml", std::process::id()));
+        let entries: String =
+            (0..5).map(|n| format!("<localEntry key='e{n}' src='http://h/{n}'/>")).collect();
+        let again = "<localEntry key='again' src='http://h/0'/>";
+        let text = format!("<definitions xmlns='{}'>{entries}{again}</definitions>", crate::SYNAPSE);
+        std::fs::write(&path, text).unwrap();
+        // None is answered before all have been asked for.
+        let (all, asked) = (Barrier::new(5), Arc::new(Mutex::new(Vec::new())));
+        let noted = Arc::clone(&asked);
+        let fetch = Fetch(Arc::new(move |url| {
+            noted.lock().unwrap().push(url.to_owned());
+            all.wait();
+            Ok(url.as_bytes().to_vec())
+        }));
+        let loaded = load(&path, &LoadOptions { fetch: Some(fetch), ..LoadOptions::default() });
+        std::fs::remove_file(&path).unwrap();
+        assert!(loaded.diagnostics.is_empty(), "{:?}", loaded.diagnostics);
+        let mut asked = asked.lock().unwrap().clone();
+        asked.sort();
+        assert_eq!(asked, ["http://h/0", "http://h/1", "http://h/2", "http://h/3", "http://h/4"]);
+        let entry = |key| loaded.configuration.local_entries.get(key).unwrap().bytes();
+        assert_eq!((&*entry("e3"), &*entry("again")), (b"http://h/3".as_slice(), b"http://h/0".as_slice()));
+    }
+}
