@@ -4,13 +4,15 @@
 //!
 //! The files are those of the bus. They take their atomics and locks from `super::sync`, which is `std` there and `loom` here.
 //! Modelled is what is written for it: the counts behind scopes (`Tally`, `Gate`), the budget of bytes, the queue of the compute
-//! threads, what is remembered of an endpoint. What stands on one lock, on channels or on libraries is not: the queue of the log.
+//! threads, that of the log, what is remembered of an endpoint. What stands on one lock alone, on channels or on libraries is not.
 #![allow(dead_code, missing_docs, unexpected_cfgs)]
 
 #[path = "../../crates/message/src/budget.rs"]
 mod budget;
 #[path = "../../crates/endpoints/src/cell.rs"]
 mod cell;
+#[path = "../../crates/admin/src/queue/lines.rs"]
+mod lines;
 #[path = "../../crates/flow/src/engine/queue.rs"]
 mod queue;
 #[path = "../../crates/flow/src/runtime/tally.rs"]
@@ -18,16 +20,53 @@ mod tally;
 
 mod sync {
     pub use loom::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
-    pub use loom::sync::{Condvar, Mutex, MutexGuard};
+    pub use loom::sync::{Mutex, MutexGuard};
+    use std::sync::LockResult;
     pub use std::sync::atomic::Ordering::Relaxed;
+    use std::time::Duration;
+
+    /// As that of `std`, where no time passes: a wait for no time ends at once, any other one only when it is ended.
+    pub struct Condvar(loom::sync::Condvar);
+
+    impl Condvar {
+        pub fn new() -> Condvar {
+            Condvar(loom::sync::Condvar::new())
+        }
+
+        pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
+            self.0.wait(guard)
+        }
+
+        pub fn wait_timeout_while<'a, T>(
+            &self,
+            mut guard: MutexGuard<'a, T>,
+            time: Duration,
+            waits: impl Fn(&mut T) -> bool,
+        ) -> LockResult<(MutexGuard<'a, T>, ())> {
+            while !time.is_zero() && waits(&mut guard) {
+                guard = self.0.wait(guard).expect("no thread of a model panics");
+            }
+            Ok((guard, ()))
+        }
+
+        pub fn notify_one(&self) {
+            self.0.notify_one();
+        }
+
+        pub fn notify_all(&self) {
+            self.0.notify_all();
+        }
+    }
 }
 
 use budget::Budget;
 use cell::{Cell, Phase};
+use lines::{Limits, Lines};
 use loom::sync::{Arc, Notify};
 use loom::thread;
 use queue::Queue;
 use std::sync::Mutex;
+use std::time::Duration;
 use sync::{AtomicU64, AtomicUsize, Relaxed};
 use tally::{Gate, Outcome, Tally};
 
@@ -234,4 +273,50 @@ fn what_is_switched_off_stays_off() {
         succeeds.join().unwrap();
         assert!(!cell.is_active() && cell.now().phase == Phase::Off);
     });
+}
+
+/// A flush waits for the lines that were queued before it and for nothing in vain; each line is written or counted, also where the queue
+/// is closed meanwhile, and the thread that writes ends.
+#[test]
+fn each_line_is_written_or_counted() {
+    // Room for all, and for one at a time.
+    for lines in [10, 1] {
+        three(move || {
+            let limits = Limits {
+                bytes: 100,
+                lines,
+                collect: Duration::ZERO,
+                report: Duration::ZERO,
+                flush: Duration::from_secs(1),
+            };
+            let queue = Arc::new(Lines::new(limits));
+            let written = Arc::new(Mutex::new(Vec::new()));
+            let writes = {
+                let (queue, written) = (Arc::clone(&queue), Arc::clone(&written));
+                thread::spawn(move || {
+                    loop {
+                        let mut taken = Vec::new();
+                        let wanted = queue.take(&mut taken, || None);
+                        written.lock().unwrap().extend(taken);
+                        queue.done(wanted);
+                        if wanted.closed {
+                            return;
+                        }
+                    }
+                })
+            };
+            let other = {
+                let queue = Arc::clone(&queue);
+                thread::spawn(move || queue.push(b"b", true))
+            };
+            queue.push(b"a", false);
+            let dropped = queue.dropped();
+            assert!(queue.flush());
+            assert!(dropped > 0 || written.lock().unwrap().contains(&b'a'));
+            queue.close();
+            writes.join().unwrap();
+            other.join().unwrap();
+            assert_eq!(written.lock().unwrap().len() as u64 + queue.dropped(), 2);
+        });
+    }
 }

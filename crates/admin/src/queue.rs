@@ -4,97 +4,28 @@
 //! cannot keep up (a full disk, a pipe that nobody reads), lines are dropped and counted, and once it writes again it
 //! says how many were lost. A thread that hangs in a write is left behind at the end of the process.
 
-use crate::Output;
-use crate::output::Sink;
-use std::io;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+mod lines;
 
-/// What a queue may hold, and how long.
-pub(crate) struct Limits {
-    /// Bytes that may wait; a longer line is taken only while nothing else waits.
-    pub(crate) bytes: usize,
-    /// Lines that may wait.
-    pub(crate) lines: u64,
-    /// Lines are collected for so long, so that a write carries many of them.
-    pub(crate) collect: Duration,
-    /// Shortest time between two reports of losses.
-    pub(crate) report: Duration,
-    /// Longest wait for a flush, that at the end of the process for one.
-    pub(crate) flush: Duration,
+/// What the lines wait on: `tests/models` puts others in their place.
+mod sync {
+    pub(super) use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    pub(super) use std::sync::{Condvar, Mutex, MutexGuard};
 }
 
-/// The writer is woken at once when so many bytes wait.
-const PLENTY: usize = 64 * 1024;
+use crate::Output;
+use crate::output::Sink;
+pub(crate) use lines::Limits;
+use lines::{Lines, PLENTY};
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Says that so many lines were lost: a line for the log itself, or nothing where it was said elsewhere.
 pub(crate) type Report = Box<dyn Fn(u64, Option<&io::Error>) -> Option<String> + Send>;
 
 /// See the module. Dropping it writes what waits (within the limit of a flush) and ends the thread.
 pub(crate) struct Queue {
-    shared: Arc<Shared>,
-}
-
-struct Shared {
-    limits: Limits,
-    waiting: Mutex<Waiting>,
-    /// There is something to do for the thread.
-    wake: Condvar,
-    /// A flush was done.
-    flushed: Condvar,
-    dropped: AtomicU64,
-}
-
-#[derive(Default)]
-struct Waiting {
-    bytes: Vec<u8>,
-    lines: u64,
-    /// A line must not wait for others.
-    urgent: bool,
-    reopen: bool,
-    closed: bool,
-    /// Flushes asked for and done, counted.
-    asked: u64,
-    done: u64,
-}
-
-impl Waiting {
-    fn is_idle(&self) -> bool {
-        self.bytes.is_empty() && self.may_collect()
-    }
-
-    /// Nothing that would be worth a write yet.
-    fn may_collect(&self) -> bool {
-        let hurries = self.urgent || self.closed || self.reopen || self.asked != self.done;
-        !hurries && self.bytes.len() < PLENTY
-    }
-}
-
-impl Shared {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits until lines have been collected, or something else is asked for, or a loss is to be said.
-    fn something_to_do(&self, losses: &Losses) -> MutexGuard<'_, Waiting> {
-        let mut waiting = self.waiting();
-        while waiting.is_idle() {
-            let Some(pause) = losses.pause(self) else {
-                waiting = self.wake.wait(waiting).unwrap_or_else(PoisonError::into_inner);
-                continue;
-            };
-            let (back, timeout) =
-                self.wake.wait_timeout(waiting, pause).unwrap_or_else(PoisonError::into_inner);
-            waiting = back;
-            if timeout.timed_out() {
-                return waiting;
-            }
-        }
-        let collected =
-            self.wake.wait_timeout_while(waiting, self.limits.collect, |waiting| waiting.may_collect());
-        collected.unwrap_or_else(PoisonError::into_inner).0
-    }
+    shared: Arc<Lines>,
 }
 
 impl Queue {
@@ -112,75 +43,33 @@ impl Queue {
     }
 
     fn new(limits: Limits) -> Queue {
-        Queue {
-            shared: Arc::new(Shared {
-                limits,
-                waiting: Mutex::default(),
-                wake: Condvar::new(),
-                flushed: Condvar::new(),
-                dropped: AtomicU64::new(0),
-            }),
-        }
+        Queue { shared: Arc::new(Lines::new(limits)) }
     }
 
     /// Queues a line with its line feed, or drops it where there is no room; `urgent`: it is written without waiting for others.
     pub(crate) fn push(&self, line: &[u8], urgent: bool) {
-        let limits = &self.shared.limits;
-        let mut waiting = self.shared.waiting();
-        let before = waiting.bytes.len();
-        let after = before + line.len();
-        if waiting.closed || (before > 0 && (after > limits.bytes || waiting.lines >= limits.lines)) {
-            drop(waiting);
-            self.shared.dropped.fetch_add(1, Relaxed);
-            return;
-        }
-        waiting.bytes.extend_from_slice(line);
-        waiting.lines += 1;
-        let hurries = urgent && !waiting.urgent;
-        waiting.urgent |= urgent;
-        drop(waiting);
-        // The thread sleeps until there is something, and again until there is plenty or something urgent.
-        if before == 0 || hurries || (before < PLENTY && after >= PLENTY) {
-            self.shared.wake.notify_one();
-        }
+        self.shared.push(line, urgent);
     }
 
     /// Opens the file again by its name, for SIGHUP after log rotation; what waits goes to the old one. On an error the
     /// old one stays in use.
     pub(crate) fn reopen(&self) {
-        self.shared.waiting().reopen = true;
-        self.shared.wake.notify_one();
+        self.shared.reopen();
     }
 
     /// Waits until everything queued so far is written, not longer than the limit; whether it is.
     pub(crate) fn flush(&self) -> bool {
-        self.written(self.shared.waiting())
-    }
-
-    fn written(&self, mut waiting: MutexGuard<'_, Waiting>) -> bool {
-        waiting.asked += 1;
-        let mine = waiting.asked;
-        self.shared.wake.notify_one();
-        let (waiting, _) = self
-            .shared
-            .flushed
-            .wait_timeout_while(waiting, self.shared.limits.flush, |waiting| waiting.done < mine)
-            .unwrap_or_else(PoisonError::into_inner);
-        waiting.done >= mine
+        self.shared.flush()
     }
 
     /// Writes what waits, within the limit of a flush, and takes nothing any more.
     pub(crate) fn close(&self) {
-        // The thread ends when it sees this, so what it is asked for has to be there by then.
-        let mut waiting = self.shared.waiting();
-        if !std::mem::replace(&mut waiting.closed, true) {
-            self.written(waiting);
-        }
+        self.shared.close();
     }
 
     /// Lines that were lost since the start.
     pub(crate) fn dropped(&self) -> u64 {
-        self.shared.dropped.load(Relaxed)
+        self.shared.dropped()
     }
 }
 
@@ -191,32 +80,27 @@ impl Drop for Queue {
 }
 
 /// The thread.
-fn run(shared: &Shared, mut sink: Sink, mut losses: Losses) {
+fn run(shared: &Lines, mut sink: Sink, mut losses: Losses) {
     let mut taken = Vec::new();
     loop {
-        let mut waiting = shared.something_to_do(&losses);
-        std::mem::swap(&mut waiting.bytes, &mut taken);
-        waiting.lines = 0;
-        waiting.urgent = false;
-        let (reopen, closed, asked) = (std::mem::take(&mut waiting.reopen), waiting.closed, waiting.asked);
-        drop(waiting);
-
+        let wanted = shared.take(&mut taken, || losses.pause(shared));
         let written = sink.write(&taken);
         if let Err(unwritten) = written {
             let lines = taken[unwritten.from..].split_inclusive(|&byte| byte == b'\n').count();
-            shared.dropped.fetch_add(lines as u64, Relaxed);
+            shared.lose(lines as u64);
             losses.why = Some(unwritten.error);
         }
         taken.clear();
         // A burst is no reason to keep its memory for ever.
         taken.shrink_to(PLENTY);
-        if reopen && let Err(error) = sink.reopen() {
+        if wanted.reopen
+            && let Err(error) = sink.reopen()
+        {
             tracing::error!(target: "busbar::access", %error, "the log stays with its old file");
         }
-        losses.tell(shared, &mut sink, closed);
-        shared.waiting().done = asked;
-        shared.flushed.notify_all();
-        if closed {
+        losses.tell(shared, &mut sink, wanted.closed);
+        shared.done(wanted);
+        if wanted.closed {
             return;
         }
     }
@@ -232,14 +116,14 @@ struct Losses {
 
 impl Losses {
     /// How long until a loss may be said; `None`: there is none.
-    fn pause(&self, shared: &Shared) -> Option<Duration> {
-        let lost = shared.dropped.load(Relaxed) != self.reported;
+    fn pause(&self, shared: &Lines) -> Option<Duration> {
+        let lost = shared.dropped() != self.reported;
         // Not at once in any case: a disk stays full for a while.
         lost.then(|| self.next.saturating_duration_since(Instant::now()).max(Duration::from_millis(100)))
     }
 
-    fn tell(&mut self, shared: &Shared, sink: &mut Sink, now: bool) {
-        let dropped = shared.dropped.load(Relaxed);
+    fn tell(&mut self, shared: &Lines, sink: &mut Sink, now: bool) {
+        let dropped = shared.dropped();
         if dropped == self.reported || (!now && Instant::now() < self.next) {
             return;
         }
@@ -368,7 +252,7 @@ mod tests {
             queue.push(&line, false);
         }
         assert_eq!(queue.dropped(), 3);
-        assert_eq!(queue.shared.waiting().bytes.len(), LIMITS.bytes);
+        assert_eq!(queue.shared.bytes(), LIMITS.bytes);
         let queue = Queue::new(Limits { flush: Duration::ZERO, ..LIMITS });
         for _ in 0..LIMITS.lines + 5 {
             queue.push(b"\n", false);

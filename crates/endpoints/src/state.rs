@@ -159,15 +159,7 @@ impl State {
 
     /// Until when it lets nothing through, and what changed its state last.
     pub fn standing(&self) -> Standing {
-        let now = self.cell.now();
-        let left = match now.phase {
-            Phase::Active | Phase::Off => None,
-            Phase::Timeout | Phase::Suspended => {
-                now.retry_at.and_then(|at| at.checked_duration_since(transport::clock::now()))
-            }
-        };
-        drop(now);
-        let until = left.filter(|left| !left.is_zero()).and_then(|left| SystemTime::now().checked_add(left));
+        let until = self.ready_in().filter(|left| !left.is_zero()).and_then(|left| SystemTime::now().checked_add(left));
         Standing { until, cause: flow::lock(&self.last.0).clone() }
     }
 

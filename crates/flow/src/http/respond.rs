@@ -334,9 +334,7 @@ pub(crate) fn left_out(plan: &Plan, inbound: &Inbound, faulty: Option<&usize>) -
 
 /// 503 for an API that somebody has stopped.
 pub(crate) fn stopped(inbound: &Inbound, api: &str) -> Response {
-    let mut response = refused(inbound, &format!("The API is not available: {api} is stopped"));
-    response.head.status = 503;
-    response
+    refused_with(503, inbound, &format!("The API is not available: {api} is stopped"))
 }
 
 /// A refusal before any flow runs, with status 500 and in the form that the client speaks, as WSO2 has it.
