@@ -159,7 +159,10 @@ impl State {
 
     /// Until when it lets nothing through, and what changed its state last.
     pub fn standing(&self) -> Standing {
-        let until = self.ready_in().filter(|left| !left.is_zero()).and_then(|left| SystemTime::now().checked_add(left));
+        let until = self
+            .ready_in()
+            .filter(|left| !left.is_zero())
+            .and_then(|left| SystemTime::now().checked_add(left));
         Standing { until, cause: flow::lock(&self.last.0).clone() }
     }
 
