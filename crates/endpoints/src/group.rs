@@ -289,5 +289,5 @@ fn is_unready(fault: &Fault) -> bool {
 pub fn none_ready(name: &str, leaves: &[Arc<dyn Leaf>]) -> Fault {
     let ready_in = leaves.iter().filter_map(|leaf| leaf.ready_in()).min();
     let message = format!("no endpoint of the group {name} is ready");
-    Fault { ready_in, ..Fault::with_code(code::LB_NONE_READY, message) }
+    Fault::with_code(code::LB_NONE_READY, message).ready_in(ready_in)
 }

@@ -308,7 +308,7 @@ fn not_ready(leaf: &LeafEndpoint) -> Fault {
     let state = leaf.state.name().to_uppercase();
     let name = if leaf.anonymous { ANONYMOUS } else { &leaf.name };
     let message = format!("Currently , Address endpoint : [ Name : {name} ] [ State : {state} ]");
-    Fault { ready_in: leaf.state.ready_in(), ..Fault::with_code(leaf.address.not_ready(), message) }
+    Fault::with_code(leaf.address.not_ready(), message).ready_in(leaf.state.ready_in())
 }
 
 /// Whether `retryConfig` lets a group try another endpoint after a fault.

@@ -889,9 +889,7 @@ pub(crate) fn raise(context: &mut Context, mut fault: Fault) -> Option<Ending> {
     context.payload.forgive();
     crate::runtime::report::fault(context, &fault);
     let status = status_of(&fault);
-    // Rounded up: who comes a moment too early waits as long again.
-    let ready_in = fault.ready_in.map_or(0, |time| time.as_millis().div_ceil(1000).max(1));
-    let ready_in = u16::try_from(ready_in).unwrap_or(u16::MAX);
+    let ready_in = fault.ready_in;
     context.progress.failure = Some(Failure { status, handled: false, ready_in });
     context.frames.clear();
     context.functions.clear();

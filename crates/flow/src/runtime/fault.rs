@@ -90,10 +90,8 @@ pub struct Fault {
     pub processed: bool,
     /// The status the client gets if no fault sequence answers (500 where nothing better is known).
     pub status: u16,
-    /// The endpoint may be asked again after so long; `None`: that is not known.
-    pub ready_in: Option<Duration>,
-    /// The error properties were set by an inner handler already and stay as they are.
-    pub keep_properties: bool,
+    /// Seconds until the endpoint may be asked again; 0: that is not known.
+    pub ready_in: u16,
 }
 
 impl Fault {
@@ -114,9 +112,15 @@ impl Fault {
             protocol_state: None,
             processed: false,
             status: 500,
-            ready_in: None,
-            keep_properties: false,
+            ready_in: 0,
         }
+    }
+
+    /// Adds how long it is until the endpoint may be asked again, where that is known.
+    pub fn ready_in(self, time: Option<Duration>) -> Fault {
+        // Rounded up: who comes a moment too early waits as long again.
+        let seconds = time.map_or(0, |time| time.as_millis().div_ceil(1000).max(1));
+        Fault { ready_in: u16::try_from(seconds).unwrap_or(u16::MAX), ..self }
     }
 
     /// Adds where it happened, unless that is known already.
