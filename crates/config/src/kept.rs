@@ -8,7 +8,7 @@ use crate::load::once_more;
 use crate::mixture::{LastGood, Written};
 use diagnostics::{FileId, SourceMap, Span};
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// See the module.
@@ -80,11 +80,12 @@ impl Kept {
     pub fn whole(&self) -> Option<LastGood> {
         let mut whole = self.rest.clone();
         let mut read: HashMap<FileId, Configuration> = HashMap::new();
+        let wanted: HashSet<Span> = self.written.iter().map(|one| one.span).collect();
         for Written { kind, name, span } in &self.written {
             if *span == Span::BUILT_IN {
                 continue;
             }
-            let again = |file| once_more(file, &whole.sources, &self.rest.configuration);
+            let again = |file| once_more(file, &wanted, &whole.sources, &self.rest.configuration);
             let from = read.entry(span.file).or_insert_with(|| again(span.file));
             macro_rules! take {
                 ($($field:ident)*) => {{

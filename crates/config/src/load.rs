@@ -132,12 +132,20 @@ pub fn load_text(path: &str, text: &str, root: &Path, options: &LoadOptions) -> 
     loader.finish()
 }
 
-/// What a file of a configuration has, read once more; `sources` has its text.
-pub(crate) fn once_more(file: FileId, sources: &SourceMap, of: &Configuration) -> Configuration {
+/// The artifacts that stand at these places of a file, read once more.
+pub(crate) fn once_more(
+    file: FileId,
+    wanted: &HashSet<Span>,
+    sources: &SourceMap,
+    of: &Configuration,
+) -> Configuration {
     let registry = of.root.join("registry");
     let mut loader = Loader::new(of.root.clone(), registry, of.injector.clone(), &LoadOptions::default());
-    loader.sources = sources.clone();
-    loader.source(file, None);
+    let text = sources.get(file).map(|source| source.text().clone()).unwrap_or_default();
+    if let Ok(root) = crate::parse::parse(file, &text) {
+        let all = std::iter::once(&root).chain(root.elements());
+        all.filter(|element| wanted.contains(&element.span())).for_each(|element| loader.artifact(element));
+    }
     loader.configuration
 }
 

@@ -52,6 +52,34 @@ const OTHERS: &[(&str, &str)] = &[
     ("grpc", "gRPC, which is not there"),
 ];
 
+/// What the classes of WSO2 need, by the last part of their names.
+const CLASSES: &[(&str, &str)] = &[
+    ("CDCPollingConsumer", "a reader of the changes of a database, which is not there"),
+    ("FeedInbound", "a reader of feeds, which is not there; a `task` can poll the feed as any resource"),
+    ("InboundRMHttpListener", "WS-ReliableMessaging, which is not there"),
+    ("KafkaMessageConsumer", "a client for its message broker, which is not there yet"),
+];
+
+/// What a class of somebody else's needs, by its `inbound.behavior`; the first one where none is written.
+const BEHAVIOURS: &[(&str, &str)] = &[
+    (
+        "polling",
+        "Java, which is not there; a `task` with the same interval that injects into the sequence can poll in its place",
+    ),
+    ("eventBased", "Java, which is not there; who has the events can send them to a `http` inbound endpoint"),
+    ("listening", "Java, which is not there; for HTTP write `protocol=\"http\"`"),
+];
+
+/// What the class of an inbound endpoint needs.
+fn needs_of(class: &str, own: &config::InboundEndpoint) -> &'static str {
+    let last = class.rsplit('.').next().unwrap_or(class);
+    let of_wso2 = CLASSES.iter().find(|(name, _)| *name == last).map(|(_, needs)| *needs);
+    let behaviour = own.parameters.iter().rev().find(|one| one.name == "inbound.behavior");
+    let behaviour = behaviour.and_then(|one| one.value.text()).map(str::trim);
+    let mut by_behaviour = BEHAVIOURS.iter().filter(|(name, _)| Some(*name) == behaviour);
+    of_wso2.unwrap_or_else(|| by_behaviour.next().unwrap_or(&BEHAVIOURS[0]).1)
+}
+
 /// Compiles an inbound endpoint; `None` after a recorded error. `ports`: those that are taken, with the names of whom.
 pub(super) fn compile(
     own: &config::InboundEndpoint,
@@ -71,10 +99,9 @@ pub(super) fn compile(
                 None => {
                     let class = own.class.as_ref();
                     let name = class.map_or("", |class| class.value.as_str());
-                    (
-                        format!("the class `{name}` of the inbound endpoint is not executable here"),
-                        class.map_or(own.span, |class| class.span),
-                    )
+                    let needs = needs_of(name, own);
+                    let message = format!("an inbound endpoint of the class `{name}` needs {needs}");
+                    (message, class.map_or(own.span, |class| class.span))
                 }
             };
             compiler.error("unsupported-artifact", message, span, "expected `protocol=\"http\"` or `https`");
@@ -389,7 +416,19 @@ mod tests {
             (
                 "class='com.example.Mine'",
                 String::new(),
-                "unsupported-artifact: the class `com.example.Mine` of the inbound endpoint is not executable here",
+                "unsupported-artifact: an inbound endpoint of the class `com.example.Mine` needs Java, which is not there; a `task`",
+                "expected",
+            ),
+            (
+                "class='com.example.Mine'",
+                parameter("inbound.behavior", "listening"),
+                "unsupported-artifact: an inbound endpoint of the class `com.example.Mine` needs Java, which is not there; for HTTP",
+                "expected",
+            ),
+            (
+                "class='org.wso2.carbon.inbound.kafka.KafkaMessageConsumer'",
+                parameter("inbound.behavior", "polling"),
+                "needs a client for its message broker",
                 "expected",
             ),
         ] {
