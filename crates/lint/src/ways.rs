@@ -190,7 +190,7 @@ impl<'l, 'a> Walk<'l, 'a> {
         out
     }
 
-    /// What ends inside of a template may go on behind the call.
+    /// What ends inside of a template goes on nowhere.
     fn template(&mut self, step: &'a Element, ways: Ways) -> Ways {
         let template =
             literal_key(step, "target").and_then(|name| self.look.configuration.sequence_templates.get(name));
@@ -202,6 +202,6 @@ impl<'l, 'a> Walk<'l, 'a> {
         self.inside.push(name);
         let inner = self.list(&template.sequence.element, ways);
         self.inside.pop();
-        Ways { untouched: inner.untouched, dealt: true }
+        inner
     }
 }

@@ -10,6 +10,7 @@ mod duplicate_case;
 mod filter_without_else;
 mod json_of_xml;
 mod message_is_lost;
+mod misspelt_name;
 mod property_scope;
 mod template_parameter;
 mod unknown_media_type;
@@ -32,6 +33,7 @@ pub const RULES: &[&Rule] = &[
     &filter_without_else::RULE,
     &json_of_xml::RULE,
     &message_is_lost::RULE,
+    &misspelt_name::RULE,
     &property_scope::RULE,
     &template_parameter::RULE,
     &unknown_media_type::RULE,

@@ -12,10 +12,11 @@ use xpath::ast::{Expr, ExprKind};
 pub const RULE: Rule = Rule {
     id: "template-parameter",
     severity: Severity::Warning,
-    summary: "A parameter of a sequence template is not declared, not given, or read where no template runs.",
+    summary: "A parameter of a template is not declared, not given, or read where no template runs.",
     reason: "Reported are
 
 * a `with-param` whose name the template does not declare: it is not passed;
+* a `parameter` of an `endpoint` whose name the endpoint template does not declare: it is not passed;
 * a `call-template` without a parameter that the template declares as mandatory: the call fails;
 * `$func:x`, `get-property('func', 'x')` and `${params.functionParams.x}` in a template that does not declare `x`: always empty;
 * the same in a flow that is no template: `${…}` is empty, and what evaluates the others fails. A named sequence is reported only if no template leads to it.",
@@ -28,6 +29,15 @@ pub const RULE: Rule = Rule {
     </log>
   </sequence>
 </template>
+<template name="Backend">
+  <parameter name="host"/>
+  <endpoint name="$name">
+    <address uri="http://$host/orders"/>
+  </endpoint>
+</template>
+<endpoint name="Orders" template="Backend">
+  <parameter name="hots" value="localhost"/>
+</endpoint>
 <sequence name="Welcome">
   <call-template target="Greet">
     <with-param name="woh" value="you"/>
@@ -44,6 +54,15 @@ pub const RULE: Rule = Rule {
     </log>
   </sequence>
 </template>
+<template name="Backend">
+  <parameter name="host"/>
+  <endpoint name="$name">
+    <address uri="http://$host/orders"/>
+  </endpoint>
+</template>
+<endpoint name="Orders" template="Backend">
+  <parameter name="host" value="localhost"/>
+</endpoint>
 <sequence name="Welcome">
   <call-template target="Greet">
     <with-param name="who" value="you"/>
@@ -58,6 +77,12 @@ fn check(look: &mut Look<'_>) {
     let mut found = Vec::new();
     for step in look.steps().into_iter().filter(|step| step.is("call-template")) {
         called(look, step, &mut found);
+    }
+    for endpoint in look.configuration.endpoints.iter() {
+        instance(look, &endpoint.element, &mut found);
+    }
+    for step in look.steps() {
+        step.children_named("endpoint").for_each(|endpoint| instance(look, endpoint, &mut found));
     }
     let led_to = led_to(look);
     for flow in look.flows().into_iter().filter(|flow| flow.key.is_none()) {
@@ -139,6 +164,26 @@ fn called(look: &Look<'_>, step: &Element, found: &mut Vec<Finding>) {
                     .and(declared.name.span, "mandatory"),
             );
         }
+    }
+}
+
+/// An endpoint that is made of a template: what it passes. Each has `name` and `uri`.
+fn instance(look: &Look<'_>, endpoint: &Element, found: &mut Vec<Finding>) {
+    let Some(name) = literal_key(endpoint, "template") else { return };
+    let Some(template) = look.configuration.endpoint_templates.get(name) else { return };
+    let declared: Vec<&str> =
+        template.parameters.iter().map(|one| &**one.name).chain(["name", "uri"]).collect();
+    for passed in endpoint.children_named("parameter").filter_map(|child| child.attribute("name")) {
+        if declared.contains(&&*passed.value) {
+            continue;
+        }
+        let message = format!("the template `{name}` has no parameter `{}`", passed.value);
+        let finding =
+            Finding::new(message, passed.value_span, "it is not passed").and(template.name.span, "this one");
+        found.push(match did_you_mean(&passed.value, declared.iter().copied()) {
+            Some(help) => finding.help(help),
+            None => finding,
+        });
     }
 }
 

@@ -11,13 +11,23 @@ pub const RULE: Rule = Rule {
     severity: Severity::Warning,
     summary: "A step stands behind one that ends the flow, and never runs.",
     reason: "`respond`, `drop`, `loopback`, `throwError` and `send` end the flow they stand in; so does a `filter` or `switch` all of whose branches end, and a
-sequence that ends so. What stands behind them in the same list never runs.
+sequence or template that ends so. What stands behind them in the same list never runs.
 
 Move the steps before the one that ends the flow, or remove them. What is to happen with the answer of a backend belongs into the out sequence, or `call` takes the
 place of `send`. (With `dialect = \"synapse\"` the flow goes on behind `send`.)
 
 `drop` at the end, and `respond` behind something other than `drop`, change nothing and are not reported.",
-    example: r#"<proxy name="Orders">
+    example: r#"<template name="Refuse">
+  <sequence>
+    <property name="HTTP_SC" value="403" scope="axis2"/>
+    <respond/>
+  </sequence>
+</template>
+<sequence name="Guard">
+  <call-template target="Refuse"/>
+  <log level="full"/>
+</sequence>
+<proxy name="Orders">
   <target>
     <inSequence>
       <respond/>
@@ -25,7 +35,17 @@ place of `send`. (With `dialect = \"synapse\"` the flow goes on behind `send`.)
     </inSequence>
   </target>
 </proxy>"#,
-    mended: r#"<proxy name="Orders">
+    mended: r#"<template name="Refuse">
+  <sequence>
+    <property name="HTTP_SC" value="403" scope="axis2"/>
+    <respond/>
+  </sequence>
+</template>
+<sequence name="Guard">
+  <log level="full"/>
+  <call-template target="Refuse"/>
+</sequence>
+<proxy name="Orders">
   <target>
     <inSequence>
       <log level="full"/>
