@@ -543,6 +543,7 @@ mod tests {
             definitions: Vec::new(),
             unsupported: Vec::new(),
             endpoints: flow::testing::endpoints,
+            validation: None,
         };
         let synapse = config::SYNAPSE;
         let tested = flow::testing::configuration(

@@ -63,6 +63,7 @@ fn world(name: &str, reload: Option<Reload>) -> World {
         definitions: Vec::new(),
         unsupported: Vec::new(),
         endpoints: flow::testing::endpoints,
+        validation: None,
     };
     let text = CONFIGURATION.replace("BACKEND", &backend);
     let mut loaded =
@@ -206,6 +207,7 @@ fn a_port_that_is_taken_is_a_clear_error_and_a_dropped_one_is_free() {
                     definitions: Vec::new(),
                     unsupported: Vec::new(),
                     endpoints: flow::testing::endpoints,
+                    validation: None,
                 },
                 "<definitions xmlns=\"http://ws.apache.org/ns/synapse\"/>",
             )

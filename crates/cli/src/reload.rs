@@ -12,6 +12,7 @@ use crate::settings::Settings;
 use crate::snapshot::Snapshot;
 use crate::switches::Switches;
 use admin::{Deployment, Generations, NotRolledBack};
+use crate::verbs::check::counted;
 use config::LastGood;
 use diagnostics::{Diagnostic, Severity, Span};
 use flow::{Bus, Plan, Services, lock};
@@ -149,10 +150,10 @@ impl Reloader {
         let prepared = self.listeners.prepare(&mut loaded.plan, &in_force.latest);
         // It may have been compiled several times.
         loaded.plan.generation = self.bus.plan().generation + 1;
-        let (artifacts, generation) = (loaded.plan.artifacts(), loaded.plan.generation);
+        let (artifacts, generation) = (counted(loaded.plan.artifacts(), "artifact"), loaded.plan.generation);
         let good = loaded.good;
         let changes = in_force.good.changes(&good);
-        let mut said = format!("{artifacts} artifacts, generation {generation}: {changes}");
+        let mut said = format!("{artifacts}, generation {generation}: {changes}");
         report(&loaded.plan);
         let held = loaded.plan.faulty.iter().filter(|faulty| faulty.held).count();
         let left_out = loaded.plan.faulty.len() - held;

@@ -101,6 +101,45 @@ fn mistakes_inside_of_flows_are_found_with_their_place() {
 }
 
 #[test]
+fn text_that_nothing_reads_is_said_everywhere_and_once() {
+    let path = configuration(
+        "check-stray-text",
+        r#"t-definitions
+        <sequence name="s">t-sequence<log>t-log</log></sequence>
+        <template name="t">t-template<sequence>t-in-template<log/></sequence></template>
+        <endpoint name="e">t-endpoint<address uri="http://h/">t-address<timeout>t-timeout<duration>1</duration></timeout></address></endpoint>
+        <api name="a" context="/a">t-api<resource methods="GET">t-resource<inSequence>t-in<filter xpath="//a">t-filter<then>t-then<log/></then></filter>
+        <filter xpath="//a">t-bare<drop/></filter>
+        <clone>t-clone<target>t-target<sequence>t-branch<drop/></sequence></target></clone></inSequence></resource></api>
+        <proxy name="p">t-proxy<target>t-proxy-target<inSequence>t-proxy-in<respond/></inSequence></target></proxy>
+        <task name="k">t-task<trigger interval="10">t-trigger</trigger><property name="injectTo" value="sequence"/>
+        <property name="sequenceName" value="s"/><property name="message" value="x"/></task>
+        <messageStore name="m">t-store</messageStore>
+        <localEntry key="text">this is read</localEntry>"#,
+    );
+    let output = check(&path, &["--format", "json"]);
+    let lines = String::from_utf8_lossy(&output.stdout);
+    let text = std::fs::read_to_string(&path).expect("it was written");
+    let written = text.matches(">t-").count();
+    assert_eq!(lines.matches("\"stray-text\"").count(), written, "{lines}");
+}
+
+#[test]
+fn parts_of_a_mediator_in_another_case_are_named_and_mended() {
+    let path = configuration(
+        "check-parts",
+        "<sequence name='s'><filter xpath='//a'><Then><drop/></Then><Else><log/></Else></filter></sequence>",
+    );
+    let shown = check(&path, &[]);
+    let shown = String::from_utf8_lossy(&shown.stdout);
+    assert!(shown.contains("did you mean `then`?") && shown.contains("did you mean `else`?"), "{shown}");
+    let mended = check(&path, &["--fix"]);
+    assert!(mended.status.success(), "{}", String::from_utf8_lossy(&mended.stdout));
+    let text = std::fs::read_to_string(&path).expect("it was written");
+    assert!(text.contains("<then><drop/></then><else><log/></else>"), "{text}");
+}
+
+#[test]
 fn the_example_round_and_what_busbar_supplies_itself_are_clean() {
     let round = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/round");
     let https = "<endpoint name='E'><address uri='https://example.com/'/></endpoint>";

@@ -362,6 +362,7 @@ impl Loader {
     fn definitions(&mut self, root: &Element) {
         let shape = read::Shape { attributes: &["name", "description"], elements: &[] };
         shape.check_attributes(root, &mut self.diagnostics);
+        read::stray_text(root, &mut self.diagnostics);
         for child in root.elements() {
             if child.is("description") {
                 continue;

@@ -23,16 +23,10 @@ impl Shape {
     /// Reports attributes, child elements and text that do not belong into `element`.
     pub fn check(&self, element: &Element, diagnostics: &mut Diagnostics) {
         self.check_attributes(element, diagnostics);
-        for child in element.children() {
-            match child {
-                Child::Element(child) => self.check_child(element, child, diagnostics),
-                Child::Text(text) if !text.value.trim().is_empty() => diagnostics.push(
-                    Diagnostic::warning("stray-text", format!("text in `{}` is ignored", element.local()))
-                        .at(trimmed(&text.value, text.span), "no text is expected here"),
-                ),
-                _ => {}
-            }
+        for child in element.elements() {
+            self.check_child(element, child, diagnostics);
         }
+        stray_text(element, diagnostics);
     }
 
     /// Reports attributes that do not belong to `element`; its content may be anything.
@@ -51,6 +45,22 @@ impl Shape {
         }
         diagnostics.push(ignored_element(element, child, self.elements));
     }
+}
+
+/// Reports text directly in an element that nothing reads, once, whoever looks.
+pub fn stray_text(element: &Element, diagnostics: &mut Diagnostics) {
+    for child in element.children() {
+        let Child::Text(text) = child else { continue };
+        if text.value.trim().is_empty() {
+            continue;
+        }
+        let place = trimmed(&text.value, text.span);
+        if !diagnostics.iter().any(|own| own.rule == RULE && own.span() == Some(place)) {
+            let message = format!("text in `{}` is ignored", element.local());
+            diagnostics.push(Diagnostic::warning(RULE, message).at(place, "no text is expected here"));
+        }
+    }
+    const RULE: &str = "stray-text";
 }
 
 /// The finding for a child that its parent cannot have, and that has no effect: the engines look for the children that

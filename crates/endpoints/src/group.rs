@@ -51,7 +51,7 @@ pub enum Order {
     Turns(Arc<Position>),
     /// Each in turn, as many messages as its weight is.
     Weights(Arc<Position>),
-    /// The one with the fewest messages for its weight; of several each in turn.
+    /// The one with the fewest messages for its weight; of several each in turn, by weight.
     LeastBusy(Arc<Position>),
 }
 
@@ -66,9 +66,9 @@ impl Member {
         Member { name, endpoint, weight, busy: Arc::default() }
     }
 
-    /// Messages that are with it, for its weight.
+    /// Messages that are with it, for its weight: none is as much as none, whatever it weighs.
     fn load(&self) -> usize {
-        (self.busy.load(Relaxed).min(1 << 32) + 1) * 1_000_000 / self.weight
+        self.busy.load(Relaxed).min(1 << 32) * 1_000_000 / self.weight
     }
 }
 
@@ -137,8 +137,8 @@ impl Group {
         match &self.order {
             Order::First => 0,
             Order::Current(position) => position.0.load(Relaxed) % count,
-            Order::Turns(position) | Order::LeastBusy(position) => position.0.fetch_add(1, Relaxed) % count,
-            Order::Weights(position) => {
+            Order::Turns(position) => position.0.fetch_add(1, Relaxed) % count,
+            Order::Weights(position) | Order::LeastBusy(position) => {
                 let all = self.members.iter().map(|member| member.weight).sum::<usize>().max(1);
                 let mut turn = position.0.fetch_add(1, Relaxed) % all;
                 let has_turn = |member: &Member| match turn.checked_sub(member.weight) {

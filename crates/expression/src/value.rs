@@ -45,7 +45,7 @@ impl<'v> Value<'v> {
         match value {
             Own::String(text) => Value::Text(Cow::Borrowed(text)),
             Own::Integer(number) => Value::Number(Number::Integer(*number)),
-            Own::Double(number) => Value::Number(Number::of(*number)),
+            Own::Double(number) | Own::JavaDouble(number) => Value::Number(Number::of(*number)),
             Own::Boolean(truth) => Value::Boolean(*truth),
             Own::Xml(xml) => Value::Xml(Arc::clone(xml)),
             Own::Json(json) => Value::of_json(Cow::Borrowed(json)),
@@ -58,7 +58,7 @@ impl<'v> Value<'v> {
             Own::String(text) => Value::Text(Cow::Owned(text.as_ref().to_owned())),
             Own::Json(json) => Value::of_json(Cow::Owned(Arc::unwrap_or_clone(json))),
             Own::Integer(number) => Value::Number(Number::Integer(number)),
-            Own::Double(number) => Value::Number(Number::of(number)),
+            Own::Double(number) | Own::JavaDouble(number) => Value::Number(Number::of(number)),
             Own::Boolean(truth) => Value::Boolean(truth),
             Own::Xml(xml) => Value::Xml(xml),
         }

@@ -25,7 +25,7 @@ mod wsdl;
 
 // What other crates see. Inside of this one each thing is imported from where it is.
 pub use compile::definition::{
-    Attribute, Children, Compiled, Definition, EndpointFactory, OPERATION, Registry, Values,
+    Attribute, Children, Compiled, Definition, EndpointFactory, OPERATION, Registry, Validation, Values,
 };
 pub use compile::page::{Family, Inside, Page};
 pub use compile::{COMMON_ATTRIBUTES, Compiler, compile, truth};
@@ -36,6 +36,7 @@ pub use expression::{Expression, KeyValue, Wanted, java, library, streaming, syn
 pub use http::access::{self, Access, AccessLog};
 pub use http::dispatch::Bus;
 pub use http::inbound;
+pub use http::respond::answer_status;
 pub use message::regex::{Pattern, Search};
 pub use runtime::context::{Client, Context, Contexts, Inbound};
 pub use runtime::fault::{Code, Fault};

@@ -21,6 +21,8 @@ pub struct Wsdl {
     pub(crate) keeps_addresses: bool,
     /// References to imported documents are whole URLs (`showAbsoluteSchemaURL`, `showProxySchemaURL`).
     pub(crate) absolute: bool,
+    /// The names of its ports: `/services/NAME.PORT` is the service too.
+    pub(crate) ports: Vec<String>,
     /// It cannot be read, and `enablePublishWSDLSafeMode` says that the service is inactive then.
     pub(crate) inactive: bool,
 }
@@ -29,6 +31,8 @@ pub struct Wsdl {
 #[derive(Debug, Default)]
 pub(crate) struct Operations {
     pub(crate) names: Vec<String>,
+    /// Those of them that give no answer.
+    pub(crate) one_way: Vec<String>,
     pub(crate) actions: Vec<String>,
     /// Expanded names of the elements that requests carry.
     pub(crate) elements: Vec<(String, String)>,
@@ -56,6 +60,9 @@ impl Operations {
                 && document.parent(node).is_some_and(|parent| named(parent, "portType"))
             {
                 found.names.extend(text("name"));
+                if !document.children(node).any(|child| named(child, "output")) {
+                    found.one_way.extend(text("name"));
+                }
             } else if document.local(node) == "operation" && ADDRESSES.contains(&document.namespace(node)) {
                 found.actions.extend(text("soapAction").filter(|action| !action.is_empty()));
             } else if named(node, "part")
@@ -65,6 +72,39 @@ impl Operations {
             }
         }
         (!found.names.is_empty()).then_some(found)
+    }
+}
+
+/// The names of the ports of a WSDL 1.1, and of the endpoints of a WSDL 2.0.
+pub(crate) fn ports(document: &Document) -> Vec<String> {
+    let is_port = |&node: &NodeId| {
+        document.kind(node) == NodeKind::Element
+            && matches!(document.local(node), "port" | "endpoint")
+            && document.parent(node).is_some_and(|parent| document.local(parent) == "service")
+    };
+    let ports = document.descendants(Document::ROOT).filter(is_port);
+    ports.filter_map(|port| document.attribute(port, "", "name").map(str::to_owned)).collect()
+}
+
+/// Takes policies out of a document, and what refers to them (`preservePolicy="false"`).
+pub(crate) fn without_policies(document: &mut Document) {
+    const POLICIES: &[&str] = &[
+        "http://schemas.xmlsoap.org/ws/2004/09/policy",
+        "http://www.w3.org/2006/07/ws-policy",
+        "http://www.w3.org/ns/ws-policy",
+    ];
+    let is_element = |&node: &NodeId| document.kind(node) == NodeKind::Element;
+    let elements: Vec<NodeId> = document.descendants(Document::ROOT).filter(is_element).collect();
+    for node in elements {
+        if matches!(document.local(node), "Policy" | "PolicyReference")
+            && POLICIES.contains(&document.namespace(node))
+        {
+            document.detach(node);
+            continue;
+        }
+        for namespace in POLICIES {
+            document.remove_attribute(node, namespace, "PolicyURIs");
+        }
     }
 }
 

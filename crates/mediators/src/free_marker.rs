@@ -119,7 +119,7 @@ impl Model {
         match value {
             Value::Json(json) => Model::Json(Arc::clone(json)),
             Value::Integer(number) => Model::Json(Arc::new(Json::from(*number))),
-            Value::Double(number) => Model::Json(Arc::new(Json::from(*number))),
+            Value::Double(number) | Value::JavaDouble(number) => Model::Json(Arc::new(Json::from(*number))),
             Value::Boolean(is) => Model::Json(Arc::new(Json::from(*is))),
             Value::Xml(xml) if xml.nodes.len() == 1 => Model::document(&xml.document, xml.nodes[0]),
             other => Model::Text(other.to_string()),

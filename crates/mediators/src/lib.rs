@@ -33,6 +33,7 @@ mod log;
 mod loopback;
 mod makefault;
 mod ntlm;
+mod openapi;
 mod payload_factory;
 mod property;
 mod property_group;
@@ -123,5 +124,10 @@ const DEFINITIONS: &[&Definition] = &[
 
 /// The registry that configurations are compiled with.
 pub fn registry(endpoints: EndpointFactory) -> Registry {
-    Registry { definitions: DEFINITIONS.to_vec(), unsupported: unsupported::UNSUPPORTED.to_vec(), endpoints }
+    Registry {
+        definitions: DEFINITIONS.to_vec(),
+        unsupported: unsupported::UNSUPPORTED.to_vec(),
+        endpoints,
+        validation: Some(openapi::compile),
+    }
 }

@@ -307,7 +307,7 @@ impl Mediator for Log {
                 tracing::$say!(
                     target: "busbar::log",
                     message_id = %context.message_id(),
-                    service = context.owner_name(),
+                    service = context.service_name(),
                     message = line.as_str(),
                 )
             };

@@ -105,6 +105,7 @@ enum Type {
     Long,
     Boolean,
     Double,
+    Float,
     Xml,
     Json,
 }
@@ -321,7 +322,8 @@ fn type_of(name: &str) -> Type {
         "SHORT" => Type::Integer(i16::MIN.into(), i16::MAX.into()),
         "LONG" => Type::Long,
         "BOOLEAN" => Type::Boolean,
-        "DOUBLE" | "FLOAT" => Type::Double,
+        "DOUBLE" => Type::Double,
+        "FLOAT" => Type::Float,
         "OM" => Type::Xml,
         "JSON" => Type::Json,
         _ => Type::String,
@@ -346,15 +348,20 @@ fn convert(text: &str, kind: Type, computed: bool) -> Result<Option<Value>, Stri
         Type::Boolean => {
             Value::Boolean(["true", "yes"].iter().any(|truth| text.trim().eq_ignore_ascii_case(truth)))
         }
-        Type::Double => match text.trim() {
-            "NaN" => Value::Double(f64::NAN),
-            "Infinity" | "+Infinity" => Value::Double(f64::INFINITY),
-            "-Infinity" => Value::Double(f64::NEG_INFINITY),
+        Type::Double | Type::Float => match text.trim() {
+            "NaN" => Value::JavaDouble(f64::NAN),
+            "Infinity" | "+Infinity" => Value::JavaDouble(f64::INFINITY),
+            "-Infinity" => Value::JavaDouble(f64::NEG_INFINITY),
             // Rust reads more words than Java does.
             other if other.bytes().any(|b| b.is_ascii_alphabetic() && !matches!(b, b'e' | b'E')) => {
                 return Err(format!("`{text}` is no number"));
             }
-            other => Value::Double(other.parse().map_err(|_| format!("`{text}` is no number"))?),
+            other => {
+                let number: f64 = other.parse().map_err(|_| format!("`{text}` is no number"))?;
+                // A float has some seven digits, whatever was written.
+                let float = || (number as f32).to_string().parse().unwrap_or(number);
+                Value::JavaDouble(if matches!(kind, Type::Float) { float() } else { number })
+            }
         },
         Type::Xml => xml_value::parse(text)?,
         Type::Json => Value::Json(Arc::new(
@@ -411,8 +418,10 @@ mod tests {
             (r#"value="-3" type="SHORT""#, "Integer(-3)"),
             (r#"value="yes" type="BOOLEAN""#, "Boolean(true)"),
             (r#"value="no" type="BOOLEAN""#, "Boolean(false)"),
-            (r#"value="1e3" type="DOUBLE""#, "Double(1000.0)"),
-            (r#"value="NaN" type="FLOAT""#, "Double(NaN)"),
+            (r#"value="1e3" type="DOUBLE""#, "JavaDouble(1000.0)"),
+            (r#"value="NaN" type="FLOAT""#, "JavaDouble(NaN)"),
+            (r#"value="0.333333333333" type="FLOAT""#, "JavaDouble(0.33333334)"),
+            (r#"value="0.1" type="FLOAT""#, "JavaDouble(0.1)"),
             (r#"value='{"a":1}' type="JSON""#, r#"Json(Object {"a": Number(1)})"#),
             (r#"value="plain" type="JSON""#, r#"Json(String("plain"))"#),
             (r#"expression="//n""#, r#"String("3.7")"#),

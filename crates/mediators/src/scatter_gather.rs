@@ -50,7 +50,8 @@ result becomes the body, with its content type, and the message is otherwise the
 as it was. Properties and variables that a sequence sets stay in its copy otherwise. Then the flow goes on.
 
 A sequence that ends early (`drop`) or fails brings nothing; where one fails, its fault sequence runs on the copy. A sequence that answers the client
-(`respond`, also in its fault sequence) ends the flow. If nothing was collected, the flow ends if one has failed; otherwise the result is empty.",
+(`respond`, also in its fault sequence) ends the flow. If nothing was collected and one has failed, the flow ends; where only handlers inside of the sequences
+(`onError`) have dealt with that, it is a fault of the flow. Otherwise the result is empty.",
     inside: &[
         Inside::new(
             "aggregation",
@@ -296,6 +297,12 @@ impl Core {
         if parts.is_empty() {
             if let Some(copy) = failed {
                 context.fail_as(&copy);
+                // What handled the faults of the sequences inside of them knows nothing of this flow, which cannot go on.
+                if !copy.ran_handlers_of(context) {
+                    let why = copy.properties.get("ERROR_MESSAGE").map(ToString::to_string);
+                    let fault = Fault::new("every sequence of scatter-gather has failed");
+                    return Err(fault.because(why.unwrap_or_default()));
+                }
                 return Ok(Flow::Stop);
             }
             if let Some(limit) = self.aggregation.timeout.filter(|_| late) {
@@ -467,7 +474,7 @@ fn json(value: Value) -> serde_json::Value {
     match value {
         Value::Json(own) => (*own).clone(),
         Value::Integer(number) => number.into(),
-        Value::Double(number) => number.into(),
+        Value::Double(number) | Value::JavaDouble(number) => number.into(),
         Value::Boolean(truth) => truth.into(),
         Value::String(text) => (*text).into(),
         Value::Xml(xml) => match xml.nodes.first() {
@@ -600,6 +607,17 @@ mod tests {
         let answer =
             testing::main(&crate::registry(testing::endpoints), &text).ask("POST", "/", &[JSON], "{}");
         assert_eq!(answer.body, "\"fault\"");
+        // What a handler inside of the sequence has dealt with is a fault of the flow, which cannot go on.
+        let handled = "<sequence><sequence key='inner'/></sequence>";
+        let text = format!(
+            "<scatter-gather {BODY}>{aggregation}{handled}</scatter-gather><respond/><!--top-->\
+             <sequence name='inner' onError='quiet'><sequence key='none'/></sequence><sequence name='quiet'><log/></sequence>\
+             <sequence name='fault'><payloadFactory media-type='json'><format>\"$1\"</format><args>\
+             <arg expression='$ctx:ERROR_MESSAGE'/></args></payloadFactory><respond/></sequence>"
+        );
+        let answer =
+            testing::main(&crate::registry(testing::endpoints), &text).ask("POST", "/", &[JSON], "{}");
+        assert_eq!(answer.body, "\"every sequence of scatter-gather has failed\"");
         // A backend that never answers.
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback can be bound");
         let address = listener.local_addr().expect("it is bound");

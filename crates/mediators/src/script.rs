@@ -533,7 +533,7 @@ impl Given {
             Err(expression) => Ok(match expression.value(context)? {
                 None => Argument::Null,
                 Some(Value::Integer(number)) => Argument::Number(number as f64),
-                Some(Value::Double(number)) => Argument::Number(number),
+                Some(Value::Double(number) | Value::JavaDouble(number)) => Argument::Number(number),
                 Some(Value::Boolean(is)) => Argument::Boolean(is),
                 Some(Value::Json(json)) => Argument::Json(json.to_string()),
                 Some(other) => {

@@ -34,7 +34,7 @@ pub const DEFINITION: Definition = Definition {
 };
 
 /// JSON of at most so many bytes is checked on the worker.
-const SHORT: usize = 16 << 10;
+pub(crate) const SHORT: usize = 16 << 10;
 
 const PAGE: Page = Page {
     family: Family::Routing,

@@ -135,7 +135,7 @@ fn typed(value: Value, kind: &str, calculated: bool) -> Result<Value, &'static s
         ("INTEGER", Value::Integer(number), _) if i32::try_from(*number).is_err() => Err("another number"),
         // A whole number that was calculated is as good a double.
         ("DOUBLE", Value::Integer(number), _) => Ok(Value::Double(*number as f64)),
-        ("JSON", Value::Integer(_) | Value::Boolean(_) | Value::Double(_), _) if calculated => {
+        ("JSON", Value::Integer(_) | Value::Boolean(_) | Value::Double(_) | Value::JavaDouble(_), _) if calculated => {
             serde_json::from_str(&value.to_string())
                 .map(|json| Value::Json(Arc::new(json)))
                 .map_err(|_| "no JSON")
@@ -144,7 +144,7 @@ fn typed(value: Value, kind: &str, calculated: bool) -> Result<Value, &'static s
             .map(|json| Value::Json(Arc::new(json)))
             .map_err(|_| "text that is not JSON"),
         ("BOOLEAN", Value::Boolean(_), _) | ("INTEGER" | "LONG", Value::Integer(_), _) => Ok(value),
-        ("DOUBLE", Value::Double(_), _) | ("JSON", Value::Json(_), _) => Ok(value),
+        ("DOUBLE", Value::Double(_) | Value::JavaDouble(_), _) | ("JSON", Value::Json(_), _) => Ok(value),
         ("BOOLEAN", _, Some(Json::Bool(truth))) => Ok(Value::Boolean(*truth)),
         ("INTEGER" | "LONG", _, Some(Json::Number(number))) => match number.as_i64() {
             Some(whole) if kind == "LONG" || i32::try_from(whole).is_ok() => Ok(Value::Integer(whole)),

@@ -4,6 +4,7 @@ mod support;
 
 use flow::testing::{self, Answer, Tested};
 use std::net::TcpListener;
+use std::time::Duration;
 use support::mirror;
 
 fn configured(artifacts: &str) -> Tested {
@@ -306,6 +307,21 @@ fn waits_are_bounded() {
             main(&format!("{}{}", axis2(name, "50"), call(&address))).ask("POST", "/", &HEADERS, "<a/>");
         assert!(answer.body.starts_with("ERROR_CODE=10150"), "{name}: {answer:?}");
     }
+    // The limit of all connections, unless the endpoint's own timeout ends the wait before.
+    let short = |timeout: &str, socket: u64| {
+        let registry = busbar_mediators::registry(endpoints::endpoint);
+        let timeout = format!("<timeout><duration>{timeout}</duration><responseAction>fault</responseAction></timeout></address>");
+        let call = call(&address).replace("/></endpoint>", &format!(">{timeout}</endpoint>"));
+        assert!(call.contains("</address>"), "{call}");
+        let started = std::time::Instant::now();
+        let answer = testing::main_with(&registry, &call, |services| {
+            services.settings.socket_timeout = Duration::from_millis(socket);
+        })
+        .ask("POST", "/", &HEADERS, "<a/>");
+        assert!(answer.status == 504 && started.elapsed() < Duration::from_secs(30), "{answer:?}");
+    };
+    short("60000", 50);
+    short("50", 60_000);
 }
 
 #[test]
@@ -415,5 +431,46 @@ fn what_transactions_set_is_kept_for_the_exchange() {
             listing(&[("operation", name)])
         ));
         assert_eq!(tested.ask("POST", "/", &HEADERS, "<a/>").body, format!("{name}=true"));
+    }
+}
+
+#[test]
+fn doubles_are_texts_as_java_writes_them() {
+    let answer = main(
+        r#"<property name="d" value="2" type="DOUBLE"/><property name="f" expression="'3'" type="FLOAT"/>
+        <property name="same" expression="$ctx:d"/>
+        <switch source="$ctx:d"><case regex="2.0"><property name="case" value="2.0"/></case></switch>
+        <filter source="get-property('f')" regex="3.0"><then><property name="held" value="yes"/></then></filter>
+        <payloadFactory media-type="text">
+        <format>$1 $2 $3 $4 $5 ${properties.synapse.d} ${properties.synapse.d + 1 == 3} $6</format>
+        <args><arg expression="$ctx:d"/><arg expression="get-property('same')"/><arg expression="$ctx:case"/><arg expression="$ctx:held"/>
+        <arg expression="concat('a', $ctx:d)"/><arg expression="$ctx:d = 2"/></args>
+        </payloadFactory><property name="messageType" value="text/plain" scope="axis2"/><respond/>"#,
+    )
+    .ask("POST", "/", &HEADERS, "<a/>");
+    // Within an XPath or `${…}` it is a number of that language.
+    assert_eq!(answer.body, "2.0 2.0 2.0 yes a2 2 true true", "{answer:?}");
+}
+
+#[test]
+fn a_forced_202_stands_in_for_an_answer() {
+    let forced = axis2("FORCE_SC_ACCEPTED", "true");
+    let blocking = call(&mirror()).replace("<call>", r#"<call blocking="true">"#);
+    let send = call(&mirror()).replace("call>", "send>");
+    for (flow, status) in [
+        (format!("{forced}<respond/>"), 202),
+        (format!(r#"{forced}<log level="full"/>{}<respond/>"#, axis2("HTTP_SC", "201")), 202),
+        (format!(r#"{forced}<foreach expression="//i"><sequence><log/></sequence></foreach><respond/>"#), 202),
+        (format!(r#"{forced}<property name="RESPONSE" value="true"/><send/>"#), 202),
+        (format!("<in>{forced}<loopback/></in><out><send/></out>"), 202),
+        (format!("{}{forced}<respond/>", call(&mirror())), 202),
+        (format!("{forced}{blocking}<respond/>"), 200),
+        (format!("<in>{send}</in><out>{forced}<send/></out>"), 200),
+        (format!("<in>{send}</in><out>{forced}<respond/></out>"), 200),
+        (format!("{forced}<throwError type=\"T\" errorMessage=\"m\"/>"), 200),
+    ] {
+        let answer = main(&flow).ask("POST", "/", &HEADERS, "<a><i/></a>");
+        assert_eq!(answer.status, status, "{flow}: {answer:?}");
+        assert_eq!(answer.body.is_empty(), status == 202, "{flow}: {answer:?}");
     }
 }

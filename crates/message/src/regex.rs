@@ -211,7 +211,17 @@ pub(crate) fn decided<T: Default>(result: Result<T, Failure>) -> Result<T, Stop>
 
 /// Compiles a translated pattern, with a bound on backtracking.
 pub(crate) fn build(pattern: &str) -> Result<Regex, String> {
-    Regex::new(pattern).map_err(|error| error.to_string().replace('\n', " "))
+    Regex::new(pattern).map_err(|error| without_position(&error.to_string()))
+}
+
+/// What an engine says of a pattern, without where: it counts what the pattern was rewritten to.
+fn without_position(why: &str) -> String {
+    let why = why.rsplit_once("error: ").map_or(why, |(_, why)| why);
+    let why = match why.strip_prefix("Parsing error at position ").and_then(|rest| rest.split_once(": ")) {
+        Some((_, why)) => why,
+        None => why,
+    };
+    why.trim().replace('\n', " ")
 }
 
 /// Rewrites what Java writes differently or means otherwise: `\w`, `\d` and `\s`, which are of ASCII, `\Q…\E`, `\h`, `\R`, `\Z`,
@@ -290,6 +300,20 @@ fn rewritten(java: &str, unicode: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_say_nothing_of_what_was_rewritten() {
+        for (pattern, why) in [
+            ("[a-z", "Invalid character class"),
+            ("(ab", "Opening parenthesis without closing parenthesis"),
+            ("a{2,1}", "invalid repetition count range, the start must be <= the end"),
+            ("*a", "Target of repeat operator is invalid"),
+        ] {
+            let told = Pattern::compile(pattern).map(|_| ()).unwrap_err();
+            assert_eq!(told, why, "{pattern}");
+            assert_eq!(Search::compile(pattern).map(|_| ()).unwrap_err(), why, "{pattern}");
+        }
+    }
 
     #[test]
     fn the_whole_value_has_to_match() {

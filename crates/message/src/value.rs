@@ -74,8 +74,10 @@ pub enum Value {
     String(Arc<str>),
     /// INTEGER, SHORT, LONG.
     Integer(i64),
-    /// DOUBLE, FLOAT.
+    /// A number of an expression or a script; its text is that of XPath: `3`.
     Double(f64),
+    /// DOUBLE, FLOAT; its text is that of Java: `3.0`.
+    JavaDouble(f64),
     /// BOOLEAN.
     Boolean(bool),
     /// OM: elements, or a list of nodes.
@@ -113,7 +115,7 @@ impl Value {
     pub fn as_integer(&self) -> Option<i64> {
         match self {
             Value::Integer(value) => Some(*value),
-            Value::Double(value) if value.fract() == 0.0 => Some(*value as i64),
+            Value::Double(value) | Value::JavaDouble(value) if value.fract() == 0.0 => Some(*value as i64),
             Value::String(text) => text.trim().parse().ok(),
             _ => None,
         }
@@ -127,6 +129,7 @@ impl fmt::Display for Value {
             Value::String(text) => out.write_str(text),
             Value::Integer(value) => write!(out, "{value}"),
             Value::Double(value) => out.write_str(&number_text(*value)),
+            Value::JavaDouble(value) => out.write_str(&java_number_text(*value)),
             Value::Boolean(value) => write!(out, "{value}"),
             Value::Xml(xml) => {
                 for &node in &xml.nodes {
@@ -172,9 +175,52 @@ pub fn number_text(value: f64) -> String {
     }
 }
 
+/// A number as Java writes a double: `3.0`, `1.0E7`, `Infinity`.
+pub fn java_number_text(number: f64) -> String {
+    if !number.is_finite() {
+        return match number {
+            number if number.is_nan() => "NaN".to_owned(),
+            number if number > 0.0 => "Infinity".to_owned(),
+            _ => "-Infinity".to_owned(),
+        };
+    }
+    let size = number.abs();
+    if size == 0.0 || (1e-3..1e7).contains(&size) {
+        let text = number.to_string();
+        return if text.contains('.') { text } else { format!("{text}.0") };
+    }
+    let text = format!("{number:e}");
+    match text.split_once('e') {
+        Some((digits, exponent)) if digits.contains('.') => format!("{digits}E{exponent}"),
+        Some((digits, exponent)) => format!("{digits}.0E{exponent}"),
+        None => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn doubles_are_written_as_java_does() {
+        for (number, text) in [
+            (3.0, "3.0"),
+            (0.0, "0.0"),
+            (-0.0, "-0.0"),
+            (1.5, "1.5"),
+            (-2.25, "-2.25"),
+            (0.001, "0.001"),
+            (0.0001, "1.0E-4"),
+            (1e7, "1.0E7"),
+            (12_345_678.9, "1.23456789E7"),
+            (9_999_999.0, "9999999.0"),
+            (f64::NAN, "NaN"),
+            (f64::INFINITY, "Infinity"),
+            (f64::NEG_INFINITY, "-Infinity"),
+        ] {
+            assert_eq!(java_number_text(number), text);
+        }
+    }
 
     #[test]
     fn numbers_print_as_in_xpath() {

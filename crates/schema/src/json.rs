@@ -56,19 +56,27 @@ impl JsonSchema {
     ///
     /// Errors: what is wrong with the schema.
     pub fn load(source: Source, draft: Draft, resolver: &dyn Resolver) -> Result<JsonSchema, Vec<Violation>> {
-        let name: Arc<str> = source.name.as_str().into();
-        let problem = |place: String, line: usize, column: usize, message: String| {
-            vec![Violation {
-                document: Some(name.clone()),
-                place,
-                line: line as u32,
-                column: column as u32,
-                rule: "",
-                message,
-            }]
-        };
-        let schema: Value = serde_json::from_slice(&source.bytes)
-            .map_err(|error| problem(String::new(), error.line(), error.column(), message_of(&error)))?;
+        let schema: Value = serde_json::from_slice(&source.bytes).map_err(|error| {
+            problems(&source.name, String::new(), error.line(), error.column(), message_of(&error))
+        })?;
+        JsonSchema::compile(&schema, &source.name, draft, resolver)
+    }
+
+    /// As [`load`](Self::load), of a schema that is read already and refers to no other document.
+    ///
+    /// # Errors
+    /// What is wrong with the schema.
+    pub(crate) fn of_value(schema: &Value, name: &str, draft: Draft) -> Result<JsonSchema, Vec<Violation>> {
+        JsonSchema::compile(schema, name, draft, &crate::Nothing)
+    }
+
+    fn compile(
+        schema: &Value,
+        name: &str,
+        draft: Draft,
+        resolver: &dyn Resolver,
+    ) -> Result<JsonSchema, Vec<Violation>> {
+        let problem = |place: String, message: String| problems(name, place, 0, 0, message);
         let named = schema.get("$schema").and_then(Value::as_str);
         let known = match named.map(|uri| uri.trim_end_matches('#')) {
             Some("http://json-schema.org/draft-04/schema") => Draft::Draft4,
@@ -78,11 +86,11 @@ impl JsonSchema {
             Some("https://json-schema.org/draft/2020-12/schema") => Draft::Draft202012,
             _ => draft,
         };
-        if circles(&schema) {
+        if circles(schema) {
             let message = "the schema refers to itself at the same place, which would never end";
-            return Err(problem(String::new(), 0, 0, message.to_owned()));
+            return Err(problem(String::new(), message.to_owned()));
         }
-        let others = Others::of(&schema, &source.name, resolver);
+        let others = Others::of(schema, name, resolver);
         let validator = jsonschema::options()
             .with_draft(known.engine())
             .should_validate_formats(true)
@@ -91,8 +99,8 @@ impl JsonSchema {
                 PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT).size_limit(PATTERN_SIZE),
             )
             .with_retriever(others)
-            .build(&schema)
-            .map_err(|error| problem(error.instance_path().to_string(), 0, 0, error.to_string()))?;
+            .build(schema)
+            .map_err(|error| problem(error.instance_path().to_string(), error.to_string()))?;
         Ok(JsonSchema { validator })
     }
 
@@ -122,6 +130,12 @@ impl JsonSchema {
     pub fn is_valid(&self, value: &Value) -> bool {
         !depth_above(value, MAX_DEPTH) && self.validator.is_valid(value)
     }
+}
+
+/// The one fault of a schema that is told.
+fn problems(name: &str, place: String, line: usize, column: usize, message: String) -> Vec<Violation> {
+    let document = Some(Arc::from(name));
+    vec![Violation { document, place, line: line as u32, column: column as u32, rule: "", message }]
 }
 
 /// The keyword as a constant.

@@ -1,6 +1,8 @@
-//! XML Schema and JSON Schema behind one interface: load once, validate, report every violation with its place.
+//! XML Schema and JSON Schema behind one interface: load once, validate, report every violation with its place. OpenAPI definitions are
+//! checked by JSON Schemas.
 
 mod json;
+pub mod openapi;
 mod violation;
 mod xsd;
 

@@ -165,7 +165,7 @@ fn to_js<'js>(ctx: &Ctx<'js>, value: Option<Value>) -> Result<Js<'js>> {
             Ok(small) => small.into_js(ctx),
             Err(_) => (number as f64).into_js(ctx),
         },
-        Some(Value::Double(number)) => number.into_js(ctx),
+        Some(Value::Double(number) | Value::JavaDouble(number)) => number.into_js(ctx),
         Some(Value::Boolean(is)) => is.into_js(ctx),
         Some(Value::Xml(value)) => list(ctx, |_, trees| trees.of_value(&value).map(Some)),
         Some(Value::Json(value)) => {

@@ -181,6 +181,6 @@ pub fn services(path: &Path) -> Result<(Services, Vec<String>), String> {
 }
 
 /// `1 error`, `2 errors`.
-pub(super) fn counted(count: usize, what: &str) -> String {
+pub(crate) fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

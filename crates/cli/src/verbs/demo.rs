@@ -4,6 +4,7 @@ use crate::bus::{Addresses, Running, Start, init_logging};
 use crate::excerpt::excerpt;
 use crate::round::Unpacked;
 use crate::settings::Settings;
+use crate::verbs::check::counted;
 use bench::backend::Backend;
 use bench::check::{Answer, Entity};
 use bench::messages::{self, parse_size, size_name};
@@ -238,7 +239,7 @@ impl Page {
     fn places(&mut self, running: &Running, admin: SocketAddr, backend: SocketAddr, took: Duration) {
         let plan = running.bus.plan();
         let title = self.paint(BOLD, "The example round");
-        self.line(format!("{title}: {} artifacts, started in {} ms", plan.artifacts(), took.as_millis()));
+        self.line(format!("{title}: {}, started in {} ms", counted(plan.artifacts(), "artifact"), took.as_millis()));
         let taken = |address: SocketAddr, port: u16| match address.port() == port {
             true => String::new(),
             false => format!("  (port {port} is in use)"),

@@ -295,6 +295,7 @@ pub(crate) const PUBLISH_WSDL: Shape =
 fn publish_wsdl(element: &Element, reading: &mut Reading<'_>) -> Option<PublishWsdl> {
     let diagnostics = &mut *reading.diagnostics;
     PUBLISH_WSDL.check_attributes(element, diagnostics);
+    read::stray_text(element, diagnostics);
     let attribute = |name: &str, diagnostics: &mut Diagnostics| {
         read::optional(element, name).map(|key| reading.injector.resolve(key, diagnostics))
     };

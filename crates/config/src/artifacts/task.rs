@@ -87,6 +87,7 @@ impl Task {
 
     pub(crate) fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<Task> {
         SHAPE.check_attributes(element, reading.diagnostics);
+        read::stray_text(element, reading.diagnostics);
         for child in element.elements().filter(|child| !SHAPE.elements.contains(&child.local())) {
             reading.diagnostics.push(read::ignored_element(element, child, SHAPE.elements));
         }

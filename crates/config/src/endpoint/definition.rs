@@ -230,6 +230,7 @@ fn check(element: &Element, more_attributes: &[&str], more_elements: &[&str], di
             diagnostics.push(read::unknown_attribute(element, attribute, &attributes));
         }
     }
+    read::stray_text(element, diagnostics);
     for child in element.elements() {
         let known = elements.contains(&child.local());
         match child.namespace() {

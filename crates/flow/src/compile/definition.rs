@@ -4,6 +4,7 @@ use super::Compiler;
 use super::page::Page;
 use crate::runtime::endpoint::Endpoint;
 use crate::runtime::mediator::Mediator;
+use crate::runtime::stage::Stage;
 use config::Element;
 use std::sync::Arc;
 
@@ -95,6 +96,10 @@ pub enum Children {
 /// Makes an endpoint of its configuration; `None` after an error that was recorded.
 pub type EndpointFactory = fn(&config::Endpoint, &mut Compiler<'_>) -> Option<Arc<dyn Endpoint>>;
 
+/// Makes the stage of an API with `validateSchema` that checks its messages by its definition; `None`: they are not checked, which it
+/// has reported.
+pub type Validation = fn(&config::Api, &[u8], &mut Compiler<'_>) -> Option<Arc<dyn Stage>>;
+
 /// All mediators that can be compiled, and the names of those that exist in the language but not here yet.
 pub struct Registry {
     /// The definitions.
@@ -103,6 +108,8 @@ pub struct Registry {
     pub unsupported: Vec<(&'static str, &'static str)>,
     /// Makes endpoints from configuration; given by the endpoints room.
     pub endpoints: EndpointFactory,
+    /// Checks messages of APIs; `None`: nobody here can.
+    pub validation: Option<Validation>,
 }
 
 /// The name of the definition that operations of libraries (`library.operation`) have which have none of their own.

@@ -4,8 +4,8 @@
 use crate::compile::Compiler;
 use crate::compile::definition::{Children, Definition};
 use crate::compile::page::Inside;
-use config::read::respell_element;
-use config::{Child, Element, SYNAPSE};
+use config::read::{respell_element, stray_text};
+use config::{Element, SYNAPSE};
 use diagnostics::Diagnostic;
 
 /// An element with the elements that may stand in it.
@@ -49,20 +49,10 @@ impl Compiler<'_> {
         let mut seen: Vec<&str> = Vec::new();
         // Beside `then`, nothing but `else` counts.
         let parts = element.elements().any(|child| level.named(child).is_some());
-        for child in element.children() {
-            let child = match child {
-                Child::Element(child) => child,
-                Child::Text(text) if !level.text && !text.value.trim().is_empty() => {
-                    let blank = text.value.len() - text.value.trim_start().len();
-                    let place = text.span.part(blank, text.value.trim().len());
-                    let message = format!("text in `{}` is ignored", element.local());
-                    self.diagnostics.push(
-                        Diagnostic::warning("stray-text", message).at(place, "no text is expected here"),
-                    );
-                    continue;
-                }
-                _ => continue,
-            };
+        if !level.text {
+            stray_text(element, self.diagnostics);
+        }
+        for child in element.elements() {
             if child.is("description") {
                 continue;
             }
@@ -97,7 +87,7 @@ impl Compiler<'_> {
                         inside: level.inside,
                         way: format!("{}/", inside.way()),
                         mediators: inside.content == "mediator*",
-                        text: inside.content != "mediator*",
+                        text: inside.holds_text(),
                         closed: inside.content.is_empty(),
                     });
                 }

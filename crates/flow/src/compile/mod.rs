@@ -56,6 +56,7 @@ pub struct Compiler<'a> {
     entries: HashMap<String, Entry>,
     vault: Vault,
     inside: Inside,
+    parts: Parts,
     /// The artifacts that are left out.
     faulty: Vec<FaultyArtifact>,
 }
@@ -71,6 +72,13 @@ impl Inside {
     fn of(artifact: Identity) -> Inside {
         Inside { artifact, parts: HashMap::new() }
     }
+}
+
+/// The parts of the mediator that is compiled, as its page lists them.
+#[derive(Default)]
+struct Parts {
+    of: Option<Span>,
+    inside: &'static [page::Inside],
 }
 
 static UNIQUE: AtomicU64 = AtomicU64::new(1);
@@ -103,6 +111,7 @@ pub fn compile(
             &configuration.root,
         ),
         inside: Inside::of(Identity::of(ArtifactKind::Definitions, "")),
+        parts: Parts::default(),
         faulty,
     };
     compiler.plan(sources)
@@ -128,6 +137,10 @@ impl Compiler<'_> {
     /// A fault handler by name; one that does not exist is a warning and no handler.
     pub fn handler(&mut self, key: &Key) -> Option<ListId> {
         let key = &trimmed(key);
+        // An attribute without a value is none.
+        if key.value.is_empty() {
+            return None;
+        }
         let found = self.sequences.get(&key.value).copied().or_else(|| self.registry_sequence(key));
         if found.is_none() {
             let names: Vec<_> = self.sequences.keys().cloned().collect();
@@ -191,12 +204,15 @@ impl Compiler<'_> {
     }
 
     fn steps(&mut self, element: &Element, skip: &[&str]) -> Vec<Planned> {
+        config::read::stray_text(element, self.diagnostics);
+        // Directly in a mediator, one of its parts may be meant.
+        let parts = if self.parts.of == Some(element.span()) { self.parts.inside } else { &[] };
         let mut steps = Vec::new();
         for child in element.elements() {
             if skip.contains(&child.local()) || child.is("description") {
                 continue;
             }
-            if let Some(planned) = self.mediator(child) {
+            if let Some(planned) = self.mediator(child, parts) {
                 steps.push(planned);
             }
         }
@@ -204,10 +220,10 @@ impl Compiler<'_> {
     }
 
     /// Compiles one mediator.
-    fn mediator(&mut self, element: &Element) -> Option<Planned> {
+    fn mediator(&mut self, element: &Element, beside: &[page::Inside]) -> Option<Planned> {
         let name = element.local();
         let Some(definition) = self.registry.definition(name) else {
-            self.unknown_mediator(element);
+            self.unknown_mediator(element, beside);
             return None;
         };
         let mark = self.diagnostics.len();
@@ -245,6 +261,7 @@ impl Compiler<'_> {
         if self.diagnostics.has_errors_since(mark) {
             return None;
         }
+        self.parts = Parts { of: Some(element.span()), inside: definition.page.inside };
         let compiled: Option<Box<dyn Mediator>> = (definition.compile)(element, self);
         if compiled.is_none() && !self.diagnostics.has_errors_since(mark) {
             // Whatever a mediator forgot to say: nothing is left out in silence.
@@ -258,7 +275,7 @@ impl Compiler<'_> {
         Some(Planned::new(mediator, definition.name, element.start_tag()))
     }
 
-    fn unknown_mediator(&mut self, element: &Element) {
+    fn unknown_mediator(&mut self, element: &Element, beside: &[page::Inside]) {
         let name = element.local();
         let diagnostic = match self.registry.unsupported.iter().find(|(known, _)| *known == name) {
             Some((_, why)) => {
@@ -272,7 +289,9 @@ impl Compiler<'_> {
             .at(element.name_span(), "connectors are Java libraries"),
             None => {
                 let definitions = self.registry.definitions.iter().map(|definition| definition.name);
-                let known = definitions.chain(self.registry.unsupported.iter().map(|(name, _)| *name));
+                let parts = beside.iter().filter(|part| !part.way().contains('/')).map(page::Inside::name);
+                let known = parts.chain(definitions);
+                let known = known.chain(self.registry.unsupported.iter().map(|(name, _)| *name));
                 let found = Diagnostic::error("unknown-mediator", format!("there is no mediator `{name}`"))
                     .at(element.name_span(), "not a mediator")
                     .did_you_mean(name, known.clone());

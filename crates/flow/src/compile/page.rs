@@ -86,6 +86,11 @@ impl Inside {
         Inside { content, ..self }
     }
 
+    /// Whether text in it is read.
+    pub fn holds_text(&self) -> bool {
+        !matches!(self.content, "" | "mediator*" | "elements" | "…")
+    }
+
     /// How often it may be there: `?`, `*`, `+`, or nothing.
     pub fn occurrence(&self) -> &'static str {
         match self.path.as_bytes().last() {

@@ -7,7 +7,7 @@ use crate::resource::{
     normalize_context,
 };
 use crate::runtime::artifacts::{Api, Proxy, Resource, allowed_methods};
-use crate::runtime::stage::Stages;
+use crate::runtime::stage::{Stage, Stages};
 use config::Mapping;
 use diagnostics::Span;
 use std::sync::Arc;
@@ -109,6 +109,8 @@ pub(super) fn compile_api(api: &config::Api, compiler: &mut Compiler<'_>) -> Api
         found
     });
     let definition = definition.or_else(|| api.packed_definition.clone());
+    let mut stages = of_services();
+    stages.extend(validation(api, definition.as_deref(), compiler));
     Api {
         handlers: handlers::compile(&api.handlers, compiler),
         definition,
@@ -116,7 +118,7 @@ pub(super) fn compile_api(api: &config::Api, compiler: &mut Compiler<'_>) -> Api
         version,
         version_strategy,
         activation: compiler.services.states.get(compiler.artifact_identity()),
-        stages: of_services(),
+        stages,
         resources,
         rules,
         rule: api_rule(api),
@@ -126,6 +128,27 @@ pub(super) fn compile_api(api: &config::Api, compiler: &mut Compiler<'_>) -> Api
         counters: compiler.services.metrics.counters("api", &api.name.value),
         name: api.name.value.clone(),
     }
+}
+
+/// What checks the messages of an API by its definition, where it asks for that.
+fn validation(
+    api: &config::Api,
+    definition: Option<&[u8]>,
+    compiler: &mut Compiler<'_>,
+) -> Option<Arc<dyn Stage>> {
+    let validation = compiler.registry.validation.filter(|_| api.validate_schema)?;
+    let Some(definition) = definition else {
+        if api.publish_swagger.as_ref().is_none_or(|key| !compiler.is_not_fetched(&key.value)) {
+            compiler.warning(
+                "no-definition",
+                "validateSchema has no definition to check messages by",
+                api.name.span,
+                "messages are not checked; name the definition with publishSwagger",
+            );
+        }
+        return None;
+    };
+    validation(api, definition, compiler)
 }
 
 /// The rule of an API.

@@ -1,7 +1,7 @@
 //! What a proxy service publishes of itself.
 
 use super::Compiler;
-use crate::wsdl::{Operations, Wsdl, references};
+use crate::wsdl::{Operations, Wsdl, ports, references, without_policies};
 use config::{PublishWsdl, WsdlSource};
 use diagnostics::Span;
 use xml::Document;
@@ -73,21 +73,45 @@ fn of(
     span: Span,
     compiler: &mut Compiler<'_>,
 ) -> Wsdl {
-    let imports = imports(published, &bytes, compiler);
+    let mut imports = imports(published, &bytes, compiler);
     match Document::parse(bytes, &xml::ParseOptions::trusted()) {
-        Ok(document) => {
+        Ok(mut document) => {
+            if !published.preserve_policy {
+                without_policies(&mut document);
+                imports.iter_mut().for_each(|(_, bytes)| strip(bytes));
+            }
             let lax = is_set(proxy, "disableOperationValidation");
             let operations = if lax { None } else { Operations::of(&document) };
             let keeps_addresses = proxy
                 .parameter("modifyUserWSDLPortAddress")
                 .is_some_and(|text| text.trim().eq_ignore_ascii_case("false"));
             let absolute = is_set(proxy, "showAbsoluteSchemaURL") || is_set(proxy, "showProxySchemaURL");
-            Wsdl { document: Some(document), imports, operations, keeps_addresses, absolute, inactive: false }
+            let ports = ports(&document);
+            Wsdl {
+                document: Some(document),
+                imports,
+                operations,
+                keeps_addresses,
+                absolute,
+                ports,
+                inactive: false,
+            }
         }
         Err(error) => {
             compiler.error("bad-wsdl", "the WSDL of this proxy is not well-formed", span, error.to_string());
             Wsdl::default()
         }
+    }
+}
+
+/// As [`without_policies`], for a document that is published as it is.
+fn strip(bytes: &mut Vec<u8>) {
+    if let Ok(mut document) = Document::parse(bytes.clone(), &xml::ParseOptions::trusted())
+        && let Some(root) = document.document_element()
+    {
+        without_policies(&mut document);
+        bytes.clear();
+        xml::write(&document, root, &xml::WriteOptions::default(), bytes);
     }
 }
 

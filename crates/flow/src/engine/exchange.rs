@@ -211,7 +211,7 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
     let settings = &context.services.settings;
     let mut options = SendOptions {
         connect: settings.connect_timeout,
-        silence: None,
+        silence: Some(settings.socket_timeout),
         response: outgoing.timeout.or(time(context, "SEND_TIMEOUT")).unwrap_or(settings.global_timeout),
         idle: settings.socket_timeout,
         keep_alive: !context.axis2_is_true("NO_KEEPALIVE"),

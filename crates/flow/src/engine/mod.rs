@@ -74,7 +74,7 @@ pub(crate) async fn drive(context: &mut Context, first: Option<Flow>) -> Ending 
 #[cold]
 pub(crate) fn report_panic(context: &mut Context, why: &Panicked) {
     let place = context.plan.place(context.location());
-    crate::runtime::report::panicked(&context.message_id(), context.owner_name(), &place, "a step", why);
+    crate::runtime::report::panicked(&context.message_id(), context.service_name(), &place, "a step", why);
     context.progress.failure = Some(Failure::unhandled(500));
     context.frames.clear();
     context.handlers.clear();
@@ -129,7 +129,8 @@ pub(crate) async fn advance(context: &mut Context, first: Option<Flow>) -> Endin
                 }
             }
             Flow::Send(destination) => {
-                if detaches(context, true) {
+                let is_answer = destination.is_to_client() && context.response && context.is_answered();
+                if !is_answer && detaches(context, true) {
                     return Ending::Detach(Flow::Send(destination));
                 }
                 match dispatch_send(context, destination).await {
@@ -574,14 +575,18 @@ fn detaches(context: &Context, send: bool) -> bool {
     early && !context.progress.part.is_branch() && context.progress.client == Waits::Client
 }
 
+/// Whether the client gets its 202 instead of the answer that its flow has made. A fault is told, and so is the answer of an
+/// endpoint that the flow has had in the client's own time: by a blocking `call`, or as the message of an out sequence.
+pub(crate) fn is_accepted(context: &Context) -> bool {
+    let told = context.has_failed() || context.is_answered() && context.progress.calls == 0;
+    !told && detaches(context, false)
+}
+
 async fn dispatch_send(context: &mut Context, destination: Destination) -> Result<Option<Ending>, Fault> {
     let receive = destination.receive;
     let out_only = context.properties.get("OUT_ONLY").is_some_and(Value::is_true);
     // Without an endpoint, a response goes to the client.
-    if destination.endpoint.is_none()
-        && destination.reference.is_none()
-        && (context.response || is_response(context))
-    {
+    if destination.is_to_client() && (context.response || is_response(context)) {
         return Ok(Some(Ending::Respond));
     }
     context.progress.spent.sends += 1;
@@ -1069,7 +1074,7 @@ mod tests {
 
     fn tested(mediators: &str) -> Tested {
         let definitions = vec![&LOG, &SEQUENCE, &FAILS, &DROP, &RESPOND, &SPLIT, &FAILS_AT, &NAMED];
-        let registry = Registry { definitions, unsupported: Vec::new(), endpoints: testing::endpoints };
+        let registry = Registry { definitions, unsupported: Vec::new(), endpoints: testing::endpoints, validation: None };
         testing::main(&registry, mediators)
     }
 
@@ -1108,7 +1113,7 @@ mod tests {
     #[test]
     fn endless_flows_end() {
         let definitions = vec![&LOG, &SEQUENCE, &DROP];
-        let registry = Registry { definitions, unsupported: Vec::new(), endpoints: testing::endpoints };
+        let registry = Registry { definitions, unsupported: Vec::new(), endpoints: testing::endpoints, validation: None };
         let deep = format!("{}{}", "<filter>".repeat(20), "</filter>".repeat(20));
         let few = |services: &mut crate::Services| {
             services.settings.nesting = 10;
@@ -1181,7 +1186,7 @@ mod tests {
     fn branches_share_the_steps_of_their_message() {
         let few = |services: &mut crate::Services| services.settings.steps = 5000;
         let definitions = vec![&LOG, &SPLIT];
-        let registry = Registry { definitions, unsupported: Vec::new(), endpoints: testing::endpoints };
+        let registry = Registry { definitions, unsupported: Vec::new(), endpoints: testing::endpoints, validation: None };
         for (split, how) in [("1000", ""), ("1000", " one")] {
             let text = format!("<clone value='{split}{how}'>{}</clone>", "<log value=''/>".repeat(10));
             let tested = testing::main_with(&registry, &text, few);

@@ -422,7 +422,7 @@ impl Expression {
                     let value = expression.evaluate(cx)?;
                     Ok(match value {
                         value if xpath.later => Some(first(value, cx)?),
-                        xpath::Value::Number(number) if java => Some(Value::from(java_double(number))),
+                        xpath::Value::Number(number) if java => Some(Value::from(message::value::java_number_text(number))),
                         value => to_message_value(value, cx, xpath.node_test),
                     })
                 })
@@ -741,28 +741,6 @@ pub(crate) fn first(value: xpath::Value, cx: &xpath::Context<'_>) -> Result<Valu
     Ok(Value::from(item.to_string_in(cx)?.into_owned()))
 }
 
-/// A number as Java writes a double: `3.0`, `1.0E7`, `Infinity`.
-pub fn java_double(number: f64) -> String {
-    if !number.is_finite() {
-        return match number {
-            number if number.is_nan() => "NaN".to_owned(),
-            number if number > 0.0 => "Infinity".to_owned(),
-            _ => "-Infinity".to_owned(),
-        };
-    }
-    let size = number.abs();
-    if size == 0.0 || (1e-3..1e7).contains(&size) {
-        let text = number.to_string();
-        return if text.contains('.') { text } else { format!("{text}.0") };
-    }
-    let text = format!("{number:e}");
-    match text.split_once('e') {
-        Some((digits, exponent)) if digits.contains('.') => format!("{digits}E{exponent}"),
-        Some((digits, exponent)) => format!("{digits}.0E{exponent}"),
-        None => text,
-    }
-}
-
 /// An XPath result as a property value. One element stays XML; several nodes are a list; other results are atomic.
 pub(crate) fn to_message_value(
     value: xpath::Value,
@@ -848,32 +826,6 @@ impl KeyValue {
         match self {
             KeyValue::Literal(text) => Some(text),
             KeyValue::Dynamic(_) => None,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::java_double;
-
-    #[test]
-    fn doubles_are_written_as_java_does() {
-        for (number, text) in [
-            (3.0, "3.0"),
-            (0.0, "0.0"),
-            (-0.0, "-0.0"),
-            (1.5, "1.5"),
-            (-2.25, "-2.25"),
-            (0.001, "0.001"),
-            (0.0001, "1.0E-4"),
-            (1e7, "1.0E7"),
-            (12_345_678.9, "1.23456789E7"),
-            (9_999_999.0, "9999999.0"),
-            (f64::NAN, "NaN"),
-            (f64::INFINITY, "Infinity"),
-            (f64::NEG_INFINITY, "-Infinity"),
-        ] {
-            assert_eq!(java_double(number), text);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! From a request to its flow: proxy services, APIs, the main sequence, and what the bus answers itself.
 
 use crate::engine::exchange::{elapsed, speaks};
-use crate::engine::{Ending, advance, begin_request, drive_to_end, raise, report_panic};
+use crate::engine::{Ending, advance, begin_request, drive_to_end, is_accepted, raise, report_panic};
 use crate::http::access::{AccessLog, Accounted, Recorder};
 use crate::http::respond::{busy, left_out, refused, response, soap_fault, text, unanswered};
 use crate::http::{callback, inbound, local, routing};
@@ -309,8 +309,8 @@ pub(super) fn find_proxy(plan: &Plan, rest: &str) -> Option<(usize, usize)> {
             return Some((index, end));
         }
         if let Some((stem, suffix)) = name.rsplit_once('.')
-            && suffix.ends_with("Endpoint")
             && let Some(&index) = plan.proxy_names.get(stem)
+            && (suffix.ends_with("Endpoint") || plan.proxies.get(index).is_some_and(|own| own.wsdl.has_port(suffix)))
         {
             return Some((index, end));
         }
@@ -446,6 +446,13 @@ async fn finish(context: &mut Context) -> Response {
     let mut first: Option<Flow> = None;
     loop {
         match advance(context, first.take()).await {
+            Ending::Respond if is_accepted(context) => {
+                tracing::debug!(message_id = %context.message_id(), "FORCE_SC_ACCEPTED: 202 instead of the answer");
+                if let Some(exchange) = &context.exchange {
+                    exchange.close();
+                }
+                return Response::empty(202);
+            }
             Ending::Respond => match response(context).await {
                 Ok(response) => {
                     if let Some(exchange) = &context.exchange {
@@ -528,7 +535,7 @@ mod tests {
         let registry = crate::Registry {
             definitions: Vec::new(),
             unsupported: Vec::new(),
-            endpoints: testing::endpoints,
+            endpoints: testing::endpoints, validation: None
         };
         let text = format!("<definitions xmlns='{}'>{artifacts}</definitions>", config::SYNAPSE);
         testing::configuration(&registry, &text)

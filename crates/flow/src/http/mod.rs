@@ -8,6 +8,6 @@ mod handlers;
 pub mod inbound;
 mod local;
 mod openapi;
-mod respond;
+pub mod respond;
 mod routing;
 mod wsdl;

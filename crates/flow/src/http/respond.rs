@@ -51,7 +51,7 @@ pub(crate) async fn response(context: &mut Context) -> Result<Response, Fault> {
     if !context.axis2.is_empty() {
         body = as_asked(context, body).await?;
     }
-    let status = status(context);
+    let status = answer_status(context);
     let reason = match context.axis2.get("HTTP_SC_DESC") {
         Some(reason) => header_safe(&reason.to_string()).into(),
         None if context.axis2.get("HTTP_SC").is_none() && context.status == Some(status) => {
@@ -114,7 +114,8 @@ fn header_safe(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' }).collect()
 }
 
-fn status(context: &mut Context) -> u16 {
+/// The status that the message is answered with as it is now.
+pub fn answer_status(context: &mut Context) -> u16 {
     if context.axis2_is_true("SC_ACCEPTED") {
         return 202;
     }

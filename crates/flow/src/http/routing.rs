@@ -3,7 +3,7 @@
 use super::cors;
 use crate::resource::{ApiFacts, Choice, RequestFacts, choose};
 use crate::runtime::artifacts::allowed_methods;
-use crate::runtime::context::{Context, Owner};
+use crate::runtime::context::{Context, Origin, Owner};
 use crate::runtime::mediator::ListId;
 use crate::runtime::plan::Plan;
 use message::Value;
@@ -96,6 +96,9 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context, listener: &str) -> Di
     };
     if handled && let Err(why) = set_properties(context, plan, candidate.index, &sub_path) {
         return Dispatched::Answer(crate::http::respond::text(400, why));
+    }
+    if handled && !matches!(choice, Choice::Resource { .. }) {
+        context.attach(Arc::new(Origin(api.name.clone())));
     }
     match choice {
         Choice::Resource { index, variables } => {

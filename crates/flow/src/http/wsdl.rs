@@ -10,6 +10,11 @@ use transport::Response;
 use xml::{Document, NodeId, NodeKind};
 
 impl Wsdl {
+    /// Whether its WSDL has a port of this name.
+    pub(crate) fn has_port(&self, name: &str) -> bool {
+        self.ports.iter().any(|own| own == name)
+    }
+
     /// Whether the service has the operation that a SOAP request asks for, by its action or else by the element in
     /// its body.
     ///
@@ -127,8 +132,13 @@ impl Wsdl {
         let operations: String = names
             .iter()
             .map(|name| {
+                let is_one_way = self.operations.as_ref().is_some_and(|own| own.one_way.contains(name));
+                let (pattern, output) = match is_one_way {
+                    true => ("in-only", ""),
+                    false => ("in-out", r##"<wsdl2:output element="#any"/>"##),
+                };
                 let name = escape(name);
-                format!(r##"<wsdl2:operation name="{name}" pattern="http://www.w3.org/ns/wsdl/in-out"><wsdl2:input element="#any"/><wsdl2:output element="#any"/></wsdl2:operation>"##)
+                format!(r##"<wsdl2:operation name="{name}" pattern="http://www.w3.org/ns/wsdl/{pattern}"><wsdl2:input element="#any"/>{output}</wsdl2:operation>"##)
             })
             .collect();
         format!(

@@ -9,7 +9,7 @@ mod sampling;
 
 use crate::engine::{Branched, run_branch};
 use crate::http::dispatch::Bus;
-use crate::runtime::context::Context;
+use crate::runtime::context::{Context, Origin};
 use crate::runtime::mediator::ListId;
 use crate::runtime::panics::caught;
 use crate::runtime::plan::Plan;
@@ -262,6 +262,7 @@ impl Work {
     fn context(&self, message: &Message) -> Box<Context> {
         let mut context = Context::of_stored(Arc::clone(&self.plan), Arc::clone(&self.services), message);
         context.handlers.push(self.plan.fault);
+        context.attach(Arc::new(Origin(format!("message processor {}", self.processor.name))));
         context.properties.set("message.processor.name", message::Value::from(self.processor.name.as_str()));
         context
     }

@@ -433,7 +433,7 @@ mod tests {
         let registry = crate::Registry {
             definitions: Vec::new(),
             unsupported: Vec::new(),
-            endpoints: testing::endpoints,
+            endpoints: testing::endpoints, validation: None
         };
         testing::main(&registry, "")
     }

@@ -57,7 +57,15 @@ pub enum Client {
     Soap(SoapVersion),
 }
 
+/// What a message began with that is no proxy service, API, inbound endpoint or `main`: `task nightly`. Left with the message.
+pub(crate) struct Origin(pub String);
+
 impl Inbound {
+    /// Whether no client sent it ([`Inbound::of_nobody`]).
+    pub(crate) fn is_of_nobody(&self) -> bool {
+        self.peer.ip().is_unspecified()
+    }
+
     /// Path and query after the service's own path; empty if there is nothing.
     pub fn postfix(&self) -> &str {
         self.target.get(self.service_length..).unwrap_or("")
@@ -601,6 +609,11 @@ impl Context {
         self.frames.iter().any(|frame| self.plan.list(frame.list).steps.len() > frame.next as usize)
     }
 
+    /// Whether a fault was raised.
+    pub fn has_failed(&self) -> bool {
+        self.progress.failure.is_some()
+    }
+
     /// Whether an endpoint has answered: by `call`, or because this is its response.
     pub fn is_answered(&self) -> bool {
         self.progress.asked.is_answered()
@@ -640,6 +653,27 @@ impl Context {
     /// The name of what the flow belongs to, for logs and metrics.
     pub fn owner_name(&self) -> &str {
         self.plan.owner_name(self.owner)
+    }
+
+    /// As log lines name what the flow belongs to: its service, or what it began with.
+    pub fn service_name(&self) -> &str {
+        match (self.owner, self.origin()) {
+            (Owner::Main, Some(origin)) => origin,
+            (owner, _) => self.plan.owner_name(owner),
+        }
+    }
+
+    /// What the message began with, where that was no request to a service: `task nightly`.
+    fn origin(&self) -> Option<&str> {
+        self.attached.iter().find_map(|own| own.downcast_ref::<Origin>()).map(|own| own.0.as_str())
+    }
+
+    /// Who sent the message, for logs: the address of the client, or what it began with.
+    pub(crate) fn sender(&self) -> Cow<'_, str> {
+        match self.origin() {
+            Some(origin) if self.inbound.is_of_nobody() => Cow::Borrowed(origin),
+            _ => Cow::Owned(self.inbound.peer.to_string()),
+        }
     }
 
     /// Where the message is: the step that ran last, or else its proxy service, API or the main sequence.
@@ -714,6 +748,11 @@ impl Context {
         answer.progress.part = self.progress.part;
         answer.progress.client = self.progress.client;
         self.put(answer);
+    }
+
+    /// Whether fault handlers of the flow that this is a branch of have run for it, and not only those inside of the branch.
+    pub fn ran_handlers_of(&self, flow: &Context) -> bool {
+        self.handlers.len() < flow.handlers.len()
     }
 
     /// The flow failed as a branch of it did, whose fault handlers have run.

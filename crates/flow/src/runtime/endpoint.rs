@@ -355,6 +355,11 @@ impl Destination {
         Destination { endpoint: Some(endpoint), receive: None, blocking: false, saved: None, reference: None }
     }
 
+    /// Whether it names no endpoint: as an answer, the message goes to the client.
+    pub(crate) fn is_to_client(&self) -> bool {
+        self.endpoint.is_none() && self.reference.is_none()
+    }
+
     /// Sends to the message's `To`.
     pub fn implicit() -> Destination {
         Destination { endpoint: None, receive: None, blocking: false, saved: None, reference: None }

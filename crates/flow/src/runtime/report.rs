@@ -15,10 +15,10 @@ pub(crate) fn fault(context: &Context, fault: &Fault) {
     tracing::error!(
         target: "busbar::fault",
         message_id = %context.message_id(),
-        service = context.owner_name(),
+        service = context.service_name(),
         place,
         peer = fault.peer.as_deref().unwrap_or(""),
-        client = %context.inbound.peer,
+        client = %context.sender(),
         code = %fault.code,
         cause = %short(&fault.detail).replace('\n', " | "),
         "{}",
@@ -32,9 +32,9 @@ pub(crate) fn one_way_refused(context: &Context, message_id: &str) {
     tracing::warn!(
         target: "busbar::fault",
         message_id,
-        service = context.owner_name(),
+        service = context.service_name(),
         place = context.plan.place(context.location()),
-        client = %context.inbound.peer,
+        client = %context.sender(),
         "the backend answered a one-way message with {status}; the message may be lost",
     );
 }

@@ -128,7 +128,7 @@ impl Services {
             let place = first.plan.place(first.location());
             let own = first.message_id();
             for id in std::iter::once(&own).chain(others) {
-                log_given_up(id, first.owner_name(), &place, "a part that waits in an aggregate");
+                log_given_up(id, first.service_name(), &place, "a part that waits in an aggregate");
             }
         });
         for (store, message) in self.stores.lost_with_process() {
@@ -171,7 +171,7 @@ impl Scope {
             plan: Arc::clone(&context.plan),
             number: crate::runtime::context::next_number(),
             message_id: context.message_id(),
-            service: context.owner_name().to_owned(),
+            service: context.service_name().to_owned(),
             last: Mutex::new(("the flow", context.location())),
             tally: Tally::new(),
             steps: AtomicU64::new(context.progress.spent.steps.into()),
@@ -341,7 +341,7 @@ fn abandoned(context: &Context) {
     let alone = context.scope.as_ref().is_none_or(|scope| scope.tally.running() == 1);
     if alone && context.services.scopes.is_giving_up() {
         let place = context.plan.place(context.location());
-        log_given_up(&context.message_id(), context.owner_name(), &place, "its client still waited");
+        log_given_up(&context.message_id(), context.service_name(), &place, "its client still waited");
     }
 }
 
@@ -782,7 +782,7 @@ mod tests {
 
     fn tested(mediators: &str) -> Tested {
         let definitions = vec![&DROP, &LOG, &STORE, &RESPOND];
-        let registry = Registry { definitions, unsupported: Vec::new(), endpoints: testing::endpoints };
+        let registry = Registry { definitions, unsupported: Vec::new(), endpoints: testing::endpoints, validation: None };
         testing::main(&registry, mediators)
     }
 

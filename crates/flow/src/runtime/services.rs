@@ -65,7 +65,7 @@ pub struct Settings {
     pub global_timeout: Duration,
     /// Longest time to connect (`http.connection.timeout`). Default 10 s.
     pub connect_timeout: Duration,
-    /// Longest silence on a connection in use (`http.socket.timeout`). Default 180 s.
+    /// Longest silence on a connection in use, also before the head of the answer (`http.socket.timeout`). Default 180 s.
     pub socket_timeout: Duration,
     /// Most messages that may be on their way at the same time, those whose client has its 202 included: others are refused with
     /// 503. Default 10,000.

@@ -1,7 +1,7 @@
 //! A message that is injected: into a sequence, a proxy service or `main`.
 
 use crate::engine::begin_request;
-use crate::runtime::context::{Addressing, Client, Context, Inbound, Owner};
+use crate::runtime::context::{Addressing, Client, Context, Inbound, Origin, Owner};
 use crate::runtime::fault::Fault;
 use crate::runtime::plan::Plan;
 use crate::runtime::progress::Waits;
@@ -55,6 +55,7 @@ impl Injection {
         // Nobody waits for an answer.
         context.progress.client = Waits::Nobody;
         context.owner = owner;
+        context.attach(Arc::new(Origin(format!("task {task}"))));
         context.properties.set("task.name", Value::from(task));
         for (name, value) in &self.properties {
             context.properties.set(Arc::clone(name), value.clone());

@@ -328,7 +328,7 @@ impl<'a> SynapseHost<'a> {
             Some(Value::String(text)) => xpath::Value::String(text),
             Some(Value::Boolean(truth)) => xpath::Value::Boolean(truth),
             Some(Value::Integer(number)) => xpath::Value::Number(number as f64),
-            Some(Value::Double(number)) => xpath::Value::Number(number),
+            Some(Value::Double(number) | Value::JavaDouble(number)) => xpath::Value::Number(number),
             Some(json @ Value::Json(_)) => xpath::Value::from(json.to_string()),
             Some(Value::Xml(xml)) => match self.documents.iter().position(|known| Arc::ptr_eq(known, &xml)) {
                 Some(place) => {

@@ -1,0 +1,647 @@
+//! OpenAPI definitions (2.0, 3.0, 3.1, as JSON) as checks of requests and responses: parameters of path, query and header, and JSON
+//! bodies.
+//!
+//! Each schema of a definition becomes a [`JsonSchema`] of its own when the definition is loaded, with those of the components that it
+//! leads to. What the definition does not describe (a path, a status, a body that is no JSON) is not checked.
+
+mod convert;
+mod path;
+
+use crate::{Draft, JsonSchema, Violation};
+use convert::{Dialect, Direction};
+use path::PathTemplate;
+use serde_json::Value;
+
+/// A definition, ready to check.
+#[derive(Debug)]
+pub struct OpenApi {
+    /// Those whose paths have the fewest variables first, so that `/pet/mine` is taken before `/pet/{id}`.
+    operations: Vec<Operation>,
+}
+
+/// One method of one path.
+#[derive(Debug)]
+pub struct Operation {
+    method: String,
+    path: PathTemplate,
+    parameters: Vec<Parameter>,
+    body: Option<RequestBody>,
+    /// By status as written: `200`, `2XX`, `default`.
+    responses: Vec<(String, Content)>,
+}
+
+#[derive(Debug)]
+struct Parameter {
+    name: String,
+    place: Place,
+    required: bool,
+    /// Between the items of an array; `None`: it is no array. Empty: each item is a parameter of its own.
+    separator: Option<&'static str>,
+    /// Its schema says that it is a string.
+    is_text: bool,
+    schema: Option<Checked>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Path,
+    Query,
+    Header,
+}
+
+#[derive(Debug)]
+struct RequestBody {
+    required: bool,
+    content: Content,
+}
+
+/// Media types (`application/json`, `text/*`) with the schemas of those that are JSON. Empty: any.
+type Content = Vec<(String, Option<Checked>)>;
+
+/// A schema, or why it cannot be used.
+type Checked = Result<JsonSchema, String>;
+
+/// A request, as far as a definition speaks of it.
+pub struct Asked<'a> {
+    /// The path below the API, as sent: percent-encoded, without the query.
+    pub path: &'a str,
+    /// Names and values of the query, decoded.
+    pub query: &'a [(&'a str, String)],
+    /// The value of a header.
+    pub header: &'a dyn Fn(&str) -> Option<String>,
+    /// The media type of the body without its parameters, in lower case.
+    pub media: &'a str,
+    /// The body.
+    pub body: Sent<'a>,
+}
+
+/// A body.
+pub enum Sent<'a> {
+    /// There is none.
+    Nothing,
+    /// JSON.
+    Json(&'a Value),
+    /// Of another type, which is not looked into.
+    Other,
+}
+
+const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
+
+impl OpenApi {
+    /// Loads a definition.
+    ///
+    /// # Errors
+    /// It is not JSON, or no definition; a text that says so.
+    pub fn load(bytes: &[u8]) -> Result<OpenApi, String> {
+        let root: Value = serde_json::from_slice(bytes).map_err(|error| format!("it is no JSON: {error}"))?;
+        let dialect = Dialect::of(&root).ok_or("it is neither `openapi` 3 nor `swagger` 2")?;
+        let document = Document { root: &root, dialect };
+        let mut operations = Vec::new();
+        for (path, item) in root.get("paths").and_then(Value::as_object).into_iter().flatten() {
+            let item = document.resolved(item);
+            for method in METHODS {
+                if let Some(operation) = item.get(method) {
+                    operations.push(document.operation(path, method, item, operation));
+                }
+            }
+        }
+        operations.sort_by_key(|operation| operation.path.variables());
+        Ok(OpenApi { operations })
+    }
+
+    /// The number of the operation that a request is for; `path` as in [`Asked`].
+    pub fn find(&self, method: &str, path: &str) -> Option<usize> {
+        let mut operations = self.operations.iter();
+        operations.position(|own| own.method.eq_ignore_ascii_case(method) && own.path.values(path).is_some())
+    }
+
+    /// The operation of a number that [`find`](Self::find) gave.
+    pub fn operation(&self, number: usize) -> Option<&Operation> {
+        self.operations.get(number)
+    }
+
+    /// What of the definition cannot be used, a line each.
+    pub fn faults(&self) -> Vec<String> {
+        self.operations.iter().flat_map(Operation::faults).collect()
+    }
+}
+
+impl Operation {
+    /// `POST /pet/{id}`.
+    pub fn label(&self) -> String {
+        format!("{} {}", self.method.to_ascii_uppercase(), self.path.source())
+    }
+
+    /// Whether there is anything to check of a request.
+    pub fn checks_requests(&self) -> bool {
+        !self.parameters.is_empty() || self.body.is_some()
+    }
+
+    /// Whether there is anything to check of a response of a status.
+    pub fn checks_responses(&self, status: u16) -> bool {
+        self.response(status).is_some_and(|content| content.iter().any(|(_, schema)| schema.is_some()))
+    }
+
+    /// Whether there is anything to check of some response.
+    pub fn describes_answers(&self) -> bool {
+        self.responses.iter().any(|(_, content)| content.iter().any(|(_, schema)| schema.is_some()))
+    }
+
+    /// What of a request does not fit.
+    ///
+    /// # Errors
+    /// A schema of the definition cannot be used; a text that says why.
+    pub fn request(&self, asked: &Asked<'_>) -> Result<Vec<Violation>, String> {
+        let mut found = Vec::new();
+        let variables = self.path.values(asked.path).unwrap_or_default();
+        for parameter in &self.parameters {
+            let name = parameter.name.as_str();
+            let values: Vec<String> = match parameter.place {
+                Place::Path => variables.iter().filter(|(own, _)| *own == name).map(|(_, v)| v.clone()).collect(),
+                Place::Query => asked.query.iter().filter(|(own, _)| *own == name).map(|(_, v)| v.clone()).collect(),
+                Place::Header => (asked.header)(name).into_iter().collect(),
+            };
+            parameter.check(&values, &mut found)?;
+        }
+        let Some(body) = &self.body else { return Ok(found) };
+        match &asked.body {
+            Sent::Nothing if body.required => found.push(violation("", "required", "there is no body".to_owned())),
+            Sent::Nothing => {}
+            Sent::Json(_) | Sent::Other if !takes(&body.content, asked.media) => {
+                let takes: Vec<&str> = body.content.iter().map(|(media, _)| media.as_str()).collect();
+                let message = format!("the body is {}, and may be {}", asked.media, takes.join(", "));
+                found.push(violation("", "", message));
+            }
+            Sent::Json(value) => check(&body.content, asked.media, value, &mut found)?,
+            Sent::Other => {}
+        }
+        Ok(found)
+    }
+
+    /// What of the JSON body of a response does not fit; `media` as in [`Asked`].
+    ///
+    /// # Errors
+    /// As [`request`](Self::request).
+    pub fn answer(&self, status: u16, media: &str, body: &Value) -> Result<Vec<Violation>, String> {
+        let mut found = Vec::new();
+        if let Some(content) = self.response(status) {
+            check(content, media, body, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    fn response(&self, status: u16) -> Option<&Content> {
+        let (exact, class) = (status.to_string(), format!("{}XX", status / 100));
+        let written = [exact.as_str(), class.as_str(), "default"];
+        let mut found = written.iter().filter_map(|name| {
+            self.responses.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, content)| content)
+        });
+        found.next()
+    }
+
+    fn faults(&self) -> Vec<String> {
+        let bodies = self.body.iter().map(|body| &body.content).chain(self.responses.iter().map(|(_, own)| own));
+        let bodies = bodies.flatten().filter_map(|(media, schema)| Some((media, schema.as_ref()?)));
+        let parameters = self.parameters.iter().filter_map(|own| Some((&own.name, own.schema.as_ref()?)));
+        let all = parameters.chain(bodies).filter_map(|(what, schema)| Some((what, schema.as_ref().err()?)));
+        all.map(|(what, why)| format!("{}, {what}: {why}", self.label())).collect()
+    }
+}
+
+impl Parameter {
+    fn check(&self, values: &[String], found: &mut Vec<Violation>) -> Result<(), String> {
+        let place = format!("{} {}", self.place.label(), self.name);
+        let Some(first) = values.first() else {
+            if self.required {
+                found.push(violation(&place, "required", "it is missing".to_owned()));
+            }
+            return Ok(());
+        };
+        let Some(schema) = &self.schema else { return Ok(()) };
+        let schema = schema.as_ref().map_err(|why| format!("the schema of {place} cannot be used: {why}"))?;
+        // A text may mean itself or the number, truth value or null that it is.
+        let scalar = |text: &str| match serde_json::from_str(text) {
+            Ok(value @ (Value::Number(_) | Value::Bool(_) | Value::Null)) => value,
+            _ => Value::from(text),
+        };
+        let (texts, scalars) = match self.separator {
+            None => (Value::from(first.as_str()), scalar(first)),
+            Some(separator) => {
+                let items: Vec<&str> = match separator {
+                    "" => values.iter().map(String::as_str).collect(),
+                    separator => first.split(separator).collect(),
+                };
+                (items.iter().map(|own| Value::from(*own)).collect(), items.iter().map(|own| scalar(own)).collect())
+            }
+        };
+        if schema.is_valid(&texts) || schema.is_valid(&scalars) {
+            return Ok(());
+        }
+        let violations = schema.validate(if self.is_text { &texts } else { &scalars });
+        found.extend(violations.into_iter().map(|own| Violation { place: format!("{place}{}", own.place), ..own }));
+        Ok(())
+    }
+}
+
+impl Place {
+    fn label(self) -> &'static str {
+        match self {
+            Place::Path => "path",
+            Place::Query => "query",
+            Place::Header => "header",
+        }
+    }
+}
+
+fn violation(place: &str, rule: &'static str, message: String) -> Violation {
+    Violation { document: None, place: place.to_owned(), line: 0, column: 0, rule, message }
+}
+
+fn takes(content: &Content, media: &str) -> bool {
+    content.is_empty() || content.iter().any(|(own, _)| covers(own, media))
+}
+
+/// Checks a body by the schema of the media type that says most.
+fn check(content: &Content, media: &str, value: &Value, found: &mut Vec<Violation>) -> Result<(), String> {
+    let exact = content.iter().find(|(own, _)| own == media);
+    let chosen = exact.or_else(|| {
+        let mut ranges: Vec<_> = content.iter().filter(|(own, _)| covers(own, media)).collect();
+        ranges.sort_by_key(|(own, _)| std::cmp::Reverse(own.len()));
+        ranges.first().copied()
+    });
+    let Some((_, Some(schema))) = chosen else { return Ok(()) };
+    let schema = schema.as_ref().map_err(|why| format!("the schema of {media} cannot be used: {why}"))?;
+    if !schema.is_valid(value) {
+        found.extend(schema.validate(value));
+    }
+    Ok(())
+}
+
+/// Whether a media range covers a media type.
+fn covers(range: &str, media: &str) -> bool {
+    match range.strip_suffix('*') {
+        Some("*/") => true,
+        Some(start) => media.starts_with(start),
+        None => range == media,
+    }
+}
+
+/// Whether bodies of this media type, or some of this range, are JSON.
+fn is_json(media: &str) -> bool {
+    media.ends_with("json") || media.ends_with("/*")
+}
+
+/// A definition while it is read.
+struct Document<'a> {
+    root: &'a Value,
+    dialect: Dialect,
+}
+
+/// Longest way from a reference to what it refers to.
+const MAX_REFERENCES: usize = 32;
+
+impl<'a> Document<'a> {
+    /// What a value refers to, or itself.
+    fn resolved(&self, value: &'a Value) -> &'a Value {
+        let mut value = value;
+        for _ in 0..MAX_REFERENCES {
+            let pointer = value.get("$ref").and_then(Value::as_str).and_then(convert::pointer);
+            match pointer.and_then(|pointer| self.root.pointer(&pointer)) {
+                Some(next) => value = next,
+                None => break,
+            }
+        }
+        value
+    }
+
+    fn operation(&self, path: &str, method: &str, item: &'a Value, operation: &'a Value) -> Operation {
+        // Those of the operation stand in for those of the path.
+        let mut written: Vec<&Value> = Vec::new();
+        for parameter in list(operation, "parameters").chain(list(item, "parameters")) {
+            let parameter = self.resolved(parameter);
+            let same = |other: &&Value| ["name", "in"].iter().all(|key| other.get(key) == parameter.get(key));
+            if !written.iter().any(|own| same(&own)) {
+                written.push(parameter);
+            }
+        }
+        Operation {
+            method: method.to_owned(),
+            path: PathTemplate::new(path),
+            parameters: written.iter().filter_map(|parameter| self.parameter(parameter)).collect(),
+            body: self.body(operation, &written),
+            responses: self.responses(operation),
+        }
+    }
+
+    fn parameter(&self, parameter: &'a Value) -> Option<Parameter> {
+        let name = parameter.get("name")?.as_str()?;
+        let place = match parameter.get("in")?.as_str()? {
+            "path" => Place::Path,
+            "query" => Place::Query,
+            // What these say is said elsewhere in a definition.
+            "header" if ["accept", "content-type", "authorization"].iter().any(|own| name.eq_ignore_ascii_case(own)) => {
+                return None;
+            }
+            "header" => Place::Header,
+            _ => return None,
+        };
+        // Swagger 2 has no `schema` here: the parameter is one.
+        let schema = match self.dialect {
+            Dialect::Swagger2 => Some(parameter),
+            _ => parameter.get("schema"),
+        };
+        let kind = schema.and_then(|own| self.resolved(own).get("type")).and_then(Value::as_str);
+        let schema = match kind {
+            // These are written in ways of their own.
+            Some("object" | "file") => None,
+            _ => schema,
+        };
+        Some(Parameter {
+            name: name.to_owned(),
+            place,
+            required: parameter.get("required").is_some_and(|own| own == true),
+            separator: (kind == Some("array")).then(|| self.separator(parameter, place)),
+            is_text: kind == Some("string"),
+            schema: schema.map(|own| self.schema(own, Direction::Request)),
+        })
+    }
+
+    fn separator(&self, parameter: &Value, place: Place) -> &'static str {
+        let text = |key: &str| parameter.get(key).and_then(Value::as_str);
+        if self.dialect == Dialect::Swagger2 {
+            return match text("collectionFormat") {
+                Some("multi") => "",
+                Some("ssv") => " ",
+                Some("tsv") => "\t",
+                Some("pipes") => "|",
+                _ => ",",
+            };
+        }
+        let explode = parameter.get("explode").and_then(Value::as_bool);
+        match (place, text("style")) {
+            (Place::Query, None | Some("form")) if explode.unwrap_or(true) => "",
+            (Place::Query, Some("spaceDelimited")) => " ",
+            (Place::Query, Some("pipeDelimited")) => "|",
+            _ => ",",
+        }
+    }
+
+    fn body(&self, operation: &'a Value, parameters: &[&'a Value]) -> Option<RequestBody> {
+        let required = |own: &Value| own.get("required").is_some_and(|own| own == true);
+        if self.dialect != Dialect::Swagger2 {
+            let body = self.resolved(operation.get("requestBody")?);
+            return Some(RequestBody { required: required(body), content: self.content(body, Direction::Request) });
+        }
+        let body = parameters.iter().find(|own| own.get("in").is_some_and(|own| own == "body"))?;
+        let content = self.content_of_swagger(operation, "consumes", body, Direction::Request);
+        Some(RequestBody { required: required(body), content })
+    }
+
+    fn responses(&self, operation: &'a Value) -> Vec<(String, Content)> {
+        let responses = operation.get("responses").and_then(Value::as_object).into_iter().flatten();
+        responses
+            .map(|(status, response)| {
+                let response = self.resolved(response);
+                let content = match self.dialect {
+                    Dialect::Swagger2 => {
+                        self.content_of_swagger(operation, "produces", response, Direction::Response)
+                    }
+                    _ => self.content(response, Direction::Response),
+                };
+                (status.clone(), content)
+            })
+            .collect()
+    }
+
+    fn content(&self, body: &'a Value, direction: Direction) -> Content {
+        let content = body.get("content").and_then(Value::as_object).into_iter().flatten();
+        content
+            .map(|(media, described)| {
+                let media = essence(media);
+                let schema = described.get("schema").filter(|_| is_json(&media));
+                (media, schema.map(|own| self.schema(own, direction)))
+            })
+            .collect()
+    }
+
+    /// Swagger 2 lists the media types apart, of an operation or of all.
+    fn content_of_swagger(
+        &self,
+        operation: &'a Value,
+        key: &str,
+        body: &'a Value,
+        direction: Direction,
+    ) -> Content {
+        let listed = operation.get(key).or_else(|| self.root.get(key)).and_then(Value::as_array);
+        let mut listed: Vec<String> =
+            listed.into_iter().flatten().filter_map(Value::as_str).map(essence).collect();
+        if listed.is_empty() {
+            listed.push("*/*".to_owned());
+        }
+        let schema = body.get("schema").filter(|own| own.get("type").is_none_or(|kind| kind != "file"));
+        let checked = |media: &String| schema.filter(|_| is_json(media)).map(|own| self.schema(own, direction));
+        listed.into_iter().map(|media| (media.clone(), checked(&media))).collect()
+    }
+
+    fn schema(&self, schema: &Value, direction: Direction) -> Checked {
+        let whole = convert::standing_alone(self.root, schema, self.dialect, direction);
+        let draft = match self.dialect {
+            Dialect::OpenApi31 => Draft::Draft202012,
+            _ => Draft::Draft4,
+        };
+        JsonSchema::of_value(&whole, "the definition", draft).map_err(|faults| {
+            faults.first().map_or_else(|| "it is no schema".to_owned(), |fault| fault.message.clone())
+        })
+    }
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
+    value.get(key).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// A media type without its parameters, in lower case.
+fn essence(media: &str) -> String {
+    media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn pets() -> OpenApi {
+        let definition = json!({
+            "openapi": "3.0.3",
+            "components": {
+                "schemas": {
+                    "Pet": {
+                        "type": "object",
+                        "required": ["id", "name"],
+                        "properties": {
+                            "id": { "type": "integer", "readOnly": true },
+                            "name": { "type": "string", "nullable": true },
+                            "friend": { "$ref": "#/components/schemas/Pet" },
+                            "secret": { "type": "string", "writeOnly": true }
+                        }
+                    },
+                    "Broken": { "type": "no such type" }
+                },
+                "parameters": { "Page": { "name": "page", "in": "query", "schema": { "type": "integer", "minimum": 1 } } }
+            },
+            "paths": {
+                "/pet/{id}": {
+                    "parameters": [{ "name": "id", "in": "path", "required": true, "schema": { "type": "integer" } }],
+                    "get": {
+                        "parameters": [
+                            { "$ref": "#/components/parameters/Page" },
+                            { "name": "tag", "in": "query", "schema": { "type": "array", "items": { "enum": ["a", "b"] } } },
+                            { "name": "list", "in": "query", "explode": false, "schema": { "type": "array", "items": { "type": "integer" } } },
+                            { "name": "X-Key", "in": "header", "required": true, "schema": { "type": "string", "minLength": 3 } }
+                        ],
+                        "responses": {
+                            "200": { "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Pet" } } } },
+                            "4XX": { "content": { "application/json": { "schema": { "type": "string" } } } }
+                        }
+                    }
+                },
+                "/pet/mine": { "get": { "responses": {} } },
+                "/pet": {
+                    "post": {
+                        "requestBody": {
+                            "required": true,
+                            "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Pet" } }, "text/xml": {} }
+                        },
+                        "responses": {}
+                    },
+                    "put": {
+                        "requestBody": { "content": { "*/*": { "schema": { "$ref": "#/components/schemas/Broken" } } } },
+                        "responses": {}
+                    }
+                }
+            }
+        });
+        OpenApi::load(definition.to_string().as_bytes()).expect("it is a definition")
+    }
+
+    fn of_request(api: &OpenApi, method: &str, target: &str, key: &str, media: &str, body: Sent<'_>) -> Vec<String> {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let query: Vec<(&str, String)> =
+            query.split('&').filter_map(|own| own.split_once('=')).map(|(n, v)| (n, v.to_owned())).collect();
+        let header = |name: &str| (name == "X-Key" && !key.is_empty()).then(|| key.to_owned());
+        let operation = api.find(method, path).and_then(|number| api.operation(number)).expect("it is described");
+        let asked = Asked { path, query: &query, header: &header, media, body };
+        match operation.request(&asked) {
+            Ok(found) => found.iter().map(ToString::to_string).collect(),
+            Err(why) => vec![why],
+        }
+    }
+
+    #[test]
+    fn parameters_are_checked() {
+        let api = pets();
+        for (target, key, wanted) in [
+            ("/pet/7", "abc", ""),
+            ("/pet/7/", "abc", ""),
+            ("/pet/mine", "", ""),
+            ("/pet/x", "abc", "path id: type"),
+            ("/pet/%37", "abc", ""),
+            ("/pet/7", "", "header X-Key: required"),
+            ("/pet/7", "ab", "header X-Key: minLength"),
+            ("/pet/7", "123", ""),
+            ("/pet/7?page=2", "abc", ""),
+            ("/pet/7?page=0", "abc", "query page: minimum"),
+            ("/pet/7?page=two", "abc", "query page: type"),
+            ("/pet/7?tag=a&tag=b", "abc", ""),
+            ("/pet/7?tag=a&tag=c", "abc", "query tag/1: enum"),
+            ("/pet/7?list=1,2", "abc", ""),
+            ("/pet/7?list=1,x", "abc", "query list/1: type"),
+        ] {
+            let found = of_request(&api, "GET", target, key, "", Sent::Nothing).join("\n");
+            assert!(found.is_empty() == wanted.is_empty() && found.contains(wanted), "{target} {key}: {found}");
+        }
+        assert_eq!(api.find("GET", "/other"), None);
+        assert_eq!(api.find("DELETE", "/pet/7"), None);
+    }
+
+    #[test]
+    fn bodies_are_checked() {
+        let api = pets();
+        let body = |body: &Value| of_request(&api, "POST", "/pet", "", "application/json", Sent::Json(body)).join("\n");
+        assert_eq!(body(&json!({ "name": "x" })), "", "what only answers have is not asked for");
+        assert_eq!(body(&json!({ "name": null, "friend": { "name": "y" } })), "", "nullable, recursive");
+        assert!(body(&json!({})).contains("required"));
+        assert!(body(&json!({ "name": "x", "friend": { "name": 1 } })).contains("/friend/name"));
+        let missing = of_request(&api, "POST", "/pet", "", "", Sent::Nothing);
+        assert_eq!(missing, ["required: there is no body"]);
+        assert!(of_request(&api, "POST", "/pet", "", "text/xml", Sent::Other).is_empty());
+        let other = of_request(&api, "POST", "/pet", "", "text/plain", Sent::Other);
+        assert_eq!(other, ["the body is text/plain, and may be application/json, text/xml"]);
+    }
+
+    #[test]
+    fn responses_are_checked() {
+        let api = pets();
+        let get = api.find("GET", "/pet/7").and_then(|own| api.operation(own)).expect("it is described");
+        assert!(get.checks_responses(200) && get.checks_responses(404) && !get.checks_responses(500));
+        let of = |status, body: Value| get.answer(status, "application/json", &body).expect("it can be used").len();
+        assert_eq!(of(200, json!({ "id": 1, "name": "x" })), 0);
+        assert_eq!(of(200, json!({ "name": "x" })), 1, "an answer has what is read only");
+        assert_eq!(of(404, json!("no")), 0);
+        assert_eq!(of(404, json!(1)), 1);
+        assert_eq!(of(500, json!(1)), 0, "not described");
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_told() {
+        let api = pets();
+        let faults = api.faults();
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        assert!(faults[0].starts_with("PUT /pet, */*: "), "{faults:?}");
+        let body = json!(1);
+        let found = of_request(&api, "PUT", "/pet", "", "application/json", Sent::Json(&body)).join("");
+        assert!(found.contains("cannot be used"), "{found}");
+        for (text, why) in [
+            ("openapi: 3.0.0", "no JSON"),
+            ("{}", "neither"),
+            ("[]", "neither"),
+            (r#"{"openapi":"4.0"}"#, "neither"),
+            (r#"{"swagger":2.0}"#, "neither"),
+        ] {
+            assert!(OpenApi::load(text.as_bytes()).is_err_and(|own| own.contains(why)), "{text}");
+        }
+        for text in [
+            r#"{"openapi":"3.0.0","paths":[]}"#,
+            r#"{"openapi":"3.1.0","paths":{"/a":{"get":1,"post":{"parameters":1,"responses":[]}}}}"#,
+            r##"{"openapi":"3.0.0","paths":{"/a":{"$ref":"#/paths/~1a"}}}"##,
+            r##"{"openapi":"3.0.0","paths":{"/a":{"get":{"requestBody":{"$ref":"#/paths/~1a/get/requestBody"}}}}}"##,
+            r##"{"openapi":"3.0.0","paths":{"/a":{"get":{"parameters":[{"in":"query","name":"n","schema":{"$ref":"#/paths/~1a/get/parameters/0/schema"}}]}}}}"##,
+        ] {
+            assert!(OpenApi::load(text.as_bytes()).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn swagger_2() {
+        let definition = json!({
+            "swagger": "2.0",
+            "consumes": ["application/json"],
+            "definitions": { "Order": { "type": "object", "required": ["n"], "properties": { "n": { "type": "integer" } } } },
+            "paths": { "/order": { "post": {
+                "parameters": [
+                    { "in": "body", "name": "body", "required": true, "schema": { "$ref": "#/definitions/Order" } },
+                    { "in": "query", "name": "ids", "type": "array", "items": { "type": "integer" }, "collectionFormat": "pipes" }
+                ],
+                "responses": { "200": { "schema": { "type": "file" } }, "default": { "schema": { "$ref": "#/definitions/Order" } } }
+            } } }
+        });
+        let api = OpenApi::load(definition.to_string().as_bytes()).expect("it is a definition");
+        assert_eq!(api.faults(), Vec::<String>::new());
+        let good = json!({ "n": 1 });
+        let of = |target: &str, body: &Value| of_request(&api, "POST", target, "", "application/json", Sent::Json(body));
+        assert!(of("/order?ids=1|2", &good).is_empty());
+        assert_eq!(of("/order?ids=1,2", &good).len(), 1);
+        assert_eq!(of("/order", &json!({})).len(), 1);
+        let post = api.operation(0).expect("one");
+        assert!(!post.checks_responses(200) && post.checks_responses(500));
+    }
+}
