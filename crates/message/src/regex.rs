@@ -306,7 +306,6 @@ mod tests {
         for (pattern, why) in [
             ("[a-z", "Invalid character class"),
             ("(ab", "Opening parenthesis without closing parenthesis"),
-            ("a{2,1}", "invalid repetition count range, the start must be <= the end"),
             ("*a", "Target of repeat operator is invalid"),
         ] {
             let told = Pattern::compile(pattern).map(|_| ()).unwrap_err();

@@ -93,6 +93,29 @@ pub(crate) fn refused(refused: &Refused<'_>) {
 #[cfg(test)]
 mod tests {
     use super::{LONGEST, short};
+    use crate::runtime::context::{Client, Inbound, Origin};
+    use crate::testing;
+    use std::sync::Arc;
+
+    #[test]
+    fn what_a_message_began_with_is_named_where_no_client_sent_it() {
+        let registry = crate::Registry {
+            definitions: Vec::new(),
+            unsupported: Vec::new(),
+            endpoints: testing::endpoints,
+            validation: None,
+        };
+        let tested = testing::main(&registry, "");
+        let mut context = tested.context(&[], "");
+        let named = |context: &crate::Context| format!("{} {}", context.service_name(), context.sender());
+        assert_eq!(named(&context), "main 127.0.0.1:9");
+        context.attach(Arc::new(Origin("task nightly".to_owned())));
+        assert_eq!(named(&context), "task nightly 127.0.0.1:9");
+        let inbound =
+            Inbound::of_nobody(message::Method::Post, "/".to_owned(), Client::Rest, &context.headers);
+        context.inbound = Arc::new(inbound);
+        assert_eq!(named(&context), "task nightly task nightly");
+    }
 
     #[test]
     fn a_log_line_takes_so_much_of_a_text() {
