@@ -17,7 +17,12 @@ const NOBODY: SocketAddr = SocketAddr::V4(std::net::SocketAddrV4::new(std::net::
 const DEAD: &str = "http://127.0.0.1:1/";
 
 fn registry() -> Registry {
-    Registry { definitions: Vec::new(), unsupported: Vec::new(), endpoints: crate::endpoint, validation: None }
+    Registry {
+        definitions: Vec::new(),
+        unsupported: Vec::new(),
+        endpoints: crate::endpoint,
+        validation: None,
+    }
 }
 
 /// A configuration of these artifacts.

@@ -23,16 +23,28 @@ enum Definition {
 }
 
 /// The stage of an API whose definition this is.
-pub(crate) fn compile(api: &config::Api, definition: &[u8], compiler: &mut Compiler<'_>) -> Option<Arc<dyn Stage>> {
+pub(crate) fn compile(
+    api: &config::Api,
+    definition: &[u8],
+    compiler: &mut Compiler<'_>,
+) -> Option<Arc<dyn Stage>> {
     let place = api.publish_swagger.as_ref().map_or(api.name.span, |key| key.span);
     let mut warn = |why: &str, effect: &str| {
-        compiler.warning("bad-definition", format!("the definition of this API cannot be used: {why}"), place, effect);
+        compiler.warning(
+            "bad-definition",
+            format!("the definition of this API cannot be used: {why}"),
+            place,
+            effect,
+        );
     };
     let checks = match OpenApi::load(definition) {
         Ok(checks) => checks,
         // Unlike one that is broken it may be right: it is published and not read.
         Err(why) if !matches!(definition.trim_ascii_start().first(), Some(b'{' | b'[')) => {
-            warn(&format!("{why}; YAML is not read here"), "messages are not checked; write the definition as JSON");
+            warn(
+                &format!("{why}; YAML is not read here"),
+                "messages are not checked; write the definition as JSON",
+            );
             return None;
         }
         Err(why) => {

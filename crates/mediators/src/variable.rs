@@ -135,7 +135,9 @@ fn typed(value: Value, kind: &str, calculated: bool) -> Result<Value, &'static s
         ("INTEGER", Value::Integer(number), _) if i32::try_from(*number).is_err() => Err("another number"),
         // A whole number that was calculated is as good a double.
         ("DOUBLE", Value::Integer(number), _) => Ok(Value::Double(*number as f64)),
-        ("JSON", Value::Integer(_) | Value::Boolean(_) | Value::Double(_) | Value::JavaDouble(_), _) if calculated => {
+        ("JSON", Value::Integer(_) | Value::Boolean(_) | Value::Double(_) | Value::JavaDouble(_), _)
+            if calculated =>
+        {
             serde_json::from_str(&value.to_string())
                 .map(|json| Value::Json(Arc::new(json)))
                 .map_err(|_| "no JSON")

@@ -310,7 +310,9 @@ fn waits_are_bounded() {
     // The limit of all connections, unless the endpoint's own timeout ends the wait before.
     let short = |timeout: &str, socket: u64| {
         let registry = busbar_mediators::registry(endpoints::endpoint);
-        let timeout = format!("<timeout><duration>{timeout}</duration><responseAction>fault</responseAction></timeout></address>");
+        let timeout = format!(
+            "<timeout><duration>{timeout}</duration><responseAction>fault</responseAction></timeout></address>"
+        );
         let call = call(&address).replace("/></endpoint>", &format!(">{timeout}</endpoint>"));
         assert!(call.contains("</address>"), "{call}");
         let started = std::time::Instant::now();
@@ -460,7 +462,10 @@ fn a_forced_202_stands_in_for_an_answer() {
     for (flow, status) in [
         (format!("{forced}<respond/>"), 202),
         (format!(r#"{forced}<log level="full"/>{}<respond/>"#, axis2("HTTP_SC", "201")), 202),
-        (format!(r#"{forced}<foreach expression="//i"><sequence><log/></sequence></foreach><respond/>"#), 202),
+        (
+            format!(r#"{forced}<foreach expression="//i"><sequence><log/></sequence></foreach><respond/>"#),
+            202,
+        ),
         (format!(r#"{forced}<property name="RESPONSE" value="true"/><send/>"#), 202),
         (format!("<in>{forced}<loopback/></in><out><send/></out>"), 202),
         (format!("{}{forced}<respond/>", call(&mirror())), 202),

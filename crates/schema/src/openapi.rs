@@ -157,15 +157,21 @@ impl Operation {
         for parameter in &self.parameters {
             let name = parameter.name.as_str();
             let values: Vec<String> = match parameter.place {
-                Place::Path => variables.iter().filter(|(own, _)| *own == name).map(|(_, v)| v.clone()).collect(),
-                Place::Query => asked.query.iter().filter(|(own, _)| *own == name).map(|(_, v)| v.clone()).collect(),
+                Place::Path => {
+                    variables.iter().filter(|(own, _)| *own == name).map(|(_, v)| v.clone()).collect()
+                }
+                Place::Query => {
+                    asked.query.iter().filter(|(own, _)| *own == name).map(|(_, v)| v.clone()).collect()
+                }
                 Place::Header => (asked.header)(name).into_iter().collect(),
             };
             parameter.check(&values, &mut found)?;
         }
         let Some(body) = &self.body else { return Ok(found) };
         match &asked.body {
-            Sent::Nothing if body.required => found.push(violation("", "required", "there is no body".to_owned())),
+            Sent::Nothing if body.required => {
+                found.push(violation("", "required", "there is no body".to_owned()))
+            }
             Sent::Nothing => {}
             Sent::Json(_) | Sent::Other if !takes(&body.content, asked.media) => {
                 let takes: Vec<&str> = body.content.iter().map(|(media, _)| media.as_str()).collect();
@@ -200,7 +206,8 @@ impl Operation {
     }
 
     fn faults(&self) -> Vec<String> {
-        let bodies = self.body.iter().map(|body| &body.content).chain(self.responses.iter().map(|(_, own)| own));
+        let bodies =
+            self.body.iter().map(|body| &body.content).chain(self.responses.iter().map(|(_, own)| own));
         let bodies = bodies.flatten().filter_map(|(media, schema)| Some((media, schema.as_ref()?)));
         let parameters = self.parameters.iter().filter_map(|own| Some((&own.name, own.schema.as_ref()?)));
         let all = parameters.chain(bodies).filter_map(|(what, schema)| Some((what, schema.as_ref().err()?)));
@@ -231,14 +238,19 @@ impl Parameter {
                     "" => values.iter().map(String::as_str).collect(),
                     separator => first.split(separator).collect(),
                 };
-                (items.iter().map(|own| Value::from(*own)).collect(), items.iter().map(|own| scalar(own)).collect())
+                (
+                    items.iter().map(|own| Value::from(*own)).collect(),
+                    items.iter().map(|own| scalar(own)).collect(),
+                )
             }
         };
         if schema.is_valid(&texts) || schema.is_valid(&scalars) {
             return Ok(());
         }
         let violations = schema.validate(if self.is_text { &texts } else { &scalars });
-        found.extend(violations.into_iter().map(|own| Violation { place: format!("{place}{}", own.place), ..own }));
+        found.extend(
+            violations.into_iter().map(|own| Violation { place: format!("{place}{}", own.place), ..own }),
+        );
         Ok(())
     }
 }
@@ -339,7 +351,11 @@ impl<'a> Document<'a> {
             "path" => Place::Path,
             "query" => Place::Query,
             // What these say is said elsewhere in a definition.
-            "header" if ["accept", "content-type", "authorization"].iter().any(|own| name.eq_ignore_ascii_case(own)) => {
+            "header"
+                if ["accept", "content-type", "authorization"]
+                    .iter()
+                    .any(|own| name.eq_ignore_ascii_case(own)) =>
+            {
                 return None;
             }
             "header" => Place::Header,
@@ -390,7 +406,10 @@ impl<'a> Document<'a> {
         let required = |own: &Value| own.get("required").is_some_and(|own| own == true);
         if self.dialect != Dialect::Swagger2 {
             let body = self.resolved(operation.get("requestBody")?);
-            return Some(RequestBody { required: required(body), content: self.content(body, Direction::Request) });
+            return Some(RequestBody {
+                required: required(body),
+                content: self.content(body, Direction::Request),
+            });
         }
         let body = parameters.iter().find(|own| own.get("in").is_some_and(|own| own == "body"))?;
         let content = self.content_of_swagger(operation, "consumes", body, Direction::Request);
@@ -439,7 +458,8 @@ impl<'a> Document<'a> {
             listed.push("*/*".to_owned());
         }
         let schema = body.get("schema").filter(|own| own.get("type").is_none_or(|kind| kind != "file"));
-        let checked = |media: &String| schema.filter(|_| is_json(media)).map(|own| self.schema(own, direction));
+        let checked =
+            |media: &String| schema.filter(|_| is_json(media)).map(|own| self.schema(own, direction));
         listed.into_iter().map(|media| (media.clone(), checked(&media))).collect()
     }
 
@@ -523,12 +543,20 @@ mod tests {
         OpenApi::load(definition.to_string().as_bytes()).expect("it is a definition")
     }
 
-    fn of_request(api: &OpenApi, method: &str, target: &str, key: &str, media: &str, body: Sent<'_>) -> Vec<String> {
+    fn of_request(
+        api: &OpenApi,
+        method: &str,
+        target: &str,
+        key: &str,
+        media: &str,
+        body: Sent<'_>,
+    ) -> Vec<String> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let query: Vec<(&str, String)> =
             query.split('&').filter_map(|own| own.split_once('=')).map(|(n, v)| (n, v.to_owned())).collect();
         let header = |name: &str| (name == "X-Key" && !key.is_empty()).then(|| key.to_owned());
-        let operation = api.find(method, path).and_then(|number| api.operation(number)).expect("it is described");
+        let operation =
+            api.find(method, path).and_then(|number| api.operation(number)).expect("it is described");
         let asked = Asked { path, query: &query, header: &header, media, body };
         match operation.request(&asked) {
             Ok(found) => found.iter().map(ToString::to_string).collect(),
@@ -557,7 +585,10 @@ mod tests {
             ("/pet/7?list=1,x", "abc", "query list/1: type"),
         ] {
             let found = of_request(&api, "GET", target, key, "", Sent::Nothing).join("\n");
-            assert!(found.is_empty() == wanted.is_empty() && found.contains(wanted), "{target} {key}: {found}");
+            assert!(
+                found.is_empty() == wanted.is_empty() && found.contains(wanted),
+                "{target} {key}: {found}"
+            );
         }
         assert_eq!(api.find("GET", "/other"), None);
         assert_eq!(api.find("DELETE", "/pet/7"), None);
@@ -566,7 +597,9 @@ mod tests {
     #[test]
     fn bodies_are_checked() {
         let api = pets();
-        let body = |body: &Value| of_request(&api, "POST", "/pet", "", "application/json", Sent::Json(body)).join("\n");
+        let body = |body: &Value| {
+            of_request(&api, "POST", "/pet", "", "application/json", Sent::Json(body)).join("\n")
+        };
         assert_eq!(body(&json!({ "name": "x" })), "", "what only answers have is not asked for");
         assert_eq!(body(&json!({ "name": null, "friend": { "name": "y" } })), "", "nullable, recursive");
         assert!(body(&json!({})).contains("required"));
@@ -583,7 +616,9 @@ mod tests {
         let api = pets();
         let get = api.find("GET", "/pet/7").and_then(|own| api.operation(own)).expect("it is described");
         assert!(get.checks_responses(200) && get.checks_responses(404) && !get.checks_responses(500));
-        let of = |status, body: Value| get.answer(status, "application/json", &body).expect("it can be used").len();
+        let of = |status, body: Value| {
+            get.answer(status, "application/json", &body).expect("it can be used").len()
+        };
         assert_eq!(of(200, json!({ "id": 1, "name": "x" })), 0);
         assert_eq!(of(200, json!({ "name": "x" })), 1, "an answer has what is read only");
         assert_eq!(of(404, json!("no")), 0);
@@ -637,7 +672,9 @@ mod tests {
         let api = OpenApi::load(definition.to_string().as_bytes()).expect("it is a definition");
         assert_eq!(api.faults(), Vec::<String>::new());
         let good = json!({ "n": 1 });
-        let of = |target: &str, body: &Value| of_request(&api, "POST", target, "", "application/json", Sent::Json(body));
+        let of = |target: &str, body: &Value| {
+            of_request(&api, "POST", target, "", "application/json", Sent::Json(body))
+        };
         assert!(of("/order?ids=1|2", &good).is_empty());
         assert_eq!(of("/order?ids=1,2", &good).len(), 1);
         assert_eq!(of("/order", &json!({})).len(), 1);

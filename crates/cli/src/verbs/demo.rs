@@ -239,7 +239,11 @@ impl Page {
     fn places(&mut self, running: &Running, admin: SocketAddr, backend: SocketAddr, took: Duration) {
         let plan = running.bus.plan();
         let title = self.paint(BOLD, "The example round");
-        self.line(format!("{title}: {}, started in {} ms", counted(plan.artifacts(), "artifact"), took.as_millis()));
+        self.line(format!(
+            "{title}: {}, started in {} ms",
+            counted(plan.artifacts(), "artifact"),
+            took.as_millis()
+        ));
         let taken = |address: SocketAddr, port: u16| match address.port() == port {
             true => String::new(),
             false => format!("  (port {port} is in use)"),

@@ -149,7 +149,8 @@ impl HttpEndpoint {
         if let (Some(HttpVersion::V2), Some(written)) = (version, element.attribute("version")) {
             let message = "this backend is asked over HTTP/1.1: HTTP/2 is not spoken";
             let found = Diagnostic::warning("unsupported-version", message);
-            diagnostics.push(found.at(written.name_span, "a backend that speaks HTTP/2 only cannot be reached"));
+            diagnostics
+                .push(found.at(written.name_span, "a backend that speaks HTTP/2 only cannot be reached"));
         }
         let uri_template = read::required(element, "uri-template", diagnostics);
         let authentication = match element.child("authentication") {

@@ -307,7 +307,8 @@ mod tests {
         let registry = crate::Registry {
             definitions: Vec::new(),
             unsupported: Vec::new(),
-            endpoints: testing::endpoints, validation: None
+            endpoints: testing::endpoints,
+            validation: None,
         };
         let text =
             format!("<definitions xmlns='{}'>{inside}<sequence name='S'/></definitions>", config::SYNAPSE);

@@ -443,8 +443,12 @@ mod tests {
             )
         };
         let wsa = "<s:Header xmlns:w='http://www.w3.org/2005/08/addressing'><w:MessageID>urn:1</w:MessageID></s:Header>";
-        let registry =
-            Registry { definitions: Vec::new(), unsupported: Vec::new(), endpoints: testing::endpoints, validation: None };
+        let registry = Registry {
+            definitions: Vec::new(),
+            unsupported: Vec::new(),
+            endpoints: testing::endpoints,
+            validation: None,
+        };
         for (message, id, arrived) in [
             (soap(wsa), Some("urn:1"), None),
             // As much as tells, and no more.

@@ -151,7 +151,8 @@ mod tests {
         let registry = crate::Registry {
             definitions: Vec::new(),
             unsupported: Vec::new(),
-            endpoints: testing::endpoints, validation: None
+            endpoints: testing::endpoints,
+            validation: None,
         };
         let tested = testing::main(&registry, "");
         let settings = Settings::default();

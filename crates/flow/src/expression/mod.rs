@@ -422,7 +422,9 @@ impl Expression {
                     let value = expression.evaluate(cx)?;
                     Ok(match value {
                         value if xpath.later => Some(first(value, cx)?),
-                        xpath::Value::Number(number) if java => Some(Value::from(message::value::java_number_text(number))),
+                        xpath::Value::Number(number) if java => {
+                            Some(Value::from(message::value::java_number_text(number)))
+                        }
                         value => to_message_value(value, cx, xpath.node_test),
                     })
                 })

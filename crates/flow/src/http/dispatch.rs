@@ -310,7 +310,8 @@ pub(super) fn find_proxy(plan: &Plan, rest: &str) -> Option<(usize, usize)> {
         }
         if let Some((stem, suffix)) = name.rsplit_once('.')
             && let Some(&index) = plan.proxy_names.get(stem)
-            && (suffix.ends_with("Endpoint") || plan.proxies.get(index).is_some_and(|own| own.wsdl.has_port(suffix)))
+            && (suffix.ends_with("Endpoint")
+                || plan.proxies.get(index).is_some_and(|own| own.wsdl.has_port(suffix)))
         {
             return Some((index, end));
         }
@@ -535,7 +536,8 @@ mod tests {
         let registry = crate::Registry {
             definitions: Vec::new(),
             unsupported: Vec::new(),
-            endpoints: testing::endpoints, validation: None
+            endpoints: testing::endpoints,
+            validation: None,
         };
         let text = format!("<definitions xmlns='{}'>{artifacts}</definitions>", config::SYNAPSE);
         testing::configuration(&registry, &text)

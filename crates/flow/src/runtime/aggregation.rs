@@ -433,7 +433,8 @@ mod tests {
         let registry = crate::Registry {
             definitions: Vec::new(),
             unsupported: Vec::new(),
-            endpoints: testing::endpoints, validation: None
+            endpoints: testing::endpoints,
+            validation: None,
         };
         testing::main(&registry, "")
     }

@@ -782,7 +782,12 @@ mod tests {
 
     fn tested(mediators: &str) -> Tested {
         let definitions = vec![&DROP, &LOG, &STORE, &RESPOND];
-        let registry = Registry { definitions, unsupported: Vec::new(), endpoints: testing::endpoints, validation: None };
+        let registry = Registry {
+            definitions,
+            unsupported: Vec::new(),
+            endpoints: testing::endpoints,
+            validation: None,
+        };
         testing::main(&registry, mediators)
     }
 

@@ -141,7 +141,8 @@ fn convert(schema: &mut Value, dialect: Dialect, direction: Direction) {
             all.values_mut().for_each(|own| convert(own, dialect, direction));
         }
     }
-    let nullable = ["nullable", "x-nullable"].iter().any(|key| members.get(*key).is_some_and(|own| own == true));
+    let nullable =
+        ["nullable", "x-nullable"].iter().any(|key| members.get(*key).is_some_and(|own| own == true));
     if dialect != Dialect::OpenApi31 && nullable {
         *schema = json!({ "anyOf": [{ "type": "null" }, schema.take()] });
     }

@@ -42,8 +42,9 @@ impl PathTemplate {
 fn parts(segment: &str) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut rest = segment;
-    while let Some((before, name, after)) =
-        rest.split_once('{').and_then(|(before, inside)| inside.split_once('}').map(|(name, after)| (before, name, after)))
+    while let Some((before, name, after)) = rest
+        .split_once('{')
+        .and_then(|(before, inside)| inside.split_once('}').map(|(name, after)| (before, name, after)))
     {
         if !before.is_empty() {
             parts.push(Part::Literal(before.to_owned()));
@@ -123,7 +124,8 @@ mod tests {
         ] {
             let template = PathTemplate::new(template);
             let found = template.values(path);
-            let found = found.map(|all| all.iter().map(|(n, v)| format!("{n}={v}")).collect::<Vec<_>>().join(" "));
+            let found =
+                found.map(|all| all.iter().map(|(n, v)| format!("{n}={v}")).collect::<Vec<_>>().join(" "));
             assert_eq!(found.as_deref(), wanted, "{} {path}", template.source());
         }
     }

@@ -17,8 +17,12 @@ fn tested(backend: &str) -> Tested {
 }
 
 fn tested_with(backend: &str, prepare: impl FnOnce(&mut crate::Services)) -> Tested {
-    let registry =
-        Registry { definitions: Vec::new(), unsupported: Vec::new(), endpoints: testing::endpoints, validation: None };
+    let registry = Registry {
+        definitions: Vec::new(),
+        unsupported: Vec::new(),
+        endpoints: testing::endpoints,
+        validation: None,
+    };
     let text = format!(
         "<definitions xmlns='{}'><sequence name='main'/><sequence name='fault'/>\
          <endpoint name='e'><address uri='{backend}/'/></endpoint></definitions>",
