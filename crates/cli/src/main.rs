@@ -28,6 +28,7 @@ mod switches;
 mod tunables;
 mod verbs;
 mod watch;
+mod words;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

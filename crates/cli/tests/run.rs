@@ -117,7 +117,7 @@ fn sighup_swaps_the_configuration_without_a_failed_request() {
             for number in 1..=20 {
                 configure(&path, &version(number));
                 bus.signal("HUP");
-                bus.says("reloaded: 1 artifacts", number);
+                bus.says("reloaded: 1 artifact,", number);
             }
         }));
         done.store(true, Ordering::Relaxed);

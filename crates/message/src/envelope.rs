@@ -243,7 +243,7 @@ impl Envelope {
         if let Some(header) = self.header {
             let new_header = next.header_or_new();
             for block in self.elements_of(header) {
-                let copy = next.document.copy_from(new_header, &self.document, block);
+                let copy = copy_out(&mut next.document, new_header, &self.document, block);
                 next.convert_block_attributes(copy, from);
             }
         }
@@ -251,7 +251,7 @@ impl Envelope {
             self.convert_fault(fault, &mut next);
         } else {
             for child in self.document.children(self.body) {
-                next.document.copy_from(next.body, &self.document, child);
+                copy_out(&mut next.document, next.body, &self.document, child);
             }
         }
         *self = next;
@@ -352,7 +352,7 @@ impl Envelope {
         };
         if let (Some(target), Some((source, node))) = (detail_element, detail) {
             for child in source.document.children(node) {
-                self.document.copy_from(target, &source.document, child);
+                copy_out(&mut self.document, target, &source.document, child);
             }
         }
         element
@@ -400,6 +400,32 @@ pub fn synapse_string(document: &Document, node: NodeId, only: bool) -> String {
     }
 }
 
+/// Copies a node out of an envelope as the last child of a node of another tree. The namespace of the envelope stays behind where
+/// nothing in the node needs it.
+pub fn copy_out(own: &mut Document, parent: NodeId, document: &Document, node: NodeId) -> NodeId {
+    let left_behind =
+        |prefix: &str, uri: &str| SoapVersion::of_namespace(uri).is_some() && !uses(document, node, prefix);
+    own.copy_from_but(parent, document, node, &left_behind)
+}
+
+/// Whether a prefix stands in the names of a subtree, or in its texts and attribute values, as in
+/// `<faultcode>soapenv:Server</faultcode>`.
+fn uses(document: &Document, node: NodeId, prefix: &str) -> bool {
+    let in_text = |node: NodeId| {
+        let mut parts = document.text(node).split(':');
+        parts.next_back();
+        parts.any(|before| before.ends_with(prefix))
+    };
+    std::iter::once(node).chain(document.descendants(node)).any(|node| match document.kind(node) {
+        NodeKind::Element => {
+            document.prefix(node) == prefix
+                || document.attributes(node).any(|own| document.prefix(own) == prefix || in_text(own))
+        }
+        NodeKind::Text => in_text(node),
+        _ => false,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -413,6 +439,23 @@ mod tests {
         let mut out = Vec::new();
         xml::write(&envelope.document, envelope.root, &xml::WriteOptions::default(), &mut out);
         String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn the_namespace_of_the_other_version_stays_behind() {
+        let soap11 = format!(
+            "<soapenv:Envelope xmlns:soapenv='{SOAP11}'><soapenv:Header><h xmlns='urn:h'/></soapenv:Header>\
+             <soapenv:Body><q xmlns='urn:q'>1</q></soapenv:Body></soapenv:Envelope>"
+        );
+        let mut envelope = parse(&soap11);
+        envelope.convert(SoapVersion::V12);
+        assert_eq!(
+            text(&envelope),
+            format!(
+                "<soapenv:Envelope xmlns:soapenv=\"{SOAP12}\"><soapenv:Header><h xmlns=\"urn:h\"/></soapenv:Header>\
+                 <soapenv:Body><q xmlns=\"urn:q\">1</q></soapenv:Body></soapenv:Envelope>"
+            )
+        );
     }
 
     #[test]

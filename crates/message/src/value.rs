@@ -1,9 +1,8 @@
 //! Values of message properties and variables.
 
-use crate::envelope::SoapVersion;
 use std::fmt;
 use std::sync::Arc;
-use xml::{Document, NodeId, NodeKind};
+use xml::{Document, NodeId};
 
 /// Nodes of a document that a property owns: what Synapse calls an OM element, or a list of them.
 #[derive(Clone, Debug)]
@@ -26,10 +25,7 @@ impl XmlValue {
 
     /// A copy of one node, so, as the last child of a node of another tree.
     pub fn copy_to(own: &mut Document, parent: NodeId, document: &Document, node: NodeId) -> NodeId {
-        let left_behind = |prefix: &str, uri: &str| {
-            SoapVersion::of_namespace(uri).is_some() && !uses(document, node, prefix)
-        };
-        own.copy_from_but(parent, document, node, &left_behind)
+        crate::envelope::copy_out(own, parent, document, node)
     }
 
     /// The nodes serialised one after the other.
@@ -45,24 +41,6 @@ impl XmlValue {
     pub fn string_value(&self) -> String {
         self.nodes.iter().map(|&node| self.document.string_value(node)).collect()
     }
-}
-
-/// Whether a prefix stands in the names of a subtree, or in its texts and attribute values, as in
-/// `<faultcode>soapenv:Server</faultcode>`.
-fn uses(document: &Document, node: NodeId, prefix: &str) -> bool {
-    let in_text = |node: NodeId| {
-        let mut parts = document.text(node).split(':');
-        parts.next_back();
-        parts.any(|before| before.ends_with(prefix))
-    };
-    std::iter::once(node).chain(document.descendants(node)).any(|node| match document.kind(node) {
-        NodeKind::Element => {
-            document.prefix(node) == prefix
-                || document.attributes(node).any(|own| document.prefix(own) == prefix || in_text(own))
-        }
-        NodeKind::Text => in_text(node),
-        _ => false,
-    })
 }
 
 /// The value of a property, a variable or a template parameter.
@@ -238,6 +216,7 @@ mod tests {
 
     #[test]
     fn the_namespace_of_the_envelope_stays_behind_unless_it_is_needed() {
+        use xml::NodeKind;
         for (inside, wanted) in [
             ("<a><b>1</b></a>", "<a><b>1</b></a>"),
             ("<a xmlns='urn:x'/>", r#"<a xmlns="urn:x"/>"#),

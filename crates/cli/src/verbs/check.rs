@@ -6,6 +6,7 @@
 use crate::fix::{self, Fixed};
 use crate::load::{Loaded, load};
 use crate::settings::{Dialect, Settings};
+use crate::words::counted;
 use diagnostics::{Diagnostic, Severity, render};
 use flow::Services;
 use flow::services::TlsProfiles;
@@ -178,9 +179,4 @@ pub fn services(path: &Path) -> Result<(Services, Vec<String>), String> {
         services.tls = Arc::new(TlsProfiles::for_all(any));
     }
     Ok((services, remarks))
-}
-
-/// `1 error`, `2 errors`.
-pub(crate) fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

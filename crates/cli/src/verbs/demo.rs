@@ -4,7 +4,7 @@ use crate::bus::{Addresses, Running, Start, init_logging};
 use crate::excerpt::excerpt;
 use crate::round::Unpacked;
 use crate::settings::Settings;
-use crate::verbs::check::counted;
+use crate::words::counted;
 use bench::backend::Backend;
 use bench::check::{Answer, Entity};
 use bench::messages::{self, parse_size, size_name};

@@ -107,7 +107,7 @@ fn human(report: &Report) -> String {
     let _ = writeln!(
         out,
         "\n{}: {}\ncoverage: {} of artifacts, {} of elements",
-        super::check::counted(report.summary.total(), "artifact"),
+        crate::words::counted(report.summary.total(), "artifact"),
         shown.join(", "),
         percent(report.artifact_coverage),
         percent(report.element_coverage)
