@@ -332,7 +332,7 @@ impl<'a> Document<'a> {
         for parameter in list(operation, "parameters").chain(list(item, "parameters")) {
             let parameter = self.resolved(parameter);
             let same = |other: &&Value| ["name", "in"].iter().all(|key| other.get(key) == parameter.get(key));
-            if !written.iter().any(|own| same(own)) {
+            if !written.iter().any(same) {
                 written.push(parameter);
             }
         }
