@@ -9,7 +9,7 @@ use crate::response::{OVERWRITE, Place, VARIABLE};
 use crate::result;
 use config::Element;
 use flow::{Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need};
-use message::{Format, Reading, Value};
+use message::{Format, PayloadError, Reading, Value, memory};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -57,6 +57,14 @@ const TO_CSV: &[&str] = parameters!(
 );
 const FROM_TREE: &[&str] =
     &["customHeader", "customValueSeparator", "suppressEscapeCharacters", VARIABLE, OVERWRITE];
+
+/// Rows of cells take so many times the bytes of the body, at most about.
+const GROWTH: usize = 6;
+
+/// How many bytes the body has, as far as that is known.
+fn size(context: &Context) -> usize {
+    context.payload.bytes().map_or(0, |bytes| bytes.len())
+}
 
 /// Units of work of one cell.
 const CELL: u64 = 4;
@@ -114,6 +122,7 @@ impl Mediator for Conversion {
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
         let place = Place::of(&self.parameters, context)?;
+        let _held = memory::try_hold(GROWTH * size(context)).map_err(PayloadError::Shortage)?;
         let converted = self.convert(context)?;
         deliver(converted, place, context)?;
         Ok(Flow::Next)

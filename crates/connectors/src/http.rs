@@ -123,9 +123,10 @@ impl Mediator for Init {
 }
 
 fn init(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
-    let artifact = compiler.artifact_identity().artifact.to_string();
-    let name =
-        connection::field(element, "name", compiler).unwrap_or_else(|| format!("http.init in {artifact}"));
+    let name = connection::field(element, "name", compiler).unwrap_or_else(|| {
+        let own = compiler.identity("http.init");
+        format!("{} in {}", own.part, own.artifact)
+    });
     let key = config::Key { value: name, span: element.start_tag() };
     let connection = make(&Description { key, element }, compiler);
     Some(Box::new(Init(connection.map(Arc::new))))
@@ -170,7 +171,7 @@ fn make(description: &Description<'_>, compiler: &mut Compiler<'_>) -> Option<Co
             .did_you_mean(child.local(), FIELDS.iter().copied());
         compiler.diagnostics.push(found);
     }
-    let text = endpoint_of(description, compiler);
+    let text = endpoint_of(description, fixed_base(&base, description, compiler), compiler);
     let parsed = match config::parse(FileId::BUILT_IN, &text) {
         Ok(parsed) => parsed,
         Err(why) => {
@@ -183,11 +184,24 @@ fn make(description: &Description<'_>, compiler: &mut Compiler<'_>) -> Option<Co
     Some(Connection { endpoint, base })
 }
 
+/// The base as the endpoint is written with: that of an entry which is no expression. Steps may describe connections of one name
+/// with different ones.
+fn fixed_base<'b>(
+    base: &'b Option<Parameter>,
+    description: &Description<'_>,
+    compiler: &Compiler<'_>,
+) -> Option<&'b str> {
+    let Some(Parameter::Literal(base)) = base else { return None };
+    let is_entry = compiler.configuration.local_entries.get(&description.key.value).is_some();
+    (is_entry && !base.contains(['{', '$'])).then(|| base.trim())
+}
+
 /// The endpoint that a connection is, as it would be written.
-fn endpoint_of(description: &Description<'_>, compiler: &mut Compiler<'_>) -> String {
+fn endpoint_of(description: &Description<'_>, base: Option<&str>, compiler: &mut Compiler<'_>) -> String {
     let element = description.element;
     let mut text = format!(r#"<endpoint xmlns="{SYNAPSE}" name="{}">"#, escaped(&description.key.value));
-    text.push_str(&format!(r#"<http uri-template="{{{BASE}}}{{+{PATH}}}">"#));
+    let base = base.map_or_else(|| format!("{{{BASE}}}"), escaped);
+    text.push_str(&format!(r#"<http uri-template="{base}{{+{PATH}}}">"#));
     let mut group = |name: &str, fields: &[(&str, &str)], text: &mut String| {
         let mut inside = String::new();
         for (field, target) in fields {
@@ -311,19 +325,15 @@ fn pairs(text: &str) -> Result<Vec<(String, String)>, String> {
     Ok(pairs)
 }
 
-/// A base and what is relative to it, with one slash between them.
-fn joined(base: &str, path: &str) -> (String, String) {
-    let (mut base, mut path) = (base.trim().to_owned(), path.trim().to_owned());
-    if !path.starts_with('?') {
-        match (base.ends_with('/'), path.starts_with('/')) {
-            (true, true) => {
-                path.remove(0);
-            }
-            (false, false) if !base.is_empty() && !path.is_empty() => base.push('/'),
-            _ => {}
-        }
+/// What goes behind a base for a path that is relative to it: with one slash between them.
+fn behind(base: &str, path: &str) -> String {
+    let (base, path) = (base.trim(), path.trim());
+    match (base.ends_with('/'), path.strip_prefix('/')) {
+        _ if path.starts_with('?') => path.to_owned(),
+        (true, Some(rest)) => rest.to_owned(),
+        (false, None) if !base.is_empty() && !path.is_empty() => format!("/{path}"),
+        _ => path.to_owned(),
     }
-    (base, path)
 }
 
 /// The body of a request that has one of its own.
@@ -415,7 +425,7 @@ impl Mediator for Request {
         let connection = self.connections.find(context)?;
         let base = connection.base.as_ref().map(|base| base.value(context)).transpose()?.flatten();
         let base = base.map(|base| base.to_string()).unwrap_or_default();
-        let (base, path) = joined(&base, &self.parameters.text("relativePath", context)?.unwrap_or_default());
+        let path = behind(&base, &self.parameters.text("relativePath", context)?.unwrap_or_default());
         let place = Place::of(&self.parameters, context)?;
         let headers = match self.parameters.get("headers") {
             Some(headers) => headers.json_text(context)?.unwrap_or_default(),
@@ -469,9 +479,38 @@ impl Mediator for Request {
         }
         context.set_axis2("HTTP_METHOD", Value::from(self.method.as_str()));
         context.remove_axis2("REST_URL_POSTFIX");
-        context.client.set(BASE, Value::from(base));
+        context.client.set(BASE, Value::from(base.trim()));
         context.client.set(PATH, Value::from(path));
         let reference = Some(Arc::clone(&connection.endpoint));
         Ok(Flow::Call(Destination { reference, saved, ..Destination::implicit() }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_one_slash_between_a_base_and_a_path() {
+        for (base, path, wanted) in [
+            ("http://h", "/a", "http://h/a"),
+            ("http://h/", "/a", "http://h/a"),
+            ("http://h/", "a", "http://h/a"),
+            ("http://h", "a?b=/", "http://h/a?b=/"),
+            ("http://h/b", "?q", "http://h/b?q"),
+            ("http://h/b", "", "http://h/b"),
+            ("", "http://h/a", "http://h/a"),
+        ] {
+            assert_eq!(format!("{base}{}", behind(base, path)), wanted, "{base} {path}");
+        }
+    }
+
+    #[test]
+    fn headers_are_lists_of_pairs() {
+        let found = pairs(r#"[["a"," 1 "],{"b":2},["","x"]]"#);
+        assert_eq!(found, Ok(vec![("a".to_owned(), "1".to_owned()), ("b".to_owned(), "2".to_owned())]));
+        for text in ["{}", "[[1]]", "[1]", "x"] {
+            assert!(pairs(text).is_err(), "{text}");
+        }
     }
 }

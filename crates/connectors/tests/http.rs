@@ -248,6 +248,12 @@ fn a_connection_that_is_late_slow_or_absent() {
     let tested = main(&format!("<http.init><baseUrl>{backend}</baseUrl></http.init><http.post/>"));
     assert!(tested.found.is_empty(), "{:?}", tested.found);
     assert_eq!(line(&tested.run(&[JSON], "{}")), "POST / HTTP/1.1");
+    // Each init in a sequence is a connection of its own.
+    let other = testing::backend("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nother");
+    let tested = main(&format!(
+        "<http.init><baseUrl>{backend}</baseUrl></http.init><http.post/><http.init><baseUrl>{other}</baseUrl></http.init><http.post/>"
+    ));
+    assert_eq!(tested.run(&[JSON], "{}").write(message::Format::Text), "other");
     for (operation, found, fault) in [
         (
             "<http.get configKey='other'/>",

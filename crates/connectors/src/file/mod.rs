@@ -23,7 +23,8 @@ use config::Element;
 use flow::fault::Code;
 use flow::{Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Moves, Need, Step};
 use lock::Scheme;
-use message::Value;
+use message::memory::{Held, Shortage};
+use message::{PayloadError, Value};
 use path::Root;
 use serde_json::{Map, Value as Json, json};
 use std::sync::Arc;
@@ -127,6 +128,12 @@ impl From<Fault> for Failure {
     }
 }
 
+impl From<Shortage> for Failure {
+    fn from(shortage: Shortage) -> Failure {
+        Fault::from(PayloadError::Shortage(shortage)).into()
+    }
+}
+
 /// What a job works with.
 struct Files {
     connection: Arc<Connection>,
@@ -167,6 +174,8 @@ struct Done {
 struct Content {
     bytes: Vec<u8>,
     content_type: String,
+    /// Counts the bytes for as long as the message is on its way.
+    held: Held,
 }
 
 /// What an operation does to files. It may run again, where an attempt failed.
@@ -361,6 +370,8 @@ impl Operation {
     ) -> Result<Flow, Fault> {
         let to = self.parameters.text("includeResultTo", context)?.unwrap_or_default();
         let property = self.parameters.text("resultPropertyName", context)?;
+        let mut content = content;
+        context.hold(Arc::new(std::mem::take(&mut content.held)));
         if let (Place::Body, Some(property)) =
             (&place, property.filter(|_| to.eq_ignore_ascii_case("Message Property")))
         {

@@ -9,6 +9,7 @@ use crate::operation::operation;
 use crate::parameter::Parameters;
 use crate::response::{OVERWRITE, VARIABLE};
 use flow::{Context, Definition};
+use message::memory::Held;
 use message::{Kind, MediaType, Reading, Value};
 use serde_json::{Map, Value as Json};
 use std::fs::{self, File};
@@ -68,7 +69,7 @@ fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failur
         if part == Part::Facts {
             return Ok(Done { attributes, ..Done::default() });
         }
-        let bytes = read(&path, part, files)?;
+        let (bytes, held) = read(&path, part, files)?;
         let content_type = content_type.clone().unwrap_or_else(|| content_type_of(&path).to_owned());
         let content_type = match &encoding {
             Some(encoding) if MediaType::parse(&content_type).charset().is_none() => {
@@ -76,7 +77,7 @@ fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failur
             }
             _ => content_type,
         };
-        Ok(Done { content: Some(Content { bytes, content_type }), attributes, ..Done::default() })
+        Ok(Done { content: Some(Content { bytes, content_type, held }), attributes, ..Done::default() })
     }))
 }
 
@@ -137,17 +138,25 @@ fn chosen(path: PathBuf, pattern: Option<&flow::Pattern>) -> Result<PathBuf, Fai
     })
 }
 
-fn read(path: &Path, part: Part, files: &Files) -> Result<Vec<u8>, Failure> {
+fn read(path: &Path, part: Part, files: &Files) -> Result<(Vec<u8>, Held), Failure> {
     let failed = |error: std::io::Error| Failure::io(path, &error);
     let too_large = || {
         let why = format!("{} has more than a flow may hold ({} bytes)", path.display(), files.held);
         Failure::new(Reason::Configuration, why)
     };
     let file = File::open(path).map_err(failed)?;
+    let mut held = Held::NONE;
     let Part::Lines(from, to) = part else {
-        let mut bytes = Vec::new();
+        let length = usize::try_from(file.metadata().map_err(failed)?.len()).unwrap_or(usize::MAX);
+        if length > files.held {
+            return Err(too_large());
+        }
+        held.try_grow(length)?;
+        let mut bytes = Vec::with_capacity(length);
+        // Somebody may add to it meanwhile.
         file.take(files.held as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
-        return if bytes.len() > files.held { Err(too_large()) } else { Ok(bytes) };
+        held.try_grow(bytes.capacity())?;
+        return if bytes.len() > files.held { Err(too_large()) } else { Ok((bytes, held)) };
     };
     let (mut reader, mut bytes, mut number) = (BufReader::new(file), Vec::new(), 0);
     let mut line = Vec::new();
@@ -178,8 +187,9 @@ fn read(path: &Path, part: Part, files: &Files) -> Result<Vec<u8>, Failure> {
         if bytes.len() > files.held {
             return Err(too_large());
         }
+        held.try_grow(bytes.capacity() + line.capacity())?;
     }
-    Ok(bytes)
+    Ok((bytes, held))
 }
 
 /// What is known of a file.

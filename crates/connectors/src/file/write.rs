@@ -1,14 +1,15 @@
 //! `file.write`: a text, or the body of the message, into a file.
 
 use super::lock::{lock, turn};
-use super::partial::{Existing, Partial};
+use super::partial::{Existing, Partial, copy};
 use super::{Body, Done, Failure, Files, Job, Reason, compile, required};
 use crate::operation::operation;
 use crate::parameter::Parameters;
 use crate::response::{OVERWRITE, VARIABLE};
 use base64::Engine;
+use bytes::Bytes;
 use flow::{Context, Definition, Fault};
-use message::{Format, Value};
+use message::{Format, Value, memory};
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -54,7 +55,7 @@ enum Mode {
 struct Writing {
     path: String,
     mode: Mode,
-    content: Vec<u8>,
+    content: Bytes,
     /// The content was given, and is not the body.
     is_text: bool,
     /// The line that an appended text becomes; `None`: the last one.
@@ -92,11 +93,12 @@ fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failur
     let content = match text {
         Some(text) if media.as_deref() == Some("application/binary") => {
             let text: String = text.split_whitespace().collect();
-            base64::engine::general_purpose::STANDARD.decode(text).map_err(|why| {
+            let decoded = base64::engine::general_purpose::STANDARD.decode(text);
+            Bytes::from(decoded.map_err(|why| {
                 Failure::new(Reason::Configuration, format!("the content is no base64: {why}"))
-            })?
+            })?)
         }
-        Some(text) => encoded(text, parameters.text("encoding", context)?.as_deref())?,
+        Some(text) => Bytes::from(encoded(text, parameters.text("encoding", context)?.as_deref())?),
         None => body(media.as_deref(), context)?,
     };
     let write = Writing {
@@ -114,7 +116,7 @@ fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failur
 }
 
 /// The body as it would be sent, or as `media`.
-fn body(media: Option<&str>, context: &mut Context) -> Result<Vec<u8>, Fault> {
+fn body(media: Option<&str>, context: &mut Context) -> Result<Bytes, Fault> {
     if let Some(media) = media {
         context.set_axis2("messageType", Value::from(media));
     }
@@ -122,7 +124,7 @@ fn body(media: Option<&str>, context: &mut Context) -> Result<Vec<u8>, Fault> {
     let limits = context.services().limits.clone();
     let rest = context.is_rest();
     let format = Format::of(message::MediaType::parse(&own).essence, rest);
-    Ok(context.payload.write(format, &limits)?.to_vec())
+    Ok(context.payload.write(format, &limits)?)
 }
 
 /// A text in an encoding; characters that it does not have become `?`.
@@ -179,20 +181,18 @@ impl Writing {
             mode => {
                 let existing = if mode == Mode::CreateNew { Existing::Refuse } else { Existing::Replace };
                 let mut partial = Partial::begin(&path, existing, self.parents)?;
-                let mut content = self.content.clone();
-                if self.new_line {
-                    content.push(b'\n');
-                }
+                let end: &[u8] = if self.new_line { b"\n" } else { b"" };
+                let mut content = self.content.chain(end);
                 if zips {
-                    zip_into(&mut partial, &path, &entry, &content)?;
+                    zip_into(&mut partial, &path, &entry, &mut content, files)?;
                 } else {
-                    partial.copy_from(&mut content.as_slice(), files)?;
+                    partial.copy_from(&mut content, files)?;
                 }
                 if let Some(before) = before {
                     partial.file()?.set_modified(before).map_err(|error| Failure::io(&path, &error))?;
                 }
                 partial.finish()?;
-                content.len()
+                self.content.len() + end.len()
             }
         };
         if let (Mode::Append, Some(before)) = (self.mode, before) {
@@ -245,6 +245,8 @@ impl Writing {
             let why = format!("{} is larger than a flow may hold ({} bytes)", path.display(), files.held);
             return Err(Failure::new(Reason::Configuration, why));
         }
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let _held = memory::try_hold(length.saturating_mul(2).saturating_add(self.content.len()))?;
         let old = fs::read(path).map_err(failed)?;
         let mut new = Vec::with_capacity(old.len() + self.content.len() + 1);
         let line = |text: &[u8], new: &mut Vec<u8>| {
@@ -286,11 +288,17 @@ fn modified(path: &PathBuf) -> Option<SystemTime> {
     fs::metadata(path).and_then(|own| own.modified()).ok()
 }
 
-fn zip_into(partial: &mut Partial, path: &Path, entry: &str, content: &[u8]) -> Result<(), Failure> {
+fn zip_into(
+    partial: &mut Partial,
+    path: &Path,
+    entry: &str,
+    content: &mut dyn Read,
+    files: &Files,
+) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::io(path, &error);
     let mut archive = zip::ZipWriter::new(partial.file()?);
     archive.start_file(entry, SimpleFileOptions::default()).map_err(|error| failed(error.into()))?;
-    archive.write_all(content).map_err(failed)?;
+    copy(content, &mut archive, path, files)?;
     archive.finish().map_err(|error| failed(error.into()))?;
     Ok(())
 }
