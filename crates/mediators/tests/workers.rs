@@ -6,6 +6,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 const XML: (&str, &str) = ("Content-Type", "application/xml");
+const SOAP: (&str, &str) = ("Content-Type", "application/soap+xml");
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 
 fn main(mediators: &str) -> Tested {
@@ -29,6 +30,11 @@ fn what_is_long_or_large_is_done_elsewhere() {
     let policy = r#"<policy><wsp:Policy xmlns:wsp="http://schemas.xmlsoap.org/ws/2004/09/policy" xmlns:t="http://www.wso2.org/products/wso2commons/throttle"><t:MediatorThrottleAssertion><wsp:Policy><t:ID t:type="IP">other</t:ID><wsp:Policy><t:Deny/></wsp:Policy></wsp:Policy></t:MediatorThrottleAssertion></wsp:Policy></policy>"#;
     let backend = testing::backend("");
     let as_type = |kind: &str| format!("<property name='messageType' scope='axis2' value='{kind}'/>");
+    let coding = "<property name='Content-Encoding' scope='transport' value='gzip'/>";
+    let addressed = format!(
+        "<e:Envelope xmlns:e='http://www.w3.org/2003/05/soap-envelope'><e:Header>\
+         <w:Action xmlns:w='http://www.w3.org/2005/08/addressing'>urn:a</w:Action></e:Header><e:Body>{large_xml}</e:Body></e:Envelope>"
+    );
     let sequence = "<!--top--><sequence name='s0'><respond/></sequence>";
     for (mediators, header, body, times) in [
         (format!("<throttle id='t' onAccept=\"{{concat('s', {long})}}\"/>{sequence}"), XML, &small, 1),
@@ -59,6 +65,29 @@ fn what_is_long_or_large_is_done_elsewhere() {
             &large_json,
             1,
         ),
+        // Coding it, and a tag of it.
+        (
+            format!("<foreach expression='json-eval($)'><sequence/></foreach>{coding}<respond/>"),
+            JSON,
+            &large_json,
+            3,
+        ),
+        (
+            format!(
+                "<foreach expression='json-eval($)'><sequence/></foreach>{coding}<call><endpoint><address uri='{backend}'/></endpoint></call><respond/>"
+            ),
+            JSON,
+            &large_json,
+            3,
+        ),
+        (
+            "<property name='HTTP_ETAG' scope='axis2' value='true'/><respond/>".to_owned(),
+            JSON,
+            &large_json,
+            1,
+        ),
+        // The headers of a SOAP message.
+        ("<respond/>".to_owned(), SOAP, &addressed, 1),
         // Selecting the items, taking them out, putting them together, writing the whole.
         ("<foreach expression='//a'><sequence/></foreach><respond/>".to_owned(), XML, &large_xml, 4),
         (

@@ -177,8 +177,8 @@ pub struct Payload {
     reading: Reading,
     /// The XML view, once somebody asked for it. Copies of the message share it until one is changed.
     envelope: Option<Arc<Envelope>>,
-    /// The JSON view, once somebody asked for it or set it.
-    json: Option<Box<serde_json::Value>>,
+    /// The JSON view, once somebody asked for it or set it; copies of the message share it.
+    json: Option<Arc<JsonView>>,
     /// The JSON form of the XML view, once somebody asked for it; the error where it has none.
     rendered: OnceLock<Box<Result<serde_json::Value, PayloadError>>>,
     /// The views are newer than the bytes.
@@ -193,8 +193,20 @@ pub struct Payload {
     attachments: Option<Box<Attachments>>,
     /// What cannot be read is read as empty ([`Payload::forgive`]).
     forgiving: bool,
-    /// Counts the JSON view as held. Bodies and trees, which copies share, count themselves.
+    /// Counts a list of pieces as held. Bodies and views, which copies share, count themselves.
     held: Held,
+}
+
+/// A JSON view, which counts itself as held.
+struct JsonView {
+    value: serde_json::Value,
+    _held: Held,
+}
+
+impl JsonView {
+    fn new(value: serde_json::Value, held: Held) -> Arc<JsonView> {
+        Arc::new(JsonView { value, _held: held })
+    }
 }
 
 /// About how many times its text a tree takes, and a JSON value.
@@ -551,7 +563,7 @@ impl Payload {
                 _ => Held::default(),
             };
             let mut built = match &self.json {
-                Some(value) => json_view(value, &limits.json),
+                Some(view) => json_view(&view.value, &limits.json),
                 None => match self.build(limits, pieces) {
                     Err(PayloadError::Malformed { .. }) if self.forgiving => self.nothing(),
                     built => built?,
@@ -627,15 +639,14 @@ impl Payload {
                 Err(_) if self.forgiving => serde_json::Value::Object(serde_json::Map::new()),
                 read => read.map_err(|error| malformed(format!("the payload is not JSON: {error}")))?,
             };
-            self.json = Some(Box::new(value));
-            self.held = held;
+            self.json = Some(JsonView::new(value, held));
         }
-        Ok(self.json.as_deref())
+        Ok(self.built_json())
     }
 
     /// The JSON value, if it was read or made already.
     pub fn built_json(&self) -> Option<&serde_json::Value> {
-        self.json.as_deref()
+        self.json.as_deref().map(|view| &view.value)
     }
 
     /// A copy of [`Payload::json_view`].
@@ -692,7 +703,7 @@ impl Payload {
         *self = Payload {
             raw: Raw::Bytes(Bytes::copy_from_slice(text.as_bytes())),
             reading,
-            json: Some(Box::new(value)),
+            json: Some(JsonView::new(value, Held::NONE)),
             made: true,
             attachments: self.kept_attachments(),
             ..Payload::empty()
@@ -704,11 +715,11 @@ impl Payload {
     pub fn set_json_value(&mut self, value: serde_json::Value) {
         let reading = Reading { kind: Kind::Json, charset: None, coding: Coding::Identity, ..self.reading };
         let text = value.to_string();
+        let held = memory::hold(text.len().saturating_mul(VALUE + 1));
         *self = Payload {
-            held: memory::hold(text.len().saturating_mul(VALUE + 1)),
             raw: Raw::Bytes(Bytes::from(text)),
             reading,
-            json: Some(Box::new(value)),
+            json: Some(JsonView::new(value, held)),
             made: true,
             attachments: self.kept_attachments(),
             ..Payload::empty()
@@ -810,7 +821,10 @@ impl Payload {
             return;
         }
         match self.reading.kind {
-            Kind::Json => self.json = Some(Box::new(serde_json::Value::Object(serde_json::Map::new()))),
+            Kind::Json => {
+                let empty = serde_json::Value::Object(serde_json::Map::new());
+                self.json = Some(JsonView::new(empty, Held::NONE));
+            }
             _ => self.envelope = Some(Arc::new(self.nothing())),
         }
     }

@@ -209,8 +209,17 @@ pub(crate) async fn read(context: &mut Context) -> Result<(), Fault> {
     if !is_soap(context) || !found(context).await {
         return Ok(());
     }
+    context.receive_body().await?;
+    super::compute::by_size(context, 0, |context| {
+        take(context);
+        Ok(())
+    })
+    .await
+}
+
+/// As [`read`], of a message that is there.
+fn take(context: &mut Context) {
     let limits = context.services.limits.clone();
-    context.payload.buffer(&limits).await?;
     let mut addressing = std::mem::take(&mut context.addressing);
     // A body that is no envelope is somebody else's to complain about.
     if let Ok(envelope) = context.payload.peek(&limits)
@@ -241,7 +250,6 @@ pub(crate) async fn read(context: &mut Context) -> Result<(), Fault> {
         }
     }
     context.addressing = addressing;
-    Ok(())
 }
 
 /// The action of a message that has none.

@@ -205,8 +205,9 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
     let built = context.payload.is_changed();
     let (method, form) = request_line(context, &outgoing)?;
     let mut body = match unwritten(context, leaf.stages(), &outgoing, &method, &form)? {
-        Some(body) => body,
-        None => written(context, leaf, &outgoing, form).await?,
+        Unwritten::Whole(body) => body,
+        Unwritten::ToCode => compute::by_size(context, 0, |context| Ok(writing::untouched(context))).await?,
+        Unwritten::ToWrite => written(context, leaf, &outgoing, form).await?,
     };
     let settings = &context.services.settings;
     let mut options = SendOptions {
@@ -526,14 +527,24 @@ fn request_line(context: &mut Context, outgoing: &Outgoing) -> Result<(Method, F
     Ok((method, form))
 }
 
-/// The body of the request where it goes out as it came, or there is none; `None`: it is to be written.
+/// The body of a request before anything is written.
+enum Unwritten {
+    /// As it came, or there is none.
+    Whole(Body),
+    /// It goes out as it is, in a content coding that it is not in yet.
+    ToCode,
+    /// It is to be written.
+    ToWrite,
+}
+
+/// The body of the request where it goes out as it came, or there is none.
 fn unwritten(
     context: &mut Context,
     stages: &[Arc<dyn Stage>],
     outgoing: &Outgoing,
     method: &Method,
     form: &Form,
-) -> Result<Option<Body>, Fault> {
+) -> Result<Unwritten, Fault> {
     let bodyless = matches!(method, Method::Get | Method::Head)
         || context.axis2_is_true("NO_ENTITY_BODY")
         || (context.axis2_is_true("FORCE_POST_PUT_NOBODY") && !matches!(method, Method::Delete));
@@ -557,7 +568,7 @@ fn unwritten(
             }
             None => {}
         }
-        return Ok(Some(Body::Empty));
+        return Ok(Unwritten::Whole(Body::Empty));
     }
     if context.payload.is_consumed() {
         // Half of it may be with another backend; nothing empty goes in its place.
@@ -574,9 +585,12 @@ fn unwritten(
         if context.said_type == Some(None) {
             context.headers.remove("Content-Type");
         }
-        return Ok(Some(writing::untouched(context)));
+        return Ok(match writing::is_coded_here(context) {
+            true => Unwritten::ToCode,
+            false => Unwritten::Whole(writing::untouched(context)),
+        });
     }
-    Ok(None)
+    Ok(Unwritten::ToWrite)
 }
 
 /// Writes the body of the request in the form that the endpoint wants, where that is long work on a compute thread.
@@ -594,7 +608,9 @@ async fn written(
         return write_out(context, leaf.stages(), outgoing, form);
     }
     let (leaf, outgoing) = (Arc::clone(leaf), outgoing.clone());
-    compute::by_size(context, 0, move |context| write_out(context, leaf.stages(), &outgoing, form)).await
+    // Boxed: few messages are large, and all would have the room that this takes.
+    let write = move |context: &mut Context| write_out(context, leaf.stages(), &outgoing, form);
+    Box::pin(compute::by_size(context, 0, write)).await
 }
 
 /// As [`written`], of a body that is there.

@@ -6,7 +6,7 @@ use crate::runtime::fault::Fault;
 use crate::runtime::plan::Plan;
 use crate::runtime::progress::Takes;
 use crate::runtime::stage::{self, Way};
-use crate::writing::{current_form, explicit_form, is_rewritten, untouched, write};
+use crate::writing::{current_form, explicit_form, is_coded_here, is_rewritten, untouched, write};
 use message::{Envelope, Format, Kind, MediaType, Method, Payload, PayloadLimits, SoapVersion, Version};
 use std::sync::Arc;
 use transport::{Body, Framing, Response, ResponseHead};
@@ -102,8 +102,12 @@ async fn as_asked(context: &mut Context, body: Body) -> Result<Body, Fault> {
         body => body,
     };
     if let (true, Body::Bytes(bytes)) = (tagged, &body) {
-        let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, bytes);
-        let tag = crate::text::hex(&digest.as_ref()[..16]);
+        let bytes = bytes.clone();
+        let tag = move |_: &mut Context| {
+            let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, &bytes);
+            Ok(crate::text::hex(&digest.as_ref()[..16]))
+        };
+        let tag = compute::by_size(context, body.exact_len().unwrap_or(0) as usize, tag).await?;
         context.headers.set("ETag", format!("\"{tag}\""));
     }
     Ok(body)
@@ -153,7 +157,8 @@ fn relayed(context: &mut Context) -> Option<Body> {
         && context.axis2.is_empty()
         && explicit_form(context).is_none()
         && context.passes(Way::Out)
-        && wanted_soap_version(context).is_none();
+        && wanted_soap_version(context).is_none()
+        && !is_coded_here(context);
     relayed.then(|| untouched(context))
 }
 
@@ -174,7 +179,12 @@ async fn body(context: &mut Context) -> Result<Body, Fault> {
     }
     if !context.payload.is_changed() && form.is_none() && (context.axis2.is_empty() || !is_rewritten(context))
     {
-        let Some(version) = wanted_soap_version(context) else { return Ok(untouched(context)) };
+        let Some(version) = wanted_soap_version(context) else {
+            return match is_coded_here(context) {
+                true => compute::by_size(context, 0, |context| Ok(untouched(context))).await,
+                false => Ok(untouched(context)),
+            };
+        };
         context.receive_body().await?;
         if context.payload.is_empty() {
             return Ok(Body::Empty);

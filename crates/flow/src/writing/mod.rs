@@ -148,6 +148,11 @@ pub(crate) fn coded(context: &mut Context, bytes: Bytes) -> Bytes {
     bytes
 }
 
+/// Whether [`untouched`] codes the payload, which takes as long as it is large.
+pub(crate) fn is_coded_here(context: &Context) -> bool {
+    context.payload.is_uncoded() && context.headers.contains("Content-Encoding")
+}
+
 /// The payload as it is, for a receiver that takes it so.
 pub(crate) fn untouched(context: &mut Context) -> Body {
     let uncoded = context.payload.is_uncoded();
