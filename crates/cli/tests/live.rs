@@ -348,7 +348,7 @@ fn the_same_configuration_read_again_is_listed_once() {
     let before = json(&bus, "GET", "/generations/2");
     for time in 0..12 {
         bus.signal("HUP");
-        bus.says("reloaded: 1 artifacts, generation ", time + 2);
+        bus.says("reloaded: 1 artifact, generation ", time + 2);
     }
     let all = json(&bus, "GET", "/generations");
     let numbers: Vec<_> =
