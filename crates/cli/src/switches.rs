@@ -19,15 +19,17 @@ const VERSION: u32 = 1;
 
 /// See the module.
 pub struct Switches {
-    /// `None`: nothing is kept.
+    /// As the system names it; `None`: nothing is kept.
     file: Option<PathBuf>,
-    /// What was read of it and concerns nobody who is there.
-    waiting: Mutex<Waiting>,
+    decided: Mutex<Decided>,
 }
 
+/// What somebody has decided about, whether it is there now or not.
 #[derive(Default)]
-struct Waiting {
+struct Decided {
+    /// Held, so that the state of one that goes is found when it comes back.
     artifacts: Vec<(Identity, Arc<Activation>)>,
+    /// Addresses of named endpoints that are off.
     endpoints: Vec<Identity>,
 }
 
@@ -67,83 +69,85 @@ impl Switches {
             std::env::split_paths(&directories).next().map(|directory| directory.join(NAME))
         };
         let file = file.map(Path::to_path_buf).or_else(given).filter(|file| !file.as_os_str().is_empty());
+        let file = file.map(|file| resolved(&file));
         let kept = file.as_deref().map_or_else(|| Ok(Kept::default()), read);
         let kept = kept.unwrap_or_else(|why| {
             tracing::error!(target: "busbar::start", "who was started and stopped before is not known: {why}");
             Kept::default()
         });
-        let mut waiting = Waiting::default();
+        let mut decided = Decided::default();
         for own in kept.artifacts {
             let Some(kind) = ArtifactKind::of_element(&own.kind) else { continue };
             let identity = Identity::of(kind, &own.name);
             let activation: Arc<Activation> = states.get(&identity);
             let written = Written { on: own.written, definition: own.definition };
             activation.restore(Decision { on: own.on, written });
-            waiting.artifacts.push((identity, activation));
+            decided.artifacts.push((identity, activation));
         }
         let part = |own: Endpoint| {
             let artifact = Identity::of(ArtifactKind::Endpoint, &own.name);
             if own.part.is_empty() { artifact } else { artifact.part(&own.part) }
         };
-        waiting.endpoints = kept.endpoints.into_iter().map(part).collect();
-        Switches { file, waiting: Mutex::new(waiting) }
+        decided.endpoints = kept.endpoints.into_iter().map(part).collect();
+        Switches { file, decided: Mutex::new(decided) }
     }
 
     /// Before a plan comes into force: endpoints of it that were off are off again.
     pub fn restore(&self, plan: &Plan) {
-        let mut waiting = lock(&self.waiting);
-        if waiting.endpoints.is_empty() {
+        let decided = lock(&self.decided);
+        if decided.endpoints.is_empty() {
             return;
         }
-        for (_, endpoint) in plan.endpoints() {
-            for leaf in endpoint.leaves() {
-                if let Some(at) = waiting.endpoints.iter().position(|one| *one == **leaf.identity()) {
-                    waiting.endpoints.swap_remove(at);
-                    leaf.switch(false);
-                }
+        for leaf in plan.endpoints().flat_map(|(_, endpoint)| endpoint.leaves()) {
+            if decided.endpoints.contains(leaf.identity()) {
+                leaf.switch(false);
             }
         }
     }
 
-    /// Writes down what was decided about the artifacts of the plan in force; `false` where nothing is kept.
+    /// Holds what was decided about the artifacts of the plan in force, and writes it down; `false` where nothing is kept.
     ///
     /// # Errors
     /// The file cannot be written: it is what it was.
     pub fn keep(&self, plan: &Plan) -> Result<bool, String> {
-        let Some(file) = &self.file else { return Ok(false) };
         // Whoever decides at the same time writes after this, and then knows both.
-        let mut waiting = lock(&self.waiting);
-        waiting.artifacts.retain(|(_, activation)| activation.waits());
-        let found = activations(plan).map(|(kind, name, activation)| (Identity::of(kind, name), activation));
-        let absent = waiting.artifacts.iter().map(|(identity, activation)| (identity.clone(), activation));
-        let decided = |(identity, activation): (Identity, &Arc<Activation>)| {
+        let mut decided = lock(&self.decided);
+        for (kind, name, activation) in activations(plan) {
+            let identity = Identity::of(kind, name);
+            decided.artifacts.retain(|(own, _)| *own != identity);
+            if activation.decision().is_some() {
+                decided.artifacts.push((identity, Arc::clone(activation)));
+            }
+        }
+        for leaf in plan.endpoints().flat_map(|(_, endpoint)| endpoint.leaves()) {
+            let identity = leaf.identity();
+            // Groups may share members.
+            decided.endpoints.retain(|own| own != &**identity);
+            if identity.kind == ArtifactKind::Endpoint && leaf.state() == "off" {
+                decided.endpoints.push(Identity::clone(identity));
+            }
+        }
+        let Some(file) = &self.file else { return Ok(false) };
+        let artifact = |(identity, activation): &(Identity, Arc<Activation>)| {
             let Decision { on, written } = activation.decision()?;
             let (kind, name) = (identity.kind.element().to_owned(), identity.artifact.to_string());
             Some(Artifact { kind, name, on, written: written.on, definition: written.definition })
         };
-        let leaves = plan.endpoints().flat_map(|(_, endpoint)| endpoint.leaves());
-        let off = leaves.filter(|leaf| leaf.state() == "off").map(|leaf| Identity::clone(leaf.identity()));
         let endpoint =
-            |one: Identity| Endpoint { name: one.artifact.to_string(), part: one.part.to_string() };
-        let mut endpoints: Vec<Identity> = Vec::new();
-        for identity in off.chain(waiting.endpoints.iter().cloned()) {
-            // Groups may share members.
-            if identity.kind == ArtifactKind::Endpoint && !endpoints.contains(&identity) {
-                endpoints.push(identity);
-            }
-        }
+            |one: &Identity| Endpoint { name: one.artifact.to_string(), part: one.part.to_string() };
         let kept = Kept {
             version: VERSION,
-            artifacts: found.chain(absent).filter_map(decided).collect(),
-            endpoints: endpoints.into_iter().map(endpoint).collect(),
+            artifacts: decided.artifacts.iter().filter_map(artifact).collect(),
+            endpoints: decided.endpoints.iter().map(endpoint).collect(),
         };
+        check(file)?;
         write(file, &kept).map_err(|error| format!("`{}` cannot be written: {error}", file.display()))?;
         Ok(true)
     }
 
-    /// Whether this is the file.
+    /// Whether this is the file, however the path is written.
     pub fn is_kept_in(&self, path: &Path) -> bool {
-        self.file.as_deref() == Some(path)
+        self.file.as_ref().is_some_and(|file| file.file_name() == path.file_name() && *file == resolved(path))
     }
 }
 
@@ -160,7 +164,25 @@ fn activations(plan: &Plan) -> impl Iterator<Item = (ArtifactKind, &str, &Arc<Ac
     proxies.chain(apis).chain(tasks).chain(processors).chain(inbound)
 }
 
+/// The path without links and relative steps, as far as it is there.
+fn resolved(path: &Path) -> PathBuf {
+    let directory = || {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some(parent.canonicalize().ok()?.join(path.file_name()?))
+    };
+    path.canonicalize().ok().or_else(directory).unwrap_or_else(|| path.to_path_buf())
+}
+
+/// The file is replaced as a whole, so what is no file must not stand there.
+fn check(file: &Path) -> Result<(), String> {
+    match file.metadata() {
+        Ok(found) if !found.is_file() => Err(format!("`{}` is not a regular file", file.display())),
+        _ => Ok(()),
+    }
+}
+
 fn read(file: &Path) -> Result<Kept, String> {
+    check(file)?;
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Kept::default()),

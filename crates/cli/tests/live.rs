@@ -491,6 +491,50 @@ fn what_is_switched_stays_so_over_reload_and_restart() {
     assert_eq!(json(&bus, "POST", "/artifacts/proxy/P/stop")["survives_restart"], false);
 }
 
+#[test]
+fn a_decision_holds_while_its_artifact_is_gone() {
+    let root = directory("gone");
+    for name in ["P", "Q", "R"] {
+        put(&root, name, &proxy(name, 1));
+    }
+    let endpoint = "<endpoint xmlns='http://ws.apache.org/ns/synapse' name='E'><address uri='http://127.0.0.1:1/'/></endpoint>";
+    fs::create_dir(root.join("endpoints")).unwrap();
+    fs::write(root.join("endpoints/E.xml"), endpoint).unwrap();
+    // Written otherwise than the watched path.
+    let set = format!("deploy.state={}/./proxy-services/../kept.json", root.display());
+    let start = || Process::watching(&root, &[&QUICK[..], &["--set", &set]].concat());
+    let bus = start();
+    json(&bus, "POST", "/artifacts/proxy/Q/stop");
+    json(&bus, "POST", "/artifacts/endpoint/E/stop");
+    let (q, e) = (root.join("proxy-services/Q.xml"), root.join("endpoints/E.xml"));
+    fs::remove_file(&q).unwrap();
+    fs::remove_file(&e).unwrap();
+    eventually(&bus, "Q goes", || version(&bus, "Q") == "404");
+    // What is written of another one does not write these out.
+    json(&bus, "POST", "/artifacts/proxy/R/stop");
+    put(&root, "Q", &proxy("Q", 1));
+    fs::write(&e, endpoint).unwrap();
+    eventually(&bus, "Q comes back", || version(&bus, "Q") != "404");
+    let states = |bus: &Process| {
+        ["proxy/Q", "proxy/R", "endpoint/E"]
+            .map(|name| json(bus, "GET", &format!("/artifacts/{name}"))["state"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(states(&bus), ["stopped", "stopped", "off"]);
+    // The file is no part of the configuration: what is kept in it ends no rollback.
+    put(&root, "P", &proxy("P", 2));
+    eventually(&bus, "P changes", || version(&bus, "P") == "2");
+    let before = in_force(&bus) - 1;
+    json(&bus, "POST", &format!("/generations/{before}/rollback"));
+    json(&bus, "POST", "/artifacts/proxy/R/start");
+    a_while();
+    assert_eq!(version(&bus, "P"), "1");
+    drop(bus);
+    assert_eq!(states(&start()), ["stopped", "started", "off"]);
+    // What is no file is not replaced by one.
+    let bus = Process::run(&root, &["--set", "deploy.state=/dev/full"]);
+    assert!(bus.stderr().contains("`/dev/full` is not a regular file"), "{}", bus.stderr());
+}
+
 fn act_suspend(bus: &Process) {
     let done = json(bus, "POST", "/artifacts/endpoint/E/suspend");
     let address = &done["addresses"][0];
