@@ -4,8 +4,10 @@
 mod support;
 
 use flow::testing::{Ended, Tested};
+use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use support::{JSON, XML, main};
 
@@ -392,6 +394,113 @@ fn files_are_copied_moved_renamed_and_deleted() {
                 assert_eq!(place.names(), ["a.txt", "b/a.txt", "b/c/d.csv"], "{name} {inside}");
             }
         }
+    }
+}
+
+/// What a copy could leave behind: links, a name that is no text, a file that looks like one on its way.
+fn hard_to_copy(directory: &Path) {
+    fs::create_dir_all(directory.join("real")).unwrap();
+    fs::write(directory.join("a.txt"), "a").unwrap();
+    fs::write(directory.join("real/c.txt"), "c").unwrap();
+    fs::write(directory.join(".busbar-7-7.tmp"), "t").unwrap();
+    fs::write(directory.join(OsStr::from_bytes(b"\xff\xfe.dat")), "precious").unwrap();
+    symlink("real", directory.join("linkdir")).unwrap();
+    symlink("/nonexistent", directory.join("dangling")).unwrap();
+    fs::set_permissions(directory.join("real"), fs::Permissions::from_mode(0o750)).unwrap();
+}
+
+/// All paths below with what they are, sorted.
+fn tree(directory: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap().flatten() {
+        let (path, kind) = (entry.path(), entry.file_type().unwrap());
+        let name = format!("{:?}", entry.file_name());
+        if kind.is_symlink() {
+            found.push(format!("{name} -> {}", fs::read_link(&path).unwrap().display()));
+        } else if kind.is_dir() {
+            let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
+            found.push(format!("{name} {mode:o}"));
+            found.extend(tree(&path).into_iter().map(|below| format!("{name}/{below}")));
+        } else {
+            found.push(format!("{name} = {}", fs::read_to_string(&path).unwrap()));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_move_of_a_directory_loses_nothing() {
+    let place = Place::new("carry");
+    let source = place.0.join("d");
+    // Onto a directory that is there: members join those of it, and a link in the way is replaced, not followed.
+    hard_to_copy(&source);
+    let whole = tree(&source);
+    fs::create_dir_all(place.0.join("t/d")).unwrap();
+    fs::write(place.0.join("t/d/z"), "z").unwrap();
+    symlink(source.join("a.txt"), place.0.join("t/d/a.txt")).unwrap();
+    let inside = "<sourcePath>d</sourcePath><targetPath>t</targetPath><includeParent>true</includeParent><overwrite>true</overwrite>";
+    let end = place.run(&operation("move", inside));
+    assert_eq!(end.fault(), None, "{:?}", end.property("ERROR_DETAIL"));
+    fs::remove_file(place.0.join("t/d/z")).unwrap();
+    assert_eq!((tree(&place.0.join("t/d")), source.exists()), (whole.clone(), false));
+    // What cannot be copied is a fault, and the source stays.
+    hard_to_copy(&source);
+    std::os::unix::net::UnixListener::bind(source.join("socket")).unwrap();
+    let end = place.run(&operation("move", inside));
+    assert_eq!(failed(&end).0, "700102", "{:?}", failed(&end));
+    fs::remove_file(source.join("socket")).unwrap();
+    assert_eq!(tree(&source), whole);
+    // A directory in the way that leads back to the source.
+    fs::remove_dir_all(place.0.join("t/d/real")).unwrap();
+    symlink(source.join("real"), place.0.join("t/d/real")).unwrap();
+    assert_eq!(failed(&place.run(&operation("move", inside))).0, "700103");
+    assert_eq!(tree(&source), whole);
+    // Member by member: files on their way stay with those who make them.
+    let end = place.run(&operation("move", "<sourcePath>d</sourcePath><targetPath>m</targetPath>"));
+    assert_eq!(end.fault(), None, "{:?}", end.property("ERROR_DETAIL"));
+    assert_eq!(tree(&source), [r#"".busbar-7-7.tmp" = t"#]);
+    assert_eq!(tree(&place.0.join("m")).len() + 1, whole.len());
+}
+
+#[test]
+fn a_move_to_another_file_system_loses_nothing() {
+    let shared = Path::new("/dev/shm");
+    let device = |path: &Path| fs::metadata(path).map(|own| own.dev()).ok();
+    let place = Place::new("devices");
+    if device(shared).is_none() || device(shared) == device(&place.0) {
+        return;
+    }
+    let target = shared.join(format!("busbar-file-devices-{}", std::process::id()));
+    let target = Place(target);
+    let source = place.0.join("d");
+    hard_to_copy(&source);
+    let whole = tree(&source);
+    symlink(&target.0, place.0.join("t")).unwrap();
+    let inside = "<sourcePath>d</sourcePath><targetPath>t</targetPath><includeParent>true</includeParent>";
+    fs::create_dir_all(&target.0).unwrap();
+    std::os::unix::net::UnixListener::bind(source.join("socket")).unwrap();
+    assert_eq!(failed(&place.run(&operation("move", inside))).0, "700102");
+    fs::remove_file(source.join("socket")).unwrap();
+    assert_eq!((tree(&source), tree(&target.0)), (whole.clone(), Vec::new()));
+    let end = place.run(&operation("move", inside));
+    assert_eq!(end.fault(), None, "{:?}", end.property("ERROR_DETAIL"));
+    assert_eq!((tree(&target.0.join("d")), source.exists()), (whole, false));
+}
+
+#[test]
+fn what_is_no_file_is_not_packed() {
+    let place = Place::new("nofile").with(&[("d/s/a.txt", "A")]);
+    symlink("/dev/zero", place.0.join("d/s/zero")).unwrap();
+    symlink("/dev/zero", place.0.join("zero")).unwrap();
+    std::os::unix::net::UnixListener::bind(place.0.join("socket")).unwrap();
+    for from in ["zero", "socket", "d"] {
+        let inside = format!(
+            "<sourceDirectoryPath>{from}</sourceDirectoryPath><targetFilePath>o.zip</targetFilePath>"
+        );
+        let (code, detail) = failed(&place.run(&operation("compress", &inside)));
+        assert!(code == "700102" && detail.contains("is no file"), "{from}: {code} {detail}");
+        assert_eq!(place.names(), ["d/s/a.txt", "d/s/zero", "socket", "zero"], "{from}");
     }
 }
 

@@ -78,6 +78,9 @@ fn compress(parameters: &Parameters, context: &mut Context) -> Result<Job, Failu
     Ok(Arc::new(move |files| {
         let (from, to) = (files.path(&from)?, files.path(&to)?);
         let known = fs::metadata(&from).map_err(|error| Failure::io(&from, &error))?;
+        if !known.is_dir() && !known.is_file() {
+            return Err(Failure::no_file(&from));
+        }
         let mut partial = Partial::begin(&to, Existing::Replace, true)?;
         let mut archive = ZipWriter::new(partial.file()?);
         let mut count = 0;
@@ -119,7 +122,10 @@ fn pack(
                     .map_err(|why| broken(target, why))?;
                 pack(archive, &entry.path, &format!("{name}/"), deep, target, (count, packed), files)?;
             }
-        } else if entry.path != target && entry.known.is_file() {
+        } else if !entry.known.is_file() {
+            // Whoever opens a pipe waits for a writer, and a device may have no end.
+            return Err(Failure::no_file(&entry.path));
+        } else if entry.path != target {
             pack_file(archive, &entry.path, &name, files)?;
             *packed += 1;
         }

@@ -116,6 +116,11 @@ impl Failure {
         Failure::new(reason, format!("{}: {error}", path.display()))
     }
 
+    /// A pipe, a device or a directory where a file is expected.
+    fn no_file(path: &std::path::Path) -> Failure {
+        Failure::new(Reason::IllegalPath, format!("{} is no file", path.display()))
+    }
+
     /// Another attempt may go well.
     fn is_passing(&self) -> bool {
         self.fault.is_none() && matches!(self.reason, Reason::Operation | Reason::Locking)

@@ -1,7 +1,7 @@
 //! Files on their way: each is made under a name of its own beside its place and renamed when it is whole.
 
 use super::{Failure, Files, Reason};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -46,18 +46,24 @@ impl Partial {
             Ok(own) if own.is_symlink() => fs::canonicalize(target).map_err(failed)?,
             _ => target.to_owned(),
         };
-        let known = fs::metadata(&target).ok();
-        if known.as_ref().is_some_and(fs::Metadata::is_dir) {
+        Partial::begin_at(target, existing)
+    }
+
+    /// As [`Partial::begin`] in a directory that is there. A link of that name is not followed: the file takes its place.
+    pub(super) fn begin_at(target: PathBuf, existing: Existing) -> Result<Partial, Failure> {
+        let failed = |error: io::Error| Failure::io(&target, &error);
+        let known = fs::symlink_metadata(&target).ok();
+        if known.as_ref().is_some_and(Metadata::is_dir) {
             let why = format!("{} is a directory", target.display());
             return Err(Failure::new(Reason::IllegalPath, why));
         }
         if known.is_some() && existing == Existing::Refuse {
             return Err(Failure::new(Reason::Exists, format!("{} exists already", target.display())));
         }
-        if known.as_ref().is_some_and(|own| !own.is_file()) {
+        if known.as_ref().is_some_and(|own| !own.is_file() && !own.is_symlink()) {
             // Whoever opens a pipe waits for a reader.
             if !known.as_ref().is_some_and(|own| own.file_type().is_char_device()) {
-                return Err(Failure::new(Reason::IllegalPath, format!("{} is no file", target.display())));
+                return Err(Failure::no_file(&target));
             }
             let file = OpenOptions::new().write(true).open(&target).map_err(failed)?;
             return Ok(Partial { file: Some(file), path: target.clone(), target, existing, direct: true });
@@ -65,7 +71,7 @@ impl Partial {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = target.with_file_name(format!(".busbar-{}-{number}.tmp", std::process::id()));
         let file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(failed)?;
-        if let Some(known) = known {
+        if let Some(known) = known.filter(Metadata::is_file) {
             // What takes the place of a file can be read by the same people. Where that is not allowed it stays as it was made.
             let _ = file.set_permissions(known.permissions());
         }

@@ -1,15 +1,17 @@
 //! Operations on whole files and directories: `file.copy`, `move`, `rename`, `delete`, `createDirectory`, `checkExist`.
 
-use super::list::{DEEPEST, entries};
+use super::list::{DEEPEST, MOST, entries};
 use super::lock::lock;
-use super::partial::{Existing, Partial};
+use super::partial::{Existing, Partial, is_partial};
 use super::{Body, Done, Failure, Files, Job, Reason, compile, is_wanted, pattern, required};
 use crate::operation::operation;
 use crate::parameter::Parameters;
 use crate::response::{OVERWRITE, VARIABLE};
 use flow::{Context, Definition, Pattern};
-use std::fs::{self, File};
+use std::ffi::OsString;
+use std::fs::{self, File, Metadata};
 use std::io::ErrorKind;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -247,19 +249,142 @@ fn put(from: &Path, to: &Path, overwrite: bool, files: &Files) -> Result<(), Fai
     match fs::rename(from, to) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::CrossesDevices => {
-            let mut count = 0;
-            let existing = if overwrite { Existing::Replace } else { Existing::Refuse };
-            copy_all(from, to, None, existing, 0, &mut count, files)?;
-            let gone = if known.is_dir() { fs::remove_dir_all(from) } else { fs::remove_file(from) };
-            gone.map_err(|error| Failure::io(from, &error))
+            carry(from, to, if overwrite { Existing::Replace } else { Existing::Refuse }, files)
         }
         Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty && overwrite => {
-            let mut count = 0;
-            copy_all(from, to, None, Existing::Replace, 0, &mut count, files)?;
-            fs::remove_dir_all(from).map_err(|error| Failure::io(from, &error))
+            carry(from, to, Existing::Replace, files)
         }
         Err(error) => Err(Failure::io(to, &error)),
     }
+}
+
+/// Something that a move carries to another place.
+struct Member {
+    path: PathBuf,
+    /// Of itself, also where it is a link.
+    known: Metadata,
+}
+
+/// Moves one file or directory as a copy: nothing is deleted before all of it is copied, and nothing that was not copied. What cannot
+/// be copied is a fault before anything is changed.
+fn carry(from: &Path, to: &Path, existing: Existing, files: &Files) -> Result<(), Failure> {
+    let mut members = Vec::new();
+    survey(from.to_owned(), 0, &mut members, files)?;
+    let target = |member: &Member| match member.path.strip_prefix(from) {
+        Ok(below) if below != Path::new("") => to.join(below),
+        _ => to.to_owned(),
+    };
+    for member in &members {
+        copy_member(member, &target(member), existing, files)?;
+    }
+    // A directory goes behind what is in it.
+    for member in members.iter().rev() {
+        let failed = |error: std::io::Error| Failure::io(&member.path, &error);
+        if member.known.is_dir() {
+            // Where that is not allowed the directory is as any new one.
+            let _ = fs::set_permissions(target(member), member.known.permissions());
+            fs::remove_dir(&member.path).map_err(failed)?;
+            continue;
+        }
+        match fs::symlink_metadata(&member.path) {
+            Ok(now) if state(&now) != state(&member.known) => {
+                let why = format!("{} was changed while it was moved, and is kept", member.path.display());
+                return Err(Failure::new(Reason::Operation, why));
+            }
+            Ok(_) => fs::remove_file(&member.path).map_err(failed)?,
+            // Somebody else was faster.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    Ok(())
+}
+
+/// What differs once a file was written to: its length, and the time in seconds and nanoseconds.
+fn state(known: &Metadata) -> (u64, i64, i64) {
+    (known.len(), known.mtime(), known.mtime_nsec())
+}
+
+/// Lists a file or directory with all that is in it, directories ahead of their members.
+fn survey(path: PathBuf, depth: usize, members: &mut Vec<Member>, files: &Files) -> Result<(), Failure> {
+    let known = fs::symlink_metadata(&path).map_err(|error| Failure::io(&path, &error))?;
+    if !known.is_dir() && !known.is_file() && !known.is_symlink() {
+        return Err(Failure::no_file(&path));
+    }
+    if depth > DEEPEST {
+        return Err(too_deep(&path));
+    }
+    if members.len() >= MOST {
+        return Err(too_many(&path));
+    }
+    let is_directory = known.is_dir();
+    members.push(Member { path: path.clone(), known });
+    if is_directory {
+        for name in names(&path, files)? {
+            survey(path.join(name), depth + 1, members, files)?;
+        }
+    }
+    Ok(())
+}
+
+/// All names in a directory, also those that are no text, sorted.
+fn names(directory: &Path, files: &Files) -> Result<Vec<OsString>, Failure> {
+    let failed = |error: std::io::Error| Failure::io(directory, &error);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(directory).map_err(failed)? {
+        files.go_on()?;
+        if names.len() >= MOST {
+            return Err(too_many(directory));
+        }
+        names.push(entry.map_err(failed)?.file_name());
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn too_many(directory: &Path) -> Failure {
+    let why = format!("there are more than {MOST} files in {}", directory.display());
+    Failure::new(Reason::Configuration, why)
+}
+
+/// Copies one member without what is in it. A link stays a link, and one that is in the way is not followed: it may lead back to the source.
+fn copy_member(member: &Member, to: &Path, existing: Existing, files: &Files) -> Result<(), Failure> {
+    files.go_on()?;
+    let (from, known) = (member.path.as_path(), &member.known);
+    let failed = |error: std::io::Error| Failure::io(from, &error);
+    let refused = |error: std::io::Error| Failure::io(to, &error);
+    let there = fs::symlink_metadata(to).ok();
+    if there.as_ref().is_some_and(|own| (own.dev(), own.ino()) == (known.dev(), known.ino())) {
+        let why = format!("{} and {} are the same", from.display(), to.display());
+        return Err(Failure::new(Reason::IllegalPath, why));
+    }
+    if known.is_dir() {
+        return match there {
+            Some(own) if own.is_dir() => Ok(()),
+            _ => fs::create_dir(to).map_err(refused),
+        };
+    }
+    if there.as_ref().is_some_and(|own| !own.is_file() && !own.is_symlink()) {
+        return Err(Failure::no_file(to));
+    }
+    if there.is_some() && existing == Existing::Refuse {
+        return Err(exists(to));
+    }
+    if known.is_symlink() {
+        let link = fs::read_link(from).map_err(failed)?;
+        if there.is_some() {
+            fs::remove_file(to).map_err(refused)?;
+        }
+        return symlink(link, to).map_err(refused);
+    }
+    let mut source = File::open(from).map_err(failed)?;
+    let mut partial = Partial::begin_at(to.to_owned(), existing)?;
+    partial.copy_from(&mut source, files)?;
+    let file = partial.file()?;
+    // Where that is not allowed the copy is as any new file.
+    let _ = file.set_permissions(known.permissions());
+    let _ = known.modified().and_then(|time| file.set_modified(time));
+    partial.finish()
 }
 
 /// What `file.copy` and `file.move` have in common.
@@ -305,22 +430,24 @@ impl Transfer {
     }
 
     /// A directory is refused where one of its members is in the target already, before anything is changed.
-    fn check(&self, from: &Path, to: &Path, files: &Files) -> Result<(), Failure> {
+    fn check(&self, members: &[OsString], to: &Path) -> Result<(), Failure> {
         if self.overwrite || fs::symlink_metadata(to).is_err() {
             return Ok(());
         }
-        let mut count = 0;
-        for entry in entries(from, &mut count, files)? {
-            let there = to.join(&entry.name);
-            if self.wants(&entry.name)? && fs::symlink_metadata(&there).is_ok() {
-                return Err(exists(&there));
-            }
-        }
-        Ok(())
+        let there = members.iter().map(|name| to.join(name)).find(|own| fs::symlink_metadata(own).is_ok());
+        there.map_or(Ok(()), |there| Err(exists(&there)))
     }
 
-    fn wants(&self, name: &str) -> Result<bool, Failure> {
-        is_wanted(name, self.pattern.as_deref())
+    /// The names in a directory that are wanted, whatever they name. Files on their way belong to those who make them.
+    fn members(&self, directory: &Path, files: &Files) -> Result<Vec<OsString>, Failure> {
+        let mut wanted = Vec::new();
+        for name in names(directory, files)? {
+            let text = name.to_string_lossy();
+            if !is_partial(&text) && is_wanted(&text, self.pattern.as_deref())? {
+                wanted.push(name);
+            }
+        }
+        Ok(wanted)
     }
 
     fn existing(&self) -> Existing {
@@ -334,7 +461,7 @@ fn copy(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> 
         let (from, to, is_directory) = own.paths(files)?;
         let _lock = lock(&from, files)?;
         if is_directory {
-            own.check(&from, &to, files)?;
+            own.check(&own.members(&from, files)?, &to)?;
         }
         let mut count = 0;
         copy_all(&from, &to, own.pattern.as_deref(), own.existing(), 0, &mut count, files)?;
@@ -356,7 +483,7 @@ fn copy_all(
     let known = fs::metadata(from).map_err(failed)?;
     if !known.is_dir() {
         if !known.is_file() {
-            return Err(Failure::new(Reason::IllegalPath, format!("{} is no file", from.display())));
+            return Err(Failure::no_file(from));
         }
         let mut source = File::open(from).map_err(failed)?;
         let mut partial = Partial::begin(to, existing, true)?;
@@ -401,17 +528,15 @@ fn relocate(parameters: &Parameters, context: &mut Context) -> Result<Job, Failu
             put(&from, &to, own.overwrite, files)?;
             return Ok(Done::default());
         }
-        own.check(&from, &to, files)?;
+        let members = own.members(&from, files)?;
+        own.check(&members, &to)?;
         if own.with_parent && own.pattern.is_none() {
             put(&from, &to, own.overwrite, files)?;
             return Ok(Done::default());
         }
         fs::create_dir_all(&to).map_err(|error| Failure::io(&to, &error))?;
-        let mut count = 0;
-        for entry in entries(&from, &mut count, files)? {
-            if own.wants(&entry.name)? {
-                put(&entry.path, &to.join(&entry.name), own.overwrite, files)?;
-            }
+        for name in members {
+            put(&from.join(&name), &to.join(&name), own.overwrite, files)?;
         }
         Ok(Done::default())
     }))
