@@ -5,12 +5,13 @@
 use crate::look::Look;
 use crate::references::literal_key;
 use config::Element;
+use std::collections::HashMap;
 
 /// Sequences that name each other deeper than this are not followed.
 const DEEPEST: usize = 40;
 
 /// How messages come to a place.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Ways {
     /// Some, with which no step has done anything that is seen outside.
     pub untouched: bool,
@@ -79,10 +80,13 @@ pub struct Walk<'l, 'a> {
     pub branches_complete: bool,
     /// `filter`s and `switch`es that a message passes because no branch is for it, while another one ends or deals with it.
     pub incomplete: Vec<&'a Element>,
-    /// The steps that messages have come to.
+    /// The steps that messages have come to; those of a sequence as often as messages come into it in another way.
     pub passed: Vec<&'a Element>,
-    /// The sequences that are being followed.
-    inside: Vec<String>,
+    /// The sequences and templates that are being followed.
+    inside: Vec<*const Element>,
+    /// How messages come out of a sequence or template into which they come in this way. Each is followed once: where it is run from
+    /// two places, and what it runs again from two, the ways would double with each.
+    followed: HashMap<(*const Element, Ways), Ways>,
 }
 
 impl<'l, 'a> Walk<'l, 'a> {
@@ -94,6 +98,7 @@ impl<'l, 'a> Walk<'l, 'a> {
             incomplete: Vec::new(),
             passed: Vec::new(),
             inside: Vec::new(),
+            followed: HashMap::new(),
         }
     }
 
@@ -181,27 +186,32 @@ impl<'l, 'a> Walk<'l, 'a> {
     fn named(&mut self, name: Option<&str>, ways: Ways) -> Ways {
         let Some(name) = name else { return ways.dealt() };
         let Some(sequence) = self.look.sequence(name) else { return ways.dealt() };
-        if self.inside.len() >= DEEPEST || self.inside.iter().any(|own| own == name) {
-            return ways.dealt();
-        }
-        self.inside.push(name.to_owned());
-        let out = self.list(&sequence.element, ways);
-        self.inside.pop();
-        out
+        self.follow(&sequence.element, ways)
     }
 
     /// What ends inside of a template goes on nowhere.
     fn template(&mut self, step: &'a Element, ways: Ways) -> Ways {
         let template =
             literal_key(step, "target").and_then(|name| self.look.configuration.sequence_templates.get(name));
-        let Some(template) = template.filter(|_| self.inside.len() < DEEPEST) else { return ways.dealt() };
-        let name = format!("template {}", template.name.value);
-        if self.inside.contains(&name) {
+        match template {
+            Some(template) => self.follow(&template.sequence.element, ways),
+            None => ways.dealt(),
+        }
+    }
+
+    /// What is cut off, because it is too deep or leads back, counts as something that deals with the message.
+    fn follow(&mut self, list: &'a Element, ways: Ways) -> Ways {
+        let place = std::ptr::from_ref(list);
+        if let Some(out) = self.followed.get(&(place, ways)) {
+            return *out;
+        }
+        if self.inside.len() >= DEEPEST || self.inside.contains(&place) {
             return ways.dealt();
         }
-        self.inside.push(name);
-        let inner = self.list(&template.sequence.element, ways);
+        self.inside.push(place);
+        let out = self.list(list, ways);
         self.inside.pop();
-        inner
+        self.followed.insert((place, ways), out);
+        out
     }
 }

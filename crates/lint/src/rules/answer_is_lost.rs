@@ -6,6 +6,7 @@ use crate::references::literal_key;
 use crate::ways::{INTENTIONS, PREPARING, Walk, Ways};
 use config::Element;
 use diagnostics::Severity;
+use std::collections::HashSet;
 
 pub const RULE: Rule = Rule {
     id: "answer-is-lost",
@@ -57,7 +58,7 @@ fn check(look: &mut Look<'_>) {
         }
         // Answers come to the out sequence of what is sent with `send`, or to the endpoint of the proxy service.
         let request = flows.iter().find(|own| own.phase == Phase::In && own.artifact == flow.artifact);
-        let sent = flow.endpoint || request.is_some_and(|request| sends(look, request.list, 0));
+        let sent = flow.endpoint || request.is_some_and(|request| sends(look, request.list));
         let one_way = request.is_some_and(|request| is_one_way(look, request.list));
         if !sent || one_way {
             continue;
@@ -99,18 +100,26 @@ fn called<'a>(look: &mut Look<'a>, flow: &Flow<'a>) {
     );
 }
 
-/// Sequences that name each other deeper than this are not followed.
-const DEEPEST: usize = 20;
-
-/// Whether a `send` without a receiving sequence of its own is written in a list, or in a sequence that it names.
-fn sends<'a>(look: &Look<'a>, list: &'a Element, depth: usize) -> bool {
-    look.steps_in(list).into_iter().any(|step| match step.local() {
-        "send" => step.attribute("receive").is_none(),
-        "sequence" if depth < DEEPEST => literal_key(step, "key")
-            .and_then(|name| look.sequence(name))
-            .is_some_and(|named| sends(look, &named.element, depth + 1)),
-        _ => false,
-    })
+/// Whether a `send` without a receiving sequence of its own is written in a list, or in a sequence that it leads to.
+fn sends<'a>(look: &Look<'a>, list: &'a Element) -> bool {
+    let (mut names, mut waiting) = (HashSet::new(), vec![list]);
+    while let Some(list) = waiting.pop() {
+        for step in look.steps_in(list) {
+            match step.local() {
+                "send" if step.attribute("receive").is_none() => return true,
+                "sequence" => {
+                    if let Some(name) = literal_key(step, "key")
+                        && let Some(named) = look.sequence(name)
+                        && names.insert(name)
+                    {
+                        waiting.push(&named.element);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    false
 }
 
 /// Whether the client or the backend is told that there is no answer.

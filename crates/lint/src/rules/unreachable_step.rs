@@ -58,9 +58,9 @@ place of `send`. (With `dialect = \"synapse\"` the flow goes on behind `send`.)
 
 fn check(look: &mut Look<'_>) {
     let mut found = Vec::new();
+    let mut walk = Walk::new(look);
     for list in look.lists() {
         let steps = look.language.steps(list);
-        let mut walk = Walk::new(look);
         let ends = steps.iter().position(|step| !walk.step(step, Ways::ANY).any());
         if let Some(at) = ends
             && let (Some(end), Some(dead)) = (steps.get(at), steps.get(at + 1))
