@@ -42,7 +42,8 @@ fn proxy(target: &str) -> String {
 
 #[test]
 fn sequences_that_run_others_twice_are_followed_once() {
-    let in_and_out = proxy("<inSequence><sequence key='s0'/></inSequence><outSequence><sequence key='s0'/></outSequence>");
+    let in_and_out =
+        proxy("<inSequence><sequence key='s0'/></inSequence><outSequence><sequence key='s0'/></outSequence>");
     for count in [20, 39, 120] {
         assert_eq!(found(&(diamonds(count, "<log/>") + &in_and_out)), Vec::<&str>::new(), "{count}");
     }
@@ -71,8 +72,9 @@ fn templates_that_call_others_twice_are_followed_once() {
 
 #[test]
 fn sequences_that_all_run_each_other_are_followed_once() {
-    let all: Vec<String> =
-        (0..16).map(|at| format!("<filter xpath='//a{at}'><then><sequence key='s{at}'/></then></filter>")).collect();
+    let all: Vec<String> = (0..16)
+        .map(|at| format!("<filter xpath='//a{at}'><then><sequence key='s{at}'/></then></filter>"))
+        .collect();
     let mut text = String::new();
     for at in 0..16 {
         let _ = write!(text, "<sequence name='s{at}'>{}</sequence>", all.concat());
