@@ -9,9 +9,10 @@ use crate::response::{OVERWRITE, Place, VARIABLE};
 use crate::result;
 use config::Element;
 use flow::{Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need};
+use message::memory::Held;
 use message::{Format, PayloadError, Reading, Value, memory};
 use serde_json::{Map, Value as Json, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// The operations.
@@ -262,38 +263,34 @@ impl Conversion {
         let limits = context.services().limits.clone();
         let value = context.payload.as_json(&limits)?;
         let Json::Array(items) = value else { return Err(self.fault("the body is no list of JSON objects")) };
-        let (mut header, mut rows) = (None, Vec::with_capacity(items.len()));
+        let mut columns = Columns::default();
         for item in items {
             let Json::Object(members) = item else {
                 return Err(self.fault("the body is no list of JSON objects"));
             };
-            spend(members.len())?;
-            header.get_or_insert_with(|| members.keys().cloned().collect::<Vec<_>>());
             let cell = |value: Json| match value {
                 Json::String(text) => text,
                 Json::Null => String::new(),
                 other => other.to_string(),
             };
-            rows.push(members.into_iter().map(|(_, value)| cell(value)).collect());
+            columns.add(members.into_iter().map(|(name, value)| (name, cell(value))))?;
         }
-        self.written(custom.or(header), rows, context)
+        self.written(custom.or(columns.header()), columns.rows, context)
     }
 
     fn of_xml(&self, context: &mut Context) -> Result<String, Fault> {
         let custom = self.list("customHeader", context)?;
-        let (mut header, mut rows) = (None, Vec::new());
+        let mut columns = Columns::default();
         let envelope = context.envelope()?;
         let document = &envelope.document;
         let Some(root) = envelope.payload() else { return Err(self.fault("the body has no element")) };
         for group in envelope.elements_of(root) {
-            let cells: Vec<_> = envelope.elements_of(group).collect();
-            spend(cells.len())?;
-            header.get_or_insert_with(|| {
-                cells.iter().map(|&cell| document.local(cell).to_owned()).collect::<Vec<_>>()
-            });
-            rows.push(cells.iter().map(|&cell| document.string_value(cell).into_owned()).collect());
+            let cells = envelope.elements_of(group);
+            columns.add(
+                cells.map(|cell| (document.local(cell).to_owned(), document.string_value(cell).into_owned())),
+            )?;
         }
-        self.written(custom.or(header), rows, context)
+        self.written(custom.or(columns.header()), columns.rows, context)
     }
 
     /// The CSV in the body. `with_header`: its header is a row too, unless it is skipped.
@@ -306,6 +303,9 @@ impl Conversion {
         let skips_header = self.parameters.is_true("skipHeader", false, context)?;
         let columns = self.parameters.text("columnsToSkip", context)?;
         let limits = context.services().limits.clone();
+        if context.payload.is_json() {
+            return Err(self.fault("the body is JSON, and no CSV"));
+        }
         let text = context.payload.write(Format::Text, &limits)?;
         let mut reader = csv::ReaderBuilder::new();
         reader.has_headers(false).flexible(true).delimiter(separator);
@@ -394,6 +394,54 @@ impl Conversion {
 
     fn fault(&self, why: &str) -> Fault {
         Fault::new(format!("{}: {why}", self.parameters.operation()))
+    }
+}
+
+/// Rows of named cells on their way to CSV: each name is a column, in the order in which they come.
+#[derive(Default)]
+struct Columns {
+    names: Vec<String>,
+    /// By name, and which one of this name in its row.
+    places: HashMap<(String, usize), usize>,
+    rows: Rows,
+    bytes: usize,
+    held: Held,
+}
+
+impl Columns {
+    fn add(&mut self, cells: impl Iterator<Item = (String, String)>) -> Result<(), Fault> {
+        let (mut row, mut so_far) = (Vec::new(), HashMap::<String, usize>::new());
+        for (name, cell) in cells {
+            let nth = so_far.entry(name.clone()).or_default();
+            let place = *self.places.entry((name.clone(), *nth)).or_insert_with(|| {
+                self.names.push(name);
+                self.names.len() - 1
+            });
+            *nth += 1;
+            self.bytes += cell.len();
+            if row.len() <= place {
+                self.hold(place + 1 - row.len())?;
+                row.resize(place + 1, String::new());
+            }
+            row[place] = cell;
+        }
+        // A cell that is absent is an empty one.
+        self.hold(self.names.len() - row.len())?;
+        row.resize(self.names.len(), String::new());
+        self.rows.push(row);
+        Ok(())
+    }
+
+    /// Counts cells before they are made: a few names in many rows may be many cells.
+    fn hold(&mut self, cells: usize) -> Result<(), Fault> {
+        spend(cells)?;
+        self.bytes += cells * size_of::<String>();
+        Ok(self.held.try_grow(self.bytes).map_err(PayloadError::Shortage)?)
+    }
+
+    /// The names; `None`: there are no rows.
+    fn header(&mut self) -> Option<Vec<String>> {
+        (!self.rows.is_empty()).then(|| std::mem::take(&mut self.names))
     }
 }
 

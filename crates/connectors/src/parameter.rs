@@ -225,6 +225,11 @@ impl Parameters {
         self.values.iter().find(|(own, _)| own == name).map(|(_, parameter)| parameter)
     }
 
+    /// Whether one is not there, or is there without a value.
+    pub(crate) fn is_absent(&self, name: &str) -> bool {
+        self.get(name).is_none_or(|own| matches!(own, Parameter::Literal(text) if text.trim().is_empty()))
+    }
+
     /// The value of one; `None` where it is absent or gives nothing.
     ///
     /// # Errors

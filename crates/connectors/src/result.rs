@@ -19,7 +19,7 @@ fn element_of(name: &str, value: &Json, out: &mut String) {
         items.iter().for_each(|item| element_of(name, item, out));
         return;
     }
-    let end = if is_name(name) {
+    let end = if xml::is_ncname(name) {
         let _ = write!(out, "<{name}>");
         name
     } else {
@@ -35,12 +35,6 @@ fn element_of(name: &str, value: &Json, out: &mut String) {
         }
     }
     let _ = write!(out, "</{end}>");
-}
-
-fn is_name(name: &str) -> bool {
-    let mut characters = name.chars();
-    characters.next().is_some_and(|c| c.is_alphabetic() || c == '_')
-        && characters.all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
 }
 
 /// Text of an element or attribute; characters that XML cannot have become `?`.
@@ -103,6 +97,10 @@ mod tests {
                 "<r><success>true</success><writtenBytes>5</writtenBytes></r>",
             ),
             (r#"{"l":{"file":["a&b","c"]}}"#, "<r><l><file>a&amp;b</file><file>c</file></l></r>"),
+            (
+                r#"{"m².txt":1,"ª":2,"a:b":3,"é·.x":4}"#,
+                "<r><item name=\"m².txt\">1</item><item name=\"ª\">2</item><item name=\"a:b\">3</item><é·.x>4</é·.x></r>",
+            ),
             (r#"{"1 x":"\u0001"}"#, "<r><item name=\"1 x\">?</item></r>"),
         ] {
             let members: Map<String, Json> = serde_json::from_str(members).unwrap();

@@ -97,6 +97,21 @@ fn json_and_xml_become_csv() {
             "A;B\n1;2\n",
         ),
         ("xmlToCsv", "", XML, "<r><g><a>1</a><b>x</b></g><g><a>2</a><b/></g></r>", "a,b\n1,x\n2,\n"),
+        // By name, wherever it stands; a name that comes later is one more column.
+        (
+            "jsonToCsv",
+            "",
+            JSON,
+            r#"[{"a":1,"b":2},{"b":3,"a":4},{"a":5},{"c":6,"a":7}]"#,
+            "a,b,c\n1,2\n4,3\n5,\n7,,6\n",
+        ),
+        (
+            "xmlToCsv",
+            "",
+            XML,
+            "<r><g><a>1</a><b>2</b></g><g><b>3</b><a>4</a><a>5</a></g></r>",
+            "a,b,a\n1,2\n4,3,5\n",
+        ),
         ("xmlToCsv", "<customHeader>A</customHeader>", XML, "<r><g><a>1</a></g></r>", "A\n1\n"),
     ] {
         let tested = main(&format!("<CSV.{operation}>{inside}</CSV.{operation}>"));
@@ -135,6 +150,7 @@ fn what_is_none_faults() {
         ("csvToXml", "<tagNames>a b</tagNames>", TEXT, "1", "the result is no XML"),
         ("csvToCsv", "<orderByColumn>0</orderByColumn>", TEXT, "1", "orderByColumn is a column from 1"),
         ("jsonToCsv", "", JSON, r#"{"a":1}"#, "the body is no list of JSON objects"),
+        ("csvToJson", "", JSON, r#"{"a":1}"#, "the body is JSON, and no CSV"),
         ("jsonToCsv", "", JSON, "[1]", "the body is no list of JSON objects"),
     ] {
         let end = main(&format!("<CSV.{operation}>{inside}</CSV.{operation}>")).run(&[header], body);

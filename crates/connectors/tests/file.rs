@@ -153,6 +153,7 @@ fn encodings_are_written_and_read() {
     for (encoding, bytes) in [
         ("UTF-8", &b"\xc3\xa4\xe2\x82\xac"[..]),
         ("ISO-8859-15", b"\xe4\xa4"),
+        ("ISO-8859-1", b"\xe4?"),
         ("US-ASCII", b"??"),
         ("UTF-16LE", b"\xe4\x00\xac\x20"),
         ("UTF-16", b"\xfe\xff\x00\xe4\x20\xac"),
@@ -166,7 +167,7 @@ fn encodings_are_written_and_read() {
             (None, bytes.to_vec()),
             "{encoding}"
         );
-        if encoding.starts_with("ISO") {
+        if encoding == "ISO-8859-15" {
             let mut end =
                 place.run(&operation("read", &format!("<path>a.txt</path><encoding>{encoding}</encoding>")));
             assert_eq!(end.write(message::Format::Text), "\u{e4}\u{20ac}");
@@ -505,12 +506,107 @@ fn what_is_no_file_is_not_packed() {
 }
 
 #[test]
+fn a_bound_that_gives_nothing_is_not_everything() {
+    let nothing = "{json-eval($.none)}";
+    for (name, inside) in [
+        ("delete", format!("<path>d</path><matchingPattern>{nothing}</matchingPattern>")),
+        (
+            "copy",
+            format!(
+                "<sourcePath>d</sourcePath><targetPath>t</targetPath><sourceFilePattern>{nothing}</sourceFilePattern>"
+            ),
+        ),
+        (
+            "move",
+            format!(
+                "<sourcePath>d</sourcePath><targetPath>t</targetPath><filePattern>{nothing}</filePattern>"
+            ),
+        ),
+        ("write", format!("<filePath>new</filePath><contentOrExpression>{nothing}</contentOrExpression>")),
+        (
+            "write",
+            "<filePath>new</filePath><contentOrExpression>{$ctx:none}</contentOrExpression>".to_owned(),
+        ),
+    ] {
+        let place = Place::new("bound").with(&[("d/a.txt", "A"), ("d/b.txt", "B")]);
+        let (code, detail) = failed(&place.run(&operation(name, &inside)));
+        assert!(code == "700107" && detail.contains("gives nothing"), "{inside}: {code} {detail}");
+        assert_eq!(place.names(), ["d/a.txt", "d/b.txt"], "{inside}");
+    }
+    // A parameter without a value is none.
+    let place = Place::new("bound");
+    let end = place.run(&operation("write", "<filePath>a</filePath><contentOrExpression/>"));
+    assert_eq!((end.fault(), place.read("a").as_deref()), (None, Some(r#"{"a":1}"#)));
+}
+
+#[test]
+fn a_body_is_written_as_a_type_and_stays_as_it_was() {
+    for (media, wanted) in [
+        ("text/plain", r#"{"a":1}"#),
+        ("text/csv", r#"{"a":1}"#),
+        ("application/octet-stream", r#"{"a":1}"#),
+        ("application/xml", "<jsonObject><a>1</a></jsonObject>"),
+    ] {
+        let place = Place::new("type");
+        let inside = format!(
+            "<filePath>a</filePath><mimeType>{media}</mimeType><responseVariable>v</responseVariable>"
+        );
+        let mut end = place.run(&operation("write", &inside));
+        assert_eq!((end.fault(), place.read("a").as_deref()), (None, Some(wanted)), "{media}");
+        assert_eq!(end.context.headers.get("Content-Type"), Some("application/json"), "{media}");
+        assert_eq!(end.context.axis2("messageType").unwrap().to_string(), "application/json", "{media}");
+        assert_eq!(end.payload(), r#"{"a":1}"#, "{media}");
+    }
+}
+
+#[test]
+fn json_of_a_file_has_an_encoding() {
+    let place = Place::new("json");
+    for (bytes, inside) in [
+        (&b"{\"b\":\"\xe4\"}"[..], "<encoding>ISO-8859-1</encoding>"),
+        (b"\xef\xbb\xbf{\"b\":\"\xc3\xa4\"}", ""),
+    ] {
+        fs::write(place.0.join("a.json"), bytes).unwrap();
+        let inside = format!("<path>a.json</path>{inside}<responseVariable>v</responseVariable>");
+        let end = place.run(&operation("read", &inside));
+        assert_eq!(end.fault(), None, "{:?}", end.property("ERROR_DETAIL"));
+        let value = end.context.variables.get("v").unwrap().to_string();
+        assert!(value.contains("\"payload\":{\"b\":\"\u{e4}\"}"), "{value}");
+    }
+    fs::write(place.0.join("a.json"), b"\"\xe4\"").unwrap();
+    let inside = "<path>a.json</path><responseVariable>v</responseVariable>";
+    assert_eq!(failed(&place.run(&operation("read", inside))).0, "700108");
+}
+
+#[test]
+fn two_names_of_a_file_have_one_turn() {
+    let place = Place::new("names").with(&[("log.txt", "")]);
+    symlink("log.txt", place.0.join("link.txt")).unwrap();
+    let write = |name: &str| {
+        let inside = "<contentOrExpression>x</contentOrExpression><writeMode>Append</writeMode><appendPosition>1</appendPosition>";
+        place.tested(&operation("write", &format!("<filePath>{name}</filePath>{inside}")))
+    };
+    std::thread::scope(|scope| {
+        for tested in [write("log.txt"), write("link.txt")] {
+            scope.spawn(move || {
+                for _ in 0..100 {
+                    assert_eq!(tested.run(&[JSON], "{}").fault(), None);
+                }
+            });
+        }
+    });
+    assert_eq!(place.read("log.txt").unwrap().lines().count(), 200);
+}
+
+#[test]
 fn existence_and_lists() {
     let place = Place::new("list").with(&[
         ("a.txt", "AAA"),
         ("b.csv", "B"),
         ("s/c.txt", "C"),
         ("s/t/d.txt", "DD"),
+        ("f/g/e.txt", "E"),
+        ("f/g/file/h.txt", "H"),
         (".busbar-1-1.tmp", ""),
     ]);
     let value = |inside: &str, name: &str| -> serde_json::Value {
@@ -531,7 +627,10 @@ fn existence_and_lists() {
     };
     for (inside, wanted) in [
         ("", r#"["/a.txt","/b.csv"]"#),
-        ("<recursive>true</recursive>", r#"["/a.txt","/b.csv","/s/c.txt","/s/t/d.txt"]"#),
+        (
+            "<recursive>true</recursive>",
+            r#"["/a.txt","/b.csv","/f/g/e.txt","/f/g/file/h.txt","/s/c.txt","/s/t/d.txt"]"#,
+        ),
         (
             "<recursive>true</recursive><subDirectoryMaxDepth>1</subDirectoryMaxDepth>",
             r#"["/a.txt","/b.csv","/s/c.txt"]"#,
@@ -539,7 +638,7 @@ fn existence_and_lists() {
         ("<matchingPattern>.*\\.txt</matchingPattern>", r#"["/a.txt"]"#),
         (
             "<fileFilterType>ant</fileFilterType><includeFiles>**/*.txt</includeFiles><excludeFiles>s/t/*</excludeFiles><recursive>true</recursive>",
-            r#"["/a.txt","/s/c.txt"]"#,
+            r#"["/a.txt","/f/g/e.txt","/f/g/file/h.txt","/s/c.txt"]"#,
         ),
         ("<sortingAttribute>Size</sortingAttribute>", r#"["/b.csv","/a.txt"]"#),
         ("<sortingOrder>Descending</sortingOrder>", r#"["/b.csv","/a.txt"]"#),
@@ -549,6 +648,8 @@ fn existence_and_lists() {
     }
     let hierarchy = value("<directoryPath>s</directoryPath><recursive>true</recursive>", "listFiles");
     assert_eq!(hierarchy["fileList"].to_string(), r#"{"s":{"file":["c.txt"],"t":{"file":["d.txt"]}}}"#);
+    let hierarchy = value("<directoryPath>f/g</directoryPath><recursive>true</recursive>", "listFiles");
+    assert_eq!(hierarchy["fileList"].to_string(), r#"{"g":{"file":["e.txt"],"file/":{"file":["h.txt"]}}}"#);
     let facts = value(
         "<directoryPath>/</directoryPath><appendFileAttributes>true</appendFileAttributes>",
         "listFiles",
@@ -736,6 +837,9 @@ fn a_full_disk_leaves_nothing() {
     let write = "<filePath>full</filePath><contentOrExpression>x</contentOrExpression>";
     let (code, detail) = failed(&place.run(&operation("write", write)));
     assert!(code == "700108" && detail.contains("No space left"), "{code} {detail}");
+    let (code, detail) =
+        failed(&place.run(&operation("write", &format!("{write}<writeMode>Append</writeMode>"))));
+    assert!(code == "700108" && detail.contains("No space left"), "{code} {detail}");
     let retried = format!("{write}<maxRetries>2</maxRetries><retryDelay>1</retryDelay>");
     let (code, detail) = failed(&place.run(&operation("write", &retried)));
     assert!(code == "700104" && detail.contains("the last of 3 attempts"), "{code} {detail}");
@@ -755,6 +859,9 @@ fn locks_are_taken_and_given_back() {
     let read = |name: &str| operation("read", &format!("<path>{name}</path><enableLock>true</enableLock>"));
     assert!(cluster(&read("a.txt")).starts_with("700106: FILE:FILE_LOCKING_ERROR"));
     assert_eq!((cluster(&read("b.txt")), cluster(&read("b.txt"))), (String::new(), String::new()));
+    let inside = "<filePath>new/l.txt</filePath><contentOrExpression>x</contentOrExpression><enableLock>true</enableLock>";
+    assert_eq!(cluster(&operation("write", inside)), "");
+    fs::remove_dir_all(place.0.join("new")).unwrap();
     assert_eq!(place.names(), ["a.txt", "a.txt.lock", "b.txt"]);
     // One that was left behind is taken.
     let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(60);

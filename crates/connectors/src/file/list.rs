@@ -3,7 +3,8 @@
 use super::partial::is_partial;
 use super::read::{facts, time};
 use super::{
-    Body, Done, Failure, Files, Job, Reason, compile, compiled, is_wanted, number, pattern, required,
+    Body, Done, Failure, Files, Job, Reason, compile, compiled, expected, is_wanted, number, pattern,
+    required,
 };
 use crate::operation::operation;
 use crate::parameter::Parameters;
@@ -19,6 +20,9 @@ use std::time::{Duration, SystemTime};
 pub(super) const MOST: usize = 100_000;
 /// Deepest directory below the one that is named.
 pub(super) const DEEPEST: usize = 64;
+
+/// The member with the files of a directory.
+const FILES: &str = "file";
 
 pub(super) const LIST_FILES: Definition = operation(
     "file.listFiles",
@@ -84,7 +88,7 @@ fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failur
     let flat = word("responseFormat", &["Hierarchical", "Flat"])? == 1;
     let ant = word("fileFilterType", &["regex", "ant"])? == 1;
     let mut patterns = |name: &str| -> Result<Vec<Arc<Pattern>>, Failure> {
-        let Some(text) = parameters.text(name, context)? else { return Ok(Vec::new()) };
+        let Some(text) = expected(parameters, name, context)? else { return Ok(Vec::new()) };
         if !ant {
             return Ok(vec![compiled(name, &text)?]);
         }
@@ -182,7 +186,7 @@ impl Listing {
         let tree = self.below(&directory, &directory, 0, &mut count, &mut all, files)?;
         let list = if self.flat {
             let mut list = Map::new();
-            list.insert("file".to_owned(), self.sorted(all, files, true)?);
+            list.insert(FILES.to_owned(), self.sorted(all, files, true)?);
             list
         } else {
             let name = directory
@@ -222,11 +226,13 @@ impl Listing {
         if self.flat {
             all.append(&mut own);
         } else {
-            members.insert("file".to_owned(), self.sorted(own, files, false)?);
+            members.insert(FILES.to_owned(), self.sorted(own, files, false)?);
         }
         for entry in deeper {
             let inside = self.below(top, &entry.path, depth + 1, count, all, files)?;
-            members.insert(entry.name, Json::Object(inside));
+            // No name has a slash, so that this one is not the list of the files.
+            let name = if entry.name == FILES { format!("{FILES}/") } else { entry.name };
+            members.insert(name, Json::Object(inside));
         }
         Ok(members)
     }

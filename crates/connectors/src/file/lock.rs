@@ -88,6 +88,8 @@ pub(super) struct Turn(PathBuf);
 
 /// Waits for the turn: of two operations that add to a file, one comes after the other.
 pub(super) fn turn(path: &Path, files: &Files) -> Result<Turn, Failure> {
+    // A file may have several names.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let mut adding = TABLE.adding.lock().unwrap_or_else(PoisonError::into_inner);
     while adding.contains(path) {
         files.go_on()?;

@@ -225,7 +225,7 @@ fn compile(
     let connections = Connections::compile(element, "file", compiler, make)?;
     let parameters = Parameters::compile(element, |_| Form::Plain, compiler)?;
     let own = match body {
-        Body::Written if parameters.get("contentOrExpression").is_none() => Need::Whole,
+        Body::Written if parameters.is_absent("contentOrExpression") => Need::Whole,
         _ if parameters.get(VARIABLE).is_none() => Need::Replaces,
         _ => Need::Nothing,
     };
@@ -477,8 +477,20 @@ fn pattern(
     name: &str,
     context: &mut Context,
 ) -> Result<Option<Arc<flow::Pattern>>, Failure> {
-    let Some(text) = parameters.text(name, context)? else { return Ok(None) };
+    let Some(text) = expected(parameters, name, context)? else { return Ok(None) };
     compiled(name, &text).map(Some)
+}
+
+/// The text of a parameter that bounds what is done. An expression that gives nothing does not stand for everything.
+fn expected(parameters: &Parameters, name: &str, context: &mut Context) -> Result<Option<String>, Failure> {
+    match parameters.text(name, context)? {
+        None if !parameters.is_absent(name) => Err(gives_nothing(name)),
+        text => Ok(text),
+    }
+}
+
+fn gives_nothing(name: &str) -> Failure {
+    Failure::new(Reason::Configuration, format!("the expression of the parameter `{name}` gives nothing"))
 }
 
 fn compiled(name: &str, text: &str) -> Result<Arc<flow::Pattern>, Failure> {

@@ -11,7 +11,10 @@ impl Root {
     /// That of a `workingDir`: a path or a `file:` URL, relative to the directory of the configuration. Absent: `/`.
     pub(super) fn of(directory: Option<&str>, configuration: &Path) -> Root {
         let directory = directory.unwrap_or("/").trim();
-        let directory = directory.strip_prefix("file://").unwrap_or(directory);
+        let directory = match directory.strip_prefix("file:") {
+            Some(url) => url.strip_prefix("//").unwrap_or(url),
+            None => directory,
+        };
         let directory = configuration.join(directory);
         Root(std::path::absolute(&directory).unwrap_or(directory))
     }
@@ -73,6 +76,10 @@ mod tests {
         assert_eq!(Root::of(None, Path::new("/conf")).resolve("/etc/x").ok(), Some(PathBuf::from("/etc/x")));
         assert_eq!(
             Root::of(Some("file:///srv"), Path::new("/conf")).resolve("x").ok(),
+            Some(PathBuf::from("/srv/x"))
+        );
+        assert_eq!(
+            Root::of(Some("file:/srv"), Path::new("/conf")).resolve("x").ok(),
             Some(PathBuf::from("/srv/x"))
         );
     }

@@ -233,8 +233,15 @@ impl Content {
     /// The content as the payload of a variable: JSON as JSON, bytes as base64, all else as text.
     pub(super) fn value(self) -> Result<Json, Failure> {
         match Kind::of(MediaType::parse(&self.content_type).essence) {
-            Kind::Json => serde_json::from_slice(&self.bytes)
-                .map_err(|why| Failure::new(Reason::Operation, format!("the file is no JSON: {why}"))),
+            Kind::Json => {
+                let no_json =
+                    |why: &str| Failure::new(Reason::Operation, format!("the file is no JSON: {why}"));
+                let (text, _, malformed) = self.encoding().decode(&self.bytes);
+                if malformed {
+                    return Err(no_json("it has bytes that its encoding does not have"));
+                }
+                serde_json::from_str(&text).map_err(|why| no_json(&why.to_string()))
+            }
             Kind::Binary if std::str::from_utf8(&self.bytes).is_err() => {
                 use base64::Engine;
                 Ok(base64::engine::general_purpose::STANDARD.encode(&self.bytes).into())
@@ -245,9 +252,14 @@ impl Content {
 
     /// The content as text.
     pub(super) fn text(&self) -> String {
-        let charset = MediaType::parse(&self.content_type).charset().map(str::to_owned);
-        let encoding = charset.and_then(|own| encoding_rs::Encoding::for_label(own.as_bytes()));
-        encoding.unwrap_or(encoding_rs::UTF_8).decode(&self.bytes).0.into_owned()
+        self.encoding().decode(&self.bytes).0.into_owned()
+    }
+
+    /// That of the type; a byte order mark in the content counts more.
+    fn encoding(&self) -> &'static encoding_rs::Encoding {
+        let content_type = MediaType::parse(&self.content_type);
+        let own = content_type.charset().and_then(|own| encoding_rs::Encoding::for_label(own.as_bytes()));
+        own.unwrap_or(encoding_rs::UTF_8)
     }
 
     /// Makes the content the body.

@@ -2,20 +2,24 @@
 
 use super::lock::{lock, turn};
 use super::partial::{Existing, Partial, copy};
-use super::{Body, Done, Failure, Files, Job, Reason, compile, required};
+use super::{Body, Done, Failure, Files, Job, Reason, compile, gives_nothing, required};
 use crate::operation::operation;
 use crate::parameter::Parameters;
 use crate::response::{OVERWRITE, VARIABLE};
 use base64::Engine;
 use bytes::Bytes;
 use flow::{Context, Definition, Fault};
-use message::{Format, Value, memory};
+use message::{Format, memory};
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 use zip::write::SimpleFileOptions;
+
+/// The parameter with what is written.
+const CONTENT: &str = "contentOrExpression";
 
 pub(super) const WRITE: Definition = operation(
     "file.write",
@@ -87,8 +91,13 @@ fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failur
         },
     };
     let media = parameters.text("mimeType", context)?.filter(|own| !own.eq_ignore_ascii_case("automatic"));
-    let text = parameters.value("contentOrExpression", context)?.map(|value| value.to_string());
-    let text = text.filter(|text| !text.is_empty());
+    let text = match parameters.is_absent(CONTENT) {
+        true => None,
+        false => parameters.value(CONTENT, context)?.map(|value| value.to_string()),
+    };
+    if text.as_ref().is_none_or(String::is_empty) && !parameters.is_absent(CONTENT) {
+        return Err(gives_nothing(CONTENT));
+    }
     let is_text = text.is_some();
     let content = match text {
         Some(text) if media.as_deref() == Some("application/binary") => {
@@ -115,15 +124,19 @@ fn prepare(parameters: &Parameters, context: &mut Context) -> Result<Job, Failur
     Ok(Arc::new(move |files| write.run(files)))
 }
 
-/// The body as it would be sent, or as `media`.
+/// The body as it would be sent, or as `media`. The message stays as it is.
 fn body(media: Option<&str>, context: &mut Context) -> Result<Bytes, Fault> {
-    if let Some(media) = media {
-        context.set_axis2("messageType", Value::from(media));
-    }
-    let own = context.axis2("messageType").map(|own| own.to_string()).unwrap_or_default();
+    let own = match media {
+        Some(media) => media.to_owned(),
+        None => context.axis2("messageType").map(|own| own.to_string()).unwrap_or_default(),
+    };
     let limits = context.services().limits.clone();
     let rest = context.is_rest();
-    let format = Format::of(message::MediaType::parse(&own).essence, rest);
+    let format = match Format::of(message::MediaType::parse(&own).essence, rest) {
+        // The text of JSON is itself; it has no element of which this could be the text.
+        Format::Text | Format::Binary if context.payload.is_json() => Format::Json,
+        format => format,
+    };
     Ok(context.payload.write(format, &limits)?)
 }
 
@@ -142,6 +155,10 @@ pub(super) fn encoded(text: String, encoding: Option<&str>) -> Result<Vec<u8>, F
         "UTF-16LE" => return Ok(units(false, false)),
         "US-ASCII" | "ASCII" => {
             return Ok(text.chars().map(|c| if c.is_ascii() { c as u8 } else { b'?' }).collect());
+        }
+        // Not the Windows code page that browsers mean by this name.
+        "ISO-8859-1" | "ISO8859-1" | "ISO8859_1" | "LATIN1" => {
+            return Ok(text.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect());
         }
         _ => {}
     }
@@ -173,6 +190,12 @@ impl Writing {
         if zips {
             let stem = entry.split('.').next().unwrap_or(&entry).to_owned();
             path.set_file_name(format!("{stem}.zip"));
+        }
+        // The file of a lock is beside the file.
+        if let (true, true, Some(parent)) =
+            (files.lock, self.parents && self.mode != Mode::Append, path.parent())
+        {
+            fs::create_dir_all(parent).map_err(|error| Failure::io(parent, &error))?;
         }
         let _lock = lock(&path, files)?;
         let before = self.keeps_time.then(|| modified(&path)).flatten();
@@ -208,8 +231,16 @@ impl Writing {
     fn append(&self, path: &Path, files: &Files) -> Result<usize, Failure> {
         let _turn = turn(path, files)?;
         let failed = |error: std::io::Error| Failure::io(path, &error);
-        if !fs::metadata(path).map_err(failed)?.is_file() {
-            return Err(Failure::new(Reason::IllegalPath, format!("{} is no file", path.display())));
+        let known = fs::metadata(path).map_err(failed)?;
+        if known.file_type().is_char_device() {
+            let mut partial = Partial::begin(path, Existing::Replace, false)?;
+            let end: &[u8] = if self.is_text || self.new_line { b"\n" } else { b"" };
+            let written = partial.copy_from(&mut self.content.chain(end), files)?;
+            partial.finish()?;
+            return Ok(usize::try_from(written).unwrap_or(usize::MAX));
+        }
+        if !known.is_file() {
+            return Err(Failure::no_file(path));
         }
         if let (true, Some(position)) = (self.is_text, self.position) {
             return self.insert(path, position, files);
