@@ -131,6 +131,37 @@ fn report_missing(key: &Key, connector: &str, compiler: &mut Compiler<'_>) {
     compiler.diagnostics.push(found);
 }
 
+/// Reports fields of a description that there are not: what is misspelt has no effect.
+pub(crate) fn report_unknown(element: &Element, fields: &[&str], compiler: &mut Compiler<'_>) {
+    for child in element.elements().filter(|child| !fields.contains(&child.local())) {
+        let message = format!("`{}` has no effect in `{}`", child.local(), element.local());
+        let found = Diagnostic::warning("ignored-element", message)
+            .at(child.name_span(), "ignored")
+            .did_you_mean(child.local(), fields.iter().copied());
+        compiler.diagnostics.push(found);
+    }
+}
+
+/// The one of `words` that a field is, in any case. `Ok(None)`: it is absent; an error (recorded): it is none of them.
+pub(crate) fn word(
+    element: &Element,
+    name: &str,
+    words: &[&'static str],
+    compiler: &mut Compiler<'_>,
+) -> Result<Option<&'static str>, ()> {
+    let Some(text) = field(element, name, compiler) else { return Ok(None) };
+    let found = words.iter().copied().find(|word| word.eq_ignore_ascii_case(&text));
+    if found.is_none() {
+        let place = element.child(name).map_or_else(|| element.start_tag(), Element::text_span);
+        let found = Diagnostic::error("bad-value", format!("there is no {name} `{text}`"))
+            .at(place, format!("expected {}", words.join(", ")))
+            .did_you_mean(&text, words.iter().copied());
+        compiler.diagnostics.push(found);
+        return Err(());
+    }
+    Ok(found)
+}
+
 /// The text of a field of a description, with values from outside (`${configs.…}`) in their place; `None` where it is absent or empty.
 pub(crate) fn field(element: &Element, name: &str, compiler: &mut Compiler<'_>) -> Option<String> {
     let child = element.child(name)?;

@@ -164,14 +164,12 @@ fn check_headers(text: Option<String>, element: &Element, compiler: &mut Compile
 fn make(description: &Description<'_>, compiler: &mut Compiler<'_>) -> Option<Connection> {
     let element = description.element;
     let base = connection::dynamic_field(element, "baseUrl", compiler);
-    for child in element.elements().filter(|child| !FIELDS.contains(&child.local())) {
-        let message = format!("`{}` has no effect in `{}`", child.local(), element.local());
-        let found = diagnostics::Diagnostic::warning("ignored-element", message)
-            .at(child.name_span(), "ignored")
-            .did_you_mean(child.local(), FIELDS.iter().copied());
-        compiler.diagnostics.push(found);
+    connection::report_unknown(element, FIELDS, compiler);
+    if element.child("baseUrl").is_none_or(|own| own.text().trim().is_empty()) {
+        let message = format!("the connection `{}` has no `baseUrl`", description.key.value);
+        compiler.warning("bad-value", message, element.start_tag(), "messages that come to it fault");
     }
-    let text = endpoint_of(description, fixed_base(&base, description, compiler), compiler);
+    let text = endpoint_of(description, fixed_base(&base, description, compiler), compiler)?;
     let parsed = match config::parse(FileId::BUILT_IN, &text) {
         Ok(parsed) => parsed,
         Err(why) => {
@@ -196,8 +194,12 @@ fn fixed_base<'b>(
     (is_entry && !base.contains(['{', '$'])).then(|| base.trim())
 }
 
-/// The endpoint that a connection is, as it would be written.
-fn endpoint_of(description: &Description<'_>, base: Option<&str>, compiler: &mut Compiler<'_>) -> String {
+/// The endpoint that a connection is, as it would be written; `None` after a recorded error.
+fn endpoint_of(
+    description: &Description<'_>,
+    base: Option<&str>,
+    compiler: &mut Compiler<'_>,
+) -> Option<String> {
     let element = description.element;
     let mut text = format!(r#"<endpoint xmlns="{SYNAPSE}" name="{}">"#, escaped(&description.key.value));
     let base = base.map_or_else(|| format!("{{{BASE}}}"), escaped);
@@ -233,13 +235,17 @@ fn endpoint_of(description: &Description<'_>, base: Option<&str>, compiler: &mut
         ("retryDelay", "retryDelay"),
     ];
     group("markForSuspension", &mark, &mut text);
-    let kind = connection::field(element, "authType", compiler).unwrap_or_default();
-    text.push_str(&authentication(&kind, element, compiler));
+    text.push_str(&authentication(element, compiler)?);
     text.push_str("</http></endpoint>");
-    text
+    Some(text)
 }
 
-fn authentication(kind: &str, element: &Element, compiler: &mut Compiler<'_>) -> String {
+/// The credentials of a connection; `None` after a recorded error. A misspelt word is one: without credentials of the connection the
+/// `Authorization` of the client would go out.
+fn authentication(element: &Element, compiler: &mut Compiler<'_>) -> Option<String> {
+    let kind = connection::word(element, "authType", &["None", "Basic Auth", "OAuth"], compiler).ok()?;
+    let grants = &["Authorization Code", "Client Credentials", "Password"];
+    let grant = connection::word(element, "oauthGrantType", grants, compiler).ok()?;
     let mut fields = |fields: &[(&str, &str)]| -> String {
         let mut inside = String::new();
         for (field, target) in fields {
@@ -250,31 +256,30 @@ fn authentication(kind: &str, element: &Element, compiler: &mut Compiler<'_>) ->
         inside
     };
     let inside = match kind {
-        "Basic Auth" => format!(
+        Some("Basic Auth") => format!(
             "<basicAuth>{}</basicAuth>",
             fields(&[("username", "username"), ("password", "password")])
         ),
-        "OAuth" => {
+        Some("OAuth") => {
             let common = [
                 ("clientId", "clientId"),
                 ("clientSecret", "clientSecret"),
                 ("tokenUrl", "tokenUrl"),
                 ("oauthAuthorizationMode", "authMode"),
             ];
-            let (grant, more): (_, &[(&str, &str)]) =
-                match element.child("oauthGrantType").map(Element::text).as_deref().map(str::trim) {
-                    Some("Client Credentials") => ("clientCredentials", &[]),
-                    Some("Password") => {
-                        ("passwordCredentials", &[("username", "username"), ("password", "password")])
-                    }
-                    _ => ("authorizationCode", &[("refreshToken", "refreshToken")]),
-                };
+            let (grant, more): (_, &[(&str, &str)]) = match grant {
+                Some("Client Credentials") => ("clientCredentials", &[]),
+                Some("Password") => {
+                    ("passwordCredentials", &[("username", "username"), ("password", "password")])
+                }
+                _ => ("authorizationCode", &[("refreshToken", "refreshToken")]),
+            };
             let inside = format!("{}{}{}", fields(more), fields(&common), request_parameters(element));
             format!("<oauth><{grant}>{inside}</{grant}></oauth>")
         }
-        _ => return String::new(),
+        _ => return Some(String::new()),
     };
-    format!("<authentication>{inside}</authentication>")
+    Some(format!("<authentication>{inside}</authentication>"))
 }
 
 /// `additionalProperties`: a list of names and values for the request for a token, as JSON.
@@ -331,7 +336,7 @@ fn behind(base: &str, path: &str) -> String {
     match (base.ends_with('/'), path.strip_prefix('/')) {
         _ if path.starts_with('?') => path.to_owned(),
         (true, Some(rest)) => rest.to_owned(),
-        (false, None) if !base.is_empty() && !path.is_empty() => format!("/{path}"),
+        (false, None) if !path.is_empty() => format!("/{path}"),
         _ => path.to_owned(),
     }
 }
@@ -425,6 +430,11 @@ impl Mediator for Request {
         let connection = self.connections.find(context)?;
         let base = connection.base.as_ref().map(|base| base.value(context)).transpose()?.flatten();
         let base = base.map(|base| base.to_string()).unwrap_or_default();
+        if base.trim().is_empty() {
+            // Else the path would say which host is asked, and it may come from a message.
+            let message = format!("the connection of {} has no baseUrl", self.parameters.operation());
+            return Err(Fault::new(message));
+        }
         let path = behind(&base, &self.parameters.text("relativePath", context)?.unwrap_or_default());
         let place = Place::of(&self.parameters, context)?;
         let headers = match self.parameters.get("headers") {
@@ -499,7 +509,6 @@ mod tests {
             ("http://h", "a?b=/", "http://h/a?b=/"),
             ("http://h/b", "?q", "http://h/b?q"),
             ("http://h/b", "", "http://h/b"),
-            ("", "http://h/a", "http://h/a"),
         ] {
             assert_eq!(format!("{base}{}", behind(base, path)), wanted, "{base} {path}");
         }

@@ -912,3 +912,17 @@ fn appends_at_the_same_time_are_all_there() {
     lines.dedup();
     assert_eq!(lines.len(), 200);
 }
+
+#[test]
+fn fields_of_a_connection_that_are_misspelt_are_said() {
+    for (fields, says) in [
+        ("<workingdir>/srv</workingdir>", "`workingdir` has no effect in `file.init`"),
+        ("<fileLockScheme>Clustr</fileLockScheme>", "there is no fileLockScheme `Clustr`"),
+        ("<workingDir>{$ctx:dir}</workingDir>", "the connection `s` cannot be used"),
+    ] {
+        let tested = main(&format!(
+            "<file.read configKey='s'><path>x</path></file.read><!--top--><localEntry key='s'><file.init>{fields}</file.init></localEntry>"
+        ));
+        assert!(tested.reports(says), "{fields}: {:?}", tested.found);
+    }
+}

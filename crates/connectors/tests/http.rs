@@ -345,3 +345,27 @@ fn an_operation_that_is_not_here_faults_alone() {
         "{fault}"
     );
 }
+
+#[test]
+fn what_a_connection_lacks_is_said_and_nothing_goes_elsewhere() {
+    let backend = testing::backend("");
+    for (more, says) in [
+        ("<authType>Basic</authType><username>u</username><password>p</password>", "no authType `Basic`"),
+        ("<authType>OAuth</authType><oauthGrantType>Pasword</oauthGrantType>", "no oauthGrantType `Pasword`"),
+    ] {
+        let found = main(&format!("<http.get configKey='conn'/>{}", entry(&backend, more))).found;
+        assert!(found.iter().any(|own| format!("{own:?}").contains(says)), "{more}: {found:?}");
+    }
+    // Words in any case.
+    let more = "<authType>basic auth</authType><username>u</username><password>p</password>";
+    let tested = main(&format!("<http.get configKey='conn'/>{}", entry(&backend, more)));
+    assert!(tested.found.is_empty(), "{:?}", tested.found);
+    // Without a base a path does not say which host is asked.
+    let path = format!("<relativePath>{backend}/x</relativePath>");
+    for base in ["", "{$ctx:none}"] {
+        let tested = main(&format!("<http.get configKey='conn'>{path}</http.get>{}", entry(base, "")));
+        assert_eq!(tested.reports("has no `baseUrl`"), base.is_empty(), "{:?}", tested.found);
+        let fault = tested.run(&[XML], "<a/>").fault().unwrap_or_default();
+        assert!(fault.contains("has no baseUrl"), "{fault}");
+    }
+}

@@ -257,8 +257,14 @@ fn make(description: &Description<'_>, compiler: &mut Compiler<'_>) -> Option<Co
     let element = description.element;
     let directory = connection::field(element, "workingDir", compiler);
     let kind = connection::field(element, "connectionType", compiler).unwrap_or_else(|| "LOCAL".to_owned());
-    let absent = (!kind.eq_ignore_ascii_case("LOCAL"))
-        .then(|| format!("connections of the type {kind} need a file transport: not in this version"));
+    connection::report_unknown(element, FIELDS, compiler);
+    let is_expression = directory.as_ref().is_some_and(|own| own.starts_with('{') || own.contains("${"));
+    let absent = if is_expression {
+        Some("`workingDir` is no expression: it is the same for all messages".to_owned())
+    } else {
+        (!kind.eq_ignore_ascii_case("LOCAL"))
+            .then(|| format!("connections of the type {kind} need a file transport: not in this version"))
+    };
     if let Some(why) = &absent {
         let message = format!(
             "the connection `{}` cannot be used: messages that come to it fault",
@@ -266,11 +272,10 @@ fn make(description: &Description<'_>, compiler: &mut Compiler<'_>) -> Option<Co
         );
         compiler.warning("unsupported-connector", message, description.key.span, why.clone());
     }
-    let cluster = connection::field(element, "fileLockScheme", compiler)
-        .is_some_and(|scheme| scheme.eq_ignore_ascii_case("Cluster"));
+    let scheme = connection::word(element, "fileLockScheme", &["Local", "Cluster"], compiler).ok()?;
     Some(Connection {
         root: Root::of(directory.as_deref(), &compiler.configuration.root),
-        locks: if cluster { Scheme::Cluster } else { Scheme::Local },
+        locks: if scheme == Some("Cluster") { Scheme::Cluster } else { Scheme::Local },
         absent,
     })
 }
