@@ -1,5 +1,6 @@
 //! Content codings: bodies that are compressed.
 
+use crate::memory::{Held, Shortage};
 use crate::payload::PayloadError;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -54,28 +55,25 @@ impl Coding {
     /// The bytes are not in this coding, or are more than `limit` without it.
     pub fn decode(self, bytes: &Bytes, limit: usize) -> Result<Bytes, PayloadError> {
         let most = (limit as u64).saturating_add(1);
-        let mut out = Vec::new();
         let read = match self {
             Coding::Identity => return Ok(bytes.clone()),
-            Coding::Gzip => flate2::read::MultiGzDecoder::new(&bytes[..]).take(most).read_to_end(&mut out),
-            Coding::Deflate if is_zlib(bytes) => {
-                flate2::read::ZlibDecoder::new(&bytes[..]).take(most).read_to_end(&mut out)
-            }
-            Coding::Deflate => flate2::read::DeflateDecoder::new(&bytes[..]).take(most).read_to_end(&mut out),
-            Coding::Brotli => brotli::Decompressor::new(&bytes[..], 4096).take(most).read_to_end(&mut out),
+            Coding::Gzip => unpack(flate2::read::MultiGzDecoder::new(&bytes[..]).take(most)),
+            Coding::Deflate if is_zlib(bytes) => unpack(flate2::read::ZlibDecoder::new(&bytes[..]).take(most)),
+            Coding::Deflate => unpack(flate2::read::DeflateDecoder::new(&bytes[..]).take(most)),
+            Coding::Brotli => unpack(brotli::Decompressor::new(&bytes[..], 4096).take(most)),
             Coding::Unknown => {
                 let message = "the body has a Content-Encoding that cannot be read here";
                 return Err(PayloadError::Malformed { message: message.to_owned() });
             }
         };
-        read.map_err(|error| PayloadError::Malformed {
+        let out = read.map_err(|error| PayloadError::Malformed {
             message: format!("the body is not what its Content-Encoding says: {error}"),
-        })?;
-        if out.len() > limit {
+        })??;
+        if out.bytes.len() > limit {
             let message = format!("the decompressed body is larger than the {limit} bytes a flow may hold");
             return Err(PayloadError::TooLarge { message });
         }
-        Ok(Bytes::from(out))
+        Ok(Bytes::from_owner(out))
     }
 
     /// The bytes in this coding; as they are where it is none that can be written.
@@ -114,9 +112,41 @@ fn is_zlib(bytes: &[u8]) -> bool {
         if method & 0x0f == 8 && (u16::from(*method) << 8 | u16::from(*flags)).is_multiple_of(31))
 }
 
+/// Bytes that were unpacked, which count as held.
+struct Unpacked {
+    bytes: Vec<u8>,
+    held: Held,
+}
+
+impl AsRef<[u8]> for Unpacked {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Unpacks as long as messages may hold more.
+fn unpack(mut from: impl Read) -> std::io::Result<Result<Unpacked, Shortage>> {
+    const AT_ONCE: u64 = 256 << 10;
+    let mut out = Unpacked { bytes: Vec::new(), held: Held::NONE };
+    while from.by_ref().take(AT_ONCE).read_to_end(&mut out.bytes)? > 0 {
+        if let Err(why) = out.held.try_grow(out.bytes.capacity()) {
+            return Ok(Err(why));
+        }
+    }
+    Ok(Ok(out))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_unpacked_counts_as_held() {
+        let text = "x".repeat(1 << 20);
+        let small = Coding::Gzip.encode(text.as_bytes());
+        let out = unpack(flate2::read::MultiGzDecoder::new(&small[..])).unwrap().unwrap();
+        assert!(out.bytes == text.as_bytes() && out.held.bytes() >= text.len(), "{:?}", out.held);
+    }
 
     #[test]
     fn codings_are_named_by_their_header() {

@@ -22,6 +22,17 @@ const CHARACTER_PREFIX: &str = "_JsonReader_";
 /// Namespace of `nil`.
 const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
 
+/// About how many bytes a value takes.
+pub fn size_of(value: &Value) -> usize {
+    std::mem::size_of::<Value>()
+        + match value {
+            Value::String(text) => text.len(),
+            Value::Array(items) => items.iter().map(size_of).sum(),
+            Value::Object(members) => members.iter().map(|(name, value)| name.len() + 64 + size_of(value)).sum(),
+            _ => 0,
+        }
+}
+
 /// The switches of the mapping (`synapse.commons.json.…`), by their WSO2 names.
 #[derive(Clone, Debug)]
 pub struct Mapping {

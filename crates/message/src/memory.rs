@@ -15,7 +15,7 @@ static BUDGET: Budget =
     Budget { held: AtomicUsize::new(0), most: AtomicUsize::new(usize::MAX), refused: AtomicU64::new(0) };
 
 /// What is smaller is not counted.
-const SMALL: usize = 4096;
+pub(crate) const SMALL: usize = 4096;
 
 /// So many bytes are counted as held while this lives.
 #[derive(Default)]
@@ -109,6 +109,16 @@ impl Held {
         }
         self.0 = bytes;
         Ok(())
+    }
+
+    /// Counts more bytes and fewer others, whether they may be held or not. Where less is counted than goes, nothing is left.
+    pub(crate) fn exchange(&mut self, more: usize, fewer: usize) {
+        let bytes = (self.0 + more).saturating_sub(fewer);
+        match bytes.checked_sub(self.0) {
+            Some(grown) => BUDGET.take(grown),
+            None => BUDGET.give_back(self.0 - bytes),
+        }
+        self.0 = bytes;
     }
 
     /// How many bytes it counts.

@@ -1,5 +1,6 @@
 //! Properties of one scope.
 
+use crate::memory::{Held, SMALL};
 use crate::value::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,6 +20,8 @@ pub struct Properties {
     /// Boxed, so that the scopes of a message that sets little stay small.
     #[allow(clippy::box_collection)]
     many: Option<Box<HashMap<Arc<str>, Value>>>,
+    /// Large values. Copies of a message share them, so the one that they were set in counts them.
+    held: Held,
 }
 
 impl Clone for Properties {
@@ -29,14 +32,14 @@ impl Clone for Properties {
             few.reserve_exact(self.few.len() + MARKS);
             few.extend_from_slice(&self.few);
         }
-        Properties { few, many: self.many.clone() }
+        Properties { few, many: self.many.clone(), held: Held::NONE }
     }
 }
 
 impl Properties {
     /// An empty scope.
     pub const fn new() -> Properties {
-        Properties { few: Vec::new(), many: None }
+        Properties { few: Vec::new(), many: None, held: Held::NONE }
     }
 
     /// Whether nothing is set.
@@ -60,37 +63,54 @@ impl Properties {
 
     /// Sets `name`, replacing what was there.
     pub fn set(&mut self, name: impl Into<Arc<str>>, value: Value) {
-        let name = name.into();
+        let more = large(&value);
+        let before = self.put(name.into(), value);
+        self.count(more, before.as_ref());
+    }
+
+    fn put(&mut self, name: Arc<str>, value: Value) -> Option<Value> {
         if let Some(map) = &mut self.many {
-            map.insert(name, value);
-            return;
+            return map.insert(name, value);
         }
         if let Some(entry) = self.few.iter_mut().find(|(key, _)| *key == name) {
-            entry.1 = value;
-        } else if self.few.len() < FEW {
+            return Some(std::mem::replace(&mut entry.1, value));
+        }
+        if self.few.len() < FEW {
             self.few.push((name, value));
         } else {
             let mut map: HashMap<_, _> = self.few.drain(..).collect();
             map.insert(name, value);
             self.many = Some(Box::new(map));
         }
+        None
+    }
+
+    fn count(&mut self, more: usize, gone: Option<&Value>) {
+        // What is not counted is not measured.
+        let fewer = if self.held.bytes() > 0 { gone.map_or(0, large) } else { 0 };
+        if more > 0 || fewer > 0 {
+            self.held.exchange(more, fewer);
+        }
     }
 
     /// Removes `name` and returns what it held.
     pub fn remove(&mut self, name: &str) -> Option<Value> {
-        match &mut self.many {
+        let gone = match &mut self.many {
             Some(map) => map.remove(name),
             None => {
                 let at = self.few.iter().position(|(key, _)| &**key == name)?;
                 Some(self.few.remove(at).1)
             }
-        }
+        };
+        self.count(0, gone.as_ref());
+        gone
     }
 
     /// Removes everything and keeps the memory for the next message.
     pub fn clear(&mut self) {
         self.few.clear();
         self.many = None;
+        self.held = Held::NONE;
     }
 
     /// All properties, in no particular order.
@@ -100,9 +120,35 @@ impl Properties {
     }
 }
 
+/// How many bytes of a value count as held.
+fn large(value: &Value) -> usize {
+    Some(value.size()).filter(|&size| size >= SMALL).unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn large_values_count_as_held_where_they_were_set() {
+        let text = |size: usize| Value::string("x".repeat(size));
+        let mut scope = Properties::new();
+        scope.set("small", text(100));
+        assert_eq!(scope.held.bytes(), 0);
+        scope.set("a", text(10_000));
+        scope.set("b", text(20_000));
+        assert_eq!(scope.held.bytes(), 30_000);
+        scope.set("a", text(5_000));
+        assert_eq!((scope.held.bytes(), scope.clone().held.bytes()), (25_000, 0));
+        (0..40).for_each(|i| scope.set(format!("p{i}"), Value::Integer(i)));
+        scope.set("b", Value::Json(Arc::new(serde_json::json!(["y".repeat(6_000)]))));
+        assert!((11_000..11_200).contains(&scope.held.bytes()), "{:?}", scope.held);
+        scope.remove("b");
+        scope.remove("small");
+        assert_eq!(scope.held.bytes(), 5_000);
+        scope.clear();
+        assert_eq!(scope.held.bytes(), 0);
+    }
 
     #[test]
     fn set_get_remove_below_and_above_the_hashing_limit() {

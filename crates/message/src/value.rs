@@ -65,6 +65,16 @@ pub enum Value {
 }
 
 impl Value {
+    /// About how many bytes the value keeps outside of itself.
+    pub fn size(&self) -> usize {
+        match self {
+            Value::String(text) => text.len(),
+            Value::Xml(xml) => xml.document.tree_size(),
+            Value::Json(json) => crate::json::size_of(json),
+            _ => 0,
+        }
+    }
+
     /// A string value.
     pub fn string(text: impl AsRef<str>) -> Value {
         Value::String(Arc::from(text.as_ref()))

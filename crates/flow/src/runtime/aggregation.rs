@@ -10,7 +10,7 @@ use crate::runtime::load;
 use crate::runtime::mediator::Need;
 use crate::state::lock;
 use message::memory::{self, Held};
-use message::{Envelope, Piece};
+use message::Piece;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex};
@@ -97,29 +97,23 @@ impl Taken {
     fn size(&self) -> usize {
         size_of::<Taken>()
             + match self {
-                // Pieces of a message that was split share its tree, which counts itself.
-                Taken::Pieces(pieces) => pieces.iter().map(|(envelope, _)| 16 + own(envelope)).sum(),
-                Taken::Json(value) => size_of_json(value),
+                Taken::Pieces(pieces) => {
+                    let begins = |at: usize| at == 0 || !Arc::ptr_eq(&pieces[at - 1].0, &pieces[at].0);
+                    let trees = (0..pieces.len()).filter(|&at| begins(at)).map(|at| own(pieces, at));
+                    16 * pieces.len() + trees.sum::<usize>()
+                }
+                Taken::Json(value) => message::json::size_of(value),
                 Taken::Failed(_) => 256,
             }
     }
 }
 
-fn own(envelope: &Arc<Envelope>) -> usize {
-    if Arc::strong_count(envelope) == 1 { envelope.uncounted() } else { 0 }
-}
-
-fn size_of_json(value: &serde_json::Value) -> usize {
-    use serde_json::Value;
-    size_of::<Value>()
-        + match value {
-            Value::String(text) => text.len(),
-            Value::Array(items) => items.iter().map(size_of_json).sum(),
-            Value::Object(members) => {
-                members.iter().map(|(name, value)| name.len() + 64 + size_of_json(value)).sum()
-            }
-            _ => 0,
-        }
+/// The tree that these pieces are of, where only they and the part they are taken from have it: pieces of a message that was split
+/// share its tree, which counts itself.
+fn own(pieces: &[Piece], at: usize) -> usize {
+    let envelope = &pieces[at].0;
+    let alike = pieces[at..].iter().take_while(|(own, _)| Arc::ptr_eq(own, envelope)).count();
+    if Arc::strong_count(envelope) <= alike + 1 { envelope.uncounted() } else { 0 }
 }
 
 /// What goes on with the first part of an aggregate.
@@ -437,6 +431,22 @@ mod tests {
             validation: None,
         };
         testing::main(&registry, "")
+    }
+
+    #[test]
+    fn a_tree_that_only_a_part_has_counts_with_its_pieces() {
+        let soap = "http://schemas.xmlsoap.org/soap/envelope/";
+        let envelope = format!("<e:Envelope xmlns:e='{soap}'><e:Body>{}</e:Body></e:Envelope>", "<a/>".repeat(50));
+        let document = xml::Document::parse_str(&envelope, &xml::ParseOptions::default()).unwrap();
+        let part = Arc::new(message::Envelope::of_document(document).unwrap());
+        let piece = || (Arc::clone(&part), xml::Document::ROOT);
+        let (tree, small) = (part.uncounted(), size_of::<Taken>() + 2 * 16);
+        assert!(tree > small);
+        let one = Taken::Pieces(vec![piece()]).size();
+        let two = Taken::Pieces(vec![piece(), piece()]).size();
+        let _others = Arc::clone(&part);
+        let shared = Taken::Pieces(vec![piece()]).size();
+        assert!(one >= tree && two >= tree && two <= tree + small && shared <= small, "{one} {two} {shared}");
     }
 
     fn key(name: &str) -> Key {
