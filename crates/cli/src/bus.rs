@@ -319,6 +319,7 @@ fn serve(start: &Start, logging: &Logging) -> Result<(), String> {
         running.bus.services().log_given_up();
         Ok(())
     });
+    running.access.iter().for_each(|access| _ = access.flush());
     // A reload may still wait for a server: nothing that it finds is wanted any more.
     runtime.shutdown_background();
     result

@@ -468,6 +468,36 @@ fn what_a_stop_cuts_is_recorded_as_that() {
     drop((waits, takes));
 }
 
+#[test]
+fn what_is_answered_during_the_drain_is_recorded() {
+    let slow = Process::backend(&["--delay", "600"]);
+    let artifacts = format!(
+        "<proxy name='Slow'><target><inSequence><call><endpoint><address uri='http://{}/echo'/></endpoint></call><respond/></inSequence></target></proxy>",
+        slow.http()
+    );
+    let file = folder("logs-drained").join("access.log");
+    let to = format!("log.access_to={}", file.display());
+    let mut bus = Process::run(
+        &configuration("logs-drained", &artifacts),
+        &["--set", "log.access=%>s %{end}x", "--set", &to],
+    );
+    let address = bus.http().to_owned();
+    let clients: Vec<_> = (0..5)
+        .map(|_| {
+            let address = address.clone();
+            std::thread::spawn(move || ask(&address, "POST", "/services/Slow", b"<a/>").unwrap().0)
+        })
+        .collect();
+    std::thread::sleep(Duration::from_millis(200));
+    bus.signal("TERM");
+    assert_eq!(bus.wait(), Some(0));
+    let statuses: Vec<_> = clients.into_iter().map(|client| client.join().unwrap()).collect();
+    assert_eq!(statuses, [200; 5]);
+    // The process has ended: whatever it was to write is there.
+    let written = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(written.lines().collect::<Vec<_>>(), ["200 whole"; 5]);
+}
+
 /// A backend that promises more than it sends.
 fn half_an_answer() -> String {
     use std::io::Write;

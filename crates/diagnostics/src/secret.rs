@@ -35,6 +35,8 @@ pub fn is_secret(name: &str) -> bool {
         .any(|part| name.contains(part))
         || name.ends_with("token")
         || name.ends_with("pwd")
+        || name.ends_with("pass")
+        || name.ends_with("authorization")
 }
 
 /// What begins a text that may have `<` in it.
@@ -56,7 +58,9 @@ pub fn without_secrets(text: &str) -> Cow<'_, str> {
         let named =
             attributes.iter().any(|(name, value)| *name == "name" && is_secret(&tag[value.0..value.1]));
         for (name, value) in &attributes {
-            if is_secret(name) || (named && *name == "value") {
+            // An expression is shown unless it begins with a text: `'Basic …'`.
+            let is_text = || tag[value.0..value.1].trim_start().starts_with(['\'', '"', '&']);
+            if is_secret(name) || named && (*name == "value" || *name == "expression" && is_text()) {
                 hidden.push((start + value.0, start + value.1));
             }
         }
@@ -181,6 +185,12 @@ mod tests {
                 "<property name='db.Password' scope=\"x\" value='* *'/>",
             ),
             ("<parameter name=\"api-key\">abc</parameter>", "<parameter name=\"api-key\">***</parameter>"),
+            ("<header name='Authorization' value='Basic x'/>", "<header name='Authorization' value='***** *'/>"),
+            ("<header name='db.pass' expression=\"'ab'\"/>", "<header name='db.pass' expression=\"****\"/>"),
+            (
+                "<header name='Authorization' expression='$ctx:a'/>",
+                "<header name='Authorization' expression='$ctx:a'/>",
+            ),
             ("<user password = \"a>b\" id='7'/>", "<user password = \"***\" id='7'/>"),
             ("<user password=\"a b><x/>", "<user password=\"* **<x/>"),
             ("<tokenUrl>http://x/</tokenUrl>", "<tokenUrl>http://x/</tokenUrl>"),

@@ -98,6 +98,24 @@ pub(crate) struct Listening {
     open: Mutex<HashMap<u64, Arc<Conn>>>,
 }
 
+/// How long connections that are cut may take to end.
+const CUTTING: Duration = Duration::from_millis(500);
+
+impl Listening {
+    /// Waits until no connection is open, at most until then; whether there is none.
+    async fn closed(&self, end: tokio::time::Instant) -> bool {
+        while self.counters.open.get() > 0 {
+            // The acceptor may have let one in just before it saw the sign: look again now and then.
+            let next = end.min(tokio::time::Instant::now() + Duration::from_millis(50));
+            let freed = tokio::time::timeout_at(next, self.freed.notified()).await;
+            if freed.is_err() && tokio::time::Instant::now() >= end {
+                return self.counters.open.get() == 0;
+            }
+        }
+        true
+    }
+}
+
 impl Listening {
     #[cfg(feature = "simulation")]
     pub(crate) fn open(&self) -> &Mutex<HashMap<u64, Arc<Conn>>> {
@@ -243,18 +261,17 @@ impl Server {
         let end = tokio::time::Instant::now() + deadline;
         let mut cut = 0;
         for listening in &all {
-            while listening.counters.open.get() > 0 {
-                // The acceptor may have let one in just before it saw the sign: look again now and then.
-                let next = end.min(tokio::time::Instant::now() + Duration::from_millis(50));
-                if tokio::time::timeout_at(next, listening.freed.notified()).await.is_ok() {
-                    continue;
-                }
-                if tokio::time::Instant::now() >= end {
-                    let open = lock(&listening.open);
-                    cut += open.len() as u64;
-                    open.values().for_each(|conn| conn.cut());
-                    break;
-                }
+            if !listening.closed(end).await {
+                let open = lock(&listening.open);
+                cut += open.len() as u64;
+                open.values().for_each(|conn| conn.cut());
+            }
+        }
+        if cut > 0 {
+            // Their workers end them, and record what they were.
+            let end = tokio::time::Instant::now() + CUTTING;
+            for listening in &all {
+                listening.closed(end).await;
             }
         }
         Drained { cut }
