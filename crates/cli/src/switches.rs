@@ -66,7 +66,9 @@ impl Switches {
         let given = || {
             let directories = std::env::var_os("STATE_DIRECTORY")?;
             // There may be several.
-            std::env::split_paths(&directories).find(|directory| !directory.as_os_str().is_empty()).map(|directory| directory.join(NAME))
+            std::env::split_paths(&directories)
+                .find(|directory| !directory.as_os_str().is_empty())
+                .map(|directory| directory.join(NAME))
         };
         let file = file.map(Path::to_path_buf).or_else(given).filter(|file| !file.as_os_str().is_empty());
         let file = file.map(|file| resolved(&file));

@@ -185,7 +185,10 @@ mod tests {
                 "<property name='db.Password' scope=\"x\" value='* *'/>",
             ),
             ("<parameter name=\"api-key\">abc</parameter>", "<parameter name=\"api-key\">***</parameter>"),
-            ("<header name='Authorization' value='Basic x'/>", "<header name='Authorization' value='***** *'/>"),
+            (
+                "<header name='Authorization' value='Basic x'/>",
+                "<header name='Authorization' value='***** *'/>",
+            ),
             ("<header name='db.pass' expression=\"'ab'\"/>", "<header name='db.pass' expression=\"****\"/>"),
             (
                 "<header name='Authorization' expression='$ctx:a'/>",

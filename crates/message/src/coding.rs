@@ -58,7 +58,9 @@ impl Coding {
         let read = match self {
             Coding::Identity => return Ok(bytes.clone()),
             Coding::Gzip => unpack(flate2::read::MultiGzDecoder::new(&bytes[..]).take(most)),
-            Coding::Deflate if is_zlib(bytes) => unpack(flate2::read::ZlibDecoder::new(&bytes[..]).take(most)),
+            Coding::Deflate if is_zlib(bytes) => {
+                unpack(flate2::read::ZlibDecoder::new(&bytes[..]).take(most))
+            }
             Coding::Deflate => unpack(flate2::read::DeflateDecoder::new(&bytes[..]).take(most)),
             Coding::Brotli => unpack(brotli::Decompressor::new(&bytes[..], 4096).take(most)),
             Coding::Unknown => {

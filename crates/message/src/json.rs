@@ -28,7 +28,9 @@ pub fn size_of(value: &Value) -> usize {
         + match value {
             Value::String(text) => text.len(),
             Value::Array(items) => items.iter().map(size_of).sum(),
-            Value::Object(members) => members.iter().map(|(name, value)| name.len() + 64 + size_of(value)).sum(),
+            Value::Object(members) => {
+                members.iter().map(|(name, value)| name.len() + 64 + size_of(value)).sum()
+            }
             _ => 0,
         }
 }

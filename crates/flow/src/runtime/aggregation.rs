@@ -9,8 +9,8 @@ use crate::runtime::fault::Fault;
 use crate::runtime::load;
 use crate::runtime::mediator::Need;
 use crate::state::lock;
-use message::memory::{self, Held};
 use message::Piece;
+use message::memory::{self, Held};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex};
@@ -436,7 +436,8 @@ mod tests {
     #[test]
     fn a_tree_that_only_a_part_has_counts_with_its_pieces() {
         let soap = "http://schemas.xmlsoap.org/soap/envelope/";
-        let envelope = format!("<e:Envelope xmlns:e='{soap}'><e:Body>{}</e:Body></e:Envelope>", "<a/>".repeat(50));
+        let envelope =
+            format!("<e:Envelope xmlns:e='{soap}'><e:Body>{}</e:Body></e:Envelope>", "<a/>".repeat(50));
         let document = xml::Document::parse_str(&envelope, &xml::ParseOptions::default()).unwrap();
         let part = Arc::new(message::Envelope::of_document(document).unwrap());
         let piece = || (Arc::clone(&part), xml::Document::ROOT);
