@@ -357,6 +357,7 @@ impl Request {
             let Some(parameter) = self.parameters.get(name) else { continue };
             let own = match name {
                 "requestBodyJson" => parameter.json_text(context)?,
+                "requestBodyXml" => parameter.xml_text(context)?,
                 _ => parameter.value(context)?.map(|value| value.to_string()),
             };
             if let Some(own) = own.filter(|own| !own.is_empty()) {

@@ -84,6 +84,33 @@ impl Parameter {
         })
     }
 
+    /// As [`Parameter::value`], for XML: texts are escaped, and XML goes between tags as it is.
+    ///
+    /// # Errors
+    /// As [`Parameter::value`].
+    pub(crate) fn xml_text(&self, context: &mut Context) -> Result<Option<String>, Fault> {
+        let Parameter::Template(text) = self else {
+            return Ok(self.value(context)?.map(|value| value.to_string()));
+        };
+        let (mut out, mut tags) = (String::new(), Tags::default());
+        for piece in text.pieces() {
+            match piece {
+                flow::synapse::Piece::Text(text) => {
+                    tags.pass(text);
+                    out.push_str(text);
+                }
+                flow::synapse::Piece::Expression(own) => {
+                    let value = own.string(context)?.unwrap_or_default();
+                    match !tags.open && crate::result::is_xml(&value) {
+                        true => out.push_str(value.trim()),
+                        false => out.push_str(&crate::result::escaped(&value).replace('\'', "&apos;")),
+                    }
+                }
+            }
+        }
+        Ok(Some(out))
+    }
+
     /// As [`Parameter::value`], for JSON: what is put between quotes is escaped, so that it stays one string.
     ///
     /// # Errors
@@ -112,6 +139,30 @@ impl Parameter {
             }
         }
         Ok(Some(out))
+    }
+}
+
+/// Where in an XML text a reader is.
+#[derive(Default)]
+struct Tags {
+    /// Within a tag.
+    open: bool,
+    /// Within an attribute value, which may have the end of a tag in it.
+    quote: Option<u8>,
+}
+
+impl Tags {
+    fn pass(&mut self, text: &str) {
+        for byte in text.bytes() {
+            match (byte, self.quote) {
+                (own, Some(quote)) if own == quote => self.quote = None,
+                (_, Some(_)) => {}
+                (b'"' | b'\'', None) if self.open => self.quote = Some(byte),
+                (b'<', None) => self.open = true,
+                (b'>', None) => self.open = false,
+                _ => {}
+            }
+        }
     }
 }
 

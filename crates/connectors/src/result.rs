@@ -58,6 +58,11 @@ fn document(text: &str) -> Result<Document, String> {
     Document::parse(text.to_owned(), &ParseOptions::default()).map_err(|why| why.to_string())
 }
 
+/// Whether a text is elements that are whole, so that it ends nothing of what is around it.
+pub(crate) fn is_xml(text: &str) -> bool {
+    text.trim_start().starts_with('<') && document(&format!("<x>{}</x>", text.trim())).is_ok()
+}
+
 /// The element of a text as a value.
 pub(crate) fn element(text: &str) -> Result<Value, String> {
     let document = document(text)?;

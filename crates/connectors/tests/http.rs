@@ -107,6 +107,27 @@ fn bodies() {
             "application/xml",
         ),
         (
+            "<requestBodyType>XML</requestBodyType><requestBodyXml><o xmlns='' b='${payload.a}>'>${payload.a}</o></requestBodyXml>",
+            JSON,
+            r#"{"a":"1\" y=\"2</o><b/>&"}"#,
+            "<o b=\"1&quot; y=&quot;2&lt;/o>&lt;b/>&amp;>\">1\" y=\"2&lt;/o&gt;&lt;b/&gt;&amp;</o>",
+            "application/xml",
+        ),
+        (
+            "<requestBodyType>XML</requestBodyType><requestBodyXml><o xmlns=''>${payload.a}</o></requestBodyXml>",
+            JSON,
+            r#"{"a":"</x><x>"}"#,
+            "<o>&lt;/x&gt;&lt;x&gt;</o>",
+            "application/xml",
+        ),
+        (
+            "<requestBodyType>XML</requestBodyType><requestBodyXml><o xmlns=''>${payload.a}</o></requestBodyXml>",
+            JSON,
+            r#"{"a":"<b>1</b><c/>"}"#,
+            "<o><b>1</b><c/></o>",
+            "application/xml",
+        ),
+        (
             "<requestBodyType>TEXT</requestBodyType><requestBodyText>Hi ${payload.a}!</requestBodyText>",
             JSON,
             r#"{"a":1}"#,
