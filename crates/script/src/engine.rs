@@ -255,6 +255,10 @@ impl Engine {
                 "the script needs more than {} bytes (limits.script_memory)",
                 limits.memory
             )),
+            THREW_NULL => Failure::limit(format!(
+                "the script needs more than {} bytes (limits.script_memory), or threw null",
+                limits.memory
+            )),
             _ => failure,
         })
     }
@@ -373,6 +377,9 @@ fn returned<'js>(ctx: &Ctx<'js>, value: Js<'js>) -> Option<Value> {
     of_js(&value)
 }
 
+/// The message of a `null` that was thrown, until it is known which limit there was.
+const THREW_NULL: &str = "the script threw null";
+
 /// An exception in words: `TypeError: x is not a function`, with its place.
 fn thrown(error: &CaughtError<'_>) -> Failure {
     match error {
@@ -384,6 +391,8 @@ fn thrown(error: &CaughtError<'_>) -> Failure {
                 if name.is_empty() || name == "Error" { message } else { format!("{name}: {message}") };
             Failure { place: place_in(&stack), ..Failure::new(message) }
         }
+        // Where not even the exception that says so fits into the memory, the engine throws this.
+        CaughtError::Value(value) if value.is_null() => Failure::new(THREW_NULL),
         CaughtError::Value(value) => Failure::new(
             text_of(value).unwrap_or_else(|| "the script threw something that has no text".to_owned()),
         ),

@@ -474,6 +474,9 @@ fn limits_hold_and_the_next_message_runs() {
             "var a = []; while (true) { a.push(new Array(1000).join('xxxxxxxx') + a.length); }",
             "limits.script_memory",
         ),
+        ("var a = []; while (true) { a.push(new Array(1000).fill(7)); }", "limits.script_memory"),
+        ("var a = []; while (true) { a.push({}); }", "limits.script_memory"),
+        ("while (true) { this['k' + Math.random()] = {}; }", "limits.script_memory"),
         ("(function f() { f(); })()", "stack"),
         ("JSON.parse(new Array(100001).join('['));", "Error"),
     ] {

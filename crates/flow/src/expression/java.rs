@@ -45,8 +45,8 @@ pub fn call(what: &str, arguments: &[String]) -> Result<String, String> {
             let size = size.ok_or_else(|| format!("`{}` bytes are too many", argument(0)))?;
             Ok(STANDARD.encode(random(size)?))
         }
-        "encode" => Ok(STANDARD.encode(charset(argument(0))?.encode(argument(1)).0)),
-        "decode" => Ok(charset(argument(0))?.decode_without_bom_handling(&bytes(1)?).0.into_owned()),
+        "encode" => Ok(STANDARD.encode(Charset::of(argument(0))?.encode(argument(1)))),
+        "decode" => Ok(Charset::of(argument(0))?.decode(&bytes(1)?)),
         other => Err(format!("`{other}` is not available here")),
     }
 }
@@ -73,8 +73,84 @@ fn random(size: usize) -> Result<Vec<u8>, String> {
     Ok(own)
 }
 
-fn charset(name: &str) -> Result<&'static Encoding, String> {
-    Encoding::for_label(name.trim().as_bytes()).ok_or_else(|| format!("UnsupportedEncodingException: {name}"))
+/// A character set of Java. The labels of the web take ISO-8859-1 and US-ASCII for windows-1252, and write no UTF-16.
+enum Charset {
+    Ascii,
+    Latin1,
+    /// UTF-16 whose order its mark says: written with one and the more significant byte first, which is also what no mark means.
+    Utf16,
+    Utf16Be,
+    Utf16Le,
+    Of(&'static Encoding),
+}
+
+impl Charset {
+    /// By a name or alias of Java, in any case.
+    fn of(name: &str) -> Result<Charset, String> {
+        match name.to_ascii_uppercase().as_str() {
+            "US-ASCII" | "ASCII" | "US" | "ISO646-US" | "ASCII7" | "ISO-IR-6" | "ANSI_X3.4-1968" | "CP367"
+            | "IBM367" | "646" => Ok(Charset::Ascii),
+            "ISO-8859-1" | "ISO8859-1" | "ISO8859_1" | "ISO_8859_1" | "ISO_8859-1" | "8859_1" | "LATIN1"
+            | "L1" | "ISO-IR-100" | "CP819" | "IBM819" | "IBM-819" | "819" => Ok(Charset::Latin1),
+            "UTF-16" | "UTF_16" | "UTF16" | "UNICODE" | "UNICODEBIG" => Ok(Charset::Utf16),
+            "UTF-16BE" | "UTF_16BE" | "X-UTF-16BE" | "UNICODEBIGUNMARKED" | "ISO-10646-UCS-2" => {
+                Ok(Charset::Utf16Be)
+            }
+            "UTF-16LE" | "UTF_16LE" | "X-UTF-16LE" | "UNICODELITTLEUNMARKED" => Ok(Charset::Utf16Le),
+            _ => match Encoding::for_label(name.as_bytes()) {
+                // One that is only read would be written in another one.
+                Some(encoding) if encoding.output_encoding() == encoding => Ok(Charset::Of(encoding)),
+                _ => Err(format!("UnsupportedEncodingException: {name}")),
+            },
+        }
+    }
+
+    /// What it does not have becomes `?`.
+    fn encode(&self, text: &str) -> Vec<u8> {
+        let up_to = |last: u32| text.chars().map(|c| if u32::from(c) <= last { c as u8 } else { b'?' }).collect();
+        let units = text.encode_utf16();
+        match self {
+            Charset::Ascii => up_to(0x7F),
+            Charset::Latin1 => up_to(0xFF),
+            Charset::Utf16 => {
+                let mark = (!text.is_empty()).then_some(0xFEFF_u16);
+                mark.into_iter().chain(units).flat_map(u16::to_be_bytes).collect()
+            }
+            Charset::Utf16Be => units.flat_map(u16::to_be_bytes).collect(),
+            Charset::Utf16Le => units.flat_map(u16::to_le_bytes).collect(),
+            Charset::Of(encoding) => encoded(encoding, text),
+        }
+    }
+
+    /// What is no text becomes U+FFFD.
+    fn decode(&self, bytes: &[u8]) -> String {
+        let of = |encoding: &'static Encoding, bytes| encoding.decode_without_bom_handling(bytes).0.into_owned();
+        match self {
+            Charset::Ascii => {
+                bytes.iter().map(|&byte| if byte.is_ascii() { byte.into() } else { '\u{FFFD}' }).collect()
+            }
+            Charset::Latin1 => bytes.iter().copied().map(char::from).collect(),
+            Charset::Utf16 => match bytes {
+                [0xFF, 0xFE, rest @ ..] => of(encoding_rs::UTF_16LE, rest),
+                [0xFE, 0xFF, rest @ ..] => of(encoding_rs::UTF_16BE, rest),
+                _ => of(encoding_rs::UTF_16BE, bytes),
+            },
+            Charset::Utf16Be => of(encoding_rs::UTF_16BE, bytes),
+            Charset::Utf16Le => of(encoding_rs::UTF_16LE, bytes),
+            Charset::Of(encoding) => of(encoding, bytes),
+        }
+    }
+}
+
+/// The encodings of the web write what they do not have as references of HTML; here it becomes `?`.
+fn encoded(encoding: &'static Encoding, text: &str) -> Vec<u8> {
+    let (bytes, _, has_unmappable) = encoding.encode(text);
+    if !has_unmappable {
+        return bytes.into_owned();
+    }
+    let has = |c: char| !encoding.encode(c.encode_utf8(&mut [0; 4])).2;
+    let text: String = text.chars().map(|c| if has(c) { c } else { '?' }).collect();
+    encoding.encode(&text).0.into_owned()
 }
 
 #[cfg(test)]
@@ -101,7 +177,20 @@ mod tests {
             ("digest", &["SHA-256", "YWJj"], "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0="),
             ("digest", &["SHA-3000", ""], "!NoSuchAlgorithmException: SHA-3000 MessageDigest not available"),
             ("encode", &["ISO-8859-1", "é"], "6Q=="),
+            ("encode", &["ISO-8859-1", "ä€😀"], "5D8/"),
+            ("encode", &["latin1", "\u{80}"], "gA=="),
+            ("encode", &["us-ascii", "aä"], "YT8="),
+            ("encode", &["UTF-16", "ä"], "/v8A5A=="),
+            ("encode", &["UTF-16", ""], ""),
+            ("encode", &["UTF-16LE", "ä"], "5AA="),
+            ("encode", &["windows-1252", "€ю&#1;"], "gD8mIzE7"),
+            ("encode", &["replacement", "a"], "!UnsupportedEncodingException: replacement"),
             ("decode", &["UTF-8", "w6k="], "é"),
+            ("decode", &["ISO-8859-1", "gOQ="], "\u{80}ä"),
+            ("decode", &["US-ASCII", "YeQ="], "a\u{FFFD}"),
+            ("decode", &["UTF-16", "//7kAA=="], "ä"),
+            ("decode", &["UTF-16", "AOQ="], "ä"),
+            ("decode", &["UTF-16BE", "AOQA"], "ä\u{FFFD}"),
             ("decode", &["nothing", ""], "!UnsupportedEncodingException: nothing"),
             ("random", &["99999999"], "!`99999999` bytes are too many"),
             ("random", &["0"], ""),

@@ -3,12 +3,33 @@
 const { call, bytesOf, textOf, hash, nothing, fail, typeName, javaText, KEY, JavaDate, StringBuilder, Locale, TimeZone, Double } = shared;
 
 const integerOf = value => (value instanceof BigInteger ? value.value : value instanceof Number || typeof value === 'number' ? BigInt(Math.trunc(Number(value))) : fail('IllegalArgumentException', 'no BigInteger: ' + typeName(value)));
+const isBytes = value => value instanceof Int8Array || Array.isArray(value);
+// Of bytes, the first one the most significant.
+const magnitudeOf = bytes => BigInt('0x0' + Array.from(bytesOf(bytes), byte => (byte & 255).toString(16).padStart(2, '0')).join(''));
+const partOf = (bytes, from = 0, count = bytes.length - from) =>
+  from >= 0 && count >= 0 && from + count <= bytes.length ? bytes.slice(from, from + count) : fail('IndexOutOfBoundsException', 'Range [' + from + ', ' + from + ' + ' + count + ') out of bounds for length ' + bytes.length);
+const signedMagnitude = (signum, bytes) => {
+  if (![-1, 0, 1].includes(signum)) fail('NumberFormatException', 'Invalid signum value');
+  const size = magnitudeOf(bytes);
+  if (signum === 0 && size !== 0n) fail('NumberFormatException', 'signum-magnitude mismatch');
+  return signum < 0 ? -size : size;
+};
+const twosComplement = bytes => (bytes.length === 0 ? fail('NumberFormatException', 'Zero length BigInteger') : BigInt.asIntN(8 * bytes.length, magnitudeOf(bytes)));
 class BigInteger {
-  constructor(text, radix = 10) {
+  constructor(text, radix = 10, ...more) {
     if (typeof text === 'bigint') {
       this.value = text;
       return;
     }
+    if (isBytes(text)) {
+      this.value = twosComplement(arguments.length > 1 ? partOf(text, radix, ...more) : text);
+      return;
+    }
+    if (isBytes(radix)) {
+      this.value = signedMagnitude(Number(text), partOf(radix, ...more));
+      return;
+    }
+    if (typeof radix !== 'number' && !(radix instanceof Number)) nothing('java.math.BigInteger of a ' + typeName(radix));
     const wanted = String(text);
     const [, sign, digits] = /^([-+]?)([0-9a-z]+)$/i.exec(wanted) || [];
     const values = digits === undefined ? [NaN] : Array.from(digits, digit => parseInt(digit, radix));
@@ -57,6 +78,11 @@ class BigInteger {
   max(other) { return this.compareTo(other) >= 0 ? this : other; }
   min(other) { return this.compareTo(other) <= 0 ? this : other; }
   bitLength() { return (this.value < 0n ? ~this.value : this.value).toString(2).replace(/^0$/, '').length; }
+  toByteArray() {
+    const size = Math.floor(this.bitLength() / 8) + 1;
+    const hex = BigInt.asUintN(8 * size, this.value).toString(16).padStart(2 * size, '0');
+    return Int8Array.from(hex.match(/../g), pair => parseInt(pair, 16));
+  }
   testBit(at) { return ((this.value >> BigInt(at)) & 1n) === 1n; }
   intValue() { return Number(BigInt.asIntN(32, this.value)); }
   longValue() { return Number(BigInt.asIntN(64, this.value)); }

@@ -6,7 +6,7 @@ const URLEncoder = {
     const safe = escaped => escaped.replace(/%20/g, '+');
     const hex = byte => '%' + (byte & 255).toString(16).toUpperCase().padStart(2, '0');
     if (isUtf8(charset)) return safe(encodeURIComponent(String(text)).replace(/[!'()~]/g, c => hex(c.charCodeAt(0))));
-    return safe(String(text).replace(/[^A-Za-z0-9.*_-]+/g, part => Array.from(bytesOf(part, charset), hex).join('')));
+    return String(text).replace(/[^A-Za-z0-9.*_ -]+/g, part => Array.from(bytesOf(part, charset), hex).join('')).replace(/ /g, '+');
   },
 };
 const URLDecoder = {
@@ -99,7 +99,7 @@ const classes = {
   'javax.xml.bind.DatatypeConverter': DatatypeConverter,
   'org.apache.commons.codec.binary.Base64': CodecBase64, 'org.apache.commons.codec.digest.DigestUtils': DigestUtils,
   'java.nio.charset.Charset': Charset,
-  'java.nio.charset.StandardCharsets': { UTF_8: 'UTF-8', ISO_8859_1: 'ISO-8859-1', US_ASCII: 'US-ASCII', UTF_16: 'UTF-16' },
+  'java.nio.charset.StandardCharsets': { UTF_8: 'UTF-8', ISO_8859_1: 'ISO-8859-1', US_ASCII: 'US-ASCII', UTF_16: 'UTF-16', UTF_16BE: 'UTF-16BE', UTF_16LE: 'UTF-16LE' },
 };
 for (const name of EXCEPTIONS.flatMap(([, ...names]) => names)) classes[name] = exceptions.get(name.replace(/.*\./, ''));
 
