@@ -38,7 +38,7 @@ pub(super) fn compile(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Wsd
         }
         WsdlSource::Uri(uri) => {
             let path = uri.value.strip_prefix("file:").unwrap_or(&uri.value).trim_start_matches("//");
-            (std::fs::read(compiler.configuration.root.join(path)).ok(), uri.span)
+            (config::read_file(&compiler.configuration.root.join(path)).ok(), uri.span)
         }
         WsdlSource::Endpoint(key) => {
             compiler.warning(
@@ -137,7 +137,7 @@ fn imports(published: &PublishWsdl, wsdl: &[u8], compiler: &Compiler<'_>) -> Vec
                 let root = compiler.configuration.root.canonicalize().ok()?;
                 let path = root.join(next_to(path)).canonicalize().ok()?;
                 // Never a file outside of the configuration.
-                path.starts_with(&root).then(|| std::fs::read(path).ok()).flatten()
+                path.starts_with(&root).then(|| config::read_file(&path).ok()).flatten()
             }
             _ => None,
         }

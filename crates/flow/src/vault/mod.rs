@@ -183,7 +183,7 @@ fn entries(root: &Path) -> HashMap<String, String> {
     let read = |name: &str| {
         let places = ["", "repository/"].into_iter();
         let mut texts =
-            places.filter_map(|place| std::fs::read(root.join(format!("{place}conf/{name}"))).ok());
+            places.filter_map(|place| config::read_file(&root.join(format!("{place}conf/{name}"))).ok());
         texts.next().map(|text| String::from_utf8_lossy(&text).into_owned())
     };
     let mut all =
@@ -233,7 +233,9 @@ fn file(directory: &Path, alias: &str) -> Result<Option<String>, String> {
     if alias.is_empty() || alias.starts_with('.') || alias.contains(['/', '\\', '\0']) {
         return Err(format!("{alias} is no name of a secret"));
     }
-    let Ok(file) = std::fs::File::open(directory.join(alias)) else { return Ok(None) };
+    let path = directory.join(alias);
+    // A pipe would wait for somebody who writes.
+    let Some(file) = path.is_file().then(|| std::fs::File::open(path).ok()).flatten() else { return Ok(None) };
     let mut text = String::new();
     match file.take(MAX_SECRET + 1).read_to_string(&mut text) {
         Ok(read) if read as u64 > MAX_SECRET => Err(format!("the secret {alias} is too large")),
@@ -248,6 +250,25 @@ fn file(directory: &Path, alias: &str) -> Result<Option<String>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_no_file_is_not_waited_for() {
+        let root = std::env::temp_dir().join(format!("busbar-vault-pipes-{}", std::process::id()));
+        for name in ["conf/deployment.toml", "conf/security/cipher-text.properties", "secrets/db"] {
+            let path = root.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+        }
+        let (send, receive) = std::sync::mpsc::channel();
+        let own = root.clone();
+        std::thread::spawn(move || {
+            assert!(entries(&own).is_empty());
+            send.send(file(&own.join("secrets"), "db")).unwrap();
+        });
+        let found = receive.recv_timeout(std::time::Duration::from_secs(10));
+        std::fs::remove_dir_all(root).unwrap();
+        assert_eq!(found.expect("it waits"), Ok(None));
+    }
 
     #[test]
     fn secrets_are_found_by_kind() {
