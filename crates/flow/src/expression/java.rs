@@ -88,8 +88,8 @@ impl Charset {
     /// By a name or alias of Java, in any case.
     fn of(name: &str) -> Result<Charset, String> {
         match name.to_ascii_uppercase().as_str() {
-            "US-ASCII" | "ASCII" | "US" | "ISO646-US" | "ASCII7" | "ISO-IR-6" | "ANSI_X3.4-1968" | "CP367"
-            | "IBM367" | "646" => Ok(Charset::Ascii),
+            "US-ASCII" | "ASCII" | "US" | "ISO646-US" | "ASCII7" | "ISO-IR-6" | "ANSI_X3.4-1968"
+            | "CP367" | "IBM367" | "646" => Ok(Charset::Ascii),
             "ISO-8859-1" | "ISO8859-1" | "ISO8859_1" | "ISO_8859_1" | "ISO_8859-1" | "8859_1" | "LATIN1"
             | "L1" | "ISO-IR-100" | "CP819" | "IBM819" | "IBM-819" | "819" => Ok(Charset::Latin1),
             "UTF-16" | "UTF_16" | "UTF16" | "UNICODE" | "UNICODEBIG" => Ok(Charset::Utf16),
@@ -107,7 +107,8 @@ impl Charset {
 
     /// What it does not have becomes `?`.
     fn encode(&self, text: &str) -> Vec<u8> {
-        let up_to = |last: u32| text.chars().map(|c| if u32::from(c) <= last { c as u8 } else { b'?' }).collect();
+        let up_to =
+            |last: u32| text.chars().map(|c| if u32::from(c) <= last { c as u8 } else { b'?' }).collect();
         let units = text.encode_utf16();
         match self {
             Charset::Ascii => up_to(0x7F),
@@ -124,7 +125,8 @@ impl Charset {
 
     /// What is no text becomes U+FFFD.
     fn decode(&self, bytes: &[u8]) -> String {
-        let of = |encoding: &'static Encoding, bytes| encoding.decode_without_bom_handling(bytes).0.into_owned();
+        let of =
+            |encoding: &'static Encoding, bytes| encoding.decode_without_bom_handling(bytes).0.into_owned();
         match self {
             Charset::Ascii => {
                 bytes.iter().map(|&byte| if byte.is_ascii() { byte.into() } else { '\u{FFFD}' }).collect()

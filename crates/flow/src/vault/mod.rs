@@ -235,7 +235,9 @@ fn file(directory: &Path, alias: &str) -> Result<Option<String>, String> {
     }
     let path = directory.join(alias);
     // A pipe would wait for somebody who writes.
-    let Some(file) = path.is_file().then(|| std::fs::File::open(path).ok()).flatten() else { return Ok(None) };
+    let Some(file) = path.is_file().then(|| std::fs::File::open(path).ok()).flatten() else {
+        return Ok(None);
+    };
     let mut text = String::new();
     match file.take(MAX_SECRET + 1).read_to_string(&mut text) {
         Ok(read) if read as u64 > MAX_SECRET => Err(format!("the secret {alias} is too large")),
