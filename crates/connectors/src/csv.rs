@@ -12,7 +12,7 @@ use flow::{Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need}
 use message::memory::Held;
 use message::{Format, PayloadError, Reading, Value, memory};
 use serde_json::{Map, Value as Json, json};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 /// The operations.
@@ -178,7 +178,7 @@ impl Conversion {
     fn to_json(&self, context: &mut Context) -> Result<Json, Fault> {
         let table = self.table(true, context)?;
         let types = self.list("dataTypes", context)?.unwrap_or_default();
-        let keys = self.list("jsonKeys", context)?.or(table.header).unwrap_or_default();
+        let keys = unique(self.list("jsonKeys", context)?.or(table.header).unwrap_or_default());
         let empty = self.parameters.text("csvEmptyValues", context)?.unwrap_or_default();
         let empty = if empty.eq_ignore_ascii_case("empty") { Json::from("") } else { Json::Null };
         let mut list = Vec::with_capacity(table.rows.len());
@@ -333,7 +333,8 @@ impl Conversion {
             rows.insert(0, header.clone());
         }
         if let Some(columns) = columns {
-            let count = header.as_ref().or(rows.first()).map_or(0, Vec::len);
+            // Rows may be longer than their header.
+            let count = header.iter().chain(&rows).map(Vec::len).max().unwrap_or_default();
             let skipped = skipped(&columns, count, header.as_deref())
                 .map_err(|why| self.fault("columnsToSkip names no columns").because(why))?;
             let keep = |row: &mut Vec<String>| {
@@ -450,7 +451,25 @@ fn spend(cells: usize) -> Result<(), Fault> {
 }
 
 fn key_of(keys: &[String], at: usize) -> String {
-    keys.get(at).cloned().unwrap_or_else(|| format!("key-{}", at + 1))
+    keys.get(at).filter(|key| !key.trim().is_empty()).cloned().unwrap_or_else(|| format!("key-{}", at + 1))
+}
+
+/// Keys of which none is there twice: a later one is `key-N`, so that no column takes the place of another.
+fn unique(keys: Vec<String>) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let mut unique = Vec::with_capacity(keys.len());
+    for at in 0..keys.len() {
+        let mut key = key_of(&keys, at);
+        if seen.contains(&key) {
+            key = key_of(&[], at);
+        }
+        while seen.contains(&key) {
+            key.push('_');
+        }
+        seen.insert(key.clone());
+        unique.push(key);
+    }
+    unique
 }
 
 /// A cell as its type; what is none of it stays a text.
@@ -458,14 +477,44 @@ fn typed(cell: String, kind: Option<&str>) -> Json {
     let number =
         |own: Option<serde_json::Number>| own.map_or_else(|| Json::from(cell.as_str()), Json::Number);
     match kind.map(str::to_ascii_lowercase).as_deref() {
-        Some("number") => number(cell.trim().parse().ok().and_then(serde_json::Number::from_f64)),
+        // What is a number of JSON keeps its digits.
+        Some("number") => number(
+            cell.trim()
+                .parse()
+                .ok()
+                .or_else(|| cell.trim().parse::<f64>().ok().and_then(serde_json::Number::from_f64)),
+        ),
         Some("integer") => number(cell.trim().parse::<i64>().ok().map(Into::into)),
-        Some("boolean") => Json::Bool(cell.trim().eq_ignore_ascii_case("true")),
+        Some("boolean") => match cell.trim().to_ascii_lowercase().as_str() {
+            "true" => Json::Bool(true),
+            "false" => Json::Bool(false),
+            _ => Json::from(cell.as_str()),
+        },
         _ => Json::from(cell.as_str()),
     }
 }
 
-/// The columns of `1,3:5,!2,7:*,"name"`, from 1: numbers, ranges, names, and all but those behind `!`.
+/// The pieces of a text between separators, but for those between quotes or parentheses.
+fn pieces(text: &str, separator: char) -> Vec<&str> {
+    let (mut quoted, mut depth, mut from, mut pieces) = (false, 0_usize, 0, Vec::new());
+    for (at, c) in text.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            _ if quoted => {}
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            c if c == separator && depth == 0 => {
+                pieces.push(&text[from..at]);
+                from = at + c.len_utf8();
+            }
+            _ => {}
+        }
+    }
+    pieces.push(&text[from..]);
+    pieces
+}
+
+/// The columns of `1,3:5,!2,!(4,6),7:*,"name"`, from 1: numbers, ranges, names, and all but those behind `!`.
 fn skipped(text: &str, count: usize, header: Option<&[String]>) -> Result<BTreeSet<usize>, String> {
     let mut columns = BTreeSet::new();
     let one = |text: &str, star: usize| -> Result<usize, String> {
@@ -480,24 +529,27 @@ fn skipped(text: &str, count: usize, header: Option<&[String]>) -> Result<BTreeS
             (None, text) => text.parse().map_err(|_| format!("`{text}` is no column")),
         }
     };
-    for term in text.split(',').map(str::trim).filter(|term| !term.is_empty()) {
-        let (negated, term) = match term.strip_prefix('!') {
-            Some(rest) => (true, rest.trim().trim_start_matches('(').trim_end_matches(')')),
-            None => (false, term),
-        };
-        let (from, to) = match term.split_once(':') {
-            Some((from, to)) => (one(from, 1)?, one(to, count)?),
-            None if term == "*" => (1, count),
-            None => {
+    for term in pieces(text, ',').into_iter().map(str::trim).filter(|term| !term.is_empty()) {
+        if let Some(rest) = term.strip_prefix('!') {
+            let rest = rest.trim();
+            let inside = rest.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(rest);
+            // No list within a list: whoever sends the text does not say how deep.
+            if pieces(inside, ',').iter().any(|one| one.trim().starts_with('!')) {
+                return Err(format!("`{term}` is no column"));
+            }
+            let kept = skipped(inside, count, header)?;
+            columns.extend((1..=count).filter(|at| !kept.contains(at)));
+            continue;
+        }
+        let (from, to) = match pieces(term, ':').as_slice() {
+            ["*"] => (1, count),
+            [from, to] => (one(from, 1)?, one(to, count)?),
+            _ => {
                 let at = one(term, count)?;
                 (at, at)
             }
         };
-        let to = to.min(count);
-        match negated {
-            true => columns.extend((1..=count).filter(|at| *at < from || *at > to)),
-            false => columns.extend(from..=to),
-        }
+        columns.extend(from..=to.min(count));
     }
     Ok(columns)
 }
@@ -518,6 +570,10 @@ mod tests {
             ("!(2:3)", Some(vec![1, 4])),
             ("9", Some(vec![])),
             ("1:99999999999", Some(vec![1, 2, 3, 4])),
+            ("!(1,3)", Some(vec![2, 4])),
+            ("!!2", None),
+            ("!(1,!(2))", None),
+            ("\"b,x\"", None),
             ("x", None),
             ("\"z\"", None),
         ] {

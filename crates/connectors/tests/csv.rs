@@ -29,6 +29,22 @@ fn csv_becomes_json() {
             "0;0\n1.5;TRUE\n",
             r#"[{"a":1.5,"b":true}]"#,
         ),
+        (
+            "<dataTypes>number,number,boolean,boolean,boolean,number</dataTypes>",
+            "1,12345678901234567890,yes,False,1,+2\n",
+            r#"[{"key-1":1,"key-2":12345678901234567890,"key-3":"yes","key-4":false,"key-5":"1","key-6":2.0}]"#,
+        ),
+        ("<columnsToSkip>2:*</columnsToSkip>", "1\n1,2,3\n", r#"[{"key-1":"1"},{"key-1":"1"}]"#),
+        (
+            "<headerPresent>Present</headerPresent><skipHeader>true</skipHeader><columnsToSkip>\"a,b:c\"</columnsToSkip>",
+            "id,\"a,b:c\"\n1,2\n",
+            r#"[{"id":"1"}]"#,
+        ),
+        (
+            "<headerPresent>Present</headerPresent><skipHeader>true</skipHeader>",
+            "id,,,id\n1,2,3,4\n",
+            r#"[{"id":"1","key-2":"2","key-3":"3","key-4":"4"}]"#,
+        ),
         ("<valueSeparator>tab</valueSeparator>", "1\t2\n", r#"[{"key-1":"1","key-2":"2"}]"#),
         ("", "", "[]"),
     ] {
