@@ -1,7 +1,7 @@
 //! `aggregate`: collects the parts of a split message (or messages that an expression relates) and goes on with one
 //! message made of them.
 
-use crate::support::enough;
+use crate::support::{check_enough, enough};
 use crate::target::{Correlation, ID};
 use config::Element;
 use flow::aggregation::{Added, Arriving, Key, Rest, Taken, Waits};
@@ -176,6 +176,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             for name in ["min", "max"] {
                 check_count(count, name, compiler);
             }
+            check_enough(count, ["min", "max"], compiler);
             min = compiler.key_value(count, "min");
             max = compiler.key_value(count, "max");
         }
@@ -742,6 +743,22 @@ mod tests {
                 "<aggregate>{condition}<onComplete expression='//i'>{count}</onComplete></aggregate>"
             ));
             assert_eq!(ask(&text, XML, body).body, answer, "{condition}");
+        }
+    }
+
+    #[test]
+    fn a_minimum_above_the_maximum_is_told() {
+        for (counts, says) in [
+            ("min='5' max='2'", true),
+            ("min='2' max='2'", false),
+            ("min='5' max='-1'", false),
+            ("min='5' max='{1}'", false),
+        ] {
+            let text = split(&format!(
+                "<aggregate><completeCondition><messageCount {counts}/></completeCondition><onComplete expression='//i'><respond/></onComplete></aggregate>"
+            ));
+            let tested = testing::main(&crate::registry(testing::endpoints), &text);
+            assert_eq!(tested.reports("`min` is more than `max`"), says, "{counts}: {:?}", tested.found);
         }
     }
 

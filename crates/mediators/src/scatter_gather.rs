@@ -1,7 +1,7 @@
 //! `scatter-gather`: copies of the message through a sequence each; what they bring becomes one message.
 
 use crate::branches::{Branches, Brought};
-use crate::support::enough;
+use crate::support::{check_enough, enough};
 use crate::xml_value;
 use config::Element;
 use flow::{
@@ -237,6 +237,7 @@ impl Aggregation {
                 return None;
             }
         }
+        check_enough(aggregation, ["min-messages", "max-messages"], compiler);
         Some(Aggregation { expression, condition, timeout, min, max })
     }
 }
@@ -725,6 +726,11 @@ mod tests {
                 BODY,
                 "<aggregation expression='json-eval($)' min-messages='x'/><sequence/>",
                 "no number of messages",
+            ),
+            (
+                BODY,
+                "<aggregation expression='json-eval($)' min-messages='3' max-messages='2'/><sequence/>",
+                "`min-messages` is more than `max-messages`",
             ),
             (BODY, "<aggregation expression='json-eval($)' min='1'/><sequence/>", "no attribute `min`"),
         ] {

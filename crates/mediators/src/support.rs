@@ -1,5 +1,6 @@
 //! What several mediators need of an envelope and of headers.
 
+use config::Element;
 use diagnostics::Span;
 use flow::{Compiler, Context, Fault, KeyValue};
 use message::Envelope;
@@ -62,6 +63,18 @@ pub(crate) fn envelope_with_headers(other: &Envelope) -> Envelope {
         }
     }
     envelope
+}
+
+/// Warns of a literal minimum above the maximum: see [`enough`].
+pub(crate) fn check_enough(element: &Element, [min, max]: [&str; 2], compiler: &mut Compiler<'_>) {
+    let number = |name: &str| element.attr(name)?.trim().parse::<i64>().ok().filter(|&number| number > 0);
+    if let (Some(least), Some(most)) = (number(min), number(max))
+        && least > most
+        && let Some(attribute) = element.attribute(min)
+    {
+        let message = format!("`{min}` is more than `{max}`");
+        compiler.warning("ignored-attribute", message, attribute.value_span, format!("{most} are enough"));
+    }
 }
 
 /// How many messages are enough, of `min` and `max`: the smaller one that is above 0. `what`: what is done with them.
