@@ -19,6 +19,7 @@ const fn rule(id: &'static str, meaning: &'static str) -> Loading {
 pub const LOADING: &[Loading] = &[
     rule("bad-address", "an address is no URL, or one that this bus cannot send to"),
     rule("bad-cron", "a cron expression cannot be read"),
+    rule("bad-definition", "the definition of an API, which its messages are checked by, cannot be used"),
     rule("bad-expression", "an expression is no XPath, JSONPath or `${…}`, or uses what does not exist"),
     rule("bad-json-template", "what a template makes is no JSON"),
     rule("bad-mapping", "the mapping of a `datamapper` cannot be read"),
@@ -67,6 +68,7 @@ pub const LOADING: &[Loading] = &[
     rule("missing-target", "a proxy service does nothing with messages"),
     rule("never-due", "a cron expression has no time that is still to come"),
     rule("no-configuration", "there is no configuration at the path"),
+    rule("no-definition", "an API has no definition that its messages could be checked by"),
     rule("no-effect", "something is accepted and does nothing here"),
     rule("no-users", "a handler asks for users, and none are set"),
     rule(
@@ -113,6 +115,7 @@ pub const LOADING: &[Loading] = &[
     rule("unsupported-mediator", "a mediator cannot be executed here"),
     rule("unsupported-security", "a proxy service asks for WS-Security: left out, because it would be open"),
     rule("unsupported-transport", "a transport is not here"),
+    rule("unsupported-version", "an endpoint wants a version of HTTP that it is not asked over"),
     rule("unused", "a part never runs"),
     rule("unused-element", "an element is not used"),
     rule("wrong-namespace", "an element is in another namespace than that of the language"),
