@@ -108,12 +108,15 @@ impl Taken {
     }
 }
 
-/// The tree that these pieces are of, where only they and the part they are taken from have it: pieces of a message that was split
-/// share its tree, which counts itself.
+/// The tree that these pieces are of and the text that it was read from, where only they and the part they are taken from have it: what the
+/// part counts ends with it. Pieces of a message that was split share its tree, which counts itself.
 fn own(pieces: &[Piece], at: usize) -> usize {
     let envelope = &pieces[at].0;
     let alike = pieces[at..].iter().take_while(|(own, _)| Arc::ptr_eq(own, envelope)).count();
-    if Arc::strong_count(envelope) <= alike + 1 { envelope.uncounted() } else { 0 }
+    match Arc::strong_count(envelope) <= alike + 1 {
+        true => envelope.uncounted() + envelope.document.source().len(),
+        false => 0,
+    }
 }
 
 /// What goes on with the first part of an aggregate.
@@ -441,7 +444,7 @@ mod tests {
         let document = xml::Document::parse_str(&envelope, &xml::ParseOptions::default()).unwrap();
         let part = Arc::new(message::Envelope::of_document(document).unwrap());
         let piece = || (Arc::clone(&part), xml::Document::ROOT);
-        let (tree, small) = (part.uncounted(), size_of::<Taken>() + 2 * 16);
+        let (tree, small) = (part.uncounted() + envelope.len(), size_of::<Taken>() + 2 * 16);
         assert!(tree > small);
         let one = Taken::Pieces(vec![piece()]).size();
         let two = Taken::Pieces(vec![piece(), piece()]).size();
