@@ -18,13 +18,13 @@ use crate::runtime::endpoint::{
 use crate::runtime::fault::{Fault, code};
 use crate::runtime::mediator::Need;
 use crate::runtime::services::Services;
-use crate::state::lock;
 use crate::state::metrics::Counters;
 use message::{Format, Headers, Method, Payload, Reading, RequestHead, Version};
+use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Once};
 use transport::{Body, ConnectionInfo, Handler, Request, Target};
 
 const NOBODY: SocketAddr = SocketAddr::V4(std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 9));
@@ -131,21 +131,34 @@ pub struct Answer {
 
 /// Runs something, and takes down `LEVEL message`, and ` code=N` where it has one, of what this thread logs meanwhile to targets that begin so.
 pub fn logged<T>(target: &'static str, run: impl FnOnce() -> T) -> (Vec<String>, T) {
-    let lines = Lines { target, lines: Arc::default() };
-    let result = tracing::subscriber::with_default(lines.clone(), run);
-    let taken = std::mem::take(&mut *lock(&lines.lines));
-    (taken, result)
+    // One subscriber for the process: where each test has its own, one that comes or goes can hide an event from another.
+    static LINES: Once = Once::new();
+    LINES.call_once(|| {
+        tracing::subscriber::set_global_default(Lines).expect("no other subscriber in tests");
+    });
+    let before = TAKEN.replace(Some((target, Vec::new())));
+    let result = run();
+    let taken = TAKEN.replace(before);
+    (taken.map(|(_, lines)| lines).unwrap_or_default(), result)
 }
 
-#[derive(Clone)]
-struct Lines {
-    target: &'static str,
-    lines: Arc<Mutex<Vec<String>>>,
+thread_local! {
+    /// What this thread takes down, and of which targets.
+    static TAKEN: RefCell<Option<(&'static str, Vec<String>)>> = const { RefCell::new(None) };
 }
+
+struct Lines;
 
 impl tracing::Subscriber for Lines {
+    fn register_callsite(&self, _: &'static tracing::Metadata<'static>) -> tracing::subscriber::Interest {
+        tracing::subscriber::Interest::sometimes()
+    }
+
     fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
-        metadata.target().starts_with(self.target) && *metadata.level() <= tracing::Level::DEBUG
+        let wanted = TAKEN.with_borrow(|taken| {
+            taken.as_ref().is_some_and(|(target, _)| metadata.target().starts_with(target))
+        });
+        wanted && *metadata.level() <= tracing::Level::DEBUG
     }
 
     fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
@@ -175,7 +188,9 @@ impl tracing::Subscriber for Lines {
         }
         let mut line = Line(format!("{} ", event.metadata().level()));
         event.record(&mut line);
-        lock(&self.lines).push(line.0);
+        TAKEN.with_borrow_mut(|taken| {
+            taken.iter_mut().for_each(|(_, lines)| lines.push(std::mem::take(&mut line.0)))
+        });
     }
 
     fn enter(&self, _: &tracing::span::Id) {}
