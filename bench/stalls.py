@@ -4,7 +4,7 @@
     cargo build --profile quick -p busbar && bench/stalls.py [--clients 50] [--seconds 10] [--busbar PATH]
 
 Two workers. A few connections send requests to an unrelated proxy that answers at once, first alone, then beside so many
-clients that run long steps: nothing else, then each kind of step. Latencies in milliseconds. On a machine whose processors are
+clients that run long steps: nothing else, then each kind of step, then two clients with messages of 300,000 items that are converted and divided. Latencies in milliseconds. On a machine whose processors are
 taken by others the figures say little: compare the rows with the first one.
 """
 import argparse, multiprocessing, pathlib, socket, subprocess, tempfile, threading, time
@@ -26,6 +26,14 @@ STEPS = {
     "Callout": f'<callout serviceURL="http://127.0.0.1:1/"><source xpath="{SELECTED}"/></callout>',
     "Store": f'<store messageStore="{{{NESTED}}}"/>',
 }
+# What grows with a message: two clients send messages of 300,000 items.
+LARGE = {
+    "JsonToXml": ("application/json", '<property name="messageType" value="application/xml" scope="axis2"/>'),
+    "XmlToJson": ("application/xml", '<property name="messageType" value="application/json" scope="axis2"/>'),
+    "Foreach": ("application/xml", '<foreach expression="//a"><sequence><property name="n" value="1"/></sequence></foreach>'),
+    "Collection": ("application/json", '<foreach collection="${payload.a}"><sequence><variable name="n" value="1"/></sequence></foreach>'),
+}
+MANY = {"application/json": '{"a":[' + ",".join(["1"] * 300_000) + "]}", "application/xml": "<r>" + "<a>y</a>" * 300_000 + "</r>"}
 CONFIG = """<definitions xmlns="http://ws.apache.org/ns/synapse">
 <proxy name="Direct"><target><inSequence><respond/></inSequence></target></proxy>
 %s
@@ -36,8 +44,8 @@ CONFIG = """<definitions xmlns="http://ws.apache.org/ns/synapse">
 </r></x:template></x:stylesheet></localEntry></definitions>"""
 
 
-def request(service, body):
-    return (f"POST /services/{service} HTTP/1.1\r\nHost: a\r\nContent-Type: application/xml\r\nContent-Length: {len(body)}\r\n\r\n{body}").encode()
+def request(service, body, kind="application/xml"):
+    return (f"POST /services/{service} HTTP/1.1\r\nHost: a\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n{body}").encode()
 
 
 def answer(connection):
@@ -62,11 +70,11 @@ def clients(count, *arguments):
         threading.Thread(target=heavy, args=arguments).start()
 
 
-def heavy(port, service, body):
+def heavy(port, service, body, kind):
     while True:
         try:
             with socket.create_connection(("127.0.0.1", port)) as connection:
-                connection.sendall(request(service, body))
+                connection.sendall(request(service, body, kind))
                 connection.settimeout(30)
                 answer(connection)
         except OSError:
@@ -95,7 +103,7 @@ def main():
     parser.add_argument("--busbar", default=str(TARGET / "quick" / "busbar"))
     options = parser.parse_args()
     port, work = free_port(), pathlib.Path(tempfile.mkdtemp())
-    proxies = "".join(f'<proxy name="{name}"><target><inSequence>{step}<respond/></inSequence></target></proxy>' for name, step in STEPS.items())
+    proxies = "".join(f'<proxy name="{name}"><target><inSequence>{step}<respond/></inSequence></target></proxy>' for name, step in [*STEPS.items(), *((name, step) for name, (_, step) in LARGE.items())])
     (work / "bus.xml").write_text(CONFIG % (proxies, PAIRS))
     with open(work / "log", "w") as log:
         bus = subprocess.Popen([options.busbar, "run", work / "bus.xml", "--http", f"127.0.0.1:{port}", "--admin", "127.0.0.1:0", "--workers", "2"],
@@ -104,8 +112,10 @@ def main():
             wait_for(port, 60)
             body = "<r>" + "<a>y</a>" * 600 + "</r>"
             print(f"{'beside':10} {'requests':>9} {'p50 ms':>8} {'p99 ms':>8} {'max ms':>8}")
-            for name in [None, *STEPS]:
-                others = multiprocessing.Process(target=clients, args=(options.clients, port, name, body))
+            for name in [None, *STEPS, *LARGE]:
+                kind = LARGE[name][0] if name in LARGE else "application/xml"
+                count, sent = (2, MANY[kind]) if name in LARGE else (options.clients, body)
+                others = multiprocessing.Process(target=clients, args=(count, port, name, sent, kind))
                 if name:
                     others.start()
                 time.sleep(1)
