@@ -44,9 +44,13 @@ pub(super) async fn run(
     let files =
         Files { connection: Arc::clone(connection), cancel, held: context.services().limits.held, lock };
     let job = Arc::clone(job);
+    // The work of the message goes on until the thread has cleared away what it began: a stop waits for that.
+    let child = context.silent_child("a file operation");
     let ran = tokio::task::spawn_blocking(move || {
         let _place = place;
-        catch_unwind(AssertUnwindSafe(|| job(&files)))
+        let ran = catch_unwind(AssertUnwindSafe(|| job(&files)));
+        child.end();
+        ran
     });
     match ran.await {
         Ok(Ok(done)) => done,

@@ -470,6 +470,11 @@ impl Child {
         tokio::spawn(self.run(work));
     }
 
+    /// The work came to its end, where it was no future.
+    pub fn end(mut self) {
+        self.whole = true;
+    }
+
     /// Does the work here, and ends with it; `None`: it panicked, which is logged.
     pub async fn run<T>(mut self, work: impl Future<Output = T>) -> Option<T> {
         match caught(pin!(work)).await {
