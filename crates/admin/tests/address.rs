@@ -59,7 +59,12 @@ impl Deployment for Deployed {
 
 fn world(name: &str, reload: Option<Reload>) -> World {
     let backend = flow::testing::backend("");
-    let registry = flow::testing::registry(Vec::new());
+    let registry = flow::Registry {
+        definitions: Vec::new(),
+        unsupported: Vec::new(),
+        endpoints: flow::testing::endpoints,
+        validation: None,
+    };
     let text = CONFIGURATION.replace("BACKEND", &backend);
     let mut loaded =
         config::load_text("world.xml", &text, std::path::Path::new("."), &config::LoadOptions::default());
@@ -198,7 +203,12 @@ fn a_port_that_is_taken_is_a_clear_error_and_a_dropped_one_is_free() {
     let state = |world: &World| AdminState {
         bus: Arc::new(
             flow::testing::configuration(
-                &flow::testing::registry(Vec::new()),
+                &flow::Registry {
+                    definitions: Vec::new(),
+                    unsupported: Vec::new(),
+                    endpoints: flow::testing::endpoints,
+                    validation: None,
+                },
                 "<definitions xmlns=\"http://ws.apache.org/ns/synapse\"/>",
             )
             .bus,

@@ -358,3 +358,58 @@ fn rows_of_a_table_are_not_compared_pair_by_pair() {
         assert_eq!(found.len(), 1, "{kind}: {found:?}");
     }
 }
+
+/// Groups that are too many to be unrolled keep their bounds.
+#[test]
+fn large_bounds() {
+    let group = |inside: &str, bounds: &str| {
+        format!(
+            r#"<xs:element name="r"><xs:complexType><xs:sequence><xs:element name="h" minOccurs="0"/><xs:sequence {bounds}>{inside}</xs:sequence><xs:element name="t" minOccurs="0"/></xs:sequence></xs:complexType></xs:element>"#
+        )
+    };
+    let made = |what: &str, count: usize| format!("<r>{}</r>", what.repeat(count));
+    let bounds = r#"minOccurs="2" maxOccurs="6000""#;
+    let ab = r#"<xs:element name="a"/><xs:element name="b" minOccurs="0" maxOccurs="2"/>"#;
+    let (less, most, more) = (made("<a/>", 1), made("<a/><b/>", 6000), made("<a/><b/>", 6001));
+    let twice = made("<a/><b/><b/>", 2);
+    documents(
+        &group(ab, bounds),
+        &[
+            (&less, "cvc-complex-type.2.4"),
+            (&twice, ""),
+            (&most, ""),
+            (&more, "cvc-complex-type.2.4"),
+            ("<r><h/><a/><a/><t/></r>", ""),
+            ("<r><h/><a/><t/></r>", "cvc-complex-type.2.4"),
+            ("<r><a/><b/><b/><b/></r>", "cvc-complex-type.2.4"),
+        ],
+    );
+    // What may be empty need not come.
+    let (most, more) = (made("<b/><b/>", 6000), made("<b/><b/>", 6001));
+    let optional =
+        r#"<xs:element name="b" minOccurs="0" maxOccurs="2"/><xs:element name="c" minOccurs="0"/>"#;
+    documents(&group(optional, bounds), &[("<r/>", ""), (&most, ""), (&more, "cvc-complex-type.2.4")]);
+    // Unbounded, and one within another.
+    let least = r#"minOccurs="6000" maxOccurs="unbounded""#;
+    let (few, enough, many) = (made("<a/>", 5999), made("<a/>", 6000), made("<a/>", 7000));
+    documents(
+        &group(r#"<xs:element name="a"/>"#, least).replace(
+            "<xs:element name=\"a\"/>",
+            "<xs:element name=\"a\"/><xs:element name=\"b\" minOccurs=\"0\"/>",
+        ),
+        &[(&few, "cvc-complex-type.2.4"), (&enough, ""), (&many, "")],
+    );
+    let inner = format!(r#"<xs:element name="x"/><xs:sequence {bounds}>{ab}</xs:sequence>"#);
+    let nested = |inner: usize, outer: usize| made(&format!("<x/>{}", "<a/>".repeat(inner)), outer);
+    let (fits, short, once) = (nested(2, 2), nested(1, 2), nested(2, 1));
+    let long = nested(6001, 2);
+    documents(
+        &group(&inner, bounds),
+        &[
+            (&fits, ""),
+            (&short, "cvc-complex-type.2.4"),
+            (&once, "cvc-complex-type.2.4"),
+            (&long, "cvc-complex-type.2.4"),
+        ],
+    );
+}

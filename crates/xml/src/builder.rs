@@ -1,7 +1,8 @@
 //! Building a tree in document order: the fast way to make result tree fragments and envelopes.
 
+use crate::fixup::StartTag;
 use crate::names::{NO_URI, NameId, XML_PREFIX};
-use crate::tree::{DETACHED, NIL, Node, NodeKind, SIDE};
+use crate::tree::{DETACHED, NIL, Node, NodeKind, SIDE, Tag};
 use crate::{Document, NodeId};
 
 /// Appends to a document in document order, without looking anything up that the call does not name.
@@ -84,11 +85,10 @@ impl<'a> Builder<'a> {
     pub fn namespace(&mut self, prefix: &str, uri: &str) {
         if self.in_tag {
             let n = self.current();
-            let (prefix, uri) = (self.doc.names.prefix(prefix), self.doc.names.uri(uri));
-            let contradicts = self.doc.node(n).prefix == prefix;
+            let (prefix_id, uri_id) = (self.doc.names.prefix(prefix), self.doc.names.uri(uri));
             // What is in scope already is not said again: a result tree would repeat it on every element.
-            if !contradicts && self.doc.binding(n, prefix) != Some(uri) {
-                self.doc.declare(n, prefix, uri);
+            if self.doc.binding(n, prefix_id) != Some(uri_id) {
+                Tag { doc: self.doc, element: n, number: 0 }.add_namespace(prefix, uri);
             }
         }
     }
@@ -177,6 +177,11 @@ impl<'a> Builder<'a> {
         }
         self.in_tag = false;
         self.in_text = false;
+    }
+
+    /// Whether no element is open.
+    pub fn is_at_top(&self) -> bool {
+        self.stack.len() < 2
     }
 
     /// Ends the innermost element.

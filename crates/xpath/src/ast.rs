@@ -16,6 +16,57 @@ pub struct Expr {
     pub(crate) depth: u32,
 }
 
+impl Expr {
+    /// Calls `f` with this expression and all in it, predicates included, outermost first.
+    pub fn walk<'e>(&'e self, f: &mut dyn FnMut(&'e Expr)) {
+        f(self);
+        let steps = |steps: &'e [Step], f: &mut dyn FnMut(&'e Expr)| {
+            steps.iter().flat_map(|step| &step.predicates).for_each(|p| p.walk(f));
+        };
+        match &self.kind {
+            ExprKind::Number(_)
+            | ExprKind::Literal(_)
+            | ExprKind::Variable(_)
+            | ExprKind::Integer(_)
+            | ExprKind::Decimal(_)
+            | ExprKind::ContextItem => {}
+            ExprKind::Or(list)
+            | ExprKind::And(list)
+            | ExprKind::Union(list)
+            | ExprKind::Call(_, list)
+            | ExprKind::Sequence(list) => list.iter().for_each(|e| e.walk(f)),
+            ExprKind::Binary(_, a, b)
+            | ExprKind::ValueComparison(_, a, b)
+            | ExprKind::Operation(_, a, b)
+            | ExprKind::Slash(a, b) => {
+                a.walk(f);
+                b.walk(f);
+            }
+            ExprKind::Negate(a)
+            | ExprKind::Plus(a)
+            | ExprKind::InstanceOf(a, _)
+            | ExprKind::Treat(a, _)
+            | ExprKind::Cast(a, ..)
+            | ExprKind::Castable(a, ..) => a.walk(f),
+            ExprKind::Filter(a, list) => {
+                a.walk(f);
+                list.iter().for_each(|e| e.walk(f));
+            }
+            ExprKind::Path(start, list) => {
+                if let Start::Expr(e) = start {
+                    e.walk(f);
+                }
+                steps(list, f);
+            }
+            ExprKind::For(bindings, body) | ExprKind::Quantified(_, bindings, body) => {
+                bindings.iter().for_each(|(_, e)| e.walk(f));
+                body.walk(f);
+            }
+            ExprKind::If(parts) => parts.iter().for_each(|e| e.walk(f)),
+        }
+    }
+}
+
 /// The kinds of expression.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ExprKind {

@@ -177,6 +177,8 @@ impl Compiler<'_> {
                         predicates: predicates.into(),
                         break_one: false,
                         break_many: false,
+                        overlaps_one: false,
+                        overlaps_many: false,
                         span: s.span,
                     });
                 }
@@ -204,19 +206,22 @@ impl Compiler<'_> {
         let mut steps = join_descendant_steps(steps);
         let filter_single =
             matches!(filter.last(), Some(Predicate::Position(_) | Predicate::Last | Predicate::Never));
-        let from_one = analyse(&mut steps, Shape::ONE, |s, b| s.break_one = b);
+        let from_one = analyse(&mut steps, Shape::ONE, |s, b, o| (s.break_one, s.overlaps_one) = (b, o));
         let many = match &start {
             From::Op(Op::Current(_)) => Shape::ONE,
             From::Op(_) if !filter_single => Shape::SET,
             _ => Shape::ONE,
         };
-        let from_many = analyse(&mut steps, many, |s, b| s.break_many = b);
+        let from_many = analyse(&mut steps, many, |s, b, o| (s.break_many, s.overlaps_many) = (b, o));
+        // What a variable of the expression or a function of the embedder gives may change.
+        let invariant = matches!(start, From::Root) && self.locals.is_empty() && self.functions.is_empty();
         Op::Path(Box::new(Path {
             start,
             filter: filter.into(),
             steps: steps.into(),
             from_one,
             from_many,
+            invariant,
             span,
         }))
     }
@@ -557,7 +562,7 @@ pub(crate) fn context_use(op: &Op) -> Uses {
 }
 
 /// Computes the shape behind the last step and where duplicates must be removed in between.
-fn analyse(steps: &mut [Step], start: Shape, mut set_break: impl FnMut(&mut Step, bool)) -> Shape {
+fn analyse(steps: &mut [Step], start: Shape, mut set_break: impl FnMut(&mut Step, bool, bool)) -> Shape {
     let mut shape = start;
     let count = steps.len();
     for (i, step) in steps.iter_mut().enumerate() {
@@ -575,7 +580,22 @@ fn analyse(steps: &mut [Step], start: Shape, mut set_break: impl FnMut(&mut Step
             shape = Shape::ONE;
         }
         let must_break = !shape.distinct && i + 1 < count;
-        set_break(step, must_break);
+        let spreads = matches!(
+            step.axis,
+            Axis::FollowingSibling
+                | Axis::PrecedingSibling
+                | Axis::Following
+                | Axis::Preceding
+                | Axis::Descendant
+                | Axis::DescendantOrSelf
+        );
+        let overlaps =
+            spreads && !before.single && !shape.distinct && !step.predicates.iter().any(is_positional);
+        set_break(step, must_break, overlaps);
+        if overlaps {
+            // They are gone from so that none is met twice; the order is made behind the step.
+            shape.distinct = true;
+        }
         if must_break {
             shape = Shape::SET;
         }

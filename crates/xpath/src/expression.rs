@@ -109,6 +109,18 @@ impl Expression {
         eval.value(&self.program.op, eval.frame()).map_err(|e| *e)
     }
 
+    /// The value; or, where the expression ends with a call of an extension function whose slot is in `slots`, that call: its
+    /// slot and arguments, for whoever can make it in place of this evaluation.
+    #[allow(clippy::type_complexity)]
+    pub fn evaluate_to_call(
+        &self,
+        cx: &Context<'_>,
+        slots: std::ops::Range<u32>,
+    ) -> Result<Result<Value, (u32, Vec<Value>)>, XPathError> {
+        let eval = Eval::new(&self.program, cx);
+        eval.value_or_call(&self.program.op, eval.frame(), &slots).map_err(|e| *e)
+    }
+
     /// `boolean()` of the value; stops at the first node that decides.
     pub fn evaluate_boolean(&self, cx: &Context<'_>) -> Result<bool, XPathError> {
         let eval = Eval::new(&self.program, cx);

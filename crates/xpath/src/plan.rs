@@ -55,6 +55,8 @@ pub(crate) struct Path {
     pub from_one: Shape,
     /// What is known when it starts from several.
     pub from_many: Shape,
+    /// From the root of a document it leads to the same nodes throughout an evaluation.
+    pub invariant: bool,
     pub span: Span,
 }
 
@@ -114,6 +116,10 @@ pub(crate) struct Step {
     /// Starting from one / from several nodes: duplicates must be removed behind this step before the next one.
     pub break_one: bool,
     pub break_many: bool,
+    /// From one / from several nodes: the same nodes are reached from more than one of those that the step starts from, which
+    /// [`crate::eval`] need not all go from.
+    pub overlaps_one: bool,
+    pub overlaps_many: bool,
     pub span: Span,
 }
 

@@ -3,8 +3,10 @@
 use crate::functions::{self, Builtin};
 use crate::model::Scope;
 use crate::names::{Name, Names};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use xml::{Document, NodeId};
+use xpath::ast::{self, Axis, ExprKind, NodeTest, Start};
 use xpath::{
     CompileOptions, Expression, Function, FunctionInfo, FunctionLibrary, NamePool, NamespaceResolver,
     VariableInfo, Version,
@@ -23,6 +25,10 @@ pub(crate) enum Expr {
 #[derive(Debug)]
 pub(crate) struct XPath {
     pub expression: Expression,
+    /// As it was written: what is asked about it is asked of this.
+    pub tree: ast::Expr,
+    /// It evaluates expressions that are not known yet.
+    pub evaluates: bool,
     /// The prefixes in scope, where a function takes qualified names as strings.
     pub scope: Option<Scope>,
     /// URI of the module, where `document()` is called.
@@ -44,14 +50,16 @@ pub(crate) struct NameStep {
 
 /// The steps of an expression that is such a path, or `.` (no steps). Names are numbered in `names`.
 pub(crate) fn name_path(
-    source: &str,
+    tree: &ast::Expr,
     scope: &ElementScope<'_>,
     names: &mut Names,
     default: &str,
 ) -> Option<Box<[NameStep]>> {
-    use xpath::ast::{Axis, ExprKind, NodeTest, Start};
-    let tree = xpath::parse(source, Version::V1).ok()?;
-    let ExprKind::Path(Start::Context, path) = &tree.kind else { return None };
+    let path = match &tree.kind {
+        ExprKind::ContextItem => return Some(Box::default()),
+        ExprKind::Path(Start::Context, path) => path,
+        _ => return None,
+    };
     if let [step] = path.as_slice()
         && step.axis == Axis::SelfAxis
         && step.test == NodeTest::Node
@@ -77,32 +85,80 @@ pub(crate) fn name_path(
 }
 
 /// Whether an expression is `@* | node()`, in either order.
-fn is_all(source: &str) -> bool {
-    let mut parts = source.split('|').map(|part| part.trim().trim_start_matches("./"));
-    let known = |part| match part {
-        Some("@*" | "attribute::*" | "@node()" | "attribute::node()") => Some(true),
-        Some("node()" | "child::node()") => Some(false),
-        _ => None,
+fn is_all(tree: &ast::Expr) -> bool {
+    let ExprKind::Union(parts) = &tree.kind else { return false };
+    let known = |part: &ast::Expr| -> Option<bool> {
+        let ExprKind::Path(Start::Context, steps) = &part.kind else { return None };
+        let steps = match steps.as_slice() {
+            [first, rest @ ..]
+                if first.axis == Axis::SelfAxis
+                    && first.test == NodeTest::Node
+                    && first.predicates.is_empty() =>
+            {
+                if rest.is_empty() {
+                    return None;
+                } else {
+                    rest
+                }
+            }
+            all => all,
+        };
+        let [step] = steps else { return None };
+        match (step.axis, &step.test) {
+            _ if !step.predicates.is_empty() => None,
+            (Axis::Attribute, NodeTest::AnyName | NodeTest::Node) => Some(true),
+            (Axis::Child, NodeTest::Node) => Some(false),
+            _ => None,
+        }
     };
-    match (known(parts.next()), known(parts.next()), parts.next()) {
-        (Some(first), Some(second), None) => first != second,
-        _ => false,
+    let [a, b] = parts.as_slice() else { return false };
+    matches!((known(a), known(b)), (Some(a), Some(b)) if a != b)
+}
+
+/// What functions that an expression calls need to know of where it stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Calls {
+    /// The prefixes in scope: names come to them as strings.
+    names: bool,
+    /// The URI of the module.
+    base: bool,
+    /// `dyn:evaluate` and the like: nothing is known of what they do.
+    evaluates: bool,
+}
+
+impl Calls {
+    fn of(tree: &ast::Expr) -> Calls {
+        let mut calls = Calls::default();
+        tree.walk(&mut |e| {
+            let ExprKind::Call(name, _) = &e.kind else { return };
+            match name.local.as_str() {
+                "key" | "format-number" | "system-property" | "element-available" | "function-available"
+                | "type-available" => calls.names = true,
+                "evaluate" | "map" | "closure" | "function-lookup" => {
+                    calls = Calls { names: true, base: true, evaluates: true };
+                }
+                "document"
+                | "doc"
+                | "doc-available"
+                | "unparsed-text"
+                | "unparsed-text-lines"
+                | "unparsed-text-available"
+                | "static-base-uri"
+                | "resolve-uri"
+                | "json-doc"
+                | "collection"
+                | "uri-collection"
+                | "parse-xml"
+                | "parse-xml-fragment" => calls.base = true,
+                _ => {}
+            }
+        });
+        calls
     }
 }
 
-/// Functions that resolve prefixes when they run.
-const TAKES_NAMES: [&str; 8] = [
-    "key",
-    "format-number",
-    "system-property",
-    "element-available",
-    "function-available",
-    "type-available",
-    "evaluate",
-    "map",
-];
-/// Functions that need the URI of the module.
-const TAKES_BASE: [&str; 5] = ["document", "doc", "unparsed-text", "static-base-uri", "resolve-uri"];
+const FUNCTIONS: &str = "http://www.w3.org/2005/xpath-functions";
+const XSD: &str = "http://www.w3.org/2001/XMLSchema";
 
 /// Slots of variables: global ones have this bit.
 pub(crate) const GLOBAL: u32 = 1 << 31;
@@ -172,11 +228,18 @@ pub(crate) struct Library<'a> {
     pub variables: bool,
     /// `current()` is not allowed in patterns.
     pub current: bool,
+    /// Gets the global variables that are referred to.
+    pub referred: Option<&'a RefCell<Vec<usize>>>,
 }
 
 impl FunctionLibrary for Library<'_> {
     fn function(&self, _prefix: &str, uri: Option<&str>, local: &str, arity: usize) -> Function {
-        let namespace = uri.unwrap_or("");
+        // Functions of XSLT stand in the namespace of functions.
+        let namespace = uri.filter(|uri| !(self.later && *uri == FUNCTIONS)).unwrap_or("");
+        if self.later && namespace == XSD {
+            // Those of types are XPath 2.0's.
+            return Function::Unknown;
+        }
         if namespace.is_empty() && local == "current" {
             return match (arity, self.current) {
                 // It may be an atomic value.
@@ -238,7 +301,13 @@ impl FunctionLibrary for Library<'_> {
         let name = self.symbols.find(uri.unwrap_or(""), local)?;
         let slot = match self.locals.iter().rev().find(|(local, _)| *local == name) {
             Some((_, slot)) => *slot as u32,
-            None => *self.globals.get(&name)? as u32 | GLOBAL,
+            None => {
+                let global = *self.globals.get(&name)?;
+                if let Some(referred) = self.referred {
+                    referred.borrow_mut().push(global);
+                }
+                global as u32 | GLOBAL
+            }
         };
         Some(VariableInfo { slot, ..VariableInfo::default() })
     }
@@ -254,45 +323,67 @@ impl Expr {
         uri: &str,
         dialect: Dialect<'_>,
     ) -> Result<Expr, String> {
+        // An element of version 1.0 in a stylesheet of 2.0: expressions mean what they do in 1.0, where they are some.
+        let versions: &[Version] = match dialect.level {
+            Level::V1 => &[Version::V1],
+            Level::V2 => &[Version::V2],
+            Level::Compatible => &[Version::V1, Version::V2],
+        };
+        let mut failed = None;
+        for version in versions {
+            let parsed = xpath::parse(source, *version);
+            let compiled = parsed.and_then(|tree| {
+                Expr::compile_tree(source, tree, *version, scope, library, pool, uri, dialect)
+            });
+            match compiled {
+                Ok(expr) => return Ok(expr),
+                Err(error) => {
+                    failed.get_or_insert(error);
+                }
+            }
+        }
+        Err(failed.map_or_else(String::new, |error| explain(source, &error)))
+    }
+
+    /// Compiles a tree, or a part of one; `source`: all that it was parsed from.
+    #[allow(clippy::too_many_arguments)]
+    pub fn compile_tree(
+        source: &str,
+        tree: ast::Expr,
+        version: Version,
+        scope: &ElementScope<'_>,
+        library: &Library<'_>,
+        pool: &NamePool,
+        uri: &str,
+        dialect: Dialect<'_>,
+    ) -> Result<Expr, xpath::XPathError> {
         let options = CompileOptions {
             namespaces: scope,
             library,
-            version: dialect.version(),
+            version,
             names: Some(pool),
             default_element_namespace: dialect.namespace,
         };
-        let compiled = Expression::compile(source, &options).or_else(|error| {
-            // An element of version 1.0 in a stylesheet of 2.0: expressions mean what they do in 1.0, where they are some.
-            if dialect.level != Level::Compatible {
-                return Err(error);
-            }
-            Expression::compile(source, &CompileOptions { version: Version::V2, ..options })
-                .map_err(|_| error)
+        let expression = Expression::from_ast(&tree, source, &options)?;
+        let calls = Calls::of(&tree);
+        let scope = calls.names.then(|| {
+            scope_of(scope.doc, scope.node).into_iter().map(|(p, u)| (p.into(), u.into())).collect()
         });
-        match compiled {
-            Ok(expression) => {
-                let scope = TAKES_NAMES.iter().any(|name| source.contains(name)).then(|| {
-                    scope_of(scope.doc, scope.node).into_iter().map(|(p, u)| (p.into(), u.into())).collect()
-                });
-                let base = TAKES_BASE.iter().any(|name| source.contains(name)).then(|| uri.into());
-                let local = source
-                    .trim()
-                    .strip_prefix('$')
-                    .filter(|name| xml::is_ncname(name))
-                    .and_then(|name| library.variable("", None, name))
-                    .filter(|variable| variable.slot & GLOBAL == 0)
-                    .map(|variable| variable.slot);
-                Ok(Expr::XPath(Box::new(XPath {
-                    expression,
-                    scope,
-                    base,
-                    names: None,
-                    all: is_all(source),
-                    local,
-                })))
-            }
-            Err(error) => Err(explain(source, &error)),
-        }
+        let local = match &tree.kind {
+            ExprKind::Variable(name) if name.prefix.is_empty() => library.variable("", None, &name.local),
+            _ => None,
+        };
+        let local = local.map(|variable| variable.slot).filter(|slot| slot & GLOBAL == 0);
+        Ok(Expr::XPath(Box::new(XPath {
+            all: is_all(&tree),
+            expression,
+            scope,
+            base: calls.base.then(|| uri.into()),
+            names: None,
+            local,
+            evaluates: calls.evaluates,
+            tree,
+        })))
     }
 }
 

@@ -32,6 +32,7 @@ mod pattern;
 pub mod resolver;
 mod results;
 mod run;
+mod stack;
 mod stream;
 
 pub use compile::{CompileOptions, Processor};

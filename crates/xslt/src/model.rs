@@ -20,6 +20,11 @@ pub(crate) struct Plan {
     pub names: Names,
     /// URIs of the stylesheet's files; [`Place::module`] indexes it.
     pub modules: Vec<String>,
+    /// Base URIs: those of the files, changed by `xml:base`; [`Place::base`] indexes it.
+    pub bases: Vec<String>,
+    /// Named templates and modes.
+    pub named: HashMap<Name, usize>,
+    pub mode_names: HashMap<Name, usize>,
     pub templates: Vec<Template>,
     /// Template rules by mode; 0 is the mode without a name.
     pub modes: Vec<Rules>,
@@ -49,6 +54,8 @@ pub(crate) struct Plan {
 #[derive(Copy, Clone, Debug, Default, PartialEq)]
 pub(crate) struct Place {
     pub module: u16,
+    /// The base URI.
+    pub base: u16,
     pub line: u32,
     pub column: u32,
 }
@@ -88,6 +95,8 @@ pub(crate) enum Op {
     CallTemplate {
         template: usize,
         arguments: Box<[Argument]>,
+        /// It is the last that its template does: see [`mark_tails`].
+        tail: bool,
     },
     ForEach {
         select: Expr,
@@ -165,6 +174,21 @@ pub(crate) enum Op {
     },
     /// What XSLT 2.0 adds.
     Later(Box<crate::later::Later>),
+}
+
+/// Marks the calls that a template ends with: nothing of the template is needed while they run.
+pub(crate) fn mark_tails(body: &mut [Instruction]) {
+    match body.last_mut().map(|last| &mut last.op) {
+        Some(Op::CallTemplate { arguments, tail, .. }) => {
+            *tail = arguments.iter().all(|argument| !argument.tunnel);
+        }
+        Some(Op::If { body, .. }) => mark_tails(body),
+        Some(Op::Choose { when, otherwise }) => {
+            when.iter_mut().for_each(|(_, body)| mark_tails(body));
+            mark_tails(otherwise);
+        }
+        _ => {}
+    }
 }
 
 /// The in-scope namespaces of a stylesheet element: (prefix, URI), the default namespace with prefix "".
@@ -308,6 +332,17 @@ pub(crate) enum Binding {
     Required(Box<str>),
 }
 
+impl Binding {
+    /// The error where no argument is given, if there must be one.
+    pub fn required(&self) -> Option<&str> {
+        match self {
+            Binding::Required(message) => Some(message),
+            Binding::As(typed) => typed.value.required(),
+            _ => None,
+        }
+    }
+}
+
 /// A value, and the type that its `as` attribute declares.
 #[derive(Debug)]
 pub(crate) struct Typed {
@@ -339,6 +374,8 @@ pub(crate) struct Argument {
 #[derive(Debug)]
 pub(crate) struct Sort {
     pub select: Option<Expr>,
+    /// Of XSLT 2.0: content in place of it.
+    pub body: Body,
     pub order: Option<Avt>,
     pub data_type: Option<Avt>,
     pub case_order: Option<Avt>,
@@ -355,6 +392,11 @@ pub(crate) struct Sort {
 #[derive(Debug)]
 pub(crate) struct Number {
     pub value: Option<Expr>,
+    /// Of XSLT 2.0: the node whose number it is.
+    pub select: Option<Expr>,
+    /// As XSLT 2.0 has it.
+    pub later: bool,
+    pub ordinal: Option<Avt>,
     pub level: Level,
     pub count: Option<Pattern>,
     pub from: Option<Pattern>,
@@ -446,7 +488,11 @@ pub(crate) struct Global {
 #[derive(Debug)]
 pub(crate) struct Key {
     pub pattern: Pattern,
-    pub value: Expr,
+    pub value: Binding,
+    /// Variables of its content.
+    pub slots: usize,
+    /// Values that are no strings are compared as what they are (XSLT 2.0).
+    pub typed: bool,
     /// The same for all of one name.
     pub collation: Collation,
     pub place: Place,
@@ -479,6 +525,7 @@ pub(crate) struct SpaceRule {
 pub(crate) enum SpaceTest {
     Any,
     Namespace(String),
+    Local(String),
     Name(String, String),
 }
 
@@ -504,6 +551,7 @@ impl Plan {
             .find(|rule| match &rule.test {
                 SpaceTest::Any => true,
                 SpaceTest::Namespace(uri) => uri == namespace,
+                SpaceTest::Local(name) => name == local,
                 SpaceTest::Name(uri, name) => name == local && uri == namespace,
             })
             .is_some_and(|rule| rule.strip)

@@ -7,6 +7,10 @@ pub struct NumberFormat<'a> {
     pub format: &'a str,
     /// Separator and size of digit groups; both are needed.
     pub grouping: Option<(&'a str, usize)>,
+    /// As XSLT 2.0 has it: zero is a number like others, and there are words.
+    pub later: bool,
+    /// First, second, …
+    pub ordinal: bool,
 }
 
 /// Writes `numbers` by a format string such as `1.a.i`.
@@ -74,6 +78,9 @@ impl<'a> Pieces<'a> {
 
 fn format_one(number: f64, token: &str, how: &NumberFormat<'_>, out: &mut String) {
     let rounded = (number + 0.5).floor();
+    if how.later && rounded == 0.0 && digit_zero(token).is_some() {
+        return decimal(0, token.chars().count(), digit_zero(token).unwrap_or('0'), how.grouping, out);
+    }
     if !rounded.is_finite() || rounded < 0.5 {
         // Outside of what the specification defines: written as the number it is.
         out.push_str(&number_text(if rounded.is_finite() { rounded } else { number }));
@@ -90,11 +97,23 @@ fn format_one(number: f64, token: &str, how: &NumberFormat<'_>, out: &mut String
         (Some(c), Some(_)) => (c, false),
         _ => ('1', true),
     };
+    if how.later && matches!(token, "w" | "W" | "Ww") {
+        return words(value, token, how.ordinal, out);
+    }
     match first {
         'i' if single => roman(value, false, out),
         'I' if single => roman(value, true, out),
         _ if digit_zero(token).is_some() => {
             decimal(value, token.chars().count(), digit_zero(token).unwrap_or('0'), how.grouping, out);
+            if how.ordinal {
+                out.push_str(match (value % 10, value % 100) {
+                    (_, 11..=13) => "th",
+                    (1, _) => "st",
+                    (2, _) => "nd",
+                    (3, _) => "rd",
+                    _ => "th",
+                });
+            }
         }
         c if single && alphabet(c).is_some() => {
             let (start, letters) = alphabet(c).unwrap_or(('a', 26));
@@ -211,6 +230,101 @@ fn roman(value: u64, upper: bool, out: &mut String) {
     }
 }
 
+/// A number in English words; `token`: in which case.
+pub(crate) fn words(value: u64, token: &str, ordinal: bool, out: &mut String) {
+    const SMALL: [&str; 20] = [
+        "zero",
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+        "thirteen",
+        "fourteen",
+        "fifteen",
+        "sixteen",
+        "seventeen",
+        "eighteen",
+        "nineteen",
+    ];
+    const TENS: [&str; 8] = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
+    const LARGE: [(u64, &str); 6] = [
+        (1_000_000_000_000_000, "quadrillion"),
+        (1_000_000_000_000, "trillion"),
+        (1_000_000_000, "billion"),
+        (1_000_000, "million"),
+        (1_000, "thousand"),
+        (100, "hundred"),
+    ];
+    fn cardinal(mut value: u64, list: &mut Vec<&'static str>) {
+        let mut larger = false;
+        for (size, name) in LARGE {
+            if value >= size {
+                cardinal(value / size, list);
+                list.push(name);
+                value %= size;
+                larger = true;
+            }
+        }
+        if value == 0 && larger {
+            return;
+        }
+        if larger && value < 100 && list.last() == Some(&"hundred") {
+            list.push("and");
+        }
+        if value >= 20 {
+            list.push(TENS[(value / 10 - 2) as usize]);
+            if value.is_multiple_of(10) {
+                return;
+            }
+            value %= 10;
+        }
+        list.push(SMALL[value as usize]);
+    }
+    let mut list = Vec::new();
+    cardinal(value, &mut list);
+    let mut text: Vec<String> = list.into_iter().map(str::to_owned).collect();
+    if let Some(last) = text.last_mut().filter(|_| ordinal) {
+        let irregular = [
+            ("one", "first"),
+            ("two", "second"),
+            ("three", "third"),
+            ("five", "fifth"),
+            ("eight", "eighth"),
+            ("nine", "ninth"),
+            ("twelve", "twelfth"),
+        ];
+        *last = match irregular.iter().find(|(one, _)| last == one) {
+            Some((_, other)) => (*other).to_owned(),
+            None => match last.strip_suffix('y') {
+                Some(stem) => format!("{stem}ieth"),
+                None => format!("{last}th"),
+            },
+        };
+    }
+    for (at, word) in text.iter().enumerate() {
+        if at > 0 {
+            out.push(' ');
+        }
+        match token {
+            "W" => out.push_str(&word.to_uppercase()),
+            "Ww" => {
+                let mut chars = word.chars();
+                out.extend(chars.next().map(|c| c.to_ascii_uppercase()));
+                out.push_str(chars.as_str());
+            }
+            _ => out.push_str(word),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,7 +348,7 @@ mod tests {
             let how = NumberFormat { format, ..NumberFormat::default() };
             assert_eq!(format_list(numbers, &how), expected, "{numbers:?} {format}");
         }
-        let how = NumberFormat { format: "1", grouping: Some((",", 3)) };
+        let how = NumberFormat { grouping: Some((",", 3)), format: "1", ..NumberFormat::default() };
         assert_eq!(format_list(&[1234567.0], &how), "1,234,567");
     }
 }

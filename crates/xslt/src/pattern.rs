@@ -42,6 +42,8 @@ pub(crate) enum Anchor {
     Id(Box<str>),
     /// `key('name', '…')`.
     Key(Name, Box<str>),
+    /// `id()` or `key()` with a value that is known when it runs.
+    Nodes(Expr),
 }
 
 /// A node test.
@@ -56,6 +58,8 @@ pub(crate) enum Test {
     Text,
     Comment,
     Pi(Option<Box<str>>),
+    /// No node.
+    Nothing,
 }
 
 #[derive(Debug)]
@@ -122,7 +126,7 @@ impl Alternative {
             ExprKind::Call(..) => {
                 return Ok(Alternative {
                     steps: Box::default(),
-                    anchor: Anchor::call(tree, cx).ok_or_else(refuse)?,
+                    anchor: Anchor::call(source, tree, cx).ok_or_else(refuse)?,
                 });
             }
             _ => return Err(refuse()),
@@ -130,7 +134,20 @@ impl Alternative {
         let anchor = match start {
             Start::Root => Anchor::Root,
             Start::Context => Anchor::None,
-            Start::Expr(call) => Anchor::call(call, cx).ok_or_else(refuse)?,
+            Start::Expr(call) => Anchor::call(source, call, cx).ok_or_else(refuse)?,
+        };
+        // `document-node()/a` is `/a`.
+        let (anchor, path) = match path {
+            [first, rest @ ..]
+                if matches!(anchor, Anchor::None)
+                    && first.axis == Axis::Child
+                    && first.test == ast::NodeTest::Document(None)
+                    && first.predicates.is_empty()
+                    && !rest.is_empty() =>
+            {
+                (Anchor::Root, rest)
+            }
+            path => (anchor, path),
         };
         let mut steps = Vec::new();
         let mut ancestor = false;
@@ -152,8 +169,17 @@ impl Alternative {
             };
             let mut predicates = Vec::new();
             for predicate in &step.predicates {
-                let text = &source[predicate.span.range()];
-                let expr = Expr::compile(text, cx.scope, cx.library, cx.pool, "", cx.dialect)?;
+                let expr = Expr::compile_tree(
+                    source,
+                    predicate.clone(),
+                    cx.dialect.version(),
+                    cx.scope,
+                    cx.library,
+                    cx.pool,
+                    "",
+                    cx.dialect,
+                )
+                .map_err(|error| crate::expr::explain(source, &error))?;
                 predicates.push(Predicate { expr, positional: is_positional(predicate) });
             }
             steps.push(Step {
@@ -192,7 +218,7 @@ impl Alternative {
 }
 
 impl Anchor {
-    fn call(tree: &ast::Expr, cx: &PatternContext<'_>) -> Option<Anchor> {
+    fn call(source: &str, tree: &ast::Expr, cx: &PatternContext<'_>) -> Option<Anchor> {
         let ExprKind::Call(name, arguments) = &tree.kind else { return None };
         if !name.prefix.is_empty() {
             return None;
@@ -202,6 +228,29 @@ impl Anchor {
                 ExprKind::Literal(text) => Some(text),
                 _ => None,
             }
+        }
+        // XSLT 2.0 allows variables as values.
+        let by_variable = cx.dialect.level == crate::expr::Level::V2
+            && matches!(arguments.last().map(|value| &value.kind), Some(ExprKind::Variable(_)))
+            && match (name.local.as_str(), arguments.as_slice()) {
+                ("id", [_]) => true,
+                ("key", [key, _]) => literal(key).is_some(),
+                _ => false,
+            };
+        if by_variable {
+            let version = cx.dialect.version();
+            return Expr::compile_tree(
+                source,
+                tree.clone(),
+                version,
+                cx.scope,
+                cx.library,
+                cx.pool,
+                "",
+                cx.dialect,
+            )
+            .ok()
+            .map(Anchor::Nodes);
         }
         match (name.local.as_str(), arguments.as_slice()) {
             ("id", [value]) => Some(Anchor::Id(literal(value)?.into())),
@@ -253,8 +302,9 @@ impl Test {
             ast::NodeTest::Attribute(Some(name)) if attribute => {
                 return Test::compile(&ast::NodeTest::Name(name.clone()), true, cx);
             }
+            // On this axis there are no such nodes.
             ast::NodeTest::Element(_) | ast::NodeTest::Attribute(_) | ast::NodeTest::Document(_) => {
-                return Err("this node test matches nothing here".into());
+                Test::Nothing
             }
         })
     }
@@ -371,8 +421,8 @@ pub(crate) enum Quick {
     Ask,
     /// The built-in one.
     BuiltIn,
-    /// This template.
-    Template(u32),
+    /// This template, by this rule.
+    Template(u32, u32),
 }
 
 impl Rules {
@@ -423,11 +473,12 @@ impl Rules {
         let [elements, attributes] = tables;
         (self.any_element, self.any_attribute, self.text, self.comment, self.pi, self.root) =
             (0, 1, 2, 3, 4, 5);
-        let plain = |list: &u32| match lists[*list as usize].first().map(|at| &self.rules[*at as usize]) {
-            None => Quick::BuiltIn,
-            Some(rule) if rule.plain => Quick::Template(rule.template as u32),
-            Some(_) => Quick::Ask,
-        };
+        let plain =
+            |list: &u32| match lists[*list as usize].first().map(|at| (*at, &self.rules[*at as usize])) {
+                None => Quick::BuiltIn,
+                Some((at, rule)) if rule.plain => Quick::Template(rule.template as u32, at),
+                Some(_) => Quick::Ask,
+            };
         self.plain = elements.iter().map(plain).collect();
         self.plain_any = plain(&0);
         self.plain_attributes = attributes.iter().map(plain).collect();
@@ -436,6 +487,12 @@ impl Rules {
         self.lists = lists;
         self.elements = elements;
         self.attributes = attributes;
+    }
+
+    /// Template and number of a rule.
+    #[inline]
+    pub fn numbered(&self, rule: u32) -> (usize, u32) {
+        (self.rules[rule as usize].template, rule)
     }
 
     /// For an element of that name.

@@ -75,6 +75,37 @@ pub fn has_scheme(reference: &str) -> bool {
     }
 }
 
+/// A path of the file system as a URI; what is a URI, or relative, stays.
+pub(crate) fn as_uri(uri: &str) -> String {
+    if !uri.starts_with('/') {
+        return uri.to_owned();
+    }
+    let mut out = String::from("file://");
+    for byte in uri.bytes() {
+        match byte {
+            b' '
+            | b'%'
+            | b'#'
+            | b'?'
+            | b'"'
+            | b'<'
+            | b'>'
+            | b'\\'
+            | b'^'
+            | b'`'
+            | b'{'
+            | b'|'
+            | b'}'
+            | 0..=31
+            | 127.. => {
+                out.push_str(&format!("%{byte:02X}"));
+            }
+            _ => out.push(byte as char),
+        }
+    }
+    out
+}
+
 /// `reference` seen from `base` (RFC 3986 section 5.2, also for plain paths).
 pub fn join(base: &str, reference: &str) -> String {
     if has_scheme(reference) {

@@ -134,3 +134,47 @@ fn bounds() {
         </xsl:otherwise></xsl:choose></xsl:template>";
     assert_eq!(run(counting, "<a/>", &RunLimits::default()).as_deref(), Ok("done"));
 }
+
+/// The prefix of an attribute is a wish: no other name of the tag changes its meaning for it.
+#[test]
+fn namespaces_of_attributes() {
+    for (inside, expected) in [
+        ("<e p:a='1'><xsl:attribute name='p:k' namespace='u9'>2</xsl:attribute></e>", "u1 u9"),
+        (
+            "<xsl:element name='e'><xsl:attribute name='p:a'>1</xsl:attribute><xsl:attribute name='p:k' namespace='u9'>2</xsl:attribute></xsl:element>",
+            "u1 u9",
+        ),
+        (
+            "<p:e><xsl:attribute name='p:a' namespace='u2'>1</xsl:attribute><xsl:attribute name='p:k' namespace='u9'>2</xsl:attribute></p:e>",
+            "u2 u9",
+        ),
+        (
+            "<e><xsl:attribute name='a' namespace='u2'>1</xsl:attribute><xsl:attribute name='k' namespace='u9'>2</xsl:attribute></e>",
+            "u2 u9",
+        ),
+        (
+            "<e><xsl:attribute name='ns0:a' namespace='u2'>1</xsl:attribute><xsl:attribute name='k' namespace='u9'>2</xsl:attribute></e>",
+            "u2 u9",
+        ),
+    ] {
+        let body = format!("<xsl:template match='/'><p:o xmlns:p='u1'>{inside}</p:o></xsl:template>");
+        let sheet = Stylesheet::compile(sheet(&body).as_bytes(), &CompileOptions::default()).unwrap();
+        let doc = Document::parse("<x/>", &ParseOptions::default()).unwrap();
+        let options = RunOptions::default();
+        let mut bytes = Vec::new();
+        sheet.transform_to(&doc, Document::ROOT, &[], &options, &mut bytes).unwrap();
+        let tree = sheet.transform(&doc, Document::ROOT, &[], &options).unwrap().document;
+        let mut written = Vec::new();
+        xml::write(&tree, Document::ROOT, sheet.write_options(&tree), &mut written);
+        for made in [bytes, written] {
+            let shown = String::from_utf8_lossy(&made).into_owned();
+            let made =
+                Document::parse(made, &ParseOptions::default()).unwrap_or_else(|e| panic!("{e}: {shown}"));
+            let outer = made.document_element().unwrap();
+            assert_eq!(made.namespace(outer), "u1", "{shown}");
+            let element = made.children(outer).next().unwrap();
+            let found: Vec<&str> = made.attributes(element).map(|a| made.namespace(a)).collect();
+            assert_eq!(found.join(" "), expected, "{shown}");
+        }
+    }
+}

@@ -20,11 +20,15 @@ pub struct Args {
     /// The expression.
     #[arg(allow_hyphen_values = true)]
     expression: String,
-    /// The document; standard input when missing or `-`.
+    /// The document; `-`: standard input, which is also read when it is missing and the expression needs a document. With
+    /// `--xpath-version` 2.0 or later there is no context item then.
     input: Option<PathBuf>,
     /// A prefix for the expression; can be repeated.
     #[arg(long = "ns", value_name = "PREFIX=URI", value_parser = binding)]
     namespaces: Vec<(String, String)>,
+    /// A variable, by the expression of its value; can be repeated.
+    #[arg(long = "var", value_name = "NAME=XPATH", value_parser = binding)]
+    variables: Vec<(String, String)>,
     /// Selects the context node: the first node of this expression. By default the document node.
     #[arg(long, value_name = "XPATH")]
     context: Option<String>,
@@ -96,19 +100,41 @@ fn evaluate(args: &Args) -> Result<Vec<u8>, String> {
         LanguageVersion::V1 => Version::V1,
         LanguageVersion::V2 => Version::V2,
     };
-    let options = CompileOptions { namespaces: &args.namespaces, version, ..CompileOptions::default() };
+    let mut variables = Variables::default();
+    for (name, source) in &args.variables {
+        let options = CompileOptions {
+            namespaces: &args.namespaces,
+            library: &variables,
+            version,
+            ..CompileOptions::default()
+        };
+        let fail = |e: XPathError| format!("--var {name}: {}", e.render(source));
+        let value = Expression::compile(source, &options).map_err(fail)?;
+        let cx = Context { locals: &variables.values, ..Context::without_document(&()) };
+        let value = value.evaluate(&cx).map_err(fail)?;
+        variables.names.push(name.clone());
+        variables.values.push(value);
+    }
+    let options = CompileOptions {
+        namespaces: &args.namespaces,
+        library: &variables,
+        version,
+        ..CompileOptions::default()
+    };
     let compile = |src: &str| Expression::compile(src, &options).map_err(|e| e.render(src));
     let expression = compile(&args.expression)?;
     let context = args.context.as_deref().filter(|c| c.trim() != "/").map(compile).transpose()?;
 
-    // What looks at no document waits for none.
-    if args.input.is_none() && context.is_none() && !expression.needs().document {
-        let cx = Context::without_document(&());
+    // What looks at no document waits for none. From 2.0 on there may be no context item.
+    let later = args.xpath_version != LanguageVersion::V1;
+    if args.input.is_none() && context.is_none() && (later || !expression.needs().document) {
+        let node = if later { Node::ABSENT } else { Node::new(xml::Document::ROOT) };
+        let cx = Context { node, locals: &variables.values, ..Context::without_document(&()) };
         let value = expression.evaluate(&cx).map_err(|e| e.render(&args.expression))?;
         return Ok(print(args, &cx, &value));
     }
 
-    if args.stream != Stream::Never {
+    if args.stream != Stream::Never && args.variables.is_empty() {
         let plan = match &context {
             None => expression.streaming_as(StreamAs::Value, StreamContext::Document),
             Some(_) => {
@@ -138,9 +164,24 @@ fn evaluate(args: &Args) -> Result<Vec<u8>, String> {
             None => return Err(format!("error: --context {}: no such node", context.source())),
         },
     };
-    let cx = Context::at(&doc, node);
+    let cx = Context { locals: &variables.values, ..Context::at(&doc, node) };
     let value = expression.evaluate(&cx).map_err(|e| e.render(&args.expression))?;
     Ok(print(args, &cx, &value))
+}
+
+/// The variables of the command line.
+#[derive(Default)]
+struct Variables {
+    names: Vec<String>,
+    values: Vec<Value>,
+}
+
+impl xpath::FunctionLibrary for Variables {
+    fn variable(&self, prefix: &str, _: Option<&str>, local: &str) -> Option<xpath::VariableInfo> {
+        let name = if prefix.is_empty() { local.to_owned() } else { format!("{prefix}:{local}") };
+        let slot = self.names.iter().rposition(|known| *known == name)? as u32;
+        Some(xpath::VariableInfo { slot, ..xpath::VariableInfo::default() })
+    }
 }
 
 fn name(args: &Args) -> String {
@@ -209,6 +250,9 @@ fn stream(args: &Args, plan: &StreamPlan) -> Result<Value, String> {
 fn print(args: &Args, cx: &Context<'_>, value: &Value) -> Vec<u8> {
     // The nodes are those of the document at hand: their strings are there.
     let mut string = value.to_string_in(cx).map(|s| s.into_owned()).unwrap_or_default();
+    if let (true, Some(atom)) = (args.xpath_version != LanguageVersion::V1, value.single_atomic()) {
+        string = atom.to_text().into_owned();
+    }
     if let Value::Sequence(_) = value {
         let texts = value.items().map(|item| Value::from(item).to_string_in(cx).map(|s| s.into_owned()));
         string = texts.collect::<Result<Vec<_>, _>>().unwrap_or_default().join(" ");
@@ -256,6 +300,9 @@ fn object(cx: &Context<'_>, value: &Value, string: String, typed: bool) -> Json 
         && let Some(fields) = object.as_object_mut()
     {
         fields.insert("atomic".into(), json!(format!("xs:{}", AtomicType::of(atom.kind()).name)));
+        if let Atomic::Name(name) = &atom {
+            fields.insert("uri".into(), json!(&*name.namespace));
+        }
     }
     object
 }

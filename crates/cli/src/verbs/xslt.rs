@@ -18,12 +18,18 @@ pub struct Args {
     stylesheet: PathBuf,
     /// The document; standard input by default.
     input: Option<PathBuf>,
-    /// A stylesheet parameter, as a string.
+    /// A stylesheet parameter, as an untyped value; NAME is `local` or `{uri}local`.
     #[arg(long = "param", value_name = "NAME=VALUE")]
     params: Vec<String>,
     /// The language version to behave as; by default that of the stylesheet.
     #[arg(long, value_name = "VERSION")]
     processor: Option<ProcessorArg>,
+    /// Begins at this named template (`local` or `{uri}local`); without INPUT there is no document then.
+    #[arg(long, value_name = "NAME")]
+    initial_template: Option<String>,
+    /// Begins in this mode: `local`, `{uri}local`, `#unnamed` or `#default`.
+    #[arg(long, value_name = "NAME")]
+    initial_mode: Option<String>,
     /// Whether to run on the stream of the document instead of a tree.
     #[arg(long, default_value = "auto")]
     stream: Stream,
@@ -44,6 +50,8 @@ enum ProcessorArg {
     V1,
     #[value(name = "2.0")]
     V2,
+    #[value(name = "3.0")]
+    V3,
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
@@ -97,6 +105,7 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
         processor: match args.processor {
             Some(ProcessorArg::V1) => Processor::V1,
             Some(ProcessorArg::V2) => Processor::V2,
+            Some(ProcessorArg::V3) => Processor::V3,
             None => Processor::ByStylesheet,
         },
         results: true,
@@ -112,7 +121,11 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
     }
     let began = Instant::now();
     let input_uri = args.input.as_deref().map_or_else(String::new, absolute);
-    let mut input = Input::open(args.input.as_deref()).map_err(one)?;
+    let no_input = args.initial_template.is_some() && args.input.is_none();
+    let mut input = match no_input {
+        true => Input::nothing(),
+        false => Input::open(args.input.as_deref()).map_err(one)?,
+    };
     let messages = |text: &str| eprintln!("{text}");
     let results = match &args.results {
         Some(directory) => Some(FileResults::below(directory).map_err(one)?),
@@ -124,10 +137,21 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
         messages: Some(&messages),
         results: results.as_ref().map(|results| results as &dyn Results),
         input_uri: &input_uri,
+        initial_template: args.initial_template.as_deref(),
+        initial_mode: args.initial_mode.as_deref(),
+        no_input,
         ..RunOptions::default()
     };
     let streams = match args.stream {
         Stream::Never => false,
+        _ if args.initial_template.is_some() || args.initial_mode.is_some() => {
+            if args.stream == Stream::Always {
+                return Err(
+                    one("only what begins at the document streams: leave out --stream always".into()),
+                );
+            }
+            false
+        }
         Stream::Always if args.dtd.is_some() => {
             return Err(one(
                 "a document whose DTD is read does not stream: leave out --dtd or --stream always".into(),
@@ -164,7 +188,10 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
         strip_space: stylesheet.strip_space(),
         ..ParseOptions::default()
     };
-    let input = Document::parse(bytes, &parse).map_err(|error| one(format!("{}:{error}", input.name)))?;
+    let input = match no_input {
+        true => Document::new(),
+        false => Document::parse(bytes, &parse).map_err(|error| one(format!("{}:{error}", input.name)))?,
+    };
     let parsed = began.elapsed();
 
     let began = Instant::now();
@@ -206,6 +233,12 @@ impl Input {
             }
         };
         Ok(Input { name, begin: std::io::Cursor::default(), rest })
+    }
+
+    /// No document.
+    fn nothing() -> Input {
+        let rest: Box<dyn Read + Send> = Box::new(std::io::empty());
+        Input { name: String::new(), begin: std::io::Cursor::default(), rest }
     }
 
     /// Whether there is more than [`LARGE`].

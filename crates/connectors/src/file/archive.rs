@@ -1,11 +1,12 @@
 //! Zip archives: `file.compress`, `file.unzip`, `file.exploreZipFile`.
 
 use super::list::{DEEPEST, MOST, entries};
+use super::partial::{Existing, Partial, copy};
 use super::path::Root;
 use super::{Body, Done, Failure, Files, Job, Reason, compile, required};
 use crate::operation::operation;
 use crate::parameter::Parameters;
-use files::partial::{Existing, Partial, copy};
+use crate::response::{OVERWRITE, VARIABLE};
 use flow::{Context, Definition};
 use serde_json::{Map, Value as Json};
 use std::fs::{self, File};
@@ -21,21 +22,48 @@ const MOST_BYTES: u64 = 8 << 30;
 pub(super) const COMPRESS: Definition = operation(
     "file.compress",
     "Packs a file or a directory into a zip archive.",
-    parameters!("sourceDirectoryPath", "targetFilePath", "includeSubDirectories"),
+    &[
+        "sourceDirectoryPath",
+        "targetFilePath",
+        "includeSubDirectories",
+        "maxRetries",
+        "retryDelay",
+        "diskShareAccessMask",
+        VARIABLE,
+        OVERWRITE,
+    ],
     |element, compiler| compile(element, "compress", Body::Unread, compress, compiler),
 );
 
 pub(super) const UNZIP: Definition = operation(
     "file.unzip",
     "Unpacks a zip archive into a directory.",
-    parameters!("sourceFilePath", "targetDirectory", "fileNameEncoding", "includeFileNames"),
+    &[
+        "sourceFilePath",
+        "targetDirectory",
+        "fileNameEncoding",
+        "includeFileNames",
+        "maxRetries",
+        "retryDelay",
+        "diskShareAccessMask",
+        VARIABLE,
+        OVERWRITE,
+    ],
     |element, compiler| compile(element, "unzip", Body::Unread, unzip, compiler),
 );
 
 pub(super) const EXPLORE: Definition = operation(
     "file.exploreZipFile",
     "Lists what is in a zip archive.",
-    parameters!("zipFilePath", "fileNameEncoding"),
+    &[
+        "zipFilePath",
+        "fileNameEncoding",
+        "maxRetries",
+        "retryDelay",
+        "diskShareAccessMask",
+        VARIABLE,
+        OVERWRITE,
+    ],
     |element, compiler| compile(element, "exploreZipFile", Body::Unread, explore, compiler),
 );
 
@@ -115,7 +143,7 @@ fn pack_file(
     let length = file.metadata().map_err(|error| Failure::io(path, &error))?.len();
     let options = SimpleFileOptions::default().large_file(length > u64::from(u32::MAX / 2));
     archive.start_file(name, options).map_err(|why| broken(path, why))?;
-    copy(&mut file, archive, path, &files.cancel)?;
+    copy(&mut file, archive, path, files)?;
     Ok(())
 }
 
@@ -154,7 +182,7 @@ fn unzip(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure>
             let mut partial = Partial::begin(&path, Existing::Replace, true)?;
             // What the archive says of its sizes is not trusted.
             let mut bounded = (&mut entry).take(MOST_BYTES - total + 1);
-            total += partial.copy_from(&mut bounded, &files.cancel)?;
+            total += partial.copy_from(&mut bounded, files)?;
             if total > MOST_BYTES {
                 return Err(broken(&from, format!("it unpacks to more than {MOST_BYTES} bytes")));
             }

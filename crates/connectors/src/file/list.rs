@@ -1,5 +1,6 @@
 //! `file.listFiles`: the names in a directory.
 
+use super::partial::is_partial;
 use super::read::{facts, time};
 use super::{
     Body, Done, Failure, Files, Job, Reason, compile, compiled, expected, is_wanted, number, pattern,
@@ -7,7 +8,7 @@ use super::{
 };
 use crate::operation::operation;
 use crate::parameter::Parameters;
-use files::partial::is_partial;
+use crate::response::{OVERWRITE, VARIABLE};
 use flow::{Context, Definition, Pattern};
 use serde_json::{Map, Value as Json};
 use std::fs::{self, Metadata};
@@ -26,7 +27,7 @@ const FILES: &str = "file";
 pub(super) const LIST_FILES: Definition = operation(
     "file.listFiles",
     "Lists the files of a directory.",
-    parameters!(
+    &[
         "directoryPath",
         "matchingPattern",
         "fileFilterType",
@@ -38,8 +39,13 @@ pub(super) const LIST_FILES: Definition = operation(
         "responseFormat",
         "sortingAttribute",
         "sortingOrder",
-        "appendFileAttributes"
-    ),
+        "appendFileAttributes",
+        "maxRetries",
+        "retryDelay",
+        "diskShareAccessMask",
+        VARIABLE,
+        OVERWRITE,
+    ],
     |element, compiler| compile(element, "listFiles", Body::Unread, prepare, compiler),
 );
 

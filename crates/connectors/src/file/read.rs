@@ -1,12 +1,13 @@
 //! `file.read`: a file, or lines of it, as the body or the payload of a variable.
 
-use super::locks::lock;
+use super::lock::lock;
+use super::partial::is_partial;
 use super::{
     Body, Content, Done, Failure, Files, Job, Reason, compile, is_wanted, number, pattern, required,
 };
 use crate::operation::operation;
 use crate::parameter::Parameters;
-use files::partial::is_partial;
+use crate::response::{OVERWRITE, VARIABLE};
 use flow::{Context, Definition};
 use message::memory::Held;
 use message::{Kind, MediaType, Reading, Value};
@@ -19,7 +20,7 @@ use std::sync::Arc;
 pub(super) const READ: Definition = operation(
     "file.read",
     "Reads a file, or lines of it.",
-    parameters!(
+    &[
         "path",
         "filePattern",
         "readMode",
@@ -32,8 +33,13 @@ pub(super) const READ: Definition = operation(
         "includeResultTo",
         "resultPropertyName",
         "enableStreaming",
-        "enableLock"
-    ),
+        "enableLock",
+        "maxRetries",
+        "retryDelay",
+        "diskShareAccessMask",
+        VARIABLE,
+        OVERWRITE,
+    ],
     |element, compiler| compile(element, "read", Body::Unread, prepare, compiler),
 );
 

@@ -1,12 +1,12 @@
 //! Operations on whole files and directories: `file.copy`, `move`, `rename`, `delete`, `createDirectory`, `checkExist`.
 
 use super::list::{DEEPEST, MOST, entries};
-use super::locks::lock;
+use super::lock::lock;
+use super::partial::{Existing, Partial, is_partial};
 use super::{Body, Done, Failure, Files, Job, Reason, compile, is_wanted, pattern, required};
 use crate::operation::operation;
 use crate::parameter::Parameters;
 use crate::response::{OVERWRITE, VARIABLE};
-use files::partial::{Existing, Partial, is_partial};
 use flow::{Context, Definition, Pattern};
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
@@ -18,14 +18,26 @@ use std::sync::Arc;
 pub(super) const COPY: Definition = operation(
     "file.copy",
     "Copies a file or a directory into a directory.",
-    parameters!("sourcePath", "targetPath", "sourceFilePattern", "includeParent", "overwrite", "renameTo"),
+    &[
+        "sourcePath",
+        "targetPath",
+        "sourceFilePattern",
+        "includeParent",
+        "overwrite",
+        "renameTo",
+        "maxRetries",
+        "retryDelay",
+        "diskShareAccessMask",
+        VARIABLE,
+        OVERWRITE,
+    ],
     |element, compiler| compile(element, "copy", Body::Unread, copy, compiler),
 );
 
 pub(super) const MOVE: Definition = operation(
     "file.move",
     "Moves a file or a directory into a directory.",
-    parameters!(
+    &[
         "sourcePath",
         "targetPath",
         "filePattern",
@@ -34,15 +46,29 @@ pub(super) const MOVE: Definition = operation(
         "overwrite",
         "renameTo",
         "isSourceMounted",
-        "isTargetMounted"
-    ),
+        "isTargetMounted",
+        "maxRetries",
+        "retryDelay",
+        "diskShareAccessMask",
+        VARIABLE,
+        OVERWRITE,
+    ],
     |element, compiler| compile(element, "move", Body::Unread, relocate, compiler),
 );
 
 pub(super) const RENAME: Definition = operation(
     "file.rename",
     "Gives a file or a directory another name.",
-    parameters!("path", "renameTo", "overwrite"),
+    &[
+        "path",
+        "renameTo",
+        "overwrite",
+        "maxRetries",
+        "retryDelay",
+        "diskShareAccessMask",
+        VARIABLE,
+        OVERWRITE,
+    ],
     |element, compiler| compile(element, "rename", Body::Unread, rename, compiler),
 );
 
@@ -353,12 +379,12 @@ fn copy_member(member: &Member, to: &Path, existing: Existing, files: &Files) ->
     }
     let mut source = File::open(from).map_err(failed)?;
     let mut partial = Partial::begin_at(to.to_owned(), existing)?;
-    partial.copy_from(&mut source, &files.cancel)?;
+    partial.copy_from(&mut source, files)?;
     let file = partial.file()?;
     // Where that is not allowed the copy is as any new file.
     let _ = file.set_permissions(known.permissions());
     let _ = known.modified().and_then(|time| file.set_modified(time));
-    Ok(partial.finish()?)
+    partial.finish()
 }
 
 /// What `file.copy` and `file.move` have in common.
@@ -461,12 +487,12 @@ fn copy_all(
         }
         let mut source = File::open(from).map_err(failed)?;
         let mut partial = Partial::begin(to, existing, true)?;
-        partial.copy_from(&mut source, &files.cancel)?;
+        partial.copy_from(&mut source, files)?;
         if partial.file()?.metadata().map_err(failed)?.is_file() {
             // Where that is not allowed the copy is as any new file.
             let _ = partial.file()?.set_permissions(known.permissions());
         }
-        return Ok(partial.finish()?);
+        return partial.finish();
     }
     if depth > DEEPEST {
         return Err(too_deep(from));

@@ -1,13 +1,12 @@
 //! Inbound endpoints: `http` and `https`; for other protocols, what they need.
 
-use super::{Compiler, vfs};
+use super::Compiler;
 use crate::runtime::inbound::{Filter, InboundEndpoint, Tls};
 use config::{Element, Key, ParameterValue};
 use diagnostics::{Diagnostic, Severity};
 use message::regex::Pattern;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use transport::{ClientVerify, ServerTlsOptions};
 
 /// Parameters that have a meaning.
@@ -40,6 +39,7 @@ const TLS: &str = "not needed here, because TLS 1.2 and 1.3 are spoken, with cip
 
 /// What other protocols need.
 const OTHERS: &[(&str, &str)] = &[
+    ("file", "the transport for files, which is not there yet"),
     ("jms", "a client for its message broker, which is not there yet"),
     ("kafka", "a client for its message broker, which is not there yet"),
     ("mqtt", "a client for its message broker, which is not there yet"),
@@ -89,8 +89,6 @@ pub(super) fn compile(
     let secure = match own.protocol.as_ref().map(|protocol| protocol.value.as_str()) {
         Some("http") => false,
         Some("https") => true,
-        Some("file") => return files(own, compiler),
-        None if own.class.as_ref().is_some_and(|class| vfs::is_class(class)) => return files(own, compiler),
         protocol => {
             let (message, span) = match protocol.zip(own.protocol.as_ref()) {
                 Some((protocol, key)) => {
@@ -106,12 +104,7 @@ pub(super) fn compile(
                     (message, class.map_or(own.span, |class| class.span))
                 }
             };
-            compiler.error(
-                "unsupported-artifact",
-                message,
-                span,
-                "expected `protocol=\"http\"`, `https` or `file`",
-            );
+            compiler.error("unsupported-artifact", message, span, "expected `protocol=\"http\"` or `https`");
             return None;
         }
     };
@@ -132,8 +125,7 @@ pub(super) fn compile(
     let name = own.name.value.clone();
     Some(InboundEndpoint {
         span: own.span,
-        port: Some(port?),
-        source: None,
+        port: port?,
         tls,
         activation: compiler.services.states.get(compiler.artifact_identity()),
         written: (!own.suspend, hasher.finish()),
@@ -143,36 +135,6 @@ pub(super) fn compile(
         counters: compiler.services.metrics.counters("inbound", &name),
         filter: filter?,
         name,
-    })
-}
-
-/// One that takes files; `None` after a recorded error.
-fn files(own: &config::InboundEndpoint, compiler: &mut Compiler<'_>) -> Option<InboundEndpoint> {
-    let source = vfs::of_inbound(own, compiler);
-    for handler in &own.handlers {
-        let message = format!("the handler `{handler}` is not executable here");
-        compiler.error("unsupported-artifact", message, handler.span, "handlers are classes of Java");
-    }
-    let sequence = own.sequence.as_ref().map(|key| compiler.sequence_key(key));
-    if sequence.is_none() {
-        let message = "the inbound endpoint has no sequence";
-        compiler.error("missing-attribute", message, own.span, "its files would go nowhere: add `sequence`");
-    }
-    let on_error = own.on_error.as_ref().and_then(|key| compiler.handler(key));
-    let source = source?;
-    Some(InboundEndpoint {
-        span: own.span,
-        port: None,
-        tls: None,
-        activation: Arc::clone(&source.activation),
-        written: (!own.suspend, source.definition),
-        sequence,
-        on_error,
-        trace: own.trace,
-        counters: Arc::clone(&source.counters),
-        filter: Filter::None,
-        name: own.name.value.clone(),
-        source: Some(Arc::new(source)),
     })
 }
 
@@ -342,7 +304,12 @@ mod tests {
     use crate::testing::{self, Tested};
 
     fn tested(inside: &str) -> Tested {
-        let registry = testing::registry(Vec::new());
+        let registry = crate::Registry {
+            definitions: Vec::new(),
+            unsupported: Vec::new(),
+            endpoints: testing::endpoints,
+            validation: None,
+        };
         let text =
             format!("<definitions xmlns='{}'>{inside}<sequence name='S'/></definitions>", config::SYNAPSE);
         testing::configuration(&registry, &text)
@@ -444,8 +411,8 @@ mod tests {
             (
                 "protocol='file'",
                 String::new(),
-                "missing-parameter: the parameter `transport.vfs.FileURI` is needed to take files",
-                "a directory",
+                "unsupported-artifact: an inbound endpoint of the protocol `file` needs the transport for files",
+                "expected",
             ),
             (
                 "class='com.example.Mine'",
@@ -492,6 +459,6 @@ mod tests {
         let plan = tested.bus.plan();
         let ports: Vec<_> =
             plan.inbound_endpoints().iter().map(|own| (own.name.as_str(), own.port)).collect();
-        assert_eq!(ports, [("A", Some(8285)), ("C", Some(8286))]);
+        assert_eq!(ports, [("A", 8285), ("C", 8286)]);
     }
 }

@@ -386,6 +386,7 @@ pub(crate) fn write(context: &mut Context, outgoing: &Outgoing) -> Result<(), Fa
 #[cfg(test)]
 mod tests {
     use super::{goes_without_header, read};
+    use crate::compile::definition::Registry;
     use crate::testing;
     use message::{Body, BodyError, BodyStream, Payload};
     use std::any::Any;
@@ -450,7 +451,12 @@ mod tests {
             )
         };
         let wsa = "<s:Header xmlns:w='http://www.w3.org/2005/08/addressing'><w:MessageID>urn:1</w:MessageID></s:Header>";
-        let registry = testing::registry(Vec::new());
+        let registry = Registry {
+            definitions: Vec::new(),
+            unsupported: Vec::new(),
+            endpoints: testing::endpoints,
+            validation: None,
+        };
         for (message, id, arrived) in [
             (soap(wsa), Some("urn:1"), None),
             // As much as tells, and no more.

@@ -9,7 +9,6 @@ pub mod authority;
 pub(crate) mod callback;
 pub mod compute;
 pub mod exchange;
-pub mod file;
 pub mod local;
 mod queue;
 
@@ -858,7 +857,6 @@ pub(crate) fn drive_to_end(
         if let (Some(scope), Some(status)) = (&context.scope, failed) {
             scope.failed(status);
         }
-        crate::runtime::receipt::note(&context);
         match (ending, context.exchange.clone()) {
             (Ending::Respond, Some(exchange)) => exchange.answer(context),
             (Ending::Respond, None) => {
@@ -972,7 +970,7 @@ fn status_of(fault: &Fault) -> u16 {
 mod tests {
     use super::*;
     use crate::Compiler;
-    use crate::compile::definition::{Attribute, Children, Compiled, Definition, Values};
+    use crate::compile::definition::{Attribute, Children, Compiled, Definition, Registry, Values};
     use crate::compile::page::{Family, Page};
     use crate::runtime::mediator::Mediator;
     use crate::testing::{self, Tested, block_on};
@@ -1076,7 +1074,12 @@ mod tests {
 
     fn tested(mediators: &str) -> Tested {
         let definitions = vec![&LOG, &SEQUENCE, &FAILS, &DROP, &RESPOND, &SPLIT, &FAILS_AT, &NAMED];
-        let registry = testing::registry(definitions);
+        let registry = Registry {
+            definitions,
+            unsupported: Vec::new(),
+            endpoints: testing::endpoints,
+            validation: None,
+        };
         testing::main(&registry, mediators)
     }
 
@@ -1115,7 +1118,12 @@ mod tests {
     #[test]
     fn endless_flows_end() {
         let definitions = vec![&LOG, &SEQUENCE, &DROP];
-        let registry = testing::registry(definitions);
+        let registry = Registry {
+            definitions,
+            unsupported: Vec::new(),
+            endpoints: testing::endpoints,
+            validation: None,
+        };
         let deep = format!("{}{}", "<filter>".repeat(20), "</filter>".repeat(20));
         let few = |services: &mut crate::Services| {
             services.settings.nesting = 10;
@@ -1188,7 +1196,12 @@ mod tests {
     fn branches_share_the_steps_of_their_message() {
         let few = |services: &mut crate::Services| services.settings.steps = 5000;
         let definitions = vec![&LOG, &SPLIT];
-        let registry = testing::registry(definitions);
+        let registry = Registry {
+            definitions,
+            unsupported: Vec::new(),
+            endpoints: testing::endpoints,
+            validation: None,
+        };
         for (split, how) in [("1000", ""), ("1000", " one")] {
             let text = format!("<clone value='{split}{how}'>{}</clone>", "<log value=''/>".repeat(10));
             let tested = testing::main_with(&registry, &text, few);

@@ -90,7 +90,7 @@ impl Bus {
     ) -> Response {
         let received = transport::clock::now();
         let (plan, services) = self.in_force();
-        let through = port.map(|port| plan.inbound_endpoints.iter().position(|own| own.port == Some(port)));
+        let through = port.map(|port| plan.inbound_endpoints.iter().position(|own| own.port == port));
         let Request { head, body } = request;
         let recorder = self.access.as_ref().map(|log| Recorder::new(log, &head.headers, head.version));
         let (host, content_type) = said(&head.headers);
@@ -533,7 +533,12 @@ mod tests {
     use crate::testing::{self, Tested};
 
     fn tested(artifacts: &str) -> Tested {
-        let registry = testing::registry(Vec::new());
+        let registry = crate::Registry {
+            definitions: Vec::new(),
+            unsupported: Vec::new(),
+            endpoints: testing::endpoints,
+            validation: None,
+        };
         let text = format!("<definitions xmlns='{}'>{artifacts}</definitions>", config::SYNAPSE);
         testing::configuration(&registry, &text)
     }

@@ -155,14 +155,6 @@ struct Aggregate {
     held: Held,
 }
 
-impl Aggregate {
-    /// The first part, and what goes on with it.
-    fn apart(self) -> (Box<Context>, Rest) {
-        let Aggregate { first, others, answered, held, .. } = self;
-        (first, Rest { others, answered, held })
-    }
-}
-
 /// Bounds of each aggregate.
 #[derive(Clone, Copy, Debug)]
 pub struct AggregateLimits {
@@ -260,11 +252,12 @@ impl Aggregates {
             let Some(taken) = taken else { return Added::Again(part) };
             let count = aggregate.others.len() + 2;
             if complete(count, aggregate.expected) {
-                let Some(aggregate) = table.aggregates.remove(&key) else { return Added::Late(part) };
+                let Some(mut aggregate) = table.aggregates.remove(&key) else { return Added::Late(part) };
+                let mut others = std::mem::take(&mut aggregate.others);
+                others.push(taken);
                 table.remember(key);
-                let (first, mut rest) = aggregate.apart();
-                rest.others.push(taken);
-                return Added::Complete(part, Some((first, rest)));
+                let Aggregate { first, answered, held, .. } = aggregate;
+                return Added::Complete(part, Some((first, Rest { others, answered, held })));
             }
             if count > self.limits.parts {
                 return full(
@@ -352,7 +345,8 @@ impl Aggregates {
         }
         let aggregate = table.aggregates.remove(key)?;
         table.remember(key.clone());
-        Some(aggregate.apart())
+        let Aggregate { first, others, answered, held, .. } = aggregate;
+        Some((first, Rest { others, answered, held }))
     }
 
     /// Looks at the first part of each, with the ids of the others whose clients have their answers.
@@ -433,7 +427,12 @@ mod tests {
     use crate::testing::{self, Tested};
 
     fn tested() -> Tested {
-        let registry = testing::registry(Vec::new());
+        let registry = crate::Registry {
+            definitions: Vec::new(),
+            unsupported: Vec::new(),
+            endpoints: testing::endpoints,
+            validation: None,
+        };
         testing::main(&registry, "")
     }
 

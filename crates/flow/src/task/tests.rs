@@ -87,7 +87,7 @@ impl Mediator for Fails {
 
 fn registry() -> Registry {
     let definitions = vec![&LOG, &DROP, &RESPOND];
-    testing::registry(definitions)
+    Registry { definitions, unsupported: Vec::new(), endpoints: testing::endpoints, validation: None }
 }
 
 fn definitions(inside: &str) -> String {

@@ -1,15 +1,15 @@
 //! Content models as automata: positions, and which may follow which (the construction of Glushkov).
 //!
 //! A schema's models are deterministic (Unique Particle Attribution, checked here), so that running one is a look-up
-//! by name for each element. Elements and wildcards that repeat are counted, groups that repeat a bounded number of times
-//! are unrolled.
+//! by name for each element. Elements and wildcards that repeat are counted; groups that repeat a bounded number of times
+//! are unrolled, and where that would be too much they are counted too.
 
 use super::model::*;
 use super::names::{Name, Sym};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Positions of one content model; more than that are counted only roughly, see [`Builder::particle`].
+/// Positions of one content model; groups that would make more are counted, see [`Builder::counted`].
 const MAX_POSITIONS: usize = 5_000;
 /// Links between the positions of one content model.
 const MAX_LINKS: usize = 1 << 20;
@@ -22,13 +22,23 @@ pub enum Model {
     /// Any order, each at most once.
     All { optional: bool, items: Vec<(ElementId, bool)>, by_name: HashMap<Name, (usize, ElementId)> },
     /// Everything else.
-    Automaton { positions: Vec<Position>, sets: Vec<Set> },
+    Automaton { positions: Vec<Position>, sets: Vec<Set>, loops: Loops },
+}
+
+/// Groups that are counted.
+#[derive(Debug, Default)]
+pub struct Loops {
+    /// How often each may occur.
+    bounds: Vec<(u32, u32)>,
+    /// From the end of a group to its beginning: which group begins anew.
+    again: HashMap<(usize, usize), usize>,
 }
 
 impl Default for Model {
     /// Nothing.
     fn default() -> Model {
-        Model::Automaton { positions: Vec::new(), sets: vec![Set { accepts: true, ..Set::default() }] }
+        let sets = vec![Set { accepts: true, ..Set::default() }];
+        Model::Automaton { positions: Vec::new(), sets, loops: Loops::default() }
     }
 }
 
@@ -44,6 +54,8 @@ pub struct Position {
     origin: ParticleId,
     /// The names it takes, and the declarations they mean: an element's own and those of its substitutes.
     names: Vec<(Name, ElementId)>,
+    /// The counted groups that it is in, outermost first.
+    groups: Vec<usize>,
 }
 
 #[derive(Clone, Debug)]
@@ -80,6 +92,8 @@ pub enum State {
     At {
         position: Option<usize>,
         count: u32,
+        /// Which time it is of each of the position's groups.
+        times: Vec<u32>,
     },
 }
 
@@ -88,7 +102,7 @@ impl Model {
     pub fn start(&self) -> State {
         match self {
             Model::All { items, .. } => State::All { seen: vec![false; items.len()] },
-            Model::Automaton { .. } => State::At { position: None, count: 0 },
+            Model::Automaton { .. } => State::At { position: None, count: 0, times: Vec::new() },
         }
     }
 
@@ -99,7 +113,7 @@ impl Model {
                 let &(item, element) = by_name.get(&name)?;
                 (!std::mem::replace(&mut seen[item], true)).then_some(Match::Element(element))
             }
-            (Model::Automaton { positions, sets }, State::At { position, count }) => {
+            (Model::Automaton { positions, sets, loops }, State::At { position, count, times }) => {
                 let mut set = &sets[0];
                 if let Some(at) = *position {
                     let here = &positions[at];
@@ -123,6 +137,9 @@ impl Model {
                         _ => None,
                     })?,
                 };
+                if !loops.bounds.is_empty() {
+                    *times = loops.step(positions, *position, found.0, times)?;
+                }
                 *position = Some(found.0);
                 *count = 1;
                 Some(found.1)
@@ -139,8 +156,14 @@ impl Model {
                     || items.iter().zip(seen).all(|(&(_, required), &seen)| seen || !required)
             }
             (Model::Automaton { sets, .. }, State::At { position: None, .. }) => sets[0].accepts,
-            (Model::Automaton { positions, sets }, State::At { position: Some(at), count }) => {
-                *count >= positions[*at].min && sets[positions[*at].next].accepts
+            (Model::Automaton { positions, sets, loops }, State::At { position: Some(at), count, times }) => {
+                *count >= positions[*at].min
+                    && sets[positions[*at].next].accepts
+                    && positions[*at]
+                        .groups
+                        .iter()
+                        .zip(times)
+                        .all(|(group, time)| *time >= loops.bounds[*group].0)
             }
             _ => false,
         }
@@ -157,10 +180,10 @@ impl Model {
             (Model::All { items, .. }, State::All { seen }) => {
                 items.iter().zip(seen).filter(|(_, seen)| !**seen).map(|(item, _)| element(item.0)).collect()
             }
-            (Model::Automaton { positions, sets }, State::At { position: None, .. }) => {
+            (Model::Automaton { positions, sets, .. }, State::At { position: None, .. }) => {
                 sets[0].all.iter().map(|&at| show(positions, at)).collect()
             }
-            (Model::Automaton { positions, sets }, State::At { position: Some(at), count }) => {
+            (Model::Automaton { positions, sets, .. }, State::At { position: Some(at), count, .. }) => {
                 let here = &positions[*at];
                 let again = (*count < here.max).then(|| show(positions, *at));
                 let next =
@@ -172,6 +195,44 @@ impl Model {
         let mut known = std::collections::HashSet::new();
         all.retain(|name| known.insert(name.clone()));
         all
+    }
+}
+
+impl Loops {
+    /// Which time it is of each group of position `to`, gone to from `from` where it is the `times`-th; `None`: a group has
+    /// occurred too seldom, or too often.
+    fn step(
+        &self,
+        positions: &[Position],
+        from: Option<usize>,
+        to: usize,
+        times: &[u32],
+    ) -> Option<Vec<u32>> {
+        let inside = &positions[to].groups;
+        let Some(from) = from else { return Some(vec![1; inside.len()]) };
+        let outside = &positions[from].groups;
+        let again = self.again.get(&(from, to)).copied();
+        // The groups that go on: those of both, but what is in a group that begins anew begins too.
+        let shared = inside.iter().zip(outside).take_while(|(a, b)| a == b).count();
+        let kept = match again {
+            Some(group) => inside[..shared].iter().position(|own| *own == group)?,
+            None => shared,
+        };
+        for (group, time) in outside.iter().zip(times).skip(kept) {
+            if Some(*group) != again && *time < self.bounds[*group].0 {
+                return None;
+            }
+        }
+        let mut next = times[..kept].to_vec();
+        if let Some(group) = again {
+            let time = times.get(kept)? + 1;
+            if time > self.bounds[group].1 {
+                return None;
+            }
+            next.push(time);
+        }
+        next.resize(inside.len(), 1);
+        Some(next)
     }
 }
 
@@ -214,7 +275,8 @@ pub fn build(schema: &Components, particle: Option<ParticleId>) -> Result<Model,
     {
         return all(schema, *min == 0, children);
     }
-    let mut builder = Builder { schema, positions: Vec::new(), follow: Vec::new(), links: 0 };
+    let mut builder =
+        Builder { schema, positions: Vec::new(), follow: Vec::new(), links: 0, loops: Loops::default() };
     let fragment = builder.particle(top, 0)?;
     builder.finish(fragment, top)
 }
@@ -262,6 +324,7 @@ struct Builder<'a> {
     positions: Vec<Position>,
     follow: Vec<Vec<usize>>,
     links: usize,
+    loops: Loops,
 }
 
 impl Builder<'_> {
@@ -286,12 +349,10 @@ impl Builder<'_> {
                 let mut body = self.group(*compositor, children, depth)?;
                 let size = (self.positions.len() - before).max(1);
                 let copies = if max == UNBOUNDED { min.max(1) } else { max };
-                let rough = copies as usize * size > MAX_POSITIONS;
-                let (min, copies, unbounded) = match rough {
-                    // Too many to unroll: at least one, and no upper bound.
-                    true => (min.min(1), 1, true),
-                    false => (min, copies, max == UNBOUNDED),
-                };
+                if (copies as usize).saturating_mul(size) > MAX_POSITIONS {
+                    return self.counted(body, before, (min, max), id);
+                }
+                let unbounded = max == UNBOUNDED;
                 if unbounded {
                     self.link(&body.last, &body.first, id)?;
                 }
@@ -317,9 +378,43 @@ impl Builder<'_> {
         if at >= 4 * MAX_POSITIONS {
             return too_large("the content model is too large");
         }
-        self.positions.push(Position { what, min: min.max(1), max, next: 0, origin: id, names });
+        let groups = Vec::new();
+        self.positions.push(Position { what, min: min.max(1), max, next: 0, origin: id, names, groups });
         self.follow.push(Vec::new());
         Ok(Fragment { first: vec![at], last: vec![at], nullable: min == 0 })
+    }
+
+    /// A group that is counted, not unrolled; its positions are those from `before` on. What may be empty may occur any number of
+    /// times without anything.
+    fn counted(
+        &mut self,
+        body: Fragment,
+        before: usize,
+        (min, max): (u32, u32),
+        id: ParticleId,
+    ) -> Result<Fragment, Refused> {
+        let group = self.loops.bounds.len();
+        let least = if body.nullable { 0 } else { min };
+        self.loops.bounds.push((least, max));
+        // Outermost first: groups within were there before.
+        for position in &mut self.positions[before..] {
+            position.groups.insert(0, group);
+        }
+        for &from in &body.last {
+            for &to in &body.first {
+                // What may follow within goes on within.
+                if self.follow[from].contains(&to) {
+                    if self.loops.again.contains_key(&(from, to)) {
+                        let message = "groups that repeat many times are within one another";
+                        return Err(Refused { rule: "limit", message: message.into(), particle: id });
+                    }
+                    continue;
+                }
+                self.loops.again.insert((from, to), group);
+            }
+        }
+        self.link(&body.last, &body.first, id)?;
+        Ok(Fragment { nullable: body.nullable || min == 0, ..body })
     }
 
     fn group(
@@ -406,7 +501,7 @@ impl Builder<'_> {
             }
         }
         let _ = top;
-        Ok(Model::Automaton { positions: self.positions, sets })
+        Ok(Model::Automaton { positions: self.positions, sets, loops: self.loops })
     }
 
     fn set(&self, accepts: bool, all: Vec<usize>) -> Result<Set, Refused> {
@@ -465,7 +560,7 @@ impl Model {
     pub fn size(&self) -> usize {
         match self {
             Model::All { items, .. } => items.len(),
-            Model::Automaton { positions, sets } => {
+            Model::Automaton { positions, sets, .. } => {
                 positions.len() + sets.iter().map(|s| s.all.len()).sum::<usize>()
             }
         }

@@ -3,6 +3,7 @@
 use super::encode::{Output, Repertoire};
 use super::escape::{each_run, push_attribute, push_text, sound};
 use super::{Method, Normalization, WriteOptions, html};
+use crate::fixup::StartTag;
 use crate::{XML_NS, XMLNS_NS, is_same};
 use unicode_normalization::UnicodeNormalization;
 
@@ -78,6 +79,8 @@ pub struct Serializer<'a> {
     /// Length of the byte order mark.
     mark: usize,
     generated: u32,
+    /// Prefixes of the attributes of the open start tag.
+    tag_prefixes: Vec<String>,
 }
 
 impl<'a> Serializer<'a> {
@@ -113,6 +116,7 @@ impl<'a> Serializer<'a> {
             meta: false,
             other_meta: None,
             generated: 0,
+            tag_prefixes: Vec::new(),
         }
     }
 
@@ -248,6 +252,7 @@ impl<'a> Serializer<'a> {
             inline,
         });
         self.in_tag = true;
+        self.tag_prefixes.clear();
         self.meta = self.options.include_content_type
             && match kind {
                 Kind::Html => local.eq_ignore_ascii_case("head"),
@@ -269,38 +274,12 @@ impl<'a> Serializer<'a> {
         &self.strings[range.0 as usize..range.1 as usize]
     }
 
-    fn declared_here(&self, prefix: &str) -> bool {
-        let from = self.frames.last().map_or(0, |f| f.scope as usize);
-        self.scope[from..].iter().any(|b| is_same(self.string(b.prefix), prefix))
-    }
-
     /// Declares a namespace at the element just started. One already in force is not repeated; one that contradicts
     /// the name of the element is left out.
     pub fn namespace(&mut self, prefix: &str, uri: &str) {
-        if !self.in_tag || prefix == "xml" || prefix == "xmlns" || uri == XMLNS_NS {
-            return;
+        if self.in_tag && uri != XMLNS_NS {
+            self.add_namespace(prefix, uri);
         }
-        if is_same(self.lookup(prefix).unwrap_or(""), uri) || self.declared_here(prefix) {
-            return;
-        }
-        let own_prefix = self.frames.last().map_or(&[][..], |f| &self.names[f.names as usize..]);
-        let own_prefix = own_prefix.iter().position(|&b| b == b':').map_or(&[][..], |i| &own_prefix[..i]);
-        if own_prefix == prefix.as_bytes() || (uri.is_empty() && !prefix.is_empty()) {
-            return;
-        }
-        self.declare(prefix, uri);
-    }
-
-    fn declare(&mut self, prefix: &str, uri: &str) {
-        let start = self.strings.len() as u32;
-        self.strings.push_str(prefix);
-        let middle = self.strings.len() as u32;
-        self.strings.push_str(uri);
-        let end = self.strings.len() as u32;
-        self.scope.push(Binding { prefix: (start, middle), uri: (middle, end) });
-        self.out.extend_from_slice(if prefix.is_empty() { b" xmlns" } else { b" xmlns:" });
-        self.out.extend_from_slice(prefix.as_bytes());
-        self.value(uri);
     }
 
     /// ` = "value"`.
@@ -326,10 +305,13 @@ impl<'a> Serializer<'a> {
             }
             Some(String::from("xml"))
         } else {
-            Some(self.attribute_prefix(prefix, namespace))
+            Some(self.prefix_for_attribute(prefix, namespace))
         };
         self.out.push(b' ');
         if let Some(prefix) = &chosen {
+            if !self.tag_prefixes.contains(prefix) {
+                self.tag_prefixes.push(prefix.clone());
+            }
             self.out.extend_from_slice(prefix.as_bytes());
             self.out.push(b':');
         }
@@ -399,41 +381,6 @@ impl<'a> Serializer<'a> {
         {
             self.other_meta = Some((start, false));
         }
-    }
-
-    fn attribute_prefix(&mut self, wanted: &str, namespace: &str) -> String {
-        if !wanted.is_empty() && wanted != "xml" && wanted != "xmlns" {
-            match self.lookup(wanted) {
-                Some(uri) if uri == namespace => return wanted.to_owned(),
-                bound if bound.is_none() || !self.declared_here(wanted) && !self.used_here(wanted) => {
-                    self.declare(wanted, namespace);
-                    return wanted.to_owned();
-                }
-                _ => {}
-            }
-        }
-        let known = self.scope.iter().rev().find(|b| {
-            let prefix = self.string(b.prefix);
-            self.string(b.uri) == namespace && !prefix.is_empty() && self.lookup(prefix) == Some(namespace)
-        });
-        if let Some(known) = known {
-            return self.string(known.prefix).to_owned();
-        }
-        loop {
-            let prefix = format!("ns{}", self.generated);
-            self.generated += 1;
-            if self.lookup(&prefix).is_none() {
-                self.declare(&prefix, namespace);
-                return prefix;
-            }
-        }
-    }
-
-    /// Whether the element just started has this prefix, bound further out.
-    fn used_here(&self, prefix: &str) -> bool {
-        let Some(frame) = self.frames.last() else { return false };
-        let name = &self.names[frame.names as usize..];
-        name.starts_with(prefix.as_bytes()) && name.get(prefix.len()) == Some(&b':')
     }
 
     /// Closes the start tag and the CDATA section that may be open.
@@ -719,6 +666,49 @@ pub(crate) fn push_pi(out: &mut Vec<u8>, target: &str, data: &str) {
         }
     }
     out.extend_from_slice(b"?>");
+}
+
+impl StartTag for Serializer<'_> {
+    fn bound(&self, prefix: &str) -> Option<&str> {
+        self.lookup(prefix)
+    }
+
+    fn declares(&self, prefix: &str) -> bool {
+        let from = self.frames.last().map_or(0, |f| f.scope as usize);
+        self.scope[from..].iter().any(|b| is_same(self.string(b.prefix), prefix))
+    }
+
+    fn uses(&self, prefix: &str) -> bool {
+        let Some(frame) = self.frames.last() else { return false };
+        let name = &self.names[frame.names as usize..];
+        let own = name.iter().position(|&b| b == b':').map_or(&[][..], |i| &name[..i]);
+        own == prefix.as_bytes() || self.tag_prefixes.iter().any(|used| used == prefix)
+    }
+
+    fn prefix_of(&self, namespace: &str) -> Option<String> {
+        let known = self.scope.iter().rev().find(|b| {
+            let prefix = self.string(b.prefix);
+            self.string(b.uri) == namespace && !prefix.is_empty() && self.lookup(prefix) == Some(namespace)
+        });
+        known.map(|b| self.string(b.prefix).to_owned())
+    }
+
+    fn declare(&mut self, prefix: &str, uri: &str) {
+        let start = self.strings.len() as u32;
+        self.strings.push_str(prefix);
+        let middle = self.strings.len() as u32;
+        self.strings.push_str(uri);
+        let end = self.strings.len() as u32;
+        self.scope.push(Binding { prefix: (start, middle), uri: (middle, end) });
+        self.out.extend_from_slice(if prefix.is_empty() { b" xmlns" } else { b" xmlns:" });
+        self.out.extend_from_slice(prefix.as_bytes());
+        self.value(uri);
+    }
+
+    fn next_number(&mut self) -> u32 {
+        self.generated += 1;
+        self.generated - 1
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 mod copy;
 mod mutate;
+pub(crate) use mutate::Tag;
 mod order;
 mod pool;
 mod walk;

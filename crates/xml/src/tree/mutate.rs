@@ -1,6 +1,7 @@
 //! Changing the tree. No change moves a node or voids an id.
 
 use super::{DETACHED, Document, NIL, Node, NodeId, NodeKind, NsDecl, SIDE};
+use crate::fixup::StartTag;
 use crate::names::{NO_PREFIX, NO_URI, NameId, PrefixId, UriId};
 
 impl Document {
@@ -176,37 +177,15 @@ impl Document {
         if uri == crate::names::XML_URI {
             return crate::names::XML_PREFIX;
         }
-        let bound = if wanted.is_empty() || wanted == "xml" || wanted == "xmlns" {
-            let scope = self.scope(element);
-            scope.iter().find(|b| b.0 != NO_PREFIX && b.1 == uri).map(|b| b.0)
-        } else {
+        if !wanted.is_empty() {
             let prefix = self.names.prefix(wanted);
-            match self.binding(element, prefix) {
-                Some(bound) if bound == uri => Some(prefix),
-                Some(_) if self.declarations(element).any(|d| d.prefix == prefix) => None,
-                Some(_) if self.node(element).prefix == prefix => None,
-                Some(_) if self.attributes(element).any(|a| self.node(a).prefix == prefix) => None,
-                _ => {
-                    self.declare(element, prefix, uri);
-                    Some(prefix)
-                }
-            }
-        };
-        if let Some(prefix) = bound {
-            return prefix;
-        }
-        let mut number = 0;
-        loop {
-            let prefix = self.names.prefix(&format!("ns{number}"));
-            match self.binding(element, prefix) {
-                None => {
-                    self.declare(element, prefix, uri);
-                    return prefix;
-                }
-                Some(bound) if bound == uri => return prefix,
-                Some(_) => number += 1,
+            if self.binding(element, prefix) == Some(uri) {
+                return prefix;
             }
         }
+        let namespace = self.names.uri_str(uri).to_owned();
+        let chosen = Tag { doc: self, element, number: 0 }.prefix_for_attribute(wanted, &namespace);
+        self.names.prefix(&chosen)
     }
 
     /// Removes an attribute; `false` when there was none.
@@ -416,5 +395,56 @@ impl Document {
         let node = &mut self.nodes[n.index()];
         node.prefix = prefix;
         node.name = name;
+    }
+}
+
+/// An element as the start tag that is being written.
+pub(crate) struct Tag<'d> {
+    pub doc: &'d mut Document,
+    pub element: NodeId,
+    pub number: u32,
+}
+
+impl StartTag for Tag<'_> {
+    fn bound(&self, prefix: &str) -> Option<&str> {
+        let doc = &*self.doc;
+        let mut at = Some(self.element);
+        while let Some(n) = at {
+            if doc.kind(n) == NodeKind::Element {
+                if let Some((_, uri)) = doc.namespace_declarations(n).find(|(p, _)| *p == prefix) {
+                    return Some(uri);
+                }
+                if doc.prefix(n) == prefix {
+                    return Some(doc.namespace(n));
+                }
+            }
+            at = doc.parent(n);
+        }
+        None
+    }
+
+    fn declares(&self, prefix: &str) -> bool {
+        self.doc.namespace_declarations(self.element).any(|(p, _)| p == prefix)
+    }
+
+    fn uses(&self, prefix: &str) -> bool {
+        let doc = &*self.doc;
+        doc.prefix(self.element) == prefix
+            || !prefix.is_empty() && doc.attributes(self.element).any(|a| doc.prefix(a) == prefix)
+    }
+
+    fn prefix_of(&self, namespace: &str) -> Option<String> {
+        let scope = self.doc.in_scope_namespaces(self.element);
+        scope.iter().find(|(p, uri)| !p.is_empty() && *uri == namespace).map(|(p, _)| (*p).to_owned())
+    }
+
+    fn declare(&mut self, prefix: &str, namespace: &str) {
+        let (prefix, uri) = (self.doc.names.prefix(prefix), self.doc.names.uri(namespace));
+        self.doc.declare(self.element, prefix, uri);
+    }
+
+    fn next_number(&mut self) -> u32 {
+        self.number += 1;
+        self.number - 1
     }
 }

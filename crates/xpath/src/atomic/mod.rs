@@ -55,6 +55,44 @@ pub enum Atomic {
     Base64(Arc<[u8]>),
 }
 
+/// See [`Atomic::bucket`].
+#[derive(Debug, Clone)]
+pub enum Bucket {
+    /// Of strings.
+    Text(Arc<str>),
+    /// Of what is or has a number: the kind, and the number.
+    Number(u8, i128),
+    /// Of names, whose prefixes do not count.
+    Name(Arc<NameValue>),
+    /// Of binary values.
+    Bytes(Arc<[u8]>),
+}
+
+impl PartialEq for Bucket {
+    fn eq(&self, other: &Bucket) -> bool {
+        match (self, other) {
+            (Bucket::Text(a), Bucket::Text(b)) => a == b,
+            (Bucket::Number(a, x), Bucket::Number(b, y)) => a == b && x == y,
+            (Bucket::Name(a), Bucket::Name(b)) => a.local == b.local && a.namespace == b.namespace,
+            (Bucket::Bytes(a), Bucket::Bytes(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Bucket {}
+
+impl std::hash::Hash for Bucket {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        match self {
+            Bucket::Text(text) => text.hash(state),
+            Bucket::Number(kind, number) => (kind, number).hash(state),
+            Bucket::Name(name) => (&name.local, &name.namespace).hash(state),
+            Bucket::Bytes(bytes) => bytes.hash(state),
+        }
+    }
+}
+
 impl Atomic {
     /// An `xs:string`.
     pub fn string(s: impl Into<Arc<str>>) -> Atomic {
@@ -134,6 +172,42 @@ impl Atomic {
     /// The order of two values; `None`: their types have none in common, or one is NaN.
     pub fn order(&self, other: &Atomic) -> Option<std::cmp::Ordering> {
         crate::sequence::operators::order(self, other)
+    }
+
+    /// Whether values of its type have an order (`lt`).
+    pub fn is_ordered(&self) -> bool {
+        self.is_ordered_with(self) || self.is_numeric()
+    }
+
+    /// Whether there is an order of all values of its type and that of the other.
+    pub fn is_ordered_with(&self, other: &Atomic) -> bool {
+        use crate::sequence::operators::{Compared, compare};
+        matches!(compare(self, other), Some(Compared::Order(_) | Compared::Unordered))
+    }
+
+    /// The order for sorting of values that [have one](Atomic::is_ordered_with): total, as numbers are compared by what they
+    /// are exactly, and NaN comes before all others. Of values without one all are alike.
+    pub fn total_order(&self, other: &Atomic) -> std::cmp::Ordering {
+        crate::sequence::operators::total_order(self, other)
+    }
+
+    /// Something that all values have in common that are equal (`eq`), and NaN with itself.
+    pub fn bucket(&self) -> Bucket {
+        match self {
+            Atomic::Untyped(s) | Atomic::String(s) | Atomic::Uri(s) => Bucket::Text(s.clone()),
+            Atomic::Boolean(b) => Bucket::Number(1, i128::from(*b)),
+            Atomic::Moment(m) => Bucket::Number(2, m.utc_nanos(crate::sequence::operators::IMPLICIT_ZONE)),
+            Atomic::Duration(d) => Bucket::Number(3, d.nanos ^ (i128::from(d.months) << 64)),
+            Atomic::Name(name) => Bucket::Name(name.clone()),
+            Atomic::Hex(bytes) => Bucket::Bytes(bytes.clone()),
+            Atomic::Base64(bytes) => Bucket::Bytes(bytes.clone()),
+            number => {
+                // A float equals the doubles that round to it.
+                let number = number.to_double() as f32;
+                let bits = if number == 0.0 || number.is_nan() { 0 } else { i128::from(number.to_bits()) };
+                Bucket::Number(0, bits)
+            }
+        }
     }
 
     /// The value as a double, as `number()` does: NaN where it is none.

@@ -6,6 +6,7 @@ use crate::number;
 use crate::plan::Op;
 use crate::value::{Item, Type, Value};
 use std::borrow::Cow;
+use std::rc::Rc;
 
 impl<'a> Eval<'a> {
     pub(super) fn compare(&self, op: BinaryOp, a: &'a Op, b: &'a Op, at: Frame) -> Result<bool, Fault> {
@@ -13,6 +14,9 @@ impl<'a> Eval<'a> {
         match (ta, tb) {
             (Type::Any, Type::NodeSet) | (Type::NodeSet, Type::Any) | (Type::Any, _) | (_, Type::Any) => {}
             (Type::NodeSet, Type::NodeSet) => {
+                if let Some(right) = self.hoisted(op, b, at)? {
+                    return self.compare_nodes(op, a, &right, at);
+                }
                 let right = self.strings(op, b, at)?;
                 return self.compare_nodes(op, a, &right, at);
             }
@@ -54,6 +58,31 @@ impl<'a> Eval<'a> {
             },
             _ => None,
         }
+    }
+
+    /// The string values of a path that leads to the same nodes throughout the evaluation, as in `//b[. = //a/b]`: looked up
+    /// once.
+    pub(crate) fn hoisted(
+        &self,
+        op: BinaryOp,
+        b: &'a Op,
+        at: Frame,
+    ) -> Result<Option<Rc<Strings<'a>>>, Fault> {
+        let Op::Path(path) = b else { return Ok(None) };
+        if !path.invariant {
+            return Ok(None);
+        }
+        let root = (std::ptr::from_ref(&**path).addr(), at.node.doc, self.root(at.node)?);
+        let known = self.hoisted.borrow().iter().find(|(key, _)| *key == (op, root)).cloned();
+        if let Some((_, right)) = known {
+            return Ok(Some(right));
+        }
+        let right = Rc::new(self.strings(op, b, at)?);
+        let mut hoisted = self.hoisted.borrow_mut();
+        if hoisted.len() < MAX_HOISTED {
+            hoisted.push(((op, root), right.clone()));
+        }
+        Ok(Some(right))
     }
 
     fn compare_operands(&self, op: BinaryOp, left: Operand<'a>, right: Operand<'a>) -> Result<bool, Fault> {
@@ -171,6 +200,9 @@ impl<'a> Eval<'a> {
     }
 }
 
+/// Most values of one evaluation that are kept because they do not change.
+const MAX_HOISTED: usize = 8;
+
 enum Operand<'a> {
     Scalar(Scalar<'a>),
     Nodes(Vec<Cow<'a, str>>),
@@ -208,7 +240,7 @@ impl<'a> Strings<'a> {
     }
 
     /// Is there a string `t` here with `s op t`?
-    fn any(&self, op: BinaryOp, s: &str) -> bool {
+    pub(crate) fn any(&self, op: BinaryOp, s: &str) -> bool {
         match op {
             BinaryOp::Equal => match &self.index {
                 Some(index) => index.contains(s),

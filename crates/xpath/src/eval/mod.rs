@@ -7,8 +7,10 @@
 mod compare;
 mod nodes;
 
+use compare::Strings;
 pub(crate) use compare::{Scalar, compare_scalars, compare_string_scalar, relation};
 
+use crate::ast::BinaryOp;
 use crate::compile::{Program, arithmetic};
 use crate::context::Context;
 use crate::error::{Span, XPathError};
@@ -16,9 +18,11 @@ use crate::functions;
 use crate::number;
 use crate::plan::{Core, Op};
 use crate::sequence::State;
+use crate::sequence::plan::Seq;
 use crate::value::{DocId, Item, Node, NodeSet, Type, Value};
 use std::borrow::Cow;
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::rc::Rc;
 use xml::{Document, NameId, NodeId, NodeKind};
 
 /// `Ok(true)`: go on; `Ok(false)`: enough.
@@ -84,7 +88,11 @@ pub(crate) struct Eval<'a> {
     names: [Cell<Resolved>; CACHED_NAMES],
     /// Made when something of XPath 2.0 asks for it.
     pub later: OnceCell<Box<State>>,
+    /// String values of paths that do not change: by comparison, path and root.
+    hoisted: RefCell<Vec<Hoisted<'a>>>,
 }
+
+type Hoisted<'a> = ((BinaryOp, (usize, DocId, NodeId)), Rc<Strings<'a>>);
 
 impl<'a> Eval<'a> {
     pub fn new(program: &'a Program, cx: &'a Context<'a>) -> Eval<'a> {
@@ -93,6 +101,7 @@ impl<'a> Eval<'a> {
             cx,
             names: [const { Cell::new(Resolved::NotYet) }; CACHED_NAMES],
             later: OnceCell::new(),
+            hoisted: RefCell::new(Vec::new()),
         }
     }
 
@@ -168,6 +177,32 @@ impl<'a> Eval<'a> {
                 Type::NodeSet | Type::Any => Value::NodeSet(NodeSet::from_ordered(&self.nodes(op, at)?)),
             },
         })
+    }
+
+    /// See [`Expression::evaluate_to_call`](crate::Expression::evaluate_to_call).
+    #[allow(clippy::type_complexity)]
+    pub fn value_or_call(
+        &self,
+        mut op: &'a Op,
+        at: Frame,
+        slots: &std::ops::Range<u32>,
+    ) -> Result<Result<Value, (u32, Vec<Value>)>, Fault> {
+        loop {
+            match op {
+                Op::Sequence(s) if let Seq::If(test, yes, no) = &s.kind => {
+                    op = if self.boolean(test, at)? { yes } else { no };
+                }
+                Op::Extension(index, args, ..) => {
+                    let slot = self.program.functions[*index as usize].slot;
+                    if !slots.contains(&slot) {
+                        return self.value(op, at).map(Ok);
+                    }
+                    let args = args.iter().map(|a| self.value(a, at)).collect::<Result<Vec<_>, _>>()?;
+                    return Ok(Err((slot, args)));
+                }
+                _ => return self.value(op, at).map(Ok),
+            }
+        }
     }
 
     /// The value of a variable that is in the context's list.

@@ -1,9 +1,10 @@
 //! Operations as nodes: paths run depth-first, predicates count along them.
 
 use super::{Each, Eval, Fault, Frame, Walk, fault, spend};
-use crate::ast::Axis;
+use crate::ast::{Axis, BinaryOp};
 use crate::error::Span;
-use crate::plan::{Core, From, Op, Path, Predicate, Shape, Test};
+use crate::plan::{Core, From, Op, Path, Predicate, Shape, Step, Test};
+use crate::sequence::plan::Seq;
 use crate::value::{DocId, Item, Node, NodeSet, Type, Value};
 use std::cmp::Ordering;
 
@@ -307,6 +308,10 @@ impl<'a> Eval<'a> {
             Predicate::Last => return Ok(list.last().copied().into_iter().collect()),
             _ => {}
         }
+        if let Some(wanted) = self.wanted_position(predicate)? {
+            let index = wanted.filter(|n| *n >= 1.0 && n.fract() == 0.0).map(|n| n as usize - 1);
+            return Ok(index.and_then(|index| list.get(index)).copied().into_iter().collect());
+        }
         let mut kept = Vec::new();
         for (i, node) in list.iter().enumerate() {
             let at = Frame { node: *node, position: i + 1, size: list.len() };
@@ -315,6 +320,37 @@ impl<'a> Eval<'a> {
             }
         }
         Ok(kept)
+    }
+
+    /// The one position that a predicate wants, where that is the same for all items: `[$i]`, `[position() = $i + 1]`. Outer
+    /// `None`: it is of another kind; inner: there is none.
+    pub(crate) fn wanted_position(&self, predicate: &'a Predicate) -> Result<Option<Option<f64>>, Fault> {
+        let is_position = |op: &Op| match op {
+            Op::Call(Core::Position, ..) => true,
+            Op::Sequence(s) => matches!(&s.kind, Seq::Call(entry, _) if entry.name == "position"),
+            _ => false,
+        };
+        let both = |a: &'a Op, b: &'a Op| match (is_position(a), is_position(b)) {
+            (true, false) => Some(b),
+            (false, true) => Some(a),
+            _ => None,
+        };
+        let wanted = match predicate {
+            Predicate::Number(op) | Predicate::Any(op) => Some(op),
+            Predicate::Boolean(Op::Compare(BinaryOp::Equal, pair)) => both(&pair.0, &pair.1),
+            Predicate::Boolean(Op::Sequence(s)) => match &s.kind {
+                Seq::General(BinaryOp::Equal, a, b) | Seq::Value(BinaryOp::Equal, a, b) => both(a, b),
+                _ => None,
+            },
+            _ => None,
+        };
+        let Some(op) = wanted.filter(|op| is_free(op)) else { return Ok(None) };
+        let nowhere = Frame { node: Node::ABSENT, position: 0, size: 0 };
+        Ok(match self.value(op, nowhere)? {
+            Value::Number(n) => Some(Some(n)),
+            Value::Atomic(a) if a.is_numeric() => Some(Some(a.to_double())),
+            _ => None,
+        })
     }
 
     /// Does a predicate hold for a node at its position?
@@ -340,11 +376,41 @@ impl<'a> Eval<'a> {
         let mut steps = &*p.steps;
         let mut held: Vec<Node> = Vec::new();
         let mut nodes = starts;
-        while let Some(stop) = steps.iter().position(|s| if one { s.break_one } else { s.break_many }) {
-            let (now, rest) = steps.split_at(stop + 1);
+        let breaks = |s: &Step| if one { s.break_one } else { s.break_many };
+        let overlaps = |s: &Step| if one { s.overlaps_one } else { s.overlaps_many };
+        while let Some(stop) = steps.iter().position(|s| breaks(s) || overlaps(s)) {
+            let overlap = overlaps(&steps[stop]);
+            // All nodes that an overlapping step starts from are known before it.
+            let (now, rest) = steps.split_at(if overlap { stop } else { stop + 1 });
+            if !now.is_empty() || !overlap {
+                let mut next = Vec::new();
+                for n in nodes {
+                    self.steps(now, *n, &mut |n| {
+                        next.push(n);
+                        Ok(true)
+                    })?;
+                }
+                self.sort(&mut next)?;
+                held = next;
+                nodes = &held;
+            }
+            steps = rest;
+            if !overlap {
+                continue;
+            }
+            let (step, rest) = (&steps[..1], &steps[1..]);
+            let starts = self.without_overlap(&step[0], nodes)?;
+            if rest.is_empty() {
+                for n in starts.as_deref().unwrap_or(nodes) {
+                    if !self.steps(step, *n, f)? {
+                        return Ok(false);
+                    }
+                }
+                return Ok(true);
+            }
             let mut next = Vec::new();
-            for n in nodes {
-                self.steps(now, *n, &mut |n| {
+            for n in starts.as_deref().unwrap_or(nodes) {
+                self.steps(step, *n, &mut |n| {
                     next.push(n);
                     Ok(true)
                 })?;
@@ -361,6 +427,61 @@ impl<'a> Eval<'a> {
         }
         drop(held);
         Ok(true)
+    }
+
+    /// Of the nodes that a step starts from, in document order, those from which all that it leads to is reached once.
+    /// `None`: all of them.
+    fn without_overlap(&self, step: &Step, nodes: &[Node]) -> Result<Option<Vec<Node>>, Fault> {
+        let Some(first) = nodes.first() else { return Ok(None) };
+        let doc = self.doc(first.doc)?;
+        let plain =
+            |n: &Node| n.doc == first.doc && !n.is_namespace() && doc.kind(n.id) != xml::NodeKind::Attribute;
+        spend(nodes.len() >> 2)?;
+        if !nodes.iter().all(plain) {
+            return Ok(None);
+        }
+        let is_in = |n: Node, outer: Node| {
+            if doc.is_dense() {
+                return outer.id < n.id && n.id < doc.subtree_end(outer.id);
+            }
+            let mut at = doc.parent(n.id);
+            while let Some(above) = at {
+                if above == outer.id {
+                    return true;
+                }
+                at = doc.parent(above);
+            }
+            false
+        };
+        let mut kept: Vec<Node> = Vec::new();
+        let mut seen = std::collections::HashSet::new();
+        match step.axis {
+            Axis::FollowingSibling => kept.extend(nodes.iter().filter(|n| seen.insert(doc.parent(n.id)))),
+            Axis::PrecedingSibling => {
+                kept.extend(nodes.iter().rev().filter(|n| seen.insert(doc.parent(n.id))));
+                kept.reverse();
+            }
+            Axis::Following => {
+                // What ends first.
+                let mut least = *first;
+                for n in &nodes[1..] {
+                    if !is_in(*n, least) {
+                        break;
+                    }
+                    least = *n;
+                }
+                kept.push(least);
+            }
+            Axis::Preceding => kept.extend(nodes.last()),
+            _ => {
+                for n in nodes {
+                    if kept.last().is_none_or(|last| !is_in(*n, *last)) {
+                        kept.push(*n);
+                    }
+                }
+            }
+        }
+        Ok(Some(kept))
     }
 
     /// Document order across documents; a namespace node stands behind its element, before the attributes.
@@ -431,6 +552,22 @@ impl Path {
             }
             _ => self.from_one,
         })
+    }
+}
+
+/// Whether an operation does not look at the context.
+fn is_free(op: &Op) -> bool {
+    match op {
+        Op::Number(_) | Op::Text(_) | Op::Variable(..) => true,
+        Op::Arithmetic(_, both) => is_free(&both.0) && is_free(&both.1),
+        Op::Negate(a) => is_free(a),
+        Op::Sequence(s) => match &s.kind {
+            Seq::Literal(_) | Seq::Local(_) => true,
+            Seq::Arithmetic(_, a, b) => is_free(a) && is_free(b),
+            Seq::Sign(_, a) | Seq::Cast(a, ..) | Seq::Count(a) => is_free(a),
+            _ => false,
+        },
+        _ => false,
     }
 }
 

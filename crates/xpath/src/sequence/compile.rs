@@ -161,7 +161,8 @@ impl Compiler<'_> {
     }
 
     fn cast_type(&self, name: &QName, span: Span) -> Compiled<&'static AtomicType> {
-        let ty = atomic_type(name, &Declared(self.options.namespaces), span)?;
+        let default = self.options.default_element_namespace;
+        let ty = atomic_type(name, &Declared(self.options.namespaces), default, span)?;
         if ty.kind == Kind::Any || ty.name == "NOTATION" {
             return Err(XPathError::new(format!("nothing can be cast to {name}"), span).with_code("XPST0080"));
         }

@@ -511,6 +511,45 @@ impl<'a> Eval<'a> {
         at: Frame,
         span: Span,
     ) -> Result<bool, Fault> {
+        // A number that is in a range: the range is not put together.
+        if op == BinaryOp::Equal {
+            let range = |o: &'a Op| match o {
+                Op::Sequence(s) => match &s.kind {
+                    Seq::Range(from, to) => Some((from, to)),
+                    _ => None,
+                },
+                _ => None,
+            };
+            let found = range(b).map(|range| (a, range)).or_else(|| range(a).map(|range| (b, range)));
+            if let Some((other, (from, to))) = found {
+                let value = self.value(other, at)?;
+                if let Some(atom) = value.single_atomic()
+                    && atom.is_numeric()
+                {
+                    let (from, to) = (self.integer(from, at, span)?, self.integer(to, at, span)?);
+                    let (Some(from), Some(to)) = (from, to) else { return Ok(false) };
+                    let number = atom.to_double();
+                    return Ok(number.fract() == 0.0 && from as f64 <= number && number <= to as f64);
+                }
+            }
+        }
+        // `. = //a`: untyped values on both sides are compared as strings.
+        let is_context = |o: &Op| matches!(o, Op::Sequence(s) if matches!(s.kind, Seq::ContextItem));
+        if matches!(op, BinaryOp::Equal | BinaryOp::NotEqual)
+            && at.node.as_atomic().is_none()
+            && !at.node.is_namespace()
+            && matches!(
+                self.doc(at.node.doc)?.kind(at.node.id),
+                NodeKind::Element | NodeKind::Attribute | NodeKind::Text
+            )
+        {
+            let path = if is_context(a) { Some(b) } else { Some(a).filter(|_| is_context(b)) };
+            if let Some(path) = path
+                && let Some(strings) = self.hoisted(op, path, at)?
+            {
+                return Ok(strings.any(op, &self.node_string(at.node)?));
+            }
+        }
         // Nodes on one side come one by one, until one decides.
         let nodes = |o: &Op| matches!(o, Op::Path(_) | Op::Union(_));
         if nodes(a) || nodes(b) {
@@ -583,6 +622,10 @@ impl<'a> Eval<'a> {
             }
             Predicate::Never => return Ok(Value::Empty),
             _ => {}
+        }
+        if let Some(wanted) = self.wanted_position(predicate)? {
+            let index = wanted.filter(|n| *n >= 1.0 && n.fract() == 0.0).map(|n| n as usize - 1);
+            return Ok(index.and_then(|index| value.item(index)).map_or(Value::Empty, Value::from));
         }
         if let Value::NodeSet(nodes) = value {
             return Ok(Value::NodeSet(NodeSet::from_ordered(&self.filter(nodes.as_slice(), predicate)?)));

@@ -122,6 +122,50 @@ pub(crate) fn equal(a: &Atomic, b: &Atomic) -> bool {
     matches!(compare(a, b), Some(Compared::Order(Ordering::Equal) | Compared::Equality(true)))
 }
 
+/// See [`Atomic::total_order`].
+pub(crate) fn total_order(a: &Atomic, b: &Atomic) -> Ordering {
+    let (Some(x), Some(y)) = (Number::of(a), Number::of(b)) else {
+        return order(a, b).unwrap_or(Ordering::Equal);
+    };
+    let nan = |n: Number| matches!(n, Number::Float(_) | Number::Double(_)) && n.double().is_nan();
+    match (nan(x), nan(y)) {
+        (true, true) => Ordering::Equal,
+        (true, false) => Ordering::Less,
+        (false, true) => Ordering::Greater,
+        _ => match (x.decimal(), y.decimal()) {
+            (Some(a), Some(b)) => a.cmp(&b),
+            // A float is a double; what is left is a double and something exact.
+            (None, None) => x.double().partial_cmp(&y.double()).unwrap_or(Ordering::Equal),
+            (Some(a), None) => exact_order(a, y.double()),
+            (None, Some(b)) => exact_order(b, x.double()).reverse(),
+        },
+    }
+}
+
+/// The order of a decimal and a double that is a number, by their exact values.
+fn exact_order(a: Decimal, b: f64) -> Ordering {
+    // Rounding to the nearest double keeps the order; where both are the same double, the decimal lies on one side of it.
+    let near = a.to_double();
+    match near.partial_cmp(&b) {
+        Some(Ordering::Equal) => exact_digits(&a.to_string(), &format!("{b:.1100}")),
+        other => other.unwrap_or(Ordering::Equal),
+    }
+}
+
+/// The order of two numbers of the same sign by all their digits.
+fn exact_digits(a: &str, b: &str) -> Ordering {
+    let parts = |text: &'_ str| -> (String, String) {
+        let (whole, fraction) =
+            text.trim_start_matches('-').split_once('.').unwrap_or((text.trim_start_matches('-'), ""));
+        (whole.trim_start_matches('0').to_owned(), fraction.trim_end_matches('0').to_owned())
+    };
+    let ((a_whole, a_fraction), (b_whole, b_fraction)) = (parts(a), parts(b));
+    let order = (a_whole.len().cmp(&b_whole.len()))
+        .then_with(|| a_whole.cmp(&b_whole))
+        .then_with(|| a_fraction.cmp(&b_fraction));
+    if a.starts_with('-') { order.reverse() } else { order }
+}
+
 /// The order of two values; `None`: there is none.
 pub(crate) fn order(a: &Atomic, b: &Atomic) -> Option<Ordering> {
     match compare(a, b)? {

@@ -48,10 +48,12 @@ enum KindTest {
 pub(crate) fn atomic_type(
     name: &QName,
     namespaces: &dyn NamespaceResolver,
+    default: &str,
     span: Span,
 ) -> Result<&'static AtomicType, XPathError> {
     let unknown = |message: String| XPathError::new(message, span).with_code("XPST0051");
     let uri = match (name.prefix.as_str(), namespaces.namespace(&name.prefix)) {
+        ("", _) if default == XSD => XSD,
         ("", _) => {
             return Err(unknown(format!(
                 "there is no atomic type `{name}` (types need the prefix of XML Schema)"
@@ -87,7 +89,9 @@ impl SeqType {
         let item = match &ty.item {
             ItemType::Nothing => ItemTest::Nothing,
             ItemType::Item => ItemTest::Item,
-            ItemType::Atomic(name) => ItemTest::Atomic(atomic_type(name, namespaces, ty.span)?),
+            ItemType::Atomic(name) => {
+                ItemTest::Atomic(atomic_type(name, namespaces, default_element_namespace, ty.span)?)
+            }
             ItemType::Node(test) => {
                 ItemTest::Node(KindTest::compile(test, namespaces, default_element_namespace, ty.span)?)
             }

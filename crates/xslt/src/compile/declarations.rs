@@ -6,7 +6,7 @@ use crate::format_number::DecimalFormat;
 use crate::functions::EXSLT_FUNCTIONS;
 use crate::model::{
     AttributeSet, Binding, Function, Global, Identity, Key, Op, Place, SetPart, SpaceRule, SpaceTest,
-    Template, Typed,
+    Template, Typed, mark_tails,
 };
 use crate::names::Name;
 use crate::output::{PROPERTIES, Writing, properties_by_version};
@@ -27,7 +27,7 @@ impl Compiler<'_> {
         // Reserved: globals are filled in by the index they were registered with.
         let mut globals: Vec<Option<Global>> = (0..self.globals.len()).map(|_| None).collect();
         let mut global_precedence: HashMap<Name, u32> = HashMap::new();
-        let mut references: Vec<(usize, Vec<usize>)> = Vec::new();
+        let mut references: Vec<Vec<usize>> = vec![Vec::new(); self.globals.len()];
         for (order, declaration) in declarations.iter().enumerate() {
             self.at(declaration);
             let doc = &declaration.module.doc;
@@ -35,12 +35,12 @@ impl Compiler<'_> {
             match (doc.namespace(node), doc.local(node)) {
                 (XSLT, "template") => self.template(node, order as u32),
                 (XSLT, local @ ("variable" | "param")) => {
+                    self.referred.borrow_mut().clear();
                     let Some(global) = self.global(node, local == "param") else { continue };
                     // Declarations come in ascending precedence: the last one counts.
                     global_precedence.insert(global.name, declaration.precedence);
                     if let Some(at) = self.globals.get(&global.name).copied() {
-                        references.retain(|(known, _)| *known != at);
-                        references.push((at, self.library_references(node)));
+                        references[at] = self.referred.take();
                         globals[at] = Some(global);
                     }
                 }
@@ -56,7 +56,7 @@ impl Compiler<'_> {
         }
         self.plan.globals = globals.into_iter().flatten().collect();
         self.check_calls();
-        self.check_cycles(&references, &declarations);
+        self.check_cycles(&references);
         self.check_sets();
         self.resolve_character_maps();
         self.plan.writing = Writing::new(&self.plan.output, self.plan.later);
@@ -215,6 +215,9 @@ impl Compiler<'_> {
     fn space_test(&mut self, node: NodeId, test: &str) -> Option<(i32, SpaceTest)> {
         if test == "*" {
             return Some((0, SpaceTest::Any));
+        }
+        if let Some(local) = test.strip_prefix("*:").filter(|local| self.later && xml::is_ncname(local)) {
+            return Some((1, SpaceTest::Local(local.to_owned())));
         }
         if let Some(prefix) = test.strip_suffix(":*") {
             let module = self.module.clone();
@@ -400,8 +403,11 @@ impl Compiler<'_> {
         let pattern = self.pattern_attribute(node, "match", true);
         let returns = self.declared(node, "XTTE0505", "the result of the template");
         let template = self.plan.templates.len();
-        let (parameters, body) = self.parameterised(node);
+        let (parameters, mut body) = self.parameterised(node);
         let returns = returns.filter(|declared| !super::later::surely_is(&body, &declared.ty)).map(Box::new);
+        if returns.is_none() {
+            mark_tails(&mut body);
+        }
         let title = match (doc.attribute(node, "", "match"), doc.attribute(node, "", "name")) {
             (Some(pattern), _) => format!("match=\"{pattern}\""),
             (None, name) => format!("name=\"{}\"", name.unwrap_or_default()),
@@ -499,16 +505,13 @@ impl Compiler<'_> {
     }
 
     fn key(&mut self, node: NodeId) {
-        let body = self.later && doc_has_no(&self.module.doc, node, "use");
+        let content = self.later && doc_has_no(&self.module.doc, node, "use");
         self.attributes(
             node,
             &["name", "match", "use"],
-            if body { &["name", "match"] } else { &["name", "match", "use"] },
+            if content { &["name", "match"] } else { &["name", "match", "use"] },
         );
-        if body {
-            self.error(node, "xsl:key with content is not supported: write use=\"…\"".into());
-            return;
-        }
+        let typed = self.later;
         let collation = match self.attribute(node, "collation").filter(|_| self.later) {
             Some(uri) => match Collation::find(&uri) {
                 Ok(collation) => collation,
@@ -516,7 +519,15 @@ impl Compiler<'_> {
             },
             None => Collation::default(),
         };
-        self.empty(node);
+        if content {
+            if !self.has_content(node) {
+                self.error(node, "XTSE1205: xsl:key needs a use attribute or content".into());
+            }
+        } else if self.later && self.has_content(node) {
+            self.error(node, "XTSE1205: xsl:key has both a use attribute and content".into());
+        } else {
+            self.empty(node);
+        }
         let Some(name) = self.symbol_attribute(node, "name") else { return };
         let pattern = self.pattern_attribute(node, "match", true);
         let source = self.attribute(node, "use").unwrap_or_default();
@@ -525,13 +536,19 @@ impl Compiler<'_> {
         let library = crate::expr::Library { variables: self.later, ..self.library() };
         let default = self.default_namespace(node);
         let dialect = crate::expr::Dialect { level: self.language(), namespace: &default };
-        let value = match Expr::compile(&source, &scope, &library, &self.pool, &module.uri, dialect) {
-            Ok(value) => value,
-            Err(message) => {
+        let compiled = match content {
+            true => None,
+            false => Some(Expr::compile(&source, &scope, &library, &self.pool, &module.uri, dialect)),
+        };
+        let value = match compiled {
+            None => Binding::Sequence(self.body(node)),
+            Some(Ok(value)) => Binding::Select(value),
+            Some(Err(message)) => {
                 self.error(node, message);
                 return;
             }
         };
+        let slots = self.slots;
         if let Some(pattern) = pattern {
             let place = self.place(node);
             let keys = self.plan.keys.entry(name).or_default();
@@ -539,7 +556,7 @@ impl Compiler<'_> {
                 let shown = self.symbols.show(name);
                 return self.error(node, format!("XTSE1220: the key \"{shown}\" has two collations"));
             }
-            keys.push(Key { pattern, value, collation, place });
+            keys.push(Key { pattern, value, slots, typed, collation, place });
         }
     }
 
@@ -601,69 +618,48 @@ impl Compiler<'_> {
         self.plan.functions.insert(slot, function);
     }
 
-    /// The global variables that the definition at `node` mentions, in its select attribute or anywhere in its body.
-    fn library_references(&self, node: NodeId) -> Vec<usize> {
-        let doc = &self.module.doc;
-        let mut found = Vec::new();
-        let mut visit = |text: &str, element: NodeId| {
-            for (at, _) in text.match_indices('$') {
-                let name: &str = text[at + 1..].trim_start();
-                let end = name.find(|c: char| !(xml::is_name_char(c) || c == ':')).unwrap_or(name.len());
-                let (prefix, local) = name[..end].split_once(':').unwrap_or(("", &name[..end]));
-                let namespace =
-                    if prefix.is_empty() { "" } else { namespace_of(doc, element, prefix).unwrap_or("") };
-                if let Some(symbol) = self.symbols.find(namespace, local)
-                    && let Some(global) = self.globals.get(&symbol)
-                {
-                    found.push(*global);
-                }
-            }
-        };
-        if let Some(select) = doc.attribute(node, "", "select") {
-            visit(select, node);
+    /// A global variable may not need itself (section 11.4). `references`: what each refers to.
+    fn check_cycles(&mut self, references: &[Vec<usize>]) {
+        #[derive(Clone, Copy, PartialEq)]
+        enum Seen {
+            No,
+            Open,
+            Done,
         }
-        for element in doc.descendants(node).filter(|n| doc.kind(*n) == NodeKind::Element) {
-            // A local variable of the same name hides the global one: then nothing can be said.
-            if doc.namespace(element) == XSLT && matches!(doc.local(element), "variable" | "param") {
-                return Vec::new();
-            }
-            for attribute in doc.attributes(element) {
-                let text = doc.text(attribute);
-                let is_expression = doc.namespace(element) == XSLT
-                    && matches!(doc.local(attribute), "select" | "test" | "value" | "use");
-                if is_expression || text.contains('{') {
-                    visit(text, element);
-                }
-            }
-        }
-        found
-    }
-
-    /// A global variable may not need itself (section 11.4).
-    fn check_cycles(&mut self, references: &[(usize, Vec<usize>)], declarations: &[Declaration]) {
-        let edges: HashMap<usize, &Vec<usize>> = references.iter().map(|(from, to)| (*from, to)).collect();
-        for (start, _) in references {
-            let mut open = vec![*start];
-            let mut seen = Vec::new();
-            while let Some(at) = open.pop() {
-                for next in edges.get(&at).into_iter().flat_map(|list| list.iter()) {
-                    if next == start {
-                        let Some(global) = self.plan.globals.get(*start) else { return };
-                        let place = global.place;
+        let mut seen = vec![Seen::No; references.len()];
+        for start in 0..references.len() {
+            // Depth first: the way from `start`, and how many references of each were followed.
+            let mut way = vec![(start, 0)];
+            while let Some((at, followed)) = way.last_mut() {
+                let at = *at;
+                let next = references[at].get(*followed).copied();
+                *followed += 1;
+                match next {
+                    _ if seen[at] == Seen::Done => {
+                        way.pop();
+                    }
+                    None => {
+                        seen[at] = Seen::Done;
+                        way.pop();
+                    }
+                    Some(next) if seen.get(next) == Some(&Seen::Open) || next == at => {
+                        let Some(global) = self.plan.globals.get(next) else { return };
+                        let (place, code) = (global.place, if self.plan.later { "XTDE0640: " } else { "" });
                         let name = self.symbols.show(global.name);
                         let uri = self.plan.modules.get(place.module as usize).cloned().unwrap_or_default();
                         self.errors.push(crate::XsltError {
-                            message: format!("the variable ${name} needs its own value"),
+                            message: format!("{code}the variable ${name} needs its own value"),
                             uri,
                             line: place.line,
                             column: place.column,
                         });
-                        let _ = declarations;
                         return;
                     }
-                    if !seen.contains(next) {
-                        seen.push(*next);
-                        open.push(*next);
+                    Some(next) => {
+                        seen[at] = Seen::Open;
+                        if next < references.len() && seen[next] == Seen::No {
+                            way.push((next, 0));
+                        }
                     }
                 }
             }

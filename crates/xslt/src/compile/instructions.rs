@@ -235,6 +235,10 @@ impl Compiler<'_> {
     }
 
     fn element(&mut self, node: NodeId, body: &mut Vec<Instruction>) {
+        self.nested(node, |compiler| compiler.element_here(node, body));
+    }
+
+    fn element_here(&mut self, node: NodeId, body: &mut Vec<Instruction>) {
         let module = self.module.clone();
         let doc = &module.doc;
         let place = self.place(node);
@@ -289,7 +293,8 @@ impl Compiler<'_> {
     fn instruction(&mut self, node: NodeId) -> Option<Op> {
         let module = self.module.clone();
         let doc = &module.doc;
-        if self.later
+        let new = super::later::INSTRUCTIONS.contains(&doc.local(node));
+        if (self.later || self.plan.later && new)
             && let Some(op) = self.later_instruction(node)
         {
             return op;
@@ -308,7 +313,7 @@ impl Compiler<'_> {
                         _ => {}
                     }
                 }
-                if text.is_empty() {
+                if text.is_empty() && !self.plan.later {
                     return None;
                 }
                 Op::text(&text, raw)
@@ -350,7 +355,7 @@ impl Compiler<'_> {
                     self.calls.push(super::later::Call::new(*template, &arguments, self.place(node)));
                 }
                 match self.named.get(&name) {
-                    Some(template) => Op::CallTemplate { template: *template, arguments },
+                    Some(template) => Op::CallTemplate { template: *template, arguments, tail: false },
                     None => {
                         let message = format!("there is no template \"{}\"", self.symbols.show(name));
                         if !self.forwards {
@@ -485,8 +490,14 @@ impl Compiler<'_> {
         for child in children {
             self.attributes(child, &["select", "lang", "data-type", "order", "case-order"], &[]);
             let collation = if self.later { self.collation(child, "XTDE1035") } else { None };
-            self.empty(child);
+            if !self.later {
+                self.empty(child);
+            }
             let select = self.expression_attribute(child, "select");
+            let content = if self.later { self.body(child) } else { Body::default() };
+            if select.is_some() && !content.is_empty() {
+                self.error(child, "XTSE1015: xsl:sort has both a select attribute and content".into());
+            }
             for (name, values) in
                 [("order", ["ascending", "descending"]), ("case-order", ["upper-first", "lower-first"])]
             {
@@ -509,6 +520,7 @@ impl Compiler<'_> {
             self.avt_attribute(child, "lang");
             sorts.push(Sort {
                 select,
+                body: content,
                 order: self.avt_attribute(child, "order"),
                 data_type: self.avt_attribute(child, "data-type"),
                 case_order: self.avt_attribute(child, "case-order"),
@@ -611,8 +623,21 @@ impl Compiler<'_> {
                 Level::Single
             }
         };
+        if self.later && self.attribute(node, "value").is_some() {
+            let more = ["select", "level", "count", "from"]
+                .into_iter()
+                .find(|name| self.attribute(node, name).is_some());
+            if let Some(more) = more {
+                self.error(node, format!("XTSE0975: xsl:number has both value and {more}"));
+            }
+        }
+        let select = if self.later { self.expression_attribute(node, "select") } else { None };
+        let ordinal = if self.later { self.avt_attribute(node, "ordinal") } else { None };
         Op::Number(Box::new(Number {
             value: self.expression_attribute(node, "value"),
+            select,
+            later: self.later,
+            ordinal,
             level,
             count: self.pattern_attribute(node, "count", false),
             from: self.pattern_attribute(node, "from", false),
@@ -659,7 +684,23 @@ impl Compiler<'_> {
                 if self.later && local == "default-collation" {
                     self.check_default_collation(node, doc.text(attribute));
                 }
-                // Those that mean something are read apart; others mean nothing.
+                // Those that mean something are read apart.
+                const KNOWN: [&str; 11] = [
+                    "use-attribute-sets",
+                    "version",
+                    "exclude-result-prefixes",
+                    "extension-element-prefixes",
+                    "xpath-default-namespace",
+                    "default-collation",
+                    "use-when",
+                    "type",
+                    "validation",
+                    "inherit-namespaces",
+                    "expand-text",
+                ];
+                if self.later && !self.forwards && !KNOWN.contains(&local) {
+                    self.error(node, format!("XTSE0805: there is no attribute xsl:{local}"));
+                }
                 continue;
             }
             let (prefix, namespace) = self.alias(doc.prefix(attribute), doc.namespace(attribute), true);

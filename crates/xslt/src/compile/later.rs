@@ -95,7 +95,7 @@ pub(super) fn own_version(doc: &Document, element: NodeId) -> Option<&str> {
 impl Compiler<'_> {
     /// Whether some module is of version 2.0 or later: then all of the stylesheet runs in a processor of 2.0.
     pub(super) fn is_later_stylesheet(&self) -> bool {
-        self.options.processor == super::Processor::V2
+        matches!(self.options.processor, super::Processor::V2 | super::Processor::V3)
             || self.options.processor != super::Processor::V1
                 && self.declarations.iter().any(|d| {
                     let version = own_version(&d.module.doc, d.module.root);

@@ -20,6 +20,9 @@ use std::sync::Arc;
 use xml::{Document, NodeId, NodeKind, ParseOptions};
 use xpath::NamePool;
 
+/// How deep elements of a stylesheet may nest.
+const MAX_NESTING: usize = 1_000;
+
 /// The namespace of XSLT.
 pub(crate) const XSLT: &str = "http://www.w3.org/1999/XSL/Transform";
 
@@ -52,6 +55,8 @@ pub enum Processor {
     V1,
     /// XSLT 2.0: stylesheets of version 1.0 run in its backwards-compatible mode.
     V2,
+    /// XSLT 3.0, as far as it goes: what is not there is an error that names it.
+    V3,
 }
 
 static REFUSE: xml::Dtd = xml::Dtd::Refuse;
@@ -77,6 +82,8 @@ struct Module {
     /// Number of its file in [`Plan::modules`].
     file: u16,
     uri: String,
+    /// It has an `xml:base` attribute.
+    has_bases: bool,
 }
 
 /// A top-level element with what its place in the import tree says.
@@ -131,6 +138,11 @@ struct Compiler<'a> {
     depth: usize,
     /// In `func:function`.
     in_function: bool,
+    /// The global variables that expressions refer to, of the declaration at hand.
+    referred: std::cell::RefCell<Vec<usize>>,
+    /// How deep the element at hand stands in its template.
+    nesting: usize,
+    bases: std::cell::RefCell<Vec<String>>,
 }
 
 /// What compiling gives.
@@ -143,7 +155,13 @@ pub(crate) struct Compiled {
 /// Compiles the stylesheet `source`.
 pub(crate) fn compile(source: &[u8], options: &CompileOptions<'_>) -> Result<Compiled, Vec<XsltError>> {
     let empty = Document::new();
-    let module = Arc::new(Module { doc: empty, root: Document::ROOT, file: 0, uri: options.uri.to_owned() });
+    let module = Arc::new(Module {
+        doc: empty,
+        root: Document::ROOT,
+        file: 0,
+        uri: options.uri.to_owned(),
+        has_bases: false,
+    });
     let mut compiler = Compiler {
         options,
         plan: Plan::default(),
@@ -175,12 +193,20 @@ pub(crate) fn compile(source: &[u8], options: &CompileOptions<'_>) -> Result<Com
         global_fragments: Default::default(),
         depth: 0,
         in_function: false,
+        referred: Default::default(),
+        nesting: 0,
+        bases: Default::default(),
     };
     compiler.plan.principal = source.into();
-    compiler.principal(source);
-    if compiler.errors.is_empty() {
-        compiler.declare();
-    }
+    crate::stack::on_this(|| {
+        compiler.principal(source);
+        if compiler.errors.is_empty() {
+            compiler.declare();
+        }
+    });
+    compiler.plan.bases = compiler.bases.take();
+    compiler.plan.named = std::mem::take(&mut compiler.named);
+    compiler.plan.mode_names = std::mem::take(&mut compiler.modes);
     if compiler.errors.is_empty() {
         Ok(Compiled { plan: compiler.plan, pool: compiler.pool.names(), symbols: compiler.symbols })
     } else {
@@ -219,7 +245,8 @@ impl Compiler<'_> {
 
     fn principal_module(&mut self, doc: Document, root: NodeId, uri: String) {
         let file = self.file(&uri);
-        self.level(Arc::new(Module { doc, root, file, uri }), &mut Vec::new());
+        let has_bases = has_bases(&doc);
+        self.level(Arc::new(Module { doc, root, file, uri, has_bases }), &mut Vec::new());
     }
 
     fn file(&mut self, uri: &str) -> u16 {
@@ -285,7 +312,8 @@ impl Compiler<'_> {
             return None;
         };
         let file = self.file(&uri);
-        Some(Arc::new(Module { doc, root, file, uri }))
+        let has_bases = has_bases(&doc);
+        Some(Arc::new(Module { doc, root, file, uri, has_bases }))
     }
 
     /// Collects the declarations of a module and of what it imports: those first, they have lower precedence.
@@ -438,7 +466,47 @@ impl Compiler<'_> {
 
     fn place_in(&self, module: &Module, node: NodeId) -> Place {
         let position = module.doc.position(node).unwrap_or_default();
-        Place { module: module.file, line: position.line, column: position.column }
+        let base = if module.has_bases { self.base_of(module, node) } else { module.uri.clone() };
+        let mut bases = self.bases.borrow_mut();
+        let known = bases.iter().position(|known| *known == base);
+        let base = known.unwrap_or_else(|| {
+            bases.push(base);
+            bases.len() - 1
+        });
+        let base = base.min(u16::MAX as usize) as u16;
+        Place { module: module.file, base, line: position.line, column: position.column }
+    }
+
+    /// The base URI of an element of the stylesheet.
+    fn base_of(&self, module: &Module, node: NodeId) -> String {
+        let mut chain = Vec::new();
+        let mut at = Some(node);
+        while let Some(element) = at.filter(|_| module.has_bases) {
+            chain.extend(module.doc.attribute(element, xml::XML_NS, "base"));
+            at = module.doc.parent(element);
+        }
+        chain.into_iter().rev().fold(module.uri.clone(), |base, own| crate::resolver::join(&base, own))
+    }
+
+    /// The guard of depth: all that nests in a stylesheet is compiled in here.
+    fn nested(&mut self, node: NodeId, go_on: impl FnOnce(&mut Self) + Send) {
+        if self.nesting >= MAX_NESTING {
+            let message = format!("elements are nested too deeply (limit {MAX_NESTING})");
+            if self.errors.last().is_none_or(|last| last.message != message) {
+                self.error(node, message);
+            }
+            return;
+        }
+        self.nesting += 1;
+        if crate::stack::is_left() {
+            go_on(self);
+        } else if let Err(error) = crate::stack::on_new(|| {
+            go_on(self);
+            Ok(())
+        }) {
+            self.errors.push(*error);
+        }
+        self.nesting -= 1;
     }
 
     // Expressions and patterns.
@@ -453,6 +521,7 @@ impl Compiler<'_> {
             symbols: &self.symbols,
             variables: true,
             current: true,
+            referred: Some(&self.referred),
         }
     }
 
@@ -471,12 +540,13 @@ impl Compiler<'_> {
         let scope = ElementScope { doc: &module.doc, node };
         let default = self.default_namespace(node);
         let dialect = Dialect { level: self.language(), namespace: &default };
-        let compiled = Expr::compile(source, &scope, &self.library(), &self.pool, &module.uri, dialect);
+        let base = self.base_of(&module, node);
+        let compiled = Expr::compile(source, &scope, &self.library(), &self.pool, &base, dialect);
         match compiled {
             Ok(mut expr) => {
                 if let Expr::XPath(xpath) = &mut expr {
-                    xpath.names = crate::expr::name_path(source, &scope, &mut self.plan.names, &default);
-                    self.plan.needs_size |= xpath.expression.needs().size || source.contains("evaluate");
+                    xpath.names = crate::expr::name_path(&xpath.tree, &scope, &mut self.plan.names, &default);
+                    self.plan.needs_size |= xpath.expression.needs().size || xpath.evaluates;
                 }
                 expr
             }
@@ -527,6 +597,11 @@ impl Compiler<'_> {
             }
         }
     }
+}
+
+fn has_bases(doc: &Document) -> bool {
+    let has = |n| doc.kind(n) == NodeKind::Element && doc.attribute(n, xml::XML_NS, "base").is_some();
+    doc.descendants(Document::ROOT).any(has)
 }
 
 fn is_space(text: &str) -> bool {

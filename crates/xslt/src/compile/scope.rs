@@ -105,7 +105,22 @@ impl Compiler<'_> {
     /// The name in attribute `name`.
     pub(super) fn symbol_attribute(&mut self, node: NodeId, name: &str) -> Option<Name> {
         let value = self.attribute(node, name)?;
-        self.symbol(node, &value)
+        let symbol = self.symbol(node, &value)?;
+        if self.later && name == "name" && self.module.doc.local(node) != "call-template" {
+            let (namespace, _) = self.symbols.get(symbol);
+            let reserved = [
+                XSLT,
+                "http://www.w3.org/2005/xpath-functions",
+                "http://www.w3.org/2001/XMLSchema",
+                "http://www.w3.org/2001/XMLSchema-instance",
+                xml::XML_NS,
+            ];
+            let initial = namespace == XSLT && value.ends_with(":initial-template");
+            if reserved.contains(&namespace) && !initial {
+                self.error(node, format!("XTSE0080: \"{value}\" is in a namespace that is reserved"));
+            }
+        }
+        Some(symbol)
     }
 
     /// Whether an element is processed in forwards-compatible mode (section 2.5).

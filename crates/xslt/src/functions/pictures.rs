@@ -165,7 +165,7 @@ fn component(moment: &Moment, marker: &str, out: &mut String) -> Result<(), Stri
             });
         }
         format => {
-            let how = NumberFormat { format, grouping: None };
+            let how = NumberFormat { format, ..NumberFormat::default() };
             out.push_str(&numbering::format_list(&[value as f64], &how));
         }
     }

@@ -4,7 +4,7 @@
 
 use crate::model::Literal;
 use xml::escape::{push_attribute, push_text};
-use xml::is_same;
+use xml::{StartTag, is_same};
 
 /// A namespace declaration in force, linked to the one before it. Its number stands for all of them.
 struct Scope {
@@ -84,6 +84,11 @@ impl<'o> Fast<'o> {
     /// What was written, unless a start tag is open: it will not be looked at again.
     pub fn settled(&mut self) -> Option<&mut Vec<u8>> {
         (!self.in_tag).then_some(&mut *self.out)
+    }
+
+    /// Whether no element is open.
+    pub fn is_at_top(&self) -> bool {
+        self.frames.is_empty() && self.outer.is_empty()
     }
 
     #[inline]
@@ -249,7 +254,7 @@ impl<'o> Fast<'o> {
         self.tag_scope = self.scope;
         self.in_tag = true;
         if prefix != "xml" && !is_same(self.lookup_in(self.scope, prefix), namespace) {
-            self.declare(prefix, namespace);
+            StartTag::declare(self, prefix, namespace);
         }
     }
 
@@ -285,57 +290,32 @@ impl<'o> Fast<'o> {
         self.scope = frame.scope;
     }
 
-    fn declare(&mut self, prefix: &str, uri: &str) {
-        self.scope = self.with(self.scope, prefix, uri);
-        push_declaration(self.out, prefix, uri);
-    }
-
-    /// Whether the open tag declares `prefix`.
-    fn declared_here(&self, prefix: &str) -> bool {
-        let mut at = self.scope;
-        while at != self.tag_scope && at != NONE {
-            let scope = &self.scopes[at as usize];
-            if is_same(&scope.prefix, prefix) {
-                return true;
-            }
-            at = scope.parent;
-        }
-        false
-    }
-
-    /// Whether the name of the open tag has `prefix`.
-    fn own_prefix(&self, prefix: &str) -> bool {
-        let name = &self.out[self.tag + 1..self.tag_end];
-        let own = name.iter().position(|b| *b == b':').map_or(&b""[..], |colon| &name[..colon]);
-        own == prefix.as_bytes()
-    }
-
     /// A namespace node for the open tag; one that contradicts it is left out.
     pub fn namespace(&mut self, prefix: &str, uri: &str) {
-        if !self.in_tag || prefix == "xml" || prefix == "xmlns" || (uri.is_empty() && !prefix.is_empty()) {
-            return;
+        if self.in_tag && !is_same(self.lookup_in(self.scope, prefix), uri) {
+            self.add_namespace(prefix, uri);
         }
-        if is_same(self.lookup_in(self.scope, prefix), uri)
-            || self.declared_here(prefix)
-            || self.own_prefix(prefix)
-        {
-            return;
-        }
-        self.declare(prefix, uri);
     }
 
-    /// An attribute for the open tag; replaces one of the same name.
-    pub fn attribute(&mut self, prefix: &str, namespace: &str, local: &str, value: &str) -> bool {
+    /// An attribute for the open tag; with `search` it replaces one of the same name.
+    pub fn attribute(
+        &mut self,
+        prefix: &str,
+        namespace: &str,
+        local: &str,
+        value: &str,
+        search: bool,
+    ) -> bool {
         if !self.in_tag {
             return false;
         }
         let prefix = match namespace {
             "" => String::new(),
             xml::XML_NS => "xml".to_owned(),
-            namespace => self.attribute_prefix(prefix, namespace),
+            namespace => self.prefix_for_attribute(prefix, namespace),
         };
-        if let Some((start, end)) = self.find_attribute(&prefix, namespace, local) {
-            self.out.drain(start..end);
+        if search && let Some(range) = self.find_attribute(&prefix, namespace, local) {
+            self.out.drain(range);
         }
         self.out.push(b' ');
         if !prefix.is_empty() {
@@ -349,61 +329,34 @@ impl<'o> Fast<'o> {
         true
     }
 
-    /// Where an attribute of that name stands in the open tag.
-    fn find_attribute(&self, prefix: &str, namespace: &str, local: &str) -> Option<(usize, usize)> {
+    /// The attributes of the open tag, declarations included: where each stands, its prefix and its local name.
+    fn attributes(&self) -> impl Iterator<Item = (std::ops::Range<usize>, &str, &str)> {
         let mut at = self.tag_end;
-        while at < self.out.len() {
+        std::iter::from_fn(move || {
             // ` name="value"`: no value has a quote in it.
-            let rest = &self.out[at + 1..];
+            let rest = self.out.get(at + 1..)?;
             let equals = rest.iter().position(|b| *b == b'=')?;
             let length = rest[equals + 2..].iter().position(|b| *b == b'"')? + equals + 3;
             let name = std::str::from_utf8(&rest[..equals]).ok()?;
-            let (found, found_local) = name.split_once(':').unwrap_or(("", name));
-            if found_local == local
+            let (prefix, local) = name.split_once(':').unwrap_or(("", name));
+            let range = at..at + 1 + length;
+            at = range.end;
+            Some((range, prefix, local))
+        })
+    }
+
+    /// Where an attribute of that name stands in the open tag.
+    fn find_attribute(&self, prefix: &str, namespace: &str, local: &str) -> Option<std::ops::Range<usize>> {
+        let is_it = |found: &str, found_local: &str| {
+            found_local == local
                 && found != "xmlns"
-                && name != "xmlns"
+                && !(found.is_empty() && found_local == "xmlns")
                 && (is_same(found, prefix)
                     || (!found.is_empty()
                         && !prefix.is_empty()
                         && self.lookup_in(self.scope, found) == namespace))
-            {
-                return Some((at, at + 1 + length));
-            }
-            at += 1 + length;
-        }
-        None
-    }
-
-    fn attribute_prefix(&mut self, wanted: &str, namespace: &str) -> String {
-        if !wanted.is_empty() && wanted != "xml" && wanted != "xmlns" {
-            let bound = self.lookup_in(self.scope, wanted);
-            if bound == namespace {
-                return wanted.to_owned();
-            }
-            if bound.is_empty() || !(self.declared_here(wanted) || self.own_prefix(wanted)) {
-                self.declare(wanted, namespace);
-                return wanted.to_owned();
-            }
-        }
-        let mut at = self.scope;
-        while at != NONE {
-            let scope = &self.scopes[at as usize];
-            if *scope.uri == *namespace
-                && !scope.prefix.is_empty()
-                && self.lookup_in(self.scope, &scope.prefix) == namespace
-            {
-                return scope.prefix.to_string();
-            }
-            at = scope.parent;
-        }
-        loop {
-            let prefix = format!("ns{}", self.generated);
-            self.generated += 1;
-            if self.lookup_in(self.scope, &prefix).is_empty() {
-                self.declare(&prefix, namespace);
-                return prefix;
-            }
-        }
+        };
+        self.attributes().find(|(_, found, found_local)| is_it(found, found_local)).map(|(range, ..)| range)
     }
 
     // Content.
@@ -459,6 +412,56 @@ impl<'o> Fast<'o> {
             self.end_element();
         }
         self.close_tag();
+    }
+}
+
+impl StartTag for Fast<'_> {
+    fn bound(&self, prefix: &str) -> Option<&str> {
+        Some(self.lookup_in(self.scope, prefix))
+    }
+
+    fn declares(&self, prefix: &str) -> bool {
+        let mut at = self.scope;
+        while at != self.tag_scope && at != NONE {
+            let scope = &self.scopes[at as usize];
+            if is_same(&scope.prefix, prefix) {
+                return true;
+            }
+            at = scope.parent;
+        }
+        false
+    }
+
+    fn uses(&self, prefix: &str) -> bool {
+        let name = &self.out[self.tag + 1..self.tag_end];
+        let own = name.iter().position(|b| *b == b':').map_or(&b""[..], |colon| &name[..colon]);
+        own == prefix.as_bytes()
+            || !prefix.is_empty() && self.attributes().any(|(_, found, _)| found == prefix)
+    }
+
+    fn prefix_of(&self, namespace: &str) -> Option<String> {
+        let mut at = self.scope;
+        while at != NONE {
+            let scope = &self.scopes[at as usize];
+            if *scope.uri == *namespace
+                && !scope.prefix.is_empty()
+                && self.lookup_in(self.scope, &scope.prefix) == namespace
+            {
+                return Some(scope.prefix.to_string());
+            }
+            at = scope.parent;
+        }
+        None
+    }
+
+    fn declare(&mut self, prefix: &str, uri: &str) {
+        self.scope = self.with(self.scope, prefix, uri);
+        push_declaration(self.out, prefix, uri);
+    }
+
+    fn next_number(&mut self) -> u32 {
+        self.generated += 1;
+        self.generated - 1
     }
 }
 

@@ -6,17 +6,59 @@ use crate::expr::{GLOBAL, UNKNOWN_FUNCTION, USER_FUNCTION, XPath};
 use crate::functions::{self, Function, dates, strings};
 use crate::model::{Place, Scope};
 use crate::names::Name;
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use xml::{Builder, Document, NodeKind, ParseOptions};
 use xpath::atomic::{Atomic, AtomicType, Kind, Moment, MomentKind};
-use xpath::{Collation, Context, DocId, ExtensionName, Host, Node, NodeSet, Type, Value};
+use xpath::{Collation, Context, DocId, ExtensionName, Host, Item, Node, NodeSet, Type, Value};
 
 /// Nested evaluations of dynamic expressions per stack.
 const EVALUATIONS: u32 = 100;
 
 /// Nodes by the value of a key.
-pub(super) type KeyIndex = HashMap<Box<str>, Vec<Node>>;
+#[derive(Default)]
+pub(super) struct KeyIndex {
+    texts: HashMap<Box<str>, Vec<Node>>,
+    /// By values that are no strings (XSLT 2.0).
+    values: HashMap<xpath::atomic::Bucket, Vec<(Atomic, Vec<Node>)>>,
+}
+
+impl KeyIndex {
+    pub fn get(&self, text: &str) -> Option<&Vec<Node>> {
+        self.texts.get(text)
+    }
+
+    fn of_value(&self, atom: &Atomic) -> Option<&Vec<Node>> {
+        let alike = self.values.get(&atom.bucket())?;
+        alike.iter().find(|(known, _)| same_value(known, atom)).map(|(_, nodes)| nodes)
+    }
+
+    fn add(&mut self, text: &str, node: Node) {
+        let list = match self.texts.get_mut(text) {
+            Some(list) => list,
+            None => self.texts.entry(text.into()).or_default(),
+        };
+        if list.last() != Some(&node) {
+            list.push(node);
+        }
+    }
+
+    fn add_value(&mut self, atom: Atomic, node: Node) {
+        let alike = self.values.entry(atom.bucket()).or_default();
+        match alike.iter_mut().find(|(known, _)| same_value(known, &atom)) {
+            Some((_, list)) if list.last() == Some(&node) => {}
+            Some((_, list)) => list.push(node),
+            None => alike.push((atom, vec![node])),
+        }
+    }
+}
+
+/// Equal, and NaN is itself.
+fn same_value(a: &Atomic, b: &Atomic) -> bool {
+    let nan = |a: &Atomic| a.is_numeric() && a.to_double().is_nan();
+    a.equals(b) || nan(a) && nan(b)
+}
 
 /// The host of one evaluation.
 pub(super) struct ExprHost<'h, 'e> {
@@ -28,6 +70,8 @@ pub(super) struct ExprHost<'h, 'e> {
     pub next: u32,
     /// See [`Focus`].
     pub dynamic: u32,
+    /// What failed further in, with its place; the expression has its message only.
+    pub failed: RefCell<Option<Box<XsltError>>>,
 }
 
 /// A host that knows documents only.
@@ -48,7 +92,8 @@ impl Host for DocHost<'_, '_> {
 impl Host for ExprHost<'_, '_> {
     fn variable_by_name(&self, name: &ExtensionName) -> Result<Option<Value>, String> {
         if name.slot & GLOBAL != 0 {
-            return self.engine.global((name.slot & !GLOBAL) as usize, self.depth, self.next).map(Some);
+            let value = self.engine.global((name.slot & !GLOBAL) as usize, self.depth, self.next);
+            return value.map(Some).map_err(|error| self.keep(error));
         }
         Ok(self.locals.get(name.slot as usize).cloned())
     }
@@ -84,11 +129,11 @@ impl Host for ExprHost<'_, '_> {
     }
 
     fn document_uri(&self, id: DocId) -> Option<String> {
-        Some(self.engine.docs.uri(id).to_owned())
+        Some(crate::resolver::as_uri(self.engine.docs.uri(id)))
     }
 
     fn static_base_uri(&self) -> Option<String> {
-        self.xpath.base.as_deref().filter(|base| !base.is_empty()).map(str::to_owned)
+        self.xpath.base.as_deref().filter(|base| !base.is_empty()).map(crate::resolver::as_uri)
     }
 
     fn now(&self) -> Option<Moment> {
@@ -97,6 +142,18 @@ impl Host for ExprHost<'_, '_> {
 }
 
 impl<'h> ExprHost<'h, '_> {
+    /// Keeps what failed further in; its message for the expression.
+    fn keep(&self, error: Box<XsltError>) -> String {
+        let message = error.message.clone();
+        *self.failed.borrow_mut() = Some(error);
+        message
+    }
+
+    /// What failed further in, if that is why the expression failed.
+    pub fn failed(&self, error: &xpath::XPathError) -> Option<Box<XsltError>> {
+        self.failed.take().filter(|inner| inner.message == error.message)
+    }
+
     /// `func:function`: arguments by position, parameters without one take their defaults.
     fn user_function(&self, slot: u32, args: &[Value], cx: &Context<'_>) -> Result<Value, String> {
         let Some(function) = self.engine.plan.functions.get(&slot) else {
@@ -125,8 +182,10 @@ impl<'h> ExprHost<'h, '_> {
         let mut doc = Document::new();
         let mut out = super::Out::tree(Builder::new(&mut doc, Document::ROOT));
         engine
-            .exec_in_expression(&function.body, focus, &mut frame, &mut out)
-            .map_err(|error| error.to_string())?;
+            .enter_from_expression(focus, function.place, |focus| {
+                engine.exec(&function.body, focus, &mut frame, &mut out)
+            })
+            .map_err(|error| self.keep(error))?;
         Ok(match frame.locals.pop() {
             Some(Value::Empty) | None => Value::from(""),
             Some(value) => value,
@@ -136,22 +195,10 @@ impl<'h> ExprHost<'h, '_> {
     /// `xsl:function`: there is no context item in it; the result is what its body makes.
     fn later_function(&self, function: &crate::model::Function, args: &[Value]) -> Result<Value, String> {
         let engine = self.engine;
-        let mut frame = Frame::default();
-        frame.locals.resize(function.slots, Value::Empty);
-        for ((_, slot), value) in function.parameters.iter().zip(args) {
-            frame.locals[*slot] = value.clone();
-            frame.passed |= 1 << slot;
-        }
         let focus = Focus::new(Node::ABSENT, self.depth, self.next);
-        let place = function.place;
-        engine.tick_alone().map_err(|error| error.to_string())?;
-        let value = engine.sequence_of(&function.body, focus, &mut frame, place, true).and_then(|value| {
-            match &function.returns {
-                Some(declared) => engine.converted(value, declared, declared.code, place),
-                None => Ok(value),
-            }
-        });
-        value.map_err(|error| error.to_string())
+        let value = engine
+            .enter_from_expression(focus, function.place, |focus| engine.run_function(function, args, focus));
+        value.map_err(|error| self.keep(error))
     }
 
     fn builtin(
@@ -200,14 +247,21 @@ impl<'h> ExprHost<'h, '_> {
                 if doc == DocId::ATOMIC {
                     return Err("XTDE1270: key() needs a context node or a third argument".into());
                 }
-                let index = engine.key_index(name, doc, self.depth).map_err(|e| e.message.clone())?;
+                let focus = Focus::new(Node::in_document(doc, Document::ROOT), self.depth, self.next);
+                let index = engine.key_index(name, &focus).map_err(|error| self.keep(error))?;
                 let collation = engine.collation_of_key(name);
-                let get = |value: &str| index.get(&*collation.key(value)).map_or(&[][..], Vec::as_slice);
+                let get = |value: &str| index.get(&collation.key(value)).map_or(&[][..], Vec::as_slice);
+                let typed = engine.plan.keys.get(&name).is_some_and(|keys| keys.iter().any(|key| key.typed));
+                let get_item = |item: Item| match engine.atom(item) {
+                    Atomic::Untyped(s) | Atomic::String(s) | Atomic::Uri(s) => get(&s).to_vec(),
+                    other if typed => index.of_value(&other).cloned().unwrap_or_default(),
+                    other => get(&other.to_text()).to_vec(),
+                };
                 if let Some(top) = within {
                     let mut found = Vec::new();
                     for item in args.get(1).into_iter().flat_map(|values| values.items().collect::<Vec<_>>())
                     {
-                        found.extend_from_slice(get(&engine.item_text(&item)));
+                        found.extend(get_item(item));
                     }
                     let doc = engine.doc(doc);
                     found.retain(|node: &Node| {
@@ -222,12 +276,11 @@ impl<'h> ExprHost<'h, '_> {
                     });
                     return sorted(found);
                 }
-                if let Some(values @ Value::Sequence(_)) = args.get(1) {
-                    let mut found = Vec::new();
-                    for item in values.items() {
-                        found.extend_from_slice(get(&engine.item_text(&item)));
-                    }
-                    return sorted(found);
+                if let Some(values) = args.get(1)
+                    && (matches!(values, Value::Sequence(_))
+                        || typed && !matches!(values, Value::NodeSet(_) | Value::String(_)))
+                {
+                    return sorted(values.items().flat_map(get_item).collect());
                 }
                 match args.get(1).and_then(node_set) {
                     Some(values) => {
@@ -254,19 +307,21 @@ impl<'h> ExprHost<'h, '_> {
                     },
                     None => None,
                 };
-                match args.first().and_then(node_set) {
-                    Some(references) => {
+                match args.first() {
+                    // The second argument, if there is one, is the base of all; else nodes have their own.
+                    Some(Value::NodeSet(_) | Value::Empty | Value::Sequence(_)) => {
                         let mut found = Vec::new();
-                        for node in references.iter() {
-                            let base = match &base {
-                                Some(base) => base.clone(),
-                                None => engine.docs.uri(node.doc).to_owned(),
+                        for item in args[0].items() {
+                            let base = match (&base, &item) {
+                                (Some(base), _) => base.clone(),
+                                (None, Item::Node(node)) => engine.docs.uri(node.doc).to_owned(),
+                                (None, Item::Atomic(_)) => stylesheet.to_owned(),
                             };
-                            found.extend(engine.load(&engine.node_string(node), &base)?);
+                            found.extend(engine.load(&engine.item_text(&item), &base)?);
                         }
                         sorted(found)?
                     }
-                    None => {
+                    _ => {
                         let base = base.as_deref().unwrap_or(stylesheet);
                         engine.load(&text(0)?, base)?.map_or(Value::NodeSet(NodeSet::new()), Value::from)
                     }
@@ -576,6 +631,7 @@ impl<'h> ExprHost<'h, '_> {
             symbols: engine.symbols,
             variables: true,
             current: true,
+            referred: None,
         };
         let empty: Scope = Arc::from([]);
         let scope = self.xpath.scope.clone().unwrap_or(empty);
@@ -586,11 +642,14 @@ impl<'h> ExprHost<'h, '_> {
             library: &library,
             ..xpath::CompileOptions::default()
         };
-        let Ok(expression) = xpath::Expression::compile(source, &options) else {
+        let Ok(tree) = xpath::parse(source, options.version) else { return Ok(None) };
+        let Ok(expression) = xpath::Expression::from_ast(&tree, source, &options) else {
             return Ok(None);
         };
         let xpath = XPath {
             expression,
+            tree,
+            evaluates: true,
             scope: Some(scope),
             base: self.xpath.base.clone(),
             names: None,
@@ -600,7 +659,8 @@ impl<'h> ExprHost<'h, '_> {
         let (current, depth, next, dynamic) = (self.current, self.depth + 1, self.next, self.dynamic);
         let (node, position, size) = (cx.node, cx.position, cx.size);
         let run = || {
-            let host = ExprHost { engine, locals: &[], current, xpath: &xpath, depth, next, dynamic };
+            let failed = RefCell::default();
+            let host = ExprHost { engine, locals: &[], current, xpath: &xpath, depth, next, dynamic, failed };
             let doc = engine.doc(node.doc);
             xpath
                 .expression
@@ -619,7 +679,7 @@ impl<'h> ExprHost<'h, '_> {
         if !depth.is_multiple_of(EVALUATIONS) {
             return Ok(run());
         }
-        Ok(super::stack::on_new(|| Ok(run())).ok().flatten())
+        Ok(crate::stack::on_new(|| Ok(run())).ok().flatten())
     }
 
     /// `dyn:map`: the expression for each node; values that are no nodes become elements.
@@ -699,43 +759,56 @@ impl Engine<'_> {
         self.plan.keys.get(&name).and_then(|keys| keys.first()).map_or_else(Default::default, |k| k.collation)
     }
 
-    pub(super) fn key_index(&self, name: Name, id: DocId, depth: u32) -> Res<Arc<KeyIndex>> {
+    /// `focus`: on the document.
+    pub(super) fn key_index(&self, name: Name, focus: &Focus) -> Res<Arc<KeyIndex>> {
+        let id = focus.node.doc;
         let failed = || Box::new(XsltError::new("a key could not be built"));
         if let Some(index) = self.keys.lock().map_err(|_| failed())?.get(&(name, id)) {
             return Ok(index.clone());
         }
         if !self.building.lock().map_err(|_| failed())?.insert((name, id)) {
             let shown = self.symbols.show(name);
-            return Err(Box::new(XsltError::new(format!("the key \"{shown}\" needs its own nodes"))));
+            let message = format!("XTDE0640: the key \"{shown}\" needs its own nodes");
+            let place = self.plan.keys.get(&name).and_then(|keys| keys.first()).map(|key| key.place);
+            return Err(self.fail(place.unwrap_or_default(), self.coded(message)));
         }
-        let mut index = KeyIndex::new();
+        let mut index = KeyIndex::default();
         let doc = self.doc(id);
         let definitions = self.plan.keys.get(&name).map_or(&[][..], Vec::as_slice);
         let attributes = definitions.iter().any(|key| key.pattern.may_match_attributes());
         let mut visit = |node: Node| -> Res<()> {
             self.spend(definitions.len() as u64)?;
             for key in definitions {
-                if !self.matches(&key.pattern, node, &super::matching::NO_FRAME)? {
+                let focus = Focus { node, position: 1, size: 1, ..*focus };
+                if !self.matches(&key.pattern, &focus, &super::matching::NO_FRAME)? {
                     continue;
                 }
-                let focus = Focus::new(node, depth, super::PATTERN_SEGMENT.max(depth + 2));
-                let mut add = |value: &str| {
-                    let value = &*key.collation.key(value);
-                    let list = match index.get_mut(value) {
-                        Some(list) => list,
-                        None => index.entry(value.into()).or_default(),
-                    };
-                    if list.last() != Some(&node) {
-                        list.push(node);
-                    }
-                };
-                match self.value(&key.value, focus, &Frame::default(), key.place)? {
-                    Value::NodeSet(values) => values.iter().for_each(|value| add(&self.node_string(value))),
-                    value @ (Value::Sequence(_) | Value::Atomic(_)) => {
-                        value.items().for_each(|item| add(&self.item_text(&item)));
+                let focus = Focus::new(node, focus.depth + 1, focus.next);
+                let text = |value: &str| key.collation.key(value).into_owned();
+                let mut frame = Frame::default();
+                frame.locals.resize(key.slots, Value::Empty);
+                match self.binding(&key.value, focus, &mut frame, key.place)? {
+                    Value::NodeSet(values) => {
+                        values.iter().for_each(|value| index.add(&text(&self.node_string(value)), node));
                     }
                     Value::Empty => {}
-                    value => add(&self.string_of(&value, focus, key.place)?),
+                    value
+                    @ (Value::Sequence(_) | Value::Atomic(_) | Value::Number(_) | Value::Boolean(_))
+                        if key.typed =>
+                    {
+                        for item in value.items() {
+                            match self.atom(item) {
+                                Atomic::Untyped(s) | Atomic::String(s) | Atomic::Uri(s) => {
+                                    index.add(&text(&s), node)
+                                }
+                                other => index.add_value(other, node),
+                            }
+                        }
+                    }
+                    value @ (Value::Sequence(_) | Value::Atomic(_)) => {
+                        value.items().for_each(|item| index.add(&text(&self.item_text(&item)), node));
+                    }
+                    value => index.add(&text(&self.string_of(&value, focus, key.place)?), node),
                 }
             }
             Ok(())

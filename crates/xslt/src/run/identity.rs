@@ -9,11 +9,11 @@ use xml::NodeKind;
 use xpath::Node;
 
 impl Engine<'_> {
-    /// Runs identity template `template` on the node of `focus`, which has arrived whole. `inside`: its parent was just
+    /// Runs an identity template, by a rule of the mode, on the node of `focus`, which has arrived whole. `inside`: its parent was just
     /// copied, with all its namespaces.
     pub(super) fn identical(
         &self,
-        template: usize,
+        template: (usize, u32),
         mode: usize,
         focus: &Focus,
         inside: bool,
@@ -48,9 +48,15 @@ impl Engine<'_> {
     }
 
     /// Attributes and children of a node that an identity template copies.
-    fn identical_content(&self, template: usize, mode: usize, focus: &Focus, out: &mut Out<'_>) -> Res<()> {
+    fn identical_content(
+        &self,
+        (template, rule): (usize, u32),
+        mode: usize,
+        focus: &Focus,
+        out: &mut Out<'_>,
+    ) -> Res<()> {
         let depth = focus.depth + 3;
-        let focus = Focus { rule: template as u32, mode: mode as u32, position: 0, depth, ..*focus };
+        let focus = Focus { rule, mode: mode as u32, position: 0, depth, ..*focus };
         if depth >= focus.next {
             let place: Place = self.plan.templates[template].place;
             return self
@@ -81,21 +87,25 @@ impl Engine<'_> {
             focus.size = 0;
         }
         if attributes {
+            // Until another rule adds some, no two have one name.
+            let mut copied = true;
             for attribute in doc.attributes(parent) {
                 focus.position += 1;
                 let rule =
                     bound.map_or(Quick::Ask, |bound| rules.of_attribute(bound.name_of(doc, attribute)));
                 match rule {
-                    Quick::Template(template) if is_identity(template) => {
+                    Quick::Template(template, _) if is_identity(template) => {
                         self.tick(out)?;
-                        out.attribute(
-                            doc.prefix(attribute),
-                            doc.namespace(attribute),
-                            doc.local(attribute),
-                            doc.text(attribute),
-                        );
+                        let (prefix, namespace) = (doc.prefix(attribute), doc.namespace(attribute));
+                        let (local, value) = (doc.local(attribute), doc.text(attribute));
+                        if copied {
+                            out.copied_attribute(prefix, namespace, local, value);
+                        } else {
+                            out.attribute(prefix, namespace, local, value);
+                        }
                     }
                     _ => {
+                        copied = false;
                         focus.node = Node::in_document(id, attribute);
                         self.apply(focus, mode, &[], out)?;
                     }
@@ -104,7 +114,7 @@ impl Engine<'_> {
         }
         let copies_text = match rules.of_text() {
             Quick::BuiltIn => true,
-            Quick::Template(template) => is_identity(template),
+            Quick::Template(template, _) => is_identity(template),
             Quick::Ask => false,
         };
         // The content of a document is in no element that was copied.
@@ -114,7 +124,7 @@ impl Engine<'_> {
             let kind = doc.kind(child);
             let rule = quick_rule(rules, bound, doc, child);
             match (kind, rule) {
-                (NodeKind::Element, Quick::Template(template))
+                (NodeKind::Element, Quick::Template(template, _))
                     if inside
                         && copies_text
                         && is_identity(template)
@@ -123,13 +133,13 @@ impl Engine<'_> {
                     self.tick(out)?;
                 }
                 (NodeKind::Text, Quick::BuiltIn) => out.text(doc.text(child), false),
-                (NodeKind::Text, Quick::Template(template)) if is_identity(template) => {
+                (NodeKind::Text, Quick::Template(template, _)) if is_identity(template) => {
                     self.tick(out)?;
                     out.text(doc.text(child), false);
                 }
-                (NodeKind::Element, Quick::Template(template)) if is_identity(template) => {
+                (NodeKind::Element, Quick::Template(template, rule)) if is_identity(template) => {
                     focus.node = Node::in_document(id, child);
-                    self.identical(template as usize, mode, &focus, inside, out)?;
+                    self.identical((template as usize, rule), mode, &focus, inside, out)?;
                 }
                 _ => {
                     focus.node = Node::in_document(id, child);

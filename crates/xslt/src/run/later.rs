@@ -8,8 +8,9 @@ use super::{Engine, Focus, Frame, NO_RULE, Res, host};
 use crate::collation::CollationKey;
 use crate::expr::Expr;
 use crate::later::{Content, ForEachGroup, Grouping, Later};
-use crate::model::{Argument, Avt, Declared, Instruction, Op, Place, Sort};
+use crate::model::{Argument, Avt, Declared, Function, Instruction, Op, Place, Sort};
 use crate::names::Name;
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 use xml::{Builder, Document, NodeId, NodeKind};
@@ -24,6 +25,12 @@ pub(super) struct Dynamic {
     pub key: Value,
     pub captures: Arc<[Box<str>]>,
     pub tunnel: Arc<[(Name, Value)]>,
+}
+
+/// What a function ends with: a value, or a call of a function (its slot) in its place.
+enum End {
+    Value(Value),
+    Call(u32, Vec<Value>, Place),
 }
 
 /// [`Focus::dynamic`] where there is none of this.
@@ -51,7 +58,7 @@ impl<'e> Engine<'e> {
                 let (prefix, uri, local) =
                     self.attribute_name(name, namespace.as_ref(), scope, focus, frame, place)?;
                 let text = self.content(content, focus, frame, place)?;
-                out.attribute(&prefix, &uri, &local, &text);
+                self.put_attribute(&prefix, &uri, &local, &text, place, out)?;
             }
             Later::Comment { content } => {
                 let text = self.content(content, focus, frame, place)?;
@@ -119,7 +126,13 @@ impl<'e> Engine<'e> {
                                 |focus| self.exec(matching, focus, frame, out),
                             )?;
                         }
-                        None => self.exec(other, inner, frame, out)?,
+                        None => {
+                            self.with_dynamic(
+                                inner,
+                                |dynamic| dynamic.captures = Arc::default(),
+                                |focus| self.exec(other, focus, frame, out),
+                            )?;
+                        }
                     }
                     self.release(mark);
                 }
@@ -129,7 +142,7 @@ impl<'e> Engine<'e> {
                 let mut nodes = match select {
                     Some(select) => self.items(select, focus, frame, place)?,
                     None => {
-                        let value = self.sequence_of(body, focus, frame, place, false)?;
+                        let value = self.sequence_of(body, focus, frame, place)?;
                         self.kept(&value)
                     }
                 };
@@ -146,14 +159,15 @@ impl<'e> Engine<'e> {
                 }
                 let mode = focus.mode as usize;
                 self.with_arguments(arguments, focus, frame, |arguments, focus, _| {
-                    match self.next_rule(&self.plan.modes[mode], focus.node, focus.rule as usize)? {
-                        Some(template) => self.run_rule(template, mode, &focus, arguments, out),
+                    let rules = &self.plan.modes[mode];
+                    match self.next_rule(rules, &focus)? {
+                        Some(rule) => self.run_rule(rules.numbered(rule), mode, &focus, arguments, out),
                         None => self.built_in(focus, mode, arguments, out),
                     }
                 })?;
             }
             Later::Document { body } => {
-                let value = self.tree(body, focus, frame, place, false)?;
+                let value = self.tree(body, focus, frame, place)?;
                 self.write_items(&value, false, out);
             }
             Later::ResultDocument(result) => self.result_document(result, focus, frame, place, out)?,
@@ -319,7 +333,7 @@ impl<'e> Engine<'e> {
             }
             (None, None) => Ok(self.text_of(&content.body, focus, frame)?.into_owned()),
             (None, Some(separator)) => {
-                let value = self.sequence_of(&content.body, focus, frame, place, false)?;
+                let value = self.sequence_of(&content.body, focus, frame, place)?;
                 // Texts side by side are one.
                 let mut texts: Vec<String> = Vec::new();
                 let mut in_text = false;
@@ -347,19 +361,117 @@ impl<'e> Engine<'e> {
         focus: Focus,
         frame: &mut Frame,
         place: Place,
-        in_expression: bool,
     ) -> Res<Value> {
-        self.sequence_to(body, focus, frame, place, in_expression, Destination::Temporary)
+        self.sequence_to(body, focus, frame, place, Destination::Temporary)
     }
 
-    /// The same; `destination`: where it will go.
+    /// Calls a function, and what that ends with: no deeper than the function.
+    pub(super) fn run_function(&self, function: &Function, args: &[Value], focus: Focus) -> Res<Value> {
+        let mut function = function;
+        let mut passed: Cow<'_, [Value]> = Cow::Borrowed(args);
+        for _ in 0..super::MAX_TAILS {
+            self.tick_alone()?;
+            let mut frame = Frame::default();
+            frame.locals.resize(function.slots, Value::Empty);
+            for ((_, slot), value) in function.parameters.iter().zip(passed.iter()) {
+                frame.locals[*slot] = value.clone();
+                frame.passed |= 1 << slot;
+            }
+            match self.function_end(&function.body, focus, &mut frame, function.place)? {
+                End::Value(value) => {
+                    return match &function.returns {
+                        Some(declared) => self.converted(value, declared, declared.code, function.place),
+                        None => Ok(value),
+                    };
+                }
+                End::Call(slot, args, place) => {
+                    let Some(next) = self.plan.functions.get(&slot) else {
+                        return Err(self.fail(place, "the function has no definition".into()));
+                    };
+                    // What the result becomes on its way out, it has become where it comes from.
+                    let alike = match (&function.returns, &next.returns) {
+                        (None, _) => true,
+                        (Some(own), Some(inner)) => own.ty == inner.ty,
+                        (Some(_), None) => false,
+                    };
+                    if std::ptr::eq(function, next) && args.is_empty() {
+                        let message = "the function is its own value: an endless recursion";
+                        return Err(self.fail(function.place, message.into()));
+                    }
+                    if alike && next.later {
+                        function = next;
+                        passed = Cow::Owned(args);
+                        continue;
+                    }
+                    let value = self
+                        .enter_from_expression(focus, place, |focus| self.run_function(next, &args, focus))?;
+                    return match &function.returns {
+                        Some(declared) => self.converted(value, declared, declared.code, function.place),
+                        None => Ok(value),
+                    };
+                }
+            }
+        }
+        let most = super::MAX_TAILS;
+        let message = format!("the function goes on with itself (limit {most} times): an endless recursion?");
+        Err(self.fail(function.place, message))
+    }
+
+    /// What the body of a function ends with: `xsl:sequence`, or a choice of it, needs no place to be put together.
+    fn function_end(&self, body: &[Instruction], focus: Focus, frame: &mut Frame, place: Place) -> Res<End> {
+        let Some((last, before)) = body.split_last() else { return Ok(End::Value(Value::Empty)) };
+        let quiet = |op: &Op| match op {
+            Op::Variable { .. } | Op::Param { .. } => true,
+            Op::Later(later) => matches!(**later, Later::Convert { .. }),
+            _ => false,
+        };
+        let ends = match &last.op {
+            Op::If { .. } | Op::Choose { .. } => true,
+            Op::Later(later) => matches!(**later, Later::Sequence { .. }),
+            _ => false,
+        };
+        if !ends || !before.iter().all(|instruction| quiet(&instruction.op)) {
+            return self.sequence_of(body, focus, frame, place).map(End::Value);
+        }
+        // Nothing is written by these.
+        let mut out = Out::text_only(true);
+        for instruction in before {
+            self.step(instruction, focus, frame, &mut out)?;
+        }
+        match &last.op {
+            Op::If { test, body } => match self.boolean(test, focus, frame, last.place)? {
+                true => self.function_end(body, focus, frame, last.place),
+                false => Ok(End::Value(Value::Empty)),
+            },
+            Op::Choose { when, otherwise } => {
+                for (test, body) in when {
+                    if self.boolean(test, focus, frame, last.place)? {
+                        return self.function_end(body, focus, frame, last.place);
+                    }
+                }
+                self.function_end(otherwise, focus, frame, last.place)
+            }
+            Op::Later(later) => {
+                let Later::Sequence { select } = &**later else { return Ok(End::Value(Value::Empty)) };
+                let ended = self.with(select, focus, frame, last.place, |expression, cx| {
+                    expression.evaluate_to_call(cx, crate::expr::USER_FUNCTION..crate::expr::UNKNOWN_FUNCTION)
+                })?;
+                Ok(match ended {
+                    Ok(value) => End::Value(value),
+                    Err((slot, args)) => End::Call(slot - crate::expr::USER_FUNCTION, args, last.place),
+                })
+            }
+            _ => Ok(End::Value(Value::Empty)),
+        }
+    }
+
+    /// The same as [`Engine::sequence_of`]; `destination`: where it will go.
     pub(super) fn sequence_to(
         &self,
         body: &[Instruction],
         focus: Focus,
         frame: &mut Frame,
         place: Place,
-        in_expression: bool,
         destination: Destination,
     ) -> Res<Value> {
         match body {
@@ -373,11 +485,7 @@ impl<'e> Engine<'e> {
         }
         let mut doc = Document::new();
         let mut out = Out::items(Builder::new(&mut doc, Document::ROOT)).of(destination);
-        if in_expression {
-            self.exec_in_expression(body, focus, frame, &mut out)?;
-        } else {
-            self.exec(body, focus, frame, &mut out)?;
-        }
+        self.exec(body, focus, frame, &mut out)?;
         let pending = out.finish_items();
         if pending.iter().all(|p| matches!(p, Pending::Item(_))) {
             let items = pending.into_iter().filter_map(|p| match p {
@@ -430,15 +538,10 @@ impl<'e> Engine<'e> {
         focus: Focus,
         frame: &mut Frame,
         place: Place,
-        in_expression: bool,
     ) -> Res<Value> {
         let mut doc = Document::new();
         let mut out = Out::tree(Builder::new(&mut doc, Document::ROOT));
-        if in_expression {
-            self.exec_in_expression(body, focus, frame, &mut out)?;
-        } else {
-            self.exec(body, focus, frame, &mut out)?;
-        }
+        self.exec(body, focus, frame, &mut out)?;
         out.finish();
         self.add_fragment(doc, place)
     }
@@ -545,7 +648,7 @@ impl<'e> Engine<'e> {
         let same = |a: &Atomic, b: &Atomic| same_key(&collation.atom(a), &collation.atom(b));
         match &op.by {
             Grouping::By(key) => {
-                let mut known: std::collections::HashMap<Box<str>, Vec<usize>> =
+                let mut known: std::collections::HashMap<xpath::atomic::Bucket, Vec<usize>> =
                     std::collections::HashMap::new();
                 for (index, node) in population.iter().enumerate() {
                     self.tick(out)?;
@@ -553,7 +656,7 @@ impl<'e> Engine<'e> {
                     let mut own: Vec<usize> = Vec::new();
                     for item in value.items() {
                         let atom = self.key_atom(item);
-                        let hash = bucket(&collation.atom(&atom));
+                        let hash = collation.atom(&atom).bucket();
                         let candidates = known.entry(hash).or_default();
                         let is_its = |number: &&usize| {
                             groups[**number].0.single_atomic().is_some_and(|key| same(&key, &atom))
@@ -604,7 +707,7 @@ impl<'e> Engine<'e> {
                         );
                     }
                     self.tick(out)?;
-                    let matches = self.matches(pattern, *node, frame)?;
+                    let matches = self.matches(pattern, &Focus { node: *node, ..focus }, frame)?;
                     match groups.last_mut() {
                         Some((_, members)) if !begin && (ends || !matches) => members.push(*node),
                         _ => groups.push((Value::Empty, vec![*node])),
@@ -675,17 +778,6 @@ impl<'e> Engine<'e> {
     }
 }
 
-/// Values that are equal have the same.
-fn bucket(atom: &Atomic) -> Box<str> {
-    match atom {
-        Atomic::Integer(_) | Atomic::Decimal(_) | Atomic::Float(_) | Atomic::Double(_) => {
-            xpath::number::format(atom.to_double()).into()
-        }
-        Atomic::Moment(_) | Atomic::Duration(_) | Atomic::Name(_) => "".into(),
-        other => other.to_text().into(),
-    }
-}
-
 /// Whether two grouping keys are the same: NaN is itself here.
 fn same_key(a: &Atomic, b: &Atomic) -> bool {
     a.equals(b) || (a.is_numeric() && b.is_numeric() && a.to_double().is_nan() && b.to_double().is_nan())
@@ -700,25 +792,24 @@ pub(super) enum TypedKey {
 }
 
 impl TypedKey {
-    /// The order of two keys; values that cannot be compared stay as they are, with a word about it.
-    pub fn compare(&self, other: &TypedKey, incomparable: &mut bool) -> Ordering {
+    /// Whether all of them have an order.
+    pub fn are_comparable(keys: &[TypedKey]) -> bool {
+        let mut values = keys.iter().filter_map(|key| match key {
+            TypedKey::Value(atom) => Some(atom),
+            _ => None,
+        });
+        let Some(first) = values.next() else { return true };
+        first.is_ordered() && values.all(|other| first.is_ordered_with(other))
+    }
+
+    /// The order of two keys of a list that [are comparable](TypedKey::are_comparable): a total one.
+    pub fn compare(&self, other: &TypedKey) -> Ordering {
         match (self, other) {
             (TypedKey::None, TypedKey::None) => Ordering::Equal,
             (TypedKey::None, _) => Ordering::Less,
             (_, TypedKey::None) => Ordering::Greater,
             (TypedKey::Words(a), TypedKey::Words(b)) => a.cmp(b),
-            (TypedKey::Value(a), TypedKey::Value(b)) => a.order(b).unwrap_or_else(|| {
-                let nan = |a: &Atomic| a.is_numeric() && a.to_double().is_nan();
-                match (nan(a), nan(b)) {
-                    (true, true) => Ordering::Equal,
-                    (true, false) => Ordering::Less,
-                    (false, true) => Ordering::Greater,
-                    _ => {
-                        *incomparable = true;
-                        Ordering::Equal
-                    }
-                }
-            }),
+            (TypedKey::Value(a), TypedKey::Value(b)) => a.total_order(b),
             _ => Ordering::Equal,
         }
     }

@@ -10,7 +10,7 @@ use xml::{NodeId, NodeKind};
 use xpath::{Node, Value};
 
 /// The frame of template rules and keys: their patterns have no variables.
-pub(super) static NO_FRAME: Frame = Frame { locals: SmallVec::new_const(), passed: 0 };
+pub(super) static NO_FRAME: Frame = Frame { locals: SmallVec::new_const(), passed: 0, tail: None };
 
 /// A node as patterns see it.
 pub(super) type NodeClass = Kind;
@@ -41,55 +41,54 @@ impl Engine<'_> {
         }
     }
 
-    /// The best rule for a node among those with an import precedence in `precedence`: its template.
-    pub(super) fn find_rule(&self, rules: &Rules, node: Node, precedence: Range<u32>) -> Res<Option<usize>> {
-        for at in rules.candidates(self.class(node)) {
+    /// The best rule for the node of a focus among those with an import precedence in `precedence`: its number.
+    pub(super) fn find_rule(&self, rules: &Rules, focus: &Focus, precedence: Range<u32>) -> Res<Option<u32>> {
+        for at in rules.candidates(self.class(focus.node)) {
             let rule = &rules.rules[*at as usize];
             if precedence.contains(&rule.precedence)
-                && (rule.plain || self.matches_alternative(&rule.alternative, node, &NO_FRAME)?)
+                && (rule.plain || self.matches_alternative(&rule.alternative, focus, &NO_FRAME)?)
             {
-                return Ok(Some(rule.template));
+                return Ok(Some(*at));
             }
         }
         Ok(None)
     }
 
-    /// The best rule for a node after those of `template`: for `xsl:next-match`.
-    pub(super) fn next_rule(&self, rules: &Rules, node: Node, template: usize) -> Res<Option<usize>> {
-        let mut behind = false;
-        for at in rules.candidates(self.class(node)) {
+    /// The best rule for the node of a focus after its current one: for `xsl:next-match`. Each of the alternatives of a
+    /// pattern is a rule of its own (XSLT 2.0 section 5.3).
+    pub(super) fn next_rule(&self, rules: &Rules, focus: &Focus) -> Res<Option<u32>> {
+        for at in rules.candidates(self.class(focus.node)) {
             let rule = &rules.rules[*at as usize];
-            if rule.template == template {
-                behind = true;
-            } else if behind
-                && (rule.plain || self.matches_alternative(&rule.alternative, node, &NO_FRAME)?)
+            if *at > focus.rule
+                && (rule.plain || self.matches_alternative(&rule.alternative, focus, &NO_FRAME)?)
             {
-                return Ok(Some(rule.template));
+                return Ok(Some(*at));
             }
         }
         Ok(None)
     }
 
-    /// Whether a node matches a pattern.
-    pub(super) fn matches(&self, pattern: &Pattern, node: Node, frame: &Frame) -> Res<bool> {
+    /// Whether the node of a focus matches a pattern.
+    pub(super) fn matches(&self, pattern: &Pattern, focus: &Focus, frame: &Frame) -> Res<bool> {
         for alternative in &pattern.alternatives {
-            if self.matches_alternative(alternative, node, frame)? {
+            if self.matches_alternative(alternative, focus, frame)? {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    fn matches_alternative(&self, alternative: &Alternative, node: Node, frame: &Frame) -> Res<bool> {
-        self.matches_from(alternative, 0, node, frame)
+    fn matches_alternative(&self, alternative: &Alternative, focus: &Focus, frame: &Frame) -> Res<bool> {
+        self.matches_from(alternative, 0, focus, frame)
     }
 
-    /// Whether `node` matches step `at` and what is to the left of it.
-    fn matches_from(&self, alternative: &Alternative, at: usize, node: Node, frame: &Frame) -> Res<bool> {
+    /// Whether the node of a focus matches step `at` and what is to the left of it.
+    fn matches_from(&self, alternative: &Alternative, at: usize, focus: &Focus, frame: &Frame) -> Res<bool> {
+        let node = focus.node;
         let Some(step) = alternative.steps.get(at) else {
-            return self.matches_anchor(&alternative.anchor, node);
+            return self.matches_anchor(&alternative.anchor, focus, frame);
         };
-        if !self.matches_step(step, node, frame)? {
+        if !self.matches_step(step, focus, frame)? {
             return Ok(false);
         }
         let last = at + 1 == alternative.steps.len();
@@ -99,11 +98,11 @@ impl Engine<'_> {
         let doc = self.doc(node.doc);
         let mut above = doc.parent(node.id);
         while let Some(parent) = above {
-            let parent_node = Node::in_document(node.doc, parent);
+            let parent_focus = Focus { node: Node::in_document(node.doc, parent), ..*focus };
             let fits = if last {
-                self.matches_anchor(&alternative.anchor, parent_node)?
+                self.matches_anchor(&alternative.anchor, &parent_focus, frame)?
             } else {
-                self.matches_from(alternative, at + 1, parent_node, frame)?
+                self.matches_from(alternative, at + 1, &parent_focus, frame)?
             };
             if fits || !step.ancestor {
                 return Ok(fits);
@@ -113,21 +112,28 @@ impl Engine<'_> {
         Ok(false)
     }
 
-    fn matches_anchor(&self, anchor: &Anchor, node: Node) -> Res<bool> {
+    fn matches_anchor(&self, anchor: &Anchor, focus: &Focus, frame: &Frame) -> Res<bool> {
+        let node = focus.node;
         Ok(match anchor {
             Anchor::None => true,
             Anchor::Root => !node.is_namespace() && self.doc(node.doc).kind(node.id) == NodeKind::Document,
             Anchor::Id(ids) => ids
                 .split_ascii_whitespace()
                 .any(|id| !node.is_namespace() && self.doc(node.doc).element_by_id(id) == Some(node.id)),
+            Anchor::Nodes(nodes) => {
+                // `id()` and `key()` with values known when it runs: among the nodes of the document.
+                let focus = Focus { node: Node::in_document(node.doc, xml::Document::ROOT), ..*focus };
+                self.nodes(nodes, matching_focus(&focus, 1, 1), frame, Default::default())?.contains(&node)
+            }
             Anchor::Key(name, value) => {
-                let index = self.key_index(*name, node.doc, 0)?;
-                index.get(value).is_some_and(|nodes| nodes.contains(&node))
+                let index = self.key_index(*name, focus)?;
+                index.get(value).is_some_and(|nodes| nodes.binary_search_by(|n| n.id.cmp(&node.id)).is_ok())
             }
         })
     }
 
-    fn matches_step(&self, step: &Step, node: Node, frame: &Frame) -> Res<bool> {
+    fn matches_step(&self, step: &Step, focus: &Focus, frame: &Frame) -> Res<bool> {
+        let node = focus.node;
         if !self.matches_test(step, node) {
             return Ok(false);
         }
@@ -135,12 +141,12 @@ impl Engine<'_> {
             return Ok(true);
         }
         let holds = |predicate: &Predicate| {
-            self.boolean(&predicate.expr, matching_focus(node, 1, 1), frame, Default::default())
+            self.boolean(&predicate.expr, matching_focus(focus, 1, 1), frame, Default::default())
         };
         let (first, others) = (&step.predicates[0], &step.predicates[1..]);
         if others.iter().all(|predicate| !predicate.positional) {
             let first = if first.positional {
-                self.holds_at_position(step, first, node, frame)?
+                self.holds_at_position(step, first, focus, frame)?
             } else {
                 holds(first)?
             };
@@ -157,6 +163,15 @@ impl Engine<'_> {
         // Positions count among the siblings that pass the node test.
         let doc = self.doc(node.doc);
         let Some(parent) = doc.parent(node.id) else { return Ok(false) };
+        // All of one parent are decided together: their nodes are mostly matched one after the other.
+        let key = (std::ptr::from_ref(step).addr(), node.doc, parent);
+        let remembers = self.opening.is_none() && std::ptr::eq(frame, &NO_FRAME);
+        if remembers
+            && let Ok(kept) = self.kept.lock()
+            && let Some((_, list)) = kept.as_ref().filter(|(known, _)| *known == key)
+        {
+            return Ok(list.binary_search_by(|known| known.id.cmp(&node.id)).is_ok());
+        }
         let mut list: Vec<Node> = if step.attribute {
             siblings(node, doc.attributes(parent))
         } else {
@@ -168,7 +183,7 @@ impl Engine<'_> {
             let size = list.len();
             let mut kept = Vec::new();
             for (at, sibling) in list.into_iter().enumerate() {
-                let focus = matching_focus(sibling, at + 1, size);
+                let focus = matching_focus(&Focus { node: sibling, ..*focus }, at + 1, size);
                 let holds = match self.value(&predicate.expr, focus, frame, Default::default())? {
                     Value::Number(number) => number == (at + 1) as f64,
                     Value::Atomic(atom) if atom.is_numeric() => atom.to_double() == (at + 1) as f64,
@@ -180,15 +195,29 @@ impl Engine<'_> {
             }
             list = kept;
         }
-        Ok(list.contains(&node))
+        let found = list.contains(&node);
+        if remembers
+            && list.is_sorted_by_key(|node| node.id)
+            && let Ok(mut kept) = self.kept.lock()
+        {
+            *kept = Some((key, list));
+        }
+        Ok(found)
     }
 
     /// Whether the first predicate of a step, which may ask for the position, holds.
-    fn holds_at_position(&self, step: &Step, predicate: &Predicate, node: Node, frame: &Frame) -> Res<bool> {
+    fn holds_at_position(
+        &self,
+        step: &Step,
+        predicate: &Predicate,
+        focus: &Focus,
+        frame: &Frame,
+    ) -> Res<bool> {
+        let node = focus.node;
         let doc = self.doc(node.doc);
         let Some(parent) = doc.parent(node.id) else { return Ok(false) };
         let Expr::XPath(xpath) = &predicate.expr else {
-            return self.boolean(&predicate.expr, matching_focus(node, 1, 1), frame, Default::default());
+            return self.boolean(&predicate.expr, matching_focus(focus, 1, 1), frame, Default::default());
         };
         let fits = |id: &NodeId| self.matches_test(step, Node::in_document(node.doc, *id));
         let (position, size) = if step.attribute {
@@ -196,17 +225,35 @@ impl Engine<'_> {
             (before + 1, doc.attributes(parent).filter(fits).count())
         } else {
             let at = self.position(step, node, parent);
-            let size =
-                if xpath.expression.needs().size { doc.children(parent).filter(fits).count() } else { at };
-            self.spend(1 + (size as u64 >> 2))?;
+            let size = match xpath.expression.needs().size {
+                true => self.size(step, node, parent, || doc.children(parent).filter(fits).count())?,
+                false => at,
+            };
             (at, size)
         };
-        let focus = matching_focus(node, position, size);
+        let focus = matching_focus(focus, position, size);
         Ok(match self.value(&predicate.expr, focus, frame, Default::default())? {
             Value::Number(number) => number == position as f64,
             Value::Atomic(atom) if atom.is_numeric() => atom.to_double() == position as f64,
             value => value.to_boolean(),
         })
+    }
+
+    /// How many siblings pass the test of a step: counted once for the children of one node.
+    fn size(&self, step: &Step, node: Node, parent: NodeId, count: impl FnOnce() -> usize) -> Res<usize> {
+        let key = (std::ptr::from_ref(step).addr(), node.doc, parent);
+        if self.opening.is_none()
+            && let Ok(sizes) = self.size.lock()
+            && let Some((_, size)) = sizes.filter(|(known, _)| *known == key)
+        {
+            return Ok(size);
+        }
+        let size = count();
+        self.spend(1 + (size as u64 >> 2))?;
+        if let Ok(mut sizes) = self.size.lock() {
+            *sizes = Some((key, size));
+        }
+        Ok(size)
     }
 
     /// The place of a child among the siblings that pass the test of a step. Nodes are mostly matched one after the
@@ -252,6 +299,7 @@ impl Engine<'_> {
             Test::Node => kind != NodeKind::Document && doc.parent(node.id).is_some(),
             Test::Text => kind == NodeKind::Text,
             Test::Comment => kind == NodeKind::Comment,
+            Test::Nothing => false,
             Test::Pi(target) => {
                 kind == NodeKind::ProcessingInstruction
                     && target.as_ref().is_none_or(|target| doc.local(node.id) == &**target)
@@ -264,7 +312,8 @@ fn siblings(node: Node, list: impl Iterator<Item = NodeId>) -> Vec<Node> {
     list.map(|id| Node::in_document(node.doc, id)).collect()
 }
 
-fn matching_focus(node: Node, position: usize, size: usize) -> Focus {
-    // Patterns are matched on whatever stack there is: functions called from them begin a new one.
-    Focus { position: position as u32, size: size as u32, ..Focus::new(node, 0, super::PATTERN_SEGMENT) }
+/// The focus of a predicate: as deep as what asks whether the pattern matches.
+fn matching_focus(focus: &Focus, position: usize, size: usize) -> Focus {
+    let (position, size) = (position as u32, size as u32);
+    Focus { position, size, ..Focus::new(focus.node, focus.depth + 1, focus.next) }
 }

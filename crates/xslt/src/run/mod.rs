@@ -14,7 +14,6 @@ mod number;
 mod out;
 mod results;
 mod sort;
-mod stack;
 mod stream;
 mod window;
 
@@ -27,6 +26,7 @@ use crate::names::{Name, Names};
 use crate::output::Method;
 use crate::pattern::{Quick, Rules};
 use crate::resolver::Resolver;
+use crate::stack;
 use docs::{Bound, Docs};
 use host::ExprHost;
 use host::KeyIndex;
@@ -89,6 +89,12 @@ pub struct RunOptions<'a> {
     pub as_xml: bool,
     /// URI of the input, for relative references in it.
     pub input_uri: &'a str,
+    /// Begins at this named template: `local` or `{namespace}local`.
+    pub initial_template: Option<&'a str>,
+    /// Begins in this mode: the same, or `#unnamed`, `#default`.
+    pub initial_mode: Option<&'a str>,
+    /// There is no document: no context item where the transformation begins, and none for global variables.
+    pub no_input: bool,
 }
 
 const LIMITS: RunLimits = RunLimits {
@@ -112,6 +118,9 @@ impl Default for RunOptions<'_> {
             stripped: false,
             as_xml: false,
             input_uri: "",
+            initial_template: None,
+            initial_mode: None,
+            no_input: false,
         }
     }
 }
@@ -131,8 +140,11 @@ pub(crate) struct Engine<'e> {
     building: Mutex<HashSet<(Name, DocId)>>,
     loaded: Mutex<HashMap<String, Option<DocId>>>,
     steps: AtomicU64,
-    /// The last place that a pattern counted, see `Engine::position`.
+    /// The last place that a pattern counted, see `Engine::position`; the last size, and the last children that several
+    /// predicates with positions kept.
     place: Mutex<Option<CountedPlace>>,
+    size: Mutex<Option<(StepOfParent, usize)>>,
+    kept: Mutex<Option<(StepOfParent, Vec<Node>)>>,
     /// What `xsl:number` counted last.
     counted: Mutex<number::CountedNumbers>,
     /// On a document that has not arrived whole: where it stands.
@@ -148,7 +160,8 @@ pub(crate) struct Engine<'e> {
 }
 
 /// Step (its address), document and parent; the child; its place among those that the step takes.
-type CountedPlace = ((usize, DocId, NodeId), NodeId, usize);
+type CountedPlace = (StepOfParent, NodeId, usize);
+type StepOfParent = (usize, DocId, NodeId);
 
 /// Where an instruction stands in the source, and how deep.
 #[derive(Clone, Copy)]
@@ -156,7 +169,8 @@ pub(crate) struct Focus {
     node: Node,
     position: u32,
     size: u32,
-    /// The current template rule ([`NO_RULE`]: none) and its mode, for `xsl:apply-imports`.
+    /// The current template rule by its number in its mode ([`NO_RULE`]: none), and the mode, for `xsl:apply-imports` and
+    /// `xsl:next-match`.
     rule: u32,
     mode: u32,
     depth: u32,
@@ -183,6 +197,14 @@ pub(crate) struct Frame {
     locals: SmallVec<[Value; 8]>,
     /// Parameters that were passed: a bit by slot.
     passed: u64,
+    /// The call that the template ends with: made when it has ended.
+    tail: Option<Box<Tail>>,
+}
+
+/// A call of a template in place of the one that ended with it.
+struct Tail {
+    template: usize,
+    frame: Frame,
 }
 
 impl Frame {
@@ -196,14 +218,18 @@ impl Frame {
 /// Names and values of `xsl:with-param`.
 type Arguments = SmallVec<[(Name, Value); 8]>;
 
+/// How often a template may end with a call of the next one.
+const MAX_TAILS: usize = 10_000_000;
+
+/// What a call from an expression counts towards the depth.
+const EXPRESSION: u32 = 4;
+
 /// Most parameters of a template.
 pub(crate) const MAX_PARAMETERS: usize = 64;
 
 /// Nesting that surely fits into the stack of the thread that calls. (Frames of builds for debugging are several times as
 /// large.)
-const FIRST_SEGMENT: u32 = if cfg!(debug_assertions) { PATTERN_SEGMENT } else { 400 };
-/// The same where a pattern calls a function, on whatever stack there is.
-const PATTERN_SEGMENT: u32 = 120;
+const FIRST_SEGMENT: u32 = if cfg!(debug_assertions) { 120 } else { 400 };
 /// How much deeper it may go before the stack is looked at again, in the calling thread and in one of its own.
 const STRIDE: u32 = if cfg!(debug_assertions) { 10 } else { 50 };
 const OWN_STRIDE: u32 = 1000;
@@ -229,6 +255,8 @@ impl<'e> Engine<'e> {
             loaded: Mutex::default(),
             steps: AtomicU64::new(0),
             place: Mutex::default(),
+            size: Mutex::default(),
+            kept: Mutex::default(),
             counted: Mutex::default(),
             opening: None,
             atoms: Mutex::default(),
@@ -265,7 +293,38 @@ impl<'e> Engine<'e> {
 
     fn start(&self, node: NodeId, out: &mut Out<'_>) -> Res<()> {
         let next = FIRST_SEGMENT.min(self.depth_limit());
-        stack::on_this(|| self.apply(Focus::new(Node::new(node), 0, next), 0, &[], out))
+        for global in &self.plan.globals {
+            if let (Some(message), false) =
+                (global.value.required(), self.parameters.contains_key(&global.name))
+            {
+                return Err(self.fail(global.place, message.to_owned()));
+            }
+        }
+        let known = |name: &str| match name.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
+            Some((namespace, local)) => self.symbols.find(namespace, local),
+            None => self.symbols.find("", name),
+        };
+        let mode = match self.options.initial_mode {
+            None | Some("#unnamed" | "#default") => 0,
+            Some(name) => {
+                let found = known(name).and_then(|name| self.plan.mode_names.get(&name));
+                let message = || format!("XTDE0045: the stylesheet has no mode \"{name}\"");
+                *found.ok_or_else(|| self.fail(Place::default(), message()))?
+            }
+        };
+        let node = if self.options.no_input { Node::ABSENT } else { Node::new(node) };
+        let focus = Focus::new(node, 0, next);
+        let Some(name) = self.options.initial_template else {
+            if self.options.no_input {
+                let message = "XTDE0040: without a document the transformation begins at a named template";
+                return Err(self.fail(Place::default(), message.into()));
+            }
+            return stack::on_this(|| self.apply(focus, mode, &[], out));
+        };
+        let message = || format!("XTDE0040: the stylesheet has no template named \"{name}\"");
+        let template = known(name).and_then(|name| self.plan.named.get(&name));
+        let template = *template.ok_or_else(|| self.fail(Place::default(), message()))?;
+        stack::on_this(|| self.run_template(template, (NO_RULE, mode as u32), &focus, &[], out))
     }
 
     // Template rules.
@@ -273,15 +332,16 @@ impl<'e> Engine<'e> {
     /// Applies the best template rule to the node of `focus`.
     fn apply(&self, focus: Focus, mode: usize, arguments: &[(Name, Value)], out: &mut Out<'_>) -> Res<()> {
         let rules = &self.plan.modes[mode];
-        match self.find_rule(rules, focus.node, 0..u32::MAX)? {
-            Some(template) => self.run_rule(template, mode, &focus, arguments, out),
+        match self.find_rule(rules, &focus, 0..u32::MAX)? {
+            Some(rule) => self.run_rule(rules.numbered(rule), mode, &focus, arguments, out),
             None => self.built_in(focus, mode, arguments, out),
         }
     }
 
+    /// Runs a template rule: template and number.
     fn run_rule(
         &self,
-        template: usize,
+        (template, rule): (usize, u32),
         mode: usize,
         focus: &Focus,
         arguments: &[(Name, Value)],
@@ -290,9 +350,9 @@ impl<'e> Engine<'e> {
         if self.plan.templates[template].identity.is_some_and(|identity| identity.stays_in(mode))
             && !self.is_open(focus.node)
         {
-            return self.identical(template, mode, focus, false, out);
+            return self.identical((template, rule), mode, focus, false, out);
         }
-        self.run_template(template, (template as u32, mode as u32), focus, arguments, out)
+        self.run_template(template, (rule, mode as u32), focus, arguments, out)
     }
 
     /// Runs a template; `rule`: the template rule and mode that are current in it.
@@ -319,7 +379,30 @@ impl<'e> Engine<'e> {
                 }
             }
         }
-        self.run_body(template, rule, focus, &mut frame, out)
+        self.run_body(template, rule, focus, &mut frame, out)?;
+        match frame.tail.take() {
+            None => Ok(()),
+            Some(tail) => self.run_tails(*tail, rule, focus, out),
+        }
+    }
+
+    /// Runs what a template ends with, and what that ends with: no deeper than the template.
+    #[inline(never)]
+    fn run_tails(&self, tail: Tail, rule: (u32, u32), focus: &Focus, out: &mut Out<'_>) -> Res<()> {
+        let Tail { mut template, mut frame } = tail;
+        for _ in 0..MAX_TAILS {
+            self.tick(out)?;
+            self.run_body(&self.plan.templates[template], rule, focus, &mut frame, out)?;
+            match frame.tail.take() {
+                None => return Ok(()),
+                Some(next) => Tail { template, frame } = *next,
+            }
+        }
+        let place = self.plan.templates[template].place;
+        Err(self.fail(
+            place,
+            format!("the template goes on with itself (limit {MAX_TAILS} times): an endless recursion?"),
+        ))
     }
 
     /// `xsl:call-template`: the arguments go straight to where the template has its parameters.
@@ -331,8 +414,26 @@ impl<'e> Engine<'e> {
         caller: &mut Frame,
         out: &mut Out<'_>,
     ) -> Res<()> {
-        let template = &self.plan.templates[template];
         self.tick(out)?;
+        let mut frame = self.frame_of_call(template, arguments, focus, caller)?;
+        let (template, rule) = (&self.plan.templates[template], (focus.rule, focus.mode));
+        self.run_body(template, rule, &focus, &mut frame, out)?;
+        match frame.tail.take() {
+            None => Ok(()),
+            Some(tail) => self.run_tails(*tail, rule, &focus, out),
+        }
+    }
+
+    /// The variables of a template that is called.
+    #[inline]
+    fn frame_of_call(
+        &self,
+        template: usize,
+        arguments: &[Argument],
+        focus: Focus,
+        caller: &mut Frame,
+    ) -> Res<Frame> {
+        let template = &self.plan.templates[template];
         let mut frame = Frame::default();
         frame.reserve(template.slots);
         for argument in arguments {
@@ -342,7 +443,7 @@ impl<'e> Engine<'e> {
                 frame.passed |= 1 << slot;
             }
         }
-        self.run_body(template, (focus.rule, focus.mode), &focus, &mut frame, out)
+        Ok(frame)
     }
 
     #[inline]
@@ -354,14 +455,11 @@ impl<'e> Engine<'e> {
         frame: &mut Frame,
         out: &mut Out<'_>,
     ) -> Res<()> {
-        let focus = Focus { rule: rule.0, mode: rule.1, depth: focus.depth + 1, ..*focus };
+        let focus = Focus { rule: rule.0, mode: rule.1, ..*focus };
         if let Some(declared) = &template.returns {
             return self.typed_result(template, declared, focus, frame, out);
         }
-        if focus.depth >= focus.next {
-            return self.exec_deeper(&template.body, focus, frame, out);
-        }
-        self.exec_here(&template.body, &focus, frame, out)
+        self.exec(&template.body, focus, frame, out)
     }
 
     /// Runs a template whose result has a declared type: it is put together, then written.
@@ -379,7 +477,7 @@ impl<'e> Engine<'e> {
             // Results of their own may be written in it.
             _ => Destination::Further,
         };
-        let value = self.sequence_to(&template.body, focus, frame, template.place, false, destination)?;
+        let value = self.sequence_to(&template.body, focus, frame, template.place, destination)?;
         let value = self.converted(value, declared, declared.code, template.place)?;
         self.write_items(&value, false, out);
         Ok(())
@@ -454,13 +552,7 @@ impl<'e> Engine<'e> {
             let action = Action::Apply { mode, arguments };
             return self.consume(None, action, focus, &mut Frame::default(), out);
         }
-        let focus = Focus { depth: focus.depth + 1, ..focus };
-        if focus.depth >= focus.next {
-            return self.deeper(focus, Place::default(), |focus| {
-                self.apply_children_here(focus, mode, arguments, out)
-            });
-        }
-        self.apply_children_here(focus, mode, arguments, out)
+        self.enter(focus, Place::default, |focus| self.apply_children_here(focus, mode, arguments, out))
     }
 
     fn apply_children_here(
@@ -486,8 +578,8 @@ impl<'e> Engine<'e> {
             }
             focus.node = Node::in_document(id, child);
             match rule {
-                Quick::Template(template) => {
-                    self.run_rule(template as usize, mode, &focus, arguments, out)?
+                Quick::Template(template, rule) => {
+                    self.run_rule((template as usize, rule), mode, &focus, arguments, out)?
                 }
                 Quick::BuiltIn => {
                     let arguments = if self.plan.later { arguments } else { &[] };
@@ -504,10 +596,41 @@ impl<'e> Engine<'e> {
         u32::try_from(self.options.limits.depth).unwrap_or(u32::MAX - 1) + 1
     }
 
+    /// The guard of depth: all that nests by the stylesheet's doing goes on in here, or in [`Engine::enter_from_expression`].
+    #[inline(always)]
+    fn enter<R: Send>(
+        &self,
+        focus: Focus,
+        place: impl FnOnce() -> Place,
+        go_on: impl FnOnce(Focus) -> Res<R> + Send,
+    ) -> Res<R> {
+        let focus = Focus { depth: focus.depth + 1, ..focus };
+        if focus.depth >= focus.next {
+            return self.deeper(focus, place(), go_on);
+        }
+        go_on(focus)
+    }
+
+    /// The same for what an expression or a pattern calls: those have used stack too, nobody has counted how much.
+    #[inline(never)]
+    fn enter_from_expression<R: Send>(
+        &self,
+        focus: Focus,
+        place: Place,
+        go_on: impl FnOnce(Focus) -> Res<R> + Send,
+    ) -> Res<R> {
+        self.deeper(Focus { depth: focus.depth + EXPRESSION, ..focus }, place, go_on)
+    }
+
     /// At a depth where a new stack may have to begin: goes on, unless it is too deep.
     #[cold]
     #[inline(never)]
-    fn deeper(&self, focus: Focus, place: Place, go_on: impl FnOnce(Focus) -> Res<()> + Send) -> Res<()> {
+    fn deeper<R: Send>(
+        &self,
+        focus: Focus,
+        place: Place,
+        go_on: impl FnOnce(Focus) -> Res<R> + Send,
+    ) -> Res<R> {
         let limit = self.depth_limit();
         if focus.depth >= limit {
             return Err(self.fail(
@@ -525,34 +648,8 @@ impl<'e> Engine<'e> {
     // Instructions.
 
     fn exec(&self, body: &[Instruction], focus: Focus, frame: &mut Frame, out: &mut Out<'_>) -> Res<()> {
-        let focus = Focus { depth: focus.depth + 1, ..focus };
-        if focus.depth >= focus.next {
-            return self.exec_deeper(body, focus, frame, out);
-        }
-        self.exec_here(body, &focus, frame, out)
-    }
-
-    #[cold]
-    fn exec_deeper(
-        &self,
-        body: &[Instruction],
-        focus: Focus,
-        frame: &mut Frame,
-        out: &mut Out<'_>,
-    ) -> Res<()> {
-        let place = body.first().map_or_else(Place::default, |instruction| instruction.place);
-        self.deeper(focus, place, |focus| self.exec_here(body, &focus, frame, out))
-    }
-
-    /// The same from within an expression: that has used stack too, so it counts for more.
-    fn exec_in_expression(
-        &self,
-        body: &[Instruction],
-        focus: Focus,
-        frame: &mut Frame,
-        out: &mut Out<'_>,
-    ) -> Res<()> {
-        self.exec(body, Focus { depth: focus.depth + 15, ..focus }, frame, out)
+        let place = || body.first().map_or_else(Place::default, |instruction| instruction.place);
+        self.enter(focus, place, |focus| self.exec_here(body, &focus, frame, out))
     }
 
     /// What is frequent is done here; the rest in [`Engine::step`], whose need of stack is larger.
@@ -691,17 +788,23 @@ impl<'e> Engine<'e> {
                 if focus.rule == NO_RULE {
                     return Err(self.fail(place, "xsl:apply-imports needs a current template rule".into()));
                 }
-                let (template, mode) = (focus.rule, focus.mode);
-                let arguments = self.arguments(arguments, focus, frame)?;
-                let current = &self.plan.templates[template as usize];
-                let rules = &self.plan.modes[mode as usize];
+                let mode = focus.mode as usize;
+                let rules = &self.plan.modes[mode];
+                let current = &self.plan.templates[rules.rules[focus.rule as usize].template];
                 let range = current.imports_from..current.precedence;
-                match self.find_rule(rules, focus.node, range)? {
-                    Some(template) => self.run_rule(template, mode as usize, &focus, &arguments, out)?,
-                    None => self.built_in(focus, mode as usize, &arguments, out)?,
-                }
+                self.with_arguments(arguments, focus, frame, |arguments, focus, _| {
+                    match self.find_rule(rules, &focus, range)? {
+                        Some(rule) => self.run_rule(rules.numbered(rule), mode, &focus, arguments, out),
+                        None => self.built_in(focus, mode, arguments, out),
+                    }
+                })?;
             }
-            Op::CallTemplate { template, arguments } => {
+            Op::CallTemplate { template, arguments, tail: true } => {
+                let template = *template;
+                let frame_of_call = self.frame_of_call(template, arguments, focus, frame)?;
+                frame.tail = Some(Box::new(Tail { template, frame: frame_of_call }));
+            }
+            Op::CallTemplate { template, arguments, .. } => {
                 if arguments.iter().any(|argument| argument.tunnel) {
                     return self.with_arguments(arguments, focus, frame, |arguments, focus, _| {
                         self.run_template(*template, (focus.rule, focus.mode), &focus, arguments, out)
@@ -1060,9 +1163,32 @@ impl<'e> Engine<'e> {
         };
         let prefix = if uri.is_empty() || prefix == "xmlns" { "" } else { prefix };
         let value = self.text_of(body, focus, frame)?;
-        // An attribute behind content is left out, as section 7.1.3 allows.
-        out.attribute(prefix, &uri, local, &value);
-        Ok(())
+        self.put_attribute(prefix, &uri, local, &value, place, out)
+    }
+
+    /// Writes an attribute. Behind content it is left out in XSLT 1.0, as section 7.1.3 allows, and an error in 2.0.
+    fn put_attribute(
+        &self,
+        prefix: &str,
+        uri: &str,
+        local: &str,
+        value: &str,
+        place: Place,
+        out: &mut Out<'_>,
+    ) -> Res<()> {
+        if out.attribute(prefix, uri, local, value) || !self.plan.later {
+            return Ok(());
+        }
+        Err(self.fail(place, self.misplaced(&format!("the attribute {local}"), out)))
+    }
+
+    /// The error of an attribute or namespace that comes too late, or belongs to no element.
+    #[cold]
+    fn misplaced(&self, what: &str, out: &Out<'_>) -> String {
+        match out.is_at_top() {
+            true => format!("XTDE0420: {what} is in no element"),
+            false => format!("XTDE0410: {what} comes behind the content of its element"),
+        }
     }
 
     /// The text that a body makes: the value of an attribute, comment or processing instruction.
@@ -1079,7 +1205,7 @@ impl<'e> Engine<'e> {
                 self.string(select, focus, frame, *place).map(Cow::Owned)
             }
             body => {
-                let mut out = Out::text_only();
+                let mut out = Out::text_only(self.plan.later);
                 self.exec(body, focus, frame, &mut out)?;
                 Ok(Cow::Owned(out.into_text()))
             }
@@ -1113,7 +1239,7 @@ impl<'e> Engine<'e> {
         match binding {
             Binding::Select(expr) => self.value(expr, focus, frame, place),
             Binding::Empty => Ok(Value::from("")),
-            Binding::Sequence(body) => self.sequence_of(body, focus, frame, place, false),
+            Binding::Sequence(body) => self.sequence_of(body, focus, frame, place),
             Binding::As(typed) => {
                 let value = self.binding(&typed.value, focus, frame, place)?;
                 self.converted(value, &typed.declared, typed.declared.code, place)
@@ -1136,8 +1262,8 @@ impl<'e> Engine<'e> {
     /// The value of a global variable: asked for in the middle of an expression.
     fn global_binding(&self, binding: &Binding, focus: Focus, frame: &mut Frame, place: Place) -> Res<Value> {
         match binding {
-            Binding::Body(body) => self.tree(body, focus, frame, place, true),
-            Binding::Sequence(body) => self.sequence_of(body, focus, frame, place, true),
+            Binding::Body(body) => self.tree(body, focus, frame, place),
+            Binding::Sequence(body) => self.sequence_of(body, focus, frame, place),
             Binding::As(typed) => {
                 let value = self.global_binding(&typed.value, focus, frame, place)?;
                 self.converted(value, &typed.declared, typed.declared.code, place)
@@ -1151,7 +1277,7 @@ impl<'e> Engine<'e> {
         if self.docs.count() >= self.options.limits.documents {
             return Err(self.fail(place, "the limit of result tree fragments is exceeded".into()));
         }
-        let uri = self.plan.modules.get(place.module as usize).map_or("", String::as_str);
+        let uri = self.plan.bases.get(place.base as usize).map_or("", String::as_str);
         match self.docs.add(doc, Cow::Borrowed(uri), true) {
             Some(id) => Ok(Value::from(Node::in_document(id, Document::ROOT))),
             None => Err(self.fail(place, "there are too many result tree fragments".into())),
@@ -1159,7 +1285,7 @@ impl<'e> Engine<'e> {
     }
 
     /// The value of global variable `at`.
-    fn global(&self, at: usize, depth: u32, next: u32) -> Result<Value, String> {
+    fn global(&self, at: usize, depth: u32, next: u32) -> Res<Value> {
         if let Some(value) = self.globals[at].get() {
             return Ok(value.clone());
         }
@@ -1167,27 +1293,29 @@ impl<'e> Engine<'e> {
         if global.is_parameter
             && let Some(value) = self.parameters.get(&global.name)
         {
-            let Binding::As(typed) = &global.value else { return Ok(value.clone()) };
-            // What is given from outside is text that becomes whatever type is declared.
+            // What is given from outside is text that becomes whatever type is declared, or needed.
             let value = match value {
-                Value::String(text) => Value::from(Atomic::Untyped(text.clone())),
+                Value::String(text) if self.plan.later => Value::from(Atomic::Untyped(text.clone())),
                 value => value.clone(),
             };
-            let value = self
-                .converted(value, &typed.declared, "XTTE0590", global.place)
-                .map_err(|e| e.to_string())?;
+            let Binding::As(typed) = &global.value else { return Ok(value) };
+            let value = self.converted(value, &typed.declared, "XTTE0590", global.place)?;
             return Ok(self.globals[at].get_or_init(|| value).clone());
         }
         if self.busy[at].swap(true, Ordering::Relaxed) {
-            return Err(format!("the variable ${} needs its own value", self.symbols.show(global.name)));
+            let message =
+                format!("XTDE0640: the variable ${} needs its own value", self.symbols.show(global.name));
+            return Err(self.fail(global.place, self.coded(message)));
         }
         let mut frame = Frame::default();
         frame.locals.resize(global.slots, Value::Empty);
-        let node = Node::new(Document::ROOT);
+        let node = if self.options.no_input { Node::ABSENT } else { Node::new(Document::ROOT) };
         let focus = Focus::new(node, depth, next);
-        let value = self.global_binding(&global.value, focus, &mut frame, global.place);
+        let value = self.enter_from_expression(focus, global.place, |focus| {
+            self.global_binding(&global.value, focus, &mut frame, global.place)
+        });
         self.busy[at].store(false, Ordering::Relaxed);
-        let value = value.map_err(|error| error.to_string())?;
+        let value = value?;
         Ok(self.globals[at].get_or_init(|| value).clone())
     }
 
@@ -1223,6 +1351,7 @@ impl<'e> Engine<'e> {
             depth: focus.depth,
             next: focus.next,
             dynamic: focus.dynamic,
+            failed: Default::default(),
         };
         let atom = if focus.node.doc == DocId::ATOMIC { self.kept_atom(focus.node) } else { None };
         let cx = Context {
@@ -1235,7 +1364,12 @@ impl<'e> Engine<'e> {
             host: &host,
             names: self.docs.bound(focus.node.doc).map(|b| &b.pool),
         };
-        f(&xpath.expression, &cx).map_err(|error| self.xpath_failed(place, &xpath.expression, &error))
+        f(&xpath.expression, &cx).map_err(|error| match host.failed(&error) {
+            // It says what is wrong there, mostly with its place.
+            Some(inner) if inner.line > 0 => inner,
+            Some(inner) => self.fail(place, inner.message),
+            None => self.xpath_failed(place, &xpath.expression, &error),
+        })
     }
 
     #[cold]
@@ -1333,6 +1467,11 @@ impl<'e> Engine<'e> {
             Ok(text) => Ok(text.into_owned()),
             Err(error) => Err(self.fail(place, error.message)),
         }
+    }
+
+    /// A message without its code, where the language has none: XSLT 1.0.
+    fn coded(&self, message: String) -> String {
+        if self.plan.later { message } else { message[message.find(' ').map_or(0, |at| at + 1)..].to_owned() }
     }
 
     #[cold]

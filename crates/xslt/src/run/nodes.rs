@@ -37,6 +37,11 @@ impl Engine<'_> {
             return Ok(());
         }
         if doc.kind(node.id) == NodeKind::Document {
+            if out.takes_items() {
+                let value = self.tree(body, focus, frame, Default::default())?;
+                self.write_items(&value, false, out);
+                return Ok(());
+            }
             return self.exec(body, focus, frame, out);
         }
         out.start_element(doc.prefix(node.id), doc.namespace(node.id), doc.local(node.id));
@@ -111,7 +116,7 @@ fn copy_tree(doc: &Document, top: NodeId, namespaces: bool, out: &mut Out<'_>) {
                     }
                 }
                 for attribute in doc.attributes(at) {
-                    out.attribute(
+                    out.copied_attribute(
                         doc.prefix(attribute),
                         doc.namespace(attribute),
                         doc.local(attribute),

@@ -26,9 +26,36 @@ pub(super) struct Counted {
 impl Engine<'_> {
     /// The text that `xsl:number` writes.
     pub(super) fn number(&self, number: &Number, focus: Focus, frame: &Frame, place: Place) -> Res<String> {
-        let numbers: Vec<f64> = match &number.value {
-            Some(value) => vec![self.with(value, focus, frame, place, |e, cx| e.evaluate_number(cx))?],
-            None => self.count(number, focus.node, frame)?.into_iter().map(|n| n as f64).collect(),
+        let numbers: Vec<f64> = match (&number.value, &number.select) {
+            (Some(value), _) if number.later => {
+                let value = self.value(value, focus, frame, place)?;
+                let mut numbers = Vec::with_capacity(value.len());
+                for item in value.items() {
+                    let number = self.atom(item).to_double();
+                    if number.is_nan() || number.is_infinite() || number < -0.5 {
+                        let shown = xpath::number::format(number);
+                        let message = format!("XTDE0980: xsl:number cannot write {shown}");
+                        return Err(self.fail(place, message));
+                    }
+                    numbers.push(number);
+                }
+                numbers
+            }
+            (Some(value), _) => vec![self.with(value, focus, frame, place, |e, cx| e.evaluate_number(cx))?],
+            (None, Some(select)) => {
+                let value = self.value(select, focus, frame, place)?;
+                match (value.len(), value.item(0)) {
+                    (1, Some(xpath::Item::Node(node))) => {
+                        let focus = Focus { node, ..focus };
+                        self.count(number, &focus, frame)?.into_iter().map(|n| n as f64).collect()
+                    }
+                    _ => {
+                        let message = "XTTE1000: select of xsl:number must be a single node";
+                        return Err(self.fail(place, message.into()));
+                    }
+                }
+            }
+            (None, None) => self.count(number, &focus, frame)?.into_iter().map(|n| n as f64).collect(),
         };
         let format = self.avt(&number.format, focus, frame, place)?;
         let text = |avt: &Option<crate::model::Avt>| match avt {
@@ -40,7 +67,8 @@ impl Engine<'_> {
         // No alphabet here has two ways to count: letter-value and lang make no difference.
         text(&number.letter_value)?;
         text(&number.lang)?;
-        if numbers.is_empty() {
+        let ordinal = text(&number.ordinal)?.is_some_and(|ordinal| !ordinal.is_empty());
+        if numbers.is_empty() && !number.later {
             return Ok(String::new());
         }
         if let Some(number) = numbers.iter().find(|number| !number.is_finite()) {
@@ -50,10 +78,11 @@ impl Engine<'_> {
             (Some(separator), Some(size)) => Some((separator.as_str(), size)),
             _ => None,
         };
-        Ok(format_list(&numbers, &NumberFormat { format: &format, grouping }))
+        Ok(format_list(&numbers, &NumberFormat { format: &format, grouping, later: number.later, ordinal }))
     }
 
-    fn count(&self, number: &Number, node: Node, frame: &Frame) -> Res<Vec<usize>> {
+    fn count(&self, number: &Number, focus: &Focus, frame: &Frame) -> Res<Vec<usize>> {
+        let node = focus.node;
         if node.doc == xpath::DocId::ATOMIC {
             let message = "XTTE0990: xsl:number needs a node as context item, or a value attribute";
             return Err(self.fail(Place::default(), message.into()));
@@ -65,11 +94,11 @@ impl Engine<'_> {
         let doc = self.doc(node.doc);
         let at = |id: NodeId| Node::in_document(node.doc, id);
         let counts = |id: NodeId| match &number.count {
-            Some(pattern) => self.matches(pattern, at(id), frame),
+            Some(pattern) => self.matches(pattern, &Focus { node: at(id), ..*focus }, frame),
             None => Ok(alike(doc, id, node.id)),
         };
         let begins = |id: NodeId| match &number.from {
-            Some(pattern) => self.matches(pattern, at(id), frame),
+            Some(pattern) => self.matches(pattern, &Focus { node: at(id), ..*focus }, frame),
             None => Ok(false),
         };
         // Nodes are mostly numbered one after the other: it is counted from the one before.
@@ -117,13 +146,16 @@ impl Engine<'_> {
                 }
                 current = before(doc, id);
             }
+            if number.later && count == 0 {
+                return Ok(Vec::new());
+            }
             remember(key(Document::ROOT), node.id, count);
             return Ok(vec![count]);
         }
         let mut numbers = Vec::new();
         let mut current = Some(node.id);
         while let Some(id) = current {
-            if id != node.id && begins(id)? {
+            if !number.later && id != node.id && begins(id)? {
                 break;
             }
             if counts(id)? {
@@ -146,9 +178,12 @@ impl Engine<'_> {
                 }
                 remember(own, id, place);
                 numbers.push(place);
-                if number.level == Level::Single {
+                if number.level == Level::Single && !number.later {
                     break;
                 }
+            }
+            if number.later && (begins(id)? || number.level == Level::Single && !numbers.is_empty()) {
+                break;
             }
             current = doc.parent(id);
         }

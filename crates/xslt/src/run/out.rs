@@ -56,6 +56,8 @@ enum Sink<'o> {
     Text {
         text: String,
         ignored: usize,
+        /// Of XSLT 2.0: nodes count with their string values (section 5.7.2).
+        atomizes: bool,
     },
     /// The items of a sequence (XSLT 2.0): nodes at the top are built one by one.
     Items {
@@ -281,8 +283,9 @@ impl<'o> Out<'o> {
         (self.written, self.events, self.sink.bytes())
     }
 
-    pub fn text_only() -> Out<'o> {
-        Out::new(Sink::Text { text: String::new(), ignored: 0 })
+    /// `atomizes`: as XSLT 2.0 has it.
+    pub fn text_only(atomizes: bool) -> Out<'o> {
+        Out::new(Sink::Text { text: String::new(), ignored: 0, atomizes })
     }
 
     /// What a [`Out::text_only`] collected.
@@ -373,23 +376,41 @@ impl<'o> Out<'o> {
 
     /// An attribute of the element just started; replaces one of the same name. `false`: too late.
     pub fn attribute(&mut self, prefix: &str, namespace: &str, local: &str, value: &str) -> bool {
+        self.put_attribute(prefix, namespace, local, value, true)
+    }
+
+    /// The same for one of the attributes of an element that is copied, when none but these were added: no two have one name.
+    pub fn copied_attribute(&mut self, prefix: &str, namespace: &str, local: &str, value: &str) -> bool {
+        self.put_attribute(prefix, namespace, local, value, false)
+    }
+
+    fn put_attribute(
+        &mut self,
+        prefix: &str,
+        namespace: &str,
+        local: &str,
+        value: &str,
+        search: bool,
+    ) -> bool {
         if let Sink::Fast(fast) = &mut self.sink {
             self.written += value.len();
-            return fast.attribute(prefix, namespace, local, value);
+            return fast.attribute(prefix, namespace, local, value, search);
         }
         if !self.open {
             if let Sink::Items { depth: 0, items, .. } = &mut self.sink {
                 items.push(Pending::Attribute([prefix, namespace, local, value].map(str::to_owned)));
                 return true;
             }
+            if let Sink::Text { text, ignored: 0, atomizes: true } = &mut self.sink {
+                text.push_str(value);
+            }
             return matches!(self.sink, Sink::Text { .. });
         }
         self.written += value.len();
         let tag = &mut self.tag;
-        let known = tag
-            .attributes
-            .iter()
-            .position(|a| tag.get(a.local) == local && xml::is_same(tag.get(a.namespace), namespace));
+        let is_it =
+            |a: &Attribute| tag.get(a.local) == local && xml::is_same(tag.get(a.namespace), namespace);
+        let known = if search { tag.attributes.iter().position(is_it) } else { None };
         let value = tag.add(value);
         match known {
             Some(at) => tag.attributes[at].value = value,
@@ -453,6 +474,22 @@ impl<'o> Out<'o> {
         }
     }
 
+    /// Whether items are collected, and none of them is being made.
+    pub fn takes_items(&self) -> bool {
+        matches!(self.sink, Sink::Items { depth: 0, .. }) && !self.open
+    }
+
+    /// Whether nothing is open: what is written stands at the top of a document.
+    pub fn is_at_top(&self) -> bool {
+        match &self.sink {
+            Sink::Fast(fast) => fast.is_at_top(),
+            Sink::Bytes(serializer) => serializer.depth() == 0 && !self.open,
+            Sink::Tree(builder) => builder.is_at_top() && !self.open,
+            Sink::Undecided { .. } => true,
+            _ => false,
+        }
+    }
+
     pub fn end_element(&mut self) {
         if let Sink::Text { ignored, .. } = &mut self.sink {
             *ignored = ignored.saturating_sub(1);
@@ -512,6 +549,12 @@ impl<'o> Out<'o> {
 
     fn other_text(&mut self, text: &str, raw: bool) {
         if text.is_empty() {
+            // Among items a text node may be empty.
+            if let Sink::Items { depth: 0, items, .. } = &mut self.sink
+                && !self.open
+            {
+                items.push(Pending::Text(String::new()));
+            }
             return;
         }
         self.written += text.len();
@@ -532,7 +575,9 @@ impl<'o> Out<'o> {
                     self.decide(None);
                 }
             }
-            Sink::Text { text: all, ignored: 0 } => all.push_str(text),
+            Sink::Text { text: all, ignored: 0, .. } | Sink::Text { text: all, atomizes: true, .. } => {
+                all.push_str(text);
+            }
             Sink::Text { .. } | Sink::Done => {}
         }
     }
@@ -549,6 +594,7 @@ impl<'o> Out<'o> {
             Sink::Bytes(serializer) => serializer.comment(text),
             Sink::Fast(fast) => fast.comment(text),
             Sink::Undecided { early, .. } => early.push(Early::Comment(text.to_owned())),
+            Sink::Text { text: all, ignored: 0, atomizes: true } => all.push_str(text),
             Sink::Text { .. } | Sink::Done => {}
         }
     }
@@ -565,6 +611,7 @@ impl<'o> Out<'o> {
             Sink::Bytes(serializer) => serializer.pi(target, data),
             Sink::Fast(fast) => fast.pi(target, data),
             Sink::Undecided { early, .. } => early.push(Early::Pi(target.to_owned(), data.to_owned())),
+            Sink::Text { text: all, ignored: 0, atomizes: true } => all.push_str(data),
             Sink::Text { .. } | Sink::Done => {}
         }
     }

@@ -112,14 +112,22 @@ impl Engine<'_> {
                 texts.prepare();
             }
         }
+        for ((keys, _), sort) in columns.iter().zip(sorts) {
+            if let Keys::Typed(list) = keys
+                && !TypedKey::are_comparable(list)
+            {
+                let message = "XTDE1030: the sort keys are of types that cannot be compared";
+                return Err(self.fail(sort.place, message.into()));
+            }
+        }
         let mut order: Vec<usize> = (0..nodes.len()).collect();
-        let mut incomparable = false;
-        sort_stably(&mut order, &mut |a, b| {
+        order.sort_by(|a, b| {
+            let (a, b) = (*a, *b);
             for (keys, descending) in &columns {
                 let compared = match keys {
                     Keys::Text(list) => list.compare(a, b),
                     Keys::Number(list) => compare_numbers(list[a], list[b]),
-                    Keys::Typed(list) => list[a].compare(&list[b], &mut incomparable),
+                    Keys::Typed(list) => list[a].compare(&list[b]),
                 };
                 let compared = if *descending { compared.reverse() } else { compared };
                 if compared != Ordering::Equal {
@@ -128,17 +136,21 @@ impl Engine<'_> {
             }
             Ordering::Equal
         });
-        if incomparable {
-            let place = sorts.first().map_or_else(Default::default, |sort| sort.place);
-            return Err(
-                self.fail(place, "XTDE1030: the sort keys are of types that cannot be compared".into())
-            );
-        }
         Ok(order)
     }
 
     /// Adds the key of one item.
-    fn push_key(&self, keys: &mut Keys, sort: &Sort, node: Node, focus: Focus, frame: &Frame) -> Res<()> {
+    fn push_key(&self, keys: &mut Keys, sort: &Sort, node: Node, focus: Focus, frame: &mut Frame) -> Res<()> {
+        if !sort.body.is_empty() {
+            let value = self.sequence_of(&sort.body, focus, frame, sort.place)?;
+            let text = self.joined(&value, " ");
+            match keys {
+                Keys::Number(list) => list.push(xpath::number::parse(&text)),
+                Keys::Text(list) => list.push(&text),
+                Keys::Typed(_) => {}
+            }
+            return Ok(());
+        }
         match keys {
             Keys::Number(list) => list.push(match &sort.select {
                 Some(select) => self.with(select, focus, frame, sort.place, |e, cx| e.evaluate_number(cx))?,
@@ -167,7 +179,7 @@ impl Engine<'_> {
         nodes: &[Node],
         sort: &Sort,
         focus: Focus,
-        frame: &Frame,
+        frame: &mut Frame,
         order: Strings,
         groups: Option<&dyn Fn(usize) -> (Value, Value)>,
     ) -> Res<Vec<TypedKey>> {
@@ -176,6 +188,19 @@ impl Engine<'_> {
         for (at, node) in nodes.iter().enumerate() {
             let inner = Focus { node: *node, position: at as u32 + 1, size, rule: super::NO_RULE, ..focus };
             let value = match (&sort.select, groups) {
+                (None, None) if !sort.body.is_empty() => {
+                    self.sequence_of(&sort.body, inner, frame, sort.place)?
+                }
+                (None, Some(groups)) if !sort.body.is_empty() => {
+                    let (group, key) = groups(at);
+                    let change = |dynamic: &mut super::later::Dynamic| {
+                        dynamic.group = group;
+                        dynamic.key = key;
+                    };
+                    self.with_dynamic(inner, change, |inner| {
+                        self.sequence_of(&sort.body, inner, frame, sort.place)
+                    })?
+                }
                 (None, _) => self.item(*node).map_or(Value::Empty, Value::from),
                 (Some(select), None) => self.value(select, inner, frame, sort.place)?,
                 (Some(select), Some(groups)) => {
@@ -210,29 +235,6 @@ impl Engine<'_> {
     }
 }
 
-/// Sorts by merging. Keys come from messages, and not all keys have a total order: a decimal equals the double next to it, and so
-/// does another decimal; times with and without a zone. The library's sort may panic then; this one gives some order.
-fn sort_stably(order: &mut [usize], compare: &mut impl FnMut(usize, usize) -> Ordering) {
-    let mut spare = order.to_vec();
-    let mut width = 1;
-    while width < order.len() {
-        for start in (0..order.len()).step_by(2 * width) {
-            let end = (start + 2 * width).min(order.len());
-            let middle = (start + width).min(end);
-            let (mut left, mut right) = (start, middle);
-            for place in &mut spare[start..end] {
-                let from_left =
-                    right == end || left < middle && compare(order[left], order[right]) != Ordering::Greater;
-                let next = if from_left { &mut left } else { &mut right };
-                *place = order[*next];
-                *next += 1;
-            }
-        }
-        order.copy_from_slice(&spare);
-        width *= 2;
-    }
-}
-
 /// NaN before all numbers.
 fn compare_numbers(a: f64, b: f64) -> Ordering {
     match (a.is_nan(), b.is_nan()) {
@@ -240,37 +242,5 @@ fn compare_numbers(a: f64, b: f64) -> Ordering {
         (true, false) => Ordering::Less,
         (false, true) => Ordering::Greater,
         _ => a.partial_cmp(&b).unwrap_or(Ordering::Equal),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::sort_stably;
-    use std::cmp::Ordering;
-
-    #[test]
-    fn what_has_a_total_order_is_sorted_stably() {
-        for count in [0, 1, 2, 3, 7, 8, 9, 100, 1000] {
-            let keys: Vec<usize> = (0..count).map(|n| n * 7919 % 31).collect();
-            let mut order: Vec<usize> = (0..count).collect();
-            let mut wanted = order.clone();
-            sort_stably(&mut order, &mut |a, b| keys[a].cmp(&keys[b]));
-            wanted.sort_by_key(|&at| keys[at]);
-            assert_eq!(order, wanted);
-        }
-    }
-
-    #[test]
-    fn what_has_none_gets_some_order() {
-        let mut state = 1_u64;
-        for count in [20, 21, 50, 500] {
-            let mut order: Vec<usize> = (0..count).collect();
-            sort_stably(&mut order, &mut |_, _| {
-                state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
-                [Ordering::Less, Ordering::Equal, Ordering::Greater][(state >> 60) as usize % 3]
-            });
-            order.sort_unstable();
-            assert_eq!(order, (0..count).collect::<Vec<_>>(), "each once");
-        }
     }
 }

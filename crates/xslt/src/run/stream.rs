@@ -120,9 +120,9 @@ pub(crate) fn run<'s>(
     let begin = |engine: &Engine<'_>, out: &mut Out<'_>| {
         let next = super::FIRST_SEGMENT.min(engine.depth_limit());
         let focus = Focus::new(root, 0, next);
-        super::stack::on_this(|| engine.apply(focus, 0, &[], out)).map_err(|error| *error)
+        crate::stack::on_this(|| engine.apply(focus, 0, &[], out)).map_err(|error| *error)
     };
-    let why = outer.within(&stream, &window, 0).buffers(0, root).map_err(|error| *error)?;
+    let why = outer.within(&stream, &window, 0).buffers(0, root, (0, 1)).map_err(|error| *error)?;
     match why {
         None => begin(&outer.within(&stream, &window, 0), &mut out)?,
         Some(why) => {
@@ -204,7 +204,7 @@ impl<'e> Engine<'e> {
     }
 
     /// Why a node must have arrived whole before templates are applied to it in `mode`.
-    fn buffers(&self, mode: usize, node: Node) -> Res<Option<NotStreamable>> {
+    fn buffers(&self, mode: usize, node: Node, depth: (u32, u32)) -> Res<Option<NotStreamable>> {
         let Some(opening) = &self.opening else { return Ok(None) };
         let classified = opening.feed.classified();
         let rules = &self.plan.modes[mode];
@@ -220,8 +220,8 @@ impl<'e> Engine<'e> {
                 }));
             }
         }
-        let rule = self.find_rule(rules, node, 0..u32::MAX)?;
-        Ok(rule.and_then(|template| classified.templates[template].clone()))
+        let rule = self.find_rule(rules, &Focus::new(node, depth.0, depth.1), 0..u32::MAX)?;
+        Ok(rule.and_then(|rule| classified.templates[rules.numbered(rule).0].clone()))
     }
 
     /// Applies templates to, or loops over, what is selected from the content of the open element. `place`: that of
@@ -370,7 +370,7 @@ impl<'e> Engine<'e> {
     ) -> Res<()> {
         let Some(opening) = &self.opening else { return Ok(()) };
         let why = match action {
-            Action::Apply { mode, .. } => self.buffers(*mode, focus.node)?,
+            Action::Apply { mode, .. } => self.buffers(*mode, focus.node, (focus.depth, focus.next))?,
             Action::Loop(_) if selection.streams => None,
             Action::Loop(_) => Some(NotStreamable::default()),
         };

@@ -33,6 +33,9 @@ pub(crate) struct Selection {
     pub steps: usize,
 }
 
+/// How deep templates and attribute sets are followed.
+const MAX_DEPTH: usize = 200;
+
 /// The key of a place.
 pub(crate) fn key(place: Place) -> (u16, u32, u32) {
     (place.module, place.line, place.column)
@@ -47,6 +50,7 @@ pub(crate) fn classify(plan: &Plan) -> Classified {
         selections: HashMap::new(),
         atomic: true,
         size: None,
+        depth: 0,
     };
     for global in &plan.globals {
         let read = match &global.value {
@@ -113,6 +117,8 @@ struct Classifier<'p> {
     atomic: bool,
     /// Where the number of nodes of the selection at hand is asked for.
     size: Option<NotStreamable>,
+    /// How many templates and attribute sets are within one another.
+    depth: usize,
 }
 
 impl Classifier<'_> {
@@ -137,8 +143,20 @@ impl Classifier<'_> {
             Known::Busy => {
                 return Err(self.at(self.plan.templates[at].place, "it calls itself on the same node".into()));
             }
+            Known::No if self.depth >= MAX_DEPTH => {
+                return Err(
+                    self.at(self.plan.templates[at].place, "templates call one another too deeply".into())
+                );
+            }
             Known::No => {}
         }
+        self.depth += 1;
+        let reads = self.new_template(at);
+        self.depth -= 1;
+        reads
+    }
+
+    fn new_template(&mut self, at: usize) -> Reads {
         self.templates[at] = Known::Busy;
         let (atomic, size) = (std::mem::replace(&mut self.atomic, true), self.size.take());
         let template = &self.plan.templates[at];
@@ -216,7 +234,7 @@ impl Classifier<'_> {
                 }
                 Ok(0)
             }
-            Op::CallTemplate { template, arguments } => {
+            Op::CallTemplate { template, arguments, .. } => {
                 self.arguments(arguments, base)?;
                 let reads = self.template(*template);
                 if base == At::Focus { reads } else { Ok(0) }
@@ -399,6 +417,7 @@ impl Classifier<'_> {
             if let Some(e) = &sort.select {
                 let _ = self.expr(e, Use::Value, At::Below, sort.place);
             }
+            let _ = self.inner(&sort.body, At::Below, sort.place);
             let avts = [&sort.order, &sort.data_type, &sort.case_order, &sort.collation];
             for avt in avts.into_iter().flatten() {
                 let _ = self.avt(avt, At::Below, sort.place);
@@ -419,7 +438,7 @@ impl Classifier<'_> {
         if base == At::Focus {
             let step_by_step = match select {
                 None => Some(Downward { predicates: false, steps: 1 }),
-                Some(Expr::XPath(xpath)) => downward(xpath.expression.source(), self.version()),
+                Some(Expr::XPath(xpath)) => downward(&xpath.tree),
                 Some(Expr::Deferred(_)) => None,
             };
             if let Some(Downward { predicates, steps }) = step_by_step {
@@ -452,8 +471,14 @@ impl Classifier<'_> {
     fn sets(&mut self, sets: &[usize], base: At, place: Place) -> Result<(), NotStreamable> {
         for set in sets {
             for part in &self.plan.sets[*set].parts {
-                self.sets(&part.uses, base, place)?;
-                self.inner(&part.body, base, place)?;
+                if self.depth >= MAX_DEPTH {
+                    return Err(self.at(place, "attribute sets lead to one another too deeply".into()));
+                }
+                self.depth += 1;
+                let read =
+                    self.sets(&part.uses, base, place).and_then(|()| self.inner(&part.body, base, place));
+                self.depth -= 1;
+                read?;
             }
         }
         Ok(())
@@ -498,7 +523,7 @@ impl Classifier<'_> {
     fn expr(&mut self, expr: &Expr, using: Use, base: At, place: Place) -> Result<At, NotStreamable> {
         let Expr::XPath(xpath) = expr else { return Ok(At::Elsewhere) };
         let source = xpath.expression.source();
-        let (reach, at) = reach(source, self.version(), using, base, !self.plan.functions.is_empty());
+        let (reach, at) = reach(&xpath.tree, self.version(), using, base, !self.plan.functions.is_empty());
         if let Some(why) = reach.leaves {
             self.refuse(place, format!("{why} (in the expression \"{source}\")"));
         }

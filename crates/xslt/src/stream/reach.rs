@@ -41,15 +41,12 @@ pub(crate) struct Reach {
     pub size: bool,
 }
 
-/// Where `source`, evaluated at `base`, reaches; and where its nodes lie. `functions`: the stylesheet has functions of its
+/// Where `tree`, evaluated at `base`, reaches; and where its nodes lie. `functions`: the stylesheet has functions of its
 /// own.
-pub(crate) fn reach(source: &str, version: Version, using: Use, base: At, functions: bool) -> (Reach, At) {
-    let Ok(tree) = xpath::parse(source, version) else {
-        return (Reach { leaves: Some("it is not understood"), ..Reach::default() }, At::Elsewhere);
-    };
+pub(crate) fn reach(tree: &Expr, version: Version, using: Use, base: At, functions: bool) -> (Reach, At) {
     let later = version != Version::V1;
     let mut walk = Walk { found: Reach::default(), focus: base, functions, later };
-    let at = walk.expr(&tree, using, base, false);
+    let at = walk.expr(tree, using, base, false);
     (walk.found, at)
 }
 
@@ -270,11 +267,10 @@ pub(crate) struct Downward {
 
 /// Whether `source` selects downwards and step by step: in document order, never a node inside of another, and without
 /// counting.
-pub(crate) fn downward(source: &str, version: Version) -> Option<Downward> {
-    let tree = xpath::parse(source, version).ok()?;
+pub(crate) fn downward(tree: &Expr) -> Option<Downward> {
     let alternatives: Vec<&Expr> = match &tree.kind {
         ExprKind::Union(list) => list.iter().collect(),
-        _ => vec![&tree],
+        _ => vec![tree],
     };
     let mut predicates = false;
     let mut children = 0;
@@ -325,7 +321,8 @@ mod tests {
             ("generate-id(@x)", Use::Value, false, true, false), ("concat(@a, b)", Use::Value, true, false, false), ("s:tokenize(@x)", Use::Value, false, false, false),
         ];
         for (source, using, content, leaves, size) in cases {
-            let (reach, _) = reach(source, Version::V1, using, At::Focus, false);
+            let tree = xpath::parse(source, Version::V1).unwrap();
+            let (reach, _) = reach(&tree, Version::V1, using, At::Focus, false);
             assert_eq!(
                 (reach.content, reach.leaves.is_some(), reach.size),
                 (content, leaves, size),
@@ -355,7 +352,8 @@ mod tests {
             ("$v/a", None),
         ];
         for (source, expected) in cases {
-            assert_eq!(downward(source, Version::V1).map(|d| d.predicates), expected, "{source}");
+            let tree = xpath::parse(source, Version::V1).unwrap();
+            assert_eq!(downward(&tree).map(|d| d.predicates), expected, "{source}");
         }
     }
 }

@@ -1,16 +1,15 @@
-//! The stack that templates within templates need. Recursion is bounded by the limit on depth, not by the stack of the
+//! The stack that what nests by a stylesheet's doing needs: elements when it is compiled, templates when it runs. Recursion is bounded by the limit on depth, not by the stack of the
 //! thread that calls: where that has been used enough, execution goes on in a thread with a stack of its own.
 //!
 //! How deep it is, is counted; how much stack that took is looked at from time to time, by the addresses of local
 //! variables.
 
-use super::Res;
 use crate::error::XsltError;
 use std::cell::Cell;
 use std::thread::{Builder, ScopedJoinHandle, scope};
 
 /// Bytes that a transformation surely may use of the stack of the thread that calls (of at least 2 MiB), but for what the
-/// levels of one [`super::STRIDE`] take.
+/// levels of one stride of the engine take.
 const CALLER: usize = 1 << 20;
 /// The size of a stack made for the rest, and what of it may be used.
 const OWN: usize = 96 << 20;
@@ -29,7 +28,7 @@ fn here() -> usize {
 }
 
 /// Runs `f` on this thread, which may use its stack as far as a transformation may.
-pub(super) fn on_this<R>(f: impl FnOnce() -> R) -> R {
+pub(crate) fn on_this<R>(f: impl FnOnce() -> R) -> R {
     /// Puts the old floor back, also where `f` does not return.
     struct Before(usize);
     impl Drop for Before {
@@ -46,14 +45,16 @@ pub(super) fn on_this<R>(f: impl FnOnce() -> R) -> R {
 }
 
 /// Whether some of this stack is left.
-pub(super) fn is_left() -> bool {
+pub(crate) fn is_left() -> bool {
     here() > FLOOR.get()
 }
 
 /// Goes on in a thread with a stack of its own.
-pub(super) fn on_new<R: Send>(f: impl FnOnce() -> Res<R> + Send) -> Res<R> {
+pub(crate) fn on_new<R: Send>(f: impl FnOnce() -> Res<R> + Send) -> Res<R> {
     meter::carry(|carried| on_thread(|| carried.enter(f)))
 }
+
+type Res<T> = Result<T, Box<XsltError>>;
 
 fn on_thread<R: Send>(f: impl FnOnce() -> Res<R> + Send) -> Res<R> {
     let run = || {
