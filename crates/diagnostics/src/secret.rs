@@ -2,9 +2,41 @@
 
 use std::borrow::Cow;
 
-/// The text with the user information of every URL in it (`http://user:password@host`) replaced by as many `*`, so that
-/// columns stay where they are.
+/// The text with the user information of every URL in it (`http://user:password@host`) and the values of secrets in its query
+/// (`?access_token=…`) replaced by as many `*`, so that columns stay where they are.
 pub fn without_credentials(text: &str) -> Cow<'_, str> {
+    match without_users(text) {
+        Cow::Borrowed(text) => without_query(text),
+        Cow::Owned(text) => Cow::Owned(without_query(&text).into_owned()),
+    }
+}
+
+/// The text with stars for the values of `?name=value&name=value` whose names say that they are secret.
+fn without_query(text: &str) -> Cow<'_, str> {
+    let mut shown = String::new();
+    let mut copied = 0;
+    for (at, _) in text.match_indices(['?', '&']) {
+        let pair = &text[at + 1..];
+        let ends = |c: char| c.is_whitespace() || c.is_control() || "&#\"'`<>\\".contains(c);
+        let pair = &pair[..pair.find(ends).unwrap_or(pair.len())];
+        let Some((name, value)) = pair.split_once('=') else { continue };
+        let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.;".contains(c));
+        // A value that is worked out is none of a secret.
+        if is_name && is_secret(name) && !value.is_empty() && !value.starts_with(['{', '$']) {
+            let start = at + 1 + name.len() + 1;
+            shown.push_str(&text[copied..start]);
+            shown.extend(std::iter::repeat_n('*', value.chars().count()));
+            copied = start + value.len();
+        }
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    shown.push_str(&text[copied..]);
+    Cow::Owned(shown)
+}
+
+fn without_users(text: &str) -> Cow<'_, str> {
     let mut shown = String::new();
     let mut copied = 0;
     for (at, mark) in text.match_indices("://") {
@@ -166,6 +198,12 @@ mod tests {
             ("http://@h", "http://@h"),
             ("x://y://u@h", "x://y://*@h"),
             ("://", "://"),
+            (
+                "ht//h/a?x=1&access_token=a%20b&amp;apiKey=c d",
+                "ht//h/a?x=1&access_token=*****&amp;apiKey=* d",
+            ),
+            ("?token={x}&password=&a[token]=1 ?é=1", "?token={x}&password=&a[token]=1 ?é=1"),
+            ("http://u@h?pwd=é&b=c", "http://*@h?pwd=*&b=c"),
         ] {
             assert_eq!(without_credentials(text), shown);
         }
