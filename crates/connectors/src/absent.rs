@@ -28,8 +28,8 @@ pub(crate) const DEFINITION: Definition = Definition {
 
 /// What connectors need that is not here.
 const NEEDS: &[(&[&str], &str)] = &[
-    (&["email", "gmail", "smtp", "imap", "pop3"], "it needs a mail server transport: not in this version"),
-    (&["redis", "mongodb", "db", "cassandra"], "it needs a driver for its database: not in this version"),
+    (&["gmail", "smtp", "imap", "pop3"], "use `email.…`, the connector for mail servers"),
+    (&["mongodb", "db", "cassandra"], "it needs a driver for its database: not in this version"),
     (
         &[
             "kafkaTransport",

@@ -179,3 +179,42 @@ pub(crate) fn dynamic_field(element: &Element, name: &str, compiler: &mut Compil
         _ => Some(Parameter::Literal(Arc::from(text))),
     }
 }
+
+/// The fields of a description, where each message may work them out.
+pub(crate) struct Fields(Vec<(&'static str, Parameter)>);
+
+impl Fields {
+    /// Those of a description; others are reported.
+    pub(crate) fn compile(
+        element: &Element,
+        fields: &'static [&'static str],
+        compiler: &mut Compiler<'_>,
+    ) -> Fields {
+        report_unknown(element, fields, compiler);
+        let read = |field: &&'static str| Some((*field, dynamic_field(element, field, compiler)?));
+        Fields(fields.iter().filter_map(read).collect())
+    }
+
+    /// The text of one; `None` where it is absent or gives nothing.
+    ///
+    /// # Errors
+    /// The payload cannot be read.
+    pub(crate) fn text(&self, name: &str, context: &mut Context) -> Result<Option<String>, Fault> {
+        let Some((_, field)) = self.0.iter().find(|(own, _)| *own == name) else { return Ok(None) };
+        let text = field.value(context)?.map(|value| value.to_string());
+        Ok(text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
+    }
+
+    /// The text of one that is the same for all messages.
+    pub(crate) fn literal(&self, name: &str) -> Option<&str> {
+        match self.0.iter().find(|(own, _)| *own == name)? {
+            (_, Parameter::Literal(text)) => Some(text.trim()),
+            _ => None,
+        }
+    }
+
+    /// Whether one is there.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(own, _)| *own == name)
+    }
+}

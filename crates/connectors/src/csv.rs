@@ -86,6 +86,7 @@ struct Conversion {
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let parameters = Parameters::compile(element, |_| Form::Plain, compiler)?;
+    check(&parameters, element, compiler);
     let way = match element.local().split_once('.').map(|(_, name)| name) {
         Some("csvToXml") => Way::ToXml,
         Some("csvToCsv") => Way::ToCsv,
@@ -94,6 +95,43 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         _ => Way::ToJson,
     };
     Some(Box::new(Conversion { way, parameters }))
+}
+
+/// Reports values that are wrong for every message.
+fn check(parameters: &Parameters, element: &Element, compiler: &mut Compiler<'_>) {
+    parameters.check_word("headerPresent", &["Present", "Absent", "true", "false"], element, compiler);
+    parameters.check_word("csvEmptyValues", &["Null", "Empty"], element, compiler);
+    parameters.check_word("columnOrdering", &["Ascending", "Descending"], element, compiler);
+    parameters.check_truths(&["skipHeader", "suppressEscapeCharacters"], element, compiler);
+    parameters.check_numbers(&["dataRowsToSkip", "orderByColumn"], element, compiler);
+    for name in ["valueSeparator", "customValueSeparator"] {
+        parameters.check(name, element, compiler, |text| {
+            separator(text).map(|_| ()).ok_or_else(|| "expected one character, `tab` or `space`".to_owned())
+        });
+    }
+    parameters.check("columnsToSkip", element, compiler, |text| match text.contains('"') {
+        // Which names there are, the message says.
+        true => Ok(()),
+        false => skipped(text, 1, None).map(|_| ()),
+    });
+    parameters.check("dataTypes", element, compiler, |text| {
+        let known = ["string", "number", "integer", "boolean", ""];
+        let wrong = text.split(',').map(str::trim).find(|own| !known.contains(&&*own.to_ascii_lowercase()));
+        wrong.map_or(Ok(()), |own| {
+            Err(format!("`{own}` is no type: expected string, number, integer, boolean"))
+        })
+    });
+}
+
+/// The character of a separator.
+fn separator(text: &str) -> Option<u8> {
+    match (text, text.trim()) {
+        ("\t", _) | (_, "tab" | "TAB" | "\\t") => Some(b'\t'),
+        (_, "space" | "SPACE") => Some(b' '),
+        (_, "") => Some(b','),
+        (_, one) if one.len() == 1 && one.is_ascii() && one != "\"" => Some(one.as_bytes()[0]),
+        _ => None,
+    }
 }
 
 /// Rows of cells.
@@ -374,13 +412,7 @@ impl Conversion {
     fn separator(&self, name: &str, context: &mut Context) -> Result<u8, Fault> {
         let Some(value) = self.parameters.value(name, context)? else { return Ok(b',') };
         let text = value.to_string();
-        match (text.as_str(), text.trim()) {
-            ("\t", _) | (_, "tab" | "TAB" | "\\t") => Ok(b'\t'),
-            (_, "space" | "SPACE") => Ok(b' '),
-            (_, "") => Ok(b','),
-            (_, one) if one.len() == 1 && one.is_ascii() && one != "\"" => Ok(one.as_bytes()[0]),
-            _ => Err(self.fault(&format!("{name} is no character: {text}"))),
-        }
+        separator(&text).ok_or_else(|| self.fault(&format!("{name} is no character: {text}")))
     }
 
     fn number(&self, name: &str, context: &mut Context) -> Result<Option<usize>, Fault> {

@@ -145,10 +145,27 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         _ => None,
     };
     check_headers(literal("headers"), element, compiler);
+    check_body(&parameters, element, compiler);
     let overwrites = literal(OVERWRITE).is_some_and(|text| text.eq_ignore_ascii_case("true"));
     let keeps_message = parameters.get(VARIABLE).is_some() && !overwrites;
     let method = element.local().trim_start_matches("http.").to_ascii_uppercase();
     Some(Box::new(Request { method, connections, parameters, keeps_message }))
+}
+
+/// Reports bodies that can never be sent.
+fn check_body(parameters: &Parameters, element: &Element, compiler: &mut Compiler<'_>) {
+    parameters.check_word("requestBodyType", &["JSON", "XML", "TEXT"], element, compiler);
+    if parameters.is_literally("requestBodyType", "JSON") {
+        parameters.check("requestBodyJson", element, compiler, |text| {
+            let parsed = serde_json::from_str::<&serde_json::value::RawValue>(text);
+            parsed.map(|_| ()).map_err(|why| format!("it is no JSON: {why}"))
+        });
+    }
+    if parameters.is_literally("requestBodyType", "XML") {
+        parameters.check("requestBodyXml", element, compiler, |text| {
+            crate::result::envelope(text).map(|_| ()).map_err(|why| format!("it is no XML: {why}"))
+        });
+    }
 }
 
 /// Reports headers that are no list of pairs.
@@ -168,6 +185,15 @@ fn make(description: &Description<'_>, compiler: &mut Compiler<'_>) -> Option<Co
     if element.child("baseUrl").is_none_or(|own| own.text().trim().is_empty()) {
         let message = format!("the connection `{}` has no `baseUrl`", description.key.value);
         compiler.warning("bad-value", message, element.start_tag(), "messages that come to it fault");
+    }
+    if let Some(Parameter::Literal(text)) = &base
+        && !text.contains(['{', '$'])
+        && !text.trim_start().to_ascii_lowercase().starts_with("http")
+    {
+        let message =
+            format!("the `baseUrl` of `{}` does not begin with http:// or https://", description.key.value);
+        let place = element.child("baseUrl").map_or_else(|| element.start_tag(), Element::text_span);
+        compiler.warning("bad-value", message, place, "messages that come to it fault");
     }
     let text = endpoint_of(description, fixed_base(&base, description, compiler), compiler)?;
     let parsed = match config::parse(FileId::BUILT_IN, &text) {
@@ -301,7 +327,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// The names and values in `[["name", "value"], {"name": "value"}]`.
-fn pairs(text: &str) -> Result<Vec<(String, String)>, String> {
+pub(crate) fn pairs(text: &str) -> Result<Vec<(String, String)>, String> {
     if text.is_empty() {
         return Ok(Vec::new());
     }

@@ -6,20 +6,33 @@
 //! that comes to it faults.
 
 mod absent;
+mod blocking;
 mod connection;
 mod csv;
+mod email;
+mod failure;
 mod file;
 mod http;
 mod operation;
 mod parameter;
+mod pool;
+mod redis;
 mod response;
 mod result;
+mod utility;
 
 use flow::{Definition, Registry};
 
 /// All operations that can be executed.
 pub fn definitions() -> impl Iterator<Item = &'static Definition> {
-    http::OPERATIONS.iter().chain(file::OPERATIONS).chain(csv::OPERATIONS).copied()
+    http::OPERATIONS
+        .iter()
+        .chain(file::OPERATIONS)
+        .chain(csv::OPERATIONS)
+        .chain(email::OPERATIONS)
+        .chain(redis::OPERATIONS)
+        .chain(utility::OPERATIONS)
+        .copied()
 }
 
 /// Adds the operations to what a configuration is compiled with.

@@ -4,7 +4,7 @@
 //! for `${…}` within.
 
 use config::{Child, Element};
-use diagnostics::Span;
+use diagnostics::{Diagnostic, Span};
 use flow::synapse::expression_length;
 use flow::{Compiler, Context, Expression, Fault, Need, Text};
 use message::Value;
@@ -253,7 +253,10 @@ impl Parameters {
             values.retain(|(other, _)| other != name);
             values.push((name.to_owned(), parameter));
         }
-        Some(Parameters { operation: element.local().to_owned(), values })
+        let parameters = Parameters { operation: element.local().to_owned(), values };
+        // Of operations that have a result.
+        parameters.check_truths(&["overwriteBody"], element, compiler);
+        Some(parameters)
     }
 
     /// What they read of a message.
@@ -306,10 +309,91 @@ impl Parameters {
         Ok(self.text(name, context)?.map_or(default, |text| text.eq_ignore_ascii_case("true")))
     }
 
+    /// The text of one that is the same for all messages, without blanks around it.
+    pub(crate) fn literal(&self, name: &str) -> Option<&str> {
+        match self.get(name)? {
+            Parameter::Literal(text) => Some(text.trim()),
+            _ => None,
+        }
+    }
+
+    /// Whether one is this text in any case, for all messages.
+    pub(crate) fn is_literally(&self, name: &str, text: &str) -> bool {
+        self.literal(name).is_some_and(|own| own.eq_ignore_ascii_case(text))
+    }
+
+    /// Reports the text of one that is the same for all messages, and wrong for each.
+    pub(crate) fn check(
+        &self,
+        name: &str,
+        element: &Element,
+        compiler: &mut Compiler<'_>,
+        is_right: impl FnOnce(&str) -> Result<(), String>,
+    ) {
+        let Some(text) = self.literal(name).filter(|text| !text.is_empty()) else { return };
+        if let Err(why) = is_right(text) {
+            let shown: String = text.chars().take(80).collect();
+            let message = format!("`{name}` of `{}` cannot be `{shown}`", self.operation);
+            compiler.warning("bad-value", message, text_place(element, name), why);
+        }
+    }
+
+    /// As [`Parameters::check`], for one that is one of these words, in any case and spacing.
+    pub(crate) fn check_word(
+        &self,
+        name: &str,
+        words: &[&'static str],
+        element: &Element,
+        compiler: &mut Compiler<'_>,
+    ) {
+        let plain = |text: &str| -> String {
+            text.chars().filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase).collect()
+        };
+        let Some(text) = self.literal(name).filter(|text| !text.is_empty()) else { return };
+        if words.iter().any(|word| plain(word) == plain(text)) {
+            return;
+        }
+        let message = format!("`{name}` of `{}` cannot be `{text}`", self.operation);
+        let found = Diagnostic::warning("bad-value", message)
+            .at(text_place(element, name), format!("expected {}", words.join(", ")))
+            .did_you_mean(text, words.iter().copied());
+        compiler.diagnostics.push(found);
+    }
+
+    /// As [`Parameters::check`], for whole numbers of at least 0.
+    pub(crate) fn check_numbers(&self, names: &[&str], element: &Element, compiler: &mut Compiler<'_>) {
+        for name in names {
+            self.check(name, element, compiler, |text| match text.parse::<u64>() {
+                Ok(_) => Ok(()),
+                Err(_) => Err("expected a whole number of at least 0".to_owned()),
+            });
+        }
+    }
+
+    /// As [`Parameters::check`], for those that are true or false.
+    pub(crate) fn check_truths(&self, names: &[&str], element: &Element, compiler: &mut Compiler<'_>) {
+        for name in names {
+            self.check_word(name, &["true", "false"], element, compiler);
+        }
+    }
+
+    /// Reports those that are not there, or have no text.
+    pub(crate) fn check_given(&self, names: &[&str], element: &Element, compiler: &mut Compiler<'_>) {
+        for name in names.iter().filter(|name| self.is_absent(name)) {
+            let message = format!("`{}` has no `{name}`", self.operation);
+            compiler.warning("bad-value", message, element.start_tag(), "messages that come here fault");
+        }
+    }
+
     /// The operation, for messages.
     pub(crate) fn operation(&self) -> &str {
         &self.operation
     }
+}
+
+/// The place of the text of a parameter.
+fn text_place(element: &Element, name: &str) -> Span {
+    element.child(name).map_or_else(|| element.start_tag(), Element::text_span)
 }
 
 /// The place of an element, for warnings about a parameter.

@@ -294,17 +294,17 @@ fn a_connection_that_is_late_slow_or_absent() {
         ),
         (
             "<http.post configKey='conn'><requestBodyType>YAML</requestBodyType></http.post>",
-            "",
+            "bad-value: `requestBodyType` of `http.post` cannot be `YAML`",
             "0: the requestBodyType of http.post is YAML",
         ),
         (
             "<http.post configKey='conn'><requestBodyType>JSON</requestBodyType><requestBodyJson>{\"a\":</requestBodyJson></http.post>",
-            "",
+            "bad-value: `requestBodyJson` of `http.post` cannot be `{\"a\":`",
             "0: the body of http.post is no JSON",
         ),
         (
             "<http.post configKey='conn'><requestBodyType>XML</requestBodyType><requestBodyXml>a</requestBodyXml></http.post>",
-            "",
+            "bad-value: `requestBodyXml` of `http.post` cannot be `a`",
             "0: the body of http.post is no XML",
         ),
         (
@@ -356,15 +356,16 @@ fn what_is_misspelt_is_said() {
 #[test]
 fn an_operation_that_is_not_here_faults_alone() {
     let tested = main(
-        "<filter source='$trp:Which' regex='a'><then><email.send/></then><else><property name='b' value='1'/></else></filter>",
+        "<filter source='$trp:Which' regex='a'><then><mongodb.find/></then><else><property name='b' value='1'/></else></filter>",
     );
-    assert!(tested.reasons.iter().any(|why| why.contains("mail server transport")), "{:?}", tested.reasons);
+    assert!(
+        tested.reasons.iter().any(|why| why.contains("a driver for its database")),
+        "{:?}",
+        tested.reasons
+    );
     assert_eq!(tested.run(&[XML, ("Which", "b")], "<a/>").property("b").as_deref(), Some("1"));
     let fault = tested.run(&[XML, ("Which", "a")], "<a/>").fault().unwrap_or_default();
-    assert!(
-        fault.contains("`email.send` is not executable here") && fault.contains("mail server"),
-        "{fault}"
-    );
+    assert!(fault.contains("`mongodb.find` is not executable here") && fault.contains("a driver"), "{fault}");
 }
 
 #[test]

@@ -22,6 +22,7 @@ use crate::io::{ReadHalf, WriteHalf, split_plain, split_tls};
 use crate::places::Place;
 use crate::pool::{Pools, Shard};
 use crate::relay::{Outgoing, RelayError, Upload};
+use crate::resolve::Resolver;
 use crate::timer::after;
 use crate::{ClientLimits, ClientStats, Framing, Response, SendError, SendErrorKind, SendOptions, Target};
 
@@ -231,15 +232,23 @@ impl Client {
         }
     }
 
-    async fn connect_now(&self, target: &Target, place: Place) -> Result<Box<Incoming>, SendErrorKind> {
+    /// A place for a connection among the descriptors of the process.
+    pub(crate) fn descriptor(&self) -> Result<Descriptor, SendErrorKind> {
         let descriptor = Descriptor::for_backend().or_else(|| {
             // Connections that nobody uses give way.
             self.pools.clear();
             Descriptor::for_backend()
         });
-        let Some(descriptor) = descriptor else {
-            return Err(SendErrorKind::LocalShortage(Arc::new(rustix::io::Errno::MFILE.into())));
-        };
+        descriptor.ok_or_else(|| SendErrorKind::LocalShortage(Arc::new(rustix::io::Errno::MFILE.into())))
+    }
+
+    /// Who knows names.
+    pub(crate) fn resolver(&self) -> &Arc<Resolver> {
+        &self.pools.resolver
+    }
+
+    async fn connect_now(&self, target: &Target, place: Place) -> Result<Box<Incoming>, SendErrorKind> {
+        let descriptor = self.descriptor()?;
         #[cfg(feature = "simulation")]
         if let Ok(ip) = target.host().parse() {
             let address = std::net::SocketAddr::new(ip, target.port());
@@ -295,7 +304,7 @@ fn shortage(kind: io::ErrorKind, what: &'static str) -> SendErrorKind {
     SendErrorKind::LocalShortage(Arc::new(io::Error::new(kind, what)))
 }
 
-fn unresolved(error: Arc<io::Error>) -> SendErrorKind {
+pub(crate) fn unresolved(error: Arc<io::Error>) -> SendErrorKind {
     match error.kind() == io::ErrorKind::QuotaExceeded || connect::is_shortage(&error) {
         true => SendErrorKind::LocalShortage(error),
         false => SendErrorKind::Dns(error),

@@ -14,6 +14,7 @@ pub mod clock;
 mod connect;
 mod connection;
 mod descriptors;
+mod dial;
 mod error;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -41,6 +42,7 @@ use std::sync::Arc;
 
 pub use client::{Client, OutRequest};
 pub use descriptors::raise_descriptor_limit;
+pub use dial::Socket;
 pub use error::{SendError, SendErrorKind};
 pub use message::{Body, BodyError, BodyStream, Headers, Method, RequestHead, ResponseHead, Version};
 pub use server::{Drained, Server, Workers};

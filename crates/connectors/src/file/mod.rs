@@ -224,6 +224,7 @@ fn compile(
 ) -> Compiled {
     let connections = Connections::compile(element, "file", compiler, make)?;
     let parameters = Parameters::compile(element, |_| Form::Plain, compiler)?;
+    check(name, &parameters, element, compiler);
     let own = match body {
         Body::Written if parameters.is_absent("contentOrExpression") => Need::Whole,
         _ if parameters.get(VARIABLE).is_none() => Need::Replaces,
@@ -231,6 +232,58 @@ fn compile(
     };
     let need = own.max(parameters.need()).max(connections.need());
     Some(Box::new(Operation { name, connections, parameters, prepare, need }))
+}
+
+/// Reports values that are wrong for every message.
+fn check(name: &str, parameters: &Parameters, element: &Element, compiler: &mut Compiler<'_>) {
+    let given: &[&str] = match name {
+        "read" | "checkExist" | "delete" => &["path"],
+        "write" => &["filePath"],
+        "createDirectory" | "listFiles" => &["directoryPath"],
+        "copy" | "move" => &["sourcePath", "targetPath"],
+        "rename" => &["path", "renameTo"],
+        "compress" | "mergeFiles" => &["sourceDirectoryPath", "targetFilePath"],
+        "unzip" => &["sourceFilePath", "targetDirectory"],
+        "exploreZipFile" => &["zipFilePath"],
+        "splitFile" => &["sourceFilePath", "targetDirectory", "splitMode"],
+        _ => &[],
+    };
+    parameters.check_given(given, element, compiler);
+    let lines = ["startLineNum", "endLineNum", "lineNum", "chunkSize", "lineCount"];
+    parameters.check_numbers(&lines, element, compiler);
+    let limits = ["maxRetries", "retryDelay", "subDirectoryMaxDepth", "maxFileAge"];
+    parameters.check_numbers(&limits, element, compiler);
+    let truths = ["enableLock", "createParentDirectories", "overwrite", "includeParent", "recursive"];
+    parameters.check_truths(&truths, element, compiler);
+    let modes: &[&'static str] = match name {
+        "mergeFiles" => &["Overwrite", "Append"],
+        _ => &["Overwrite", "Append", "Create New"],
+    };
+    parameters.check_word("writeMode", modes, element, compiler);
+    let splits = ["Chunk Size", "Line Count", "XPATH Expression"];
+    parameters.check_word("splitMode", &splits, element, compiler);
+    let reads = [
+        "Complete File",
+        "Starting From Line",
+        "Up To Line",
+        "Between Lines",
+        "Specific Line",
+        "Metadata Only",
+    ];
+    parameters.check_word("readMode", &reads, element, compiler);
+    parameters.check_word("sortingOrder", &["Ascending", "Descending"], element, compiler);
+    if parameters.is_literally("readMode", "Specific Line") {
+        parameters.check_given(&["lineNum"], element, compiler);
+    }
+    if name != "listFiles" || !parameters.is_literally("fileFilterType", "ANT") {
+        for pattern in ["matchingPattern", "filePattern", "sourceFilePattern"] {
+            parameters.check(pattern, element, compiler, |text| {
+                flow::Pattern::compile(text)
+                    .map(|_| ())
+                    .map_err(|why| format!("no regular expression: {why}"))
+            });
+        }
+    }
 }
 
 /// `file.init` in a sequence.

@@ -1,4 +1,7 @@
 //! What the tests of operations share.
+#![allow(dead_code, clippy::unwrap_used)] // each test uses some of it
+
+pub mod mail;
 
 use flow::Registry;
 use flow::testing::{self, Tested};

@@ -1,0 +1,427 @@
+//! Mailboxes by IMAP (RFC 3501).
+
+use super::wire::Wire;
+use super::{CONNECTIVITY, CREDENTIALS, FOLDER, Failure, Server};
+use flow::Services;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// How long a connection that waited may take to say that it is alive.
+const ALIVE: Duration = Duration::from_secs(5);
+/// Deepest list in an answer.
+const DEEPEST: usize = 32;
+
+/// A conversation with a server that knows the user.
+pub(super) struct Session {
+    wire: Wire,
+    next: u32,
+    /// What the server can do, in upper case.
+    can: Vec<String>,
+}
+
+/// A value in an answer.
+#[derive(Debug, PartialEq)]
+enum Item {
+    Atom(String),
+    Bytes(Vec<u8>),
+    List(Vec<Item>),
+}
+
+/// A line of an answer: text, and blocks of bytes within it.
+enum Piece {
+    Text(String),
+    Block(Vec<u8>),
+}
+
+/// What is known of a message.
+#[derive(Default)]
+pub(super) struct Fetched {
+    pub uid: u32,
+    pub size: usize,
+    pub received: Option<String>,
+    pub content: Vec<u8>,
+}
+
+impl Session {
+    pub(super) async fn open(server: &Server, services: &Services) -> Result<Session, Failure> {
+        let mut session = Session { wire: Wire::connect(server, services).await?, next: 0, can: Vec::new() };
+        let greeting = session.wire.line().await?;
+        if !greeting.starts_with("* OK") && !greeting.starts_with("* PREAUTH") {
+            return Err(session.wire.broken(format!("the server says {}", shown(&greeting))));
+        }
+        session.capabilities().await?;
+        if server.start_tls {
+            if !session.can("STARTTLS") {
+                return Err(session.wire.broken("the server has no STARTTLS".to_owned()));
+            }
+            session.ask("STARTTLS", 0).await?;
+            let wire = session.wire.start_tls(server, services).await?;
+            session = Session { wire, ..session };
+            session.capabilities().await?;
+        }
+        if !greeting.starts_with("* PREAUTH") {
+            let (user, password) = server.credentials().unwrap_or_default();
+            session.login(user, password).await?;
+            session.capabilities().await?;
+        }
+        Ok(session)
+    }
+
+    /// Whether a connection that waited still works.
+    pub(super) async fn is_alive(&mut self) -> bool {
+        let before = self.wire.patience(ALIVE);
+        let alive = self.ask("NOOP", 0).await.is_ok();
+        self.wire.patience(before);
+        alive
+    }
+
+    /// Goes to a folder.
+    pub(super) async fn select(&mut self, folder: &str, changes: bool) -> Result<(), Failure> {
+        let verb = if changes { "SELECT" } else { "EXAMINE" };
+        let name = quoted(&utf7(folder)).ok_or_else(|| {
+            Failure::new(FOLDER, format!("{}: no folder has such a name", self.wire.peer()))
+        })?;
+        match self.ask(&format!("{verb} {name}"), 0).await {
+            Ok(_) => Ok(()),
+            Err(failure) if failure.reason == CONNECTIVITY && failure.detail.contains(" NO ") => {
+                Err(failure.with(FOLDER))
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// The messages that meet all of these, by their numbers.
+    pub(super) async fn search(&mut self, criteria: &str) -> Result<Vec<u32>, Failure> {
+        let answers = self.ask(&format!("UID SEARCH {criteria}"), 0).await?;
+        let mut found = Vec::new();
+        for answer in &answers {
+            if let Some(Piece::Text(text)) = answer.first()
+                && let Some(rest) = text.strip_prefix("* SEARCH")
+            {
+                found.extend(rest.split_ascii_whitespace().filter_map(|number| number.parse::<u32>().ok()));
+            }
+        }
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    /// The messages whose `Message-ID` is this.
+    pub(super) async fn find(&mut self, id: &str) -> Result<Vec<u32>, Failure> {
+        match quoted(id) {
+            Some(id) => self.search(&format!("HEADER Message-ID {id}")).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Facts of messages. `most`: so many bytes an answer may have beside its lines.
+    pub(super) async fn fetch(
+        &mut self,
+        numbers: &[u32],
+        what: &str,
+        most: usize,
+    ) -> Result<Vec<Fetched>, Failure> {
+        let answers = self.ask(&format!("UID FETCH {} ({what})", set(numbers)), most).await?;
+        let mut fetched = Vec::new();
+        for answer in answers {
+            let items = parsed(answer)
+                .ok_or_else(|| self.wire.broken("what the server says is no IMAP".to_owned()))?;
+            // `* 7 FETCH (…)`
+            let [Item::Atom(star), Item::Atom(_), Item::Atom(verb), Item::List(facts)] = &items[..] else {
+                continue;
+            };
+            if star == "*" && verb.eq_ignore_ascii_case("FETCH") {
+                fetched.push(facts_of(facts));
+            }
+        }
+        Ok(fetched)
+    }
+
+    /// Adds a flag to messages.
+    pub(super) async fn flag(&mut self, numbers: &[u32], flag: &str) -> Result<(), Failure> {
+        for some in numbers.chunks(1000) {
+            self.ask(&format!("UID STORE {} +FLAGS.SILENT ({flag})", set(some)), 0).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes messages that are flagged as deleted: these, where the server can tell them from others (RFC 4315); all where there are none named.
+    pub(super) async fn expunge(&mut self, numbers: &[u32]) -> Result<(), Failure> {
+        if numbers.is_empty() || !self.can("UIDPLUS") {
+            return self.ask("EXPUNGE", 0).await.map(|_| ());
+        }
+        for some in numbers.chunks(1000) {
+            self.ask(&format!("UID EXPUNGE {}", set(some)), 0).await?;
+        }
+        Ok(())
+    }
+
+    fn can(&self, what: &str) -> bool {
+        self.can.iter().any(|own| own == what)
+    }
+
+    async fn capabilities(&mut self) -> Result<(), Failure> {
+        let answers = self.ask("CAPABILITY", 0).await?;
+        let lines = answers.iter().filter_map(|answer| match answer.first() {
+            Some(Piece::Text(text)) => text.strip_prefix("* CAPABILITY "),
+            _ => None,
+        });
+        self.can = lines.flat_map(|line| line.split(' ')).map(str::to_ascii_uppercase).collect();
+        Ok(())
+    }
+
+    async fn login(&mut self, user: &str, password: &str) -> Result<(), Failure> {
+        if self.can("LOGINDISABLED") {
+            let why = "the server takes credentials only with TLS (`requireTLS`)";
+            return Err(Failure::new(CREDENTIALS, format!("{}: {why}", self.wire.peer())));
+        }
+        let own = [user, password].map(quoted);
+        let [Some(user), Some(password)] = own else {
+            let why = "user name or password has a line end in it";
+            return Err(Failure::new(CREDENTIALS, format!("{}: {why}", self.wire.peer())));
+        };
+        match self.ask(&format!("LOGIN {user} {password}"), 0).await {
+            Ok(_) => Ok(()),
+            Err(failure) if failure.detail.contains(" NO ") => Err(failure.with(CREDENTIALS)),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Sends a command and reads its answers.
+    async fn ask(&mut self, command: &str, most: usize) -> Result<Vec<Vec<Piece>>, Failure> {
+        self.next = self.next.wrapping_add(1);
+        let tag = format!("b{}", self.next);
+        self.wire.send(format!("{tag} {command}\r\n").as_bytes()).await?;
+        let (mut answers, mut left, mut lines) = (Vec::new(), most, 0_usize);
+        loop {
+            let mut pieces = Vec::new();
+            loop {
+                let line = self.wire.line().await?;
+                // Text costs memory too.
+                lines += line.len() + 64;
+                if lines > 64 << 20 {
+                    return Err(self.wire.broken("the server does not end its answer".to_owned()));
+                }
+                let Some(length) = block_of(&line) else {
+                    pieces.push(Piece::Text(line));
+                    break;
+                };
+                left = left
+                    .checked_sub(length)
+                    .ok_or_else(|| self.wire.broken("the server sends more than was asked for".to_owned()))?;
+                pieces.push(Piece::Text(line));
+                pieces.push(Piece::Block(self.wire.block(length).await?));
+            }
+            match pieces.first() {
+                Some(Piece::Text(text)) if text.starts_with("* BYE") && command != "LOGOUT" => {
+                    return Err(self.wire.broken(shown(text)));
+                }
+                Some(Piece::Text(text)) => match text.strip_prefix(&tag) {
+                    Some(end) if end.starts_with(" OK") => return Ok(answers),
+                    Some(end) => {
+                        let verb = command.split(' ').next().unwrap_or_default();
+                        return Err(self.wire.broken(format!("{verb}:{} ", shown(end))));
+                    }
+                    None => answers.push(pieces),
+                },
+                _ => {}
+            }
+        }
+    }
+}
+
+/// What a line of a server says, for a message.
+fn shown(line: &str) -> String {
+    line.chars().take(200).map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+/// `{123}` at the end of a line.
+fn block_of(line: &str) -> Option<usize> {
+    line.strip_suffix('}')?.rsplit_once('{')?.1.parse().ok()
+}
+
+/// A set of numbers, with ranges for those that follow each other.
+fn set(numbers: &[u32]) -> String {
+    let mut out = String::new();
+    let mut at = 0;
+    while at < numbers.len() {
+        let mut end = at;
+        while end + 1 < numbers.len() && numbers[end + 1] == numbers[end].wrapping_add(1) {
+            end += 1;
+        }
+        let comma = if out.is_empty() { "" } else { "," };
+        let _ = match end == at {
+            true => write!(out, "{comma}{}", numbers[at]),
+            false => write!(out, "{comma}{}:{}", numbers[at], numbers[end]),
+        };
+        at = end + 1;
+    }
+    out
+}
+
+/// A text between quotes; `None`: it cannot stand there.
+fn quoted(text: &str) -> Option<String> {
+    if text.contains(['\r', '\n', '\0']) {
+        return None;
+    }
+    Some(format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")))
+}
+
+/// The name of a folder as servers have it (RFC 3501, 5.1.3).
+fn utf7(name: &str) -> String {
+    use base64::Engine;
+    use base64::alphabet::IMAP_MUTF7;
+    use base64::engine::general_purpose::{GeneralPurpose, NO_PAD};
+    let engine = GeneralPurpose::new(&IMAP_MUTF7, NO_PAD);
+    let (mut out, mut wide) = (String::new(), Vec::new());
+    let flush = |wide: &mut Vec<u8>, out: &mut String| {
+        if !wide.is_empty() {
+            let _ = write!(out, "&{}-", engine.encode(&*wide));
+            wide.clear();
+        }
+    };
+    for c in name.chars() {
+        if c == ' ' || c.is_ascii_graphic() {
+            flush(&mut wide, &mut out);
+            out.push(c);
+            if c == '&' {
+                out.push('-');
+            }
+        } else {
+            wide.extend(c.encode_utf16(&mut [0; 2]).iter().flat_map(|unit| unit.to_be_bytes()));
+        }
+    }
+    flush(&mut wide, &mut out);
+    out
+}
+
+/// The values of an answer; `None`: it is none.
+fn parsed(pieces: Vec<Piece>) -> Option<Vec<Item>> {
+    let mut open: Vec<Vec<Item>> = vec![Vec::new()];
+    for piece in pieces {
+        let text = match piece {
+            Piece::Block(bytes) => {
+                open.last_mut()?.push(Item::Bytes(bytes));
+                continue;
+            }
+            Piece::Text(text) => text,
+        };
+        let is_ahead_of_block = block_of(&text).is_some();
+        let text = match is_ahead_of_block {
+            true => text.rsplit_once('{').map_or("", |(before, _)| before),
+            false => &text,
+        };
+        let mut rest = text;
+        loop {
+            rest = rest.trim_start_matches(' ');
+            let Some(first) = rest.chars().next() else { break };
+            match first {
+                '(' if open.len() < DEEPEST => {
+                    open.push(Vec::new());
+                    rest = &rest[1..];
+                }
+                ')' if open.len() > 1 => {
+                    let list = open.pop()?;
+                    open.last_mut()?.push(Item::List(list));
+                    rest = &rest[1..];
+                }
+                '(' | ')' => return None,
+                '"' => {
+                    let (text, after) = string(&rest[1..])?;
+                    open.last_mut()?.push(Item::Bytes(text.into_bytes()));
+                    rest = after;
+                }
+                _ => {
+                    let (atom, after) = rest.split_at(end_of_atom(rest));
+                    open.last_mut()?.push(Item::Atom(atom.to_owned()));
+                    rest = after;
+                }
+            }
+        }
+    }
+    if open.len() == 1 { open.pop() } else { None }
+}
+
+/// Where an atom ends; what stands between square brackets is part of it.
+fn end_of_atom(text: &str) -> usize {
+    let mut inside = false;
+    for (at, c) in text.char_indices() {
+        match c {
+            '[' => inside = true,
+            ']' => inside = false,
+            ' ' | '(' | ')' | '"' if !inside => return at,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// The text behind an opening quote, and what follows.
+fn string(text: &str) -> Option<(String, &str)> {
+    let mut out = String::new();
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' => return Some((out, &text[at + 1..])),
+            '\\' => out.push(chars.next()?.1),
+            c => out.push(c),
+        }
+    }
+    None
+}
+
+fn facts_of(facts: &[Item]) -> Fetched {
+    let mut fetched = Fetched::default();
+    for pair in facts.chunks_exact(2) {
+        let Item::Atom(name) = &pair[0] else { continue };
+        match (name.to_ascii_uppercase().as_str(), &pair[1]) {
+            ("UID", Item::Atom(number)) => fetched.uid = number.parse().unwrap_or_default(),
+            ("RFC822.SIZE", Item::Atom(number)) => fetched.size = number.parse().unwrap_or(usize::MAX),
+            ("INTERNALDATE", Item::Bytes(text)) => {
+                fetched.received = Some(String::from_utf8_lossy(text).trim().to_owned());
+            }
+            (name, Item::Bytes(content)) if name.starts_with("BODY[") => fetched.content.clone_from(content),
+            _ => {}
+        }
+    }
+    fetched
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_read() {
+        let text = |text: &str| Piece::Text(text.to_owned());
+        let answer = vec![
+            text(
+                r#"* 7 FETCH (UID 12 FLAGS (\Seen) INTERNALDATE " 1-Jul-2026 10:00:00 +0200" BODY[HEADER.FIELDS (A B)] {3}"#,
+            ),
+            Piece::Block(b"a\"(".to_vec()),
+            text(" RFC822.SIZE 99)"),
+        ];
+        let items = parsed(answer).unwrap();
+        let [_, _, _, Item::List(facts)] = &items[..] else { panic!("{items:?}") };
+        let fetched = facts_of(facts);
+        assert_eq!((fetched.uid, fetched.size, &fetched.content[..]), (12, 99, &b"a\"("[..]));
+        assert_eq!(fetched.received.as_deref(), Some("1-Jul-2026 10:00:00 +0200"));
+        for broken in ["* 1 FETCH (", ")", "\"a", "((((((((((((((((((((((((((((((((((("] {
+            assert!(parsed(vec![text(broken)]).is_none(), "{broken}");
+        }
+    }
+
+    #[test]
+    fn commands_are_written() {
+        assert_eq!(set(&[1, 2, 3, 5, 9, 10]), "1:3,5,9:10");
+        assert_eq!(set(&[u32::MAX, 0]), "4294967295:0");
+        assert_eq!(quoted("a\"b\\"), Some("\"a\\\"b\\\\\"".to_owned()));
+        assert_eq!(quoted("a\r\nb"), None);
+        for (name, wanted) in
+            [("INBOX", "INBOX"), ("a&b", "a&-b"), ("Entwürfe", "Entw&APw-rfe"), ("台北", "&U,BTFw-")]
+        {
+            assert_eq!(utf7(name), wanted);
+        }
+        assert_eq!(block_of("x {12}"), Some(12));
+        assert_eq!((block_of("x {}"), block_of("{x}"), block_of("")), (None, None, None));
+    }
+}

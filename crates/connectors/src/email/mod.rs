@@ -1,0 +1,558 @@
+//! The email connector: sending by SMTP, and mailboxes by IMAP and POP3.
+//!
+//! Everything waits without a thread, within the times of its connection. Messages are made and read on threads of their own, since
+//! files are read and texts are decoded for them.
+
+mod imap;
+mod mail;
+mod mailbox;
+mod pop3;
+mod smtp;
+mod wire;
+
+use crate::blocking::off_worker;
+use crate::connection::{self, Connections, Current, Description, Fields};
+use crate::failure::{Body, Failure, Outcome, Reason};
+use crate::operation::operation;
+use crate::parameter::{Form, Parameters};
+use crate::pool::{Limits, Pool, Pools};
+use crate::response::{OVERWRITE, Place, VARIABLE};
+use config::Element;
+use flow::{Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Moves, Need, Step};
+use serde_json::{Map, json};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The operations.
+pub(crate) const OPERATIONS: &[&Definition] =
+    &[&INIT, &SEND, &LIST, &GET_BODY, &GET_ATTACHMENT, &DELETE, &MARK_AS_DELETED, &MARK_AS_READ, &EXPUNGE];
+
+const INIT: Definition =
+    operation("email.init", "Describes the connection of the steps behind it.", FIELDS, init);
+const SEND: Definition = operation(
+    "email.send",
+    "Sends an e-mail.",
+    &[
+        "from",
+        "personalName",
+        "to",
+        "cc",
+        "bcc",
+        "replyTo",
+        "subject",
+        "headers",
+        "content",
+        "contentType",
+        "encoding",
+        "contentTransferEncoding",
+        "attachments",
+        "inlineImages",
+        "connection",
+        VARIABLE,
+        OVERWRITE,
+    ],
+    |element, compiler| compile(element, What::Send, compiler),
+);
+const LIST: Definition = operation(
+    "email.list",
+    "Lists the e-mails of a folder.",
+    &[
+        "folder",
+        "deleteAfterRetrieve",
+        "subjectRegex",
+        "fromRegex",
+        "seen",
+        "answered",
+        "deleted",
+        "recent",
+        "receivedSince",
+        "receivedUntil",
+        "sentSince",
+        "sentUntil",
+        "offset",
+        "limit",
+        "connection",
+        VARIABLE,
+        OVERWRITE,
+    ],
+    |element, compiler| compile(element, What::List, compiler),
+);
+const GET_BODY: Definition = operation(
+    "email.getEmailBody",
+    "Gets the texts of an e-mail.",
+    &["emailId", "emailID", "emailIndex", "folder", "connection", VARIABLE, OVERWRITE],
+    |element, compiler| compile(element, What::Body, compiler),
+);
+const GET_ATTACHMENT: Definition = operation(
+    "email.getEmailAttachment",
+    "Gets a file that came with an e-mail.",
+    &["emailId", "emailID", "emailIndex", "attachmentIndex", "folder", "connection", VARIABLE, OVERWRITE],
+    |element, compiler| compile(element, What::Attachment, compiler),
+);
+const DELETE: Definition = operation("email.delete", "Deletes an e-mail.", ONE, |element, compiler| {
+    compile(element, What::Delete, compiler)
+});
+const MARK_AS_DELETED: Definition = operation(
+    "email.markAsDeleted",
+    "Marks an e-mail as deleted; `email.expungeFolder` deletes it.",
+    ONE,
+    |element, compiler| compile(element, What::MarkAsDeleted, compiler),
+);
+const MARK_AS_READ: Definition =
+    operation("email.markAsRead", "Marks an e-mail as read.", ONE, |element, compiler| {
+        compile(element, What::MarkAsRead, compiler)
+    });
+const EXPUNGE: Definition = operation(
+    "email.expungeFolder",
+    "Deletes what is marked as deleted in a folder.",
+    &["folder", "connection", VARIABLE, OVERWRITE],
+    |element, compiler| compile(element, What::Expunge, compiler),
+);
+
+const ONE: &[&str] = &["emailId", "emailID", "folder", "connection", VARIABLE, OVERWRITE];
+
+/// What a connection is described by.
+const FIELDS: &[&str] = &[
+    "name",
+    "connectionType",
+    "host",
+    "port",
+    "username",
+    "password",
+    "requireAuthentication",
+    "connectionTimeout",
+    "readTimeout",
+    "writeTimeout",
+    "requireTLS",
+    "checkServerIdentity",
+    "trustedHosts",
+    "sslProtocols",
+    "cipherSuites",
+    "maxActiveConnections",
+    "maxIdleConnections",
+    "maxWaitTime",
+    "minEvictionTime",
+    "evictionCheckInterval",
+    "exhaustedAction",
+    "initialisationPolicy",
+    "disablePooling",
+    "enableOAuth2",
+    "grantType",
+    "clientId",
+    "clientSecret",
+    "refreshToken",
+    "tokenUrl",
+    "scope",
+];
+
+const TYPES: [&str; 6] = ["SMTP", "SMTPS", "IMAP", "IMAPS", "POP3", "POP3S"];
+
+const NOT_FOUND: Reason = (700_201, "EMAIL:EMAIL_NOT_FOUND");
+const FOLDER: Reason = (700_202, "EMAIL:ACCESSING_FOLDER");
+const CONNECTIVITY: Reason = (700_203, "EMAIL:CONNECTIVITY");
+const CONFIGURATION: Reason = (700_204, "EMAIL:INVALID_CONFIGURATION");
+const RESPONSE: Reason = (700_205, "EMAIL:RESPONSE_GENERATION");
+const CREDENTIALS: Reason = (700_206, "EMAIL:INVALID_CREDENTIALS");
+
+/// How long connecting, an answer and a block that is sent may take, unless the connection says.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Longest of these times.
+const LONGEST: Duration = Duration::from_secs(600);
+/// How long a connection waits for the next message, unless its description says: servers end it after a while.
+const KEEP: Duration = Duration::from_secs(30);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Protocol {
+    Smtp,
+    Imap,
+    Pop3,
+}
+
+/// A server as a connection describes it.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Server {
+    protocol: Protocol,
+    /// It begins with TLS.
+    secure: bool,
+    /// It goes on with TLS.
+    start_tls: bool,
+    host: String,
+    port: u16,
+    user: Option<String>,
+    password: Option<String>,
+    authenticates: bool,
+    check_name: bool,
+    /// Whatever certificate it shows.
+    trusted: bool,
+    connect: Duration,
+    read: Duration,
+    write: Duration,
+    pool: Limits,
+}
+
+impl Server {
+    fn credentials(&self) -> Option<(&str, &str)> {
+        let user = self.user.as_deref().filter(|_| self.authenticates)?;
+        Some((user, self.password.as_deref().unwrap_or_default()))
+    }
+}
+
+/// A connection.
+struct Connection {
+    fields: Fields,
+    /// Where relative paths of attachments begin.
+    directory: PathBuf,
+    /// Why it cannot be used.
+    absent: Option<String>,
+}
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Send,
+    List,
+    Body,
+    Attachment,
+    Delete,
+    MarkAsDeleted,
+    MarkAsRead,
+    Expunge,
+}
+
+struct Operation {
+    what: What,
+    connections: Connections<Connection>,
+    parameters: Parameters,
+}
+
+/// `email.init` in a sequence.
+struct Init(Arc<Connection>);
+
+impl Mediator for Init {
+    fn need(&self) -> Need {
+        Need::Nothing
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        context.attach(Arc::new(Current(Arc::clone(&self.0))));
+        Ok(Flow::Next)
+    }
+}
+
+fn init(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    let key = config::Key { value: String::new(), span: element.start_tag() };
+    let connection = make(&Description { key, element }, compiler)?;
+    Some(Box::new(Init(Arc::new(connection))))
+}
+
+fn make(description: &Description<'_>, compiler: &mut Compiler<'_>) -> Option<Connection> {
+    let element = description.element;
+    let fields = Fields::compile(element, FIELDS, compiler);
+    if fields.literal("connectionType").is_some() || !fields.has("connectionType") {
+        let kind = connection::word(element, "connectionType", &TYPES, compiler).ok()?;
+        if kind.is_none() {
+            let message = "the connection has no `connectionType`";
+            compiler.warning("bad-value", message, element.start_tag(), "messages that come to it fault");
+        }
+    }
+    if !fields.has("host") {
+        let message = "the connection has no `host`";
+        compiler.warning("bad-value", message, element.start_tag(), "messages that come to it fault");
+    }
+    for name in ["port", "connectionTimeout", "readTimeout", "writeTimeout"] {
+        if let Some(text) = fields.literal(name).filter(|text| text.parse::<u64>().is_err()) {
+            let place = element.child(name).map_or_else(|| element.start_tag(), Element::text_span);
+            let message = format!("`{name}` is no number: {text}");
+            compiler.warning("bad-value", message, place, "messages that come to it fault");
+        }
+    }
+    let is_oauth = fields.literal("enableOAuth2").is_some_and(|text| text.eq_ignore_ascii_case("true"));
+    let absent =
+        is_oauth.then(|| "`enableOAuth2` needs tokens for mail servers: not in this version".to_owned());
+    if let Some(why) = &absent {
+        let message = "the connection cannot be used: messages that come to it fault";
+        compiler.warning("unsupported-connector", message, element.start_tag(), why.clone());
+    }
+    Some(Connection { fields, directory: compiler.configuration.root.clone(), absent })
+}
+
+impl Connection {
+    /// The server for this message.
+    fn server(&self, context: &mut Context) -> Result<Server, Failure> {
+        if let Some(why) = &self.absent {
+            return Err(Failure::new(CONFIGURATION, why.as_str()));
+        }
+        let wrong = |why: String| Failure::new(CONFIGURATION, why);
+        let mut text = |name: &str| self.fields.text(name, context);
+        let kind = text("connectionType")?.unwrap_or_default().to_ascii_uppercase();
+        let (protocol, secure, default_port) = match kind.as_str() {
+            "SMTP" => (Protocol::Smtp, false, 25),
+            "SMTPS" => (Protocol::Smtp, true, 465),
+            "IMAP" => (Protocol::Imap, false, 143),
+            "IMAPS" => (Protocol::Imap, true, 993),
+            "POP3" => (Protocol::Pop3, false, 110),
+            "POP3S" => (Protocol::Pop3, true, 995),
+            other => return Err(wrong(format!("there is no connectionType `{other}`"))),
+        };
+        let host = text("host")?.ok_or_else(|| wrong("the connection has no host".to_owned()))?;
+        let port = match text("port")? {
+            Some(port) => port.parse().map_err(|_| wrong(format!("`{port}` is no port")))?,
+            None => default_port,
+        };
+        let mut time = |name: &str, default: Duration| -> Result<Duration, Failure> {
+            let Some(own) = text(name)? else { return Ok(default) };
+            let millis: i64 = own.parse().map_err(|_| wrong(format!("`{name}` is no number: {own}")))?;
+            // No time at all, or one without end, is the one that there is otherwise.
+            let millis = u64::try_from(millis).ok().filter(|millis| *millis > 0);
+            Ok(millis.map_or(default, |millis| Duration::from_millis(millis).min(LONGEST)))
+        };
+        let (connect, read) = (time("connectionTimeout", PATIENCE)?, time("readTimeout", PATIENCE)?);
+        let (write, wait) = (time("writeTimeout", PATIENCE)?, time("maxWaitTime", PATIENCE)?);
+        let keep = time("minEvictionTime", KEEP)?;
+        let mut count = |name: &str, default: usize| -> Result<usize, Failure> {
+            let Some(own) = text(name)? else { return Ok(default) };
+            let count: i64 = own.parse().map_err(|_| wrong(format!("`{name}` is no number: {own}")))?;
+            Ok(usize::try_from(count).unwrap_or(default.max(64)))
+        };
+        let (most, idle) = (count("maxActiveConnections", 8)?, count("maxIdleConnections", 8)?);
+        let mut truth = |name: &str, default: bool| -> Result<bool, Failure> {
+            Ok(text(name)?.map_or(default, |own| own.eq_ignore_ascii_case("true")))
+        };
+        let start_tls = truth("requireTLS", false)? && !secure;
+        let check_name = truth("checkServerIdentity", true)?;
+        let authenticates = truth("requireAuthentication", true)?;
+        let pools = !truth("disablePooling", false)?;
+        let fails =
+            text("exhaustedAction")?.is_some_and(|own| own.eq_ignore_ascii_case("WHEN_EXHAUSTED_FAIL"));
+        let trusted = text("trustedHosts")?.is_some_and(|own| {
+            own.split([',', ' ']).any(|one| one == "*" || one.eq_ignore_ascii_case(&host))
+        });
+        let (user, password) = (text("username")?, text("password")?);
+        let wait = if fails { Duration::from_millis(1) } else { wait };
+        let pool = Limits { most: most.max(1), idle: if pools { idle } else { 0 }, wait, keep };
+        Ok(Server {
+            protocol,
+            secure,
+            start_tls,
+            host,
+            port,
+            user,
+            password,
+            authenticates,
+            check_name,
+            trusted,
+            connect,
+            read,
+            write,
+            pool,
+        })
+    }
+}
+
+fn compile(element: &Element, what: What, compiler: &mut Compiler<'_>) -> Compiled {
+    let connections = Connections::compile(element, "email", compiler, make)?;
+    // What people write in an e-mail has values of the message in it.
+    let form = |name: &str| match name {
+        "subject" | "content" | "to" | "cc" | "bcc" => Form::Template,
+        "attachments" | "inlineImages" | "headers" => Form::Json,
+        _ => Form::Plain,
+    };
+    let parameters = Parameters::compile(element, form, compiler)?;
+    Some(Box::new(Operation { what, connections, parameters }))
+}
+
+/// The conversations that wait for the next message.
+type Conversations<T> = Pools<Server, T>;
+
+impl Operation {
+    fn name(&self) -> &'static str {
+        match self.what {
+            What::Send => "email.send",
+            What::List => "email.list",
+            What::Body => "email.getEmailBody",
+            What::Attachment => "email.getEmailAttachment",
+            What::Delete => "email.delete",
+            What::MarkAsDeleted => "email.markAsDeleted",
+            What::MarkAsRead => "email.markAsRead",
+            What::Expunge => "email.expungeFolder",
+        }
+    }
+
+    async fn run(&self, context: &mut Context) -> Result<Flow, Fault> {
+        let place = Place::of(&self.parameters, context)?;
+        match self.perform(context).await {
+            Ok(outcome) => outcome.deliver(place, context)?,
+            Err(failure) => return Err(failure.into_fault(self.name(), &place, context)),
+        }
+        Ok(Flow::Next)
+    }
+
+    async fn perform(&self, context: &mut Context) -> Result<Outcome, Failure> {
+        // An e-mail of the list that was read before needs no server.
+        if matches!(self.what, What::Body | What::Attachment)
+            && let Some(outcome) = self.of_listed(context)?
+        {
+            return Ok(outcome);
+        }
+        let connection =
+            self.connections.find(context).map_err(|fault| Failure::new(CONFIGURATION, fault.message))?;
+        let server = connection.server(context)?;
+        match (self.what, server.protocol) {
+            (What::Send, Protocol::Smtp) => self.send(&connection, &server, context).await,
+            (What::Send, _) | (_, Protocol::Smtp) => {
+                let need = if self.what == What::Send { "SMTP or SMTPS" } else { "IMAP or POP3" };
+                Err(Failure::new(
+                    CONFIGURATION,
+                    format!("the operation needs a connection of the type {need}"),
+                ))
+            }
+            _ => self.in_mailbox(&server, context).await,
+        }
+    }
+
+    async fn send(
+        &self,
+        connection: &Connection,
+        server: &Server,
+        context: &mut Context,
+    ) -> Result<Outcome, Failure> {
+        let draft = self.draft(connection, server, context)?;
+        let most = context.services().limits.held;
+        let letter = off_worker("an e-mail", move || draft.letter(most), context).await??;
+        let pool = context.services().kept.get::<Conversations<smtp::Session>>().of(server, server.pool);
+        let _place = place(&pool, server).await?;
+        let mut session = None;
+        while let Some(mut waiting) = pool.take() {
+            if waiting.is_alive().await {
+                session = Some(waiting);
+                break;
+            }
+        }
+        let mut session = match session {
+            Some(session) => session,
+            None => smtp::Session::open(server, context.services()).await?,
+        };
+        session.send(&letter).await?;
+        pool.keep(session);
+        let payload = json!({ "success": true });
+        let body = Body::Xml("<result><success>true</success></result>".to_owned());
+        Ok(Outcome { payload, attributes: Map::new(), body })
+    }
+
+    fn draft(
+        &self,
+        connection: &Connection,
+        server: &Server,
+        context: &mut Context,
+    ) -> Result<mail::Draft, Failure> {
+        let own = &self.parameters;
+        let user = server.user.clone().filter(|user| user.contains('@'));
+        let from = own.text("from", context)?.or(user);
+        let from = from.ok_or_else(|| Failure::new(CONFIGURATION, "the parameter `from` is not given"))?;
+        let files = |name: &str, context: &mut Context| match own.text(name, context)? {
+            Some(text) => mail::sources(name, &text, &connection.directory),
+            None => Ok(Vec::new()),
+        };
+        let (attachments, images) = (files("attachments", context)?, files("inlineImages", context)?);
+        let headers = match own.text("headers", context)? {
+            Some(text) => headers(&text)?,
+            None => Vec::new(),
+        };
+        let content = own.value("content", context)?.map(|value| value.to_string()).unwrap_or_default();
+        // Elements that are written here are of HTML, not of the configuration.
+        let content = content.replace(&format!(" xmlns=\"{}\"", config::SYNAPSE), "");
+        Ok(mail::Draft {
+            from,
+            personal_name: own.text("personalName", context)?,
+            to: own.text("to", context)?,
+            cc: own.text("cc", context)?,
+            bcc: own.text("bcc", context)?,
+            reply_to: own.text("replyTo", context)?,
+            subject: own.text("subject", context)?,
+            headers,
+            content,
+            content_type: own.text("contentType", context)?,
+            charset: own.text("encoding", context)?,
+            transfer_encoding: own.text("contentTransferEncoding", context)?,
+            attachments,
+            images,
+        })
+    }
+}
+
+/// Waits for a place among the connections to a server.
+async fn place<T>(pool: &Pool<T>, server: &Server) -> Result<tokio::sync::OwnedSemaphorePermit, Failure> {
+    let busy = || {
+        let why = format!(
+            "{}:{}: {} connections are in use, and none was free in time (maxActiveConnections, maxWaitTime)",
+            server.host, server.port, server.pool.most
+        );
+        Failure::new(CONNECTIVITY, why)
+    };
+    pool.place().await.ok_or_else(busy)
+}
+
+/// The headers of a parameter: `Name: value` between commas, or pairs as JSON.
+fn headers(text: &str) -> Result<Vec<(String, String)>, Failure> {
+    let wrong = |why: String| Failure::new(CONFIGURATION, format!("`headers` is no list of headers: {why}"));
+    let list = match text.starts_with(['[', '{']) {
+        true if text.starts_with('{') => crate::http::pairs(&format!("[{text}]")).map_err(wrong)?,
+        true => crate::http::pairs(text).map_err(wrong)?,
+        false => {
+            let split = |own: &str| {
+                let (name, value) = own.split_once(':').ok_or_else(|| wrong(own.to_owned()))?;
+                Ok((name.trim().to_owned(), value.trim().to_owned()))
+            };
+            let list: Result<Vec<_>, Failure> =
+                text.split(',').map(str::trim).filter(|own| !own.is_empty()).map(split).collect();
+            list?
+        }
+    };
+    // Those of the e-mail itself have parameters of their own.
+    let own = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        name.starts_with("content-")
+            || matches!(
+                &*name,
+                "from"
+                    | "to"
+                    | "cc"
+                    | "bcc"
+                    | "reply-to"
+                    | "subject"
+                    | "date"
+                    | "message-id"
+                    | "mime-version"
+            )
+    };
+    match list.iter().find(|(name, _)| own(name)) {
+        Some((name, _)) => Err(wrong(format!("{name} is made of other parameters"))),
+        None => Ok(list),
+    }
+}
+
+impl Mediator for Operation {
+    fn moves(&self) -> Moves {
+        Moves::Never
+    }
+
+    fn need(&self) -> Need {
+        let own = match self.parameters.get(VARIABLE) {
+            None if self.what != What::Body => Need::Replaces,
+            _ => Need::Nothing,
+        };
+        own.max(self.parameters.need()).max(self.connections.need())
+    }
+
+    fn reason(&self) -> String {
+        match self.need() {
+            Need::Replaces => "its result takes the place of the body".to_owned(),
+            _ => self.parameters.reason(),
+        }
+    }
+
+    fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
+        Step::Wait(Box::pin(Operation::run(self, context)))
+    }
+}

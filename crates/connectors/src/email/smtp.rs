@@ -1,0 +1,222 @@
+//! Sending by SMTP (RFC 5321), with STARTTLS (RFC 3207) and AUTH (RFC 4954).
+
+use super::wire::Wire;
+use super::{CONNECTIVITY, CREDENTIALS, Failure, Server};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flow::Services;
+use std::time::Duration;
+
+/// How long a connection that waited may take to say that it is alive.
+const ALIVE: Duration = Duration::from_secs(5);
+/// Most lines of an answer.
+const MOST_LINES: usize = 1000;
+
+/// A conversation with a server that is ready for a message.
+pub(super) struct Session {
+    wire: Wire,
+    /// What the server can do, in upper case.
+    can: Vec<String>,
+}
+
+/// What is sent.
+pub(super) struct Letter {
+    /// The address that is told when it cannot be delivered.
+    pub from: String,
+    /// Who gets it.
+    pub to: Vec<String>,
+    /// With its header, lines ending with CR LF.
+    pub content: Vec<u8>,
+}
+
+/// An answer of a server.
+struct Reply {
+    code: u16,
+    lines: Vec<String>,
+}
+
+impl Reply {
+    fn text(&self) -> String {
+        format!("{} {}", self.code, self.lines.join(" "))
+    }
+}
+
+impl Session {
+    pub(super) async fn open(server: &Server, services: &Services) -> Result<Session, Failure> {
+        let mut session = Session { wire: Wire::connect(server, services).await?, can: Vec::new() };
+        let greeting = session.reply().await?;
+        session.expect(greeting, &[220])?;
+        session.hello().await?;
+        if server.start_tls {
+            if !session.can("STARTTLS") {
+                return Err(session.wire.broken("the server has no STARTTLS".to_owned()));
+            }
+            let answer = session.ask("STARTTLS").await?;
+            session.expect(answer, &[220])?;
+            let wire = session.wire.start_tls(server, services).await?;
+            session = Session { wire, can: Vec::new() };
+            session.hello().await?;
+        }
+        if let Some((user, password)) = server.credentials() {
+            session.authenticate(user, password).await?;
+        }
+        Ok(session)
+    }
+
+    /// Whether a connection that waited still works.
+    pub(super) async fn is_alive(&mut self) -> bool {
+        let before = self.wire.patience(ALIVE);
+        let alive = matches!(self.ask("RSET").await, Ok(reply) if reply.code == 250);
+        self.wire.patience(before);
+        alive
+    }
+
+    /// Sends a message to all who get it, or to none.
+    pub(super) async fn send(&mut self, letter: &Letter) -> Result<(), Failure> {
+        let wide = letter.to.iter().chain([&letter.from]).any(|address| !address.is_ascii());
+        let utf8 = match (wide, self.can("SMTPUTF8")) {
+            (false, _) => "",
+            (true, true) => " SMTPUTF8",
+            (true, false) => {
+                let why = "the server takes no addresses beyond ASCII (SMTPUTF8)".to_owned();
+                return Err(self.wire.broken(why));
+            }
+        };
+        let answer = self.ask(&format!("MAIL FROM:<{}>{utf8}", letter.from)).await?;
+        self.expect(answer, &[250])?;
+        for to in &letter.to {
+            let answer = self.ask(&format!("RCPT TO:<{to}>")).await?;
+            self.expect(answer, &[250, 251, 252])?;
+        }
+        let answer = self.ask("DATA").await?;
+        self.expect(answer, &[354])?;
+        self.wire.send(&stuffed(&letter.content)).await?;
+        let answer = self.reply().await?;
+        self.expect(answer, &[250])
+    }
+
+    async fn hello(&mut self) -> Result<(), Failure> {
+        let name = host_name();
+        let mut answer = self.ask(&format!("EHLO {name}")).await?;
+        if answer.code != 250 {
+            answer = self.ask(&format!("HELO {name}")).await?;
+        }
+        self.can = answer.lines.iter().skip(1).map(|line| line.to_ascii_uppercase()).collect();
+        self.expect(answer, &[250])
+    }
+
+    fn can(&self, what: &str) -> bool {
+        self.can.iter().any(|line| line.split([' ', '=']).next() == Some(what))
+    }
+
+    async fn authenticate(&mut self, user: &str, password: &str) -> Result<(), Failure> {
+        let ways: Vec<&str> = self
+            .can
+            .iter()
+            .filter(|line| line.starts_with("AUTH"))
+            .flat_map(|line| line[4..].split([' ', '=']))
+            .collect();
+        let answer = if ways.contains(&"PLAIN") {
+            let own = STANDARD.encode(format!("\0{user}\0{password}"));
+            self.ask(&format!("AUTH PLAIN {own}")).await?
+        } else if ways.contains(&"LOGIN") {
+            let mut answer = self.ask("AUTH LOGIN").await?;
+            for own in [user, password] {
+                if answer.code == 334 {
+                    answer = self.ask(&STANDARD.encode(own)).await?;
+                }
+            }
+            answer
+        } else if ways.is_empty() {
+            // A server that asks for nothing gets nothing.
+            return Ok(());
+        } else {
+            let why = format!("{}: the server knows no AUTH PLAIN and no AUTH LOGIN", self.wire.peer());
+            return Err(Failure::new(CREDENTIALS, why));
+        };
+        match answer.code {
+            235 => Ok(()),
+            _ => Err(Failure::new(CREDENTIALS, format!("{}: {}", self.wire.peer(), answer.text()))),
+        }
+    }
+
+    async fn ask(&mut self, command: &str) -> Result<Reply, Failure> {
+        // No value may end its command.
+        if command.contains(['\r', '\n', '\0']) {
+            return Err(self.wire.broken("an address has a line end in it".to_owned()));
+        }
+        self.wire.send(format!("{command}\r\n").as_bytes()).await?;
+        self.reply().await
+    }
+
+    async fn reply(&mut self) -> Result<Reply, Failure> {
+        let mut lines = Vec::new();
+        loop {
+            let line = self.wire.line().await?;
+            let code = line.get(..3).and_then(|code| code.parse().ok());
+            let (Some(code), true) = (code, lines.len() < MOST_LINES) else {
+                return Err(self.wire.broken("what the server says is no SMTP".to_owned()));
+            };
+            lines.push(line.get(4..).unwrap_or_default().to_owned());
+            if line.as_bytes().get(3) != Some(&b'-') {
+                return Ok(Reply { code, lines });
+            }
+        }
+    }
+
+    fn expect(&self, reply: Reply, codes: &[u16]) -> Result<(), Failure> {
+        match reply.code {
+            code if codes.contains(&code) => Ok(()),
+            // Authentication is required, or was not enough.
+            530 | 534 | 535 | 538 => {
+                Err(Failure::new(CREDENTIALS, format!("{}: {}", self.wire.peer(), reply.text())))
+            }
+            _ => Err(Failure::new(CONNECTIVITY, format!("{}: {}", self.wire.peer(), reply.text()))),
+        }
+    }
+}
+
+/// Content with its end, and with a second dot at each line that begins with one.
+fn stuffed(content: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(content.len() + content.len() / 64 + 8);
+    for line in content.split_inclusive(|byte| *byte == b'\n') {
+        if line.starts_with(b".") {
+            out.push(b'.');
+        }
+        match line.strip_suffix(b"\n") {
+            Some(rest) => {
+                out.extend_from_slice(rest.strip_suffix(b"\r").unwrap_or(rest));
+                out.extend_from_slice(b"\r\n");
+            }
+            None => {
+                out.extend_from_slice(line);
+                out.extend_from_slice(b"\r\n");
+            }
+        }
+    }
+    out.extend_from_slice(b".\r\n");
+    out
+}
+
+/// The name of this machine.
+pub(super) fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = name.trim();
+    let is_name =
+        !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.'));
+    if is_name { name.to_owned() } else { "localhost".to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dots_are_doubled_and_lines_end() {
+        for (content, wanted) in
+            [("a\r\n.b\r\n", "a\r\n..b\r\n.\r\n"), ("a\n.\nb", "a\r\n..\r\nb\r\n.\r\n"), ("", ".\r\n")]
+        {
+            assert_eq!(String::from_utf8(stuffed(content.as_bytes())).unwrap(), wanted);
+        }
+    }
+}

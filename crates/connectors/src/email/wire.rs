@@ -1,0 +1,153 @@
+//! Lines and blocks of bytes to and from a mail server, each within its time.
+
+use super::{CONNECTIVITY, Failure, Server};
+use flow::Services;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use transport::{ClientTls, ClientTlsOptions, Roots, Socket};
+
+/// Longest line that a server may send.
+const LONGEST_LINE: usize = 4 << 20;
+
+/// A connection to a mail server.
+pub(super) struct Wire {
+    socket: BufReader<Socket>,
+    /// The server, for messages.
+    peer: String,
+    read: Duration,
+    write: Duration,
+}
+
+impl Wire {
+    /// Connects, with TLS where it begins with that.
+    pub(super) async fn connect(server: &Server, services: &Services) -> Result<Wire, Failure> {
+        let peer = format!("{}:{}", server.host, server.port);
+        let connecting = async {
+            let socket =
+                services.client.dial(&server.host, server.port).await.map_err(|why| why.to_string())?;
+            match server.secure {
+                true => secured(socket, server, services).await,
+                false => Ok(socket),
+            }
+        };
+        let connected = tokio::time::timeout(server.connect, connecting).await;
+        let socket = connected
+            .unwrap_or_else(|_| Err(format!("connecting took longer than {} ms", server.connect.as_millis())))
+            .map_err(|why| Failure::new(CONNECTIVITY, format!("{peer}: {why}")))?;
+        Ok(Wire { socket: BufReader::new(socket), peer, read: server.read, write: server.write })
+    }
+
+    /// Goes on with TLS. What the server has sent before is no part of what is encrypted.
+    pub(super) async fn start_tls(self, server: &Server, services: &Services) -> Result<Wire, Failure> {
+        let Wire { socket, peer, read, write } = self;
+        if !socket.buffer().is_empty() {
+            return Err(Failure::new(CONNECTIVITY, format!("{peer}: the server sent more ahead of TLS")));
+        }
+        let secured =
+            tokio::time::timeout(server.connect, secured(socket.into_inner(), server, services)).await;
+        let socket = secured
+            .unwrap_or_else(|_| Err("the TLS handshake took too long".to_owned()))
+            .map_err(|why| Failure::new(CONNECTIVITY, format!("{peer}: {why}")))?;
+        Ok(Wire { socket: BufReader::new(socket), peer, read, write })
+    }
+
+    /// Another time for what comes next.
+    pub(super) fn patience(&mut self, time: Duration) -> Duration {
+        std::mem::replace(&mut self.read, time)
+    }
+
+    /// The next line without its end.
+    pub(super) async fn line(&mut self) -> Result<String, Failure> {
+        Ok(String::from_utf8_lossy(&self.raw_line().await?).into_owned())
+    }
+
+    /// As [`Wire::line`], its bytes.
+    pub(super) async fn raw_line(&mut self) -> Result<Vec<u8>, Failure> {
+        let mut line = Vec::new();
+        let limit = u64::try_from(LONGEST_LINE).unwrap_or(u64::MAX);
+        let mut bounded = (&mut self.socket).take(limit);
+        let reading = tokio::time::timeout(self.read, bounded.read_until(b'\n', &mut line)).await;
+        match reading {
+            Err(_) => {
+                Err(self.broken(format!("the server did not answer within {} ms", self.read.as_millis())))
+            }
+            Ok(Err(why)) => Err(self.broken(why.to_string())),
+            Ok(Ok(_)) if line.last() != Some(&b'\n') => {
+                let why = match line.len() >= LONGEST_LINE {
+                    true => "the server sent a line that is too long",
+                    false => "the server closed the connection",
+                };
+                Err(self.broken(why.to_owned()))
+            }
+            Ok(Ok(_)) => {
+                line.pop();
+                if line.last() == Some(&b'\r') {
+                    line.pop();
+                }
+                Ok(line)
+            }
+        }
+    }
+
+    /// So many bytes.
+    pub(super) async fn block(&mut self, length: usize) -> Result<Vec<u8>, Failure> {
+        let mut block = Vec::new();
+        while block.len() < length {
+            let wanted = u64::try_from(length - block.len()).unwrap_or(u64::MAX).min(64 << 10);
+            let mut bounded = (&mut self.socket).take(wanted);
+            // Each part has its time, so that a large block may take longer than a short one.
+            match tokio::time::timeout(self.read, bounded.read_to_end(&mut block)).await {
+                Err(_) => return Err(self.broken("the server stopped within a message".to_owned())),
+                Ok(Err(why)) => return Err(self.broken(why.to_string())),
+                Ok(Ok(0)) => return Err(self.broken("the server closed the connection".to_owned())),
+                Ok(Ok(_)) => {}
+            }
+        }
+        Ok(block)
+    }
+
+    /// Sends bytes.
+    pub(super) async fn send(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        for part in bytes.chunks(64 << 10) {
+            match tokio::time::timeout(self.write, self.socket.write_all(part)).await {
+                Err(_) => return Err(self.broken("the server takes nothing".to_owned())),
+                Ok(Err(why)) => return Err(self.broken(why.to_string())),
+                Ok(Ok(())) => {}
+            }
+        }
+        match tokio::time::timeout(self.write, self.socket.flush()).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(why)) => Err(self.broken(why.to_string())),
+            Err(_) => Err(self.broken("the server takes nothing".to_owned())),
+        }
+    }
+
+    /// Why the conversation cannot go on.
+    pub(super) fn broken(&self, why: String) -> Failure {
+        Failure::new(CONNECTIVITY, format!("{}: {why}", self.peer))
+    }
+
+    /// The server, for messages.
+    pub(super) fn peer(&self) -> &str {
+        &self.peer
+    }
+}
+
+async fn secured(socket: Socket, server: &Server, services: &Services) -> Result<Socket, String> {
+    let profile = profile(server, services)?;
+    socket.secure(&profile, &server.host).await.map_err(|why| why.to_string())
+}
+
+/// Who is trusted: the profile of the bus for this server, unless the connection says to check less.
+fn profile(server: &Server, services: &Services) -> Result<ClientTls, String> {
+    let lenient = ClientTlsOptions {
+        roots: if server.trusted { Roots::Insecure } else { Roots::System },
+        any_host_name: true,
+        ..ClientTlsOptions::default()
+    };
+    if server.trusted || !server.check_name {
+        return ClientTls::new(&lenient).map_err(|why| why.to_string());
+    }
+    let found = services.tls.find(&server.host, server.port);
+    found.cloned().ok_or_else(|| "there are no trusted authorities for TLS".to_owned())
+}

@@ -1,0 +1,292 @@
+//! The redis connector, against a `redis-server` where there is one.
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+mod support;
+
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::thread::sleep;
+use std::time::Duration;
+use support::{JSON, XML, main};
+
+struct Server {
+    process: Child,
+    port: u16,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Starts a server; `None`, with a line that says so, where there is no such program.
+fn server(options: &[&str]) -> Option<Server> {
+    // Those of the tests that run beside it have other ports, also before they listen.
+    static TAKEN: Mutex<Vec<u16>> = Mutex::new(Vec::new());
+    let port = loop {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut taken = TAKEN.lock().unwrap();
+        if !taken.contains(&port) {
+            taken.push(port);
+            break port;
+        }
+    };
+    let mut command = Command::new("redis-server");
+    command.args([
+        "--port",
+        &port.to_string(),
+        "--bind",
+        "127.0.0.1",
+        "--save",
+        "",
+        "--appendonly",
+        "no",
+        "--dir",
+        "/tmp",
+    ]);
+    let started = command.args(options).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let Ok(process) = started else {
+        assert!(std::env::var_os("CI").is_none(), "redis-server is not installed");
+        eprintln!("skipped: there is no redis-server (apt-get install redis-server)");
+        return None;
+    };
+    let server = Server { process, port };
+    for _ in 0..200 {
+        if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+            return Some(server);
+        }
+        sleep(Duration::from_millis(50));
+    }
+    panic!("redis-server does not accept connections");
+}
+
+fn steps(port: u16, more: &str, steps: &str) -> String {
+    format!(
+        "{steps}<!--top--><localEntry key=\"Cache\"><redis.init><redisHost>127.0.0.1</redisHost><redisPort>{port}</redisPort>{more}</redis.init></localEntry>"
+    )
+}
+
+fn operation(own: &str) -> String {
+    let (name, inside) = own.split_once(' ').unwrap_or((own, ""));
+    let mut parameters = String::new();
+    for pair in inside.split(';').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap();
+        parameters.push_str(&format!("<{name}>{value}</{name}>"));
+    }
+    format!("<redis.{name} configKey=\"Cache\">{parameters}</redis.{name}>")
+}
+
+#[test]
+fn every_operation_runs() {
+    let Some(server) = server(&[]) else { return };
+    // In this order.
+    for (own, wanted) in [
+        ("flushAll", r#"{"output":"OK"}"#),
+        ("ping", r#"{"output":"PONG"}"#),
+        ("echo redisMessage=hi", r#"{"output":"hi"}"#),
+        ("set redisKey=a;redisValue=1 2", r#"{"output":"OK"}"#),
+        ("get redisKey=a", r#"{"output":"1 2"}"#),
+        ("append redisKey=a;redisValue=3", r#"{"output":"4"}"#),
+        ("strLen redisKey=a", r#"{"output":"4"}"#),
+        ("getRange redisKey=a;redisStart=0;redisEnd=1", r#"{"output":"1 "}"#),
+        ("setRange redisKey=a;redisOffset=1;redisValue=-", r#"{"output":"4"}"#),
+        ("getSet redisKey=a;redisValue=7", r#"{"output":"1-23"}"#),
+        ("incrBy redisKey=a;redisInteger=5", r#"{"output":"12"}"#),
+        ("decrBy redisKey=a;redisInteger=2", r#"{"output":"10"}"#),
+        ("setnX redisKey=a;redisValue=x", r#"{"output":"0"}"#),
+        ("setBit redisKey=bits;redisOffset=7;redisValue=1", r#"{"output":"false"}"#),
+        ("mSet redisKeysValues=b 2 c 3", r#"{"output":"OK"}"#),
+        ("mSetnX redisKeysValues=[\"b\",\"x y\"]", r#"{"output":"0"}"#),
+        ("mGet redisKey=b c none", r#"{"output":["2","3",null]}"#),
+        ("getObjectIdleTime redisKey=a", r#"{"output":"0"}"#),
+        ("exists redisKey=a", r#"{"output":"true"}"#),
+        ("expire redisKey=b;redisSeconds=100", r#"{"output":"1"}"#),
+        ("ttl redisKey=b", r#"{"output":"100"}"#),
+        ("expireAt redisKey=c;redisUnixTime=9999999999", r#"{"output":"1"}"#),
+        ("type redisKey=a", r#"{"output":"string"}"#),
+        ("rename redisOldKey=a;redisNewKey=d", r#"{"output":"OK"}"#),
+        ("renamenX redisOldKey=d;redisNewKey=b", r#"{"output":"0"}"#),
+        ("keys redisPattern=d*", r#"{"output":["d"]}"#),
+        ("del redisKey=d", r#"{"output":"1"}"#),
+        ("hSet redisKey=h;redisField=f;redisValue=1", r#"{"output":"1"}"#),
+        ("hSetnX redisKey=h;redisField=f;redisValue=2", r#"{"output":"0"}"#),
+        ("hMSet redisKey=h;redisFieldsValues=g 2 i 3", r#"{"output":"OK"}"#),
+        ("hGet redisKey=h;redisField=g", r#"{"output":"2"}"#),
+        ("hMGet redisKey=h;redisFields=f i", r#"{"output":["1","3"]}"#),
+        ("hIncrBy redisKey=h;redisField=f;redisValue=4", r#"{"output":"5"}"#),
+        ("hExists redisKey=h;redisField=x", r#"{"output":"false"}"#),
+        ("hDel redisKey=h;redisFields=i x", r#"{"output":"1"}"#),
+        ("hGetAll redisKey=h", r#"{"output":{"f":"5","g":"2"}}"#),
+        ("hKeys redisKey=h", r#"{"output":["f","g"]}"#),
+        ("hVals redisKey=h", r#"{"output":["5","2"]}"#),
+        ("hLen redisKey=h", r#"{"output":"2"}"#),
+        ("rPush redisKey=l;redisStrings=a b c", r#"{"output":"3"}"#),
+        ("lPush redisKey=l;redisStrings=z", r#"{"output":"4"}"#),
+        ("lPushX redisKey=none;redisString=z", r#"{"output":"0"}"#),
+        ("rPushX redisKey=l;redisValue=d e", r#"{"output":"5"}"#),
+        ("lInsert redisKey=l;redisWhere=BEFORE;redisPivot=b;redisValue=x", r#"{"output":"6"}"#),
+        ("lSet redisKey=l;redisIndex=0;redisValue=y", r#"{"output":"OK"}"#),
+        ("lRange redisKey=l;redisStart=0;redisEnd=-1", r#"{"output":["y","a","x","b","c","d e"]}"#),
+        ("lRem redisKey=l;redisCount=1;redisValue=x", r#"{"output":"1"}"#),
+        ("lTrim redisKey=l;redisStart=0;redisEnd=3", r#"{"output":"OK"}"#),
+        ("lLen redisKey=l", r#"{"output":"4"}"#),
+        ("lPop redisKey=l", r#"{"output":"y"}"#),
+        ("rPopLPush redisSrcKey=l;redisDstKey=m", r#"{"output":"c"}"#),
+        ("blPop redisKey=none l;redisBlPopTimeout=1", r#"{"output":["l","a"]}"#),
+        ("brPop redisKey=m;redisBrPopTimeout=1", r#"{"output":["m","c"]}"#),
+        ("sadd redisKey=s;redisMembers=a b", r#"{"output":"2"}"#),
+        ("sadd redisKey=t;redisMembers=b", r#"{"output":"1"}"#),
+        ("sIsMember redisKey=s;redisMember=a", r#"{"output":"true"}"#),
+        ("sInter redisKey=s t", r#"{"output":["b"]}"#),
+        ("sInterStore redisDstKey=u;redisKey=s t", r#"{"output":"1"}"#),
+        ("sDiffStore redisDstKey=u;redisKey=s t", r#"{"output":"1"}"#),
+        ("sMembers redisKey=u", r#"{"output":["a"]}"#),
+        ("sUnionStore redisDstKey=u;redisKey=s t", r#"{"output":"2"}"#),
+        ("sMove redisSrcKey=s;redisDstKey=v;redisMember=a", r#"{"output":"1"}"#),
+        ("sUnion redisKey=v none", r#"{"output":["a"]}"#),
+        ("sRandMember redisKey=v", r#"{"output":"a"}"#),
+        ("sPop redisKey=v", r#"{"output":"a"}"#),
+        ("sRem redisKey=s;redisMembers=b x", r#"{"output":"1"}"#),
+        ("zadd redisKey=z;redisScore=1;redisMember=a", r#"{"output":"1"}"#),
+        ("zadd redisKey=z;redisScore=2;redisMember=b", r#"{"output":"1"}"#),
+        ("zadd redisKey=y;redisScore=5;redisMember=b", r#"{"output":"1"}"#),
+        ("zIncrBy redisKey=z;redisScore=2.5;redisMember=a", r#"{"output":"3.5"}"#),
+        ("zCount redisKey=z;redisMin=-inf;redisMax=3", r#"{"output":"1"}"#),
+        ("zRange redisKey=z;redisStart=0;redisEnd=-1", r#"{"output":["b","a"]}"#),
+        ("zRevRange redisKey=z;redisStart=0;redisEnd=0", r#"{"output":["a"]}"#),
+        ("zRangeByScore redisKey=z;redisMin=3;redisMax=4", r#"{"output":["a"]}"#),
+        ("zRevRangeByScore redisKey=z;redisMin=0;redisMax=9", r#"{"output":["a","b"]}"#),
+        ("zRank redisKey=z;redisMember=a", r#"{"output":"1"}"#),
+        ("zRevRank redisKey=z;redisMember=a", r#"{"output":"0"}"#),
+        ("zScore redisKey=z;redisMember=a", r#"{"output":"3.5"}"#),
+        ("zInterStore redisKey=x;redisSets=z y", r#"{"output":"1"}"#),
+        ("zUnionStore redisKey=x;redisSets=z y", r#"{"output":"2"}"#),
+        ("zRem redisKey=x;redisMembers=a", r#"{"output":"1"}"#),
+        ("zRemRangeByRank redisKey=x;redisStart=0;redisEnd=0", r#"{"output":"1"}"#),
+        ("zRemRangeByScore redisKey=z;redisStart=0;redisEnd=9", r#"{"output":"2"}"#),
+        ("flushDB", r#"{"output":"OK"}"#),
+        ("set redisKey=${payload.k};redisValue=é", r#"{"output":"OK"}"#),
+        ("randomKey", r#"{"output":"own"}"#),
+        ("quit", r#"{"output":"OK"}"#),
+    ] {
+        let tested = main(&steps(server.port, "", &operation(own)));
+        assert!(tested.found.is_empty(), "{own}: {:?}", tested.found);
+        let mut end = tested.run(&[JSON], r#"{"k":"own"}"#);
+        assert_eq!(end.fault(), None, "{own}: {:?}", end.property("ERROR_DETAIL"));
+        assert_eq!(end.payload(), wanted, "{own}");
+    }
+}
+
+#[test]
+fn connections_and_results() {
+    let Some(server) = server(&["--requirepass", "secret"]) else { return };
+    let own = "<redis.set configKey=\"Cache\"><redisKey>a</redisKey><redisValue>{//x}</redisValue><responseVariable>r</responseVariable></redis.set>\
+               <redis.get configKey=\"Cache\"><redisKey>a</redisKey><responseVariable>r</responseVariable></redis.get>";
+    for more in [
+        "<cacheKey>secret</cacheKey>".to_owned(),
+        format!("<redisConnectionURI>redis://:secret@127.0.0.1:{}/3</redisConnectionURI>", server.port),
+        "<cacheKey>secret</cacheKey><dbNumber>2</dbNumber><maxConnections>1</maxConnections>".to_owned(),
+    ] {
+        let mut end = main(&steps(server.port, &more, own)).run(&[XML], "<x>v</x>");
+        assert_eq!(end.fault(), None, "{more}: {:?}", end.property("ERROR_DETAIL"));
+        assert!(end.context.variables.get("r").unwrap().to_string().contains(r#""payload":{"output":"v"}"#));
+        assert_eq!(end.payload(), "<x>v</x>");
+    }
+    // As a step ahead, with values of the message.
+    let step = format!(
+        "<property name=\"port\" value=\"{}\"/><redis.init><redisHost>localhost</redisHost><redisPort>{{$ctx:port}}</redisPort><cacheKey>secret</cacheKey></redis.init><redis.ping/>",
+        server.port
+    );
+    let mut end = main(&step).run(&[XML], "<x/>");
+    assert_eq!((end.fault(), end.payload().as_str()), (None, r#"{"output":"PONG"}"#));
+}
+
+#[test]
+fn what_fails_says_why() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = silent.local_addr().map(|own| (own.port(), silent)).unwrap();
+    let short = "<redisTimeout>200</redisTimeout><redisConnectionTimeout>200</redisConnectionTimeout>";
+    let mut rows = vec![
+        (1, "", "ping", "REDIS:CONNECTION_ERROR", "127.0.0.1:1"),
+        (silent.0, short, "ping", "REDIS:CONNECTION_ERROR", "200 ms"),
+        (1, "<maxConnections>x</maxConnections>", "ping", "REDIS:INVALID_CONFIGURATION", "maxConnections"),
+        (
+            1,
+            "<redisConnectionURI>secret</redisConnectionURI>",
+            "ping",
+            "REDIS:INVALID_CONFIGURATION",
+            "is no URI",
+        ),
+        (
+            1,
+            "<redisClusterEnabled>true</redisClusterEnabled>",
+            "ping",
+            "REDIS:INVALID_CONFIGURATION",
+            "clusterNodes",
+        ),
+        (
+            1,
+            "<redisClusterEnabled>true</redisClusterEnabled><clusterNodes>127.0.0.1:1</clusterNodes>",
+            "ping",
+            "REDIS:CONNECTION_ERROR",
+            "",
+        ),
+        (1, "<sentinelEnabled>true</sentinelEnabled>", "ping", "REDIS:INVALID_CONFIGURATION", "masterName"),
+        (1, "<useSsl>true</useSsl>", "ping", "REDIS:CONNECTION_ERROR", ""),
+        (1, "", "get", "REDIS:INVALID_CONFIGURATION", "`redisKey` is not given"),
+    ];
+    let server = server(&["--requirepass", "secret"]);
+    if let Some(server) = &server {
+        let own = "<cacheKey>secret</cacheKey>";
+        rows.extend([
+            (server.port, "", "ping", "REDIS:INVALID_CREDENTIALS", "NOAUTH"),
+            (server.port, "<cacheKey>x</cacheKey>", "ping", "REDIS:INVALID_CREDENTIALS", ""),
+            (server.port, own, "get redisKey=none", "REDIS:NO_VALUE", "no such value"),
+            (server.port, own, "hGetAll redisKey=text", "REDIS:COMMAND_FAILED", "WRONGTYPE"),
+            (server.port, own, "blPop redisKey=none;redisBlPopTimeout=0.1", "REDIS:NO_VALUE", ""),
+            (
+                server.port,
+                own,
+                "blPop redisKey=none;redisBlPopTimeout=x",
+                "REDIS:INVALID_CONFIGURATION",
+                "seconds",
+            ),
+            (server.port, own, "incrBy redisKey=text;redisInteger=1", "REDIS:COMMAND_FAILED", "integer"),
+        ]);
+        let set = operation("set redisKey=text;redisValue=x");
+        assert_eq!(main(&steps(server.port, own, &set)).run(&[XML], "<a/>").fault(), None);
+    }
+    for (port, more, own, message, detail) in rows {
+        let step = operation(own).replace("</redis.", "<responseVariable>r</responseVariable></redis.");
+        let end = main(&steps(port, more, &step)).run(&[XML], "<a/>");
+        let why = end.property("ERROR_DETAIL").unwrap_or_default();
+        assert_eq!(end.property("ERROR_MESSAGE").as_deref(), Some(message), "{own} {more}: {why}");
+        assert!(why.contains(detail) && !why.contains("secret"), "{own} {more}: {why}");
+        assert!(end.context.variables.get("r").unwrap().to_string().contains(message), "{own}");
+    }
+}
+
+#[test]
+fn a_server_that_was_started_anew_is_found_again() {
+    let Some(first) = server(&[]) else { return };
+    let port = first.port;
+    let tested = main(&steps(port, "", &operation("set redisKey=a;redisValue=1")));
+    assert_eq!(tested.run(&[XML], "<a/>").fault(), None);
+    drop(first);
+    assert_eq!(tested.run(&[XML], "<a/>").fault().as_deref(), Some("0: REDIS:CONNECTION_ERROR"));
+    let again = Command::new("redis-server")
+        .args(["--port", &port.to_string(), "--save", ""])
+        .stdout(Stdio::null())
+        .spawn();
+    let _again = Server { process: again.unwrap(), port };
+    for _ in 0..200 {
+        if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+            break;
+        }
+        sleep(Duration::from_millis(50));
+    }
+    assert_eq!(tested.run(&[XML], "<a/>").fault(), None);
+}

@@ -1,0 +1,415 @@
+//! A mail server of the tests: SMTP, IMAP and POP3 over one mailbox, plain or with TLS.
+
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+/// What the server does that it should not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mood {
+    /// Nothing.
+    Good,
+    /// It accepts and says nothing.
+    Silent,
+    /// It greets and closes.
+    Closes,
+    /// It closes each connection after one conversation's work.
+    Forgetful,
+    /// It takes no recipient whose name begins with `no`.
+    Picky,
+}
+
+#[derive(Clone, Debug)]
+pub struct Message {
+    pub uid: u32,
+    pub flags: Vec<String>,
+    pub content: String,
+    pub received: &'static str,
+}
+
+#[derive(Default, Debug)]
+pub struct Mailbox {
+    pub messages: Vec<Message>,
+    /// Envelopes and contents that were sent.
+    pub sent: Vec<(String, Vec<String>, String)>,
+    pub connections: usize,
+    /// Commands, without credentials.
+    pub commands: Vec<String>,
+}
+
+pub struct Server {
+    pub port: u16,
+    pub mailbox: Arc<Mutex<Mailbox>>,
+    /// The certificate, for who trusts it.
+    pub certificate: CertificateDer<'static>,
+}
+
+pub const USER: &str = "ann@example.org";
+pub const PASSWORD: &str = "se\"cret";
+
+trait Stream: Read + Write + Send {}
+impl<T: Read + Write + Send> Stream for T {}
+
+/// Starts a server: `smtp`, `smtps`, `imap`, `imaps`, `pop3`, `pop3s`.
+pub fn start(protocol: &'static str, mood: Mood) -> Server {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let mailbox = Arc::new(Mutex::new(Mailbox::default()));
+    let own = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let certificate = own.cert.der().clone();
+    let key = PrivatePkcs8KeyDer::from(own.signing_key.serialize_der());
+    let config =
+        rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.clone()], key.into())
+            .unwrap();
+    let (config, shared) = (Arc::new(config), Arc::clone(&mailbox));
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(stream) = stream else { continue };
+            let (config, mailbox) = (Arc::clone(&config), Arc::clone(&shared));
+            mailbox.lock().unwrap().connections += 1;
+            thread::spawn(move || {
+                stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+                let mut conversation = Conversation { mailbox, mood, secure: false };
+                let plain = protocol.trim_end_matches('s');
+                if mood == Mood::Silent {
+                    thread::sleep(Duration::from_secs(20));
+                    return;
+                }
+                if protocol.ends_with('s') {
+                    conversation.secure = true;
+                    let stream = secured(stream, &config);
+                    conversation.speak(plain, BufReader::new(stream), true);
+                } else if let Some(reader) =
+                    conversation.speak(plain, BufReader::new(Box::new(stream.try_clone().unwrap())), true)
+                {
+                    // It asked for TLS.
+                    drop(reader);
+                    conversation.secure = true;
+                    let stream = secured(stream, &config);
+                    conversation.speak(plain, BufReader::new(stream), false);
+                }
+            });
+        }
+    });
+    Server { port, mailbox, certificate }
+}
+
+fn secured(stream: TcpStream, config: &Arc<rustls::ServerConfig>) -> Box<dyn Stream> {
+    let connection = rustls::ServerConnection::new(Arc::clone(config)).unwrap();
+    Box::new(rustls::StreamOwned::new(connection, stream))
+}
+
+impl Server {
+    /// Puts a message into the mailbox.
+    pub fn deliver(&self, content: &str, flags: &[&str], received: &'static str) {
+        let mut mailbox = self.mailbox.lock().unwrap();
+        let uid = 10 + u32::try_from(mailbox.messages.len()).unwrap();
+        let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        mailbox.messages.push(Message { uid, flags, content: content.replace('\n', "\r\n"), received });
+    }
+
+    pub fn uids(&self) -> Vec<u32> {
+        self.mailbox.lock().unwrap().messages.iter().map(|own| own.uid).collect()
+    }
+}
+
+struct Conversation {
+    mailbox: Arc<Mutex<Mailbox>>,
+    mood: Mood,
+    secure: bool,
+}
+
+type Reader = BufReader<Box<dyn Stream>>;
+
+fn say(reader: &mut Reader, line: &str) -> Option<()> {
+    let stream = reader.get_mut();
+    stream.write_all(format!("{line}\r\n").as_bytes()).ok()?;
+    stream.flush().ok()
+}
+
+fn hear(reader: &mut Reader) -> Option<String> {
+    let mut line = String::new();
+    (reader.read_line(&mut line).ok()? > 0).then(|| line.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+impl Conversation {
+    fn speak(&self, protocol: &str, mut reader: Reader, greets: bool) -> Option<Reader> {
+        let goes_on = match protocol {
+            "smtp" => self.smtp(&mut reader, greets),
+            "imap" => self.imap(&mut reader, greets),
+            _ => self.pop3(&mut reader, greets),
+        };
+        goes_on.map(|()| reader)
+    }
+
+    fn note(&self, command: &str) {
+        self.mailbox.lock().unwrap().commands.push(command.to_owned());
+    }
+
+    /// `Some`: it goes on with TLS.
+    fn smtp(&self, reader: &mut Reader, greets: bool) -> Option<()> {
+        use base64::Engine;
+        if greets {
+            say(reader, "220 localhost ESMTP")?;
+        }
+        if self.mood == Mood::Closes {
+            return None;
+        }
+        let (mut from, mut to, mut known) = (String::new(), Vec::new(), false);
+        loop {
+            let line = hear(reader)?;
+            let verb = line.split([' ', ':']).next().unwrap_or_default().to_ascii_uppercase();
+            self.note(&verb);
+            match verb.as_str() {
+                "EHLO" if self.secure => {
+                    say(reader, "250-localhost\r\n250-8BITMIME\r\n250 AUTH PLAIN LOGIN")?
+                }
+                "EHLO" => say(reader, "250-localhost\r\n250-STARTTLS\r\n250 AUTH LOGIN")?,
+                "STARTTLS" => {
+                    say(reader, "220 go on")?;
+                    return Some(());
+                }
+                "AUTH" => {
+                    let decode = |text: &str| {
+                        let bytes =
+                            base64::engine::general_purpose::STANDARD.decode(text).unwrap_or_default();
+                        String::from_utf8_lossy(&bytes).into_owned()
+                    };
+                    let (user, password) = if let Some(own) = line.strip_prefix("AUTH PLAIN ") {
+                        let own = decode(own);
+                        let mut parts = own.split('\0').skip(1).map(str::to_owned);
+                        (parts.next().unwrap_or_default(), parts.next().unwrap_or_default())
+                    } else {
+                        say(reader, "334 VXNlcm5hbWU6")?;
+                        let user = decode(&hear(reader)?);
+                        say(reader, "334 UGFzc3dvcmQ6")?;
+                        (user, decode(&hear(reader)?))
+                    };
+                    known = user == USER && password == PASSWORD;
+                    say(reader, if known { "235 welcome" } else { "535 5.7.8 bad credentials" })?;
+                }
+                "MAIL" if !known => say(reader, "530 5.7.0 authentication required")?,
+                "MAIL" => {
+                    from = line.clone();
+                    to.clear();
+                    say(reader, "250 ok")?;
+                }
+                "RCPT" if self.mood == Mood::Picky && line.contains("<no") => {
+                    say(reader, "550 5.1.1 no such user")?
+                }
+                "RCPT" => {
+                    to.push(line["RCPT TO:".len()..].to_owned());
+                    say(reader, "250 ok")?;
+                }
+                "DATA" => {
+                    say(reader, "354 go on")?;
+                    let mut content = String::new();
+                    loop {
+                        let line = hear(reader)?;
+                        if line == "." {
+                            break;
+                        }
+                        content.push_str(line.strip_prefix('.').unwrap_or(&line));
+                        content.push_str("\r\n");
+                    }
+                    self.mailbox.lock().unwrap().sent.push((from.clone(), to.clone(), content));
+                    say(reader, "250 queued")?;
+                    if self.mood == Mood::Forgetful {
+                        return None;
+                    }
+                }
+                _ => say(reader, "250 ok")?,
+            }
+        }
+    }
+
+    fn imap(&self, reader: &mut Reader, greets: bool) -> Option<()> {
+        if greets {
+            say(reader, "* OK IMAP4rev1 ready")?;
+        }
+        if self.mood == Mood::Closes {
+            return None;
+        }
+        let mut known = false;
+        loop {
+            let line = hear(reader)?;
+            let (tag, command) = line.split_once(' ')?;
+            let (verb, rest) = command.split_once(' ').unwrap_or((command, ""));
+            self.note(if verb == "LOGIN" { verb } else { command });
+            let ok = format!("{tag} OK done");
+            match verb {
+                "CAPABILITY" => {
+                    let more = if self.secure { "UIDPLUS" } else { "STARTTLS UIDPLUS" };
+                    say(reader, &format!("* CAPABILITY IMAP4rev1 {more}\r\n{ok}"))?;
+                }
+                "STARTTLS" => {
+                    say(reader, &ok)?;
+                    return Some(());
+                }
+                "LOGIN" => {
+                    known = rest == format!("\"{USER}\" \"{}\"", PASSWORD.replace('"', "\\\""));
+                    say(reader, &if known { ok } else { format!("{tag} NO [AUTHENTICATIONFAILED] no") })?;
+                }
+                "NOOP" => say(reader, &ok)?,
+                _ if !known => say(reader, &format!("{tag} BAD log in first"))?,
+                "SELECT" | "EXAMINE" => {
+                    let count = self.mailbox.lock().unwrap().messages.len();
+                    let found = ["\"INBOX\"", "\"Entw&APw-rfe\""].contains(&rest);
+                    say(
+                        reader,
+                        &match found {
+                            true => format!("* {count} EXISTS\r\n* FLAGS (\\Seen)\r\n{ok}"),
+                            false => format!("{tag} NO no such mailbox"),
+                        },
+                    )?;
+                }
+                "EXPUNGE" => {
+                    self.mailbox
+                        .lock()
+                        .unwrap()
+                        .messages
+                        .retain(|own| !own.flags.contains(&"\\Deleted".to_owned()));
+                    say(reader, &ok)?;
+                }
+                "UID" => {
+                    let (verb, rest) = rest.split_once(' ')?;
+                    let answer = self.uid(verb, rest);
+                    say(reader, &format!("{answer}{ok}"))?;
+                    if self.mood == Mood::Forgetful {
+                        return None;
+                    }
+                }
+                _ => say(reader, &format!("{tag} BAD what"))?,
+            }
+        }
+    }
+
+    fn uid(&self, verb: &str, rest: &str) -> String {
+        let mut mailbox = self.mailbox.lock().unwrap();
+        let chosen = |set: &str, uid: u32| {
+            set.split(',').any(|own| match own.split_once(':') {
+                Some((from, to)) => (from.parse().unwrap()..=to.parse().unwrap()).contains(&uid),
+                None => own.parse() == Ok(uid),
+            })
+        };
+        let set = rest.split(' ').next().unwrap_or_default().to_owned();
+        match verb {
+            "SEARCH" => {
+                let found =
+                    mailbox.messages.iter().filter(|own| match rest.strip_prefix("HEADER Message-ID ") {
+                        Some(id) => own.content.contains(&format!("Message-ID: {}", id.trim_matches('"'))),
+                        None => rest.split(' ').all(|own_flag| match own_flag {
+                            "ALL" => true,
+                            "UNSEEN" => !own.flags.contains(&"\\Seen".to_owned()),
+                            "SEEN" => own.flags.contains(&"\\Seen".to_owned()),
+                            "UNDELETED" => !own.flags.contains(&"\\Deleted".to_owned()),
+                            _ => false,
+                        }),
+                    });
+                let found: Vec<String> = found.map(|own| own.uid.to_string()).collect();
+                format!("* SEARCH {}\r\n", found.join(" "))
+            }
+            "STORE" => {
+                let flag = rest.rsplit_once('(').unwrap().1.trim_end_matches(')').to_owned();
+                for own in mailbox.messages.iter_mut().filter(|own| chosen(&set, own.uid)) {
+                    own.flags.push(flag.clone());
+                }
+                String::new()
+            }
+            "EXPUNGE" => {
+                mailbox
+                    .messages
+                    .retain(|own| !(chosen(&set, own.uid) && own.flags.contains(&"\\Deleted".to_owned())));
+                String::new()
+            }
+            _ => {
+                let mut out = String::new();
+                for (at, own) in mailbox.messages.iter().enumerate().filter(|(_, own)| chosen(&set, own.uid))
+                {
+                    let header =
+                        own.content.split("\r\n\r\n").next().unwrap_or_default().to_owned() + "\r\n\r\n";
+                    let facts = if rest.contains("RFC822.SIZE") {
+                        format!("RFC822.SIZE {}", own.content.len())
+                    } else if rest.contains("BODY.PEEK[HEADER]") {
+                        format!(
+                            "INTERNALDATE \"{}\" BODY[HEADER] {{{}}}\r\n{header}",
+                            own.received,
+                            header.len()
+                        )
+                    } else {
+                        format!("BODY[] {{{}}}\r\n{}", own.content.len(), own.content)
+                    };
+                    out.push_str(&format!("* {} FETCH (UID {} {facts})\r\n", at + 1, own.uid));
+                }
+                out
+            }
+        }
+    }
+
+    fn pop3(&self, reader: &mut Reader, greets: bool) -> Option<()> {
+        if greets {
+            say(reader, "+OK POP3 ready")?;
+        }
+        if self.mood == Mood::Closes {
+            return None;
+        }
+        let (mut user, mut known, mut gone) = (String::new(), false, Vec::new());
+        loop {
+            let line = hear(reader)?;
+            let mut words = line.split(' ');
+            let verb = words.next().unwrap_or_default();
+            let number = words.next().and_then(|own| own.parse::<usize>().ok()).unwrap_or(1) - 1;
+            self.note(verb);
+            let messages = self.mailbox.lock().unwrap().messages.clone();
+            let stuffed = |text: &str| text.replace("\r\n.", "\r\n..");
+            match verb {
+                "STLS" => {
+                    say(reader, "+OK")?;
+                    return Some(());
+                }
+                "USER" => {
+                    user = line[5..].to_owned();
+                    say(reader, "+OK")?;
+                }
+                "PASS" => {
+                    known = user == USER && line[5..] == *PASSWORD;
+                    say(reader, if known { "+OK" } else { "-ERR no" })?;
+                }
+                "QUIT" => {
+                    let mut at = 0;
+                    self.mailbox.lock().unwrap().messages.retain(|_| {
+                        at += 1;
+                        !gone.contains(&(at - 1))
+                    });
+                    say(reader, "+OK")?;
+                    return None;
+                }
+                _ if !known => say(reader, "-ERR log in first")?,
+                "LIST" => {
+                    let sizes = messages.iter().enumerate();
+                    let lines: String =
+                        sizes.map(|(at, own)| format!("{} {}\r\n", at + 1, own.content.len())).collect();
+                    say(reader, &format!("+OK\r\n{lines}."))?;
+                }
+                "TOP" => {
+                    let header =
+                        messages[number].content.split("\r\n\r\n").next().unwrap_or_default().to_owned();
+                    say(reader, &format!("+OK\r\n{}\r\n\r\n.", stuffed(&header)))?;
+                }
+                "RETR" => say(reader, &format!("+OK\r\n{}\r\n.", stuffed(&messages[number].content)))?,
+                "DELE" => {
+                    gone.push(number);
+                    say(reader, "+OK")?;
+                }
+                _ => say(reader, "-ERR what")?,
+            }
+        }
+    }
+}
