@@ -124,7 +124,7 @@ fn endpoints(out: &mut Exposition, state: &AdminState) {
 fn listeners(out: &mut Exposition, state: &AdminState) {
     let all: Vec<_> = state.servers.iter().map(|(name, server)| (*name, server.stats())).collect();
     type Get = fn(&transport::ServerStats) -> u64;
-    let families: [(&'static str, Kind, &str, Get); 6] = [
+    let families: [(&'static str, Kind, &str, Get); 8] = [
         ("busbar_listener_connections", Kind::Gauge, "Open connections of clients.", |stats| stats.open),
         ("busbar_listener_accepted_total", Kind::Counter, "Connections accepted.", |stats| stats.accepted),
         ("busbar_listener_requests_total", Kind::Counter, "Requests with a valid head.", |stats| {
@@ -145,6 +145,15 @@ fn listeners(out: &mut Exposition, state: &AdminState) {
         ("busbar_listener_failed_total", Kind::Counter, "Accepts and TLS handshakes that failed.", |stats| {
             stats.failed
         }),
+        ("busbar_listener_http2_connections", Kind::Gauge, "Open connections that speak HTTP/2.", |stats| {
+            stats.http2
+        }),
+        (
+            "busbar_listener_http2_streams",
+            Kind::Gauge,
+            "Requests on them that are not answered yet.",
+            |stats| stats.streams,
+        ),
     ];
     for (name, kind, help, get) in families {
         out.family(name, kind, help);

@@ -9,7 +9,7 @@ use crate::watch::Watch;
 use admin::access::AccessLog;
 use admin::logging::{Format, Logging};
 use admin::{Admin, AdminState, Levels, Output, Phase, Readiness};
-use flow::services::{Shared, TlsProfiles};
+use flow::services::{Routes, Shared, TlsProfiles};
 use flow::{Bus, Services};
 use std::io::Write;
 use std::net::SocketAddr;
@@ -517,6 +517,8 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     crate::tunables::apply(&settings.wso2, engine)?;
     vault(&settings.vault, engine)?;
     services.tls = Arc::new(TlsProfiles::with_system(profiles(&settings.profile)?));
+    let proxies = crate::proxies::routes(&settings.proxy)?;
+    services.routes = Arc::new(Routes { http2: settings.http.http2_backends, proxies });
     Ok(services)
 }
 

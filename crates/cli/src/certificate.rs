@@ -9,7 +9,7 @@ use transport::ServerTls;
 ///
 /// # Errors
 /// The cryptographic library refuses, which it has no reason to.
-pub fn self_signed() -> Result<ServerTls, String> {
+pub fn self_signed(http2: bool) -> Result<ServerTls, String> {
     let failed = |error: &dyn std::fmt::Display| format!("cannot make a certificate for https: {error}");
     let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
     let made = rcgen::generate_simple_self_signed(names).map_err(|error| failed(&error))?;
@@ -21,7 +21,8 @@ pub fn self_signed() -> Result<ServerTls, String> {
         .with_no_client_auth()
         .with_single_cert(vec![made.cert.der().clone()], key)
         .map_err(|error| failed(&error))?;
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    let protocols: [&[u8]; 2] = [b"h2", b"http/1.1"];
+    config.alpn_protocols = protocols[usize::from(!http2)..].iter().map(|name| name.to_vec()).collect();
     tracing::warn!("https uses a certificate made at the start; configure tls.certificate and tls.key");
     Ok(ServerTls::from_config(Arc::new(config)))
 }

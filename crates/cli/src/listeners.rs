@@ -11,7 +11,7 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use transport::{Server, ServerLimits, ServerTls, Workers};
+use transport::{Server, ServerLimits, ServerTls, ServerTlsOptions, Workers};
 
 /// How long a port that was given up just now is waited for.
 const GIVEN_UP: Duration = Duration::from_secs(2);
@@ -49,7 +49,10 @@ impl Listeners {
         for endpoint in plan.inbound_endpoints().to_vec() {
             let tls = endpoint.tls.as_ref().map(|tls| match tls {
                 Tls::OfBus => server_tls(settings),
-                Tls::Own(options) => ServerTls::new(options).map_err(|error| error.to_string()),
+                Tls::Own(options) => {
+                    let options = ServerTlsOptions { http1_only: !settings.http.http2, ..options.clone() };
+                    ServerTls::new(&options).map_err(|error| error.to_string())
+                }
             });
             let opened =
                 tls.transpose().and_then(|tls| self.listener(endpoint.port, tls, settings, &mut prepared));
@@ -179,6 +182,9 @@ pub fn server_limits(settings: &Settings) -> ServerLimits {
     set(&mut server.body, limits.body_pause.map(|time| time.0));
     set(&mut server.write, limits.write.map(|time| time.0));
     server.keep_alive = settings.http.keep_alive;
+    server.http2 = settings.http.http2;
+    set(&mut server.websocket_idle, limits.websocket_idle.map(|time| time.0));
+    set(&mut server.streams, limits.streams.map(|most| most.max(1)));
     server
 }
 
@@ -187,11 +193,11 @@ pub fn server_limits(settings: &Settings) -> ServerLimits {
 /// # Errors
 /// They cannot be read.
 pub fn server_tls(settings: &Settings) -> Result<ServerTls, String> {
-    use transport::{ClientVerify, ServerTlsOptions};
+    use transport::ClientVerify;
     let tls = &settings.tls;
     let (certificates, key) = match (&tls.certificate, &tls.key) {
         (Some(certificate), Some(key)) => (certificate.clone(), key.clone()),
-        (None, None) => return crate::certificate::self_signed(),
+        (None, None) => return crate::certificate::self_signed(settings.http.http2),
         _ => return Err("tls: certificate and key go together".to_owned()),
     };
     let client_verify = match tls.client_verify.as_deref() {
@@ -202,7 +208,13 @@ pub fn server_tls(settings: &Settings) -> Result<ServerTls, String> {
             return Err(format!("tls.client_verify: `{other}`; expected none, optional or require"));
         }
     };
-    let options =
-        ServerTlsOptions { certificates, key, client_roots: tls.client_roots.clone(), client_verify };
+    let http1_only = !settings.http.http2;
+    let options = ServerTlsOptions {
+        certificates,
+        key,
+        client_roots: tls.client_roots.clone(),
+        client_verify,
+        http1_only,
+    };
     ServerTls::new(&options).map_err(|error| error.to_string())
 }

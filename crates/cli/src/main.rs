@@ -16,6 +16,7 @@ mod listeners;
 mod load;
 mod memory;
 mod migration;
+mod proxies;
 #[cfg(test)]
 mod reference;
 mod reload;

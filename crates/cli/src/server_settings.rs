@@ -62,10 +62,12 @@ const KEYS: &[(&str, Fate)] = &[
     ("transport.http.max_message_size_bytes", Fate::Mapped("is limits.body here, for what a flow holds")),
     ("transport.http.force_", Fate::NoEffect("has no effect: what is relayed is not read")),
     ("transport.http.sender.ssl_profile", Fate::Mapped("is [[profile]] here")),
+    ("transport.http.sender.proxy", Fate::Honoured("is honoured, where [[proxy]] does not say otherwise")),
     (
-        "transport.http.sender.proxy",
-        Fate::NoEffect("has no effect yet: write the proxy's address into the endpoint"),
+        "transport.http.sender.non_proxy_hosts",
+        Fate::Honoured("is honoured, where [[proxy]] does not say otherwise"),
     ),
+    ("transport.http.proxy_profile", Fate::Honoured("is honoured, where [[proxy]] does not say otherwise")),
     (
         "transport.http.sender",
         Fate::NotNeeded("not needed here: each endpoint has its own timeouts and TLS profile"),
@@ -168,7 +170,7 @@ struct Written {
 }
 
 /// The directories in which a server, or a project for one, has its settings.
-fn directories(path: &Path) -> [PathBuf; 3] {
+pub fn directories(path: &Path) -> [PathBuf; 3] {
     ["conf", "repository/conf", "deployment"].map(|name| path.join(name))
 }
 

@@ -1,5 +1,6 @@
 //! Settings: `busbar.toml`, then the environment (`BUSBAR_LIMITS_IDLE=30s`), then `--set limits.idle=30s`.
 
+use crate::proxies::ForwardProxy;
 use serde::Deserialize;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,8 @@ pub struct Settings {
     pub tls: Tls,
     /// TLS profiles of https endpoints.
     pub profile: Vec<Profile>,
+    /// Forward proxies; the first whose hosts match counts. Those of a WSO2 server's settings where there are none.
+    pub proxy: Vec<ForwardProxy>,
     /// Where secrets are.
     pub vault: Vault,
     /// How changes of the configuration come into force.
@@ -91,6 +94,10 @@ pub struct Limits {
     pub io_buffer_size: Option<Size>,
     /// Connections per worker. Default 20,000.
     pub connections: Option<usize>,
+    /// Streams of an HTTP/2 connection that may be open at a time. Default 128.
+    pub streams: Option<u32>,
+    /// Longest time in which nothing comes over a WebSocket from either side. Default 15m.
+    pub websocket_idle: Option<Time>,
     /// Longest wait for the next request. Default 60s.
     pub idle: Option<Time>,
     /// Longest time for a request head. Default 20s.
@@ -162,6 +169,10 @@ pub struct Limits {
 pub struct Http {
     /// Connections stay open between requests. Default true.
     pub keep_alive: bool,
+    /// Listeners speak HTTP/2 with clients that ask for it. Default true.
+    pub http2: bool,
+    /// Backends with https are offered HTTP/2. Default false: those whose endpoint says `version="2.0"`.
+    pub http2_backends: bool,
     /// `/services/` lists the services. Default true.
     pub list_services: bool,
     /// Forward the client's User-Agent. Default false.
@@ -203,6 +214,8 @@ impl Default for Http {
     fn default() -> Http {
         Http {
             keep_alive: true,
+            http2: true,
+            http2_backends: false,
             list_services: true,
             preserve_user_agent: false,
             preserve_server: true,
@@ -491,6 +504,9 @@ impl Settings {
         }
         for (name, value) in crate::server_settings::tunables(configuration) {
             settings.wso2.entry(name).or_insert(value);
+        }
+        if settings.proxy.is_empty() {
+            settings.proxy = crate::proxies::of_server(configuration);
         }
         settings.deploy.watch =
             settings.deploy.watch.or_else(|| crate::server_settings::hot_deployment(configuration));

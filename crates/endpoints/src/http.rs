@@ -2,7 +2,7 @@
 
 use crate::leaf::{self, Address, Resolved};
 use crate::uri_template::{UriTemplate, join_postfix};
-use config::endpoint::HttpEndpoint;
+use config::endpoint::{HttpEndpoint, HttpVersion};
 use flow::endpoint::Endpoint;
 use flow::{Compiler, Context, Expression, Fault, Need};
 use message::Method;
@@ -18,6 +18,8 @@ struct Template {
     /// A template without variables is an address; it is read once.
     fixed: Option<Result<(Target, String), Fault>>,
     method: Option<Method>,
+    /// `version="2.0"`
+    http2: bool,
 }
 
 /// What the names of variables begin with that stand for expressions, before their numbers.
@@ -67,8 +69,13 @@ pub fn compile(
         compiler.warning("expression-in-template", message, place, advice);
     }
     let fixed = template.is_static().then(|| leaf::fixed(template.raw(), kind.uri_template.span, compiler));
+    let http2 = kind.version == Some(HttpVersion::V2);
+    let fixed = match fixed {
+        Some(Ok((target, path))) if http2 => Some(Ok((target.http2(), path))),
+        fixed => fixed,
+    };
     let method = kind.method.map(|method| Method::new(method.as_str()));
-    let address = Template { template, written: text.to_owned(), expressions, fixed, method };
+    let address = Template { template, written: text.to_owned(), expressions, fixed, method, http2 };
     let authentication = kind.authentication.as_ref();
     leaf::compile(
         endpoint,
@@ -95,7 +102,8 @@ impl Address for Template {
                     Some(number) => values.get(number.parse::<usize>().ok()?).cloned(),
                     None => properties.get(name).or_else(|| client.get(name)).map(|value| value.to_string()),
                 });
-                leaf::parse(&url, context)?
+                let (target, path) = leaf::parse(&url, context)?;
+                (if self.http2 { target.http2() } else { target }, path)
             }
         };
         // Only without a method of its own the rest of the client's URL is appended.

@@ -499,7 +499,7 @@ pub fn parse(url: &str, context: &Context) -> Result<(Target, String), Fault> {
         return Ok((flow::local::target(), path));
     }
     match parse_url(url) {
-        Ok(parsed) => Ok((target_of(&parsed, &context.services().tls)?, parsed.path_and_query)),
+        Ok(parsed) => Ok((target_of(&parsed, context.services())?, parsed.path_and_query)),
         Err(error) => Err(no_address(url, &error)),
     }
 }
@@ -523,7 +523,7 @@ pub fn fixed(url: &str, span: Span, compiler: &mut Compiler<'_>) -> Result<(Targ
         }
         no_address(url, &error)
     })?;
-    let target = target_of(&parsed, &compiler.services.tls).inspect_err(|fault| {
+    let target = target_of(&parsed, compiler.services).inspect_err(|fault| {
         compiler.warning("unsupported-transport", &*fault.message, span, "expected http or https");
     })?;
     Ok((target, parsed.path_and_query))
@@ -540,17 +540,19 @@ fn no_address(url: &str, error: &UrlError) -> Fault {
 ///
 /// # Errors
 /// The scheme is neither http nor https, or there is no TLS profile.
-pub fn target_of(url: &crate::uri_template::Url, tls: &flow::services::TlsProfiles) -> Result<Target, Fault> {
-    match url.scheme.as_str() {
-        "http" => Ok(Target::http(&url.host, url.port)),
-        "https" => match tls.find(&url.host, url.port) {
+/// A WebSocket is opened by a request of HTTP.
+pub fn target_of(url: &crate::uri_template::Url, services: &Services) -> Result<Target, Fault> {
+    let target = match url.scheme.as_str() {
+        "http" | "ws" => Ok(Target::http(&url.host, url.port)),
+        "https" | "wss" => match services.tls.find(&url.host, url.port) {
             Some(profile) => Ok(Target::https(&url.host, url.port, profile.clone())),
             None => Err(Fault::new(format!("there is no TLS profile for {}", url.authority()))),
         },
         other => {
             Err(Fault::with_code(code::NO_TRANSPORT, format!("the transport `{other}` cannot be sent to")))
         }
-    }
+    };
+    target.map(|target| services.routes.reach(target))
 }
 
 /// The rest of the client's URL, where it is appended: REST clients, and not for SOAP formats.

@@ -68,7 +68,7 @@ impl Address for Host {
         };
         let scheme = if secure { "https" } else { "http" }.to_owned();
         let url = Url { scheme, host: self.host.clone(), port, path_and_query: path };
-        let target = target_of(&url, &context.services().tls)?;
+        let target = target_of(&url, context.services())?;
         Ok(Resolved { target, path: url.path_and_query, method: None })
     }
 

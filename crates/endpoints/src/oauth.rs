@@ -341,6 +341,7 @@ impl Asked {
             keep_alive: true,
             version: Version::Http11,
             framing: Framing::Auto,
+            upgrade: false,
         };
         let mut body = Body::Bytes(Bytes::from(self.body.clone()));
         let request = OutRequest {

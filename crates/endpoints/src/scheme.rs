@@ -7,7 +7,7 @@ pub fn other_transport(url: &str) -> Option<(&str, &'static str)> {
     const MAIL: &str = "no mail is sent: send to a service over HTTP that does";
     const SOCKETS: &str = "plain sockets are not spoken: send to a service over HTTP that does";
     const SAP: &str = "SAP needs Java libraries: send to a service over HTTP";
-    let transports: [(&str, &str); 23] = [
+    let transports: [(&str, &str); 21] = [
         ("jms", QUEUES),
         ("rabbitmq", QUEUES),
         ("amqp", QUEUES),
@@ -26,8 +26,6 @@ pub fn other_transport(url: &str) -> Option<(&str, &'static str)> {
         ("udp", SOCKETS),
         ("fix", SOCKETS),
         ("hl7", SOCKETS),
-        ("ws", "no WebSockets are opened: send over HTTP"),
-        ("wss", "no WebSockets are opened: send over HTTP"),
         ("sap", SAP),
         ("bapi", SAP),
         ("idoc", SAP),
@@ -36,7 +34,7 @@ pub fn other_transport(url: &str) -> Option<(&str, &'static str)> {
     if let Some(own) = transports.into_iter().find(|(name, _)| scheme.eq_ignore_ascii_case(name)) {
         return Some(own);
     }
-    let http = ["http", "https"].iter().any(|name| scheme.eq_ignore_ascii_case(name));
+    let http = ["http", "https", "ws", "wss"].iter().any(|name| scheme.eq_ignore_ascii_case(name));
     let named = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
     // `host:8080/path` has no scheme.

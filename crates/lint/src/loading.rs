@@ -115,7 +115,6 @@ pub const LOADING: &[Loading] = &[
     rule("unsupported-mediator", "a mediator cannot be executed here"),
     rule("unsupported-security", "a proxy service asks for WS-Security: left out, because it would be open"),
     rule("unsupported-transport", "a transport is not here"),
-    rule("unsupported-version", "an endpoint wants a version of HTTP that it is not asked over"),
     rule("unused", "a part never runs"),
     rule("unused-element", "an element is not used"),
     rule("wrong-namespace", "an element is in another namespace than that of the language"),

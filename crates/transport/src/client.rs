@@ -18,6 +18,7 @@ use crate::descriptors::Descriptor;
 use crate::http1::Length;
 use crate::http1::parse::{self, HeadLimits, ResponseFacts};
 use crate::http1::write::{self, Delimiter, Kind};
+use crate::http2;
 use crate::io::{ReadHalf, WriteHalf, split_plain, split_tls};
 use crate::places::Place;
 use crate::pool::{Pools, Shard};
@@ -47,7 +48,7 @@ pub struct OutRequest<'a> {
 /// Sends requests over pooled connections. Cheap to clone; each worker has its own pools in it.
 #[derive(Clone)]
 pub struct Client {
-    pools: Arc<Pools>,
+    pub(crate) pools: Arc<Pools>,
 }
 
 impl Client {
@@ -67,6 +68,9 @@ impl Client {
         request: OutRequest<'_>,
         options: &SendOptions,
     ) -> Result<Response, SendError> {
+        if target.http1().is_some() {
+            return self.send_http2(target, request, options).await;
+        }
         let fail = |kind, nothing_processed, body_intact| {
             self.pools.with_shard(|shard| {
                 shard.counters.failed.add(1);
@@ -90,6 +94,7 @@ impl Client {
             },
         };
 
+        incoming.switches = options.upgrade;
         let mut outgoing = Outgoing::new(options.idle);
         let (method, body) = (request.method, request.body);
         let begun = delimiter(method, body, options).and_then(|delimiter| {
@@ -152,6 +157,7 @@ impl Client {
                     Ok(connected) => connected,
                     Err(kind) => return fail(kind, !outgoing.has_begun(), false),
                 };
+                incoming.switches = options.upgrade;
                 outgoing.repeat();
                 continue;
             }
@@ -248,6 +254,12 @@ impl Client {
     }
 
     async fn connect_now(&self, target: &Target, place: Place) -> Result<Box<Incoming>, SendErrorKind> {
+        let Reached { read, write, descriptor, .. } = self.reach(target).await?;
+        Ok(self.connected(target, read, write, place, descriptor))
+    }
+
+    /// Connects, with TLS where the target has it.
+    pub(crate) async fn reach(&self, target: &Target) -> Result<Reached, SendErrorKind> {
         let descriptor = self.descriptor()?;
         #[cfg(feature = "simulation")]
         if let Ok(ip) = target.host().parse() {
@@ -255,32 +267,47 @@ impl Client {
             if let Some(connecting) = crate::simulation::connect(address) {
                 let connected = connecting.await.map_err(|error| connect::failure(error, address))?;
                 let (read, write) = crate::simulation::split(connected);
-                return Ok(self.connected(target, read, write, place, descriptor));
+                return Ok(Reached { read, write, descriptor, http2: target.http1().is_some() });
             }
         }
-        let (stream, descriptor) = match target.host().parse() {
-            Ok(ip) => connect::connect(&[ip], target.port(), descriptor).await?,
+        let (host, port) = match target.proxy() {
+            Some(proxy) => (proxy.host(), proxy.port()),
+            None => (target.host(), target.port()),
+        };
+        let (mut stream, descriptor) = match host.parse() {
+            Ok(ip) => connect::connect(&[ip], port, descriptor).await?,
             Err(_) => {
-                let addresses = self.pools.resolver.resolve(target.host()).await.map_err(unresolved)?;
-                connect::connect(&addresses, target.port(), descriptor).await?
+                let addresses = self.pools.resolver.resolve(host).await.map_err(unresolved)?;
+                connect::connect(&addresses, port, descriptor).await?
             }
         };
         // Fails only on a socket that is already dead, which shows at once.
         let _ = stream.set_nodelay(true);
+        if let Some(proxy) = target.proxy()
+            && (target.tls().is_some() || target.http1().is_some())
+        {
+            proxy.tunnel(&mut stream, &target.host_and_port()).await?;
+        }
+        let http2;
         let (read, write) = match target.tls() {
-            None => split_plain(stream),
+            None => {
+                let (read, write) = split_plain(stream);
+                return Ok(Reached { read, write, descriptor, http2: target.http1().is_some() });
+            }
             Some(profile) => {
                 let tls_error = |e: io::Error| SendErrorKind::Tls(Arc::new(e));
                 let name = profile.server_name(target.host()).map_err(|e| tls_error(io::Error::other(e)))?;
-                let connector = TlsConnector::from(profile.config().clone());
+                let config = if target.http1().is_some() { profile.with_http2() } else { profile.config() };
+                let connector = TlsConnector::from(config.clone());
                 let stream = connector.connect(name, stream).await.map_err(tls_error)?;
+                http2 = stream.get_ref().1.alpn_protocol() == Some(http2::ALPN);
                 split_tls(stream.into())
             }
         };
-        Ok(self.connected(target, read, write, place, descriptor))
+        Ok(Reached { read, write, descriptor, http2 })
     }
 
-    fn connected(
+    pub(crate) fn connected(
         &self,
         target: &Target,
         read: ReadHalf,
@@ -294,13 +321,22 @@ impl Client {
     }
 }
 
+/// A connection that was made.
+pub(crate) struct Reached {
+    pub(crate) read: ReadHalf,
+    pub(crate) write: WriteHalf,
+    pub(crate) descriptor: Descriptor,
+    /// What it speaks.
+    pub(crate) http2: bool,
+}
+
 /// What a request that needs a connection gets.
 enum Free {
     Place(Place),
     Connection(Box<Incoming>),
 }
 
-fn shortage(kind: io::ErrorKind, what: &'static str) -> SendErrorKind {
+pub(crate) fn shortage(kind: io::ErrorKind, what: &'static str) -> SendErrorKind {
     SendErrorKind::LocalShortage(Arc::new(io::Error::new(kind, what)))
 }
 
@@ -312,7 +348,11 @@ pub(crate) fn unresolved(error: Arc<io::Error>) -> SendErrorKind {
 }
 
 /// How the body of a request ends. Of no body nothing is said, except where a method gives a body meaning.
-fn delimiter(method: &Method, body: &Body, options: &SendOptions) -> Result<Delimiter, &'static str> {
+pub(crate) fn delimiter(
+    method: &Method,
+    body: &Body,
+    options: &SendOptions,
+) -> Result<Delimiter, &'static str> {
     if body.is_empty() {
         return Ok(match method {
             Method::Post | Method::Put | Method::Patch => Delimiter::Length(0),
@@ -350,6 +390,11 @@ fn head(
     }
     out.extend_from_slice(method.as_str().as_bytes());
     out.push(b' ');
+    let proxy = target.proxy().filter(|_| target.tls().is_none());
+    if proxy.is_some() && request_target.starts_with('/') {
+        out.extend_from_slice(b"http://");
+        out.extend_from_slice(target.authority().as_bytes());
+    }
     out.extend_from_slice(request_target.as_bytes());
     out.extend_from_slice(match options.version {
         Version::Http10 => b" HTTP/1.0\r\n",
@@ -360,8 +405,12 @@ fn head(
         (host, _) => write::field(out, b"Host", host.unwrap_or(target.authority()).as_bytes())?,
     }
     write::fields(out, headers, Kind::Request)?;
+    if let Some(value) = proxy.and_then(|proxy| proxy.authorization()) {
+        write::field(out, b"Proxy-Authorization", value.as_bytes())?;
+    }
     write::delimiter(out, delimiter);
     match (options.keep_alive, options.version) {
+        _ if options.upgrade => out.extend_from_slice(b"Connection: Upgrade\r\nUpgrade: websocket\r\n"),
         (false, Version::Http11) => out.extend_from_slice(b"Connection: close\r\n"),
         (true, Version::Http10) => out.extend_from_slice(b"Connection: keep-alive\r\n"),
         _ => {}
@@ -405,6 +454,11 @@ fn respond(
     }
     incoming.begin_body(facts.length, options.idle, false);
     let body = match facts.length {
+        Length::None if head.status == 101 => {
+            incoming.reusable = false;
+            incoming.begin_body(Length::UntilClose, options.idle, false);
+            incoming.into_body()
+        }
         Length::None => {
             incoming.into_body().recycle();
             Body::Empty
@@ -506,7 +560,7 @@ impl Exchange<'_> {
 }
 
 /// A TLS peer that closes without saying so, or a reset: closed all the same.
-fn is_close(error: &io::Error) -> bool {
+pub(crate) fn is_close(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset)
 }
 

@@ -21,6 +21,7 @@ use crate::clock;
 use crate::http1::Length;
 use crate::http1::chunked::{self, Chunks};
 use crate::http1::parse::{self, HeadLimits, Refusal, RequestFacts, ResponseFacts};
+use crate::http2::body::Receiving;
 use crate::io::{ReadHalf, WriteHalf, Writer};
 use crate::relay::{RelayError, Upload};
 use crate::timer::Timer;
@@ -202,6 +203,8 @@ pub(crate) struct Incoming {
     half_close: bool,
     /// On the client side: the connection can serve another request.
     pub(crate) reusable: bool,
+    /// On the client side: the request asks for another protocol.
+    pub(crate) switches: bool,
     /// On the client side: the request, when its response began before it was all sent.
     pub(crate) upload: Option<Box<Upload>>,
     pub(crate) conn: Arc<Conn>,
@@ -233,6 +236,7 @@ impl Incoming {
             watched: false,
             half_close,
             reusable: false,
+            switches: false,
             upload: None,
             conn,
             shell: None,
@@ -311,6 +315,7 @@ impl Incoming {
                     self.buffer.skip(size);
                     self.scanned = 0;
                     match head.status {
+                        101 if self.switches => {}
                         101 => return Poll::Ready(Err(ReceiveError::Protocol("unasked protocol switch"))),
                         100..200 => {
                             let (count, bytes) = &mut self.interim;
@@ -372,6 +377,20 @@ impl Incoming {
         self.state = State::Head;
         self.interim = (0, 0);
         self.scanned = 0;
+    }
+
+    /// The receiving half, and what it has received and nobody has read.
+    pub(crate) fn into_half(self: Box<Self>) -> (ReadHalf, Vec<u8>) {
+        let Incoming { half, buffer, .. } = *self;
+        let received = buffer.wire().to_vec();
+        (half, received)
+    }
+
+    /// Puts a connection into its pool that nothing was sent on.
+    pub(crate) fn shelve(mut self: Box<Self>) {
+        self.state = State::Done;
+        self.reusable = true;
+        self.go_home();
     }
 
     /// Sends this on its way as a body.
@@ -561,15 +580,15 @@ impl Incoming {
         Ok(())
     }
 
-    fn buffered(&self) -> &[u8] {
+    pub(crate) fn buffered(&self) -> &[u8] {
         self.buffer.entity()
     }
 
-    fn consume(&mut self, n: usize) {
+    pub(crate) fn consume(&mut self, n: usize) {
         self.buffer.consume(n);
     }
 
-    fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, BodyError>> {
+    pub(crate) fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, BodyError>> {
         if let Poll::Ready(Err(error)) = self.poll_upload(cx) {
             return Poll::Ready(Err(error));
         }
@@ -643,13 +662,23 @@ pub(crate) enum ReceiveError {
 
 /// The backend that a body comes from. The body is given up.
 pub(crate) fn backend_of(body: Box<dyn BodyStream>) -> Option<Target> {
-    let travelling = body.into_any().downcast::<Travelling>().ok()?;
+    let travelling = match body.into_any().downcast::<Travelling>() {
+        Ok(travelling) => travelling,
+        Err(other) => return other.downcast::<Receiving>().ok()?.target.take(),
+    };
     let client = travelling.0.as_ref()?.conn.client.as_ref()?;
     Some(client.target().clone())
 }
 
 /// The receiving half as the body of a message.
 pub(crate) struct Travelling(Option<Box<Incoming>>);
+
+impl Travelling {
+    /// The connection that a body is the rest of, if it is one.
+    pub(crate) fn into_incoming(body: Box<dyn BodyStream>) -> Option<Box<Incoming>> {
+        body.into_any().downcast::<Travelling>().ok()?.0.take()
+    }
+}
 
 impl BodyStream for Travelling {
     fn buffered(&self) -> &[u8] {

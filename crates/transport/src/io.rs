@@ -146,6 +146,11 @@ impl Writer {
         Writer { half, interim: &[], timer: Timer::default() }
     }
 
+    /// The sending half, of which nothing is left here.
+    pub(crate) fn take(&mut self) -> Writer {
+        std::mem::replace(self, Writer::new(WriteHalf::Gone))
+    }
+
     /// Sends `bytes` ahead of the next write.
     pub(crate) fn interim(&mut self, cx: &mut Context<'_>, bytes: &'static [u8]) {
         self.interim = bytes;

@@ -19,9 +19,11 @@ mod error;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod http1;
+mod http2;
 mod io;
 mod places;
 mod pool;
+mod proxy;
 mod relay;
 mod resolve;
 mod rounds;
@@ -34,6 +36,7 @@ mod stats;
 mod target;
 mod timer;
 mod tls;
+mod tunnel;
 
 use std::fmt;
 use std::future::Future;
@@ -45,6 +48,7 @@ pub use descriptors::raise_descriptor_limit;
 pub use dial::Socket;
 pub use error::{SendError, SendErrorKind};
 pub use message::{Body, BodyError, BodyStream, Headers, Method, RequestHead, ResponseHead, Version};
+pub use proxy::Proxy;
 pub use server::{Drained, Server, Workers};
 pub use settings::{ClientLimits, Framing, SendOptions, ServerLimits};
 pub use stats::{ClientStats, ServerStats};

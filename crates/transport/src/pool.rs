@@ -19,6 +19,7 @@ use tokio::sync::oneshot;
 use crate::clock;
 use crate::connection::{Incoming, lock};
 use crate::descriptors::Descriptor;
+use crate::http2::session::Sessions;
 use crate::places::{Place, Places};
 use crate::resolve::Resolver;
 use crate::rounds;
@@ -43,6 +44,8 @@ pub(crate) struct Shard {
     idle: Mutex<HashMap<Target, Vec<Idle>, BuildHasherDefault<Hashed>>>,
     /// Requests of this thread that wait for a connection.
     waiting: Mutex<HashMap<Target, VecDeque<Handover>, BuildHasherDefault<Hashed>>>,
+    /// Connections that speak HTTP/2.
+    pub(crate) sessions: Sessions,
     /// A [`sweep`] runs.
     swept: AtomicBool,
     pub(crate) counters: ClientCounters,
@@ -115,6 +118,7 @@ impl Pools {
             limits: self.limits.clone(),
             idle: Mutex::default(),
             waiting: Mutex::default(),
+            sessions: Sessions::default(),
             swept: AtomicBool::new(false),
             counters: ClientCounters::default(),
         });
@@ -132,6 +136,7 @@ impl Pools {
         for shard in lock(&self.shards).iter() {
             // Counted when somebody asks, since every message would change it twice.
             let idle: usize = lock(&shard.idle).values().map(Vec::len).sum();
+            let idle = idle + shard.sessions.idle();
             shard.counters.idle.set(idle as u64);
             shard.counters.add_to(&mut sum);
         }
@@ -153,6 +158,7 @@ impl Pools {
     pub(crate) fn clear(&self) {
         for shard in lock(&self.shards).iter() {
             shard.evict(|_, _| false);
+            shard.sessions.evict(Duration::ZERO);
         }
     }
 }
@@ -245,7 +251,7 @@ impl Shard {
     }
 
     /// Starts the sweep on the runtime of this thread, again if that runtime was replaced.
-    fn ensure_sweeper(self: &Arc<Shard>) {
+    pub(crate) fn ensure_sweeper(self: &Arc<Shard>) {
         if self.swept.load(Relaxed) {
             return;
         }
@@ -275,8 +281,9 @@ async fn sweep(sweeping: Sweeping) {
         let longest = shard.limits.idle;
         shard
             .evict(|idle, cx| now.duration_since(idle.since) < longest && !idle.incoming.is_stale(cx, false));
+        shard.sessions.evict(longest);
         shard.forget_those_gone();
-        if lock(&shard.idle).is_empty() && Arc::strong_count(&shard) <= 2 {
+        if lock(&shard.idle).is_empty() && shard.sessions.is_empty() && Arc::strong_count(&shard) <= 2 {
             return; // only the thread and this task know the shard: its client is gone
         }
     }

@@ -17,22 +17,24 @@ use crate::connection::{Conn, Incoming, backend_of, lock};
 use crate::http1::Length;
 use crate::http1::parse::{HeadLimits, Refusal, RequestFacts};
 use crate::http1::write::{self, Delimiter, Kind};
+use crate::http2;
 use crate::relay::{Outgoing, RelayError};
 use crate::server::Listening;
 use crate::timer::{Alarm, Timer};
+use crate::tunnel::Tunnel;
 use crate::{
     ConnectionInfo, Cut, End, Framing, Handler, OnEnd, Outcome, Refused, Request, Response, ServerLimits,
     Target,
 };
 
-/// Serves the connection until it ends or is [cut](Conn::cut).
+/// Serves the connection until it ends or is [cut](Conn::cut). What it gives back goes on in another protocol.
 pub(crate) async fn serve<H: Handler>(
     listening: &Listening,
     limits: &ServerLimits,
     incoming: Box<Incoming>,
     info: &ConnectionInfo,
     handler: &H,
-) {
+) -> Option<Next> {
     let conn = incoming.conn.clone();
     let _closing = Closing(&conn);
     let mut requests = pin!(requests(listening, limits, &conn, incoming, info, handler));
@@ -43,11 +45,19 @@ pub(crate) async fn serve<H: Handler>(
             alarm = Some(Box::new(Alarm::new(cx)));
         }
         match conn.is_cut() {
-            true => Poll::Ready(()),
+            true => Poll::Ready(None),
             false => clock::turn(&*conn, &mut alarm, || requests.as_mut().poll(cx)),
         }
     })
-    .await;
+    .await
+}
+
+/// What a connection goes on as, in a task of its own: that of HTTP/1.1 is as large as a flow is deep.
+pub(crate) enum Next {
+    /// It began with the preface of HTTP/2.
+    Http2(Box<Incoming>),
+    /// It was upgraded.
+    Tunnel(Box<Tunnel>),
 }
 
 /// However the task of a connection ends, nobody waits for its receiving half any more.
@@ -64,6 +74,8 @@ struct Asked {
     to_head: bool,
     version: Version,
     keep_alive: bool,
+    /// It names another protocol.
+    upgrade: bool,
 }
 
 async fn requests<H: Handler>(
@@ -73,7 +85,7 @@ async fn requests<H: Handler>(
     mut incoming: Box<Incoming>,
     info: &ConnectionInfo,
     handler: &H,
-) {
+) -> Option<Next> {
     let head_limits =
         HeadLimits { size: limits.head_size, fields: limits.header_count, target: limits.target_size };
     let mut served = 0;
@@ -83,10 +95,17 @@ async fn requests<H: Handler>(
         });
         let (head, facts) = match received.await {
             Ok(Some(received)) => received,
-            Ok(None) => return hang_up(conn).await,
+            Ok(None) => {
+                hang_up(conn).await;
+                return None;
+            }
+            Err(_) if served == 0 && limits.http2 && http2::is_preface(incoming.head_received()) => {
+                return Some(Next::Http2(incoming));
+            }
             Err(refusal) => {
                 listening.counters.refused.add(1);
-                return refuse(limits, conn, incoming, refusal, info, handler).await;
+                refuse(limits, conn, incoming, refusal, info, handler).await;
+                return None;
             }
         };
         listening.counters.requests.bump();
@@ -95,6 +114,7 @@ async fn requests<H: Handler>(
             to_head: head.method == Method::Head,
             version: head.version,
             keep_alive: facts.keep_alive && limits.keep_alive && served != limits.requests,
+            upgrade: head.headers.has_any(Known::Upgrade.bit()),
         };
 
         let (request, mut home) = request(incoming, head, facts, limits);
@@ -126,8 +146,14 @@ async fn requests<H: Handler>(
         }
         let Some(mut response) = response else {
             listening.counters.aborted.add(1);
-            return;
+            return None;
         };
+        if response.head.status == 101 && asked.upgrade {
+            match upgraded(conn, &mut home, response) {
+                Ok(tunnel) => return Some(Next::Tunnel(Box::new(tunnel))),
+                Err(back) => response = back,
+            }
+        }
         let about = response.about;
         let mut account = Account::of(&mut response, info, conn);
         let responded = respond(listening, limits, conn, &mut home, response, &asked, &mut account).await;
@@ -136,10 +162,14 @@ async fn requests<H: Handler>(
         }
         match responded {
             Ok(keep_alive) => {
-                let Some(back) = come_home(limits, conn, home).await else { return hang_up(conn).await };
+                let Some(back) = come_home(limits, conn, home).await else {
+                    hang_up(conn).await;
+                    return None;
+                };
                 incoming = back;
                 if !keep_alive || !discard(listening, limits, &mut incoming).await {
-                    return close(limits, conn, incoming).await;
+                    close(limits, conn, incoming).await;
+                    return None;
                 }
                 incoming.next_message();
             }
@@ -150,40 +180,65 @@ async fn requests<H: Handler>(
                     handler.cut(&Cut { client: info, about, backend, error });
                 }
                 let home = home.or_else(|| conn.take_home());
-                return end_early(limits, conn, home, cut, looks_whole).await;
+                end_early(limits, conn, home, cut, looks_whole).await;
+                return None;
             }
         }
     }
 }
 
+/// The tunnel that a response opens; the response comes back if it is none.
+fn upgraded(conn: &Conn, home: &mut Option<Box<Incoming>>, response: Response) -> Result<Tunnel, Response> {
+    let Some(incoming) = home.take().or_else(|| conn.take_home()) else { return Err(response) };
+    if !incoming.is_done() {
+        *home = Some(incoming);
+        return Err(response);
+    }
+    Tunnel::new(incoming, response).map_err(|back| {
+        let (incoming, response) = *back;
+        *home = Some(incoming);
+        response
+    })
+}
+
 /// What a panic said.
-fn message_of(panic: &(dyn Any + Send)) -> &str {
+pub(crate) fn message_of(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("it said nothing")
 }
 
 /// Tells how a response ended, whatever ends it: at its end, or when the task of the connection is cut.
-struct Account<'a> {
+pub(crate) struct Account<'a> {
     /// Until it is told.
     on_end: Option<Box<dyn OnEnd>>,
-    end: End<'a>,
+    pub(crate) end: End<'a>,
     conn: &'a Conn,
 }
 
 impl<'a> Account<'a> {
     /// If anybody wants to know.
-    fn of(response: &mut Response, client: &'a ConnectionInfo, conn: &'a Conn) -> Option<Account<'a>> {
+    pub(crate) fn of(
+        response: &mut Response,
+        client: &'a ConnectionInfo,
+        conn: &'a Conn,
+    ) -> Option<Account<'a>> {
         let on_end = response.on_end.take()?;
         let end = End { client, status: response.head.status, bytes: 0, outcome: Outcome::Abandoned };
         Some(Account { on_end: Some(on_end), end, conn })
     }
 
-    fn close<T>(mut self, responded: &Result<T, Failure>) {
+    pub(crate) fn close<T>(mut self, responded: &Result<T, Failure>) {
         self.end.outcome = match responded {
             Ok(_) => Outcome::Whole,
             Err(Failure { cause: Cause::Client, .. }) => Outcome::Abandoned,
             Err(Failure { cause: Cause::Body { error, .. }, .. }) => Outcome::Cut(error.clone()),
         };
+    }
+}
+
+impl Account<'_> {
+    pub(crate) fn end_whole(mut self, whole: bool) {
+        self.end.outcome = if whole { Outcome::Whole } else { Outcome::Abandoned };
     }
 }
 
@@ -221,14 +276,14 @@ fn client_is_gone(conn: &Conn, home: &mut Option<Box<Incoming>>, cx: &mut Contex
 }
 
 /// A response that was not sent whole.
-struct Failure {
-    cause: Cause,
+pub(crate) struct Failure {
+    pub(crate) cause: Cause,
     /// The client would take an orderly close for the end of the response.
-    looks_whole: bool,
+    pub(crate) looks_whole: bool,
 }
 
 /// Why a response was not sent whole.
-enum Cause {
+pub(crate) enum Cause {
     /// The client takes no more, or is gone.
     Client,
     /// Its body did not arrive whole.
@@ -236,7 +291,7 @@ enum Cause {
 }
 
 impl Failure {
-    fn of(failure: RelayError, body: &mut Body, delimiter: Delimiter) -> Failure {
+    pub(crate) fn of(failure: RelayError, body: &mut Body, looks_whole: bool) -> Failure {
         let cause = match failure {
             RelayError::Write(_) => Cause::Client,
             RelayError::Body(error) => {
@@ -247,7 +302,7 @@ impl Failure {
                 Cause::Body { error, backend }
             }
         };
-        Failure { cause, looks_whole: delimiter == Delimiter::Close }
+        Failure { cause, looks_whole }
     }
 }
 
@@ -322,7 +377,7 @@ async fn respond(
         }
     })
     .await
-    .map_err(|failure| Failure::of(failure, &mut body, delimiter))?;
+    .map_err(|failure| Failure::of(failure, &mut body, delimiter == Delimiter::Close))?;
     body.recycle();
     Ok(keep_alive)
 }

@@ -18,8 +18,10 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::connection::{Conn, Incoming, lock};
 use crate::descriptors::{Descriptor, may_accept};
+use crate::http2::duplex::Duplex;
 use crate::io::{ReadHalf, WriteHalf, split_plain, split_tls};
 use crate::rounds;
+use crate::serve::Next;
 use crate::stats::ServerCounters;
 use crate::{ConnectionInfo, Handler, ServerLimits, ServerStats, ServerTls, TlsInfo};
 
@@ -369,19 +371,60 @@ fn start<H: Handler>(listening: &Arc<Listening>, stream: TcpStream, peer: Socket
     tokio::spawn(async move {
         let listening = &open.listening;
         let limits = listening.limits();
-        let Some((read, write, tls)) = handshake(listening, &limits, stream, peer).await else {
+        let Some((read, write, tls, http2)) = handshake(listening, &limits, stream, peer).await else {
             listening.counters.failed.add(1);
             return;
         };
         info.tls = tls;
         let conn = Conn::new(write, None);
         lock(&listening.open).insert(open.id, conn.clone());
-        let incoming = Incoming::new(read, conn, limits.io_buffer_size, limits.half_close);
-        crate::serve::serve(listening, &limits, incoming, &info, &*handler).await;
+        if http2 {
+            return begin_http2(open, conn, read, Vec::new(), limits, info, handler);
+        }
+        let incoming = Incoming::new(read, conn.clone(), limits.io_buffer_size, limits.half_close);
+        match crate::serve::serve(listening, &limits, incoming, &info, &*handler).await {
+            None => {}
+            Some(next) => go_on(open, conn, next, limits, info, handler),
+        }
     });
 }
 
-type Halves = (ReadHalf, WriteHalf, Option<Arc<TlsInfo>>);
+/// Goes on in another protocol.
+pub(crate) fn go_on<H: Handler>(
+    open: Open,
+    conn: Arc<Conn>,
+    next: Next,
+    limits: Arc<ServerLimits>,
+    info: ConnectionInfo,
+    handler: Arc<H>,
+) {
+    match next {
+        Next::Http2(incoming) => {
+            let (read, received) = incoming.into_half();
+            begin_http2(open, conn, read, received, limits, info, handler);
+        }
+        Next::Tunnel(tunnel) => {
+            tokio::spawn(crate::tunnel::run(open, *tunnel, limits, info, handler));
+        }
+    }
+}
+
+fn begin_http2<H: Handler>(
+    open: Open,
+    conn: Arc<Conn>,
+    read: ReadHalf,
+    received: Vec<u8>,
+    limits: Arc<ServerLimits>,
+    info: ConnectionInfo,
+    handler: Arc<H>,
+) {
+    let writer = lock(&conn.writer).take();
+    let duplex = Duplex::new(read, writer, received.into(), true, limits.write);
+    tokio::spawn(crate::http2::serve::serve(open, conn, duplex, limits, info, handler));
+}
+
+/// The connection, what TLS says of it, and whether it speaks HTTP/2.
+type Halves = (ReadHalf, WriteHalf, Option<Arc<TlsInfo>>, bool);
 
 async fn handshake(
     listening: &Listening,
@@ -392,13 +435,14 @@ async fn handshake(
     let acceptor = lock(&listening.tls).clone();
     let Some(acceptor) = acceptor else {
         let (read, write) = split_plain(stream);
-        return Some((read, write, None));
+        return Some((read, write, None, false));
     };
     match tokio::time::timeout(limits.handshake, acceptor.accept(stream)).await {
         Ok(Ok(stream)) => {
             let info = Arc::new(TlsInfo::of(stream.get_ref().1));
+            let http2 = stream.get_ref().1.alpn_protocol() == Some(crate::http2::ALPN);
             let (read, write) = split_tls(stream.into());
-            Some((read, write, Some(info)))
+            Some((read, write, Some(info), http2))
         }
         Ok(Err(error)) => {
             tracing::debug!(%error, %peer, "TLS handshake failed");
@@ -425,6 +469,10 @@ impl Open {
         listening.counters.open.add(1);
         let id = NEXT.fetch_add(1, Relaxed);
         Open { listening: listening.clone(), id, _descriptor: Descriptor::of_client() }
+    }
+
+    pub(crate) fn listening(&self) -> &Arc<Listening> {
+        &self.listening
     }
 
     /// Number of the connection.

@@ -44,6 +44,12 @@ pub struct ServerLimits {
     pub half_close: bool,
     /// Queue of connections the kernel has accepted. Default 1,024.
     pub backlog: u32,
+    /// Longest time in which nothing comes over a WebSocket from either side. Default 15 min.
+    pub websocket_idle: Duration,
+    /// HTTP/2 is spoken to clients that begin with its preface. Default true.
+    pub http2: bool,
+    /// Streams of an HTTP/2 connection that may be open at a time. Default 128.
+    pub streams: u32,
 }
 
 impl Default for ServerLimits {
@@ -65,6 +71,9 @@ impl Default for ServerLimits {
             keep_alive: true,
             half_close: false,
             backlog: 1024,
+            websocket_idle: Duration::from_secs(900),
+            http2: true,
+            streams: 128,
         }
     }
 }
@@ -133,6 +142,9 @@ pub struct SendOptions {
     pub version: Version,
     /// How the request body is delimited. Default [`Framing::Auto`].
     pub framing: Framing,
+    /// The request asks for a WebSocket: the backend may answer with 101, and the body of that response is the connection.
+    /// Default false.
+    pub upgrade: bool,
 }
 
 impl Default for SendOptions {
@@ -145,6 +157,7 @@ impl Default for SendOptions {
             keep_alive: true,
             version: Version::Http11,
             framing: Framing::Auto,
+            upgrade: false,
         }
     }
 }

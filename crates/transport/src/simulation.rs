@@ -110,8 +110,9 @@ pub fn accept<H: Handler>(
         let conn = Conn::new(write, None);
         lock(listening.open()).insert(open.id(), conn.clone());
         let limits = lock(&listening.limits).clone();
-        let incoming = Incoming::new(read, conn, limits.io_buffer_size, limits.half_close);
-        crate::serve::serve(&listening, &limits, incoming, &info, &*handler).await;
-        drop(open);
+        let incoming = Incoming::new(read, conn.clone(), limits.io_buffer_size, limits.half_close);
+        if let Some(next) = crate::serve::serve(&listening, &limits, incoming, &info, &*handler).await {
+            crate::server::go_on(open, conn, next, limits, info, handler);
+        }
     }
 }

@@ -61,6 +61,10 @@ counters! {
         aborted,
         /// Accepts or TLS handshakes that failed.
         failed,
+        /// Connections open now that speak HTTP/2.
+        http2,
+        /// Streams open on them now: requests that are not answered yet.
+        streams,
     }
 }
 

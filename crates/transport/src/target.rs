@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::{Arc, LazyLock};
 
-use crate::ClientTls;
+use crate::{ClientTls, Proxy};
 
 /// `http` or `https`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -38,6 +38,10 @@ struct Inner {
     /// `Host: authority CR LF`, unless that could break out of its line.
     host_line: Option<String>,
     tls: Option<ClientTls>,
+    /// The same target in HTTP/1.1, of one that is spoken to in HTTP/2: with TLS if the server takes it.
+    http1: Option<Target>,
+    /// What is between here and there.
+    proxy: Option<Proxy>,
     /// Of all that is compared, made once because a pool is looked up per request.
     hash: u64,
 }
@@ -47,22 +51,46 @@ static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 impl Target {
     /// A target without TLS. `host` is a name or an address, IPv6 with or without brackets.
     pub fn http(host: &str, port: u16) -> Target {
-        Target::build(Scheme::Http, host, port, None)
+        Target::build(Scheme::Http, host, port, None, None, None)
     }
 
     /// A target with TLS after that profile.
     pub fn https(host: &str, port: u16, profile: ClientTls) -> Target {
-        Target::build(Scheme::Https, host, port, Some(profile))
+        Target::build(Scheme::Https, host, port, Some(profile), None, None)
     }
 
-    fn build(scheme: Scheme, host: &str, port: u16, tls: Option<ClientTls>) -> Target {
+    /// The same target, spoken to in HTTP/2: where it has TLS if the server takes it, else whatever the server speaks.
+    pub fn http2(&self) -> Target {
+        if self.0.http1.is_some() {
+            return self.clone();
+        }
+        let (own, http1) = (&*self.0, Some(self.clone()));
+        Target::build(own.scheme, &own.host, own.port, own.tls.clone(), http1, own.proxy.clone())
+    }
+
+    /// The same target, reached through a proxy.
+    pub fn through(&self, proxy: &Proxy) -> Target {
+        let own = &*self.0;
+        let http1 = own.http1.as_ref().map(|http1| http1.through(proxy));
+        Target::build(own.scheme, &own.host, own.port, own.tls.clone(), http1, Some(proxy.clone()))
+    }
+
+    fn build(
+        scheme: Scheme,
+        host: &str,
+        port: u16,
+        tls: Option<ClientTls>,
+        http1: Option<Target>,
+        proxy: Option<Proxy>,
+    ) -> Target {
         let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
         let name = if host.contains(':') { format!("[{host}]") } else { host.clone() };
         let authority = if port == scheme.default_port() { name } else { format!("{name}:{port}") };
-        let hash = HASHER.hash_one((scheme, &authority, tls.as_ref().map(ClientTls::id)));
+        let hash =
+            HASHER.hash_one((scheme, &authority, tls.as_ref().map(ClientTls::id), http1.is_some(), &proxy));
         let sound = authority.bytes().all(|b| b.is_ascii_graphic());
         let host_line = sound.then(|| format!("Host: {authority}\r\n"));
-        Target(Arc::new(Inner { scheme, host, port, authority, host_line, tls, hash }))
+        Target(Arc::new(Inner { scheme, host, port, authority, host_line, tls, http1, proxy, hash }))
     }
 
     /// Scheme of the target.
@@ -85,9 +113,25 @@ impl Target {
         &self.0.authority
     }
 
+    /// What a tunnel leads to: always with the port.
+    pub(crate) fn host_and_port(&self) -> String {
+        let Inner { host, port, .. } = &*self.0;
+        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+    }
+
     /// The Host field; `None` if the authority has to be checked.
     pub(crate) fn host_line(&self) -> Option<&str> {
         self.0.host_line.as_deref()
+    }
+
+    /// The same target in HTTP/1.1, where this one is spoken to in HTTP/2.
+    pub(crate) fn http1(&self) -> Option<&Target> {
+        self.0.http1.as_ref()
+    }
+
+    /// What is between here and there.
+    pub(crate) fn proxy(&self) -> Option<&Proxy> {
+        self.0.proxy.as_ref()
     }
 
     /// The TLS profile of an https target.
@@ -103,6 +147,8 @@ impl PartialEq for Target {
             || (a.hash == b.hash
                 && a.scheme == b.scheme
                 && a.authority == b.authority
+                && a.http1.is_some() == b.http1.is_some()
+                && a.proxy == b.proxy
                 && a.tls.as_ref().map(ClientTls::id) == b.tls.as_ref().map(ClientTls::id))
     }
 }
@@ -145,5 +191,14 @@ mod tests {
         assert_eq!(Target::http("A", 1), Target::http("a", 1));
         assert_ne!(Target::http("a", 1), Target::http("a", 2));
         assert_eq!(Target::http("a", 1).to_string(), "http://a:1");
+        let http2 = Target::http("a", 1).http2();
+        assert_ne!(http2, Target::http("a", 1));
+        assert_eq!(http2, Target::http("a", 1).http2());
+        assert_eq!(http2.http2().http1(), Some(&Target::http("a", 1)));
+        let (one, other) = (Proxy::new("p", 1, None), Proxy::new("p", 1, Some("Basic x".into())));
+        let through = Target::http("a", 1).through(&one);
+        assert_ne!(through, Target::http("a", 1));
+        assert_ne!(through, Target::http("a", 1).through(&other));
+        assert_eq!(through.http2(), Target::http("a", 1).http2().through(&one));
     }
 }

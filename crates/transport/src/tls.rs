@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -12,6 +12,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
+
+use crate::http2::ALPN;
 
 /// Why a TLS configuration cannot be used: one sentence that names the file or setting.
 #[derive(Clone, Debug)]
@@ -48,6 +50,8 @@ pub struct ServerTlsOptions {
     pub client_roots: Option<PathBuf>,
     /// Whether clients must show a certificate. Default none.
     pub client_verify: ClientVerify,
+    /// HTTP/2 is not offered. Default false.
+    pub http1_only: bool,
 }
 
 /// The TLS configuration of a listener.
@@ -76,11 +80,14 @@ impl ServerTls {
         let mut config = builder
             .with_single_cert(certificates(&options.certificates)?, key(&options.key)?)
             .map_err(|e| TlsError(format!("{}: {e}", options.certificates.display())))?;
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.alpn_protocols = vec![ALPN.to_vec(), b"http/1.1".to_vec()];
+        if options.http1_only {
+            config.alpn_protocols.remove(0);
+        }
         Ok(ServerTls(Arc::new(config)))
     }
 
-    /// Uses a configuration made elsewhere. Its ALPN list should be `http/1.1`.
+    /// Uses a configuration made elsewhere. Its ALPN list should be `http/1.1`, or `h2` before it.
     pub fn from_config(config: Arc<ServerConfig>) -> ServerTls {
         ServerTls(config)
     }
@@ -124,6 +131,8 @@ pub struct ClientTls(Arc<Profile>);
 struct Profile {
     id: u64,
     config: Arc<ClientConfig>,
+    /// The same, which offers HTTP/2 as well.
+    with_http2: OnceLock<Arc<ClientConfig>>,
     server_name: Option<String>,
 }
 
@@ -163,7 +172,12 @@ impl ClientTls {
 
     fn build(config: Arc<ClientConfig>, server_name: Option<String>) -> ClientTls {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        ClientTls(Arc::new(Profile { id: NEXT.fetch_add(1, Relaxed), config, server_name }))
+        ClientTls(Arc::new(Profile {
+            id: NEXT.fetch_add(1, Relaxed),
+            config,
+            with_http2: OnceLock::new(),
+            server_name,
+        }))
     }
 
     /// Two profiles are the same only if one is a clone of the other.
@@ -173,6 +187,14 @@ impl ClientTls {
 
     pub(crate) fn config(&self) -> &Arc<ClientConfig> {
         &self.0.config
+    }
+
+    pub(crate) fn with_http2(&self) -> &Arc<ClientConfig> {
+        self.0.with_http2.get_or_init(|| {
+            let mut config = ClientConfig::clone(&self.0.config);
+            config.alpn_protocols = vec![ALPN.to_vec(), b"http/1.1".to_vec()];
+            Arc::new(config)
+        })
     }
 
     pub(crate) fn server_name(&self, host: &str) -> Result<ServerName<'static>, TlsError> {

@@ -50,6 +50,7 @@ impl Files {
             key: self.at("localhost.key"),
             client_roots: (verify != ClientVerify::None).then(|| self.at("ca.pem")),
             client_verify: verify,
+            ..ServerTlsOptions::default()
         })
         .unwrap();
         let server =
@@ -182,6 +183,7 @@ fn certificates_are_replaced_while_connections_go_on() {
                 key: new.at("localhost.key"),
                 client_roots: None,
                 client_verify: ClientVerify::None,
+                ..ServerTlsOptions::default()
             })
             .unwrap(),
         );

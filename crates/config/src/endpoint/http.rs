@@ -146,19 +146,13 @@ impl HttpEndpoint {
             &[("1.1", HttpVersion::V1_1), ("2.0", HttpVersion::V2)],
             diagnostics,
         );
-        if let (Some(HttpVersion::V2), Some(written)) = (version, element.attribute("version")) {
-            let message = "this backend is asked over HTTP/1.1: HTTP/2 is not spoken";
-            let found = Diagnostic::warning("unsupported-version", message);
-            diagnostics
-                .push(found.at(written.name_span, "a backend that speaks HTTP/2 only cannot be reached"));
-        }
         let uri_template = read::required(element, "uri-template", diagnostics);
         let authentication = match element.child("authentication") {
             Some(child) => Some(authentication(child, injector, diagnostics)?),
             None => None,
         };
         if let Some(child) = element.child("serverPushSequence") {
-            let message = "`serverPushSequence` has no effect: nothing is pushed over HTTP/1.1";
+            let message = "`serverPushSequence` has no effect: backends are told not to push";
             let found = Diagnostic::warning("unsupported-element", message);
             diagnostics.push(found.at(child.name_span(), "this sequence never runs"));
         }

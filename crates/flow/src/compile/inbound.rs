@@ -1,4 +1,4 @@
-//! Inbound endpoints: `http` and `https`; for other protocols, what they need.
+//! Inbound endpoints: `http`, `https`, `ws`, `wss` and their kin; for other protocols, what they need.
 
 use super::Compiler;
 use crate::runtime::inbound::{Filter, InboundEndpoint, Tls};
@@ -9,15 +9,28 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use transport::{ClientVerify, ServerTlsOptions};
 
-/// Parameters that have a meaning.
-const PARAMETERS: &[&str] = &[
-    "inbound.http.port",
-    "dispatch.filter.pattern",
-    "api.dispatching.enabled",
-    "keystore",
-    "truststore",
-    "SSLVerifyClient",
+/// A protocol that is listened to.
+struct Protocol {
+    name: &'static str,
+    secure: bool,
+    /// Only handshakes of WebSockets are served.
+    websocket: bool,
+    /// The parameter that says the port.
+    port: &'static str,
+}
+
+const PROTOCOLS: [Protocol; 6] = [
+    Protocol { name: "http", secure: false, websocket: false, port: "inbound.http.port" },
+    Protocol { name: "https", secure: true, websocket: false, port: "inbound.http.port" },
+    Protocol { name: "httpws", secure: false, websocket: false, port: "port" },
+    Protocol { name: "httpswss", secure: true, websocket: false, port: "port" },
+    Protocol { name: "ws", secure: false, websocket: true, port: "inbound.ws.port" },
+    Protocol { name: "wss", secure: true, websocket: true, port: "inbound.ws.port" },
 ];
+
+/// Parameters that have a meaning, beside the port.
+const PARAMETERS: &[&str] =
+    &["dispatch.filter.pattern", "api.dispatching.enabled", "keystore", "truststore", "SSLVerifyClient"];
 
 /// Parameters that WSO2 needs, and their reasons.
 const NOT_NEEDED: &[(&str, &str)] = &[
@@ -33,7 +46,34 @@ const NOT_NEEDED: &[(&str, &str)] = &[
     ("CertificateRevocationVerifier", "revocation is not checked"),
     ("coordination", "each server listens"),
     ("sequential", POOL),
+    ("hostname", "not needed here, because addresses are those that the client asked"),
+    ("protocolVersions", "not needed here, because each client says what it speaks"),
+    ("SessionTimeout", TLS),
+    ("HandshakeTimeout", TLS),
+    ("ws.boss.thread.pool.size", POOL),
+    ("ws.worker.thread.pool.size", POOL),
+    ("ws.use.port.offset", "ports are those that are written"),
+    ("wss.ssl.protocols", TLS),
+    ("wss.ssl.cipher.suites", TLS),
 ];
+
+/// Parameters of WebSockets whose frames are read, with what becomes of them: here they pass as they come.
+const FRAMES: &[(&str, &str)] = &[
+    ("ws.outflow.dispatch.sequence", PASSED),
+    ("ws.outflow.dispatch.fault.sequence", PASSED),
+    ("ws.client.side.broadcast.level", "each client has a connection of its own to the backend"),
+    ("ws.subprotocol.handler.class", "handlers are classes of Java; client and backend agree on a protocol"),
+    ("ws.pipeline.handler.class", "handlers are classes of Java"),
+    ("ws.default.content.type", PASSED),
+    ("dispatch.custom.sequence", PASSED),
+    ("wss.ssl.key.store.file", "the certificate of the setting `[tls]` is used"),
+    ("wss.ssl.key.store.pass", "the certificate of the setting `[tls]` is used"),
+    ("wss.ssl.cert.pass", "the certificate of the setting `[tls]` is used"),
+    ("wss.ssl.trust.store.file", "certificates of clients are those of the setting `[tls]`"),
+    ("wss.ssl.trust.store.pass", "certificates of clients are those of the setting `[tls]`"),
+];
+const PASSED: &str =
+    "the handshake runs through the sequence; frames are passed between client and backend as they come";
 const POOL: &str = "not needed here, because messages wait without threads";
 const TLS: &str = "not needed here, because TLS 1.2 and 1.3 are spoken, with ciphers that are safe";
 
@@ -44,10 +84,6 @@ const OTHERS: &[(&str, &str)] = &[
     ("kafka", "a client for its message broker, which is not there yet"),
     ("mqtt", "a client for its message broker, which is not there yet"),
     ("rabbitmq", "a client for its message broker, which is not there yet"),
-    ("ws", "WebSocket, which is not there yet"),
-    ("wss", "WebSocket, which is not there yet"),
-    ("httpws", "HTTP/2, which is not there yet; for HTTP/1.1 write `http`"),
-    ("httpswss", "HTTP/2, which is not there yet; for HTTP/1.1 write `https`"),
     ("hl7", "the protocol MLLP, which is not there"),
     ("grpc", "gRPC, which is not there"),
 ];
@@ -86,10 +122,10 @@ pub(super) fn compile(
     ports: &[(u16, String)],
     compiler: &mut Compiler<'_>,
 ) -> Option<InboundEndpoint> {
-    let secure = match own.protocol.as_ref().map(|protocol| protocol.value.as_str()) {
-        Some("http") => false,
-        Some("https") => true,
-        protocol => {
+    let written = own.protocol.as_ref().map(|protocol| protocol.value.as_str());
+    let protocol = match (PROTOCOLS.iter().find(|known| Some(known.name) == written), written) {
+        (Some(protocol), _) => protocol,
+        (None, protocol) => {
             let (message, span) = match protocol.zip(own.protocol.as_ref()) {
                 Some((protocol, key)) => {
                     let needs = OTHERS.iter().find(|(name, _)| *name == protocol);
@@ -104,12 +140,18 @@ pub(super) fn compile(
                     (message, class.map_or(own.span, |class| class.span))
                 }
             };
-            compiler.error("unsupported-artifact", message, span, "expected `protocol=\"http\"` or `https`");
+            compiler.error(
+                "unsupported-artifact",
+                message,
+                span,
+                "expected `protocol=\"http\"`, `https`, `ws` or `wss`",
+            );
             return None;
         }
     };
-    let reader = Reader { own };
-    reader.check_names(secure, compiler);
+    let secure = protocol.secure;
+    let reader = Reader { own, protocol };
+    reader.check_names(compiler);
     let port = reader.port(ports, compiler);
     let filter = reader.filter(compiler);
     let tls = if secure { Some(reader.tls(compiler)) } else { None };
@@ -127,6 +169,7 @@ pub(super) fn compile(
         span: own.span,
         port: port?,
         tls,
+        websocket: protocol.websocket,
         activation: compiler.services.states.get(compiler.artifact_identity()),
         written: (!own.suspend, hasher.finish()),
         sequence,
@@ -141,6 +184,7 @@ pub(super) fn compile(
 /// Reads the parameters of an inbound endpoint.
 struct Reader<'a> {
     own: &'a config::InboundEndpoint,
+    protocol: &'static Protocol,
 }
 
 impl Reader<'_> {
@@ -173,16 +217,21 @@ impl Reader<'_> {
         (!key.value.trim().is_empty()).then(|| Key { value: key.value.trim().to_owned(), span: key.span })
     }
 
-    fn check_names(&self, secure: bool, compiler: &mut Compiler<'_>) {
+    fn check_names(&self, compiler: &mut Compiler<'_>) {
+        let Protocol { secure, websocket, port, .. } = *self.protocol;
         for parameter in &self.own.parameters {
             let name = parameter.name.as_str();
             if let Some((_, why)) = NOT_NEEDED.iter().find(|(own, _)| *own == name) {
                 let message = format!("the parameter `{name}` has no effect");
                 let note = Diagnostic::new("not-needed", Severity::Note, message);
                 compiler.diagnostics.push(note.at(parameter.span, *why));
-            } else if !PARAMETERS.contains(&name) {
+            } else if let Some((_, why)) = FRAMES.iter().find(|(own, _)| websocket && *own == name) {
+                let message = format!("the parameter `{name}` has no effect");
+                compiler.warning("ignored-parameter", message, parameter.span, *why);
+            } else if name != port && !PARAMETERS.contains(&name) {
                 let message = format!("an inbound endpoint has no parameter `{name}`");
-                let all = PARAMETERS.iter().chain(NOT_NEEDED.iter().map(|(own, _)| own)).copied();
+                let all =
+                    PARAMETERS.iter().chain(NOT_NEEDED.iter().map(|(own, _)| own)).copied().chain([port]);
                 let warning = Diagnostic::warning("unknown-parameter", message);
                 compiler
                     .diagnostics
@@ -193,7 +242,7 @@ impl Reader<'_> {
                     "ignored-parameter",
                     message,
                     parameter.span,
-                    "the protocol is `http`, not `https`",
+                    "the protocol is one without TLS",
                 );
             }
         }
@@ -204,12 +253,13 @@ impl Reader<'_> {
     }
 
     fn port(&self, ports: &[(u16, String)], compiler: &mut Compiler<'_>) -> Option<u16> {
-        let Some(key) = self.text("inbound.http.port", compiler) else {
-            let message = "the inbound endpoint needs the parameter `inbound.http.port`";
+        let name = self.protocol.port;
+        let Some(key) = self.text(name, compiler) else {
+            let message = format!("the inbound endpoint needs the parameter `{name}`");
             let names = self.own.parameters.iter().map(|own| own.name.as_str());
             let error =
                 Diagnostic::error("missing-parameter", message).at(self.own.span, "the port to listen on");
-            compiler.diagnostics.push(error.did_you_mean("inbound.http.port", names));
+            compiler.diagnostics.push(error.did_you_mean(name, names));
             return None;
         };
         let port = key.parse::<u16>().ok().filter(|port| *port > 0);
@@ -274,6 +324,7 @@ impl Reader<'_> {
             certificates,
             client_roots,
             client_verify,
+            http1_only: false,
         })
     }
 }
@@ -375,7 +426,7 @@ mod tests {
                 "protocol='http'",
                 format!("{port}{}", parameter("keystore", "x")),
                 "ignored-parameter: the parameter `keystore` has no effect",
-                "the protocol is `http`",
+                "the protocol is one without TLS",
             ),
             (
                 "protocol='https'",
@@ -401,6 +452,25 @@ mod tests {
                 ),
                 "bad-value: `SSLVerifyClient` cannot be `required`",
                 "expected none, optional or require",
+            ),
+            (
+                "protocol='ws'",
+                port.clone(),
+                "missing-parameter: the inbound endpoint needs the parameter `inbound.ws.port`",
+                "the port to listen on",
+            ),
+            (
+                "protocol='ws'",
+                [parameter("inbound.ws.port", "8286"), parameter("ws.outflow.dispatch.sequence", "S")]
+                    .concat(),
+                "ignored-parameter: the parameter `ws.outflow.dispatch.sequence` has no effect",
+                "frames are passed between client and backend",
+            ),
+            (
+                "protocol='httpws'",
+                [parameter("port", "8286"), parameter("protocolVersions", "2.0")].concat(),
+                "not-needed: the parameter `protocolVersions` has no effect",
+                "each client says what it speaks",
             ),
             (
                 "protocol='jms'",

@@ -219,6 +219,9 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
         version: if context.axis2_is_true("FORCE_HTTP_1.0") { Version::Http10 } else { Version::Http11 },
         // What was written anew goes out chunked, as WSO2's backends see it, unless its length is asked for.
         framing: if built && !fixed_length(context) { Framing::Chunked } else { Framing::Auto },
+        upgrade: context.headers.has_any(Known::Upgrade.bit())
+            && !blocking
+            && is_handshake(&method, &context.headers),
     };
     if let Some(silence) = time(context, "HTTP_SOCKET_TIMEOUT") {
         options.idle = silence;
@@ -675,6 +678,19 @@ fn relabel(context: &mut Context) {
     let charset = own.charset().map(|charset| format!("; charset={charset}")).unwrap_or_default();
     let value = format!("{}{charset}; action=\"{action}\"", own.essence);
     context.headers.set("Content-Type", value);
+}
+
+/// Whether a request asks for a WebSocket (RFC 6455, 4.1).
+pub(crate) fn is_handshake(method: &Method, headers: &Headers) -> bool {
+    let has = |name: &str, token: &str| {
+        let mut tokens = headers.get_all(name).flat_map(|value| value.split(|byte| *byte == b','));
+        tokens.any(|own| own.trim_ascii().eq_ignore_ascii_case(token.as_bytes()))
+    };
+    headers.has_any(Known::Upgrade.bit())
+        && *method == Method::Get
+        && has("Upgrade", "websocket")
+        && has("Connection", "upgrade")
+        && headers.contains("Sec-WebSocket-Key")
 }
 
 /// The time since, by the clock of the turn.

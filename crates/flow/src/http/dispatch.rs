@@ -1,6 +1,6 @@
 //! From a request to its flow: proxy services, APIs, the main sequence, and what the bus answers itself.
 
-use crate::engine::exchange::{elapsed, speaks};
+use crate::engine::exchange::{elapsed, is_handshake, speaks};
 use crate::engine::{Ending, advance, begin_request, drive_to_end, is_accepted, raise, report_panic};
 use crate::http::access::{AccessLog, Accounted, Recorder};
 use crate::http::respond::{busy, left_out, refused, response, soap_fault, text, unanswered};
@@ -112,6 +112,13 @@ impl Bus {
         let route = match through {
             // It is gone, and so will its listener be.
             Some(None) => Route::Answer(text(503, "nobody listens here any more\n".to_owned())),
+            Some(Some(index))
+                if plan.inbound_endpoints[index].websocket
+                    && !is_handshake(&inbound.method, &head.headers) =>
+            {
+                let why = "this address opens WebSockets\n";
+                Route::Answer(text(426, why.to_owned()).with("Upgrade", "websocket"))
+            }
             _ => route(&plan, &services, &inbound),
         };
         let (owner, service_length) = match route {

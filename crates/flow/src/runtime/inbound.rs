@@ -19,6 +19,8 @@ pub struct InboundEndpoint {
     pub port: u16,
     /// How that speaks TLS; `None`: it does not.
     pub tls: Option<Tls>,
+    /// Only handshakes of WebSockets are served.
+    pub websocket: bool,
     /// Whether it takes requests.
     pub activation: Arc<Activation>,
     /// Not `suspend`, and a number for the whole definition.

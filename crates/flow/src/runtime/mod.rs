@@ -22,6 +22,7 @@ pub mod processor;
 pub(crate) mod progress;
 pub mod reference;
 pub(crate) mod report;
+pub mod routes;
 pub mod scope;
 pub mod services;
 pub mod stage;

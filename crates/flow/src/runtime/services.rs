@@ -16,6 +16,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use transport::Response;
 
+pub use crate::runtime::routes::{Hosts, Route, Routes};
+
 /// What flows work with: settings, which a reload may replace, and what the process has once ([`Shared`]).
 pub struct Services {
     /// Limits on what a flow holds of a message.
@@ -24,6 +26,8 @@ pub struct Services {
     pub settings: Settings,
     /// TLS profiles for https endpoints.
     pub tls: Arc<TlsProfiles>,
+    /// HTTP/2 and proxies on the way to backends.
+    pub routes: Arc<Routes>,
     shared: Arc<Shared>,
 }
 
@@ -250,6 +254,7 @@ impl Services {
             limits: PayloadLimits::default(),
             settings: Settings::default(),
             tls: Arc::default(),
+            routes: Arc::default(),
             shared: Arc::new(shared),
         }
     }

@@ -532,7 +532,7 @@ fn origin_form<'a>(method: &Method, target: &'a str) -> Result<(String, Option<&
 }
 
 /// `host[:port]` without user information (RFC 3986, 3.2).
-fn is_authority(text: &[u8], may_be_empty: bool) -> bool {
+pub(crate) fn is_authority(text: &[u8], may_be_empty: bool) -> bool {
     if text.is_empty() {
         return may_be_empty;
     }

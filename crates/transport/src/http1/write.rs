@@ -30,27 +30,46 @@ pub(crate) enum Kind {
 /// `Proxy-Connection`, `TE` (but `TE: trailers`), `Trailer`, `Transfer-Encoding`, `Upgrade`; and
 /// `Content-Length`, which is written anew. Order, case and repetition stay.
 pub(crate) fn fields(out: &mut Vec<u8>, headers: &Headers, kind: Kind) -> Result<(), &'static str> {
+    let without = without(kind);
+    let nominated = has_nominated(headers);
+    if !nominated && !headers.has_any(Known::Te.bit()) {
+        return headers.write(out, without, None);
+    }
+    let stays = |line: Line<'_>| stays(headers, nominated, line);
+    headers.write(out, without, Some(&stays))
+}
+
+/// Whether a field is one that [`fields`] writes.
+pub(crate) fn passes(headers: &Headers, kind: Kind) -> impl Fn(Line<'_>) -> bool {
+    let (without, nominated) = (without(kind), has_nominated(headers));
+    move |line| line.known.bit() & without == 0 && stays(headers, nominated, line)
+}
+
+/// What does not pass whatever a message says, as bits of [`Known`].
+#[inline]
+fn without(kind: Kind) -> u32 {
     const HOP: u32 = Known::Connection.bit()
         | Known::KeepAlive.bit()
         | Known::ProxyConnection.bit()
         | Known::Trailer.bit()
         | Known::TransferEncoding.bit()
         | Known::Upgrade.bit();
-    let without = HOP
-        | match kind {
-            Kind::Request => Known::Host.bit() | Known::Expect.bit() | Known::ContentLength.bit(),
-            Kind::Response { keep_length: false } => Known::ContentLength.bit(),
-            Kind::Response { keep_length: true } => 0,
-        };
-    let nominated = headers.has_any(Known::Connection.bit()) && headers.get_all("connection").any(nominates);
-    if !nominated && !headers.has_any(Known::Te.bit()) {
-        return headers.write(out, without, None);
+    HOP | match kind {
+        Kind::Request => Known::Host.bit() | Known::Expect.bit() | Known::ContentLength.bit(),
+        Kind::Response { keep_length: false } => Known::ContentLength.bit(),
+        Kind::Response { keep_length: true } => 0,
     }
-    let stays = |line: Line<'_>| {
-        (line.known != Known::Te || line.value.eq_ignore_ascii_case(b"trailers"))
-            && !(nominated && is_nominated(headers, line.name))
-    };
-    headers.write(out, without, Some(&stays))
+}
+
+#[inline]
+fn has_nominated(headers: &Headers) -> bool {
+    headers.has_any(Known::Connection.bit()) && headers.get_all("connection").any(nominates)
+}
+
+#[inline]
+fn stays(headers: &Headers, nominated: bool, line: Line<'_>) -> bool {
+    (line.known != Known::Te || line.value.eq_ignore_ascii_case(b"trailers"))
+        && !(nominated && is_nominated(headers, line.name))
 }
 
 /// Writes one field, refusing whatever could end its line.

@@ -1,0 +1,112 @@
+//! How backends are reached: whether HTTP/2 is offered, and which forward proxy is between.
+
+use message::regex::Pattern;
+use transport::{Proxy, Scheme, Target};
+
+/// See the module.
+#[derive(Default)]
+pub struct Routes {
+    /// Backends with https are offered HTTP/2.
+    pub http2: bool,
+    /// Who goes through which proxy: the first that matches counts.
+    pub proxies: Vec<Route>,
+}
+
+/// Some backends, and the proxy to them.
+pub struct Route {
+    /// Which.
+    pub hosts: Vec<Hosts>,
+    /// `None`: they are reached without one.
+    pub proxy: Option<Proxy>,
+}
+
+/// Names of hosts.
+pub enum Hosts {
+    /// With `*` for any letters.
+    Written(String),
+    /// As a regular expression for the whole name.
+    Pattern(Pattern),
+}
+
+impl Hosts {
+    fn contain(&self, host: &str) -> bool {
+        match self {
+            Hosts::Written(written) => fits(written.as_bytes(), host.as_bytes()),
+            Hosts::Pattern(pattern) => pattern.matches(host) == Ok(true),
+        }
+    }
+}
+
+/// Whether a name is what is written, where `*` stands for any letters.
+fn fits(written: &[u8], host: &[u8]) -> bool {
+    // Where the last star was, and how far it reaches.
+    let (mut at, mut from, mut star) = (0, 0, None);
+    while from < host.len() {
+        if written.get(at) == Some(&b'*') {
+            star = Some((at, from));
+            at += 1;
+        } else if written.get(at).is_some_and(|own| own.eq_ignore_ascii_case(&host[from])) {
+            (at, from) = (at + 1, from + 1);
+        } else if let Some((of, reaches)) = star {
+            star = Some((of, reaches + 1));
+            (at, from) = (of + 1, reaches + 1);
+        } else {
+            return false;
+        }
+    }
+    written[at..].iter().all(|own| *own == b'*')
+}
+
+impl Routes {
+    /// The same backend, as it is to be reached.
+    pub fn reach(&self, target: Target) -> Target {
+        let target =
+            match self.proxies.iter().find(|own| own.hosts.iter().any(|all| all.contain(target.host()))) {
+                Some(Route { proxy: Some(proxy), .. }) => target.through(proxy),
+                _ => target,
+            };
+        if self.http2 && target.scheme() == Scheme::Https { target.http2() } else { target }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_written_with_stars() {
+        for (written, host, wanted) in [
+            ("localhost", "LOCALHOST", true),
+            ("*.example.com", "a.b.example.com", true),
+            ("*.example.com", "example.com", false),
+            ("10.*", "10.0.0.1", true),
+            ("*a*b", "xaxbxb", true),
+            ("*a*b", "xaxbx", false),
+            ("*", "", true),
+            ("", "a", false),
+        ] {
+            assert_eq!(fits(written.as_bytes(), host.as_bytes()), wanted, "{written} {host}");
+        }
+    }
+
+    #[test]
+    fn the_first_route_counts() {
+        let proxy = Proxy::new("p", 3128, None);
+        let routes = Routes {
+            http2: false,
+            proxies: vec![
+                Route { hosts: vec![Hosts::Written("inner".into())], proxy: None },
+                Route {
+                    hosts: vec![Hosts::Pattern(Pattern::compile("x[0-9]+").unwrap())],
+                    proxy: Some(Proxy::new("other", 1, None)),
+                },
+                Route { hosts: vec![Hosts::Written("*".into())], proxy: Some(proxy.clone()) },
+            ],
+        };
+        let direct = Target::http("inner", 80);
+        assert_eq!(routes.reach(direct.clone()), direct);
+        assert_eq!(routes.reach(Target::http("a", 80)), Target::http("a", 80).through(&proxy));
+        assert_ne!(routes.reach(Target::http("x12", 80)), Target::http("x12", 80).through(&proxy));
+        assert_ne!(routes.reach(Target::http("x12", 80)), Target::http("x12", 80));
+    }
+}
