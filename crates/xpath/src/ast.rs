@@ -38,6 +38,7 @@ impl Expr {
             ExprKind::Binary(_, a, b)
             | ExprKind::ValueComparison(_, a, b)
             | ExprKind::Operation(_, a, b)
+            | ExprKind::SimpleMap(a, b)
             | ExprKind::Slash(a, b) => {
                 a.walk(f);
                 b.walk(f);
@@ -58,7 +59,9 @@ impl Expr {
                 }
                 steps(list, f);
             }
-            ExprKind::For(bindings, body) | ExprKind::Quantified(_, bindings, body) => {
+            ExprKind::For(bindings, body)
+            | ExprKind::Let(bindings, body)
+            | ExprKind::Quantified(_, bindings, body) => {
                 bindings.iter().for_each(|(_, e)| e.walk(f));
                 body.walk(f);
             }
@@ -102,6 +105,10 @@ pub enum ExprKind {
     Sequence(Vec<Expr>),
     /// `for $x in a, … return b`.
     For(Vec<(QName, Expr)>, Box<Expr>),
+    /// `let $x := a, … return b` (XPath 3.0).
+    Let(Vec<(QName, Expr)>, Box<Expr>),
+    /// `a ! b` (XPath 3.0).
+    SimpleMap(Box<Expr>, Box<Expr>),
     /// `some` (or, if true, `every`) `$x in a, … satisfies b`.
     Quantified(bool, Vec<(QName, Expr)>, Box<Expr>),
     /// `if (a) then b else c`.

@@ -69,7 +69,7 @@ pub(crate) fn compile(
     let op = c.op(expr).map_err(|e| match options.version {
         // XPath 1.0 has no codes.
         Version::V1 => e.with_code(""),
-        Version::V2 => e,
+        _ => e,
     })?;
     let Compiler { names, variables, functions, function_reads, uses, .. } = c;
     let names = names
@@ -101,7 +101,7 @@ pub(crate) type Compiled<T> = Result<T, XPathError>;
 
 impl Compiler<'_> {
     pub fn op(&mut self, e: &Expr) -> Compiled<Op> {
-        let later = self.options.version == Version::V2;
+        let later = self.options.version.is_later();
         Ok(match &e.kind {
             ExprKind::Negate(_) | ExprKind::Binary(..) | ExprKind::Filter(..) if later => {
                 return self.later(e);
@@ -230,7 +230,7 @@ impl Compiler<'_> {
         let outer = self.uses;
         let mut out = Vec::with_capacity(predicates.len());
         for p in predicates {
-            if self.options.version == Version::V2 {
+            if self.options.version.is_later() {
                 out.push(self.later_predicate(p)?);
                 continue;
             }
@@ -365,7 +365,7 @@ impl Compiler<'_> {
     }
 
     fn call(&mut self, name: &QName, args: &[Expr], span: Span) -> Compiled<Op> {
-        let later = self.options.version == Version::V2;
+        let later = self.options.version.is_later();
         if later {
             if let Some(op) = self.later_call(name, args, span)? {
                 return Ok(op);

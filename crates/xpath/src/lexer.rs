@@ -40,9 +40,12 @@ const PUNCTUATION: [&str; 23] = [
     "=", "<", ">", "*",
 ];
 
+/// What XPath 3.1 has beyond that; `!=` must not be taken for `!`.
+const PUNCTUATION_31: [&str; 8] = ["||", "=>", ":=", "!=", "!", "#", "{", "}"];
+
 /// All tokens, `End` last.
 pub(crate) fn tokens(src: &str, version: Version) -> Result<Vec<Token<'_>>, XPathError> {
-    let later = version == Version::V2;
+    let later = version.is_later();
     let mut out = Vec::with_capacity(src.len() / 2 + 1);
     let bytes = src.as_bytes();
     let mut at = 0;
@@ -108,6 +111,11 @@ pub(crate) fn tokens(src: &str, version: Version) -> Result<Vec<Token<'_>>, XPat
             let local = name_at(src, at + 2);
             at += 2 + local.len();
             Kind::StarPrefixed(local)
+        } else if version == Version::V31
+            && let Some(p) = PUNCTUATION_31.iter().find(|p| src[at..].starts_with(**p))
+        {
+            at += p.len();
+            Kind::Punct(p)
         } else if b == b'?' && later {
             at += 1;
             Kind::Punct("?")

@@ -10,8 +10,18 @@ pub enum Version {
     /// XPath 1.0.
     #[default]
     V1,
-    /// XPath 2.0, without schemas and with the codepoint collation only.
+    /// XPath 2.0, without schemas.
     V2,
+    /// XPath 3.1 as far as it goes: `let`, `!`, `||`, `=>` with named functions, and those functions that need no maps, arrays
+    /// and function items.
+    V31,
+}
+
+impl Version {
+    /// Whether it is 2.0 or later.
+    pub(crate) fn is_later(self) -> bool {
+        self != Version::V1
+    }
 }
 
 /// Prefixes to namespace names. The default namespace never applies to unprefixed names in an expression.

@@ -25,7 +25,7 @@ pub fn parse(src: &str, version: Version) -> Result<Expr, XPathError> {
         }
     });
     // XPath 1.0 has no codes.
-    parsed.map_err(|e| if version == Version::V2 { syntax(e) } else { XPathError { syntax: true, ..e } })
+    parsed.map_err(|e| if version.is_later() { syntax(e) } else { XPathError { syntax: true, ..e } })
 }
 
 /// Every error of the parser is one of syntax.
@@ -147,7 +147,7 @@ impl<'s> Parser<'s> {
     pub fn whole(&mut self) -> Parsed<Expr> {
         match self.version {
             Version::V1 => self.expr(),
-            Version::V2 => self.sequence(),
+            _ => self.sequence(),
         }
     }
 
@@ -159,7 +159,7 @@ impl<'s> Parser<'s> {
         }
         let e = match self.version {
             Version::V1 => self.or(),
-            Version::V2 => self.single(),
+            _ => self.single(),
         };
         self.depth -= 1;
         e
@@ -173,7 +173,7 @@ impl<'s> Parser<'s> {
     fn and(&mut self) -> Parsed<Expr> {
         let operand = match self.version {
             Version::V1 => |p: &mut Self| p.binary(0),
-            Version::V2 => Parser::comparison,
+            _ => Parser::comparison,
         };
         let first = operand(self)?;
         self.chain(first, |k| k == Kind::Name("and"), operand, ExprKind::And)
@@ -348,7 +348,7 @@ impl<'s> Parser<'s> {
             Kind::Name(n) => {
                 self.peek_after(1) == Kind::Punct("(")
                     && !is_node_type(n)
-                    && !(self.version == Version::V2 && crate::parser2::is_kind_test(n))
+                    && !(self.version.is_later() && crate::parser2::is_kind_test(n))
             }
             Kind::Prefixed(..) => self.peek_after(1) == Kind::Punct("("),
             _ => false,
@@ -439,7 +439,7 @@ impl<'s> Parser<'s> {
             self.next();
             self.next();
             axis
-        } else if self.version == Version::V2
+        } else if self.version.is_later()
             && matches!(self.peek().kind, Kind::Name("attribute" | "schema-attribute"))
             && self.peek_after(1) == Kind::Punct("(")
         {
@@ -477,7 +477,7 @@ impl<'s> Parser<'s> {
                     _ => {
                         let target = match self.peek().kind {
                             Kind::Literal(s) => Some(s.to_string()),
-                            Kind::Name(s) if self.version == Version::V2 => Some(s.to_string()),
+                            Kind::Name(s) if self.version.is_later() => Some(s.to_string()),
                             _ => None,
                         };
                         if target.is_some() {
@@ -490,7 +490,7 @@ impl<'s> Parser<'s> {
                 return Ok(test);
             }
             Kind::Name(n)
-                if self.version == Version::V2
+                if self.version.is_later()
                     && self.peek_after(1) == Kind::Punct("(")
                     && crate::parser2::is_kind_test(n) =>
             {

@@ -46,6 +46,7 @@ impl Parser<'_> {
         if let Kind::Name(word) = self.peek().kind {
             match (word, self.peek_after(1)) {
                 ("for" | "some" | "every", Kind::Punct("$")) => return self.bindings(word),
+                ("let", Kind::Punct("$")) if self.version == Version::V31 => return self.bindings(word),
                 ("if", Kind::Punct("(")) => return self.condition(),
                 _ => {}
             }
@@ -67,14 +68,18 @@ impl Parser<'_> {
         loop {
             self.expect("$")?;
             let name = self.qname("a variable name")?;
-            self.word("in")?;
+            if word == "let" {
+                self.expect(":=")?;
+            } else {
+                self.word("in")?;
+            }
             let input = self.expr()?;
             bindings.push((name, input));
             if !self.eat(",") {
                 break;
             }
         }
-        self.word(if word == "for" { "return" } else { "satisfies" })?;
+        self.word(if matches!(word, "for" | "let") { "return" } else { "satisfies" })?;
         let body = self.expr()?;
         let below =
             bindings.iter().map(|(_, e)| e.depth).max().unwrap_or(0).max(body.depth) + bindings.len() as u32;
@@ -82,6 +87,7 @@ impl Parser<'_> {
         let body = Box::new(body);
         let kind = match word {
             "for" => ExprKind::For(bindings, body),
+            "let" => ExprKind::Let(bindings, body),
             word => ExprKind::Quantified(word == "every", bindings, body),
         };
         self.node(kind, span, below)
@@ -102,7 +108,7 @@ impl Parser<'_> {
 
     /// A comparison: they do not chain.
     pub fn comparison(&mut self) -> Parsed<Expr> {
-        let left = self.range()?;
+        let left = self.concatenation()?;
         let (general, value, node) = match self.peek().kind {
             Kind::Punct("=") => (Some(BinaryOp::Equal), None, None),
             Kind::Punct("!=") => (Some(BinaryOp::NotEqual), None, None),
@@ -122,7 +128,7 @@ impl Parser<'_> {
             _ => return Ok(left),
         };
         self.next();
-        let right = self.range()?;
+        let right = self.concatenation()?;
         self.both(left, right, |a, b| match (general, value, node) {
             (Some(op), ..) => ExprKind::Binary(op, a, b),
             (_, Some(op), _) => ExprKind::ValueComparison(op, a, b),
@@ -139,6 +145,47 @@ impl Parser<'_> {
     ) -> Parsed<Expr> {
         let (span, below) = (left.span.to(right.span), left.depth.max(right.depth));
         self.node(make(Box::new(left), Box::new(right)), span, below)
+    }
+
+    /// `a || b || …` (XPath 3.0): the function `concat()`.
+    fn concatenation(&mut self) -> Parsed<Expr> {
+        let first = self.range()?;
+        self.chain(
+            first,
+            |k| k == Kind::Punct("||"),
+            Parser::range,
+            |items| ExprKind::Call(QName { prefix: String::new(), local: "concat".to_owned() }, items),
+        )
+    }
+
+    /// `a ! b` (XPath 3.0).
+    fn simple_map(&mut self) -> Parsed<Expr> {
+        let mut left = self.path2()?;
+        while self.version == Version::V31 && self.eat("!") {
+            let right = self.path2()?;
+            left = self.both(left, right, ExprKind::SimpleMap)?;
+        }
+        Ok(left)
+    }
+
+    /// `a => f(b)` (XPath 3.1): `f(a, b)`.
+    fn arrow(&mut self) -> Parsed<Expr> {
+        let mut left = self.signed()?;
+        while self.version == Version::V31 && self.eat("=>") {
+            let start = self.peek().span;
+            if self.is("$") || self.is("(") {
+                return Err(XPathError::new("function items of XPath 3.1 are not supported", start));
+            }
+            let name = self.qname("the name of a function")?;
+            let call = self.call(name, start)?;
+            let ExprKind::Call(name, mut args) = call.kind else {
+                return Err(self.unexpected("a function call"));
+            };
+            let (span, below) = (left.span.to(call.span), left.depth.max(call.depth));
+            args.insert(0, left);
+            left = self.node(ExprKind::Call(name, args), span, below)?;
+        }
+        Ok(left)
     }
 
     fn range(&mut self) -> Parsed<Expr> {
@@ -245,7 +292,7 @@ impl Parser<'_> {
     }
 
     fn cast(&mut self) -> Parsed<Expr> {
-        let e = self.signed()?;
+        let e = self.arrow()?;
         if !self.two_words("cast", "as") {
             return Ok(e);
         }
@@ -267,7 +314,7 @@ impl Parser<'_> {
             }
             signs = true;
         }
-        let e = self.path2()?;
+        let e = self.simple_map()?;
         if !signs {
             return Ok(e);
         }

@@ -327,6 +327,7 @@ impl Expr {
         let versions: &[Version] = match dialect.level {
             Level::V1 => &[Version::V1],
             Level::V2 => &[Version::V2],
+            Level::V3 => &[Version::V31],
             Level::Compatible => &[Version::V1, Version::V2],
         };
         let mut failed = None;
@@ -402,6 +403,8 @@ pub(crate) enum Level {
     V1,
     /// XPath 2.0.
     V2,
+    /// XPath 3.1, as far as it goes.
+    V3,
     /// XPath 2.0 with the meaning of 1.0: where the version in effect is 1.0 in a stylesheet of 2.0.
     Compatible,
 }
@@ -409,7 +412,11 @@ pub(crate) enum Level {
 impl Dialect<'_> {
     /// The version to try first.
     pub fn version(self) -> Version {
-        if self.level == Level::V2 { Version::V2 } else { Version::V1 }
+        match self.level {
+            Level::V2 => Version::V2,
+            Level::V3 => Version::V31,
+            Level::V1 | Level::Compatible => Version::V1,
+        }
     }
 }
 

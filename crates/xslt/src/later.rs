@@ -8,6 +8,8 @@ use crate::pattern::Pattern;
 /// An instruction.
 #[derive(Debug)]
 pub(crate) enum Later {
+    /// Instructions one after the other.
+    Sequential(Body),
     /// `xsl:sequence`.
     Sequence { select: Expr },
     /// `xsl:value-of`, of several items with a separator between.
@@ -23,7 +25,7 @@ pub(crate) enum Later {
     /// `xsl:copy-of`.
     CopyOf { select: Expr, namespaces: bool },
     /// `xsl:copy`.
-    Copy { sets: Box<[usize]>, body: Body, namespaces: bool },
+    Copy { select: Option<Expr>, sets: Box<[usize]>, body: Body, namespaces: bool },
     /// `xsl:for-each-group`.
     ForEachGroup(Box<ForEachGroup>),
     /// `xsl:analyze-string`.

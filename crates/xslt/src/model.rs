@@ -17,6 +17,8 @@ pub(crate) struct Plan {
     pub number: u64,
     /// It runs in a processor of XSLT 2.0.
     pub later: bool,
+    /// The same of XSLT 3.0, as far as that goes.
+    pub third: bool,
     pub names: Names,
     /// URIs of the stylesheet's files; [`Place::module`] indexes it.
     pub modules: Vec<String>,
@@ -451,7 +453,7 @@ impl Identity {
         let inner = match op {
             Op::Copy { sets, body } if sets.is_empty() => body,
             Op::Later(later) => match &**later {
-                Later::Copy { sets, body, namespaces: true } if sets.is_empty() => body,
+                Later::Copy { select: None, sets, body, namespaces: true } if sets.is_empty() => body,
                 _ => return None,
             },
             _ => return None,

@@ -230,7 +230,7 @@ impl Anchor {
             }
         }
         // XSLT 2.0 allows variables as values.
-        let by_variable = cx.dialect.level == crate::expr::Level::V2
+        let by_variable = matches!(cx.dialect.level, crate::expr::Level::V2 | crate::expr::Level::V3)
             && matches!(arguments.last().map(|value| &value.kind), Some(ExprKind::Variable(_)))
             && match (name.local.as_str(), arguments.as_slice()) {
                 ("id", [_]) => true,
@@ -365,11 +365,24 @@ fn mentions_position(tree: &ast::Expr) -> bool {
     }
 }
 
+/// What happens to a node for which there is no rule (`xsl:mode`, of XSLT 3.0).
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) enum NoMatch {
+    #[default]
+    TextOnlyCopy,
+    ShallowCopy,
+    DeepCopy,
+    ShallowSkip,
+    DeepSkip,
+    Fail,
+}
+
 /// The template rules of one mode.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     /// Best first: by import precedence, then priority, then the place in the stylesheet.
     pub rules: Vec<Rule>,
+    pub no_match: NoMatch,
     /// Lists of rules, best first, by what they can match.
     lists: Vec<Box<[u32]>>,
     /// Index into `lists` by name; names beyond the end have the list of any name.
@@ -475,6 +488,7 @@ impl Rules {
             (0, 1, 2, 3, 4, 5);
         let plain =
             |list: &u32| match lists[*list as usize].first().map(|at| (*at, &self.rules[*at as usize])) {
+                None if self.no_match != NoMatch::TextOnlyCopy => Quick::Ask,
                 None => Quick::BuiltIn,
                 Some((at, rule)) if rule.plain => Quick::Template(rule.template as u32, at),
                 Some(_) => Quick::Ask,

@@ -54,6 +54,9 @@ enum LanguageVersion {
     /// XPath 2.0.
     #[value(name = "2.0")]
     V2,
+    /// XPath 3.1, without maps, arrays and function items.
+    #[value(name = "3.1")]
+    V31,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, clap::ValueEnum)]
@@ -99,6 +102,7 @@ fn evaluate(args: &Args) -> Result<Vec<u8>, String> {
     let version = match args.xpath_version {
         LanguageVersion::V1 => Version::V1,
         LanguageVersion::V2 => Version::V2,
+        LanguageVersion::V31 => Version::V31,
     };
     let mut variables = Variables::default();
     for (name, source) in &args.variables {
@@ -266,7 +270,7 @@ fn print(args: &Args, cx: &Context<'_>, value: &Value) -> Vec<u8> {
             _ => string.into_bytes(),
         };
     }
-    object(cx, value, string, args.xpath_version == LanguageVersion::V2).to_string().into_bytes()
+    object(cx, value, string, args.xpath_version != LanguageVersion::V1).to_string().into_bytes()
 }
 
 /// The JSON form. With XPath 2.0 atomic values have their type, and sequences list their items.

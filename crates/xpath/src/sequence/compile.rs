@@ -8,7 +8,7 @@ use crate::ast::{BinaryOp, Expr, ExprKind, Operator, QName};
 use crate::atomic::{Atomic, AtomicType, Kind, NameValue};
 use crate::compile::{Compiled, Compiler, position};
 use crate::error::{Span, XPathError};
-use crate::options::{Function, NamespaceResolver};
+use crate::options::{Function, NamespaceResolver, Version};
 use crate::plan::{Core, Op, Predicate};
 use crate::regex::Regex;
 use crate::value::{Type, Value};
@@ -54,6 +54,16 @@ impl Compiler<'_> {
             ExprKind::Sequence(items) => op(Seq::Comma(self.ops(items)?), Type::Any, span),
             ExprKind::For(bindings, body) => {
                 self.bound(bindings, body, span, &|slot, input, body| Seq::For { slot, input, body })?
+            }
+            ExprKind::Let(bindings, body) => {
+                self.bound(bindings, body, span, &|slot, input, body| Seq::Let { slot, input, body })?
+            }
+            ExprKind::SimpleMap(a, b) => {
+                let left = self.op(a)?;
+                let outer = self.uses;
+                let right = self.op(b)?;
+                self.uses = crate::compile::Uses { document: outer.document | self.uses.document, ..outer };
+                op(Seq::Map(left, right), Type::Any, span)
             }
             ExprKind::Quantified(every, bindings, body) => {
                 let every = *every;
@@ -298,10 +308,18 @@ impl Compiler<'_> {
             };
             return self.cast(arg, ty, true, span).map(Some);
         }
+        if uri == functions::MATH && self.options.version == Version::V31 {
+            return match functions::find_math(&name.local) {
+                Some(entry) => self.function(entry, args, span).map(Some),
+                None => Ok(None),
+            };
+        }
         if uri != FUNCTIONS {
             return Ok(None);
         }
-        match functions::find(&name.local) {
+        let third =
+            if self.options.version == Version::V31 { functions::find_third(&name.local) } else { None };
+        match third.or_else(|| functions::find(&name.local)) {
             Some(entry) => self.function(entry, args, span).map(Some),
             None => Ok(None),
         }

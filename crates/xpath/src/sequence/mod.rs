@@ -206,6 +206,15 @@ impl<'a> Eval<'a> {
         }
     }
 
+    /// Gives a variable of the expression its value.
+    fn bind(&self, slot: u32, value: Value) {
+        let mut locals = self.state().locals.borrow_mut();
+        if locals.len() <= slot as usize {
+            locals.resize(slot as usize + 1, Value::Empty);
+        }
+        locals[slot as usize] = value;
+    }
+
     /// Runs `f` for each item of `input` bound to a variable, until it says `false`.
     fn each_bound(
         &self,
@@ -404,6 +413,20 @@ impl<'a> Eval<'a> {
                     }
                 };
                 Value::from(atom.cast(ty).map_err(|e| failed(e.code, e.message, span))?)
+            }
+            Seq::Let { slot, input, body } => {
+                let value = self.value(input, at)?;
+                self.bind(*slot, value);
+                return self.value(body, at);
+            }
+            Seq::Map(a, b) => {
+                let start = self.value(a, at)?;
+                let size = start.len();
+                let mut out = Vec::new();
+                for (i, item) in start.items().enumerate() {
+                    self.with_item(item, i + 1, size, |at| self.push_items(b, at, &mut out, span))?;
+                }
+                Value::from_items(out)
             }
             Seq::Slash(a, b) => self.slash(a, b, at, span)?,
             Seq::Filter(a, predicates) => {

@@ -32,6 +32,13 @@ pub(crate) enum Seq {
         input: Op,
         body: Op,
     },
+    Let {
+        slot: u32,
+        input: Op,
+        body: Op,
+    },
+    /// `a ! b`.
+    Map(Op, Op),
     Quantified {
         every: bool,
         slot: u32,
@@ -104,6 +111,7 @@ impl SeqOp {
             | Seq::Arithmetic(_, a, b)
             | Seq::Without(_, a, b)
             | Seq::For { input: a, body: b, .. }
+            | Seq::Let { input: a, body: b, .. }
             | Seq::Quantified { input: a, satisfies: b, .. } => vec![a, b],
             Seq::If(a, b, c) => vec![a, b, c],
             Seq::Sign(_, a)
@@ -112,6 +120,7 @@ impl SeqOp {
             | Seq::Cast(a, ..)
             | Seq::Castable(a, ..)
             | Seq::Slash(a, _)
+            | Seq::Map(a, _)
             | Seq::Filter(a, _)
             | Seq::Count(a)
             | Seq::Exists(_, a) => vec![a],

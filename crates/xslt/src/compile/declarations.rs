@@ -18,6 +18,7 @@ use xpath::Collation;
 impl Compiler<'_> {
     pub(super) fn declare(&mut self) {
         self.plan.later = self.is_later_stylesheet();
+        self.plan.third = self.plan.later && self.is_third_stylesheet();
         let declarations = std::mem::take(&mut self.declarations);
         self.plan.modes.push(Rules::default());
         self.register(&declarations);
@@ -178,6 +179,7 @@ impl Compiler<'_> {
                     }
                 }
                 (XSLT, "character-map") if self.later => self.character_map(node),
+                (XSLT, "mode") if self.plan.third => self.mode_declaration(node),
                 (XSLT, "import-schema") if self.later => {
                     self.error(node, "XTSE1650: xsl:import-schema: there are no schemas".into());
                 }
@@ -186,7 +188,11 @@ impl Compiler<'_> {
                     if node != declaration.module.root
                         && (!self.forwards || super::instructions::is_instruction(local)) =>
                 {
-                    self.error(node, format!("xsl:{local} is not allowed at the top level"));
+                    let message = match super::instructions::is_of_third(local) {
+                        true => format!("XTSE0010: xsl:{local} of XSLT 3.0 is not supported"),
+                        false => format!("xsl:{local} is not allowed at the top level"),
+                    };
+                    self.error(node, message);
                 }
                 ("", local) if node != declaration.module.root => {
                     self.error(
@@ -285,7 +291,7 @@ impl Compiler<'_> {
             if property == "method" && value.contains(':') {
                 self.expand(node, &value);
             }
-            if !self.later && super::later::is_attribute("output", property) {
+            if !self.later && super::later::is_attribute("output", property, false) {
                 continue;
             }
             if let Err(message) = output.set(property, &value, self.later)

@@ -3,6 +3,7 @@
 use super::{Compiler, XSLT, is_space};
 use crate::expr::{namespace_of, scope_of};
 use crate::functions::EXSLT_FUNCTIONS;
+use crate::model::Place;
 use crate::model::{
     Argument, Avt, Binding, Body, Instruction, Leaf, Level, Literal, LiteralAttribute, Number, Op, Scope,
     Sort,
@@ -63,6 +64,45 @@ pub(crate) fn is_available_later(local: &str) -> bool {
     is_available(local) || super::later::INSTRUCTIONS.contains(&local)
 }
 
+/// Whether it is an element of XSLT 3.0.
+pub(crate) fn is_of_third(local: &str) -> bool {
+    matches!(
+        local,
+        "accept"
+            | "accumulator"
+            | "accumulator-rule"
+            | "array"
+            | "array-member"
+            | "assert"
+            | "break"
+            | "catch"
+            | "context-item"
+            | "evaluate"
+            | "expose"
+            | "fork"
+            | "global-context-item"
+            | "iterate"
+            | "map"
+            | "map-entry"
+            | "merge"
+            | "merge-action"
+            | "merge-key"
+            | "merge-source"
+            | "mode"
+            | "next-iteration"
+            | "on-completion"
+            | "on-empty"
+            | "on-non-empty"
+            | "override"
+            | "package"
+            | "source-document"
+            | "stream"
+            | "try"
+            | "use-package"
+            | "where-populated"
+    )
+}
+
 /// For `element-available()`.
 pub(crate) fn is_available(local: &str) -> bool {
     INSTRUCTIONS.contains(&local)
@@ -83,12 +123,38 @@ impl TextRun {
 }
 
 impl Compiler<'_> {
-    fn end_run(&self, parent: NodeId, run: &mut TextRun, body: &mut Vec<Instruction>) {
+    fn end_run(&mut self, parent: NodeId, run: &mut TextRun, body: &mut Vec<Instruction>) {
         let Some(first) = run.first.take() else { return };
+        if (!is_space(&run.text) || self.keeps_space(parent)) && self.expands_text(parent) {
+            let (text, place) = (std::mem::take(&mut run.text), self.place(first));
+            self.text_template(parent, &text, place, body);
+            return;
+        }
         if !is_space(&run.text) || self.keeps_space(parent) {
             body.push(Instruction { op: Op::text(&run.text, false), place: self.place(first) });
         }
         run.text.clear();
+    }
+
+    /// Text with expressions in braces.
+    fn text_template(&mut self, node: NodeId, text: &str, place: Place, body: &mut Vec<Instruction>) {
+        let values = |select| {
+            let content =
+                crate::later::Content { select: Some(select), body: Body::default(), separator: None };
+            Op::Later(Box::new(crate::later::Later::Values { content, raw: false }))
+        };
+        match self.avt(node, text) {
+            Avt::Fixed(text) => body.push(Instruction { op: Op::text(&text, false), place }),
+            Avt::Parts(parts) => body.extend(parts.into_vec().into_iter().map(|part| {
+                let op = match part {
+                    crate::model::AvtPart::Text(text) => Op::text(&text, false),
+                    crate::model::AvtPart::Expr(select) | crate::model::AvtPart::Items(select) => {
+                        values(select)
+                    }
+                };
+                Instruction { op, place }
+            })),
+        }
     }
 
     /// The content of `node` as instructions; variables in it end with it.
@@ -316,6 +382,12 @@ impl Compiler<'_> {
                 if text.is_empty() && !self.plan.later {
                     return None;
                 }
+                if self.expands_text(node) && !raw {
+                    let place = self.place(node);
+                    let mut body = Vec::new();
+                    self.text_template(node, &text, place, &mut body);
+                    return Some(Op::Later(Box::new(crate::later::Later::Sequential(body.into()))));
+                }
                 Op::text(&text, raw)
             }
             "value-of" => {
@@ -435,7 +507,13 @@ impl Compiler<'_> {
             }
             "fallback" => return None,
             local => {
-                if !self.forwards || OTHERS.contains(&local) {
+                let fallback = doc.children(node).any(|n| doc.is_element(n, XSLT, "fallback"));
+                if is_of_third(local) && (!self.forwards || self.plan.third) {
+                    // What it has for processors without it runs in place of it.
+                    if !fallback {
+                        self.error(node, format!("XTSE0010: xsl:{local} of XSLT 3.0 is not supported"));
+                    }
+                } else if !self.forwards || OTHERS.contains(&local) {
                     self.error(node, format!("xsl:{local} is not allowed here"));
                 }
                 self.unknown(node)

@@ -7,6 +7,7 @@ use crate::later::{CURRENT_MODE, Content, ForEachGroup, Grouping, Later, ResultD
 use crate::model::{Argument, Avt, Binding, Body, Declared, Function, Instruction, Op, Place, Typed};
 use crate::names::Name;
 use crate::output::{OutputProperties, PROPERTIES, properties_by_version};
+use crate::pattern::NoMatch;
 use std::collections::{BTreeMap, HashMap};
 use xml::{Document, NodeId, NodeKind};
 use xpath::{
@@ -62,8 +63,9 @@ const MORE: [(&str, &[&str]); 21] = [
 ];
 
 /// Whether 2.0 allows an attribute that 1.0 does not.
-pub(super) fn is_attribute(element: &str, attribute: &str) -> bool {
+pub(super) fn is_attribute(element: &str, attribute: &str, third: bool) -> bool {
     STANDARD.contains(&attribute)
+        || third && matches!(attribute, "expand-text" | "default-mode" | "default-validation")
         || MORE.iter().any(|(name, more)| *name == element && more.contains(&attribute))
         || element == "output" && properties_by_version().1.contains(&attribute)
 }
@@ -103,11 +105,75 @@ impl Compiler<'_> {
                 })
     }
 
+    /// Whether some module is of version 3.0 or later, and nothing else was asked for: what of it is not there is an error then.
+    pub(super) fn is_third_stylesheet(&self) -> bool {
+        self.options.processor == super::Processor::V3
+            || self.options.processor == super::Processor::ByStylesheet
+                && self.declarations.iter().any(|d| {
+                    let version = own_version(&d.module.doc, d.module.root);
+                    version.and_then(|v| v.trim().parse::<f64>().ok()).is_some_and(|v| v >= 3.0)
+                })
+    }
+
+    /// Whether braces in the text of an element hold expressions (XSLT 3.0 section 5.6.2).
+    pub(super) fn expands_text(&self, node: NodeId) -> bool {
+        if !self.plan.third {
+            return false;
+        }
+        let doc = &self.module.doc;
+        let mut at = Some(node);
+        while let Some(element) = at {
+            let own = if doc.namespace(element) == XSLT { "" } else { XSLT };
+            if let Some(value) = doc.attribute(element, own, "expand-text") {
+                return matches!(value.trim(), "yes" | "true" | "1");
+            }
+            at = doc.parent(element);
+        }
+        false
+    }
+
+    /// `xsl:mode`.
+    pub(super) fn mode_declaration(&mut self, node: NodeId) {
+        self.attributes(
+            node,
+            &[
+                "name",
+                "on-no-match",
+                "on-multiple-match",
+                "warning-on-no-match",
+                "warning-on-multiple-match",
+                "streamable",
+                "visibility",
+                "typed",
+                "use-accumulators",
+            ],
+            &[],
+        );
+        self.empty(node);
+        let mode = match self.attribute(node, "name") {
+            Some(name) if name.trim() != "#unnamed" => self.mode(node, &name),
+            _ => 0,
+        };
+        let Some(value) = self.attribute(node, "on-no-match") else { return };
+        let no_match = match value.trim() {
+            "text-only-copy" => NoMatch::TextOnlyCopy,
+            "shallow-copy" => NoMatch::ShallowCopy,
+            "deep-copy" => NoMatch::DeepCopy,
+            "shallow-skip" => NoMatch::ShallowSkip,
+            "deep-skip" => NoMatch::DeepSkip,
+            "fail" => NoMatch::Fail,
+            other => {
+                return self.error(node, format!("XTSE0020: on-no-match=\"{other}\" is not one of the ways"));
+            }
+        };
+        self.plan.modes[mode].no_match = no_match;
+    }
+
     /// The version in effect at an element decides how expressions and errors are treated.
     pub(super) fn at_version_of(&mut self, node: NodeId) {
         if self.plan.later {
             let version = version_of(&self.module.doc, node);
-            self.forwards = version > 2.0;
+            self.forwards = version > if self.plan.third { 3.0 } else { 2.0 };
             self.later = version >= 2.0;
         } else {
             self.forwards = self.is_forwards(node);
@@ -298,12 +364,18 @@ impl Compiler<'_> {
                 }
             }
             "copy" => {
-                self.attributes(node, &["use-attribute-sets"], &[]);
+                let third = if self.plan.third {
+                    &["use-attribute-sets", "select"][..]
+                } else {
+                    &["use-attribute-sets"]
+                };
+                self.attributes(node, third, &[]);
+                let select = if self.plan.third { self.expression_attribute(node, "select") } else { None };
                 self.no_schema(node);
                 let namespaces = self.flag(node, "copy-namespaces", true);
                 let sets = self.uses(node, "");
                 let body = self.body(node);
-                later(Later::Copy { sets, body, namespaces })
+                later(Later::Copy { select, sets, body, namespaces })
             }
             "for-each-group" => {
                 let attributes = [

@@ -529,6 +529,7 @@ impl Compiler<'_> {
     fn language(&self) -> Level {
         match (self.plan.later, self.later) {
             (false, _) => Level::V1,
+            (true, true) if self.plan.third => Level::V3,
             (true, true) => Level::V2,
             (true, false) => Level::Compatible,
         }

@@ -15,7 +15,8 @@ impl Compiler<'_> {
             let (namespace, local) = (doc.namespace(attribute), doc.local(attribute));
             let wrong = match namespace {
                 "" => {
-                    let later = self.plan.later && super::later::is_attribute(doc.local(node), local);
+                    let later = self.plan.later
+                        && super::later::is_attribute(doc.local(node), local, self.plan.third);
                     !allowed.contains(&local) && !later
                 }
                 XSLT => true,

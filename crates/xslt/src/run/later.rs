@@ -46,6 +46,7 @@ impl<'e> Engine<'e> {
         out: &mut Out<'_>,
     ) -> Res<()> {
         match op {
+            Later::Sequential(body) => self.exec(body, focus, frame, out)?,
             Later::Sequence { select } => {
                 let value = self.value(select, focus, frame, place)?;
                 self.write_items(&value, false, out);
@@ -89,7 +90,26 @@ impl<'e> Engine<'e> {
                 let value = self.value(select, focus, frame, place)?;
                 self.copy_items(&value, *namespaces, out);
             }
-            Later::Copy { sets, body, namespaces } => match self.item(focus.node) {
+            Later::Copy { select: Some(select), sets, body, namespaces } => {
+                let mark = self.mark();
+                let items = self.items(select, focus, frame, place)?;
+                match items.as_slice() {
+                    [] => {}
+                    [node] => {
+                        let focus = Focus { node: *node, position: 1, size: 1, rule: NO_RULE, ..focus };
+                        match self.item(*node) {
+                            Some(Item::Atomic(atom)) => self.write_items(&Value::from(atom), false, out),
+                            _ => self.copy(sets, body, *namespaces, focus, frame, out)?,
+                        }
+                    }
+                    _ => {
+                        let message = "XTTE3180: select of xsl:copy must be at most one item";
+                        return Err(self.fail(place, message.into()));
+                    }
+                }
+                self.release(mark);
+            }
+            Later::Copy { select: None, sets, body, namespaces } => match self.item(focus.node) {
                 Some(Item::Atomic(atom)) => self.write_items(&Value::from(atom), false, out),
                 _ => self.copy(sets, body, *namespaces, focus, frame, out)?,
             },

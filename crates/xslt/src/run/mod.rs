@@ -24,7 +24,7 @@ use crate::model::{
 };
 use crate::names::{Name, Names};
 use crate::output::Method;
-use crate::pattern::{Quick, Rules};
+use crate::pattern::{NoMatch, Quick, Rules};
 use crate::resolver::Resolver;
 use crate::stack;
 use docs::{Bound, Docs};
@@ -528,6 +528,10 @@ impl<'e> Engine<'e> {
         if node.is_namespace() {
             return Ok(());
         }
+        let no_match = self.plan.modes[mode].no_match;
+        if no_match != NoMatch::TextOnlyCopy {
+            return self.no_match(no_match, focus, mode, arguments, out);
+        }
         match doc.kind(node.id) {
             NodeKind::Document | NodeKind::Element => self.apply_children(focus, mode, arguments, out),
             NodeKind::Text | NodeKind::Attribute => {
@@ -535,6 +539,50 @@ impl<'e> Engine<'e> {
                 Ok(())
             }
             NodeKind::Comment | NodeKind::ProcessingInstruction => Ok(()),
+        }
+    }
+
+    /// The built-in rules that `xsl:mode` chooses.
+    #[cold]
+    fn no_match(
+        &self,
+        way: NoMatch,
+        focus: Focus,
+        mode: usize,
+        arguments: &[(Name, Value)],
+        out: &mut Out<'_>,
+    ) -> Res<()> {
+        let node = focus.node;
+        let doc = self.doc(node.doc);
+        let kind = doc.kind(node.id);
+        let inside = Focus { depth: focus.depth + 1, ..focus };
+        match (way, kind) {
+            (NoMatch::Fail, _) => {
+                Err(self.fail(Place::default(), "XTDE0555: a node has no template rule in this mode".into()))
+            }
+            (NoMatch::DeepCopy, _) => {
+                self.copy_deep(node, out);
+                Ok(())
+            }
+            (NoMatch::DeepSkip, NodeKind::Document) => self.apply_children(focus, mode, arguments, out),
+            (NoMatch::ShallowCopy | NoMatch::ShallowSkip, NodeKind::Document) => {
+                self.enter(focus, Place::default, |focus| self.apply_all(focus, mode, arguments, out))
+            }
+            (NoMatch::ShallowSkip, NodeKind::Element) => {
+                self.enter(focus, Place::default, |focus| self.apply_all(focus, mode, arguments, out))
+            }
+            (NoMatch::ShallowCopy, NodeKind::Element) => {
+                out.start_element(doc.prefix(node.id), doc.namespace(node.id), doc.local(node.id));
+                doc.each_in_scope_namespace(node.id, &mut |prefix, uri| out.namespace(prefix, uri));
+                self.enter(inside, Place::default, |focus| self.apply_all(focus, mode, arguments, out))?;
+                out.end_element();
+                Ok(())
+            }
+            (NoMatch::ShallowCopy, _) => {
+                self.copy_deep(node, out);
+                Ok(())
+            }
+            _ => Ok(()),
         }
     }
 

@@ -63,6 +63,9 @@ pub(crate) fn classify(plan: &Plan) -> Classified {
         }
     }
     let mut looking = Vec::new();
+    if plan.modes.iter().any(|mode| mode.no_match != crate::pattern::NoMatch::TextOnlyCopy) {
+        c.refuse(Place::default(), "xsl:mode chooses other built-in rules".into());
+    }
     for rules in &plan.modes {
         let mut list = Vec::new();
         for rule in &rules.rules {
@@ -339,6 +342,11 @@ impl Classifier<'_> {
                 let name = self.avt(name, base, place);
                 let reads = self.content(content, base, place);
                 name.and(reads)
+            }
+            Later::Sequential(body) => self.body(body, base),
+            Later::Copy { select: Some(select), .. } => {
+                self.expr(select, Use::Value, base, place)?;
+                Err(self.at(place, "xsl:copy goes on with another node".into()))
             }
             Later::Copy { sets, body, .. } => {
                 let head = self.sets(sets, base, place);

@@ -113,6 +113,11 @@ impl Walk {
                 at
             }
             ExprKind::Integer(_) | ExprKind::Decimal(_) => At::Elsewhere,
+            ExprKind::Let(..) | ExprKind::SimpleMap(..) => {
+                self.found.content = true;
+                self.leave("`let` and `!` are not followed");
+                At::Elsewhere
+            }
             ExprKind::ContextItem => {
                 self.end(base, using);
                 base

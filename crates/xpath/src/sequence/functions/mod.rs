@@ -6,6 +6,7 @@ mod nodes;
 mod numbers;
 mod sequences;
 mod strings;
+mod third;
 mod uris;
 
 use super::operators::{Number, failed};
@@ -64,6 +65,19 @@ static TABLES: [&[Entry]; 6] =
 /// The function of that name.
 pub(crate) fn find(name: &str) -> Option<&'static Entry> {
     TABLES.iter().flat_map(|table| table.iter()).find(|entry| entry.name == name)
+}
+
+/// The namespace of the functions of numbers.
+pub(crate) const MATH: &str = "http://www.w3.org/2005/xpath-functions/math";
+
+/// The function of that name that XPath 3.1 adds or changes.
+pub(crate) fn find_third(name: &str) -> Option<&'static Entry> {
+    third::TABLE.iter().find(|entry| entry.name == name)
+}
+
+/// The same in the namespace [`MATH`].
+pub(crate) fn find_math(name: &str) -> Option<&'static Entry> {
+    third::MATH.iter().find(|entry| entry.name == name)
 }
 
 /// Whether XPath 2.0 has a function of that name.
