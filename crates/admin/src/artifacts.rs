@@ -58,7 +58,7 @@ pub(crate) fn one(bus: &Bus, kind: &str, name: &str) -> Option<Value> {
 /// What can be done to an artifact.
 const ACTIONS: &str = "start, stop, activate, deactivate, suspend or resume, or trigger for a task";
 
-/// Starts or stops a proxy service, an API, a task, a message processor or an inbound endpoint; switches an endpoint on or off, or suspends it
+/// Starts or stops a proxy service, an API, an event source, a task, a message processor or an inbound endpoint; switches an endpoint on or off, or suspends it
 /// as a failure would; has a task run now. An error says why not.
 pub(crate) fn switch(bus: &Bus, kind: &str, name: &str, action: &str) -> Result<Value, String> {
     let plan = &bus.plan();
@@ -96,7 +96,10 @@ pub(crate) fn switch(bus: &Bus, kind: &str, name: &str, action: &str) -> Result<
 /// Whether an artifact runs, where somebody can decide that.
 fn activation<'a>(plan: &'a Plan, kind: Kind, name: &str) -> Option<&'a Activation> {
     let activation = match kind {
-        Kind::Proxy => &plan.proxies().iter().find(|one| one.name == name)?.activation,
+        Kind::Proxy if plan.event_source(name).is_some() => return None,
+        Kind::EventSource if plan.event_source(name).is_none() => return None,
+        // An event source is a service too.
+        Kind::Proxy | Kind::EventSource => &plan.proxies().iter().find(|one| one.name == name)?.activation,
         Kind::Api => &plan.apis().iter().find(|one| one.name == name)?.activation,
         Kind::MessageProcessor => &plan.processors().iter().find(|one| one.name == name)?.activation,
         Kind::InboundEndpoint => &plan.inbound_endpoints().iter().find(|one| one.name == name)?.activation,
@@ -169,7 +172,7 @@ fn describe(bus: &Bus, plan: &Plan, written: &Written) -> Map<String, Value> {
 
 fn state(plan: &Plan, written: &Written) -> &'static str {
     match written.kind {
-        Kind::Proxy | Kind::Api | Kind::InboundEndpoint => {
+        Kind::Proxy | Kind::Api | Kind::InboundEndpoint | Kind::EventSource => {
             match activation(plan, written.kind, &written.name) {
                 Some(activation) if activation.is_on() => "started",
                 Some(_) => "stopped",
@@ -185,6 +188,7 @@ fn state(plan: &Plan, written: &Written) -> &'static str {
             Some(_) => "inactive",
             None => "configured",
         },
+        Kind::PriorityExecutor if plan.executor(&written.name).is_some() => "active",
         Kind::MessageStore if plan.store(&written.name).is_some() => "active",
         // More is said of it by its facts.
         Kind::Task if plan.tasks().iter().any(|task| task.name == written.name) => "active",
@@ -259,6 +263,34 @@ fn details(plan: &Plan, written: &Written, facts: &mut Map<String, Value>) {
                 facts.insert("version".to_owned(), api.version.as_str().into());
                 let resources: Vec<_> = api.resources.iter().map(|one| one.label.as_str()).collect();
                 facts.insert("resources".to_owned(), json!(resources));
+            }
+        }
+        Kind::PriorityExecutor => {
+            if let Some(executor) = plan.executor(&written.name) {
+                let status = executor.status();
+                let queues = status.queues.iter().map(|(priority, waiting, size)| {
+                    json!({ "priority": priority, "waiting": waiting, "size": size })
+                });
+                facts.insert("threads".to_owned(), json!({ "core": status.core, "max": status.max }));
+                facts.insert("running".to_owned(), status.running.into());
+                facts.insert("queues".to_owned(), queues.collect());
+                facts.insert("begun".to_owned(), status.begun.into());
+                facts.insert("rejected".to_owned(), status.rejected.into());
+            }
+        }
+        Kind::EventSource => {
+            if let Some(source) = plan.event_source(&written.name) {
+                let subscriptions = source.subscriptions().into_iter().map(|own| {
+                    json!({
+                        "id": own.id,
+                        "address": redact::addresses(&own.address),
+                        "filter": (!own.filter.is_empty()).then_some(own.filter),
+                        "expires": own.expires.map(|at| at.to_string()),
+                        "in_configuration": own.written,
+                    })
+                });
+                facts.insert("path".to_owned(), format!("/services/{}", written.name).into());
+                facts.insert("subscriptions".to_owned(), subscriptions.collect());
             }
         }
         Kind::MessageStore => {

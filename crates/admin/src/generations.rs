@@ -47,6 +47,8 @@ pub enum NotRolledBack {
     Unknown(String),
     /// It is in force.
     InForce(String),
+    /// Another reload goes on.
+    Busy(String),
     /// It cannot be in force.
     Failed(String),
 }
@@ -289,7 +291,9 @@ async fn roll_back(State(shared): Context, Path(number): Path<String>) -> Respon
     match changed {
         Ok(Ok(message)) => answer(StatusCode::OK, &json!({ "message": message, "generation": generation })),
         Ok(Err(NotRolledBack::Unknown(why))) => refused(StatusCode::NOT_FOUND, &why),
-        Ok(Err(NotRolledBack::InForce(why))) => refused(StatusCode::CONFLICT, &why),
+        Ok(Err(NotRolledBack::InForce(why) | NotRolledBack::Busy(why))) => {
+            refused(StatusCode::CONFLICT, &why)
+        }
         Ok(Err(NotRolledBack::Failed(why))) => refused(StatusCode::INTERNAL_SERVER_ERROR, &why),
         Err(response) => response,
     }

@@ -544,6 +544,7 @@ mod tests {
             unsupported: Vec::new(),
             endpoints: flow::testing::endpoints,
             validation: None,
+            events: None,
         };
         let synapse = config::SYNAPSE;
         let tested = flow::testing::configuration(

@@ -210,6 +210,36 @@ fn tasks(out: &mut Exposition, plan: &flow::Plan, services: &flow::Services) {
     }
 }
 
+fn executors(out: &mut Exposition, plan: &flow::Plan) {
+    let all: Vec<_> = plan.executors().into_iter().map(|own| (own.name.as_str(), own.status())).collect();
+    out.family("busbar_executor_running", Kind::Gauge, "Messages that run in a priority executor.");
+    for (name, status) in &all {
+        out.sample(&[("executor", name)], status.running);
+    }
+    out.family(
+        "busbar_executor_waiting",
+        Kind::Gauge,
+        "Messages that wait in a queue of a priority executor.",
+    );
+    for (name, status) in &all {
+        for (priority, waiting, _) in &status.queues {
+            out.sample(&[("executor", name), ("priority", &priority.to_string())], *waiting);
+        }
+    }
+    let help = "Messages that a priority executor turned away since their queue was full.";
+    out.family("busbar_executor_rejected_total", Kind::Counter, help);
+    for (name, status) in &all {
+        out.sample(&[("executor", name)], status.rejected);
+    }
+}
+
+fn events(out: &mut Exposition, plan: &flow::Plan) {
+    out.family("busbar_event_subscriptions", Kind::Gauge, "Subscriptions of an event source.");
+    for source in plan.event_sources() {
+        out.sample(&[("source", source.name())], source.subscriptions().len());
+    }
+}
+
 fn engine(out: &mut Exposition, state: &AdminState) {
     let services = state.bus.services();
     let plan = state.bus.plan();
@@ -220,6 +250,8 @@ fn engine(out: &mut Exposition, state: &AdminState) {
         services.aggregates.len(),
     );
     tasks(out, &plan, &services);
+    executors(out, &plan);
+    events(out, &plan);
     let memory = message::memory::held();
     out.single("busbar_flows", Kind::Gauge, "Messages whose work goes on.", services.scopes.open());
     out.single(

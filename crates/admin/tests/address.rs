@@ -64,6 +64,7 @@ fn world(name: &str, reload: Option<Reload>) -> World {
         unsupported: Vec::new(),
         endpoints: flow::testing::endpoints,
         validation: None,
+        events: None,
     };
     let text = CONFIGURATION.replace("BACKEND", &backend);
     let mut loaded =
@@ -208,6 +209,7 @@ fn a_port_that_is_taken_is_a_clear_error_and_a_dropped_one_is_free() {
                     unsupported: Vec::new(),
                     endpoints: flow::testing::endpoints,
                     validation: None,
+                    events: None,
                 },
                 "<definitions xmlns=\"http://ws.apache.org/ns/synapse\"/>",
             )

@@ -172,10 +172,6 @@ fn every_rule_is_described() {
 fn elements_without_effect_say_so() {
     for (artifact, rule) in [
         ("<eventSource name='E'><subscriptionManager class='a.B'/></eventSource>", "unsupported-artifact"),
-        (
-            "<priority-executor name='E'><queues><queue priority='1' size='5'/><queue priority='10' size='5'/></queues></priority-executor>",
-            "not-needed",
-        ),
         ("<taskManager provider='a.B'/>", ""),
         (
             "<description>of all</description><sequence name='a'><description>of one</description><log/></sequence>",

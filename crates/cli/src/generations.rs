@@ -1,7 +1,7 @@
 //! The configurations that were in force last, each with its texts: to be looked at, compared and rolled back to.
 
 use admin::{Generation, Generations, Refused};
-use config::{Changes, Kept, LastGood};
+use config::{Changes, FaultyArtifact, Kept, LastGood};
 use flow::Plan;
 use jiff::Timestamp;
 use std::collections::VecDeque;
@@ -62,7 +62,11 @@ impl History {
     pub fn add(&mut self, plan: &Plan, good: &LastGood, changes: Changes, cause: Cause, is_same: bool) {
         let before = self.kept.back().map(Arc::clone);
         // The same configuration was read once more.
-        let same = before.as_ref().filter(|_| is_same && changes.is_empty());
+        let is_faulty = |one: &FaultyArtifact| (one.kind, one.name.clone(), one.held, one.message.clone());
+        let same = before.as_ref().filter(|before| {
+            let faulty = before.faulty.iter().map(is_faulty).eq(plan.faulty.iter().map(is_faulty));
+            is_same && changes.is_empty() && faulty
+        });
         if same.is_some() {
             self.kept.pop_back();
         }

@@ -18,7 +18,8 @@ use diagnostics::{Diagnostic, Severity, Span};
 use flow::{Bus, Plan, Services, lock};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::time::{Duration, Instant};
 use transport::{Server, ServerTls};
 
 /// Settings that were read anew, with what they name.
@@ -114,7 +115,8 @@ impl Reloader {
                 read(&self.start, &services, Some(last))
             }
         };
-        let is_same = is_same && renewed.is_none();
+        // Files may be touched and be the same: what is in them counts.
+        let is_same = renewed.is_none();
         let said =
             loaded.and_then(|loaded| self.put(loaded, services, renewed, &mut in_force, cause, is_same));
         if holds.is_none() && said.is_ok() {
@@ -126,8 +128,7 @@ impl Reloader {
         })
     }
 
-    /// Puts a configuration in force, with the settings that it was compiled with. `is_same`: nothing was to be read that was not there
-    /// before.
+    /// Puts a configuration in force, with the settings that it was compiled with. `is_same`: the settings are what they were.
     ///
     /// # Errors
     /// The bus stops.
@@ -192,9 +193,24 @@ impl Reloader {
         *lock(&self.stops)
     }
 
+    /// The right to change what is in force, for whoever does not wait for a reload that takes long: it may wait for a server.
+    fn soon(&self) -> Option<MutexGuard<'_, InForce>> {
+        let until = Instant::now() + Duration::from_secs(1);
+        loop {
+            match self.in_force.try_lock() {
+                Ok(own) => return Some(own),
+                Err(TryLockError::Poisoned(own)) => return Some(own.into_inner()),
+                Err(TryLockError::WouldBlock) if Instant::now() >= until => return None,
+                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
+            }
+        }
+    }
+
     /// As [`Deployment::roll_back`].
     fn go_back(&self, number: u64) -> Result<String, NotRolledBack> {
-        let mut in_force = lock(&self.in_force);
+        let Some(mut in_force) = self.soon() else {
+            return Err(NotRolledBack::Busy("a reload is in progress".to_owned()));
+        };
         let plan = self.bus.plan();
         if number == plan.generation {
             return Err(NotRolledBack::InForce(format!("generation {number} is in force")));

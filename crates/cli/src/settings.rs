@@ -460,13 +460,16 @@ impl Settings {
             let Some(name) = written.strip_prefix("BUSBAR_").map(str::to_ascii_lowercase) else { continue };
             let section = name.split_once('_').filter(|(section, _)| SECTIONS.contains(section));
             match section {
-                Some((section, key)) => environment.push((format!("{section}.{key}"), value)),
-                None if SINGLE.contains(&&*name) => environment.push((name, value)),
-                None if NOT_SETTINGS.iter().any(|other| {
-                    // `fuzz_seconds` and `simulation_runs` belong to `fuzz` and `simulation`.
-                    name.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
-                }) => {}
-                None => remarks.push(unknown_variable(&written)),
+                Some((section, key)) if names_of(section).contains(&key) => {
+                    environment.push((format!("{section}.{key}"), value));
+                }
+                _ if SINGLE.contains(&&*name) => environment.push((name, value)),
+                _ if section.is_none()
+                    && NOT_SETTINGS.iter().any(|other| {
+                        // `fuzz_seconds` and `simulation_runs` belong to `fuzz` and `simulation`.
+                        name.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+                    }) => {}
+                _ => remarks.push(unknown_variable(&written)),
             }
         }
         environment.sort();
@@ -569,7 +572,7 @@ fn changes(old: &toml::Table, new: &toml::Table, within: &str, changed: &mut Vec
 }
 
 /// Sections that the environment may set.
-const SECTIONS: &[&str] = &["listen", "limits", "http", "tls", "vault", "deploy", "log"];
+const SECTIONS: &[&str] = &["listen", "limits", "http", "tls", "vault", "deploy", "task", "log"];
 /// Settings outside of sections that it may set.
 const SINGLE: &[&str] = &["workers", "dialect"];
 /// Variables of the same beginning that mean something else: the filter of the log, and what tests and builds take.
@@ -590,21 +593,28 @@ const NOT_SETTINGS: &[&str] = &[
 ];
 
 fn unknown_variable(written: &str) -> String {
-    let sections: [(&str, &[&str]); 7] = [
-        ("listen_", names::<Listen>()),
-        ("limits_", names::<Limits>()),
-        ("http_", names::<Http>()),
-        ("tls_", names::<Tls>()),
-        ("vault_", names::<Vault>()),
-        ("deploy_", names::<Deploy>()),
-        ("log_", names::<Log>()),
-    ];
-    let sections = sections.into_iter().chain([("", SINGLE)]);
+    let sections = SECTIONS.iter().map(|section| (format!("{section}_"), names_of(section)));
+    let sections = sections.chain([(String::new(), SINGLE)]);
     let name = |section: &str, name: &str| format!("BUSBAR_{section}{name}").to_ascii_uppercase();
     let names: Vec<String> =
-        sections.flat_map(|(section, names)| names.iter().map(move |own| name(section, own))).collect();
+        sections.flat_map(|(section, names)| names.iter().map(move |own| name(&section, own))).collect();
     let message = format!("the environment variable {written} is not known and has no effect");
     remark(message, written, names.iter().map(String::as_str))
+}
+
+/// The names of the settings of one of [`SECTIONS`].
+fn names_of(section: &str) -> &'static [&'static str] {
+    match section {
+        "listen" => names::<Listen>(),
+        "limits" => names::<Limits>(),
+        "http" => names::<Http>(),
+        "tls" => names::<Tls>(),
+        "vault" => names::<Vault>(),
+        "deploy" => names::<Deploy>(),
+        "task" => names::<Task>(),
+        "log" => names::<Log>(),
+        _ => &[],
+    }
 }
 
 /// The names of the settings of a section.
@@ -759,6 +769,9 @@ mod tests {
             remarks.iter().any(|own| own.contains("did you mean `synapse.global_timeout_interval`?")),
             "{remarks:?}"
         );
+        for section in SECTIONS {
+            assert!(!names_of(section).is_empty(), "{section}");
+        }
         assert!(unknown_variable("BUSBAR_LIMTS_IDLE").contains("did you mean `BUSBAR_LIMITS_IDLE`?"));
         assert!(unknown_variable("BUSBAR_LIMIT_REGISTRY_SIZE").contains("`BUSBAR_LIMITS_REGISTRY_SIZE`?"));
         // A line of a file may have a password.

@@ -155,8 +155,12 @@ impl Switches {
 
 /// All that can be started and stopped.
 fn activations(plan: &Plan) -> impl Iterator<Item = (ArtifactKind, &str, &Arc<Activation>)> {
-    use ArtifactKind::{Api, InboundEndpoint, MessageProcessor, Proxy, Task};
-    let proxies = plan.proxies().iter().map(|own| (Proxy, own.name.as_str(), &own.activation));
+    use ArtifactKind::{Api, EventSource, InboundEndpoint, MessageProcessor, Proxy, Task};
+    let proxies = plan.proxies().iter().map(|own| {
+        // The services of event sources are among them.
+        let kind = if plan.event_source(&own.name).is_some() { EventSource } else { Proxy };
+        (kind, own.name.as_str(), &own.activation)
+    });
     let apis = plan.apis().iter().map(|own| (Api, own.name.as_str(), &own.activation));
     let tasks = plan.tasks().iter().map(|own| (Task, own.name.as_str(), &own.activation));
     let processors =
@@ -168,10 +172,21 @@ fn activations(plan: &Plan) -> impl Iterator<Item = (ArtifactKind, &str, &Arc<Ac
 
 /// The path without links and relative steps, as far as it is there.
 fn resolved(path: &Path) -> PathBuf {
+    followed(path, 40)
+}
+
+/// As [`resolved`], through so many links at most.
+fn followed(path: &Path, depth: u8) -> PathBuf {
     let directory = || {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         Some(parent.canonicalize().ok()?.join(path.file_name()?))
     };
+    // A link that leads nowhere yet: what it names is the file, not the link.
+    let link = path.read_link().ok().filter(|_| path.canonicalize().is_err() && depth > 0);
+    if let Some(target) = link {
+        let parent = path.parent().unwrap_or(Path::new(""));
+        return followed(&parent.join(target), depth - 1);
+    }
     path.canonicalize().ok().or_else(directory).unwrap_or_else(|| path.to_path_buf())
 }
 

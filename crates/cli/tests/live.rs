@@ -363,6 +363,74 @@ fn the_same_configuration_read_again_is_listed_once() {
     assert_eq!(version(&bus, "A"), "1");
 }
 
+/// A checkout, or a copy that keeps no times, touches files that are what they were.
+#[test]
+fn files_that_are_touched_make_no_generation() {
+    let root = directory("touched");
+    put(&root, "A", &proxy("A", 1));
+    put(&root, "B", &faulty("B"));
+    let bus = Process::watching(&root, &QUICK);
+    put(&root, "A", &proxy("A", 2));
+    eventually(&bus, "the change", || version(&bus, "A") == "2");
+    for _ in 0..4 {
+        let before = in_force(&bus);
+        put(&root, "A", &proxy("A", 2));
+        eventually(&bus, "the touch", || in_force(&bus) > before);
+    }
+    let all = json(&bus, "GET", "/generations");
+    let listed = all["generations"].as_array().unwrap();
+    assert_eq!((listed.len(), listed[0]["changed"][0].as_str()), (2, Some("proxy/A")), "{all}");
+    json(&bus, "POST", "/generations/1/rollback");
+    assert_eq!(version(&bus, "A"), "1");
+    // What ends a rollback is what has changed, and a file that was touched has been put there again.
+    put(&root, "B", &proxy("B", 1));
+    eventually(&bus, "the end of the rollback", || version(&bus, "B") == "1");
+    assert_eq!(version(&bus, "A"), "2");
+}
+
+/// A rollback does not wait for a reload that waits for a server.
+#[test]
+fn a_rollback_beside_a_reload_that_hangs_is_refused() {
+    let root = directory("hanging");
+    put(&root, "A", &proxy("A", 1));
+    let bus = Process::watching(&root, &QUICK);
+    put(&root, "A", &proxy("A", 2));
+    eventually(&bus, "the change", || version(&bus, "A") == "2");
+    // It accepts, and says nothing.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    fs::create_dir_all(root.join("local-entries")).unwrap();
+    let entry = format!(
+        "<localEntry xmlns='http://ws.apache.org/ns/synapse' key='k' src='http://{}/'/>",
+        silent.local_addr().unwrap()
+    );
+    fs::write(root.join("local-entries/k.xml"), entry).unwrap();
+    let (_held, _) = silent.accept().unwrap();
+    let began = Instant::now();
+    let (status, said) = admin(&bus, "POST", "/generations/1/rollback");
+    assert!(status == 409 && said.contains("a reload is in progress"), "{status} {said}");
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    assert_eq!(version(&bus, "A"), "2");
+}
+
+#[test]
+fn a_state_file_that_is_a_link_is_followed() {
+    let root = directory("linked");
+    put(&root, "A", &proxy("A", 1));
+    let volume = root.join("volume");
+    fs::create_dir_all(&volume).unwrap();
+    for (name, exists) in [("there", true), ("not-yet", false)] {
+        let (target, link) = (volume.join(name), root.join(format!("{name}.link")));
+        if exists {
+            fs::write(&target, "{\"version\":1,\"artifacts\":[],\"endpoints\":[]}").unwrap();
+        }
+        symlink(&target, &link).unwrap();
+        let bus = Process::run(&root, &["--set", &format!("deploy.state={}", link.display())]);
+        let done = json(&bus, "POST", "/artifacts/proxy/A/stop");
+        assert_eq!(done["survives_restart"], true, "{done}");
+        assert!(link.is_symlink() && fs::read_to_string(&target).unwrap().contains("\"A\""), "{name}");
+    }
+}
+
 /// A resource of the registry that has changed, or is gone, is what it was; what a flow wrote stays.
 #[test]
 fn a_rollback_has_the_documents_that_it_had() {

@@ -235,6 +235,33 @@ fn an_archive_is_in_force_as_a_whole_or_as_it_was() {
     }
 }
 
+/// A copy of an archive under another name does not take the place of the one that runs, whatever comes first in the directory.
+#[test]
+fn an_archive_that_runs_stays_beside_another_one_of_its_name() {
+    let root = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("reload-archives");
+    let _ = std::fs::remove_dir_all(&root);
+    std::fs::create_dir_all(&root).unwrap();
+    std::fs::write(root.join("m.car"), archive(&[("A", proxy("A", 1))], "one")).unwrap();
+    let bus = Process::run(&root, &[]);
+    assert_eq!(version(&bus, "A"), "1");
+    for (number, name) in ["a.car", "z.car"].into_iter().enumerate() {
+        std::fs::write(root.join(name), archive(&[("A", proxy("A", 2)), ("New", proxy("New", 2))], "two"))
+            .unwrap();
+        reload(&bus, number + 1);
+        assert_eq!(
+            (version(&bus, "A").as_str(), version(&bus, "New").as_str()),
+            ("1", "503"),
+            "{name}: {}",
+            bus.stderr()
+        );
+        assert!(bus.stderr().contains("there are two archives `App_1`"), "{}", bus.stderr());
+    }
+    // It goes: the first of the others comes into force.
+    std::fs::remove_file(root.join("m.car")).unwrap();
+    reload(&bus, 3);
+    assert_eq!(version(&bus, "A"), "2", "{}", bus.stderr());
+}
+
 #[test]
 fn what_was_stopped_stays_stopped() {
     let artifacts = |version: usize| {

@@ -79,17 +79,31 @@ pub struct DeployedArchive {
 
 /// Where the artifacts are written that are in force.
 #[derive(Clone, Debug, Default)]
-pub struct Running(HashMap<(Option<ArtifactKind>, String), String>);
+pub struct Running {
+    artifacts: HashMap<(Option<ArtifactKind>, String), String>,
+    /// Archives by their ids.
+    archives: HashMap<String, String>,
+}
 
 impl Running {
     /// An artifact that is in force, and the path of its file.
     pub(crate) fn add(&mut self, kind: ArtifactKind, name: &str, path: &str) {
-        self.0.insert((space_of(kind), name.to_owned()), path.to_owned());
+        self.artifacts.insert((space_of(kind), name.to_owned()), path.to_owned());
+    }
+
+    /// An archive that is in force.
+    pub(crate) fn add_archive(&mut self, archive: &DeployedArchive) {
+        self.archives.insert(archive.id.clone(), archive.path.clone());
+    }
+
+    /// Whether the archive of this id that is in force is that of this file.
+    pub(crate) fn is_archive(&self, id: &str, path: &str) -> bool {
+        self.archives.get(id).is_some_and(|own| own == path)
     }
 
     /// Whether the artifact of this name that is in force is that of this file.
     pub(crate) fn is(&self, kind: ArtifactKind, name: &str, path: &str) -> bool {
-        self.0.get(&(space_of(kind), name.to_owned())).is_some_and(|own| own == path)
+        self.artifacts.get(&(space_of(kind), name.to_owned())).is_some_and(|own| own == path)
     }
 }
 

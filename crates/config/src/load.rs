@@ -98,7 +98,17 @@ fn load_once(path: &Path, options: &LoadOptions) -> Loaded {
     for (path, error) in layout.refused {
         loader.refused(&path, error);
     }
-    for archive in layout.cars {
+    let mut archives = layout.cars;
+    for at in 0..archives.len() {
+        // Of two with one id the one that is in force stays, wherever the other one stands.
+        let runs = |own: &Archive| loader.running.is_archive(&own.id, &own.shown);
+        let (own, behind) = (&archives[at], archives.iter().enumerate().skip(at + 1));
+        let other = behind.filter(|(_, other)| other.id == own.id && runs(other)).map(|(at, _)| at).next();
+        if let Some(other) = other {
+            archives.swap(at, other);
+        }
+    }
+    for archive in archives {
         loader.archive(archive);
     }
     loader.configs(&layout.configs);

@@ -85,6 +85,7 @@ impl LastGood {
     /// Where what is in force is written.
     pub fn running(&self) -> Running {
         let mut running = Running::default();
+        self.configuration.archives.iter().for_each(|own| running.add_archive(own));
         for one in self.configuration.written() {
             if let Some(file) = self.sources.get(one.span.file) {
                 running.add(one.kind, &one.name, file.path());

@@ -22,6 +22,7 @@ fn registry() -> Registry {
         unsupported: Vec::new(),
         endpoints: crate::endpoint,
         validation: None,
+        events: None,
     }
 }
 

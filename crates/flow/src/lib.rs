@@ -25,7 +25,8 @@ mod wsdl;
 
 // What other crates see. Inside of this one each thing is imported from where it is.
 pub use compile::definition::{
-    Attribute, Children, Compiled, Definition, EndpointFactory, OPERATION, Registry, Validation, Values,
+    Attribute, Children, Compiled, Definition, EndpointFactory, EventSources, OPERATION, Registry,
+    Validation, Values,
 };
 pub use compile::page::{Family, Inside, Page};
 pub use compile::{COMMON_ATTRIBUTES, Compiler, compile, truth};
@@ -49,8 +50,8 @@ pub use runtime::reference::SequenceRef;
 pub use runtime::scope::{Child, Children as Copies, Outcome, Scope};
 pub use runtime::services::{Services, Settings};
 pub use runtime::{
-    aggregation, artifacts, authority, context, correlation, endpoint, fault, mediator, observers, plan,
-    reference, scope, services, stage,
+    aggregation, artifacts, authority, context, correlation, endpoint, events, executor, fault, mediator,
+    observers, plan, reference, scope, services, stage,
 };
 pub use state::identity::{Identity, States};
 pub use state::{Kept, activation, lock, metrics};

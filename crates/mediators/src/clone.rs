@@ -196,6 +196,7 @@ impl Mediator for Clone {
             continue_parent,
             sequential,
             stops: context.properties.get("STOP_TARGET_EXECUTION_ON_FAILURE").is_some_and(Value::is_true),
+            aside: false,
         }))
     }
 }

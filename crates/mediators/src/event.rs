@@ -1,16 +1,17 @@
-//! `event` and `eventPublisher`: to the log. No event broker is connected.
+//! `event` and `eventPublisher`: an event for those who have subscribed to an event source of this configuration.
 
-use config::Element;
+use crate::eventing::alone;
+use config::{ArtifactKind, Element};
 use flow::{
-    Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, KeyValue,
-    Mediator, Need, Page, Values,
+    Attribute, Branch, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow,
+    KeyValue, Mediator, Need, Page, Split, Values,
 };
 use xml::NodeKind;
 
 /// `<event topic="T" [expression="XPATH"]/>`
 pub const DEFINITION: Definition = Definition {
     name: "event",
-    summary: "Writes an element of the message to the log, as an event of a topic.",
+    summary: "Publishes an element of the message to those who have subscribed to a topic.",
     attributes: &[
         Attribute::required("topic", Values::Key, "the topic"),
         Attribute::optional(
@@ -27,14 +28,16 @@ pub const DEFINITION: Definition = Definition {
             Some(_) => Some(compiler.expression(element, "expression")?),
             None => None,
         };
-        Some(Box::new(Event { topic, expression, kind: "event" }))
+        Some(Box::new(Event { topic, expression }))
     },
 };
 
 const PAGE: Page = Page {
     family: Family::Extension,
-    semantics: "No event broker is connected: the element is written to the log as a line under the name `busbar::event`, with the topic and the
-id of the message, and the flow goes on. The message stays as it is.
+    semantics: "The element is published, as a message of its own, to all subscriptions of the [event sources](../events.md) of this
+configuration whose filter is the topic, or a topic above it (`orders` and `orders/` for `orders/new`). Each gets a one-way message. The flow goes on at once, with the
+message as it is; what becomes of the event is told nobody but the log. No broker outside of the bus is connected: the event is also written to the
+log, as a line under the name `busbar::event`, with the topic and the id of the message.
 
 The element is the first one of the body, or the first node that `expression` selects.",
     inside: &[],
@@ -52,7 +55,7 @@ The element is the first one of the body, or the first node that `expression` se
 /// `<eventPublisher eventSourceName="N"/>`
 pub const PUBLISHER: Definition = Definition {
     name: "eventPublisher",
-    summary: "Writes the first element of the body to the log, as an event of a source.",
+    summary: "Publishes the message to those who have subscribed to an event source.",
     attributes: &[Attribute::required("eventSourceName", Values::Text, "the event source")],
     children: Children::None,
     page: PUBLISHER_PAGE,
@@ -61,13 +64,16 @@ pub const PUBLISHER: Definition = Definition {
 
 const PUBLISHER_PAGE: Page = Page {
     family: Family::Extension,
-    semantics: "No event broker is connected: the first element of the body is written to the log as a line under the name `busbar::event`, with
-the event source and the id of the message, and the flow goes on. The message stays as it is.",
+    semantics: "A copy of the message goes to each subscription of the [event source](../events.md) whose filter it meets, as a one-way message. The
+flow goes on at once, with the message as it is; what becomes of the event is told nobody but the log. Without subscriptions nothing happens.",
     inside: &[],
-    needs: &[(Need::Whole, "always")],
-    refused: &[("<eventPublisher/>", "`eventPublisher` needs the attribute `eventSourceName`")],
+    needs: &[(Need::Whole, "always: topics and filters are looked for in it, and each subscriber gets a copy")],
+    refused: &[
+        ("<eventPublisher/>", "`eventPublisher` needs the attribute `eventSourceName`"),
+        ("<eventPublisher eventSourceName=\"none\"/>", "there is no event source `none`"),
+    ],
     faults: &[
-        ("0", "there is no element to publish, or the body is larger than a flow may hold"),
+        ("0", "there is no such event source, or the body is larger than a flow may hold"),
         ("601000", "the body is not what its content type says"),
     ],
 };
@@ -75,12 +81,39 @@ the event source and the id of the message, and the flow goes on. The message st
 struct Event {
     topic: KeyValue,
     expression: Option<Expression>,
-    kind: &'static str,
 }
 
+struct Publisher(String);
+
 fn publisher(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
-    let topic = compiler.key_value(element, "eventSourceName")?;
-    Some(Box::new(Event { topic, expression: None, kind: "eventPublisher" }))
+    let attribute = element.attribute("eventSourceName")?;
+    let name = attribute.value.trim();
+    let known = &compiler.configuration.event_sources;
+    if known.get(name).is_none() {
+        let names: Vec<_> = known.names().map(str::to_owned).collect();
+        let message = format!("there is no {} `{name}`", ArtifactKind::EventSource);
+        let found = diagnostics::Diagnostic::warning("unknown-event-source", message)
+            .at(attribute.value_span, "messages that come here fault")
+            .did_you_mean(name, names.iter().map(String::as_str));
+        compiler.diagnostics.push(found);
+    }
+    Some(Box::new(Publisher(name.to_owned())))
+}
+
+impl Mediator for Publisher {
+    fn need(&self) -> Need {
+        Need::Whole
+    }
+
+    fn reason(&self) -> String {
+        "the subscribers of the event source get copies".to_owned()
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        let source = context.plan().event_source(&self.0).cloned();
+        let source = source.ok_or_else(|| Fault::new(format!("there is no event source {}", self.0)))?;
+        Ok(source.event(context, None)?.map_or(Flow::Next, Flow::Split))
+    }
 }
 
 impl Mediator for Event {
@@ -89,26 +122,46 @@ impl Mediator for Event {
     }
 
     fn reason(&self) -> String {
-        "writes an element of the body".to_owned()
+        "publishes an element of the body".to_owned()
     }
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
         let topic = self.topic.resolve(context)?.filter(|topic| !topic.is_empty());
-        let topic = topic.ok_or_else(|| Fault::new(format!("the topic of {} is empty", self.kind)))?;
+        let topic = topic.ok_or_else(|| Fault::new("the topic of event is empty"))?;
         let selected = match &self.expression {
             Some(expression) => expression.nodes(context)?.first().copied(),
             None => context.envelope()?.payload(),
         };
         let document = &context.envelope()?.document;
         let element = selected.filter(|&node| document.kind(node) == NodeKind::Element);
-        let element =
-            element.ok_or_else(|| Fault::new(format!("{} has no element to publish", self.kind)))?;
+        let element = element.ok_or_else(|| Fault::new("event has no element to publish"))?;
         let mut out = Vec::new();
         xml::write(document, element, &xml::WriteOptions::default(), &mut out);
+        let mut all: Vec<Split> = Vec::new();
+        let sources: Vec<_> = context.plan().event_sources().into_iter().cloned().collect();
+        if !sources.is_empty() {
+            let mut event = alone(context, element)?;
+            for source in sources {
+                all.extend(source.event(&mut event, Some(&topic))?);
+            }
+        }
         let data = String::from_utf8_lossy(&out);
         let message_id = context.message_id();
-        tracing::info!(target: "busbar::event", %message_id, kind = self.kind, topic = &*topic, data = &*data, "event");
-        Ok(Flow::Next)
+        tracing::info!(target: "busbar::event", %message_id, kind = "event", topic = &*topic, data = &*data, "event");
+        let count = all.iter().map(|split| split.count).sum();
+        if count == 0 {
+            return Ok(Flow::Next);
+        }
+        let parts: Box<dyn Iterator<Item = Branch> + Send> =
+            Box::new(all.into_iter().flat_map(|own| own.parts));
+        Ok(Flow::Split(Split {
+            parts,
+            count,
+            continue_parent: true,
+            sequential: false,
+            stops: false,
+            aside: true,
+        }))
     }
 }
 
@@ -123,11 +176,9 @@ mod tests {
         for (text, body, says) in [
             ("<event topic='t'/>", "<a/>", None),
             ("<event topic='{//t}' expression='//t'/>", "<a><t>x</t></a>", None),
-            ("<eventPublisher eventSourceName='s'/>", "<a/>", None),
             ("<event topic='t' expression='//none'/>", "<a/>", Some("no element to publish")),
             ("<event topic='t' expression='string(//t)'/>", "<a/>", Some("no element to publish")),
             ("<event topic='{//none}'/>", "<a/>", Some("topic of event is empty")),
-            ("<eventPublisher eventSourceName='s'/>", "", Some("no element to publish")),
             ("<event topic='t'/>", "<a", Some("not well-formed")),
         ] {
             let text = format!("{text}<property name='after' value='1'/>");

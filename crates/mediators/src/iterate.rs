@@ -181,7 +181,7 @@ impl Mediator for Iterate {
         })
         .map_err(|(fault, _)| *fault)?;
         let (continue_parent, sequential) = (core.continue_parent, core.sequential);
-        Ok(Flow::Split(Split { parts, count, continue_parent, sequential, stops: false }))
+        Ok(Flow::Split(Split { parts, count, continue_parent, sequential, stops: false, aside: false }))
     }
 }
 

@@ -20,6 +20,7 @@ mod drop;
 mod enqueue;
 mod enrich;
 mod event;
+mod eventing;
 mod failing;
 mod fast_xslt;
 mod filter;
@@ -129,5 +130,6 @@ pub fn registry(endpoints: EndpointFactory) -> Registry {
         unsupported: unsupported::UNSUPPORTED.to_vec(),
         endpoints,
         validation: Some(openapi::compile),
+        events: Some(eventing::compile),
     }
 }

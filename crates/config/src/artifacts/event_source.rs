@@ -1,7 +1,7 @@
 //! `<eventSource>`: WS-Eventing subscriptions.
 
 use super::Reading;
-use crate::element::Element;
+use crate::element::{Element, Scope};
 use crate::endpoint::Endpoint;
 use crate::read::{self, Shape};
 use crate::value::Key;
@@ -31,6 +31,8 @@ pub struct Subscription {
     pub filter: Option<Key>,
     /// What the filter means.
     pub dialect: Option<Key>,
+    /// The namespaces of a filter that is an XPath.
+    pub scope: Scope,
     /// Where events go.
     pub endpoint: Endpoint,
     /// Date or duration after which it ends.
@@ -87,6 +89,7 @@ impl Subscription {
         Some(Subscription {
             filter: filter.and_then(|filter| read::optional(filter, "source")),
             dialect: filter.and_then(|filter| read::optional(filter, "dialect")),
+            scope: filter.unwrap_or(element).scope().clone(),
             expires: read::child_text(element, "expires"),
             span: element.span(),
             id: id?,

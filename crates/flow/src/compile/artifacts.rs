@@ -1,6 +1,6 @@
 //! The plan of a configuration: its artifacts, one kind after the other.
 
-use super::{Compiler, inbound, processors, services, tasks};
+use super::{Compiler, events, executors, inbound, processors, services, tasks};
 use crate::resource::{ApiOrder, ApiRule};
 use crate::runtime::artifacts::{Api, Proxy};
 use crate::runtime::context::Context;
@@ -80,6 +80,16 @@ impl Compiler<'_> {
                 Some(services::compile_proxy(proxy, compiler))
             }));
         }
+        let mut event_sources = HashMap::new();
+        for own in configuration.event_sources.iter() {
+            let kind = ArtifactKind::EventSource;
+            let made =
+                self.artifact(kind, &own.name.value, own.span, |compiler| events::compile(own, compiler));
+            if let Some((source, service)) = made {
+                event_sources.insert(own.name.value.clone(), source);
+                proxies.push(service);
+            }
+        }
         let mut apis: Vec<Api> = Vec::new();
         for api in configuration.apis.iter() {
             apis.extend(self.artifact(ArtifactKind::Api, &api.registered_name(), api.span, |compiler| {
@@ -102,6 +112,13 @@ impl Compiler<'_> {
             let made =
                 self.artifact(kind, &own.name.value, own.span, |compiler| tasks::compile(own, compiler));
             own_tasks.extend(made.map(Arc::new));
+        }
+        let mut executors = HashMap::new();
+        for own in configuration.priority_executors.iter() {
+            let kind = ArtifactKind::PriorityExecutor;
+            let made =
+                self.artifact(kind, &own.name.value, own.span, |compiler| executors::compile(own, compiler));
+            executors.extend(made.map(|made| (made.name.clone(), Arc::new(made))));
         }
         let mut inbound_endpoints: Vec<Arc<InboundEndpoint>> = Vec::new();
         for own in configuration.inbound_endpoints.iter() {
@@ -153,6 +170,8 @@ impl Compiler<'_> {
             entries: self.entries,
             processors,
             tasks: own_tasks,
+            executors,
+            event_sources,
             inbound_endpoints,
             proxy_names,
             proxies,
@@ -352,21 +371,6 @@ impl Compiler<'_> {
                 message,
             ));
         }
-        for own in configuration.priority_executors.iter() {
-            // An executor only orders work.
-            let message = format!("the priority executor `{}` has no effect", own.name.value);
-            let effect = "messages hold no thread while they wait: `enqueue` runs its sequence at once";
-            self.warning("not-needed", message, own.span, effect);
-        }
-        for own in configuration.event_sources.iter() {
-            self.unsupported(ArtifactKind::EventSource, "event source", &own.name.value, own.span);
-        }
-    }
-
-    fn unsupported(&mut self, kind: ArtifactKind, what: &str, name: &str, span: Span) {
-        let message = format!("the {what} `{name}` is not executable yet");
-        self.error("unsupported-artifact", message.clone(), span, "left out");
-        self.faulty.push(FaultyArtifact::new(kind, Some(name.to_owned()), span, message));
     }
 
     /// The message stores that can be used.

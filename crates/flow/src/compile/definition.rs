@@ -3,6 +3,7 @@
 use super::Compiler;
 use super::page::Page;
 use crate::runtime::endpoint::Endpoint;
+use crate::runtime::events::EventSource;
 use crate::runtime::mediator::Mediator;
 use crate::runtime::stage::Stage;
 use config::Element;
@@ -100,6 +101,9 @@ pub type EndpointFactory = fn(&config::Endpoint, &mut Compiler<'_>) -> Option<Ar
 /// has reported.
 pub type Validation = fn(&config::Api, &[u8], &mut Compiler<'_>) -> Option<Arc<dyn Stage>>;
 
+/// Makes an event source; `None` after a recorded error.
+pub type EventSources = fn(&config::EventSource, &mut Compiler<'_>) -> Option<Arc<dyn EventSource>>;
+
 /// All mediators that can be compiled, and the names of those that exist in the language but not here yet.
 pub struct Registry {
     /// The definitions.
@@ -110,6 +114,8 @@ pub struct Registry {
     pub endpoints: EndpointFactory,
     /// Checks messages of APIs; `None`: nobody here can.
     pub validation: Option<Validation>,
+    /// Makes event sources; `None`: nobody here can.
+    pub events: Option<EventSources>,
 }
 
 /// The name of the definition that operations of libraries (`library.operation`) have which have none of their own.

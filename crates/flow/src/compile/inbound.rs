@@ -360,6 +360,7 @@ mod tests {
             unsupported: Vec::new(),
             endpoints: testing::endpoints,
             validation: None,
+            events: None,
         };
         let text =
             format!("<definitions xmlns='{}'>{inside}<sequence name='S'/></definitions>", config::SYNAPSE);

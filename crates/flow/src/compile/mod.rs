@@ -6,6 +6,8 @@
 mod artifacts;
 pub mod definition;
 mod endpoints;
+mod events;
+mod executors;
 mod handlers;
 mod inbound;
 mod inside;

@@ -456,6 +456,7 @@ mod tests {
             unsupported: Vec::new(),
             endpoints: testing::endpoints,
             validation: None,
+            events: None,
         };
         for (message, id, arrived) in [
             (soap(wsa), Some("urn:1"), None),

@@ -21,20 +21,25 @@ use self::exchange::{KeptHeaders, Sent, send};
 use crate::runtime::context::{Context, Frame, Functions, Owner};
 use crate::runtime::endpoint::Destination;
 use crate::runtime::fault::{Code, Fault};
-use crate::runtime::mediator::{Branch, BranchTarget, Entry, Flow, ListId, Need, Parts, Split, Step};
+use crate::runtime::mediator::{
+    Branch, BranchTarget, Enqueued, Entry, Flow, ListId, Need, Parts, Split, Step,
+};
 use crate::runtime::panics::{Panicked, caught};
 use crate::runtime::progress::{Failure, Part, Run, Waits};
-use crate::runtime::scope::{Exchange, Scope};
+use crate::runtime::scope::{Child, Exchange, Scope};
 use crate::state::lock;
 use message::{Value, memory};
 use smallvec::SmallVec;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Most copies that one split runs at the same time; the others are made when their turn comes. Each may need a connection.
 const MAX_PARALLEL: usize = 100;
+
+/// So long parts that run one after the other keep their worker.
+const TURN: Duration = Duration::from_millis(1);
 
 /// Where so much goes on for a message already, its splits run one part after the other, each with all that it splits into:
 /// splits inside of splits would multiply.
@@ -153,6 +158,16 @@ pub(crate) async fn advance(context: &mut Context, first: Option<Flow>) -> Endin
                 match split(context, parts).await {
                     Ok(true) => Ok(()),
                     Ok(false) if absorbed(context) => Ok(()),
+                    Ok(false) => return Ending::Nothing,
+                    Err(fault) => Err(fault),
+                }
+            }
+            Flow::Enqueue(own) => {
+                if detaches(context, false) {
+                    return Ending::Detach(Flow::Enqueue(own));
+                }
+                match enqueue(context, own) {
+                    Ok(true) => Ok(()),
                     Ok(false) => return Ending::Nothing,
                     Err(fault) => Err(fault),
                 }
@@ -307,6 +322,11 @@ async fn run_above(context: &mut Context, list: ListId, base: usize) -> Result<b
             Some(Flow::Call(destination)) => call(context, destination).await?,
             Some(Flow::Split(parts)) => {
                 if !split(context, parts).await? {
+                    return Ok(false);
+                }
+            }
+            Some(Flow::Enqueue(own)) => {
+                if !enqueue(context, own)? {
                     return Ok(false);
                 }
             }
@@ -693,42 +713,26 @@ async fn split(context: &mut Context, parts: Split) -> Result<bool, Fault> {
     if !may_split(context)? {
         return Ok(false);
     }
-    let exchange = match &context.exchange {
-        Some(exchange) => Arc::clone(exchange),
-        None => {
-            let (exchange, awaited) = Exchange::new();
-            // This flow itself may go on and be the one that answers: its voice ends where it is driven.
-            context.awaited = Some(awaited);
-            context.exchange = Some(Arc::clone(&exchange));
-            exchange
-        }
-    };
-    let origin = Origin {
-        scope: Arc::clone(context.scope()),
-        exchange,
-        frames: context.frames.clone(),
-        functions: context.functions.clone(),
-        handlers: context.handlers.clone(),
-        stops: parts.stops,
-        client: context.progress.client,
-        depth: context.progress.spent.splits + 1,
-    };
+    let origin = Origin::of(context, &parts);
     // What a part takes out of the message may be long work.
     let time = context.services.settings.script_time;
     let crowded = context.scope().running() >= MOST_BRANCHES;
     if parts.sequential || crowded {
         let mut ahead = parts.parts;
+        let mut turn = Instant::now();
         while !origin.is_given_up()
             && let Some(part) = meter::within(time, None, || ahead.next()).0
         {
-            let child = context.child("a branch");
+            let child = origin.child(context);
             let failed = child.run(origin.run(part)).await.unwrap_or(true);
             if failed && parts.stops {
                 context.properties.set("ERROR_ON_TARGET_EXECUTION", Value::Boolean(true));
                 break;
             }
-            if crowded {
+            // Parts that wait for nothing are many in a row: others have their turn between them.
+            if crowded || turn.elapsed() >= TURN {
                 tokio::task::yield_now().await;
+                turn = Instant::now();
             }
         }
         return Ok(parts.continue_parent);
@@ -742,9 +746,31 @@ async fn split(context: &mut Context, parts: Split) -> Result<bool, Fault> {
         origin,
     });
     for _ in 0..runners {
-        context.child("a branch").spawn(Arc::clone(&waiting).run());
+        waiting.origin.child(context).spawn(Arc::clone(&waiting).run());
     }
     Ok(continues)
+}
+
+/// Has a copy wait for its turn in a priority executor, beside the flow; `false`: nothing of the message is wanted any more.
+fn enqueue(context: &mut Context, own: Enqueued) -> Result<bool, Fault> {
+    if !may_split(context)? {
+        return Ok(false);
+    }
+    let mut origin = Origin::new(context, false, false);
+    // What comes behind the mediator is not the copy's.
+    origin.frames.clear();
+    let branch = Branch { context: own.copy, target: BranchTarget::List(own.list) };
+    let child = context.child("a message in a priority executor");
+    child.spawn(async move {
+        let turn = own.ticket.turn().await;
+        if !origin.is_given_up() {
+            let began = tokio::time::Instant::now();
+            let failed = origin.run(branch).await;
+            own.executor.counters.record(began.elapsed(), failed);
+        }
+        drop(turn);
+    });
+    Ok(true)
 }
 
 /// The parts of a split that have not had their turn. So many runners take one after the other, each its next one when the
@@ -792,9 +818,49 @@ struct Origin {
     client: Waits,
     /// How many splits its branches are inside of.
     depth: u8,
+    /// See [`Split::aside`].
+    aside: bool,
 }
 
 impl Origin {
+    fn of(context: &mut Context, parts: &Split) -> Origin {
+        Origin::new(context, parts.stops, parts.aside)
+    }
+
+    fn new(context: &mut Context, stops: bool, aside: bool) -> Origin {
+        let exchange = match &context.exchange {
+            // What they answer with is nobody's.
+            _ if aside => Exchange::new().0,
+            Some(exchange) => Arc::clone(exchange),
+            None => {
+                let (exchange, awaited) = Exchange::new();
+                // This flow itself may go on and be the one that answers: its voice ends where it is driven.
+                context.awaited = Some(awaited);
+                context.exchange = Some(Arc::clone(&exchange));
+                exchange
+            }
+        };
+        Origin {
+            scope: Arc::clone(context.scope()),
+            exchange,
+            frames: context.frames.clone(),
+            functions: context.functions.clone(),
+            handlers: context.handlers.clone(),
+            stops,
+            client: if aside { Waits::Nobody } else { context.progress.client },
+            depth: context.progress.spent.splits + 1,
+            aside,
+        }
+    }
+
+    /// One of its branches, or what runs several of them.
+    fn child(&self, context: &mut Context) -> Child {
+        match self.aside {
+            true => context.silent_child("a branch"),
+            false => context.child("a branch"),
+        }
+    }
+
     /// No part of the message is wanted any more.
     fn is_given_up(&self) -> bool {
         self.exchange.is_shed() || self.scope.is_given_up()
@@ -1060,6 +1126,7 @@ mod tests {
                 continue_parent: how.contains("on"),
                 sequential: how.contains("one"),
                 stops: how.contains("stops"),
+                aside: false,
             }))
         })
     });
@@ -1079,6 +1146,7 @@ mod tests {
             unsupported: Vec::new(),
             endpoints: testing::endpoints,
             validation: None,
+            events: None,
         };
         testing::main(&registry, mediators)
     }
@@ -1123,6 +1191,7 @@ mod tests {
             unsupported: Vec::new(),
             endpoints: testing::endpoints,
             validation: None,
+            events: None,
         };
         let deep = format!("{}{}", "<filter>".repeat(20), "</filter>".repeat(20));
         let few = |services: &mut crate::Services| {
@@ -1201,6 +1270,7 @@ mod tests {
             unsupported: Vec::new(),
             endpoints: testing::endpoints,
             validation: None,
+            events: None,
         };
         for (split, how) in [("1000", ""), ("1000", " one")] {
             let text = format!("<clone value='{split}{how}'>{}</clone>", "<log value=''/>".repeat(10));

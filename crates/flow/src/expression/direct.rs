@@ -153,6 +153,7 @@ mod tests {
             unsupported: Vec::new(),
             endpoints: testing::endpoints,
             validation: None,
+            events: None,
         };
         let tested = testing::main(&registry, "");
         let settings = Settings::default();

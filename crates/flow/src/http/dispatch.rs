@@ -545,6 +545,7 @@ mod tests {
             unsupported: Vec::new(),
             endpoints: testing::endpoints,
             validation: None,
+            events: None,
         };
         let text = format!("<definitions xmlns='{}'>{artifacts}</definitions>", config::SYNAPSE);
         testing::configuration(&registry, &text)

@@ -185,6 +185,7 @@ pub(crate) fn after(seen: &Seen, context: &mut Context, result: &Result<Flow, Fa
         Ok(Flow::Send(_)) => "sends".to_owned(),
         Ok(Flow::Call(_)) => "calls".to_owned(),
         Ok(Flow::Split(_)) => "splits".to_owned(),
+        Ok(Flow::Enqueue(_)) => "queues a copy".to_owned(),
         Ok(Flow::Detach) => "goes on without the client".to_owned(),
         Err(fault) => format!("fault {}: {}", fault.code, fault.message),
     };

@@ -432,6 +432,7 @@ mod tests {
             unsupported: Vec::new(),
             endpoints: testing::endpoints,
             validation: None,
+            events: None,
         };
         testing::main(&registry, "")
     }

@@ -2,6 +2,7 @@
 
 use crate::runtime::context::Context;
 use crate::runtime::endpoint::Destination;
+use crate::runtime::executor::{Executor, Ticket};
 use crate::runtime::fault::Fault;
 use crate::runtime::reference::{Computed, EndpointRef};
 use std::future::Future;
@@ -57,8 +58,23 @@ pub enum Flow {
     Loopback,
     /// Run copies of the message, and this message only if `continue_parent`.
     Split(Split),
+    /// Run a list on a copy of the message when its turn in a priority executor has come, and go on behind the mediator now.
+    Enqueue(Enqueued),
     /// Give the client its 202, then run the step again without it (the engine's own: see [`Mediator::goes_on_alone`]).
     Detach,
+}
+
+/// A copy of a message that waits for its turn.
+#[derive(Debug)]
+pub struct Enqueued {
+    /// What runs on it.
+    pub list: ListId,
+    /// The copy, made by [`Context::branch`].
+    pub copy: Box<Context>,
+    /// Its place in the queue.
+    pub ticket: Ticket,
+    /// What ran through the executor is counted here.
+    pub executor: Arc<Executor>,
 }
 
 /// How a list is entered.
@@ -96,6 +112,8 @@ pub struct Split {
     pub sequential: bool,
     /// One after the other: those behind one that failed do not run (`STOP_TARGET_EXECUTION_ON_FAILURE`).
     pub stops: bool,
+    /// Nobody waits for the copies, and none of them can answer the client.
+    pub aside: bool,
 }
 
 /// See [`Split::parts`].
@@ -107,7 +125,14 @@ impl Split {
     where
         I: ExactSizeIterator<Item = Branch> + Send + 'static,
     {
-        Split { count: parts.len(), parts: Box::new(parts), continue_parent, sequential: false, stops: false }
+        Split {
+            count: parts.len(),
+            parts: Box::new(parts),
+            continue_parent,
+            sequential: false,
+            stops: false,
+            aside: false,
+        }
     }
 }
 

@@ -11,6 +11,8 @@ pub mod clock;
 pub mod context;
 pub mod correlation;
 pub mod endpoint;
+pub mod events;
+pub mod executor;
 pub mod fault;
 pub mod inbound;
 pub(crate) mod load;

@@ -3,6 +3,8 @@
 use crate::runtime::artifacts::{Api, Proxy};
 use crate::runtime::context::Owner;
 use crate::runtime::endpoint::{Endpoint, InlineEndpoint};
+use crate::runtime::events::EventSource;
+use crate::runtime::executor::Executor;
 use crate::runtime::inbound::InboundEndpoint;
 use crate::runtime::load::Load;
 use crate::runtime::mediator::{ListId, Mediator, Need};
@@ -31,6 +33,9 @@ pub struct Plan {
     pub(crate) processors: Vec<Arc<Processor>>,
     pub(crate) inbound_endpoints: Vec<Arc<InboundEndpoint>>,
     pub(crate) tasks: Vec<Arc<Task>>,
+    pub(crate) executors: HashMap<String, Arc<Executor>>,
+    /// Each is a service too, among the proxies.
+    pub(crate) event_sources: HashMap<String, Arc<dyn EventSource>>,
     pub(crate) proxies: Vec<Proxy>,
     /// To the number of a proxy; those that are left out are counted behind the others.
     pub(crate) proxy_names: HashMap<String, usize, BuildHasherDefault<NameHasher>>,
@@ -252,6 +257,30 @@ impl Plan {
         &self.tasks
     }
 
+    /// A priority executor.
+    pub fn executor(&self, name: &str) -> Option<&Arc<Executor>> {
+        self.executors.get(name)
+    }
+
+    /// The priority executors, by name.
+    pub fn executors(&self) -> Vec<&Arc<Executor>> {
+        let mut all: Vec<_> = self.executors.values().collect();
+        all.sort_by(|one, other| one.name.cmp(&other.name));
+        all
+    }
+
+    /// An event source.
+    pub fn event_source(&self, name: &str) -> Option<&Arc<dyn EventSource>> {
+        self.event_sources.get(name)
+    }
+
+    /// The event sources, by name.
+    pub fn event_sources(&self) -> Vec<&Arc<dyn EventSource>> {
+        let mut all: Vec<_> = self.event_sources.values().collect();
+        all.sort_by(|one, other| one.name().cmp(other.name()));
+        all
+    }
+
     /// It comes into force: its definitions say which services, APIs, processors, tasks and inbound endpoints run, where nobody has decided otherwise.
     pub(crate) fn begins(&self) {
         for proxy in &self.proxies {
@@ -263,6 +292,7 @@ impl Plan {
             processor.activation.defined(on, definition);
         }
         self.tasks.iter().for_each(|task| task.begins());
+        self.executors.values().for_each(|executor| executor.begins());
         for endpoint in &self.inbound_endpoints {
             let (on, definition) = endpoint.written;
             endpoint.activation.defined(on, definition);
@@ -403,6 +433,7 @@ impl Plan {
             + self.processors.len()
             + self.tasks.len()
             + self.inbound_endpoints.len()
+            + self.executors.len()
     }
 
     pub(crate) fn owner_name(&self, owner: Owner) -> &str {

@@ -104,6 +104,7 @@ mod tests {
             unsupported: Vec::new(),
             endpoints: testing::endpoints,
             validation: None,
+            events: None,
         };
         let tested = testing::main(&registry, "");
         let mut context = tested.context(&[], "");

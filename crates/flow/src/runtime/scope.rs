@@ -792,6 +792,7 @@ mod tests {
             unsupported: Vec::new(),
             endpoints: testing::endpoints,
             validation: None,
+            events: None,
         };
         testing::main(&registry, mediators)
     }

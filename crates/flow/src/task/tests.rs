@@ -87,7 +87,13 @@ impl Mediator for Fails {
 
 fn registry() -> Registry {
     let definitions = vec![&LOG, &DROP, &RESPOND];
-    Registry { definitions, unsupported: Vec::new(), endpoints: testing::endpoints, validation: None }
+    Registry {
+        definitions,
+        unsupported: Vec::new(),
+        endpoints: testing::endpoints,
+        validation: None,
+        events: None,
+    }
 }
 
 fn definitions(inside: &str) -> String {

@@ -22,6 +22,7 @@ fn tested_with(backend: &str, prepare: impl FnOnce(&mut crate::Services)) -> Tes
         unsupported: Vec::new(),
         endpoints: testing::endpoints,
         validation: None,
+        events: None,
     };
     let text = format!(
         "<definitions xmlns='{}'><sequence name='main'/><sequence name='fault'/>\

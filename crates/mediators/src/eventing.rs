@@ -1,0 +1,429 @@
+//! Event sources: a service that takes subscriptions (WS-Eventing) and events, and hands each event to those who want it.
+//!
+//! Nobody waits for what becomes of an event: whoever brought it has 202, and each subscriber gets a one-way message. Subscriptions that
+//! came by messages belong to the identity of the source: a reload keeps them, the end of the process does not.
+
+mod protocol;
+
+use self::protocol::{Request, Trouble};
+use diagnostics::Span;
+use flow::endpoint::Destination;
+use flow::events::Subscription;
+use flow::reference::EndpointRef;
+use flow::{
+    Branch, BranchTarget, Compiler, Context, Expression, Fault, Flow, Mediator, Moves, Need, Split, lock,
+};
+use jiff::{Timestamp, Zoned, tz::TimeZone};
+use message::{Envelope, Value};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use xml::NodeKind;
+
+/// Most subscriptions of one source that came by messages.
+const MOST: usize = 10_000;
+
+/// The class that keeps subscriptions in memory, with whatever package in front.
+const IN_MEMORY: &str = "DefaultInMemorySubscriptionManager";
+
+/// The dialect of a filter that is an XPath; also where a message names none (WS-Eventing, section 2.1).
+const XPATH: &str = "http://www.w3.org/TR/1999/REC-xpath-19991116";
+
+struct Source(Arc<Inner>);
+
+struct Inner {
+    name: String,
+    /// Namespace and name of the header block that has the topic.
+    topic: Option<(String, String)>,
+    written: Vec<Written>,
+    /// Those that came by messages.
+    own: Arc<Own>,
+    zone: TimeZone,
+}
+
+/// A subscription of the configuration.
+struct Written {
+    id: String,
+    address: String,
+    endpoint: Arc<EndpointRef>,
+    filter: Filter,
+    expires: Option<Timestamp>,
+}
+
+#[derive(Default)]
+struct Own(Mutex<BTreeMap<String, Subscriber>>);
+
+/// A subscription that came by a message.
+#[derive(Clone)]
+struct Subscriber {
+    address: String,
+    /// Header blocks for each event (`ReferenceParameters`).
+    blocks: Option<Arc<Envelope>>,
+    filter: Filter,
+    expires: Option<Timestamp>,
+}
+
+#[derive(Clone)]
+enum Filter {
+    /// Every event.
+    All,
+    /// Events with this topic, or one below it.
+    Topic(Arc<str>),
+    /// Events of which this is true.
+    XPath(Arc<Expression>),
+}
+
+impl Filter {
+    fn text(&self) -> String {
+        match self {
+            Filter::All => String::new(),
+            Filter::Topic(topic) => format!("topic {topic}"),
+            Filter::XPath(expression) => format!("XPath {}", expression.source()),
+        }
+    }
+
+    /// `given`: the topic of the event, for those who ask for topics only.
+    fn matches(&self, context: &mut Context, topic: Option<&str>, given: bool) -> Result<bool, Fault> {
+        match self {
+            Filter::All => Ok(!given),
+            Filter::Topic(own) => Ok(topic.is_some_and(|topic| is_below(topic.trim(), own.trim()))),
+            Filter::XPath(_) if given => Ok(false),
+            Filter::XPath(expression) => expression.boolean(context),
+        }
+    }
+}
+
+/// Whether a topic is one, or below it.
+fn is_below(topic: &str, of: &str) -> bool {
+    topic.strip_prefix(of).is_some_and(|rest| rest.is_empty() || of.ends_with('/') || rest.starts_with('/'))
+}
+
+/// Makes the event source of its configuration; `None` after a recorded error.
+pub(crate) fn compile(
+    own: &config::EventSource,
+    compiler: &mut Compiler<'_>,
+) -> Option<Arc<dyn flow::events::EventSource>> {
+    if own.manager.rsplit('.').next() != Some(IN_MEMORY) {
+        let message = format!("the class `{}` of the event source is not executable here", own.manager);
+        let label = format!("`org.apache.synapse.eventing.managers.{IN_MEMORY}` is built in");
+        compiler.error("unsupported-artifact", message, own.manager.span, label);
+        return None;
+    }
+    let property = |name: &str| {
+        let mut all = own.properties.iter();
+        all.find(|(own, _)| own == name)
+            .map(|(_, value)| value.trim().to_owned())
+            .filter(|own| !own.is_empty())
+    };
+    for (name, _) in &own.properties {
+        if !["topicHeaderName", "topicHeaderNS"].contains(&name.as_str()) {
+            let message = format!("the property `{name}` of the subscription manager has no effect");
+            compiler.warning(
+                "ignored-parameter",
+                message,
+                own.manager.span,
+                "expected topicHeaderName, topicHeaderNS",
+            );
+        }
+    }
+    let topic = property("topicHeaderName").map(|name| (property("topicHeaderNS").unwrap_or_default(), name));
+    let zone = compiler.services.settings.time_zone.clone();
+    let now = compiler.services.clock.now().wall;
+    let mut written: Vec<Written> = Vec::new();
+    for one in &own.subscriptions {
+        if written.iter().any(|other| other.id == one.id.value) {
+            let message = format!("two subscriptions have the id `{}`", one.id);
+            compiler.error("duplicate-key", message, one.id.span, "again here");
+        }
+        let filter = match &one.filter {
+            None => Filter::All,
+            Some(key) if one.dialect.as_ref().is_some_and(|dialect| dialect.trim() == XPATH) => {
+                Filter::XPath(Arc::new(compiler.expression_text(&key.value, key.span, &one.scope)?))
+            }
+            Some(key) => {
+                if topic.is_none() {
+                    let message = format!("the topic `{key}` matches no event");
+                    let label = "the subscription manager has no property `topicHeaderName`: only `event` names topics";
+                    compiler.warning("no-topic", message, key.span, label);
+                }
+                Filter::Topic(Arc::from(key.value.trim()))
+            }
+        };
+        let expires = match &one.expires {
+            None => None,
+            Some(key) => match protocol::expires(&key.value, now, &zone) {
+                Ok(at) => {
+                    if at <= now {
+                        let message = format!("the subscription `{}` has expired", one.id);
+                        compiler.warning("never-due", message, key.span, "it gets no events");
+                    }
+                    Some(at)
+                }
+                Err(why) => {
+                    let message = format!("`expires` cannot be `{}`", key.value.trim());
+                    compiler.error("bad-value", message, key.span, why.reason);
+                    None
+                }
+            },
+        };
+        let endpoint = compiler.endpoint_of(&one.endpoint)?;
+        let address = match &*endpoint {
+            EndpointRef::Known(known) => known.name().to_owned(),
+            EndpointRef::Missing(key) => key.to_string(),
+            EndpointRef::Dynamic(expression) => expression.source().to_owned(),
+        };
+        written.push(Written { id: one.id.value.clone(), address, endpoint, filter, expires });
+    }
+    let own_state = compiler.services.states.get(compiler.artifact_identity());
+    let inner = Inner { name: own.name.value.clone(), topic, written, own: own_state, zone };
+    Some(Arc::new(Source(Arc::new(inner))))
+}
+
+impl flow::events::EventSource for Source {
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    fn event(&self, context: &mut Context, topic: Option<&str>) -> Result<Option<Split>, Fault> {
+        self.0.event(context, topic)
+    }
+
+    fn subscriptions(&self) -> Vec<Subscription> {
+        let written = self.0.written.iter().map(|own| Subscription {
+            id: own.id.clone(),
+            address: own.address.clone(),
+            filter: own.filter.text(),
+            expires: own.expires,
+            written: true,
+        });
+        let mut all: Vec<_> = written.collect();
+        let own = lock(&self.0.own.0);
+        all.extend(own.iter().map(|(id, own)| Subscription {
+            id: id.clone(),
+            address: own.address.clone(),
+            filter: own.filter.text(),
+            expires: own.expires,
+            written: false,
+        }));
+        all
+    }
+
+    fn service(self: Arc<Self>) -> Box<dyn Mediator> {
+        Box::new(Service(Arc::clone(&self.0)))
+    }
+}
+
+/// Where one copy of an event goes.
+enum Receiver {
+    Written(Arc<EndpointRef>),
+    Own(String, Option<Arc<Envelope>>),
+}
+
+impl Inner {
+    /// The topic that a message names: in a header block, or in a transport header of the same name.
+    fn topic_of(&self, context: &mut Context) -> Option<String> {
+        let (namespace, name) = self.topic.as_ref()?;
+        if let Ok(envelope) = context.envelope()
+            && let Some(header) = envelope.header
+            && let Some(block) = envelope
+                .elements_of(header)
+                .find(|&block| envelope.document.is_element(block, namespace, name))
+        {
+            return Some(envelope.document.string_value(block).trim().to_owned());
+        }
+        context.headers.get(name).map(|value| value.trim().to_owned())
+    }
+
+    fn event(&self, context: &mut Context, given: Option<&str>) -> Result<Option<Split>, Fault> {
+        let now = context.services().clock.now().wall;
+        let is_over = |expires: &Option<Timestamp>| expires.is_some_and(|at| at <= now);
+        let topic = match given {
+            Some(topic) => Some(topic.to_owned()),
+            None => self.topic_of(context),
+        };
+        let mut receivers = Vec::new();
+        for own in self.written.iter().filter(|own| !is_over(&own.expires)) {
+            if own.filter.matches(context, topic.as_deref(), given.is_some())? {
+                receivers.push(Receiver::Written(Arc::clone(&own.endpoint)));
+            }
+        }
+        let own: Vec<_> = {
+            let mut all = lock(&self.own.0);
+            all.retain(|_, one| !is_over(&one.expires));
+            all.iter().map(|(id, one)| (id.clone(), one.clone())).collect()
+        };
+        for (id, one) in own {
+            match one.filter.matches(context, topic.as_deref(), given.is_some()) {
+                Ok(true) => receivers.push(Receiver::Own(one.address, one.blocks)),
+                Ok(false) => {}
+                // What one subscriber asked for does not keep events from the others.
+                Err(fault) => {
+                    tracing::warn!(source = self.name, subscription = id, "the filter fails: {fault}");
+                }
+            }
+        }
+        if receivers.is_empty() {
+            return Ok(None);
+        }
+        let mut original = context.branch();
+        let parts = receivers.into_iter().map(move |receiver| copy(&mut original, receiver));
+        Ok(Some(Split { aside: true, ..Split::at_once(parts, true) }))
+    }
+
+    /// A subscription of its request.
+    fn subscribe(&self, context: &mut Context) -> Result<Envelope, Trouble> {
+        let now = context.services().clock.now().wall;
+        let settings = context.services().settings.clone();
+        let id = context.branch_without_payload().message_id();
+        let asked = protocol::subscription(context)?;
+        let filter = match asked.filter {
+            None => Filter::All,
+            Some(own) if own.dialect.as_deref().is_none_or(|dialect| dialect == XPATH) => {
+                let compiled = Expression::compile(&own.text, &own.scope, Span::BUILT_IN, &settings);
+                let compiled = compiled.map_err(|error| Trouble::filter(&error.message))?;
+                Filter::XPath(Arc::new(compiled))
+            }
+            Some(own) => Filter::Topic(Arc::from(own.text.as_str())),
+        };
+        let expires = asked.expires.map(|text| protocol::future(&text, now, &self.zone)).transpose()?;
+        let subscriber =
+            Subscriber { address: asked.address, blocks: asked.blocks.map(Arc::new), filter, expires };
+        let mut all = lock(&self.own.0);
+        all.retain(|_, one| one.expires.is_none_or(|at| at > now));
+        if all.len() >= MOST {
+            return Err(Trouble::unable(format!("there are {MOST} subscriptions already")));
+        }
+        all.insert(id.clone(), subscriber);
+        drop(all);
+        Ok(protocol::subscribed(context, &self.name, &id, expires))
+    }
+
+    /// One that is there, changed by `change`; `None` takes it out.
+    fn change<T>(
+        &self,
+        context: &mut Context,
+        change: impl FnOnce(Subscriber) -> (T, Option<Subscriber>),
+    ) -> Result<T, Trouble> {
+        let now = context.services().clock.now().wall;
+        let id = protocol::identifier(context)?;
+        let mut all = lock(&self.own.0);
+        let found = all.remove(&id).filter(|own| own.expires.is_none_or(|at| at > now));
+        let found = found.ok_or_else(|| Trouble::unknown(&id))?;
+        let (result, kept) = change(found);
+        if let Some(kept) = kept {
+            all.insert(id, kept);
+        }
+        Ok(result)
+    }
+
+    fn answer(&self, request: Request, context: &mut Context) -> Result<Envelope, Trouble> {
+        let now = context.services().clock.now().wall;
+        match request {
+            Request::Subscribe => self.subscribe(context),
+            Request::Unsubscribe => {
+                self.change(context, |_| ((), None))?;
+                Ok(protocol::answer(context, "Unsubscribe", None))
+            }
+            Request::Renew => {
+                let asked = protocol::asked_expiry(context)?;
+                let expires = asked.map(|text| protocol::future(&text, now, &self.zone)).transpose()?;
+                self.change(context, |own| ((), Some(Subscriber { expires, ..own })))?;
+                Ok(protocol::answer(context, "Renew", expires))
+            }
+            Request::GetStatus => {
+                let expires = self.change(context, |own| (own.expires, Some(own)))?;
+                Ok(protocol::answer(context, "GetStatus", expires))
+            }
+        }
+    }
+}
+
+/// A copy of the event on its way to one receiver.
+fn copy(original: &mut Context, receiver: Receiver) -> Branch {
+    let mut copy = original.branch();
+    // It is a request of its own, whatever the flow has come to, and nobody waits for an answer.
+    copy.response = false;
+    copy.properties.remove("RESPONSE");
+    copy.properties.set("OUT_ONLY", Value::Boolean(true));
+    copy.remove_axis2("REST_URL_POSTFIX");
+    let destination = match receiver {
+        Receiver::Written(endpoint) => Destination { reference: Some(endpoint), ..Destination::implicit() },
+        Receiver::Own(address, blocks) => {
+            copy.addressing.to = Some(address);
+            if let Some(blocks) = blocks
+                && let Some(from) = blocks.header
+                && !copy.is_rest()
+                && let Ok(envelope) = copy.envelope_mut()
+            {
+                let header = envelope.header_or_new();
+                for block in blocks.elements_of(from) {
+                    envelope.document.copy_from(header, &blocks.document, block);
+                }
+            }
+            Destination::implicit()
+        }
+    };
+    Branch { context: copy, target: BranchTarget::Endpoint(destination) }
+}
+
+/// The one step of the service.
+struct Service(Arc<Inner>);
+
+impl Mediator for Service {
+    fn need(&self) -> Need {
+        Need::Whole
+    }
+
+    fn reason(&self) -> String {
+        "an event goes to several; a request of WS-Eventing is read".to_owned()
+    }
+
+    fn moves(&self) -> Moves {
+        // A subscription is made once.
+        Moves::Never
+    }
+
+    fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
+        if let Some(request) = protocol::request(context)? {
+            let (envelope, failed) = match self.0.answer(request, context) {
+                Ok(envelope) => (envelope, false),
+                Err(trouble) => (protocol::fault(context, &trouble), true),
+            };
+            context.payload.set_envelope(envelope);
+            if failed {
+                context.mark_fault();
+            }
+            context.addressing.to = None;
+            context.response = true;
+            return Ok(Flow::Respond);
+        }
+        if context.payload.is_empty() {
+            let message =
+                format!("the event source {} has nothing to publish: the message is empty", self.0.name);
+            return Err(Fault { status: 400, ..Fault::new(message) });
+        }
+        Ok(match self.0.event(context, None)? {
+            Some(parts) => Flow::Split(Split { continue_parent: false, ..parts }),
+            None => Flow::Stop,
+        })
+    }
+}
+
+/// The time of the calendar, in a zone.
+fn in_zone(at: Timestamp, zone: &TimeZone) -> Zoned {
+    at.to_zoned(zone.clone())
+}
+
+/// The element of a message that is published alone, as a message of its own.
+pub(crate) fn alone(context: &mut Context, node: xml::NodeId) -> Result<Box<Context>, Fault> {
+    let envelope = context.envelope()?;
+    let mut own = Envelope::empty(envelope.version);
+    if envelope.document.kind(node) == NodeKind::Element {
+        own.document.copy_from(own.body, &envelope.document, node);
+    }
+    let mut copy = context.branch_without_payload();
+    copy.payload.set_envelope(own);
+    Ok(copy)
+}
+
+#[cfg(test)]
+mod tests;

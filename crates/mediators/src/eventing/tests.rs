@@ -1,0 +1,300 @@
+use super::is_below;
+use super::protocol::{WSE, expires, future};
+use flow::testing::{self, Tested};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+const MANAGER: &str = "<subscriptionManager class='org.apache.synapse.eventing.managers.DefaultInMemorySubscriptionManager'>
+    <property name='topicHeaderName' value='Topic'/><property name='topicHeaderNS' value='urn:t'/></subscriptionManager>";
+const SOAP: [(&str, &str); 2] = [("Content-Type", "text/xml"), ("SOAPAction", "x")];
+
+struct Answer {
+    status: u16,
+    body: String,
+}
+
+/// Asks, and waits until all that goes on for the message has ended.
+fn ask(tested: &Tested, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    testing::block_on(async {
+        let (status, _, bytes) = tested.answer(method, target, headers, body.as_bytes()).await;
+        assert!(tested.bus.services().scopes.drained(SOON).await, "the work goes on");
+        Answer { status, body: String::from_utf8_lossy(&bytes).into_owned() }
+    })
+}
+
+/// Somebody who takes events: their bodies.
+fn subscriber() -> (String, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/", listener.local_addr().unwrap());
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let sender = sender.clone();
+            std::thread::spawn(move || {
+                let (mut received, mut chunk) = (Vec::new(), [0; 4096]);
+                while !received
+                    .windows(10)
+                    .any(|end| end == b"</soapenv:" || end == b"Envelope> " || end == b"</event>\r\n")
+                    && !received.ends_with(b"Envelope>")
+                    && !received.ends_with(b"0\r\n\r\n")
+                    && !received.ends_with(b"</event>")
+                {
+                    match stream.read(&mut chunk) {
+                        Ok(count @ 1..) => received.extend_from_slice(&chunk[..count]),
+                        _ => break,
+                    }
+                }
+                let _ = stream
+                    .write_all(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+                let text = String::from_utf8_lossy(&received).into_owned();
+                let _ = sender.send(text);
+            });
+        }
+    });
+    (address, receiver)
+}
+
+fn loaded(inside: &str, more: &str) -> Tested {
+    let text = format!(
+        "<definitions xmlns='http://ws.apache.org/ns/synapse'><eventSource name='E'>{MANAGER}{inside}</eventSource>{more}</definitions>"
+    );
+    testing::configuration(&crate::registry(testing::endpoints), &text)
+}
+
+fn soap(header: &str, body: &str) -> String {
+    format!(
+        "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/' xmlns:wse='{WSE}' \
+         xmlns:wsa='http://schemas.xmlsoap.org/ws/2004/08/addressing' xmlns:t='urn:t'><s:Header>{header}</s:Header><s:Body>{body}</s:Body></s:Envelope>"
+    )
+}
+
+fn subscribe(address: &str, more: &str) -> String {
+    soap(
+        "<wsa:MessageID>urn:m1</wsa:MessageID>",
+        &format!(
+            "<wse:Subscribe><wse:Delivery><wse:NotifyTo><wsa:Address>{address}</wsa:Address><wsa:ReferenceParameters>\
+             <mine xmlns='urn:mine'>7</mine></wsa:ReferenceParameters></wse:NotifyTo></wse:Delivery>{more}</wse:Subscribe>"
+        ),
+    )
+}
+
+fn between<'a>(text: &'a str, start: &str, end: &str) -> &'a str {
+    text.split_once(start).and_then(|(_, rest)| rest.split_once(end)).map_or("", |(own, _)| own)
+}
+
+const SOON: Duration = Duration::from_secs(10);
+
+#[test]
+fn a_topic_is_one_or_below_it() {
+    for (topic, of, yes) in [
+        ("a/b", "a/b", true),
+        ("a/b", "a", true),
+        ("a/b", "a/", true),
+        ("ab", "a", false),
+        ("a", "a/b", false),
+        ("", "a", false),
+        ("a", "", false),
+    ] {
+        assert_eq!(is_below(topic, of), yes, "{topic} below {of}");
+    }
+}
+
+#[test]
+fn subscriptions_end_at_a_date_or_after_a_duration() {
+    let now: Timestamp = "2026-03-28T12:00:00Z".parse().unwrap();
+    let zone = TimeZone::get("Europe/Berlin").unwrap();
+    for (text, at) in [
+        ("2030-01-01T00:00:00Z", Some("2030-01-01T00:00:00Z")),
+        ("2030-01-01T00:00:00+02:00", Some("2029-12-31T22:00:00Z")),
+        // Without an offset it is the time of the bus.
+        ("2030-01-01T00:00:00", Some("2029-12-31T23:00:00Z")),
+        ("PT2H", Some("2026-03-28T14:00:00Z")),
+        // A day has 23 hours where the clock is put forward.
+        ("P1D", Some("2026-03-29T11:00:00Z")),
+        ("-P1D", Some("2026-03-27T12:00:00Z")),
+        ("soon", None),
+        ("P", None),
+        ("P99999999Y", None),
+        ("", None),
+    ] {
+        let found = expires(text, now, &zone).ok().map(|at| at.to_string());
+        assert_eq!(found.as_deref(), at, "{text}");
+    }
+    assert!(future("P1D", now, &zone).is_ok());
+    assert!(future("-P1D", now, &zone).unwrap_err().reason.contains("over already"));
+    assert!(future("2020-01-01T00:00:00Z", now, &zone).is_err());
+}
+
+#[test]
+fn who_has_subscribed_gets_what_the_filter_lets_through_until_the_end() {
+    let (address, events) = subscriber();
+    let tested = loaded("", "");
+    assert!(tested.found.is_empty(), "{:?}", tested.found);
+    let filter = "<wse:Filter Dialect='http://www.w3.org/TR/1999/REC-xpath-19991116' xmlns:e='urn:e'>//e:event/@n &gt; 5</wse:Filter>";
+    let answer = ask(
+        &tested,
+        "POST",
+        "/services/E",
+        &SOAP,
+        &subscribe(&address, &format!("{filter}<wse:Expires>P1D</wse:Expires>")),
+    );
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    assert!(
+        answer.body.contains("SubscribeResponse</wsa:Action>")
+            && answer.body.contains(">urn:m1</wsa:RelatesTo>"),
+        "{}",
+        answer.body
+    );
+    let id = between(&answer.body, "<wse:Identifier>", "<").to_owned();
+    assert!(id.starts_with("urn:uuid:"), "{}", answer.body);
+    let publish = |n: u32| {
+        let event = soap("", &format!("<event xmlns='urn:e' n='{n}'/>"));
+        ask(&tested, "POST", "/services/E", &SOAP, &event).status
+    };
+    assert_eq!((publish(1), publish(9)), (202, 202));
+    let event = events.recv_timeout(SOON).unwrap();
+    assert!(event.contains("n=\"9\"") || event.contains("n='9'"), "{event}");
+    assert!(event.contains("<mine xmlns=\"urn:mine\">7</mine>") || event.contains("urn:mine"), "{event}");
+    assert!(events.recv_timeout(Duration::from_millis(300)).is_err(), "the first one is filtered out");
+
+    let manage = |name: &str, inside: &str| {
+        let header = format!("<wse:Identifier>{id}</wse:Identifier>");
+        ask(
+            &tested,
+            "POST",
+            "/services/E",
+            &SOAP,
+            &soap(&header, &format!("<wse:{name}>{inside}</wse:{name}>")),
+        )
+    };
+    let status = manage("GetStatus", "").body;
+    let renewed = manage("Renew", "<wse:Expires>2099-01-01T00:00:00Z</wse:Expires>").body;
+    assert!(status.contains("GetStatusResponse") && status.contains("<wse:Expires>"), "{status}");
+    assert!(renewed.contains("<wse:Expires>2099-01-01T00:00:00Z</wse:Expires>"), "{renewed}");
+    assert_eq!(tested.bus.plan().event_source("E").unwrap().subscriptions().len(), 1);
+    let refused = manage("Renew", "<wse:Expires>2001-01-01T00:00:00Z</wse:Expires>");
+    assert!(refused.status == 500 && refused.body.contains("wse:InvalidExpirationTime"), "{}", refused.body);
+    assert_eq!(manage("Unsubscribe", "").status, 200);
+    assert_eq!(publish(9), 202);
+    assert!(events.recv_timeout(Duration::from_millis(300)).is_err());
+    for name in ["Unsubscribe", "Renew", "GetStatus"] {
+        let answer = manage(name, "");
+        assert!(
+            answer.status == 500 && answer.body.contains("there is no subscription"),
+            "{name}: {}",
+            answer.body
+        );
+    }
+}
+
+#[test]
+fn a_request_that_cannot_be_met_gets_a_fault() {
+    let tested = loaded("", "");
+    let to = "http://127.0.0.1:9/";
+    for (body, code) in [
+        (soap("", "<wse:Subscribe/>"), "InvalidMessage"),
+        (soap("", "<wse:Subscribe><wse:Delivery/></wse:Subscribe>"), "InvalidMessage"),
+        (subscribe("ftp://here/", ""), "InvalidMessage"),
+        (subscribe("http://", ""), "InvalidMessage"),
+        (subscribe("", ""), "InvalidMessage"),
+        (
+            soap("", "<wse:Subscribe><wse:Delivery Mode='urn:pull'/></wse:Subscribe>"),
+            "DeliveryModeRequestedUnavailable",
+        ),
+        (subscribe(to, "<wse:Filter>//a[</wse:Filter>"), "FilteringRequestedUnavailable"),
+        (subscribe(to, "<wse:Filter>//x:a</wse:Filter>"), "FilteringRequestedUnavailable"),
+        (subscribe(to, "<wse:Expires>tomorrow</wse:Expires>"), "UnsupportedExpirationType"),
+        (subscribe(to, "<wse:Expires>2001-01-01T00:00:00Z</wse:Expires>"), "InvalidExpirationTime"),
+        (soap("", "<wse:Renew/>"), "InvalidMessage"),
+        (soap("<wse:Identifier>urn:no</wse:Identifier>", "<wse:Unsubscribe/>"), "InvalidMessage"),
+    ] {
+        let answer = ask(&tested, "POST", "/services/E", &SOAP, &body);
+        assert_eq!(answer.status, 500, "{body}: {}", answer.body);
+        assert!(answer.body.contains(&format!("wse:{code}<")), "{body}: {}", answer.body);
+        let body = body
+            .replace("http://schemas.xmlsoap.org/soap/envelope/", "http://www.w3.org/2003/05/soap-envelope");
+        let answer = ask(&tested, "POST", "/services/E", &[("Content-Type", "application/soap+xml")], &body);
+        assert!(
+            answer.body.contains("Subcode") && answer.body.contains(&format!("wse:{code}<")),
+            "{body}: {}",
+            answer.body
+        );
+    }
+    assert!(tested.bus.plan().event_source("E").unwrap().subscriptions().is_empty());
+    assert_eq!(ask(&tested, "GET", "/services/E", &[], "").status, 400);
+}
+
+#[test]
+fn written_subscriptions_and_mediators_that_publish() {
+    let (address, events) = subscriber();
+    let subscription = |id: &str, more: &str| {
+        format!(
+            "<subscription id='{id}'>{more}<endpoint><address uri='{address}{id}'/></endpoint></subscription>"
+        )
+    };
+    let all = [
+        subscription("topic", "<filter source='orders' dialect='urn:topic'/>"),
+        subscription("over", "<expires>2001-01-01T00:00:00Z</expires>"),
+        subscription(
+            "xpath",
+            "<filter source=\"//event/@n = 3\" dialect='http://www.w3.org/TR/1999/REC-xpath-19991116'/>",
+        ),
+    ];
+    let more = "<proxy name='P'><target><inSequence><eventPublisher eventSourceName='E'/><property name='messageType' value='application/json' scope='axis2'/>
+        <payloadFactory media-type='json'><format>{\"ok\":1}</format></payloadFactory><respond/></inSequence></target></proxy>
+        <proxy name='T'><target><inSequence><event topic='orders/new' expression='//event'/><drop/></inSequence></target></proxy>
+        <proxy name='U'><target><inSequence><eventPublisher eventSourceName='none'/></inSequence></target></proxy>";
+    let tested = loaded(&all.concat(), more);
+    let found: Vec<_> = tested.found.iter().map(|own| own.split(':').next().unwrap().to_owned()).collect();
+    assert_eq!(found, ["unknown-event-source", "never-due"], "{:?}", tested.found);
+    let next = || {
+        let event = events.recv_timeout(SOON).unwrap();
+        event.split(' ').nth(1).unwrap_or_default().trim_start_matches('/').to_owned()
+    };
+    // The topic is that of the message.
+    let event = soap("<t:Topic>orders/new</t:Topic>", "<event n='1'/>");
+    assert_eq!(ask(&tested, "POST", "/services/E", &SOAP, &event).status, 202);
+    assert_eq!(next(), "topic");
+    let answer = ask(&tested, "POST", "/services/P", &SOAP, &soap("", "<event n='3'/>"));
+    assert_eq!((answer.status, answer.body.as_str()), (200, "{\"ok\":1}"));
+    assert_eq!(next(), "xpath");
+    // Whoever names a topic means those who asked for topics.
+    assert_eq!(ask(&tested, "POST", "/services/T", &SOAP, &soap("", "<a><event n='3'/></a>")).status, 202);
+    assert_eq!(next(), "topic");
+    assert!(events.recv_timeout(Duration::from_millis(300)).is_err());
+    assert_eq!(ask(&tested, "POST", "/services/U", &SOAP, &soap("", "<a/>")).status, 500);
+}
+
+#[test]
+fn mistakes_are_found_when_the_configuration_loads() {
+    let one = |more: &str| {
+        format!("<subscription id='s'>{more}<endpoint><address uri='http://h/'/></endpoint></subscription>")
+    };
+    for (inside, says) in [
+        (
+            one("<filter source='//a[' dialect='http://www.w3.org/TR/1999/REC-xpath-19991116'/>"),
+            "no valid expression",
+        ),
+        (one("<expires>soon</expires>"), "`expires` cannot be `soon`"),
+        (one("") + &one(""), "two subscriptions have the id `s`"),
+        ("<subscription id='s'/>".to_owned(), "the subscription has no endpoint"),
+    ] {
+        let tested = loaded(&inside, "");
+        assert!(tested.reports(says), "{inside}: {:?}", tested.found);
+        assert!(!inside.contains("filter") || tested.bus.plan().event_sources().is_empty());
+    }
+    let tested = loaded("", "<proxy name='E'><target><inSequence><drop/></inSequence></target></proxy>");
+    assert!(tested.reports("is the name of a proxy service"), "{:?}", tested.found);
+    let text = "<definitions xmlns='http://ws.apache.org/ns/synapse'><eventSource name='E'><subscriptionManager class='a.Remote'>
+        <property name='x' value='1'/></subscriptionManager></eventSource></definitions>";
+    let tested = testing::configuration(&crate::registry(testing::endpoints), text);
+    assert!(
+        tested.reports("the class `a.Remote` of the event source is not executable"),
+        "{:?}",
+        tested.found
+    );
+}
