@@ -12,7 +12,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use support::{Process, ask, exchange};
+use support::{Process, ask, exchange, free_port};
 
 const QUICK: [&str; 4] = ["--set", "deploy.quiet=50ms", "--set", "deploy.interval=200ms"];
 
@@ -662,6 +662,24 @@ fn endpoints_without_names_are_listed_with_what_happened_to_them() {
     }
 }
 
+/// A task that runs each second, a processor with its store, and an inbound endpoint on a port of its own. What is stored is sent to an API of the inbound endpoint.
+fn beside(port: u16) -> String {
+    format!(
+        "<definitions xmlns='http://ws.apache.org/ns/synapse'>
+        <sequence name='Answers'><respond/></sequence><sequence name='Runs'><drop/></sequence>
+        <inboundEndpoint name='I' protocol='http' sequence='Answers'><parameters><parameter name='inbound.http.port'>{port}</parameter></parameters></inboundEndpoint>
+        <task name='T' class='org.apache.synapse.startup.tasks.MessageInjector'><trigger interval='1'/>
+        <property name='message'><a xmlns=''/></property><property name='injectTo' value='sequence'/><property name='sequenceName' value='Runs'/></task>
+        <messageStore name='Waiting'/>
+        <proxy name='Stores'><target><inSequence><property name='OUT_ONLY' value='true'/><store messageStore='Waiting'/><property name='OUT_ONLY' action='remove'/><respond/></inSequence></target></proxy>
+        <api name='Processed' context='/processed' binds-to='I'><resource methods='POST'><inSequence><respond/></inSequence></resource></api>
+        <endpoint name='Processing'><address uri='http://127.0.0.1:{port}/processed'/></endpoint>
+        <messageProcessor name='M' class='org.apache.synapse.message.processor.impl.forwarder.ScheduledMessageForwardingProcessor'
+         messageStore='Waiting' targetEndpoint='Processing'><parameter name='interval'>1</parameter></messageProcessor>
+        </definitions>"
+    )
+}
+
 /// A thousand requests a second while the directory changes thirty times: artifacts come, change, break and go, and twice somebody goes back.
 #[test]
 fn thirty_swaps_under_load_lose_nothing() {
@@ -671,16 +689,22 @@ fn thirty_swaps_under_load_lose_nothing() {
     put(&root, "Constant", &proxy("Constant", 0));
     put(&root, "Changing", &proxy("Changing", 0));
     (0..30).for_each(|number| put(&root, &format!("Other{number}"), &proxy(&format!("Other{number}"), 0)));
+    // What runs by itself and what listens elsewhere goes on as well.
+    let port = free_port();
+    fs::write(root.join("synapse.xml"), beside(port)).unwrap();
     let bus = Process::watching(&root, &QUICK);
+    let own_port = format!("127.0.0.1:{port}");
+    let begun = Instant::now();
     let done = AtomicBool::new(false);
-    let names = ["Constant", "Changing", "Other7", "Coming"];
+    let names = ["Constant", "Changing", "Other7", "Coming", "Stores", "Inbound"];
     let answers = std::thread::scope(|scope| {
         let clients: Vec<_> = (0..CLIENTS)
             .map(|client| {
-                let (bus, done) = (&bus, &done);
+                let (bus, done, own_port) = (&bus, &done, &own_port);
                 scope.spawn(move || {
                     let name = names[client % names.len()];
-                    let mut open = TcpStream::connect(bus.http()).unwrap();
+                    let to = if name == "Inbound" { own_port } else { bus.http() };
+                    let mut open = TcpStream::connect(to).unwrap();
                     let mut statuses: BTreeMap<(&str, u16), usize> = BTreeMap::new();
                     let (began, mut count) = (Instant::now(), 0);
                     while !done.load(Ordering::Relaxed) {
@@ -734,9 +758,18 @@ fn thirty_swaps_under_load_lose_nothing() {
         let allowed = *status == 200 || *name == "Coming" && *status == 404;
         assert!(allowed && *count > 0, "{name}: {status} {count} times: {all:?}\n{}", bus.stderr());
     }
+    // The task kept its time: it began when the bus did, and was neither begun anew nor held up.
+    let task = json(&bus, "GET", "/artifacts/task/T");
+    let (runs, due) = (task["runs"].as_u64().unwrap(), begun.elapsed().as_secs());
+    assert!(runs.abs_diff(due) <= 2 && task["missed"] == 0, "{task}, {due} s");
+    // What was stored was processed, each once.
+    let stored = all[&("Stores", 200)];
+    let processed = format!("busbar_requests_total{{kind=\"api\",service=\"Processed\"}} {stored}\n");
+    eventually(&bus, "the store is empty", || admin(&bus, "GET", "/metrics").1.contains(&processed));
+    assert_eq!(json(&bus, "GET", "/artifacts/messageStore/Waiting")["messages"], 0);
     // What the bus has counted is what was asked.
     let (_, metrics) = admin(&bus, "GET", "/metrics");
-    for name in ["Constant", "Changing", "Other7"] {
+    for name in ["Constant", "Changing", "Other7", "Stores"] {
         let label =
             format!("busbar_requests_total{{kind=\"proxy\",service=\"{name}\"}} {}\n", all[&(name, 200)]);
         assert!(metrics.contains(&label), "{label}");

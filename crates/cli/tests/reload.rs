@@ -250,7 +250,7 @@ fn an_archive_that_runs_stays_beside_another_one_of_its_name() {
         reload(&bus, number + 1);
         assert_eq!(
             (version(&bus, "A").as_str(), version(&bus, "New").as_str()),
-            ("1", "503"),
+            ("1", "404"),
             "{name}: {}",
             bus.stderr()
         );
