@@ -371,6 +371,17 @@ fn reload(reloader: &Reloader, cause: Cause) {
 /// Watches the configuration, where the settings do not say otherwise.
 fn watch(start: &Start, reloader: &Arc<Reloader>) {
     let deploy = &start.settings.deploy;
+    let (takes, compiles) = (Arc::clone(reloader), deploy.watch.unwrap_or(true));
+    let changed = move || {
+        if compiles {
+            let reload = std::panic::AssertUnwindSafe(|| reload(&takes, Cause::Registry));
+            let _ = std::panic::catch_unwind(reload);
+        }
+        !takes.stops()
+    };
+    if let Err(error) = crate::remote::follow(changed) {
+        tracing::error!(target: "busbar::start", "a registry on another server is not read again: {error}");
+    }
     if !deploy.watch.unwrap_or(true) {
         return;
     }

@@ -1,5 +1,7 @@
 //! Reads local entries and WSDLs whose address is an http or https URL, once, while the configuration loads.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use config::Fetch;
 use endpoints::uri_template::parse_url;
 use flow::services::TlsProfiles;
@@ -14,28 +16,43 @@ const DEADLINE: Duration = Duration::from_secs(20);
 /// Largest resource.
 const LARGEST: usize = 16 << 20;
 
-/// What [`config::LoadOptions`] fetches with, for one load; https servers are verified as those that endpoints send to. All resources
+/// What [`config::LoadOptions`] fetches with, for one load; resources of a registry are kept beyond it ([`crate::remote`]); https servers are verified as those that endpoints send to. All resources
 /// of a load have one deadline, which begins with the first of them; a server that did not answer in time is not asked again.
 pub fn fetch(tls: &Arc<TlsProfiles>) -> Fetch {
     fetch_within(DEADLINE, tls)
 }
 
 fn fetch_within(longest: Duration, tls: &Arc<TlsProfiles>) -> Fetch {
+    let ask = Arc::new(within(longest, tls));
+    let kept = crate::remote::OfLoad::new(Arc::clone(&ask) as Arc<crate::remote::Ask>, tls);
+    let once = move |url: &str| match ask(url, &Validators::default())? {
+        Answer::Content { bytes, .. } => Ok(bytes),
+        Answer::Unchanged { .. } => Err("the answer was 304".to_owned()),
+        Answer::Gone(status) => Err(format!("the answer was {status}")),
+    };
+    Fetch { once: Arc::new(once), kept: Some(Arc::new(kept)) }
+}
+
+/// Asks servers, all within one deadline that begins with the first question.
+pub fn within(
+    longest: Duration,
+    tls: &Arc<TlsProfiles>,
+) -> impl Fn(&str, &Validators) -> Result<Answer, String> + Send + Sync + use<> {
     let (tls, silent) = (Arc::clone(tls), Mutex::new(HashSet::new()));
     let until = OnceLock::new();
-    Fetch(Arc::new(move |url: &str| {
-        let server = parse_url(url).map_err(|error| error.to_string())?.authority();
+    move |url: &str, validators: &Validators| {
+        let server = parse_url(&without_user(url).0).map_err(|error| error.to_string())?.authority();
         if flow::lock(&silent).contains(&server) {
             return Err(format!("{server} has not answered before"));
         }
         let until: Instant = *until.get_or_init(|| Instant::now() + longest);
-        let (url, tls) = (url.to_owned(), Arc::clone(&tls));
+        let (url, tls, validators) = (url.to_owned(), Arc::clone(&tls), validators.clone());
         // A thread of its own: the caller may be inside of a runtime, which must not be blocked on.
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let runtime = runtime.map_err(|error| error.to_string())?;
             runtime.block_on(async {
-                match tokio::time::timeout_at(until.into(), get(&url, &tls)).await {
+                match tokio::time::timeout_at(until.into(), get(&url, &validators, &tls)).await {
                     Ok(result) => result.map(Some),
                     Err(_) => Ok(None),
                 }
@@ -46,11 +63,42 @@ fn fetch_within(longest: Duration, tls: &Arc<TlsProfiles>) -> Fetch {
             flow::lock(&silent).insert(server);
             format!("no answer within {} s, which all that is fetched has together", longest.as_secs_f64())
         })
-    }))
+    }
 }
 
-async fn get(url: &str, tls: &TlsProfiles) -> Result<Vec<u8>, String> {
-    let url = parse_url(url).map_err(|error| error.to_string())?;
+/// What tells whether a resource is the one that was read before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Validators {
+    /// Its `ETag`.
+    pub tag: Option<String>,
+    /// Its `Last-Modified`.
+    pub modified: Option<String>,
+}
+
+/// What a server answers.
+#[derive(Debug)]
+pub enum Answer {
+    /// The resource. `fresh`: for how long the server says that it stays as it is.
+    Content { bytes: Vec<u8>, validators: Validators, fresh: Option<Duration> },
+    /// It is the one that was read before.
+    Unchanged { fresh: Option<Duration> },
+    /// There is none: 404 or 410.
+    Gone(u16),
+}
+
+/// A URL without `user:password@`, and that.
+fn without_user(url: &str) -> (String, Option<&str>) {
+    let Some((scheme, rest)) = url.split_once("://") else { return (url.to_owned(), None) };
+    let (authority, tail) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    match authority.rsplit_once('@') {
+        Some((user, host)) => (format!("{scheme}://{host}{tail}"), Some(user)),
+        None => (url.to_owned(), None),
+    }
+}
+
+async fn get(url: &str, validators: &Validators, tls: &TlsProfiles) -> Result<Answer, String> {
+    let (url, user) = without_user(url);
+    let url = parse_url(&url).map_err(|error| error.to_string())?;
     let target = match url.scheme.as_str() {
         "http" => Target::http(&url.host, url.port),
         "https" => {
@@ -62,8 +110,18 @@ async fn get(url: &str, tls: &TlsProfiles) -> Result<Vec<u8>, String> {
         other => return Err(format!("`{other}` URLs are not fetched; save the resource as a file")),
     };
     let client = Client::new(ClientLimits::default());
-    let (method, headers) = (Method::Get, Headers::new());
-    let mut body = Body::Empty;
+    let mut headers = Headers::new();
+    let user = user.map(|user| format!("Basic {}", STANDARD.encode(decoded(user))));
+    for (name, value) in [
+        ("Authorization", &user),
+        ("If-None-Match", &validators.tag),
+        ("If-Modified-Since", &validators.modified),
+    ] {
+        if let Some(value) = value {
+            headers.set(name, value.as_str());
+        }
+    }
+    let (method, mut body) = (Method::Get, Body::Empty);
     let request = OutRequest {
         method: &method,
         target: &url.path_and_query,
@@ -73,11 +131,46 @@ async fn get(url: &str, tls: &TlsProfiles) -> Result<Vec<u8>, String> {
     };
     let options = SendOptions { keep_alive: false, ..SendOptions::default() };
     let response = client.send(&target, request, &options).await.map_err(|error| error.to_string())?;
-    if response.head.status != 200 {
-        return Err(format!("the answer was {}", response.head.status));
+    let head = &response.head;
+    let value = |name: &str| head.headers.get(name).map(|value| value.to_owned());
+    let fresh = fresh(value("Cache-Control").as_deref());
+    match head.status {
+        200 => {}
+        304 => return Ok(Answer::Unchanged { fresh }),
+        404 | 410 => return Ok(Answer::Gone(head.status)),
+        other => return Err(format!("the answer was {other}")),
     }
+    let validators = Validators { tag: value("ETag"), modified: value("Last-Modified") };
     let mut payload = Payload::received(response.body, Reading::XML);
     let limits = PayloadLimits { held: LARGEST, ..PayloadLimits::default() };
     payload.buffer(&limits).await.map_err(|error| error.to_string())?;
-    Ok(payload.bytes().map(|bytes| bytes.to_vec()).unwrap_or_default())
+    let bytes = payload.bytes().map(|bytes| bytes.to_vec()).unwrap_or_default();
+    Ok(Answer::Content { bytes, validators, fresh })
+}
+
+/// `max-age` of `Cache-Control`, if it is positive.
+fn fresh(control: Option<&str>) -> Option<Duration> {
+    let parts = control?.split(',').map(str::trim);
+    let mut ages = parts.filter_map(|part| part.strip_prefix("max-age="));
+    ages.find_map(|age| age.trim_matches('"').parse().ok()).filter(|age| *age > 0).map(Duration::from_secs)
+}
+
+/// User information of a URL as it was meant.
+fn decoded(text: &str) -> Vec<u8> {
+    let bytes = text.as_bytes();
+    let hex = |at: usize| bytes.get(at).and_then(|byte| (*byte as char).to_digit(16));
+    let (mut out, mut at) = (Vec::with_capacity(bytes.len()), 0);
+    while at < bytes.len() {
+        match (bytes[at], hex(at + 1), hex(at + 2)) {
+            (b'%', Some(high), Some(low)) => {
+                out.push(u8::try_from(high * 16 + low).unwrap_or(b'?'));
+                at += 3;
+            }
+            (byte, ..) => {
+                out.push(byte);
+                at += 1;
+            }
+        }
+    }
+    out
 }

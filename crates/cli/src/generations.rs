@@ -22,6 +22,8 @@ pub enum Cause {
     Request,
     /// What is watched has changed.
     Change,
+    /// A resource of a registry on another server has changed.
+    Registry,
     /// Somebody went back to the generation of this number.
     RollBack(u64),
 }
@@ -33,6 +35,7 @@ impl fmt::Display for Cause {
             Cause::Signal => out.write_str("SIGHUP"),
             Cause::Request => out.write_str("POST /reload"),
             Cause::Change => out.write_str("files changed"),
+            Cause::Registry => out.write_str("registry changed"),
             Cause::RollBack(number) => write!(out, "rollback to {number}"),
         }
     }

@@ -20,6 +20,7 @@ mod proxies;
 #[cfg(test)]
 mod reference;
 mod reload;
+mod remote;
 mod round;
 mod server_settings;
 mod settings;

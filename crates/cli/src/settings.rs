@@ -290,6 +290,8 @@ pub struct Deploy {
     pub interval: Option<Time>,
     /// For how long nothing may change before changes are taken. Default 500ms.
     pub quiet: Option<Time>,
+    /// Local entries, WSDLs and registry resources at http and https URLs are read. Default true.
+    pub fetch: Option<bool>,
     /// How many generations can be looked at and rolled back to. Default 10.
     pub generations: Option<usize>,
     /// A file that keeps who is started and stopped over a restart. Default: `busbar.state` in the directory that the service manager gives

@@ -3,10 +3,26 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// Reads the resource at a URL; the error says why that failed.
 #[derive(Clone)]
-pub struct Fetch(pub Arc<FetchFunction>);
+pub struct Fetch {
+    /// What is read once, while the configuration loads.
+    pub once: Arc<FetchFunction>,
+    /// Resources of a registry, which are kept and read again. `None`: they are not read.
+    pub kept: Option<Arc<dyn Kept>>,
+}
+
+/// Resources on other servers that are read when they are named first, and again when their time is over.
+pub trait Kept: Send + Sync {
+    /// What is at a URL, as it was read last; `None`: nothing. `cachable`: for how long it is not looked at again, `None`: for ever.
+    /// `waits`: what was not read yet is read now. Otherwise that begins now, and is an error until it has ended.
+    ///
+    /// # Errors
+    /// Why it was never read.
+    fn read(&self, url: &str, cachable: Option<Duration>, waits: bool) -> Result<Option<Arc<[u8]>>, String>;
+}
 
 /// The function of a [`Fetch`].
 pub type FetchFunction = dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync;
@@ -28,10 +44,11 @@ impl Noted {
     /// Takes note of each address, and reads none.
     pub(crate) fn fetch(&self) -> Fetch {
         let noted = self.clone();
-        Fetch(Arc::new(move |url| {
+        let once = Arc::new(move |url: &str| {
             noted.0.lock().unwrap_or_else(PoisonError::into_inner).push(url.to_owned());
             Err("it is not read yet".to_owned())
-        }))
+        });
+        Fetch { once, kept: None }
     }
 
     /// The addresses.
@@ -51,7 +68,7 @@ impl Fetch {
                     loop {
                         let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).pop();
                         let Some(url) = next else { break };
-                        let result = (self.0)(&url);
+                        let result = (self.once)(&url);
                         read.lock().unwrap_or_else(PoisonError::into_inner).insert(url, result);
                     }
                 });
@@ -59,8 +76,9 @@ impl Fetch {
         });
         let read: HashMap<String, Result<Vec<u8>, String>> =
             read.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let other = self.clone();
-        Fetch(Arc::new(move |url| read.get(url).cloned().unwrap_or_else(|| (other.0)(url))))
+        let other = Arc::clone(&self.once);
+        let once = Arc::new(move |url: &str| read.get(url).cloned().unwrap_or_else(|| other(url)));
+        Fetch { once, kept: self.kept.clone() }
     }
 }
 
@@ -81,11 +99,12 @@ mod tests {
         // None is answered before all have been asked for.
         let (all, asked) = (Barrier::new(5), Arc::new(Mutex::new(Vec::new())));
         let noted = Arc::clone(&asked);
-        let fetch = Fetch(Arc::new(move |url| {
+        let once = Arc::new(move |url: &str| {
             noted.lock().unwrap().push(url.to_owned());
             all.wait();
             Ok(url.as_bytes().to_vec())
-        }));
+        });
+        let fetch = Fetch { once, kept: None };
         let loaded = load(&path, &LoadOptions { fetch: Some(fetch), ..LoadOptions::default() });
         std::fs::remove_file(&path).unwrap();
         assert!(loaded.diagnostics.is_empty(), "{:?}", loaded.diagnostics);

@@ -151,6 +151,7 @@ pub fn parts() -> Vec<Part> {
         part("retryConfig", &definition::RETRY, Elements),
         part("authentication", &http::AUTHENTICATION, Elements),
         own("basicAuth", &[], &["username", "password"], Elements),
+        own("apiKey", &[], &["name", "value"], Elements),
         part("oauth", &http::OAUTH, Elements),
         own("authorizationCode", &[], &grant, Elements),
         own("clientCredentials", &[], &grant, Elements),

@@ -40,7 +40,7 @@ pub use configuration::{
 };
 pub use element::{Attribute, Child, Element, Name, SYNAPSE, Scope, Text, XML_NAMESPACE};
 pub use endpoint::{Endpoint, EndpointKind};
-pub use fetch::{Fetch, FetchFunction};
+pub use fetch::{Fetch, FetchFunction, Kept as KeptResources};
 pub use inject::{Injector, is_unresolved};
 pub use kept::{ArtifactText, Kept};
 pub use layout::read as read_file;

@@ -63,9 +63,12 @@ pub fn load(path: &Path, options: &LoadOptions) -> Loaded {
     addresses.dedup();
     if addresses.is_empty() {
         loaded.configuration.fetch = Some(fetch.clone());
+        loaded.configuration.registry.fetch_with(fetch.kept.clone());
         return loaded;
     }
-    load_once(path, &LoadOptions { fetch: Some(fetch.ahead(addresses)), ..options.clone() })
+    let mut loaded = load_once(path, &LoadOptions { fetch: Some(fetch.ahead(addresses)), ..options.clone() });
+    loaded.configuration.registry.fetch_with(fetch.kept.clone());
+    loaded
 }
 
 /// The address of the WSDL that a proxy service publishes, where that lies on another server.

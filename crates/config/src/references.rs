@@ -90,7 +90,12 @@ impl Check<'_> {
 
     fn known(&self, key: &Key) -> bool {
         // An expression is looked up when it has a value; a marked parameter when it is replaced.
-        key.starts_with(['{', '$']) || self.configuration.has_key(key) || self.configuration.registry.has(key)
+        key.starts_with(['{', '$']) || self.configuration.has_key(key) || self.is_in_registry(key)
+    }
+
+    /// What a registry on another server has is seen when it is read.
+    fn is_in_registry(&self, key: &Key) -> bool {
+        self.configuration.registry.url.is_some() || self.configuration.registry.has(key)
     }
 
     fn report<'a>(&mut self, what: &str, key: &Key, names: impl Iterator<Item = &'a str>) {

@@ -133,6 +133,13 @@ impl Resources {
         }
     }
 
+    /// Takes note of what a key gave on another server.
+    pub(crate) fn note(&self, key: &str, bytes: &Arc<[u8]>) {
+        let stamp = Stamp { modified: None, length: bytes.len() as u64 };
+        let kept = Kept { bytes: Arc::clone(bytes), stamp, looked: Instant::now(), stale: false };
+        lock(&self.known).keep(key, kept);
+    }
+
     /// Whether a flow wrote the file `relative`.
     pub(crate) fn is_written(&self, relative: &str) -> bool {
         lock(&self.written).contains(relative)

@@ -84,6 +84,8 @@ enum Authorization {
     None,
     /// User and password.
     Basic(Box<(KeyValue, KeyValue)>),
+    /// The name of a header, and the key in it.
+    ApiKey(Arc<str>, KeyValue),
     OAuth(Box<OAuth>),
 }
 
@@ -181,6 +183,19 @@ pub fn compile(
         Some(Authentication::Basic { username, password }) => {
             let own = (key_value(username, compiler)?, key_value(password, compiler)?);
             Authorization::Basic(Box::new(own))
+        }
+        Some(Authentication::ApiKey { name, value }) => {
+            if name.is_empty() || !name.bytes().all(message::is_token_byte) {
+                let label = "a header cannot have such a name";
+                compiler.error(
+                    "bad-value",
+                    format!("`{}` is no name of a header", name.value),
+                    name.span,
+                    label,
+                );
+                return None;
+            }
+            Authorization::ApiKey(Arc::from(name.value.as_str()), key_value(value, compiler)?)
         }
         Some(Authentication::OAuth(own)) => {
             Authorization::OAuth(Box::new(OAuth::compile(own, &identity, compiler)?))
@@ -339,7 +354,15 @@ impl LeafEndpoint {
 
     fn authorize(&self, context: &mut Context) -> Result<(), Fault> {
         use base64::Engine;
-        let Authorization::Basic(own) = &self.authorization else { return Ok(()) };
+        let own = match &self.authorization {
+            Authorization::Basic(own) => own,
+            Authorization::ApiKey(name, value) => {
+                let key = value.resolve(context)?.unwrap_or_default();
+                context.set_header(name, &key);
+                return Ok(());
+            }
+            Authorization::None | Authorization::OAuth(_) => return Ok(()),
+        };
         let (user, password) = &**own;
         let user = user.resolve(context)?.unwrap_or_default();
         let password = password.resolve(context)?.unwrap_or_default();
@@ -410,6 +433,7 @@ impl Leaf for LeafEndpoint {
             || match &self.authorization {
                 Authorization::None => false,
                 Authorization::Basic(own) => own.0.need().max(own.1.need()) >= Need::Prefix,
+                Authorization::ApiKey(_, value) => value.need() >= Need::Prefix,
                 Authorization::OAuth(own) => own.need() >= Need::Prefix,
             }
     }

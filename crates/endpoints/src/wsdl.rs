@@ -78,7 +78,7 @@ fn read(kind: &WsdlEndpoint, compiler: &Compiler<'_>) -> Result<Vec<u8>, String>
     }
     if is_remote(uri) {
         return match &compiler.configuration.fetch {
-            Some(fetch) => (fetch.0)(uri),
+            Some(fetch) => (fetch.once)(uri),
             None => Err("it is not fetched here".to_owned()),
         };
     }

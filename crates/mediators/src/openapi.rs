@@ -8,6 +8,7 @@ use flow::{Compiler, Context, Fault, Need, work_out};
 use message::{Kind, MediaType, Value};
 use schema::Violation;
 use schema::openapi::{Asked, OpenApi, Operation, Sent};
+use serde_json::Value as Json;
 use std::sync::Arc;
 
 /// The status of a client whose request does not fit, if no fault sequence answers.
@@ -39,14 +40,6 @@ pub(crate) fn compile(
     };
     let checks = match OpenApi::load(definition) {
         Ok(checks) => checks,
-        // Unlike one that is broken it may be right: it is published and not read.
-        Err(why) if !matches!(definition.trim_ascii_start().first(), Some(b'{' | b'[')) => {
-            warn(
-                &format!("{why}; YAML is not read here"),
-                "messages are not checked; write the definition as JSON",
-            );
-            return None;
-        }
         Err(why) => {
             warn(&why, "messages of this API fault, because validateSchema is true");
             return Some(Arc::new(Check(Arc::new(Definition::Faulty(why)))));
@@ -128,11 +121,15 @@ fn request(definition: &Definition, context: &mut Context) -> Result<(), Fault> 
     }
     let path = with_path(context, str::to_owned).unwrap_or_default();
     let query = inbound.query().map(message::form::pairs).unwrap_or_default();
+    let texts = match !is_json && !context.payload.is_empty() && operation.checks_body(&media) {
+        true => texts(context)?,
+        false => None,
+    };
     let headers = &context.headers;
     let body = match (context.payload.is_empty(), is_json) {
         (true, _) => Sent::Nothing,
         (false, true) => context.payload.json()?.map_or(Sent::Nothing, Sent::Json),
-        (false, false) => Sent::Other,
+        (false, false) => texts.as_ref().map_or(Sent::Other, Sent::Texts),
     };
     let header = |name: &str| headers.get(name).map(str::to_owned);
     let asked = Asked { path: &path, query: &query, header: &header, media: &media, body };
@@ -149,21 +146,38 @@ fn response(definition: &Definition, context: &mut Context) -> Result<(), Fault>
     // What becomes JSON as it is written is JSON.
     let written = context.axis2("messageType").map(|value| value.to_string());
     let media = essence(written.as_deref().or_else(|| context.headers.get("Content-Type")));
-    if Kind::of(&media) != Kind::Json {
+    let is_json = Kind::of(&media) == Kind::Json;
+    if !is_json && !operation.checks_answer(status, &media) {
         return Ok(());
     }
     let made;
-    let body = match context.payload.is_json() {
-        true => context.payload.json()?,
-        false => {
+    let has_texts = !is_json && !context.payload.is_json();
+    let body = match (context.payload.is_json(), is_json) {
+        (true, _) => context.payload.json()?,
+        (false, true) => {
             let limits = context.services().limits.clone();
             made = context.payload.as_json(&limits)?;
             Some(&made)
         }
+        (false, false) => {
+            made = texts(context)?.unwrap_or_default();
+            Some(&made).filter(|made| !made.is_null())
+        }
     };
     let Some(body) = body else { return Ok(()) };
-    let found = operation.answer(status, &media, body).map_err(|why| unusable(&why))?;
+    let found = operation.answer(status, &media, body, has_texts).map_err(|why| unusable(&why))?;
     verdict("answer", operation, &found)
+}
+
+/// What is in the root element of XML, or the fields of a form, as JSON; `None`: the body is neither.
+fn texts(context: &mut Context) -> Result<Option<Json>, Fault> {
+    not_inline(context)?;
+    let limits = context.services().limits.clone();
+    let value = context.payload.as_json(&limits)?;
+    Ok(match value {
+        Json::Object(members) if members.len() == 1 => members.into_iter().next().map(|(_, inside)| inside),
+        other => Some(other),
+    })
 }
 
 /// The library that checks cannot be broken off.

@@ -260,6 +260,28 @@ fn user_and_password_of_an_endpoint() {
     assert_eq!(field(&seen.lock().expect("it")[0].1, "Authorization"), Some("Basic bWU6cA=="));
 }
 
+#[test]
+fn the_key_of_an_endpoint() {
+    let (address, seen) = backend(|_, _, _| ok("{}"));
+    let endpoint = |name: &str| {
+        format!(
+            "<http method='post' uri-template='{address}/x'><authentication><apiKey><name>{name}</name>\
+             <value>{{$ctx:k}}</value></apiKey></authentication></http>"
+        )
+    };
+    let tested = flow("<property name='k' value='secret'/>", CALL, &endpoint("X-API-Key"));
+    // The client's own is not sent.
+    let headers = &[("Content-Type", "application/json"), ("X-Api-Key", "mine")];
+    assert_eq!(tested.ask("POST", "/", headers, "{}").status, 200);
+    assert_eq!(field(&seen.lock().expect("it")[0].1, "X-API-Key"), Some("secret"));
+    let wrong = flow("", CALL, &endpoint("X API"));
+    assert!(
+        wrong.found.iter().any(|own| own.contains("`X API` is no name of a header")),
+        "{:?}",
+        wrong.found
+    );
+}
+
 /// A second message of NTLM.
 fn challenge() -> String {
     let mut out = b"NTLMSSP\0\x02\0\0\0\0\0\0\0\0\0\0\0".to_vec();

@@ -26,6 +26,7 @@ pub mod redact;
 pub mod regex;
 mod spill;
 pub mod value;
+pub mod yaml;
 
 /// What shared counts are made of: `tests/models` puts others in their place.
 mod sync {

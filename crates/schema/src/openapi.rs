@@ -1,16 +1,17 @@
-//! OpenAPI definitions (2.0, 3.0, 3.1, as JSON) as checks of requests and responses: parameters of path, query and header, and JSON
-//! bodies.
+//! OpenAPI definitions (2.0, 3.0, 3.1, as JSON) as checks of requests and responses: parameters of path, query and header, and bodies:
+//! JSON, and XML and forms, whose texts are taken for what the schema says that they are.
 //!
 //! Each schema of a definition becomes a [`JsonSchema`] of its own when the definition is loaded, with those of the components that it
-//! leads to. What the definition does not describe (a path, a status, a body that is no JSON) is not checked.
+//! leads to. What the definition does not describe (a path, a status, a body of another type) is not checked.
 
 mod convert;
+mod fit;
 mod path;
 
 use crate::{Draft, JsonSchema, Violation};
 use convert::{Dialect, Direction};
 use path::PathTemplate;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 /// A definition, ready to check.
 #[derive(Debug)]
@@ -35,11 +36,27 @@ struct Parameter {
     name: String,
     place: Place,
     required: bool,
-    /// Between the items of an array; `None`: it is no array. Empty: each item is a parameter of its own.
-    separator: Option<&'static str>,
+    written: Written,
     /// Its schema says that it is a string.
     is_text: bool,
     schema: Option<Checked>,
+}
+
+/// How the value of a parameter is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Written {
+    /// As it is.
+    Scalar,
+    /// Items with this between them. Empty: each item is a parameter of its own.
+    Array(&'static str),
+    /// `name[member]=value`.
+    Deep,
+    /// Each member is a parameter of its own: their names.
+    Members(Vec<String>),
+    /// `member,value,member,value`, or `member=value,…`.
+    Pairs { equals: bool },
+    /// As JSON.
+    Json,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,11 +72,18 @@ struct RequestBody {
     content: Content,
 }
 
-/// Media types (`application/json`, `text/*`) with the schemas of those that are JSON. Empty: any.
+/// Media types (`application/json`, `text/*`) with the schemas of those that are looked into. Empty: any.
 type Content = Vec<(String, Option<Checked>)>;
 
 /// A schema, or why it cannot be used.
-type Checked = Result<JsonSchema, String>;
+type Checked = Result<Described, String>;
+
+/// A schema, and what it is made of.
+#[derive(Debug)]
+struct Described {
+    schema: JsonSchema,
+    whole: Value,
+}
 
 /// A request, as far as a definition speaks of it.
 pub struct Asked<'a> {
@@ -81,6 +105,8 @@ pub enum Sent<'a> {
     Nothing,
     /// JSON.
     Json(&'a Value),
+    /// XML or a form as JSON: what is in the root element, or the fields. What is a number and what a list says the schema.
+    Texts(&'a Value),
     /// Of another type, which is not looked into.
     Other,
 }
@@ -155,15 +181,13 @@ impl Operation {
         let mut found = Vec::new();
         let variables = self.path.values(asked.path).unwrap_or_default();
         for parameter in &self.parameters {
-            let name = parameter.name.as_str();
-            let values: Vec<String> = match parameter.place {
-                Place::Path => {
-                    variables.iter().filter(|(own, _)| *own == name).map(|(_, v)| v.clone()).collect()
+            let values: Vec<(&str, String)> = match parameter.place {
+                Place::Path => variables.iter().map(|(own, value)| (*own, value.clone())).collect(),
+                Place::Query => asked.query.to_vec(),
+                Place::Header => {
+                    let name = parameter.name.as_str();
+                    (asked.header)(name).into_iter().map(|value| (name, value)).collect()
                 }
-                Place::Query => {
-                    asked.query.iter().filter(|(own, _)| *own == name).map(|(_, v)| v.clone()).collect()
-                }
-                Place::Header => (asked.header)(name).into_iter().collect(),
             };
             parameter.check(&values, &mut found)?;
         }
@@ -173,25 +197,42 @@ impl Operation {
                 found.push(violation("", "required", "there is no body".to_owned()))
             }
             Sent::Nothing => {}
-            Sent::Json(_) | Sent::Other if !takes(&body.content, asked.media) => {
+            Sent::Json(_) | Sent::Texts(_) | Sent::Other if !takes(&body.content, asked.media) => {
                 let takes: Vec<&str> = body.content.iter().map(|(media, _)| media.as_str()).collect();
                 let message = format!("the body is {}, and may be {}", asked.media, takes.join(", "));
                 found.push(violation("", "", message));
             }
-            Sent::Json(value) => check(&body.content, asked.media, value, &mut found)?,
+            Sent::Json(value) => check(&body.content, asked.media, value, false, &mut found)?,
+            Sent::Texts(value) => check(&body.content, asked.media, value, true, &mut found)?,
             Sent::Other => {}
         }
         Ok(found)
     }
 
-    /// What of the JSON body of a response does not fit; `media` as in [`Asked`].
+    /// Whether the body of a request of this media type is looked into.
+    pub fn checks_body(&self, media: &str) -> bool {
+        self.body.as_ref().is_some_and(|body| chosen(&body.content, media).is_some())
+    }
+
+    /// Whether the body of a response is.
+    pub fn checks_answer(&self, status: u16, media: &str) -> bool {
+        self.response(status).is_some_and(|content| chosen(content, media).is_some())
+    }
+
+    /// What of the body of a response does not fit; `media` as in [`Asked`], `texts`: it is XML or a form, as [`Sent::Texts`] has it.
     ///
     /// # Errors
     /// As [`request`](Self::request).
-    pub fn answer(&self, status: u16, media: &str, body: &Value) -> Result<Vec<Violation>, String> {
+    pub fn answer(
+        &self,
+        status: u16,
+        media: &str,
+        body: &Value,
+        texts: bool,
+    ) -> Result<Vec<Violation>, String> {
         let mut found = Vec::new();
         if let Some(content) = self.response(status) {
-            check(content, media, body, &mut found)?;
+            check(content, media, body, texts, &mut found)?;
         }
         Ok(found)
     }
@@ -216,26 +257,42 @@ impl Operation {
 }
 
 impl Parameter {
-    fn check(&self, values: &[String], found: &mut Vec<Violation>) -> Result<(), String> {
+    /// `sent`: names and values of its place.
+    fn check(&self, sent: &[(&str, String)], found: &mut Vec<Violation>) -> Result<(), String> {
         let place = format!("{} {}", self.place.label(), self.name);
-        let Some(first) = values.first() else {
+        let values: Vec<&str> =
+            sent.iter().filter(|(name, _)| *name == self.name).map(|(_, value)| value.as_str()).collect();
+        let object = self.object(sent, values.first().copied());
+        if object.is_none() && values.is_empty() {
             if self.required {
                 found.push(violation(&place, "required", "it is missing".to_owned()));
             }
             return Ok(());
-        };
-        let Some(schema) = &self.schema else { return Ok(()) };
-        let schema = schema.as_ref().map_err(|why| format!("the schema of {place} cannot be used: {why}"))?;
+        }
+        let Some(described) = &self.schema else { return Ok(()) };
+        let Described { schema, whole } =
+            described.as_ref().map_err(|why| format!("the schema of {place} cannot be used: {why}"))?;
+        let first = values.first().copied().unwrap_or_default();
         // A text may mean itself or the number, truth value or null that it is.
         let scalar = |text: &str| match serde_json::from_str(text) {
             Ok(value @ (Value::Number(_) | Value::Bool(_) | Value::Null)) => value,
             _ => Value::from(text),
         };
-        let (texts, scalars) = match self.separator {
-            None => (Value::from(first.as_str()), scalar(first)),
-            Some(separator) => {
-                let items: Vec<&str> = match separator {
-                    "" => values.iter().map(String::as_str).collect(),
+        let (texts, scalars) = match (&self.written, object) {
+            (_, Some(object)) => {
+                let fitted = fit::fitted(&object, whole);
+                (fitted.clone(), fitted)
+            }
+            (Written::Json, None) => match serde_json::from_str::<Value>(first) {
+                Ok(value) => (value.clone(), value),
+                Err(_) => {
+                    found.push(violation(&place, "", "it is no JSON".to_owned()));
+                    return Ok(());
+                }
+            },
+            (Written::Array(separator), None) => {
+                let items: Vec<&str> = match *separator {
+                    "" => values,
                     separator => first.split(separator).collect(),
                 };
                 (
@@ -243,6 +300,7 @@ impl Parameter {
                     items.iter().map(|own| scalar(own)).collect(),
                 )
             }
+            _ => (Value::from(first), scalar(first)),
         };
         if schema.is_valid(&texts) || schema.is_valid(&scalars) {
             return Ok(());
@@ -252,6 +310,39 @@ impl Parameter {
             violations.into_iter().map(|own| Violation { place: format!("{place}{}", own.place), ..own }),
         );
         Ok(())
+    }
+
+    /// The object that a parameter is, where it is one and there; its members are texts.
+    fn object(&self, sent: &[(&str, String)], first: Option<&str>) -> Option<Value> {
+        let members: Vec<(&str, &str)> = match &self.written {
+            Written::Deep => {
+                let inside = |name: &'_ str| -> Option<(usize, usize)> {
+                    let rest = name.strip_prefix(self.name.as_str())?.strip_prefix('[')?.strip_suffix(']')?;
+                    (!rest.is_empty()).then(|| (self.name.len() + 1, name.len() - 1))
+                };
+                let members = sent.iter().filter_map(|(name, value)| {
+                    let (from, to) = inside(name)?;
+                    Some((&name[from..to], value.as_str()))
+                });
+                members.collect()
+            }
+            Written::Members(names) => {
+                let members = sent.iter().filter(|(name, _)| names.iter().any(|own| own == name));
+                members.map(|(name, value)| (*name, value.as_str())).collect()
+            }
+            Written::Pairs { equals: true } => {
+                first?.split(',').map(|pair| pair.split_once('=').unwrap_or((pair, ""))).collect()
+            }
+            Written::Pairs { equals: false } => {
+                let parts: Vec<&str> = first?.split(',').collect();
+                parts.chunks(2).map(|pair| (pair[0], pair.get(1).copied().unwrap_or_default())).collect()
+            }
+            _ => return None,
+        };
+        if members.is_empty() {
+            return None;
+        }
+        Some(fit::object(members.into_iter().map(|(name, value)| (name, Value::from(value)))))
     }
 }
 
@@ -273,16 +364,36 @@ fn takes(content: &Content, media: &str) -> bool {
     content.is_empty() || content.iter().any(|(own, _)| covers(own, media))
 }
 
-/// Checks a body by the schema of the media type that says most.
-fn check(content: &Content, media: &str, value: &Value, found: &mut Vec<Violation>) -> Result<(), String> {
+/// The schema of the media type that says most.
+fn chosen<'a>(content: &'a Content, media: &str) -> Option<&'a Checked> {
     let exact = content.iter().find(|(own, _)| own == media);
     let chosen = exact.or_else(|| {
         let mut ranges: Vec<_> = content.iter().filter(|(own, _)| covers(own, media)).collect();
         ranges.sort_by_key(|(own, _)| std::cmp::Reverse(own.len()));
         ranges.first().copied()
     });
-    let Some((_, Some(schema))) = chosen else { return Ok(()) };
-    let schema = schema.as_ref().map_err(|why| format!("the schema of {media} cannot be used: {why}"))?;
+    chosen?.1.as_ref()
+}
+
+/// Checks a body by that; `texts`: as [`Sent::Texts`].
+fn check(
+    content: &Content,
+    media: &str,
+    value: &Value,
+    texts: bool,
+    found: &mut Vec<Violation>,
+) -> Result<(), String> {
+    let Some(described) = chosen(content, media) else { return Ok(()) };
+    let Described { schema, whole } =
+        described.as_ref().map_err(|why| format!("the schema of {media} cannot be used: {why}"))?;
+    let fitted;
+    let value = match texts {
+        true => {
+            fitted = fit::fitted(value, whole);
+            &fitted
+        }
+        false => value,
+    };
     if !schema.is_valid(value) {
         found.extend(schema.validate(value));
     }
@@ -298,9 +409,13 @@ fn covers(range: &str, media: &str) -> bool {
     }
 }
 
-/// Whether bodies of this media type, or some of this range, are JSON.
-fn is_json(media: &str) -> bool {
-    media.ends_with("json") || media.ends_with("/*")
+/// Whether bodies of this media type, or some of this range, are looked into: JSON, XML and forms.
+fn is_read(media: &str) -> bool {
+    media.ends_with("json") || media.ends_with("/*") || media.ends_with("xml") || is_form(media)
+}
+
+fn is_form(media: &str) -> bool {
+    matches!(media, "application/x-www-form-urlencoded" | "multipart/form-data")
 }
 
 /// A definition while it is read.
@@ -364,19 +479,21 @@ impl<'a> Document<'a> {
         // Swagger 2 has no `schema` here: the parameter is one.
         let schema = match self.dialect {
             Dialect::Swagger2 => Some(parameter),
-            _ => parameter.get("schema"),
+            _ => parameter.get("schema").or_else(|| in_json(parameter)),
         };
         let kind = schema.and_then(|own| self.resolved(own).get("type")).and_then(Value::as_str);
-        let schema = match kind {
-            // These are written in ways of their own.
-            Some("object" | "file") => None,
-            _ => schema,
+        let schema = schema.filter(|_| kind != Some("file"));
+        let written = match kind {
+            _ if in_json(parameter).is_some() => Written::Json,
+            Some("array") => Written::Array(self.separator(parameter, place)),
+            Some("object") => self.object(parameter, place, schema),
+            _ => Written::Scalar,
         };
         Some(Parameter {
             name: name.to_owned(),
             place,
             required: parameter.get("required").is_some_and(|own| own == true),
-            separator: (kind == Some("array")).then(|| self.separator(parameter, place)),
+            written,
             is_text: kind == Some("string"),
             schema: schema.map(|own| self.schema(own, Direction::Request)),
         })
@@ -402,6 +519,21 @@ impl<'a> Document<'a> {
         }
     }
 
+    /// How an object is written.
+    fn object(&self, parameter: &Value, place: Place, schema: Option<&'a Value>) -> Written {
+        let style = parameter.get("style").and_then(Value::as_str);
+        let explode = parameter.get("explode").and_then(Value::as_bool);
+        match (place, style) {
+            (Place::Query, Some("deepObject")) => Written::Deep,
+            (Place::Query, None | Some("form")) if explode.unwrap_or(true) => {
+                let schema = schema.map(|own| self.resolved(own));
+                let members = schema.and_then(|own| own.get("properties")).and_then(Value::as_object);
+                Written::Members(members.into_iter().flatten().map(|(name, _)| name.clone()).collect())
+            }
+            _ => Written::Pairs { equals: place != Place::Query && explode == Some(true) },
+        }
+    }
+
     fn body(&self, operation: &'a Value, parameters: &[&'a Value]) -> Option<RequestBody> {
         let required = |own: &Value| own.get("required").is_some_and(|own| own == true);
         if self.dialect != Dialect::Swagger2 {
@@ -411,9 +543,42 @@ impl<'a> Document<'a> {
                 content: self.content(body, Direction::Request),
             });
         }
-        let body = parameters.iter().find(|own| own.get("in").is_some_and(|own| own == "body"))?;
+        let Some(body) = parameters.iter().find(|own| own.get("in").is_some_and(|own| own == "body")) else {
+            return self.form(operation, parameters);
+        };
         let content = self.content_of_swagger(operation, "consumes", body, Direction::Request);
         Some(RequestBody { required: required(body), content })
+    }
+
+    /// The form that parameters of Swagger 2 make.
+    fn form(&self, operation: &'a Value, parameters: &[&'a Value]) -> Option<RequestBody> {
+        let fields = || parameters.iter().filter(|own| own.get("in").is_some_and(|own| own == "formData"));
+        fields().next()?;
+        let name = |own: &Value| own.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let is_required = |own: &Value| own.get("required").is_some_and(|own| own == true);
+        let is_file = |own: &Value| own.get("type").is_some_and(|kind| kind == "file");
+        let shape = |own: &Value| if is_file(own) { json!({}) } else { own.clone() };
+        let properties: Map<String, Value> = fields().map(|own| (name(own), shape(own))).collect();
+        let mut schema = json!({ "type": "object", "properties": properties });
+        let required: Vec<String> = fields().filter(|own| is_required(own)).map(|own| name(own)).collect();
+        let any = !required.is_empty();
+        if any {
+            schema["required"] = required.into();
+        }
+        let listed =
+            operation.get("consumes").or_else(|| self.root.get("consumes")).and_then(Value::as_array);
+        let mut media: Vec<String> = listed
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(essence)
+            .filter(|own| is_form(own))
+            .collect();
+        if media.is_empty() {
+            media = vec!["application/x-www-form-urlencoded".to_owned(), "multipart/form-data".to_owned()];
+        }
+        let content = media.into_iter().map(|media| (media, Some(self.schema(&schema, Direction::Request))));
+        Some(RequestBody { required: any, content: content.collect() })
     }
 
     fn responses(&self, operation: &'a Value) -> Vec<(String, Content)> {
@@ -437,7 +602,7 @@ impl<'a> Document<'a> {
         content
             .map(|(media, described)| {
                 let media = essence(media);
-                let schema = described.get("schema").filter(|_| is_json(&media));
+                let schema = described.get("schema").filter(|_| is_read(&media));
                 (media, schema.map(|own| self.schema(own, direction)))
             })
             .collect()
@@ -459,7 +624,7 @@ impl<'a> Document<'a> {
         }
         let schema = body.get("schema").filter(|own| own.get("type").is_none_or(|kind| kind != "file"));
         let checked =
-            |media: &String| schema.filter(|_| is_json(media)).map(|own| self.schema(own, direction));
+            |media: &String| schema.filter(|_| is_read(media)).map(|own| self.schema(own, direction));
         listed.into_iter().map(|media| (media.clone(), checked(&media))).collect()
     }
 
@@ -469,10 +634,17 @@ impl<'a> Document<'a> {
             Dialect::OpenApi31 => Draft::Draft202012,
             _ => Draft::Draft4,
         };
-        JsonSchema::of_value(&whole, "the definition", draft).map_err(|faults| {
+        let schema = JsonSchema::of_value(&whole, "the definition", draft).map_err(|faults| {
             faults.first().map_or_else(|| "it is no schema".to_owned(), |fault| fault.message.clone())
-        })
+        })?;
+        Ok(Described { schema, whole })
     }
+}
+
+/// The schema of a parameter that is written as JSON.
+fn in_json(parameter: &Value) -> Option<&Value> {
+    let content = parameter.get("content")?.as_object()?;
+    content.iter().find(|(media, _)| essence(media).ends_with("json"))?.1.get("schema")
 }
 
 fn list<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
@@ -617,7 +789,7 @@ mod tests {
         let get = api.find("GET", "/pet/7").and_then(|own| api.operation(own)).expect("it is described");
         assert!(get.checks_responses(200) && get.checks_responses(404) && !get.checks_responses(500));
         let of = |status, body: Value| {
-            get.answer(status, "application/json", &body).expect("it can be used").len()
+            get.answer(status, "application/json", &body, false).expect("it can be used").len()
         };
         assert_eq!(of(200, json!({ "id": 1, "name": "x" })), 0);
         assert_eq!(of(200, json!({ "name": "x" })), 1, "an answer has what is read only");

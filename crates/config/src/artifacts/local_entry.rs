@@ -102,7 +102,7 @@ fn source(src: &Key, reading: &mut Reading<'_>) -> Option<(Entry, Option<PathBuf
             Ok(bytes) => return Some((Entry::File(bytes.into()), Some(path))),
             Err(why) => unreadable(&path.display().to_string(), why),
         },
-        (None, Some(fetch)) => match (fetch.0)(src) {
+        (None, Some(fetch)) => match (fetch.once)(src) {
             Ok(bytes) => return Some((Entry::File(bytes.into()), None)),
             Err(why) => unreadable(src, why),
         },

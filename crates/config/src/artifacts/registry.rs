@@ -16,15 +16,21 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The registry: files below one directory.
-#[derive(Clone, Debug)]
+/// The registry: files below one directory, or resources on another server.
+#[derive(Clone)]
 pub struct Registry {
     /// The provider's Java class as written; `None`: the configuration has no `<registry>`.
     pub provider: Option<Key>,
     /// Its parameters.
     pub parameters: Vec<Parameter>,
-    /// The directory; `None` when the registry is on the network, which is not supported.
+    /// The directory; `None` when the registry is on another server.
     pub root: Option<PathBuf>,
+    /// The URL that keys are appended to, when the registry is on another server.
+    pub url: Option<String>,
+    /// Reads what is there; `None`: nothing is read there.
+    kept: Option<Arc<dyn crate::fetch::Kept>>,
+    /// Who reads may wait for other servers: while the configuration loads, and never when a message does.
+    waits: bool,
     /// How keys become paths.
     pub layout: RegistryLayout,
     /// How long a resource is used without looking again; `None`: for ever.
@@ -37,6 +43,13 @@ pub struct Registry {
     mounts: Arc<Mounts>,
     /// Documents that a reload found faulty, by key: what each is and what it was, which it stays for as long as it is that.
     held: HashMap<String, Held>,
+}
+
+impl std::fmt::Debug for Registry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let place = (&self.provider, &self.parameters, &self.root, &self.url, &self.layout, &self.cachable);
+        write!(f, "Registry{place:?}")
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -64,6 +77,9 @@ impl Registry {
             provider: None,
             parameters: Vec::new(),
             root: Some(root),
+            url: None,
+            kept: None,
+            waits: true,
             layout: RegistryLayout::Prefixed,
             cachable: Some(Duration::ZERO),
             limits: RegistryLimits::default(),
@@ -94,6 +110,7 @@ impl Registry {
             .iter()
             .find_map(|name| parameters.iter().find(|p| p.name == *name))
             .filter(|p| p.value.text().is_some_and(|text| !text.is_empty()));
+        let mut url = None;
         let root = match written {
             None if layout == RegistryLayout::Plain => {
                 reading.diagnostics.push(
@@ -104,12 +121,24 @@ impl Registry {
             }
             None => Some(default_root.to_owned()),
             Some(parameter) => {
-                let root = file_path(parameter.value.text().unwrap_or_default(), reading.root);
-                if root.is_none() {
+                let written = parameter.value.text().unwrap_or_default().trim();
+                let root = file_path(written, reading.root);
+                if written.starts_with("http:") || written.starts_with("https:") {
+                    url = Some(format!("{}/", written.trim_end_matches('/')));
+                    if reading.fetch.is_none() {
+                        reading.diagnostics.push(
+                            Diagnostic::warning(
+                                "not-fetched",
+                                "the registry is read when the bus runs, and not now",
+                            )
+                            .at(parameter.span, "what its keys name is not known here"),
+                        );
+                    }
+                } else if root.is_none() {
                     reading.diagnostics.push(
-                        Diagnostic::warning("remote-source", "resources are not loaded over the network")
+                        Diagnostic::warning("remote-source", "a registry cannot be read with this scheme")
                             .at(parameter.span, "every key of this registry will be unknown")
-                            .help("copy the resources into a directory and name it: file:registry/"),
+                            .help("only http:, https:, file: URLs and paths: copy the resources into a directory and name it: file:registry/"),
                     );
                 }
                 root
@@ -131,6 +160,9 @@ impl Registry {
             provider: Some(provider),
             parameters,
             root,
+            url,
+            kept: None,
+            waits: true,
             layout,
             cachable,
             limits: RegistryLimits::default(),
@@ -141,9 +173,35 @@ impl Registry {
         })
     }
 
-    /// The same one, with bounds on what flows write.
+    /// The same one, with bounds on what flows write. No message waits for other servers.
     pub fn limited(&self, limits: RegistryLimits) -> Registry {
-        Registry { limits, ..self.clone() }
+        Registry { limits, waits: false, ..self.clone() }
+    }
+
+    /// Lets what is on another server be read.
+    pub(crate) fn fetch_with(&mut self, kept: Option<Arc<dyn crate::fetch::Kept>>) {
+        self.kept = kept;
+    }
+
+    /// Whether nobody knows what is at a key, since nothing is fetched now.
+    pub fn is_not_fetched(&self, key: &str) -> bool {
+        self.url.is_some() && self.kept.is_none() && self.mounted(key).is_none()
+    }
+
+    /// The content of a key on another server.
+    fn fetched(&self, url: &str, key: &str) -> io::Result<Option<Found>> {
+        let Some(kept) = &self.kept else { return Ok(None) };
+        let path = match self.layout {
+            RegistryLayout::Plain => key.to_owned(),
+            RegistryLayout::Prefixed => mounts::path(key),
+        };
+        let Some(path) = url_path(&path) else { return Ok(None) };
+        let bytes =
+            kept.read(&format!("{url}{path}"), self.cachable, self.waits).map_err(io::Error::other)?;
+        if let (Some(bytes), true) = (&bytes, self.waits) {
+            self.resources.note(key, bytes);
+        }
+        Ok(bytes.map(|bytes| Found { bytes, stale: None }))
     }
 
     /// The same one, with resources that go before its files.
@@ -153,7 +211,7 @@ impl Registry {
 
     /// The same one, after a reload: what flows wrote into `before` goes before what projects and archives bring along.
     pub(crate) fn after(&self, before: &Registry) -> Registry {
-        if self.root != before.root {
+        if self.root != before.root || self.url.is_some() {
             return self.clone();
         }
         Registry { resources: Arc::new(Resources::after(&before.resources)), ..self.clone() }
@@ -187,7 +245,8 @@ impl Registry {
 
     /// Whether there is such a resource or collection.
     pub fn has(&self, key: &str) -> bool {
-        self.mounted(key).is_some() || self.path(key).is_some()
+        let is_fetched = || self.url.is_some() && self.read(key).is_ok_and(|found| found.is_some());
+        self.mounted(key).is_some() || self.path(key).is_some() || is_fetched()
     }
 
     /// The file of a key; `None` when there is none, it is in an archive, or it would be outside of the root.
@@ -231,7 +290,10 @@ impl Registry {
         let found = match self.mounted(key) {
             Some(Mount::Bytes(bytes)) => Ok(Some(Found { bytes: Arc::clone(bytes), stale: None })),
             Some(Mount::File(path)) => self.resources.read(key, self.cachable, || Ok(Some(path.clone()))),
-            None => self.resources.read(key, self.cachable, || self.find(key)),
+            None => match &self.url {
+                Some(url) => self.fetched(url, key),
+                None => self.resources.read(key, self.cachable, || self.find(key)),
+            },
         }?;
         let held = |found: &Found| {
             let held = self.held.get(key)?;
@@ -313,6 +375,35 @@ impl Registry {
             RegistryLayout::Prefixed if found(&mounts::path(key)) || !found(key) => mounts::path(key),
             _ => key.to_owned(),
         }
+    }
+}
+
+/// The path of a key below the URL of a registry, encoded; `None` where it would lead out of it, and nobody names a resource so.
+fn url_path(key: &str) -> Option<String> {
+    let (path, query) = match key.trim_start_matches('/').split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (key.trim_start_matches('/'), None),
+    };
+    if path.is_empty() || path.split('/').any(|part| matches!(part, "." | "..")) {
+        return None;
+    }
+    let mut out = String::with_capacity(key.len());
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => out.push(byte as char),
+            b'-' | b'.' | b'_' | b'~' | b'/' | b':' | b'@' | b'+' | b',' | b'=' | b'!' | b'$' => {
+                out.push(byte as char)
+            }
+            other => out.push_str(&format!("%{other:02X}")),
+        }
+    }
+    // An address that asks by a query is taken as it is written, if it can be one.
+    match query {
+        Some(query) if query.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') => {
+            Some(format!("{out}?{query}"))
+        }
+        Some(_) => None,
+        None => Some(out),
     }
 }
 

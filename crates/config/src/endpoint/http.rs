@@ -73,6 +73,13 @@ pub enum Authentication {
         /// The password.
         password: Value,
     },
+    /// A key in a header. Of Busbar; WSO2 sets such a header with a mediator.
+    ApiKey {
+        /// The header.
+        name: Key,
+        /// The key.
+        value: Value,
+    },
     /// An access token, fetched and renewed.
     OAuth(Box<OAuth>),
 }
@@ -181,7 +188,8 @@ fn method(key: &Key, diagnostics: &mut Diagnostics) -> Option<HttpMethod> {
     found
 }
 
-pub(crate) const AUTHENTICATION: Shape = Shape { attributes: &[], elements: &["basicAuth", "oauth"] };
+pub(crate) const AUTHENTICATION: Shape =
+    Shape { attributes: &[], elements: &["basicAuth", "apiKey", "oauth"] };
 
 fn authentication(
     element: &Element,
@@ -194,10 +202,18 @@ fn authentication(
         let password = value(basic, "password", injector, diagnostics);
         return Some(Authentication::Basic { username: username?, password: password? });
     }
+    if let Some(key) = element.child("apiKey") {
+        let name = read::child_text(key, "name");
+        if name.is_none() {
+            diagnostics.push(missing_element(key, "name"));
+        }
+        let value = value(key, "value", injector, diagnostics);
+        return Some(Authentication::ApiKey { name: name?, value: value? });
+    }
     if let Some(oauth) = element.child("oauth") {
         return self::oauth(oauth, injector, diagnostics).map(|oauth| Authentication::OAuth(Box::new(oauth)));
     }
-    diagnostics.push(missing_element(element, "basicAuth or oauth"));
+    diagnostics.push(missing_element(element, "basicAuth, apiKey or oauth"));
     None
 }
 

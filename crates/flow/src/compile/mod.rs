@@ -599,6 +599,9 @@ impl Compiler<'_> {
         if let Some(list) = self.registry_sequence(key) {
             return SequenceRef::Known(list);
         }
+        if self.is_not_fetched(&key.value) {
+            return SequenceRef::Missing(Arc::from(key.value.as_str()));
+        }
         let names: Vec<_> = self.sequences.keys().cloned().collect();
         self.diagnostics.push(
             Diagnostic::warning("unknown-sequence", format!("there is no sequence `{}`", key.value))
@@ -690,7 +693,7 @@ impl Compiler<'_> {
             return Arc::new(EndpointRef::Known(endpoint));
         }
         // One that is there and faulty, or leads round in a circle, is reported as such.
-        if !self.named.tried.contains(&key.value) {
+        if !self.named.tried.contains(&key.value) && !self.is_not_fetched(&key.value) {
             let names: Vec<_> = self.configuration.endpoints.iter().filter_map(|e| e.name.as_ref()).collect();
             self.diagnostics.push(
                 Diagnostic::warning("unknown-endpoint", format!("there is no endpoint `{}`", key.value))
@@ -713,7 +716,10 @@ impl Compiler<'_> {
     /// Whether a key is that of an entry on another server, which is not fetched when a configuration is only looked at.
     pub fn is_not_fetched(&self, key: &str) -> bool {
         let entry = self.configuration.local_entries.get(key.trim());
-        entry.is_some_and(|entry| matches!(entry.value, config::Entry::NotFetched))
+        entry.map_or_else(
+            || self.configuration.registry.is_not_fetched(key.trim()),
+            |entry| matches!(entry.value, config::Entry::NotFetched),
+        )
     }
 
     /// The file that a local entry was loaded from, if it was.

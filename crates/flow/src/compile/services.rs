@@ -108,7 +108,7 @@ pub(super) fn compile_api(api: &config::Api, compiler: &mut Compiler<'_>) -> Api
         }
         found
     });
-    let definition = definition.or_else(|| api.packed_definition.clone());
+    let definition = definition.or_else(|| api.packed_definition.clone()).map(as_json);
     let mut stages = of_services();
     stages.extend(validation(api, definition.as_deref(), compiler));
     Api {
@@ -127,6 +127,18 @@ pub(super) fn compile_api(api: &config::Api, compiler: &mut Compiler<'_>) -> Api
         binds_to: api.binds_to.clone(),
         counters: compiler.services.metrics.counters("api", &api.name.value),
         name: api.name.value.clone(),
+    }
+}
+
+/// A definition that is written in YAML, as JSON; what is neither stays as it is.
+fn as_json(definition: Arc<[u8]>) -> Arc<[u8]> {
+    if matches!(definition.trim_ascii_start().first(), Some(b'{' | b'[' | b'<') | None) {
+        return definition;
+    }
+    let read = message::yaml::parse(&String::from_utf8_lossy(&definition));
+    match read {
+        Ok(value @ serde_json::Value::Object(_)) => value.to_string().into_bytes().into(),
+        _ => definition,
     }
 }
 

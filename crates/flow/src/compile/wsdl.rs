@@ -22,7 +22,7 @@ pub(super) fn compile(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Wsd
         WsdlSource::Key(key) => (compiler.entry(&key.value).map(|entry| entry.bytes.to_vec()), key.span),
         // The bus may start before its backends: the service is there without what they say of it.
         WsdlSource::Uri(uri) if uri.value.starts_with("http:") || uri.value.starts_with("https:") => {
-            let fetched = compiler.configuration.fetch.as_ref().map(|fetch| (fetch.0)(uri.value.trim()));
+            let fetched = compiler.configuration.fetch.as_ref().map(|fetch| (fetch.once)(uri.value.trim()));
             let (message, why) = match fetched {
                 Some(Ok(bytes)) => return of(proxy, published, bytes, uri.span, compiler),
                 Some(Err(why)) => ("the WSDL of this proxy cannot be fetched", why),

@@ -11,7 +11,7 @@ use encoding_rs::Encoding;
 /// Most bytes that a script can ask for by chance at once.
 const MOST_RANDOM: usize = 1 << 20;
 
-/// `format` and `parse` of a date (pattern, milliseconds or text, time zone), `digest` (algorithm, bytes), `hmac` (algorithm,
+/// `format` and `parse` of a date (pattern, milliseconds or text, time zone), `zone` (name), `digest` (algorithm, bytes), `hmac` (algorithm,
 /// key, bytes), `uuid`, `random` (how many), `encode` (character set, text), `decode` (character set, bytes).
 ///
 /// # Errors
@@ -25,6 +25,8 @@ pub fn call(what: &str, arguments: &[String]) -> Result<String, String> {
             let time: f64 = argument(1).parse().map_err(|_| format!("`{}` is no time", argument(1)))?;
             DatePattern::simple(argument(0))?.format(&Moment::of_named(time as i64, argument(2))?)
         }
+        "zone" => ::expression::zone_name(argument(0))
+            .ok_or_else(|| format!("DateTimeException: Unknown time-zone ID: {}", argument(0))),
         "parse" => {
             let moment = DatePattern::simple(argument(0))?.parse(argument(1));
             let moment =

@@ -30,9 +30,14 @@ pub(crate) fn answer(api: &Api, sub_path: &str, inbound: &Inbound) -> Option<Res
         None => generated(api, inbound),
         Some(bytes) => match serde_json::from_slice::<Json>(bytes) {
             Ok(definition) => here(definition, api, inbound),
-            // YAML goes out as it is: nothing here reads it.
+            // It is neither JSON nor YAML that can be read, and goes out as it is.
             Err(_) if form == Form::Yaml => return Some(answered(form, bytes.to_vec())),
-            Err(_) => return Some(text(404, "the definition is written in YAML: ask for ?openapi.yaml\n")),
+            Err(_) => {
+                return Some(text(
+                    404,
+                    "the definition cannot be read as JSON or YAML: ask for ?openapi.yaml to see it\n",
+                ));
+            }
         },
     };
     Some(match form {
