@@ -59,8 +59,35 @@ const NEUTRAL: &[&str] = &[
 ];
 
 /// Steps that nobody needs whose message goes nowhere.
-pub const PREPARING: &[&str] =
+const PREPARING: &[&str] =
     &["header", "payloadFactory", "enrich", "xslt", "fastXSLT", "datamapper", "jsontransform", "rewrite"];
+
+/// Operations of connectors that read files, and are seen by nobody either.
+const READING: &[&str] = &["file.read", "file.listFiles", "file.checkExist", "file.exploreZipFile"];
+
+/// Whether a step changes the message, and nobody needs it where the message goes nowhere.
+pub fn prepares(step: &Element) -> bool {
+    PREPARING.contains(&step.local()) || (step.local().starts_with("CSV.") && keeps_body(step))
+}
+
+/// Whether a step waits for the answer of a backend that then is the message.
+pub fn calls(step: &Element) -> bool {
+    let name = step.local();
+    name == "call" || (name.starts_with("http.") && name != "http.init" && keeps_body(step))
+}
+
+/// Whether the result of an operation of a connector becomes the message.
+fn keeps_body(step: &Element) -> bool {
+    let written = |name: &str| {
+        let child = step.child(name).map(|child| child.text());
+        child
+            .as_deref()
+            .or(step.attr(name))
+            .map(|text| text.trim().to_owned())
+            .filter(|text| !text.is_empty())
+    };
+    written("responseVariable").is_none() || written("overwriteBody").is_some_and(|own| own == "true")
+}
 
 /// Properties that say what the client gets though nothing answers: whoever sets one means it.
 pub const INTENTIONS: &[&str] = &[
@@ -133,7 +160,7 @@ impl<'l, 'a> Walk<'l, 'a> {
             },
             "sequence" if step.attribute("key").is_some() => self.sequence(step, ways),
             "call-template" => self.template(step, ways),
-            name if NEUTRAL.contains(&name) => ways,
+            name if NEUTRAL.contains(&name) || READING.contains(&name) || name.starts_with("CSV.") => ways,
             _ => ways.dealt(),
         }
     }

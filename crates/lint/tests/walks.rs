@@ -56,6 +56,26 @@ fn sequences_that_run_others_twice_are_followed_once() {
     assert!(found(&(diamonds(30, "<send/>") + &proxy(sent))).contains(&"answer-is-lost"));
 }
 
+/// Operations of connectors that make the message another one, and what they bring is lost.
+#[test]
+fn what_connectors_make_is_lost_like_what_mediators_make() {
+    for (steps, rules) in [
+        ("<CSV.csvToJson/>", &["message-is-lost"][..]),
+        ("<CSV.csvToJson/><respond/>", &[]),
+        ("<CSV.csvToJson><responseVariable>v</responseVariable></CSV.csvToJson>", &[]),
+        ("<http.get configKey='C'><relativePath>/a</relativePath></http.get>", &["answer-is-lost"]),
+        (
+            "<http.get configKey='C'><relativePath>/a</relativePath></http.get><CSV.jsonToCsv/>",
+            &["answer-is-lost"],
+        ),
+        ("<http.get configKey='C'><responseVariable>v</responseVariable></http.get>", &[]),
+        ("<http.post configKey='C'><relativePath>/a</relativePath></http.post>", &[]),
+        ("<CSV.jsonToCsv/><file.write configKey='F'><filePath>a</filePath></file.write>", &[]),
+    ] {
+        assert_eq!(found(&proxy(&format!("<inSequence>{steps}</inSequence>"))), rules, "{steps}");
+    }
+}
+
 #[test]
 fn templates_that_call_others_twice_are_followed_once() {
     let mut text = String::new();

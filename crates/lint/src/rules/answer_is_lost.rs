@@ -3,7 +3,7 @@
 use crate::Rule;
 use crate::look::{Finding, Flow, Look, Phase};
 use crate::references::literal_key;
-use crate::ways::{INTENTIONS, PREPARING, Walk, Ways};
+use crate::ways::{INTENTIONS, Walk, Ways, calls, prepares};
 use config::Element;
 use diagnostics::Severity;
 use std::collections::HashSet;
@@ -76,13 +76,14 @@ fn check(look: &mut Look<'_>) {
 /// An in sequence that changes the answer of a `call`, and ends.
 fn called<'a>(look: &mut Look<'a>, flow: &Flow<'a>) {
     let steps = look.language.steps(flow.list);
-    let Some(call) = steps.iter().rposition(|step| step.is("call")) else { return };
+    let Some(call) = steps.iter().rposition(|step| calls(step)) else { return };
     let behind = &steps[call + 1..];
     let known = |step: &&Element| {
-        PREPARING.contains(&step.local())
-            || matches!(step.local(), "log" | "property" | "propertyGroup" | "variable")
+        prepares(step) || matches!(step.local(), "log" | "property" | "propertyGroup" | "variable")
     };
-    let prepared = behind.iter().find(|step| PREPARING.contains(&step.local()));
+    let is_get = steps[call].local() == "http.get";
+    // Nobody calls `http.get` for anything but its answer.
+    let prepared = behind.iter().find(|step| prepares(step)).or(is_get.then_some(&steps[call]));
     // Who says what the client gets, or keeps the answer, means it.
     if !behind.iter().all(known)
         || steps[call].child("target").is_some()

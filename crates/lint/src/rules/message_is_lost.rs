@@ -2,7 +2,7 @@
 
 use crate::Rule;
 use crate::look::{Finding, Look, Phase};
-use crate::ways::{PREPARING, Walk, Ways};
+use crate::ways::{Walk, Ways, prepares};
 use diagnostics::Severity;
 
 pub const RULE: Rule = Rule {
@@ -46,7 +46,7 @@ fn check(look: &mut Look<'_>) {
             continue;
         }
         // Who prepares a message means to send it. A flow that only logs may be there for that.
-        let Some(prepared) = walk.passed.iter().find(|step| PREPARING.contains(&step.local())) else {
+        let Some(prepared) = walk.passed.iter().find(|step| prepares(step)) else {
             continue;
         };
         let prepared = prepared.start_tag();
