@@ -76,6 +76,15 @@ impl Moment {
     }
 }
 
+/// The name of a time zone, that of the process for an empty one; `None`: there is none of this name.
+pub fn zone_name(name: &str) -> Option<String> {
+    match name.trim() {
+        "" => Some(TimeZone::system().iana_name().unwrap_or("UTC").to_owned()),
+        name if name == "UTC" || name == "GMT" || TimeZone::get(name).is_ok() => Some(name.to_owned()),
+        _ => None,
+    }
+}
+
 /// A time zone by its name, or by its offset: `GMT+5`, `GMT-05:30`.
 fn zone_named(name: &str) -> TimeZone {
     let name = name.trim();

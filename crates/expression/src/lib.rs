@@ -18,7 +18,7 @@ mod parse;
 mod template;
 mod value;
 
-pub use date::{DatePattern, Moment};
+pub use date::{DatePattern, Moment, zone_name};
 pub use evaluate::{Failure, Host, Scope};
 pub use functions::names as function_names;
 pub use number::Number;

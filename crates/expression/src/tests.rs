@@ -90,6 +90,8 @@ fn message() -> Message {
         ("i", Own::Integer(7)),
         ("long", Own::Integer(5_000_000_000)),
         ("d", Own::Double(2.0)),
+        ("java", Own::JavaDouble(2.0)),
+        ("small", Own::JavaDouble(-0.125)),
         ("s", Own::from("12")),
         ("b", Own::Boolean(true)),
         ("j", Own::Json(Arc::new(json!({"n": 2, "nul": null, "a": [1, 2]})))),
@@ -477,4 +479,18 @@ fn nothing_panics_on_mangled_expressions() {
             }
         }
     }
+}
+
+/// What has the type DOUBLE keeps its `.0` where it is only passed on.
+#[test]
+fn doubles_are_written_as_java_does() {
+    check(&[
+        ("vars.java", "2.0"),
+        ("string(vars.java)", "2.0"),
+        ("\"a\" + string(vars.java)", "a2.0"),
+        ("vars.java + 1", "3"),
+        ("vars.java == 2", "true"),
+        ("vars.small", "-0.125"),
+        ("vars.d", "2"),
+    ]);
 }

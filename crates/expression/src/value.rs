@@ -23,6 +23,11 @@ pub enum Value<'v> {
     Xml(Arc<XmlValue>),
 }
 
+/// A property or variable of type DOUBLE or FLOAT, which keeps its `.0` where it is only passed on.
+fn of_java(number: f64) -> Number {
+    Number::parse(&message::value::java_number_text(number)).unwrap_or_else(|| Number::of(number))
+}
+
 impl<'v> Value<'v> {
     /// A JSON value.
     pub fn of_json(json: Cow<'v, Json>) -> Value<'v> {
@@ -45,7 +50,8 @@ impl<'v> Value<'v> {
         match value {
             Own::String(text) => Value::Text(Cow::Borrowed(text)),
             Own::Integer(number) => Value::Number(Number::Integer(*number)),
-            Own::Double(number) | Own::JavaDouble(number) => Value::Number(Number::of(*number)),
+            Own::Double(number) => Value::Number(Number::of(*number)),
+            Own::JavaDouble(number) => Value::Number(of_java(*number)),
             Own::Boolean(truth) => Value::Boolean(*truth),
             Own::Xml(xml) => Value::Xml(Arc::clone(xml)),
             Own::Json(json) => Value::of_json(Cow::Borrowed(json)),
@@ -58,7 +64,8 @@ impl<'v> Value<'v> {
             Own::String(text) => Value::Text(Cow::Owned(text.as_ref().to_owned())),
             Own::Json(json) => Value::of_json(Cow::Owned(Arc::unwrap_or_clone(json))),
             Own::Integer(number) => Value::Number(Number::Integer(number)),
-            Own::Double(number) | Own::JavaDouble(number) => Value::Number(Number::of(number)),
+            Own::Double(number) => Value::Number(Number::of(number)),
+            Own::JavaDouble(number) => Value::Number(of_java(number)),
             Own::Boolean(truth) => Value::Boolean(truth),
             Own::Xml(xml) => Value::Xml(xml),
         }

@@ -134,7 +134,8 @@ fn typed(value: Value, kind: &str, calculated: bool) -> Result<Value, &'static s
         ("STRING", ..) => Ok(Value::from(value.to_string())),
         ("INTEGER", Value::Integer(number), _) if i32::try_from(*number).is_err() => Err("another number"),
         // A whole number that was calculated is as good a double.
-        ("DOUBLE", Value::Integer(number), _) => Ok(Value::Double(*number as f64)),
+        ("DOUBLE", Value::Integer(number), _) => Ok(Value::JavaDouble(*number as f64)),
+        ("DOUBLE", Value::Double(number), _) => Ok(Value::JavaDouble(*number)),
         ("JSON", Value::Integer(_) | Value::Boolean(_) | Value::Double(_) | Value::JavaDouble(_), _)
             if calculated =>
         {
@@ -146,13 +147,15 @@ fn typed(value: Value, kind: &str, calculated: bool) -> Result<Value, &'static s
             .map(|json| Value::Json(Arc::new(json)))
             .map_err(|_| "text that is not JSON"),
         ("BOOLEAN", Value::Boolean(_), _) | ("INTEGER" | "LONG", Value::Integer(_), _) => Ok(value),
-        ("DOUBLE", Value::Double(_) | Value::JavaDouble(_), _) | ("JSON", Value::Json(_), _) => Ok(value),
+        ("DOUBLE", Value::JavaDouble(_), _) | ("JSON", Value::Json(_), _) => Ok(value),
         ("BOOLEAN", _, Some(Json::Bool(truth))) => Ok(Value::Boolean(*truth)),
         ("INTEGER" | "LONG", _, Some(Json::Number(number))) => match number.as_i64() {
             Some(whole) if kind == "LONG" || i32::try_from(whole).is_ok() => Ok(Value::Integer(whole)),
             _ => Err("another number"),
         },
-        ("DOUBLE", _, Some(Json::Number(number))) => Ok(Value::Double(number.as_f64().unwrap_or(f64::NAN))),
+        ("DOUBLE", _, Some(Json::Number(number))) => {
+            Ok(Value::JavaDouble(number.as_f64().unwrap_or(f64::NAN)))
+        }
         ("XML", Value::Xml(_), _) => Ok(value),
         ("XML", Value::String(text), _) => xml_value::parse(text).map_err(|_| "text that is not XML"),
         ("XML", _, Some(Json::String(text))) => xml_value::parse(text).map_err(|_| "text that is not XML"),
