@@ -112,7 +112,7 @@ impl Case {
             (Err(_), false) => None,
         };
         std::thread::sleep(Duration::from_millis(self.spec.settle_ms));
-        let mut run = Run { vars: &vars, esb, backends };
+        let mut run = Run { vars: &vars, esb, backends, log: work.join("bus.err") };
         let walked = self.spec.steps.iter().enumerate().try_for_each(|(n, step)| run.step(step, n + 1));
         let walked = walked.and_then(|()| then(&mut run));
         let alive = bus.as_mut().map_or(Ok(()), Bus::alive);
@@ -136,9 +136,15 @@ pub struct Run<'a> {
     vars: &'a Vars,
     esb: u16,
     backends: HashMap<String, Backend>,
+    log: std::path::PathBuf,
 }
 
 impl Run<'_> {
+    /// What the bus has written to its log so far.
+    pub fn log(&self) -> String {
+        String::from_utf8_lossy(&std::fs::read(&self.log).unwrap_or_default()).into_owned()
+    }
+
     /// Does a step and checks what is expected of it.
     pub fn step(&mut self, step: &Step, number: usize) -> Result<(), Failure> {
         let what = format!("step {number}");

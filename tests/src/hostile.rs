@@ -8,8 +8,11 @@
 //! * an ERROR_CODE: JSON of the fault sequence with this `code`;
 //! * `= text`: the beginning of any other body, with white space as single blanks.
 //!
+//! A line `unreached NAME…` names the bodies that are answered ahead of the mediator (those that cannot be read, where a step before it
+//! reads them): all others must reach it, which a trace of the message shows. With `step NAME` the trace has that name for it.
+//!
 //! A line that begins with `#` is a remark. The requests are those of the first step, but for body, content type and method. A line
-//! `target PATH` names another target. After each of them the first step runs again, and its expectation must hold; with a line
+//! `target PATH` names another target, a line `header NAME VALUE` another header field. After each of them the first step runs again, and its expectation must hold; with a line
 //! `good last` only once at the end (where a message counts, as for a throttle).
 
 use crate::case::Run;
@@ -18,12 +21,16 @@ use crate::wire::Message;
 use crate::{Failure, failure, short};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The largest body that a flow may hold in these tests, as `busbar run --set limits.body` takes it.
 pub const LIMIT: &str = "3m";
 /// How long one answer may take. Generous: this is about no answer at all.
 const DEADLINE: Duration = Duration::from_secs(20);
+
+/// How long a trace may take to be in the log, where one is expected, and where it is not.
+const REACHED: Duration = Duration::from_secs(10);
+const WRITTEN: Duration = Duration::from_millis(150);
 
 /// A body that no client should send.
 pub struct Body {
@@ -152,6 +159,12 @@ pub struct Table {
     pub target: Option<String>,
     /// The first step runs once at the end instead of after each body.
     pub good_last: bool,
+    /// Bodies that do not come to the mediator.
+    pub unreached: Vec<String>,
+    /// Header fields that requests have instead of those of the first step.
+    pub headers: Vec<(String, String)>,
+    /// What traces call the mediator, where that is not the name of the case.
+    pub step: Option<String>,
     /// Lines for people.
     pub remarks: Vec<String>,
 }
@@ -169,6 +182,11 @@ impl Table {
                 [] => {}
                 [first, ..] if first.starts_with('#') => table.remarks.push(line.to_owned()),
                 ["target", target] => table.target = Some(target.to_owned()),
+                ["unreached", ref names @ ..] if names.iter().all(|name| known(name)) => {
+                    table.unreached.extend(names.iter().map(|name| (*name).to_owned()));
+                }
+                ["header", name, value] => table.headers.push((name.to_owned(), value.to_owned())),
+                ["step", step] => table.step = Some(step.to_owned()),
                 ["good", "last"] => table.good_last = true,
                 [name, status, ref words @ ..]
                     if known(name) && (words.len() == 1 || words.first() == Some(&"=")) =>
@@ -197,17 +215,26 @@ pub fn outcomes(
     run: &mut Run<'_>,
     first: &Step,
     table: &Table,
-) -> Result<BTreeMap<String, (u16, String)>, Failure> {
+    mediator: &str,
+    writes: bool,
+) -> Result<Table, Failure> {
     let request = first.request.as_ref().ok_or_else(|| failure!("the first step has no request"))?;
     let target = table.target.as_deref().or(request.path.as_deref()).unwrap_or("/");
     let mut outcomes = BTreeMap::new();
+    let step = format!(" ms {} ", table.step.as_deref().unwrap_or(mediator));
+    let mut unreached = Vec::new();
     for body in BODIES {
+        let before = run.log().len();
         let mut headers: Vec<(String, String)> = request
             .headers
             .iter()
-            .filter(|(name, _)| !name.eq_ignore_ascii_case("Content-Type"))
+            .filter(|(name, _)| {
+                let mut others = table.headers.iter().map(|(name, _)| name.as_str()).chain(["Content-Type"]);
+                !others.any(|own| own.eq_ignore_ascii_case(name))
+            })
             .map(|(name, value)| (name.clone(), crate::compare::plain(value)))
             .collect();
+        headers.extend(table.headers.iter().cloned());
         if !body.content_type.is_empty() {
             headers.push(("Content-Type".to_owned(), body.content_type.to_owned()));
         }
@@ -217,12 +244,43 @@ pub fn outcomes(
             .exchange(body.method, target, headers, bytes.clone(), None, DEADLINE)
             .map_err(|e| failure!("{}: {e}", body.name))?;
         outcomes.insert(body.name.to_owned(), (answer.status().unwrap_or(0), described(&answer, &bytes)));
+        let expected = !writes && !table.unreached.iter().any(|name| name == body.name);
+        if !reaches(run, before, &step, if expected { REACHED } else { WRITTEN }) {
+            unreached.push(body.name.to_owned());
+        }
         if !table.good_last {
             run.step(first, 1).map_err(|e| failure!("after {}: {e}", body.name))?;
         }
     }
     run.step(first, 1).map_err(|e| failure!("at the end: {e}"))?;
-    Ok(outcomes)
+    Ok(Table { outcomes, unreached, ..table.clone() })
+}
+
+/// Whether traces have this step outside of fault sequences, which have mediators of their own.
+fn has(log: &str, step: &str) -> bool {
+    let mut fails = false;
+    log.lines().any(|line| {
+        if let Some(list) = line.strip_prefix("  in ") {
+            fails = list.ends_with("fault sequence") || list == "sequence fault";
+        } else if line.starts_with("message ") {
+            fails = false;
+        }
+        !fails && line.contains(step)
+    })
+}
+
+/// Whether the log from `before` on has the trace of a message that came to this step.
+fn reaches(run: &Run<'_>, before: usize, step: &str, longest: Duration) -> bool {
+    let begin = Instant::now();
+    loop {
+        if run.log().get(before..).is_some_and(|log| has(log, step)) {
+            return true;
+        }
+        if begin.elapsed() > longest {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// The answer as the table has it.
@@ -253,6 +311,15 @@ pub fn write(table: &Table) -> String {
     if table.good_last {
         out.push_str("good last\n");
     }
+    for (name, value) in &table.headers {
+        let _ = writeln!(out, "header {name} {value}");
+    }
+    if let Some(step) = &table.step {
+        let _ = writeln!(out, "step {step}");
+    }
+    if !table.unreached.is_empty() {
+        let _ = writeln!(out, "unreached {}", table.unreached.join(" "));
+    }
     for body in BODIES {
         if let Some((status, answer)) = table.outcomes.get(body.name) {
             let _ = writeln!(out, "{:<15} {status} {answer}", body.name);
@@ -267,7 +334,7 @@ mod tests {
 
     #[test]
     fn tables_are_read_and_written() {
-        let text = "# why\ntarget /a\ngood last\nabsent          200 same\nempty-xml       500 601000\ntext            200 = <a b=\"#\"/> x\n";
+        let text = "# why\ntarget /a\ngood last\nheader A b\nstep x\nunreached text bytes\nabsent          200 same\nempty-xml       500 601000\ntext            200 = <a b=\"#\"/> x\n";
         let table = Table::parse(text).unwrap();
         assert_eq!(table.outcomes["empty-xml"], (500, "601000".to_owned()));
         assert_eq!(table.codes().collect::<Vec<_>>(), ["601000"]);

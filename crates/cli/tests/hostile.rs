@@ -20,7 +20,7 @@ fn every_mediator_answers_whatever_comes() {
     let only = if env("BUSBAR_CASES").is_empty() { Vec::new() } else { only };
     let binary = env!("CARGO_BIN_EXE_busbar");
     let program = Program::Shell(format!(
-        "'{binary}' run {{config}} --http 127.0.0.1:{{port}} --admin 127.0.0.1:0 --workers 1 --set limits.body={LIMIT}"
+        "'{binary}' run {{config}} --http 127.0.0.1:{{port}} --admin 127.0.0.1:0 --workers 1 --trace '*' --set log.payload=16 --set limits.body={LIMIT}"
     ));
 
     let mut folders: Vec<_> =
@@ -57,20 +57,33 @@ fn run(case: &Case, program: &Program) -> Vec<String> {
         Err(error) => return vec![format!("{id}: {error}")],
     };
     let mut found = Table::default();
+    let writes = std::env::var("BUSBAR_HOSTILE").is_ok_and(|value| value == "write");
     let outcome = case.run_then(program, &mut |run| {
-        found = Table { outcomes: outcomes(run, &case.spec.steps[0], &table)?, ..table.clone() };
+        let mediator = id.rsplit('/').next().unwrap_or(id);
+        found = outcomes(run, &case.spec.steps[0], &table, mediator, writes)?;
         Ok(())
     });
     say(&format!("{id}: {:.1} s", outcome.elapsed.as_secs_f32()));
     if let Some(failure) = outcome.failure {
         return vec![format!("{id}: {failure}\n{}", outcome.log)];
     }
-    if std::env::var("BUSBAR_HOSTILE").is_ok_and(|value| value == "write") && found != table {
+    if writes && found != table {
         std::fs::write(&file, write(&found)).expect("the table can be written");
         return Vec::new();
     }
+    let mut wrong: Vec<String> = found
+        .unreached
+        .iter()
+        .filter(|name| !table.unreached.contains(name))
+        .map(|name| format!("{id}: {name} does not reach the mediator"))
+        .collect();
+    // A table most of whose bodies stop ahead of the mediator says nothing about it.
+    if 2 * table.unreached.len() > table.outcomes.len() {
+        wrong.push(format!("{id}: most bodies do not reach the mediator"));
+    }
     let differs = found.outcomes.iter().filter(|(name, outcome)| table.outcomes.get(*name) != Some(outcome));
-    differs
-        .map(|(name, outcome)| format!("{id}: {name} gives {outcome:?}, not {:?}", table.outcomes.get(name)))
-        .collect()
+    wrong.extend(differs.map(|(name, outcome)| {
+        format!("{id}: {name} gives {outcome:?}, not {:?}", table.outcomes.get(name))
+    }));
+    wrong
 }
