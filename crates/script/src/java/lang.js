@@ -268,7 +268,9 @@ const EXCEPTIONS = [
   [
     'RuntimeException', 'java.lang.IllegalArgumentException', 'java.lang.IllegalStateException', 'java.lang.UnsupportedOperationException', 'java.lang.NullPointerException',
     'java.lang.ArithmeticException', 'java.lang.IndexOutOfBoundsException', 'java.lang.ClassCastException', 'java.util.NoSuchElementException',
+    'java.time.DateTimeException',
   ],
+  ['DateTimeException', 'java.time.format.DateTimeParseException', 'java.time.temporal.UnsupportedTemporalTypeException', 'java.time.zone.ZoneRulesException'],
   ['IllegalArgumentException', 'java.lang.NumberFormatException', 'java.util.IllegalFormatException'],
   ['IndexOutOfBoundsException', 'java.lang.StringIndexOutOfBoundsException', 'java.lang.ArrayIndexOutOfBoundsException'],
   [

@@ -9,5 +9,5 @@ return {
   'java.text.SimpleDateFormat': SimpleDateFormat, 'java.text.DecimalFormat': DecimalFormat,
   'java.text.DecimalFormatSymbols': DecimalFormatSymbols, 'java.math.BigDecimal': BigDecimal, 'java.math.BigInteger': BigInteger,
   'java.math.RoundingMode': RoundingMode,
-  zones, stringMethods,
+  ...clock, zones, stringMethods,
 };

@@ -272,7 +272,8 @@ class JavaDate {
   hashCode() { return longHash(BigInt(this.time)); }
   clone() { return new JavaDate(this.time); }
   [KEY]() { return 'date ' + this.time; }
-  toInstant() { return { toString: () => new Date(this.time).toISOString().replace('.000Z', 'Z'), toEpochMilli: () => this.time }; }
+  toInstant() { return classOf('java.time.Instant').ofEpochMilli(this.time); }
+  static from(instant) { return new JavaDate(instant.toEpochMilli()); }
   valueOf() { return this.time; }
   toJSON() { return this.time; }
   toString() { return call('format', 'EEE MMM dd HH:mm:ss zzz yyyy', this.time, ''); }
