@@ -1,8 +1,7 @@
-//! Reads local entries and WSDLs whose address is an http or https URL, once, while the configuration loads.
+//! Asks other servers for what a configuration has there: local entries, WSDLs, resources of a registry.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use config::Fetch;
 use endpoints::uri_template::parse_url;
 use flow::services::TlsProfiles;
 use message::{Body, Headers, Method, Payload, PayloadLimits, Reading};
@@ -12,26 +11,9 @@ use std::time::{Duration, Instant};
 use transport::{Client, ClientLimits, OutRequest, SendOptions, Target};
 
 /// Longest wait for all resources together (`synapse.connection.read_timeout` is 100 s; a start should not wait that long).
-const DEADLINE: Duration = Duration::from_secs(20);
+pub const DEADLINE: Duration = Duration::from_secs(20);
 /// Largest resource.
 const LARGEST: usize = 16 << 20;
-
-/// What [`config::LoadOptions`] fetches with, for one load; resources of a registry are kept beyond it ([`crate::remote`]); https servers are verified as those that endpoints send to. All resources
-/// of a load have one deadline, which begins with the first of them; a server that did not answer in time is not asked again.
-pub fn fetch(tls: &Arc<TlsProfiles>) -> Fetch {
-    fetch_within(DEADLINE, tls)
-}
-
-fn fetch_within(longest: Duration, tls: &Arc<TlsProfiles>) -> Fetch {
-    let ask = Arc::new(within(longest, tls));
-    let kept = crate::remote::OfLoad::new(Arc::clone(&ask) as Arc<crate::remote::Ask>, tls);
-    let once = move |url: &str| match ask(url, &Validators::default())? {
-        Answer::Content { bytes, .. } => Ok(bytes),
-        Answer::Unchanged { .. } => Err("the answer was 304".to_owned()),
-        Answer::Gone(status) => Err(format!("the answer was {status}")),
-    };
-    Fetch { once: Arc::new(once), kept: Some(Arc::new(kept)) }
-}
 
 /// Asks servers, all within one deadline that begins with the first question.
 pub fn within(

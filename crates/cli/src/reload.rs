@@ -346,7 +346,7 @@ pub fn read(
     last: Option<crate::load::InForce<'_>>,
 ) -> Result<Loaded, String> {
     let path = start.path.display();
-    let fetch = start.settings.deploy.fetch.unwrap_or(true).then(|| crate::fetch::fetch(&services.tls));
+    let fetch = start.settings.deploy.fetch.unwrap_or(true).then(|| crate::remote::fetch(&services.tls));
     let loaded = load(&start.path, services, fetch, last);
     loaded.log(|diagnostic| diagnostic.severity >= Severity::Warning);
     let errors = loaded.found.errors();

@@ -4,7 +4,8 @@
 //! tells the server whether the resource is another one by now, and a resource that cannot be read stays as it was. What a message
 //! names first is read by that thread as well, and is not there until it has been read.
 
-use crate::fetch::{Answer, Validators, within};
+use crate::fetch::{Answer, DEADLINE, Validators, within};
+use config::Fetch;
 use flow::lock;
 use flow::services::TlsProfiles;
 use std::collections::HashMap;
@@ -64,6 +65,20 @@ enum State {
 /// What one load of a configuration reads.
 pub struct OfLoad {
     ask: Arc<Ask>,
+}
+
+/// What [`config::LoadOptions`] fetches with, for one load; resources of a registry are kept beyond it. https servers are verified as
+/// those that endpoints send to. All resources of a load have one deadline, which begins with the first of them; a server that did not
+/// answer in time is not asked again.
+pub fn fetch(tls: &Arc<TlsProfiles>) -> Fetch {
+    let ask = Arc::new(within(DEADLINE, tls));
+    let kept = OfLoad::new(Arc::clone(&ask) as Arc<Ask>, tls);
+    let once = move |url: &str| match ask(url, &Validators::default())? {
+        Answer::Content { bytes, .. } => Ok(bytes),
+        Answer::Unchanged { .. } => Err("the answer was 304".to_owned()),
+        Answer::Gone(status) => Err(format!("the answer was {status}")),
+    };
+    Fetch { once: Arc::new(once), kept: Some(Arc::new(kept)) }
 }
 
 impl OfLoad {
