@@ -107,9 +107,12 @@ class ZoneOffset extends ZoneId {
 ZoneOffset.UTC = new ZoneOffset(0);
 const zoneOf = zone => (zone instanceof ZoneId ? zone : zone instanceof TimeZone ? new ZoneId(zone.id) : zone && zone.zone instanceof ZoneId ? zone.zone : fail('NullPointerException', 'zone'));
 
+// Java's years end at 999,999,999.
+const MOST_DAYS = 365241780471;
 /** What all times are made of. `day` is 0 of a time of the day, `second` and `nano` are 0 of a day. */
 class Time {
   constructor(day, second, nano, zone, offset) {
+    if (!(Math.abs(day) <= MOST_DAYS) || !Number.isFinite(second + nano)) badTime('Exceeds the range of times, or no number');
     Object.assign(this, { day, second, nano, zone, offset });
   }
   /** The same kind with other parts, carried over; of a zone by the wall. */
