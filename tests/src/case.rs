@@ -140,9 +140,9 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// What the bus has written to its log so far.
-    pub fn log(&self) -> String {
-        String::from_utf8_lossy(&std::fs::read(&self.log).unwrap_or_default()).into_owned()
+    /// What the bus has written to its log so far, in bytes: the last character may be under way.
+    pub fn log(&self) -> Vec<u8> {
+        std::fs::read(&self.log).unwrap_or_default()
     }
 
     /// Does a step and checks what is expected of it.

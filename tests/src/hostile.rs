@@ -273,7 +273,7 @@ fn has(log: &str, step: &str) -> bool {
 fn reaches(run: &Run<'_>, before: usize, step: &str, longest: Duration) -> bool {
     let begin = Instant::now();
     loop {
-        if run.log().get(before..).is_some_and(|log| has(log, step)) {
+        if run.log().get(before..).is_some_and(|log| has(&String::from_utf8_lossy(log), step)) {
             return true;
         }
         if begin.elapsed() > longest {
