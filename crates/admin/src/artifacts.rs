@@ -167,6 +167,9 @@ fn describe(bus: &Bus, plan: &Plan, written: &Written) -> Map<String, Value> {
     if let Some(task) = (written.kind == Kind::Task).then(task).flatten() {
         task_facts(task, &task.status(&bus.services()), &mut facts);
     }
+    if written.kind == Kind::DataSource {
+        data_source_facts(bus, &written.name, &mut facts);
+    }
     facts
 }
 
@@ -195,6 +198,24 @@ fn state(plan: &Plan, written: &Written) -> &'static str {
         Kind::Sequence | Kind::Template | Kind::LocalEntry => "active",
         // Read and checked; whether something runs is not known here.
         _ => "configured",
+    }
+}
+
+/// Whether a database answers, and who uses its connections; nothing where no mediator names the data source.
+fn data_source_facts(bus: &Bus, name: &str, facts: &mut Map<String, Value>) {
+    let pools = bus.services().kept.get::<sql::Pools>();
+    let Some(pool) = pools.all().into_iter().find(|pool| pool.name() == name) else { return };
+    let status = pool.status();
+    for (name, value) in [
+        ("state", status.state.word().into()),
+        ("database", pool.target().to_string().into()),
+        ("limit", status.most.into()),
+        ("in_use", status.in_use.into()),
+        ("idle", status.idle.into()),
+        ("waiting", status.waiting.into()),
+        ("last_error", if status.last_error.is_empty() { Value::Null } else { status.last_error.into() }),
+    ] {
+        facts.insert(name.to_owned(), value);
     }
 }
 

@@ -20,6 +20,7 @@ pub(crate) fn render(state: &AdminState) -> String {
     endpoints(&mut out, state);
     listeners(&mut out, state);
     pools(&mut out, state);
+    data_sources(&mut out, state);
     engine(&mut out, state);
     process(&mut out, state);
     out.finish()
@@ -73,6 +74,81 @@ fn services(out: &mut Exposition, state: &AdminState) {
 struct Counted<'a> {
     labels: Vec<(&'a str, &'a str)>,
     counters: &'a Counters,
+}
+
+/// The pools of databases, by the names of their data sources.
+fn data_sources(out: &mut Exposition, state: &AdminState) {
+    use sql::{State, Status};
+    type Measure = (&'static str, Kind, &'static str, fn(&Status) -> f64);
+    const MEASURES: [Measure; 10] = [
+        ("busbar_sql_connections_limit", Kind::Gauge, "Most connections of a data source.", |own| {
+            own.most as f64
+        }),
+        ("busbar_sql_connections_in_use", Kind::Gauge, "Connections of a data source in use.", |own| {
+            own.in_use as f64
+        }),
+        ("busbar_sql_connections_idle", Kind::Gauge, "Connections of a data source without use.", |own| {
+            own.idle as f64
+        }),
+        ("busbar_sql_waiting", Kind::Gauge, "Messages that wait for a connection.", |own| own.waiting as f64),
+        ("busbar_sql_waits_total", Kind::Counter, "How often a message waited for a connection.", |own| {
+            own.waits.0 as f64
+        }),
+        (
+            "busbar_sql_wait_seconds_total",
+            Kind::Counter,
+            "How long messages waited for connections.",
+            |own| own.waits.1.as_secs_f64(),
+        ),
+        ("busbar_sql_connections_opened_total", Kind::Counter, "Connections that were opened.", |own| {
+            own.opened.0 as f64
+        }),
+        ("busbar_sql_connect_errors_total", Kind::Counter, "Connections that could not be opened.", |own| {
+            own.opened.2 as f64
+        }),
+        ("busbar_sql_statements_total", Kind::Counter, "Statements that were run.", |own| {
+            own.statements.0 as f64
+        }),
+        ("busbar_sql_statement_errors_total", Kind::Counter, "Statements that failed.", |own| {
+            own.statements.1 as f64
+        }),
+    ];
+    // Two pools of one name (an artifact with two mediators) are told apart by a number.
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    let pools: Vec<(String, Status)> = state
+        .bus
+        .services()
+        .kept
+        .get::<sql::Pools>()
+        .all()
+        .iter()
+        .map(|pool| {
+            let times = seen.entry(pool.name().to_owned()).or_insert(0);
+            *times += 1;
+            let name = if *times > 1 { format!("{} #{times}", pool.name()) } else { pool.name().to_owned() };
+            (name, pool.status())
+        })
+        .collect();
+    if pools.is_empty() {
+        return;
+    }
+    out.family(
+        "busbar_sql_state",
+        Kind::Gauge,
+        "1 for the state that the database of a data source is in, else 0.",
+    );
+    for (name, status) in &pools {
+        for known in [State::Unused, State::Up, State::Down] {
+            let labels = [("data_source", name.as_str()), ("state", known.word())];
+            out.sample(&labels, u8::from(status.state == known));
+        }
+    }
+    for (metric, kind, help, measure) in MEASURES {
+        out.family(metric, kind, help);
+        for (name, status) in &pools {
+            out.sample(&[("data_source", name.as_str())], measure(status));
+        }
+    }
 }
 
 /// Requests, errors and latencies of services or endpoints.

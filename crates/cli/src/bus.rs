@@ -496,6 +496,7 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     set(&mut engine.global_timeout, limits.response.map(|time| time.0));
     set(&mut engine.attempts, limits.attempts.map(|most| most.max(1)));
     set(&mut engine.socket_timeout, limits.socket.map(|time| time.0));
+    sql(&settings.sql, engine);
     set(&mut engine.script_time, limits.script_time.map(|time| time.0));
     set(&mut engine.compute_threads, limits.compute_threads.map(|n| n.clamp(1, 1024)));
     set(&mut engine.compute_queue, limits.compute_queue);
@@ -559,6 +560,12 @@ fn callback_address(text: &str) -> Result<String, String> {
         }
         _ => Err(format!("http.callback_address: `{text}` is not like http://bus.example:8280")),
     }
+}
+
+/// What is said of databases.
+pub fn sql(settings: &crate::settings::Sql, engine: &mut flow::Settings) {
+    engine.sql_embedded = settings.embedded.is_some();
+    set(&mut engine.sql_timeout, settings.timeout.map(|time| time.0));
 }
 
 /// Where secrets are.

@@ -32,9 +32,16 @@ pub(crate) fn root() -> PathBuf {
 /// The pages: in the root, in `docs/` and below, and those beside examples.
 fn pages() -> Vec<PathBuf> {
     let mut pages = Vec::new();
-    for folder in
-        ["", "docs", "docs/mediators", "docs/connectors", "docs/recipes", "docs/rules", "examples/round"]
-    {
+    for folder in [
+        "",
+        "docs",
+        "docs/mediators",
+        "docs/connectors",
+        "docs/recipes",
+        "docs/rules",
+        "examples/round",
+        "examples/sql",
+    ] {
         let Ok(entries) = std::fs::read_dir(root().join(folder)) else { continue };
         let files = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
         pages.extend(files.filter(|path| path.extension().is_some_and(|extension| extension == "md")));

@@ -35,6 +35,8 @@ pub struct Settings {
     pub proxy: Vec<ForwardProxy>,
     /// Where secrets are.
     pub vault: Vault,
+    /// Databases.
+    pub sql: Sql,
     /// How changes of the configuration come into force.
     pub deploy: Deploy,
     /// Logs.
@@ -265,6 +267,24 @@ pub struct Profile {
     /// Do not check the host name.
     #[serde(default)]
     pub any_host_name: bool,
+}
+
+/// See [`Settings::sql`].
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sql {
+    /// What runs the statements for databases that live in a Java machine (H2, Derby). Default: nothing does.
+    pub embedded: Option<Embedded>,
+    /// Longest run of a statement where its data source does not say. Default 2m.
+    pub timeout: Option<Time>,
+}
+
+/// See [`Sql::embedded`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Embedded {
+    /// SQLite, as far as its SQL allows.
+    Sqlite,
 }
 
 /// See [`Settings::vault`].
@@ -574,7 +594,7 @@ fn changes(old: &toml::Table, new: &toml::Table, within: &str, changed: &mut Vec
 }
 
 /// Sections that the environment may set.
-const SECTIONS: &[&str] = &["listen", "limits", "http", "tls", "vault", "deploy", "task", "log"];
+const SECTIONS: &[&str] = &["listen", "limits", "http", "tls", "vault", "sql", "deploy", "task", "log"];
 /// Settings outside of sections that it may set.
 const SINGLE: &[&str] = &["workers", "dialect"];
 /// Variables of the same beginning that mean something else: the filter of the log, and what tests and builds take.
@@ -612,6 +632,7 @@ fn names_of(section: &str) -> &'static [&'static str] {
         "http" => names::<Http>(),
         "tls" => names::<Tls>(),
         "vault" => names::<Vault>(),
+        "sql" => names::<Sql>(),
         "deploy" => names::<Deploy>(),
         "task" => names::<Task>(),
         "log" => names::<Log>(),

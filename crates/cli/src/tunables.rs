@@ -214,7 +214,10 @@ const NOT_NEEDED: &[(&str, &str)] = &[
     ("secretRepositories", "is vault.directory here"),
     ("synapse.protectedTokens", "is vault.directory here"),
     ("keystore.", "is [tls] and [[profile]] here"),
-    ("synapse.datasources", "has no effect: there are no databases yet"),
+    (
+        "synapse.datasources",
+        "has no effect: write a `*-datasources.xml`, or [[datasource]] into deployment.toml",
+    ),
     ("freemarker.template.base.path", "has no effect: templates are entries and registry resources"),
     ("http.socket.timeout.", "is http.socket.timeout here, for both sides"),
     ("http.user.agent.preserve", "is http.preserve_user_agent here"),

@@ -1,8 +1,9 @@
 //! The whole configuration: every artifact by kind and name.
 
 use crate::artifacts::{
-    Api, EndpointTemplate, Entry, EventSource, Import, InboundEndpoint, LocalEntry, MessageProcessor,
-    MessageStore, PriorityExecutor, Proxy, Registry, Sequence, SequenceTemplate, Task, TaskManager,
+    Api, DataSource, EndpointTemplate, Entry, EventSource, Import, InboundEndpoint, LocalEntry,
+    MessageProcessor, MessageStore, PriorityExecutor, Proxy, Registry, Sequence, SequenceTemplate, Task,
+    TaskManager,
 };
 use crate::endpoint::Endpoint;
 use crate::inject::Injector;
@@ -31,6 +32,8 @@ pub struct Configuration {
     pub sequence_templates: Named<SequenceTemplate>,
     /// The endpoint templates.
     pub endpoint_templates: Named<EndpointTemplate>,
+    /// The data sources.
+    pub data_sources: Named<DataSource>,
     /// The local entries.
     pub local_entries: Named<LocalEntry>,
     /// The tasks.
@@ -122,6 +125,7 @@ impl Configuration {
             endpoints: Named::default(),
             sequence_templates: Named::default(),
             endpoint_templates: Named::default(),
+            data_sources: Named::default(),
             local_entries: Named::default(),
             tasks: Named::default(),
             message_stores: Named::default(),
@@ -175,7 +179,7 @@ impl Configuration {
         }
         take!(
             proxies Proxy, apis Api, sequences Sequence, endpoints Endpoint, sequence_templates Template,
-            endpoint_templates Template, local_entries LocalEntry, tasks Task, message_stores MessageStore,
+            endpoint_templates Template, data_sources DataSource, local_entries LocalEntry, tasks Task, message_stores MessageStore,
             message_processors MessageProcessor, inbound_endpoints InboundEndpoint, priority_executors PriorityExecutor,
             event_sources EventSource, imports Import
         );
@@ -212,6 +216,7 @@ impl Configuration {
             + self.endpoints.len()
             + self.sequence_templates.len()
             + self.endpoint_templates.len()
+            + self.data_sources.len()
             + self.local_entries.len()
             + self.tasks.len()
             + self.message_stores.len()
@@ -343,6 +348,7 @@ pub enum ArtifactKind {
     Registry,
     TaskManager,
     Import,
+    DataSource,
     LocalEntry,
     Endpoint,
     Sequence,
@@ -362,11 +368,12 @@ pub enum ArtifactKind {
 impl ArtifactKind {
     /// Element, sub-directory (none for single files) and what people call it, in the order in which a
     /// directory is loaded.
-    const TABLE: [(ArtifactKind, &'static str, &'static str, &'static str); 17] = [
+    const TABLE: [(ArtifactKind, &'static str, &'static str, &'static str); 18] = [
         (ArtifactKind::Definitions, "definitions", "", "configuration"),
         (ArtifactKind::Registry, "registry", "", "registry"),
         (ArtifactKind::TaskManager, "taskManager", "", "task manager"),
         (ArtifactKind::Import, "import", "imports", "import"),
+        (ArtifactKind::DataSource, "datasource", "data-sources", "data source"),
         (ArtifactKind::LocalEntry, "localEntry", "local-entries", "local entry"),
         (ArtifactKind::Endpoint, "endpoint", "endpoints", "endpoint"),
         (ArtifactKind::Sequence, "sequence", "sequences", "sequence"),

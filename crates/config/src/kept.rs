@@ -46,6 +46,7 @@ impl Kept {
             endpoints: Named::default(),
             sequence_templates: Named::default(),
             endpoint_templates: Named::default(),
+            data_sources: of.data_sources.clone(),
             local_entries: of.local_entries.clone(),
             tasks: of.tasks.clone(),
             message_stores: of.message_stores.clone(),

@@ -29,8 +29,8 @@ mod resources;
 mod value;
 
 pub use artifacts::{
-    Api, ApiVersion, EndpointTemplate, Entry, EventSource, Handler, Import, InboundEndpoint, LocalEntry,
-    Mapping, MessageProcessor, MessageStore, Method, Policy, PolicyDirection, PriorityExecutor,
+    Api, ApiVersion, DataSource, EndpointTemplate, Entry, EventSource, Handler, Import, InboundEndpoint,
+    LocalEntry, Mapping, MessageProcessor, MessageStore, Method, Policy, PolicyDirection, PriorityExecutor,
     ProcessorKind, Proxy, PublishWsdl, Queue, Registry, RegistryLayout, Resource, Scheme, Sequence,
     SequenceRef, SequenceTemplate, StoreKind, Subscription, Target, TargetEndpoint, Task, TaskManager,
     TaskProperty, Template, TemplateParameter, Transports, Trigger, WsdlSource,

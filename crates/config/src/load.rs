@@ -1,8 +1,8 @@
 //! Files -> [`Configuration`]. A faulty artifact is reported and left out, the others stay.
 
 use crate::artifacts::{
-    Api, EventSource, Import, InboundEndpoint, LocalEntry, MessageProcessor, MessageStore, PriorityExecutor,
-    Proxy, Reading, Registry, Sequence, Task, TaskManager, Template, WsdlSource,
+    Api, DataSource, EventSource, Import, InboundEndpoint, LocalEntry, MessageProcessor, MessageStore,
+    PriorityExecutor, Proxy, Reading, Registry, Sequence, Task, TaskManager, Template, WsdlSource,
 };
 use crate::configuration::{ArtifactKind, Configuration, DeployedArchive, FaultyArtifact, Running, space_of};
 use crate::element::{Element, SYNAPSE};
@@ -98,6 +98,7 @@ fn load_once(path: &Path, options: &LoadOptions) -> Loaded {
     for file in layout.files {
         loader.file(&file.path, file.kind);
     }
+    loader.data_sources_of_settings();
     for (path, error) in layout.refused {
         loader.refused(&path, error);
     }
@@ -294,6 +295,19 @@ impl Loader {
         }
     }
 
+    /// `[[datasource]]` of the settings of a server.
+    fn data_sources_of_settings(&mut self) {
+        let files = self.configuration.settings.iter().filter(|path| path.ends_with("deployment.toml"));
+        for path in files.cloned().collect::<Vec<_>>() {
+            // What cannot be read is reported with the other settings.
+            let Ok(text) = layout::read(&path).and_then(decode) else { continue };
+            let file = self.sources.add(path.display().to_string(), text.as_str());
+            for source in DataSource::of_settings(&text, file) {
+                self.configuration.data_sources.insert(source.name.value.clone(), source);
+            }
+        }
+    }
+
     fn value_from_outside(&mut self, span: Span, name: &str) {
         let injector = &self.configuration.injector;
         if injector.environment(name).is_none() && injector.property(name).is_none() {
@@ -329,6 +343,12 @@ impl Loader {
         };
         if root.is("definitions") && kind.is_none_or(|kind| kind == ArtifactKind::Definitions) {
             return self.definitions(&root);
+        }
+        if root.is("datasources-configuration") && kind.is_none_or(|kind| kind == ArtifactKind::DataSource) {
+            let lists = root.children_named("datasources");
+            return lists
+                .flat_map(|list| list.children_named("datasource"))
+                .for_each(|own| self.artifact(own));
         }
         let found = ArtifactKind::of_element(root.local());
         if found.is_none() || kind.is_some_and(|kind| Some(kind) != found) {
@@ -399,6 +419,8 @@ impl Loader {
         let Some(kind) = ArtifactKind::of_element(element.local()) else { return };
         let mark = self.diagnostics.len();
         match element.namespace() {
+            // Data sources are no part of Synapse.
+            SYNAPSE | "" if kind == ArtifactKind::DataSource => self.read(kind, element, mark),
             SYNAPSE => self.read(kind, element, mark),
             "" if !kind.is_mediation() => {
                 let message = format!("`{}` is in no namespace", element.name());
@@ -422,8 +444,11 @@ impl Loader {
             _ => self.diagnostics.push(read::wrong_namespace(element)),
         }
         if let Some(error) = self.diagnostics.first_error_since(mark) {
-            let name = element.attr(kind.name_attribute()).map(str::trim).filter(|name| !name.is_empty());
-            let name = name.map(str::to_owned);
+            let name = match kind {
+                ArtifactKind::DataSource => read::child_text(element, "name").map(|name| name.value),
+                _ => element.attr(kind.name_attribute()).map(|name| name.trim().to_owned()),
+            };
+            let name = name.filter(|name| !name.is_empty());
             let span = error.span().unwrap_or(element.start_tag());
             let faulty = FaultyArtifact::new(kind, name, span, error.message.clone());
             self.faulty.push(match kind {
@@ -474,6 +499,9 @@ impl Loader {
             }
             ArtifactKind::Import => {
                 keep!(read!(Import::parse), |a: &Import| format!("{{{}}}{}", a.package, a.name), imports);
+            }
+            ArtifactKind::DataSource => {
+                keep!(read!(DataSource::parse), |a: &DataSource| a.name.to_string(), data_sources);
             }
             ArtifactKind::LocalEntry => {
                 keep!(read!(LocalEntry::parse), |a: &LocalEntry| a.key.to_string(), local_entries);

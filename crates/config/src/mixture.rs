@@ -21,6 +21,7 @@ macro_rules! kinds {
         $each!(Endpoint endpoints);
         $each!(Template sequence_templates);
         $each!(Template endpoint_templates);
+        $each!(DataSource data_sources);
         $each!(LocalEntry local_entries);
         $each!(Task tasks);
         $each!(MessageStore message_stores);

@@ -14,7 +14,9 @@ mod callout;
 mod clone;
 mod condition;
 mod data_mapper;
-mod db;
+mod database;
+mod dblookup;
+mod dbreport;
 mod direction;
 mod drop;
 mod enqueue;
@@ -79,8 +81,8 @@ const DEFINITIONS: &[&Definition] = &[
     &callout::DEFINITION,
     &clone::DEFINITION,
     &data_mapper::DEFINITION,
-    &db::LOOKUP,
-    &db::REPORT,
+    &dblookup::DEFINITION,
+    &dbreport::DEFINITION,
     &direction::IN,
     &direction::OUT,
     &direction::RULES,

@@ -1,14 +1,19 @@
-//! `transaction`: distributed transactions. It is read and checked; nothing runs it yet.
+//! `transaction`: what `dblookup` and `dbreport` do counts together, or not at all.
 
+use crate::database::Transaction;
 use config::Element;
-use flow::{Attribute, Children, Compiled, Compiler, Definition, Family, Page, Values};
+use flow::{
+    Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Mediator, Moves, Need,
+    Page, Step, Values,
+};
+use std::sync::Arc;
 
 const ACTIONS: &[&str] = &["new", "use-existing-or-new", "fault-if-no-tx", "commit", "rollback"];
 
 /// `<transaction action="new|use-existing-or-new|fault-if-no-tx|commit|rollback"/>`
 pub const DEFINITION: Definition = Definition {
     name: "transaction",
-    summary: "Begins or ends a transaction. It is checked, and not executable yet.",
+    summary: "Begins or ends the transaction of a message.",
     attributes: &[Attribute::required("action", Values::OneOf(ACTIONS), "what to do")],
     children: Children::None,
     page: PAGE,
@@ -17,44 +22,73 @@ pub const DEFINITION: Definition = Definition {
 
 const PAGE: Page = Page {
     family: Family::Quality,
-    semantics: "In WSO2 it begins (`new`, `use-existing-or-new`), demands (`fault-if-no-tx`) or ends (`commit`, `rollback`) a distributed transaction of the
-application server, bound to the thread that the message is on. Busbar has no distributed transactions: a configuration that has it is read and checked,
-and an error says where it stands; the artifact around it is left out, the others serve.
+    semantics: "What [dblookup](dblookup.md) and [dbreport](dbreport.md) do between `new` and `commit` counts together; `rollback` takes it back. `use-existing-or-new`
+begins a transaction unless there is one, `fault-if-no-tx` demands one.
 
-Leave it out, and make what is called idempotent, so that it may be called again where something failed behind it; or let one
-service behind the bus do in one transaction what belongs together.",
+A transaction is over one [data source](../sql.md), that of the first step that takes part, and keeps a connection of it until it ends. It belongs to the message
+and goes with it over a `call`, into sequences and into the fault sequence, which is the place for `rollback`; copies of the message take part in it. Where a message
+comes to its end with neither `commit` nor `rollback`, the transaction is taken back, and the log says so.
+
+In WSO2 it is a distributed transaction of the application server, bound to a thread. What is not possible here is one over several databases, or with
+a broker: let each be idempotent, so that it may be done again where something failed behind it.",
     inside: &[],
-    needs: &[],
+    needs: &[(Need::Nothing, "always")],
     refused: &[
-        ("<transaction action=\"commit\"/>", "`transaction` is not executable here"),
         ("<transaction action=\"suspend\"/>", "`action` cannot be `suspend`"),
         ("<transaction/>", "`transaction` needs the attribute `action`"),
     ],
-    faults: &[],
+    faults: &[("0", "`new` finds a transaction, `fault-if-no-tx`, `commit` or `rollback` finds none, or the database refuses to end it")],
 };
 
-fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
-    compiler.error(
-        "unsupported-mediator",
-        "`transaction` is not executable here",
-        element.name_span(),
-        "there are no distributed transactions yet: leave it out and make the backend's call idempotent",
-    );
-    None
+#[derive(Clone, Copy)]
+enum Action {
+    New,
+    UseExistingOrNew,
+    Demand,
+    Commit,
+    RollBack,
 }
 
-#[cfg(test)]
-mod tests {
-    use flow::testing;
+fn compile(element: &Element, _: &mut Compiler<'_>) -> Compiled {
+    Some(Box::new(match element.attr("action").map(str::trim)? {
+        "new" => Action::New,
+        "use-existing-or-new" => Action::UseExistingOrNew,
+        "fault-if-no-tx" => Action::Demand,
+        "commit" => Action::Commit,
+        _ => Action::RollBack,
+    }))
+}
 
-    #[test]
-    fn it_is_checked_and_reported() {
-        for (action, says) in
-            [("commit", "is not executable here"), ("suspend", "`action` cannot be `suspend`")]
-        {
-            let text = format!("<transaction action='{action}'/>");
-            let tested = testing::main(&crate::registry(testing::endpoints), &text);
-            assert!(tested.reports(says) && tested.found.len() == 1, "{:?}", tested.found);
-        }
+impl Mediator for Action {
+    fn moves(&self) -> Moves {
+        Moves::Never
+    }
+
+    fn need(&self) -> Need {
+        Need::Nothing
+    }
+
+    fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
+        let open = context.attached::<Transaction>();
+        let begin = |context: &mut Context| {
+            let own = Transaction::new(context);
+            context.attach(Arc::new(own));
+            Ok(Flow::Next)
+        };
+        let none = || Fault::new("there is no transaction");
+        Step::Done(match (self, open) {
+            (Action::New, Some(_)) => Err(Fault::new("there is a transaction already")),
+            (Action::New | Action::UseExistingOrNew, None) => begin(context),
+            (Action::UseExistingOrNew | Action::Demand, Some(_)) => Ok(Flow::Next),
+            (Action::Demand | Action::Commit | Action::RollBack, None) => Err(none()),
+            (Action::Commit | Action::RollBack, Some(transaction)) => {
+                let commits = matches!(self, Action::Commit);
+                return Step::Wait(Box::pin(async move {
+                    context.detach::<Transaction>();
+                    transaction.end(commits).await?;
+                    Ok(Flow::Next)
+                }));
+            }
+        })
     }
 }

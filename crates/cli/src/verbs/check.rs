@@ -170,6 +170,7 @@ pub fn services(path: &Path) -> Result<(Services, Vec<String>), String> {
     let mut services = Services::new(Client::new(ClientLimits::default()));
     crate::tunables::apply(&settings.wso2, &mut services.settings)?;
     services.settings.synapse_dialect = settings.dialect == Dialect::Synapse;
+    crate::bus::sql(&settings.sql, &mut services.settings);
     let mut vault = settings.vault;
     vault.key = vault.key.filter(|key| key.exists());
     crate::bus::vault(&vault, &mut services.settings)?;

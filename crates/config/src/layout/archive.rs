@@ -16,7 +16,8 @@ use std::sync::Arc;
 const ROLES: [&str; 3] = ["EnterpriseIntegrator", "EnterpriseServiceBus", "DataServicesServer"];
 
 /// The types of artifacts with their kinds, in the order in which they are deployed.
-const TYPES: [(&str, ArtifactKind); 16] = [
+const TYPES: [(&str, ArtifactKind); 17] = [
+    ("datasource/datasource", ArtifactKind::DataSource),
     ("synapse/local-entry", ArtifactKind::LocalEntry),
     ("synapse/endpoint", ArtifactKind::Endpoint),
     ("synapse/sequence", ArtifactKind::Sequence),
@@ -73,7 +74,6 @@ pub(super) fn kind_of(type_name: &str) -> Option<ArtifactKind> {
 pub(super) fn reason_of(type_name: &str) -> Reason {
     match type_name {
         "service/dataservice" => Reason::DataService,
-        "datasource/datasource" => Reason::DataSource,
         "synapse/lib" => Reason::Connector,
         "synapse/metadata" => Reason::ServiceMetadata,
         own if own.starts_with("lib/") => Reason::Java,

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Reason {
     DataService,
-    DataSource,
     Connector,
     Java,
     WebApplication,
@@ -39,7 +38,6 @@ impl Reason {
                 "they are not executable here: run them elsewhere and call them over HTTP",
                 Warning,
             ),
-            Reason::DataSource => ("data sources", "there are no databases here yet", Warning),
             Reason::Connector => {
                 ("connectors", "their operations run without them, or are named where they are used", Note)
             }

@@ -19,7 +19,7 @@ use std::path::{Component, Path, PathBuf};
 use xml::{Event, Limits, Tokenizer};
 
 /// Directories of artifacts by the names that people give them, beside those of [`ArtifactKind::directory`].
-const OTHER_NAMES: [(&str, ArtifactKind); 24] = [
+const OTHER_NAMES: [(&str, ArtifactKind); 26] = [
     ("apis", ArtifactKind::Api),
     ("rest-apis", ArtifactKind::Api),
     ("proxy-service", ArtifactKind::Proxy),
@@ -44,6 +44,8 @@ const OTHER_NAMES: [(&str, ArtifactKind); 24] = [
     ("events", ArtifactKind::EventSource),
     ("priority-executor", ArtifactKind::PriorityExecutor),
     ("executors", ArtifactKind::PriorityExecutor),
+    ("datasource", ArtifactKind::DataSource),
+    ("datasources", ArtifactKind::DataSource),
 ];
 
 /// Directories of artifacts whose names mean nothing else.
@@ -204,6 +206,7 @@ impl<'a> Project<'a> {
         for entry in self.list(path) {
             match &*entry.name {
                 "synapse-config" | "synapse.xml" => {}
+                "datasources" if entry.is_directory => self.artifacts(&entry.path, ArtifactKind::DataSource),
                 name if !entry.is_directory && SETTINGS.contains(&name) => {
                     self.layout.settings.push(entry.path)
                 }
@@ -336,7 +339,6 @@ impl<'a> Project<'a> {
             "artifacts" if below("wso2mi") => self.walk_deeper(|own| own.root(path)),
             "resources" if below("wso2mi") => self.resources(path),
             "dataservice" | "dataservices" | "data-services" => self.tree(entry, Reason::DataService),
-            "datasource" | "datasources" | "data-sources" => self.tree(entry, Reason::DataSource),
             "connectors" | "synapse-libs" => self.tree(entry, Reason::Connector),
             "class-mediators" => self.tree(entry, Reason::Java),
             "metadata" if below("resources") => self.tree(entry, Reason::ServiceMetadata),
@@ -398,7 +400,6 @@ impl<'a> Project<'a> {
             "project" => self.not_read.add(Reason::Tooling, path),
             "unit-test" | "mock-service" => self.not_read.add(Reason::UnitTest, path),
             "data" => self.not_read.add(Reason::DataService, path),
-            "datasource" | "datasources-configuration" => self.not_read.add(Reason::DataSource, path),
             _ if root.kind().is_some() => self.loose.push(path),
             _ => self.not_read.add(by_name, path),
         }
@@ -688,6 +689,10 @@ struct Root {
 impl Root {
     /// The artifact that the file holds.
     fn kind(&self) -> Option<ArtifactKind> {
+        // They are no part of Synapse, and are named inside.
+        if matches!(&*self.local, "datasource" | "datasources-configuration") && !self.has_namespace {
+            return Some(ArtifactKind::DataSource);
+        }
         let is_ours = self.is_synapse || (!self.has_namespace && self.is_named);
         ArtifactKind::of_element(&self.local).filter(|_| is_ours)
     }

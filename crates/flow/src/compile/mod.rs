@@ -550,6 +550,56 @@ impl Compiler<'_> {
         all
     }
 
+    /// A value of a configuration that may come from outside: `$SYSTEM:NAME` and its kind, `$env{NAME}`, a secret as `$secret{alias}` or as
+    /// `{wso2:vault-lookup('alias')}`. `None` if it cannot be had (recorded).
+    pub fn outside(&mut self, key: &Key) -> Option<String> {
+        let text = key.value.trim();
+        let within = |mark: &str| text.strip_prefix(mark).and_then(|rest| rest.strip_suffix('}'));
+        if let Some(name) = within("$env{") {
+            let value = self.configuration.injector.environment(name.trim());
+            if value.is_none() {
+                let message = format!("the environment variable `{name}` is not set");
+                let found = match self.services.settings.check_only {
+                    true => Diagnostic::warning("unresolved-value", message),
+                    false => Diagnostic::error("unresolved-value", message),
+                };
+                self.diagnostics.push(found.at(key.span, "needed for this value"));
+                return self.services.settings.check_only.then(String::new);
+            }
+            return value;
+        }
+        let call = text.trim_start_matches(['$', '{']).trim_end_matches('}').trim();
+        let looked_up = match (within("$secret{"), lookups(call).first()) {
+            (Some(alias), _) => Some((alias.to_owned(), None, None)),
+            (None, Some((arguments, place)))
+                if place.end == call.len() && !call[..place.start].contains(' ') =>
+            {
+                let argument = |at: usize| arguments.get(at).map(|&own| own.to_owned());
+                Some((argument(0).unwrap_or_default(), argument(1), argument(2)))
+            }
+            _ => None,
+        };
+        let Some((alias, kind, encrypted)) = looked_up else {
+            let mark = self.diagnostics.len();
+            let resolved = self.configuration.injector.resolve(key.clone(), self.diagnostics);
+            return (!self.diagnostics.has_errors_since(mark)).then_some(resolved.value);
+        };
+        match self.vault.look_up(&alias, kind.as_deref(), encrypted.as_deref()) {
+            Ok(secret) => Some(secret),
+            Err(own) => {
+                let message = format!("the secret `{alias}` cannot be had");
+                if own.absent && self.services.settings.check_only {
+                    let found = Diagnostic::warning("unknown-secret", message).at(key.span, own.why);
+                    self.diagnostics
+                        .push(found.help("`busbar run` leaves this artifact out where it is absent"));
+                    return Some(String::new());
+                }
+                self.error("unknown-secret", message, key.span, own.why);
+                None
+            }
+        }
+    }
+
     /// Warns where a text has a `${` that is not closed. `place` gives that of an offset.
     pub fn check_closed(&mut self, text: &str, place: impl FnOnce(usize) -> Span) {
         if let Some(open) = ::expression::unclosed(text) {

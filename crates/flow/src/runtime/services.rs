@@ -132,6 +132,10 @@ pub struct Settings {
     pub compute_wait: Duration,
     /// Most bytes of memory for the scripts of one thread. Default 64 MiB.
     pub script_memory: usize,
+    /// `sql.embedded = "sqlite"`: databases of H2 and Derby are SQLite's. Default false.
+    pub sql_embedded: bool,
+    /// Longest run of an SQL statement, where the data source does not say (`sql.timeout`). Default 120 s.
+    pub sql_timeout: Duration,
     /// Most bytes of stack for a script. Default 512 KiB.
     pub script_stack: usize,
 }
@@ -176,6 +180,8 @@ impl Default for Settings {
             compute_threads: default_threads(),
             compute_queue: 1000,
             compute_wait: Duration::from_secs(5),
+            sql_embedded: false,
+            sql_timeout: Duration::from_secs(120),
             script_memory: 64 << 20,
             script_stack: 512 << 10,
         }

@@ -1,0 +1,123 @@
+//! Data sources: `<datasource>` of `*-datasources.xml` and of projects, `[[datasource]]` of `deployment.toml`.
+
+use super::Reading;
+use crate::element::Element;
+use crate::read;
+use crate::value::Key;
+use diagnostics::{Diagnostic, FileId, Span};
+use toml::de::{DeTable, DeValue};
+
+/// A database that mediators and data services name.
+#[derive(Clone, Debug)]
+pub struct DataSource {
+    /// Its name.
+    pub name: Key,
+    /// The name that it is looked up by in Java (`jdbc/Orders`), beside its own.
+    pub jndi: Option<String>,
+    /// What is configured, by name: `url`, `username`, `password`, `driverClassName`, options of its pool. Secrets are still names.
+    pub values: Vec<(String, Key)>,
+    /// The whole of it.
+    pub span: Span,
+}
+
+impl DataSource {
+    /// A value by one of its names, which have no case.
+    pub fn value(&self, names: &[&str]) -> Option<&Key> {
+        let found =
+            self.values.iter().find(|(own, _)| names.iter().any(|name| own.eq_ignore_ascii_case(name)));
+        found.map(|(_, value)| value)
+    }
+
+    /// Whether it is meant by a name, its own or that of JNDI.
+    pub fn is_named(&self, name: &str) -> bool {
+        let name = name.trim();
+        let name = name.strip_prefix("java:comp/env/").or_else(|| name.strip_prefix("java:")).unwrap_or(name);
+        self.name.value == name || self.jndi.as_deref() == Some(name)
+    }
+
+    pub(crate) fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<DataSource> {
+        let name = read::child_text(element, "name").or_else(|| read::optional(element, "name"));
+        let Some(name) = name else {
+            let error = Diagnostic::error("missing-element", "a data source needs a `name`");
+            reading.diagnostics.push(error.at(element.start_tag(), "nobody can name it"));
+            return None;
+        };
+        let jndi =
+            element.child("jndiConfig").and_then(|own| read::child_text(own, "name")).map(|name| name.value);
+        let mut values = Vec::new();
+        let definition = element.child("definition");
+        for own in
+            definition.and_then(|own| own.child("configuration")).into_iter().flat_map(Element::elements)
+        {
+            if own.local() == "dataSourceProps" {
+                for property in own.children_named("property") {
+                    let name = property.attr("name").unwrap_or_default().trim();
+                    values.push((name.to_owned(), value(property, reading)));
+                }
+            } else {
+                values.push((own.local().to_owned(), value(own, reading)));
+            }
+        }
+        Some(DataSource { name, jndi, values, span: element.span() })
+    }
+
+    /// Those of a `deployment.toml`; what cannot be read of it is reported where its other settings are.
+    pub(crate) fn of_settings(text: &str, file: FileId) -> Vec<DataSource> {
+        let Ok(table) = DeTable::parse(text) else { return Vec::new() };
+        let at = |range: std::ops::Range<usize>| Span::new(file, range.start, range.end);
+        let text_of = |value: &DeValue<'_>| match value {
+            DeValue::String(text) => Some(text.to_string()),
+            DeValue::Integer(number) => Some(number.as_str().to_owned()),
+            DeValue::Boolean(value) => Some(value.to_string()),
+            _ => None,
+        };
+        let list = table.get_ref().get("datasource").map(|list| list.get_ref());
+        let Some(DeValue::Array(list)) = list else { return Vec::new() };
+        let mut all = Vec::new();
+        for own in list.iter() {
+            let (DeValue::Table(table), span) = (own.get_ref(), at(own.span())) else { continue };
+            let (mut values, mut name) = (Vec::new(), None);
+            for (key, value) in table.iter() {
+                let span = at(value.span());
+                if let DeValue::Table(options) = value.get_ref() {
+                    let options = options.iter().filter_map(|(key, value)| {
+                        let key_value = Key { value: text_of(value.get_ref())?, span: at(value.span()) };
+                        Some((key.get_ref().to_string(), key_value))
+                    });
+                    values.extend(options);
+                    continue;
+                }
+                let Some(value) = text_of(value.get_ref()) else { continue };
+                match key.get_ref().as_ref() {
+                    "id" => name = Some(Key { value, span }),
+                    "driver" => values.push(("driverClassName".to_owned(), Key { value, span })),
+                    // Not of the pool.
+                    "jmx_enable" | "description" => {}
+                    other => values.push((other.to_owned(), Key { value, span })),
+                }
+            }
+            let Some(name) = name else { continue };
+            all.push(DataSource { jndi: Some(format!("jdbc/{}", name.value)), name, values, span });
+        }
+        all
+    }
+}
+
+/// A text, or the secret that stands for it.
+fn value(element: &Element, reading: &mut Reading<'_>) -> Key {
+    let span = element.text_span();
+    match element.attr("secretAlias") {
+        Some(alias) => Key { value: format!("$secret{{{alias}}}"), span },
+        None => {
+            let text = element.text();
+            let text = text.trim();
+            let key = Key { value: text.to_owned(), span };
+            // A name of deployment.toml is looked up where the data source is used.
+            if text.starts_with("$secret{") {
+                key
+            } else {
+                reading.injector.resolve(key, reading.diagnostics)
+            }
+        }
+    }
+}

@@ -1,0 +1,578 @@
+//! What `dblookup`, `dbreport` and `transaction` share: the connection, the statements, the transaction of a message.
+
+use config::{DataSource, Element, Key};
+use diagnostics::{Diagnostic, Span};
+use flow::{Attribute, Compiler, Context, Expression, Fault, Inside, Need, Values};
+use sql::{Columns, Error, Kind, Lease, Options, Parameter, Pool, Pools, Reason, Row, Source, Statement};
+use std::sync::Arc;
+use tokio::sync::{Mutex, MutexGuard};
+
+/// The attribute of both.
+pub(crate) const TRANSACTION: Attribute =
+    Attribute::optional("useTransaction", Values::Boolean, "there must be a transaction").or("false");
+
+/// What both may have inside.
+pub(crate) const CONNECTION: Inside = Inside::new("connection", "the database", &[]);
+pub(crate) const DATA_SOURCE: Inside = Inside::new(
+    "connection/pool",
+    "a data source by `dsName`, or `driver`, `url`, `user` and `password`, each as text or with the `key` of an entry",
+    &[],
+)
+.with("elements");
+pub(crate) const STATEMENT: Inside = Inside::new("statement+", "a statement", &[]);
+pub(crate) const SQL: Inside =
+    Inside::new("statement/sql", "its text, with question marks for parameters", &[]).with("text");
+pub(crate) const PARAMETER: Inside = Inside::new(
+    "statement/parameter*",
+    "a parameter, in order",
+    &[
+        Attribute::optional("value", Values::Text, "a text"),
+        Attribute::optional("expression", Values::Expression, "or an expression"),
+        Attribute::required("type", Values::OneOf(&Kind::NAMES), "its type in JDBC"),
+    ],
+);
+
+/// Elements of `pool`.
+const POOL: &[&str] = &["driver", "url", "user", "password", "dsName", "icClass", "property"];
+
+/// What one of the mediators does with a database.
+pub(crate) struct Work {
+    pub pool: Arc<Pool>,
+    pub needs_transaction: bool,
+    pub statements: Vec<Prepared>,
+}
+
+/// A statement with where its parameters come from and where its results go.
+pub(crate) struct Prepared {
+    /// As it is written.
+    written: String,
+    statement: Statement,
+    parameters: Vec<Input>,
+    results: Vec<(Arc<str>, Column)>,
+}
+
+struct Input {
+    value: From,
+    kind: Kind,
+}
+
+enum From {
+    Text(Parameter),
+    Expression(Expression),
+}
+
+/// A column by name or number, from 0.
+enum Column {
+    Name(String),
+    Number(usize),
+}
+
+/// Compiles what both have in common; `None` after an error.
+pub(crate) fn compile(element: &Element, compiler: &mut Compiler<'_>, reads: bool) -> Option<Work> {
+    let mut ok = true;
+    let pool = connection(element, compiler);
+    let dialect = pool.as_ref().map_or(sql::Dialect::Sqlite, |pool| pool.dialect());
+    let mut statements = Vec::new();
+    for own in element.children_named("statement") {
+        match statement(own, dialect, compiler, reads) {
+            Some(prepared) => statements.push(prepared),
+            None => ok = false,
+        }
+    }
+    if statements.is_empty() && ok {
+        missing(element, "a `statement`", compiler);
+        return None;
+    }
+    let needs_transaction = flow::truth(element, "useTransaction", false);
+    Some(Work { pool: pool.filter(|_| ok)?, needs_transaction, statements })
+}
+
+fn connection(element: &Element, compiler: &mut Compiler<'_>) -> Option<Arc<Pool>> {
+    let Some(pool) = element.child("connection").and_then(|own| own.child("pool")) else {
+        missing(element, "a `connection` with a `pool`", compiler);
+        return None;
+    };
+    known(pool, POOL, compiler)?;
+    let mut options = Options::inline();
+    let mut own_options = Vec::new();
+    for own in pool.children_named("property") {
+        let (Some(name), Some(value)) = (own.attribute("name"), own.attribute("value")) else {
+            missing(own, "a `name` and a `value`", compiler);
+            return None;
+        };
+        own_options.push((name.value.trim().to_owned(), Key::of(value)));
+    }
+    let ds_name = text_of(pool, "dsName", compiler)?;
+    let url = text_of(pool, "url", compiler)?;
+    if let Some(name) = ds_name.filter(|name| !name.value.trim().is_empty()) {
+        // With a factory of JNDI it is the URL of that factory, which nothing here can ask; the name may be known all the same.
+        return named(&name, own_options, compiler);
+    }
+    let Some(url) = url.filter(|url| !url.value.trim().is_empty()) else {
+        missing(pool, "a `dsName`, or a `driver` and a `url`", compiler);
+        return None;
+    };
+    let user = text_of(pool, "user", compiler)?;
+    let password = text_of(pool, "password", compiler)?;
+    set(&mut options, &own_options, false, compiler)?;
+    let settings = Settings { url, user, password, options };
+    open(&format!("{}", compiler.artifact_identity()), &settings, pool.start_tag(), compiler)
+}
+
+/// The text of a child, which may be in an entry (`key`); `Some(None)`: there is none, `None` after an error.
+fn text_of(pool: &Element, name: &str, compiler: &mut Compiler<'_>) -> Option<Option<Key>> {
+    let Some(child) = pool.child(name) else { return Some(None) };
+    let Some(key) = child.attribute("key") else {
+        return Some(Some(Key { value: child.text().trim().to_owned(), span: child.text_span() }));
+    };
+    match compiler.configuration.content(key.value.trim()) {
+        Ok(Some(content)) => {
+            let value = String::from_utf8_lossy(&content.bytes).trim().to_owned();
+            Some(Some(Key { value, span: key.value_span }))
+        }
+        Ok(None) | Err(_) => {
+            let message = format!("there is no entry `{}`", key.value);
+            compiler.error(
+                "unknown-entry",
+                message,
+                key.value_span,
+                format!("the `{name}` of the data source is read from it"),
+            );
+            None
+        }
+    }
+}
+
+/// What a pool is made of, before secrets are looked up.
+struct Settings {
+    url: Key,
+    user: Option<Key>,
+    password: Option<Key>,
+    options: Options,
+}
+
+/// A data source of the configuration.
+fn named(name: &Key, own: Vec<(String, Key)>, compiler: &mut Compiler<'_>) -> Option<Arc<Pool>> {
+    let all = &compiler.configuration.data_sources;
+    let Some(source) = all.iter().find(|source| source.is_named(&name.value)).cloned() else {
+        let names: Vec<String> =
+            all.iter().flat_map(|own| own.jndi.clone().into_iter().chain([own.name.value.clone()])).collect();
+        let message = format!("there is no data source `{}`", name.value.trim());
+        compiler.diagnostics.push(
+            Diagnostic::error("unknown-data-source", message)
+                .at(name.span, "neither a `*-datasources.xml`, a project nor a `deployment.toml` has it")
+                .did_you_mean(name.value.trim(), names.iter().map(String::as_str)),
+        );
+        return None;
+    };
+    pool_of(&source, own, name.span, compiler)
+}
+
+/// The pool of a data source; `place`: where it is named.
+fn pool_of(
+    source: &DataSource,
+    own: Vec<(String, Key)>,
+    place: Span,
+    compiler: &mut Compiler<'_>,
+) -> Option<Arc<Pool>> {
+    let value = |names: &[&str]| source.value(names).cloned();
+    let Some(url) = value(&["url", "jdbcUrl"]) else {
+        let message = format!("the data source `{}` has no `url`", source.name.value);
+        compiler.error("missing-element", message, place, "nobody knows where it is");
+        return None;
+    };
+    let (user, password) = (value(&["username", "user"]), value(&["password"]));
+    let not_options =
+        ["url", "jdbcurl", "username", "user", "password", "driverclassname", "id", "description"];
+    let mut written: Vec<(String, Key)> = source.values.clone();
+    written.retain(|(name, _)| !not_options.contains(&&*name.to_ascii_lowercase()));
+    let mut options = Options { query_timeout: compiler.services.settings.sql_timeout, ..Options::default() };
+    set(&mut options, &written, true, compiler)?;
+    set(&mut options, &own, false, compiler)?;
+    let settings = Settings { url, user, password, options };
+    open(&source.name.value.clone(), &settings, place, compiler)
+}
+
+/// Sets options. Those of a data source that are unknown may mean something to a driver of Java: they are said once, and have no effect.
+fn set(
+    options: &mut Options,
+    all: &[(String, Key)],
+    of_source: bool,
+    compiler: &mut Compiler<'_>,
+) -> Option<()> {
+    for (name, value) in all {
+        match options.set(name, &value.value) {
+            Ok(_) => {}
+            Err(Some(why)) => {
+                let message = format!("`{name}` cannot be `{}`", value.value);
+                compiler.error("bad-value", message, value.span, why);
+                return None;
+            }
+            Err(None) => {
+                let message = format!("a data source has no option `{name}`");
+                let label = if of_source { "it has no effect here" } else { "it has no effect" };
+                compiler.warning("unknown-option", message, value.span, label);
+            }
+        }
+    }
+    Some(())
+}
+
+fn open(name: &str, settings: &Settings, place: Span, compiler: &mut Compiler<'_>) -> Option<Arc<Pool>> {
+    let url = compiler.outside(&settings.url)?;
+    let mut outside =
+        |key: &Option<Key>| key.as_ref().map_or(Some(String::new()), |key| compiler.outside(key));
+    let (user, password) = (outside(&settings.user)?, outside(&settings.password)?);
+    let embedded = compiler.services.settings.sql_embedded;
+    let mut source = match Source::new(&url, &user, &password, settings.options.clone(), embedded) {
+        Ok(source) => source,
+        Err(unusable) => {
+            let found = Diagnostic::error("unsupported-database", unusable.message)
+                .at(place, "the data source cannot be used");
+            compiler.diagnostics.push(found.help(unusable.help));
+            return None;
+        }
+    };
+    source.options.connect_timeout = compiler.services.settings.connect_timeout;
+    for (option, why) in source.target.not_honoured() {
+        compiler.warning(
+            "unknown-option",
+            format!("`{option}` of the URL has no effect"),
+            settings.url.span,
+            why,
+        );
+    }
+    // Relative to the configuration, as all its files.
+    if source.target.dialect == sql::Dialect::Sqlite
+        && let Some(file) = source.target.database.take()
+    {
+        let path = std::path::Path::new(&file);
+        source.target.database = Some(match path.is_absolute() {
+            true => file,
+            false => compiler.configuration.root.join(path).to_string_lossy().into_owned(),
+        });
+    }
+    Some(compiler.services.kept.get::<Pools>().get(name, source))
+}
+
+fn statement(
+    element: &Element,
+    dialect: sql::Dialect,
+    compiler: &mut Compiler<'_>,
+    reads: bool,
+) -> Option<Prepared> {
+    let children: &[&str] = if reads { &["sql", "parameter", "result"] } else { &["sql", "parameter"] };
+    known(element, children, compiler)?;
+    let text = element.child("sql").map(Element::text).unwrap_or_default();
+    if text.trim().is_empty() {
+        missing(element, "an `sql`", compiler);
+        return None;
+    }
+    let statement = Statement::new(&text, dialect);
+    let mut parameters = Vec::new();
+    for own in element.children_named("parameter") {
+        parameters.push(parameter(own, compiler)?);
+    }
+    if parameters.len() != statement.parameters() {
+        let (has, given) = (statement.parameters(), parameters.len());
+        let message = format!("the statement has {has} question marks, and {given} parameters");
+        let place = element.child("sql").map_or(element.start_tag(), Element::text_span);
+        compiler.error("parameter-count", message, place, "each question mark needs a `parameter`, in order");
+        return None;
+    }
+    let mut results = Vec::new();
+    for own in element.children_named("result") {
+        let (Some(name), Some(column)) = (own.attr("name"), own.attr("column")) else {
+            missing(own, "a `name` and a `column`", compiler);
+            return None;
+        };
+        let column = match column.trim().parse::<usize>() {
+            Ok(0) => {
+                missing(own, "a `column` from 1", compiler);
+                return None;
+            }
+            Ok(number) => Column::Number(number - 1),
+            Err(_) => Column::Name(column.trim().to_owned()),
+        };
+        results.push((Arc::from(name), column));
+    }
+    let written = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    Some(Prepared { written, statement, parameters, results })
+}
+
+fn parameter(own: &Element, compiler: &mut Compiler<'_>) -> Option<Input> {
+    let Some(kind) = own.attr("type").filter(|name| Kind::NAMES.contains(&name.trim())).and_then(Kind::named)
+    else {
+        let message = "`parameter` needs a `type` of JDBC".to_owned();
+        let found = Diagnostic::error("bad-value", message)
+            .at(
+                own.attribute("type").map_or(own.start_tag(), |own| own.value_span),
+                format!("expected one of {}", Kind::NAMES.join(", ")),
+            )
+            .did_you_mean(own.attr("type").unwrap_or_default(), Kind::NAMES);
+        compiler.diagnostics.push(found);
+        return None;
+    };
+    if own.attribute("expression").is_some() {
+        return Some(Input { value: From::Expression(compiler.expression(own, "expression")?), kind });
+    }
+    let Some(value) = own.attribute("value") else {
+        missing(own, "a `value` or an `expression`", compiler);
+        return None;
+    };
+    match kind.parse(Some(&value.value)) {
+        Ok(parameter) => Some(Input { value: From::Text(parameter), kind }),
+        Err(why) => {
+            compiler.error(
+                "bad-value",
+                format!("`{}` is no {}", value.value, kind.name()),
+                value.value_span,
+                why,
+            );
+            None
+        }
+    }
+}
+
+pub(crate) fn known(element: &Element, names: &[&str], compiler: &mut Compiler<'_>) -> Option<()> {
+    let mut ok = Some(());
+    for child in element.elements().filter(|child| !names.contains(&child.local())) {
+        let message = format!("`{}` cannot stand inside of `{}`", child.local(), element.local());
+        let label = format!("expected {}", names.join(", "));
+        compiler.error("unknown-element", message, child.name_span(), label);
+        ok = None;
+    }
+    ok
+}
+
+fn missing(element: &Element, what: &str, compiler: &mut Compiler<'_>) {
+    let message = format!("`{}` needs {what}", element.local());
+    compiler.error("missing-element", message, element.start_tag(), "it is missing or wrong here");
+}
+
+impl Work {
+    /// What the parameters read of a message.
+    pub fn need(&self) -> Need {
+        let all = self.statements.iter().flat_map(|own| &own.parameters);
+        let need = all.filter_map(|own| match &own.value {
+            From::Expression(expression) => Some(expression.need()),
+            From::Text(_) => None,
+        });
+        match need.max().unwrap_or(Need::Nothing) {
+            // It is evaluated when a connection is asked for, and cannot wait for more of the body then.
+            Need::Prefix => Need::Whole,
+            need => need,
+        }
+    }
+
+    /// Why, in words.
+    pub fn reason(&self) -> String {
+        let all = self.statements.iter().flat_map(|own| &own.parameters);
+        let expressions = all.filter_map(|own| match &own.value {
+            From::Expression(expression) => Some(expression),
+            From::Text(_) => None,
+        });
+        let dearest = expressions.max_by_key(|own| own.need());
+        dearest.map_or_else(String::new, |own| format!("a parameter is {}", own.source()))
+    }
+
+    /// A connection for the statements: that of the message's transaction, else one of its own.
+    pub async fn session<'a>(&self, transaction: Option<&'a Transaction>) -> Result<Session<'a>, Fault> {
+        match transaction {
+            Some(transaction) => transaction.enlist(&self.pool).await.map_err(|why| match why {
+                Refused::Fault(fault) => *fault,
+                Refused::Sql(error) => self.fault(&self.statements[0], &error),
+            }),
+            None if self.needs_transaction => {
+                Err(Fault::new("there is no transaction that this step could take part in")
+                    .because("useTransaction=\"true\" needs <transaction action=\"new\"/> before it"))
+            }
+            None => {
+                let failed = |error: Error| self.fault(&self.statements[0], &error);
+                let mut lease = self.pool.get().await.map_err(failed)?;
+                if !self.pool.autocommit() {
+                    lease.begin().await.map_err(failed)?;
+                }
+                Ok(Session::Own(Box::new(lease)))
+            }
+        }
+    }
+
+    /// As faults of WSO2 say it, with what the database says in the detail.
+    pub fn fault(&self, of: &Prepared, error: &Error) -> Fault {
+        let message = format!(
+            "SQL Exception occurred while executing statement: {} against DataSource : {}",
+            of.written,
+            self.pool.name()
+        );
+        let detail = format!("{}: {}", self.pool.target(), error.detail());
+        let status = if error.reason == Reason::Unavailable { 503 } else { 500 };
+        Fault { status, ..Fault::new(message).because(detail) }
+    }
+}
+
+impl Prepared {
+    /// The parameters of a message.
+    ///
+    /// # Errors
+    /// An expression fails, or gives no value of the type.
+    pub fn parameters(&self, context: &mut Context) -> Result<Vec<Parameter>, Fault> {
+        let mut all = Vec::with_capacity(self.parameters.len());
+        for (at, own) in self.parameters.iter().enumerate() {
+            all.push(match &own.value {
+                From::Text(parameter) => parameter.clone(),
+                From::Expression(expression) => {
+                    let text = expression.string(context)?;
+                    own.kind.parse(text.as_deref()).map_err(|why| {
+                        let message =
+                            format!("parameter {} of the statement {} is wrong", at + 1, self.written);
+                        Fault::new(message).because(format!("{}: {why}", expression.source()))
+                    })?
+                }
+            });
+        }
+        Ok(all)
+    }
+
+    /// Runs it.
+    pub async fn run(
+        &self,
+        lease: &mut Lease,
+        parameters: &[Parameter],
+        rows: impl FnMut(Row) -> Result<bool, Error> + Send,
+    ) -> Result<sql::Outcome, Error> {
+        lease.run(&self.statement, parameters, rows).await
+    }
+
+    /// Puts the columns of a row into properties; NULL leaves a property as it was.
+    pub fn keep(&self, row: Row, context: &mut Context) -> Result<(), Error> {
+        let columns = Arc::clone(&row.columns);
+        let places: Vec<usize> =
+            self.results.iter().map(|(_, column)| place(column, &columns)).collect::<Result<_, _>>()?;
+        for ((name, _), at) in self.results.iter().zip(places) {
+            if let Some(text) = row.values.get(at).cloned().and_then(sql::Value::text) {
+                context.properties.set(Arc::clone(name), message::Value::from(text));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn place(column: &Column, columns: &Columns) -> Result<usize, Error> {
+    let (found, what) = match column {
+        Column::Name(name) => (columns.named(name), name.clone()),
+        Column::Number(number) => {
+            (Some(*number).filter(|&at| at < columns.names().len()), (number + 1).to_string())
+        }
+    };
+    found.ok_or_else(|| {
+        let message = format!("the result has no column {what}; it has {}", columns.names().join(", "));
+        Error::new(Reason::Value, message)
+    })
+}
+
+/// A connection, for as long as a step needs it.
+pub(crate) enum Session<'a> {
+    /// Of this step alone.
+    Own(Box<Lease>),
+    /// Of the transaction of the message.
+    Shared(MutexGuard<'a, Option<Lease>>),
+}
+
+impl Session<'_> {
+    /// The connection.
+    ///
+    /// # Errors
+    /// That of the transaction broke before.
+    pub fn lease(&mut self) -> Result<&mut Lease, Error> {
+        match self {
+            Session::Own(lease) => Ok(lease),
+            Session::Shared(lease) => {
+                lease.as_mut().ok_or_else(|| Error::new(Reason::Interrupted, "the transaction is over"))
+            }
+        }
+    }
+
+    /// Ends what this step began: without `autocommit` what it did counts now, or never.
+    pub async fn end(self, commits: bool) -> Result<(), Error> {
+        match self {
+            Session::Own(mut lease) if lease.in_transaction() => match commits {
+                true => lease.commit().await,
+                false => lease.roll_back().await,
+            },
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The transaction of a message. It has the connection of the first data source that takes part, and goes with the message and its copies; when
+/// the last of them is gone without an end, it is taken back.
+pub(crate) struct Transaction {
+    lease: Mutex<Option<Lease>>,
+    /// Who it is of, for the log.
+    message: String,
+}
+
+/// Why a step cannot take part.
+enum Refused {
+    Fault(Box<Fault>),
+    Sql(Error),
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        if self.lease.get_mut().as_ref().is_some_and(Lease::in_transaction) {
+            tracing::warn!(
+                target: "busbar::sql",
+                message_id = %self.message,
+                "the transaction of the message ended with neither commit nor rollback: it is taken back"
+            );
+        }
+    }
+}
+
+impl Transaction {
+    /// One that nobody takes part in yet.
+    pub fn new(context: &Context) -> Transaction {
+        Transaction { lease: Mutex::new(None), message: context.message_id() }
+    }
+
+    /// Its connection, which the first step opens.
+    async fn enlist(&self, pool: &Arc<Pool>) -> Result<Session<'_>, Refused> {
+        let mut own = self.lease.lock().await;
+        match own.as_ref() {
+            Some(lease) if !Arc::ptr_eq(lease.pool(), pool) => {
+                let message = format!(
+                    "a transaction is over one data source: it is over {}, and this step is for {}",
+                    lease.pool().name(),
+                    pool.name()
+                );
+                return Err(Refused::Fault(Box::new(Fault::new(message))));
+            }
+            Some(_) => {}
+            None => {
+                let mut lease = pool.get().await.map_err(Refused::Sql)?;
+                lease.begin().await.map_err(Refused::Sql)?;
+                *own = Some(lease);
+            }
+        }
+        Ok(Session::Shared(own))
+    }
+
+    /// Ends it.
+    pub async fn end(&self, commits: bool) -> Result<(), Fault> {
+        let Some(mut lease) = self.lease.lock().await.take() else { return Ok(()) };
+        let name = lease.pool().name().to_owned();
+        let done = match commits {
+            true if lease.in_transaction() => lease.commit().await,
+            true => Err(Error::new(Reason::Interrupted, "its connection broke before: nothing of it counts")),
+            false if lease.in_transaction() => lease.roll_back().await,
+            // The connection is gone, and what was done with it.
+            false => Ok(()),
+        };
+        done.map_err(|error| {
+            let what = if commits { "committed" } else { "rolled back" };
+            Fault::new(format!("the transaction over {name} cannot be {what}")).because(error.detail())
+        })
+    }
+}

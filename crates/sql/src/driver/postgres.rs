@@ -1,0 +1,402 @@
+//! PostgreSQL.
+
+use super::{Outcome, Rows, failed, numeric, system_roots, unavailable};
+use crate::error::{Error, Reason};
+use crate::parameter::{Kind, Parameter};
+use crate::source::Source;
+use crate::statement::Statement;
+use crate::value::{Columns, Row, Value, timestamp_text};
+use futures_util::TryStreamExt;
+use jiff::civil::{Date, DateTime, Time};
+use jiff::{SignedDuration, tz::TimeZone};
+use sqlx::encode::IsNull;
+use sqlx::postgres::types::Oid;
+use sqlx::postgres::{
+    PgArgumentBuffer, PgArguments, PgConnectOptions, PgConnection, PgSslMode, PgTypeInfo, PgTypeKind,
+    PgValueRef,
+};
+use sqlx::{
+    AssertSqlSafe, Column, ConnectOptions, Connection, Either, Encode, Executor, Postgres, Row as _, Type,
+    TypeInfo, ValueRef,
+};
+use std::sync::Arc;
+
+/// What days and times are counted from.
+const EPOCH: Date = Date::constant(2000, 1, 1);
+
+pub(crate) struct Session {
+    connection: PgConnection,
+    /// The columns of the last statement: the same one comes again and again.
+    columns: Arc<Columns>,
+}
+
+impl Session {
+    pub async fn open(source: &Source) -> Result<Session, Error> {
+        let options = options(source)?;
+        let mut connection = options.connect().await.map_err(unavailable)?;
+        let mut first = String::new();
+        // The library asks for UTC; what JDBC asks for is the time zone of the machine.
+        if let Some(zone) = TimeZone::system().iana_name().filter(|&zone| !matches!(zone, "UTC" | "Etc/UTC"))
+        {
+            first += &format!("SET TIME ZONE '{}';", zone.replace('\'', ""));
+        }
+        if let Some(isolation) = source.options.isolation {
+            first +=
+                &format!("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {};", isolation.sql());
+        }
+        if source.options.read_only {
+            first += "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY;";
+        }
+        if !first.is_empty() {
+            connection.execute(AssertSqlSafe(first)).await.map_err(unavailable)?;
+        }
+        Ok(Session { connection, columns: Arc::default() })
+    }
+
+    pub async fn run(
+        &mut self,
+        statement: &Statement,
+        parameters: &[Parameter],
+        rows: Rows<'_>,
+    ) -> Result<Outcome, Error> {
+        let mut arguments = PgArguments::default();
+        for parameter in parameters {
+            sqlx::Arguments::add(&mut arguments, Bound(parameter))
+                .map_err(|error| Error::new(Reason::Value, error.to_string()))?;
+        }
+        let text = AssertSqlSafe(Arc::clone(statement.text()));
+        let mut stream = self.connection.fetch_many(sqlx::query_with(text, arguments));
+        let (mut outcome, mut wanted, mut problem) = (Outcome::default(), true, None);
+        let mut columns: Option<Arc<Columns>> = None;
+        while let Some(item) = stream.try_next().await.map_err(failed)? {
+            match item {
+                Either::Left(done) => outcome.affected += done.rows_affected(),
+                // What nobody wants any more is received, so that the connection can be used again.
+                Either::Right(_) if !wanted => {}
+                Either::Right(row) => {
+                    let columns = columns.get_or_insert_with(|| {
+                        let own = row.columns();
+                        let is_same = own.len() == self.columns.0.len()
+                            && own.iter().zip(&self.columns.0).all(|(column, name)| column.name() == name);
+                        if !is_same {
+                            self.columns = Arc::new(Columns(
+                                own.iter().map(|column| column.name().to_owned()).collect(),
+                            ));
+                        }
+                        Arc::clone(&self.columns)
+                    });
+                    let read =
+                        values(&row).and_then(|values| rows(Row { columns: Arc::clone(columns), values }));
+                    wanted = read.unwrap_or_else(|error| {
+                        problem = Some(error);
+                        false
+                    });
+                }
+            }
+        }
+        problem.map_or(Ok(outcome), Err)
+    }
+
+    pub async fn execute(&mut self, text: &str) -> Result<(), Error> {
+        self.connection.execute(AssertSqlSafe(text.to_owned())).await.map_err(failed)?;
+        Ok(())
+    }
+
+    pub async fn ping(&mut self) -> Result<(), Error> {
+        self.connection.ping().await.map_err(failed)
+    }
+}
+
+fn options(source: &Source) -> Result<PgConnectOptions, Error> {
+    let target = &source.target;
+    let wrong = |what: String| Error::new(Reason::Unavailable, what);
+    let user = if source.user.is_empty() { "postgres" } else { &source.user };
+    // Every field is set: nothing of the environment of this process may count.
+    let mut options = PgConnectOptions::new_without_pgpass()
+        .host(&target.host)
+        .port(target.port)
+        .username(user)
+        .password(&source.password)
+        .database(target.database.as_deref().unwrap_or(user))
+        .application_name(target.option("ApplicationName").unwrap_or("busbar"))
+        .statement_cache_capacity(source.options.statements)
+        .extra_float_digits(3)
+        .disable_statement_logging();
+    let is_ssl =
+        target.option("ssl").is_some_and(|value| value.is_empty() || value.eq_ignore_ascii_case("true"));
+    let mode = match target.option("sslmode").map(str::to_ascii_lowercase).as_deref() {
+        None if is_ssl => PgSslMode::VerifyFull,
+        None => PgSslMode::Prefer,
+        Some("disable") => PgSslMode::Disable,
+        Some("allow" | "prefer") => PgSslMode::Prefer,
+        Some("require") => PgSslMode::Require,
+        Some("verify-ca") => PgSslMode::VerifyCa,
+        Some("verify-full") => PgSslMode::VerifyFull,
+        Some(_) => {
+            return Err(wrong(
+                "sslmode is none of disable, prefer, require, verify-ca, verify-full".to_owned(),
+            ));
+        }
+    };
+    options = options.ssl_mode(mode);
+    if let Some(roots) = target.option("sslrootcert").or_else(|| system_roots()) {
+        options = options.ssl_root_cert(roots);
+    }
+    // A statement that nobody waits for any more ends by itself.
+    let mut settings = vec![(
+        "statement_timeout",
+        (source.options.query_timeout.as_millis() + 500).min(86_400_000).to_string(),
+    )];
+    if let Some(schema) = target.option("currentSchema") {
+        settings.push(("search_path", schema.to_owned()));
+    }
+    Ok(options.options(settings))
+}
+
+/// A parameter with the type that JDBC's driver gives it.
+struct Bound<'a>(&'a Parameter);
+
+impl Type<Postgres> for Bound<'_> {
+    fn type_info() -> PgTypeInfo {
+        PgTypeInfo::with_oid(Oid(1043))
+    }
+}
+
+fn oid(kind: Kind) -> u32 {
+    match kind {
+        Kind::Text => 1043,
+        Kind::Decimal => 1700,
+        Kind::Boolean => 16,
+        Kind::TinyInt | Kind::SmallInt => 21,
+        Kind::Integer => 23,
+        Kind::BigInt => 20,
+        Kind::Real => 700,
+        Kind::Double => 701,
+        Kind::Date => 1082,
+        Kind::Time => 1083,
+        Kind::Timestamp => 1114,
+        Kind::Bytes => 17,
+    }
+}
+
+impl Encode<'_, Postgres> for Bound<'_> {
+    fn encode_by_ref(&self, out: &mut PgArgumentBuffer) -> Result<IsNull, sqlx::error::BoxDynError> {
+        match self.0 {
+            Parameter::Null(_) => return Ok(IsNull::Yes),
+            // No text of PostgreSQL has it, and the server would cut the connection's next message in two.
+            Parameter::Text(text) if text.contains('\0') => return Err("a text with a NUL character".into()),
+            Parameter::Text(text) => out.extend_from_slice(text.as_bytes()),
+            Parameter::Decimal(text) => numeric::write(text, out),
+            Parameter::Boolean(value) => out.push(u8::from(*value)),
+            Parameter::SmallInt(value) => out.extend_from_slice(&value.to_be_bytes()),
+            Parameter::Integer(value) => out.extend_from_slice(&value.to_be_bytes()),
+            Parameter::BigInt(value) => out.extend_from_slice(&value.to_be_bytes()),
+            Parameter::Real(value) => out.extend_from_slice(&value.to_be_bytes()),
+            Parameter::Double(value) => out.extend_from_slice(&value.to_be_bytes()),
+            Parameter::Date(date) => out.extend_from_slice(&days(*date).to_be_bytes()),
+            Parameter::Time(time) => {
+                let micros = Time::midnight().duration_until(*time).as_micros() as i64;
+                out.extend_from_slice(&micros.to_be_bytes());
+            }
+            Parameter::Timestamp(at) => {
+                let micros = EPOCH.to_datetime(Time::midnight()).duration_until(*at).as_micros() as i64;
+                out.extend_from_slice(&micros.to_be_bytes());
+            }
+            Parameter::Bytes(bytes) => out.extend_from_slice(bytes),
+        }
+        Ok(IsNull::No)
+    }
+
+    fn produces(&self) -> Option<PgTypeInfo> {
+        Some(PgTypeInfo::with_oid(Oid(oid(self.0.kind()))))
+    }
+}
+
+fn days(date: Date) -> i32 {
+    (EPOCH.duration_until(date).as_hours() / 24) as i32
+}
+
+fn values(row: &sqlx::postgres::PgRow) -> Result<Vec<Value>, Error> {
+    (0..row.len())
+        .map(|at| {
+            let raw = row.try_get_raw(at).map_err(failed)?;
+            value(&raw).map_err(|what| {
+                let name = row.column(at).name();
+                Error::new(Reason::Value, format!("column {name} cannot be read: {what}"))
+            })
+        })
+        .collect()
+}
+
+fn value(raw: &PgValueRef<'_>) -> Result<Value, String> {
+    if raw.is_null() {
+        return Ok(Value::Null);
+    }
+    let bytes = raw.as_bytes().map_err(|error| error.to_string())?;
+    let own = raw.type_info();
+    read(&own, bytes).ok_or_else(|| format!("its type {} is not known here; cast it to text", own.name()))
+}
+
+/// The value of some bytes in the binary form of their type.
+fn read(own: &PgTypeInfo, bytes: &[u8]) -> Option<Value> {
+    match own.kind() {
+        PgTypeKind::Domain(of) => return read(of, bytes),
+        PgTypeKind::Enum(_) => return text(bytes),
+        PgTypeKind::Array(of) => return array(of, bytes),
+        _ => {}
+    }
+    Some(match own.oid().map_or(0, |oid| oid.0) {
+        16 => Value::Boolean(*bytes.first()? != 0),
+        17 => Value::Bytes(bytes.to_vec()),
+        20 => Value::Integer(i64::from_be_bytes(bytes.try_into().ok()?)),
+        21 => Value::Integer(i16::from_be_bytes(bytes.try_into().ok()?).into()),
+        23 => Value::Integer(i32::from_be_bytes(bytes.try_into().ok()?).into()),
+        26 => Value::Integer(u32::from_be_bytes(bytes.try_into().ok()?).into()),
+        700 => Value::Real(f32::from_be_bytes(bytes.try_into().ok()?)),
+        701 => Value::Double(f64::from_be_bytes(bytes.try_into().ok()?)),
+        790 => {
+            let cents = i64::from_be_bytes(bytes.try_into().ok()?);
+            let sign = if cents < 0 { "-" } else { "" };
+            Value::Decimal(format!("{sign}{}.{:02}", cents.unsigned_abs() / 100, cents.unsigned_abs() % 100))
+        }
+        1082 => match i32::from_be_bytes(bytes.try_into().ok()?) {
+            i32::MAX => Value::Date("infinity".to_owned()),
+            i32::MIN => Value::Date("-infinity".to_owned()),
+            days => Value::Date(
+                EPOCH.checked_add(SignedDuration::from_hours(i64::from(days) * 24)).ok()?.to_string(),
+            ),
+        },
+        1083 | 1266 => {
+            let micros = i64::from_be_bytes(bytes.get(..8)?.try_into().ok()?);
+            let time = Time::midnight().checked_add(SignedDuration::from_micros(micros)).ok()?;
+            Value::Time(format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second()))
+        }
+        1114 | 1184 => match i64::from_be_bytes(bytes.try_into().ok()?) {
+            i64::MAX => Value::Timestamp("infinity".to_owned()),
+            i64::MIN => Value::Timestamp("-infinity".to_owned()),
+            micros => {
+                let at: DateTime = EPOCH
+                    .to_datetime(Time::midnight())
+                    .checked_add(SignedDuration::from_micros(micros))
+                    .ok()?;
+                let is_instant = own.oid().is_some_and(|oid| oid.0 == 1184);
+                let zoned = |at: DateTime| {
+                    Some(at.to_zoned(TimeZone::UTC).ok()?.with_time_zone(TimeZone::system()).datetime())
+                };
+                Value::Timestamp(timestamp_text(if is_instant { zoned(at)? } else { at }))
+            }
+        },
+        1186 => interval(bytes)?,
+        1560 | 1562 => {
+            let count = usize::try_from(i32::from_be_bytes(bytes.get(..4)?.try_into().ok()?)).ok()?;
+            let bit = |at: usize| {
+                bytes.get(4 + at / 8).map(|byte| if byte >> (7 - at % 8) & 1 == 1 { '1' } else { '0' })
+            };
+            Value::Text((0..count).map(bit).collect::<Option<String>>()?)
+        }
+        1700 => Value::Decimal(numeric::read(bytes)?),
+        2950 => {
+            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            let at = |from: usize, to: usize| hex.get(from..to);
+            Value::Text(format!(
+                "{}-{}-{}-{}-{}",
+                at(0, 8)?,
+                at(8, 12)?,
+                at(12, 16)?,
+                at(16, 20)?,
+                at(20, 32)?
+            ))
+        }
+        // jsonb has its version in front.
+        3802 => return text(bytes.get(1..)?),
+        869 | 650 => network(bytes)?,
+        829 => Value::Text(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":")),
+        // void
+        2278 => Value::Text(String::new()),
+        // text, varchar, bpchar, name, "char", json, xml, citext and whatever else is a text.
+        18 | 19 | 25 | 114 | 142 | 1042 | 1043 => return text(bytes),
+        _ if matches!(own.name(), "citext" | "CITEXT" | "ltree" | "unknown") => return text(bytes),
+        _ => return None,
+    })
+}
+
+fn text(bytes: &[u8]) -> Option<Value> {
+    Some(Value::Text(std::str::from_utf8(bytes).ok()?.to_owned()))
+}
+
+/// `{1,2,"a b"}`: as `PgArray.toString`. Arrays of one dimension.
+fn array(of: &PgTypeInfo, bytes: &[u8]) -> Option<Value> {
+    let number = |at: usize| Some(i32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let mut out = String::from("{");
+    match number(0)? {
+        0 => {}
+        1 => {
+            let (count, mut at) = (number(12)?, 20);
+            for index in 0..count {
+                if index > 0 {
+                    out.push(',');
+                }
+                let length = number(at)?;
+                at += 4;
+                let Ok(length) = usize::try_from(length) else {
+                    out += "NULL";
+                    continue;
+                };
+                let element = read(of, bytes.get(at..at + length)?)?;
+                let is_text = matches!(element, Value::Text(_) | Value::Timestamp(_));
+                let element = element.to_string();
+                at += length;
+                let plain = !is_text
+                    || (!element.is_empty()
+                        && !element.eq_ignore_ascii_case("null")
+                        && !element.contains(['"', '\\', '{', '}', ',', ' ', '\t', '\n']));
+                if plain {
+                    out += &element;
+                } else {
+                    out += &format!("\"{}\"", element.replace('\\', "\\\\").replace('"', "\\\""));
+                }
+            }
+        }
+        _ => return None,
+    }
+    out.push('}');
+    Some(Value::Text(out))
+}
+
+/// `1 year 2 mons 3 days 04:05:06.5`, as the server writes it.
+fn interval(bytes: &[u8]) -> Option<Value> {
+    let micros = i64::from_be_bytes(bytes.get(..8)?.try_into().ok()?);
+    let days = i32::from_be_bytes(bytes.get(8..12)?.try_into().ok()?);
+    let months = i32::from_be_bytes(bytes.get(12..16)?.try_into().ok()?);
+    let mut parts = Vec::new();
+    for (count, one, many) in
+        [(months / 12, "year", "years"), (months % 12, "mon", "mons"), (days, "day", "days")]
+    {
+        if count != 0 {
+            parts.push(format!("{count} {}", if count == 1 { one } else { many }));
+        }
+    }
+    if micros != 0 || parts.is_empty() {
+        let sign = if micros < 0 { "-" } else { "" };
+        let all = micros.unsigned_abs();
+        let (seconds, micros) = (all / 1_000_000, all % 1_000_000);
+        let mut time = format!("{sign}{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+        if micros > 0 {
+            time += format!(".{micros:06}").trim_end_matches('0');
+        }
+        parts.push(time);
+    }
+    Some(Value::Text(parts.join(" ")))
+}
+
+/// `10.0.0.1/8`.
+fn network(bytes: &[u8]) -> Option<Value> {
+    let (family, bits, is_cidr) = (*bytes.first()?, *bytes.get(1)?, *bytes.get(2)? != 0);
+    let address = bytes.get(4..)?;
+    let (text, whole) = if family == 2 {
+        (std::net::Ipv4Addr::from(<[u8; 4]>::try_from(address).ok()?).to_string(), 32)
+    } else {
+        (std::net::Ipv6Addr::from(<[u8; 16]>::try_from(address).ok()?).to_string(), 128)
+    };
+    Some(Value::Text(if bits == whole && !is_cidr { text } else { format!("{text}/{bits}") }))
+}

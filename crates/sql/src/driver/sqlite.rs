@@ -1,0 +1,267 @@
+//! SQLite: a library that waits for disks and locks, so each connection has a thread of its own.
+
+use super::{Outcome, Rows};
+use crate::error::{Error, Reason};
+use crate::parameter::Parameter;
+use crate::source::Source;
+use crate::statement::Statement;
+use crate::value::{Columns, Row, Value, timestamp_text};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, InterruptHandle, OpenFlags};
+use std::sync::Arc;
+use std::sync::mpsc;
+use tokio::sync::mpsc as answers;
+use tokio::sync::oneshot;
+
+/// So many rows cross from the thread at a time, and so many such chunks wait there at most.
+const CHUNK: usize = 64;
+const CHUNKS: usize = 4;
+
+/// The handle of a thread with a connection. When it is dropped, what runs is interrupted, and the thread ends.
+pub(crate) struct Session {
+    jobs: mpsc::Sender<Job>,
+    interrupt: Arc<InterruptHandle>,
+}
+
+struct Job {
+    text: Arc<str>,
+    parameters: Vec<Parameter>,
+    /// Several statements, without parameters and results.
+    is_batch: bool,
+    answer: answers::Sender<Message>,
+}
+
+enum Message {
+    Rows(Vec<Row>),
+    Done(Outcome),
+    Failed(Error),
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.interrupt.interrupt();
+    }
+}
+
+impl Session {
+    pub async fn open(source: &Source) -> Result<Session, Error> {
+        let source = source.clone();
+        let (jobs, queue) = mpsc::channel::<Job>();
+        let (opened, is_open) = oneshot::channel();
+        let run = move || {
+            match open(&source) {
+                Err(error) => _ = opened.send(Err(error)),
+                Ok(connection) => {
+                    if opened.send(Ok(Arc::new(connection.get_interrupt_handle()))).is_ok() {
+                        serve(&connection, &queue);
+                    }
+                }
+            };
+        };
+        let unavailable = |what: String| Error::new(Reason::Unavailable, what);
+        std::thread::Builder::new()
+            .name("sqlite".to_owned())
+            .spawn(run)
+            .map_err(|error| unavailable(format!("no thread for a connection: {error}")))?;
+        let interrupt =
+            is_open.await.map_err(|_| unavailable("the thread of the connection ended".to_owned()))??;
+        Ok(Session { jobs, interrupt })
+    }
+
+    pub async fn run(
+        &mut self,
+        statement: &Statement,
+        parameters: &[Parameter],
+        rows: Rows<'_>,
+    ) -> Result<Outcome, Error> {
+        let mut answers = self.begin(Arc::clone(statement.text()), parameters.to_vec(), false)?;
+        while let Some(message) = answers.recv().await {
+            match message {
+                Message::Done(outcome) => return Ok(outcome),
+                Message::Failed(error) => return Err(error),
+                Message::Rows(chunk) => {
+                    for row in chunk {
+                        if !rows(row)? {
+                            // The thread sees that nobody listens, and ends the statement.
+                            return Ok(Outcome::default());
+                        }
+                    }
+                }
+            }
+        }
+        Err(gone())
+    }
+
+    pub async fn execute(&mut self, text: &str) -> Result<(), Error> {
+        let mut answers = self.begin(Arc::from(text), Vec::new(), true)?;
+        match answers.recv().await {
+            Some(Message::Failed(error)) => Err(error),
+            Some(_) => Ok(()),
+            None => Err(gone()),
+        }
+    }
+
+    pub fn abandon(&self) {
+        self.interrupt.interrupt();
+        let (answer, _) = answers::channel(1);
+        // Refused where no transaction is open, which is as good.
+        _ = self.jobs.send(Job {
+            text: Arc::from("ROLLBACK"),
+            parameters: Vec::new(),
+            is_batch: true,
+            answer,
+        });
+    }
+
+    fn begin(
+        &mut self,
+        text: Arc<str>,
+        parameters: Vec<Parameter>,
+        is_batch: bool,
+    ) -> Result<answers::Receiver<Message>, Error> {
+        let (answer, answers) = answers::channel(CHUNKS);
+        self.jobs.send(Job { text, parameters, is_batch, answer }).map_err(|_| gone())?;
+        Ok(answers)
+    }
+}
+
+fn gone() -> Error {
+    Error::new(Reason::Interrupted, "the thread of the connection ended")
+}
+
+fn open(source: &Source) -> Result<Connection, Error> {
+    let unavailable = |error| Error { reason: Reason::Unavailable, ..failed(error) };
+    let connection = match &source.target.database {
+        None => Connection::open_in_memory(),
+        Some(file) => {
+            let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+                | OpenFlags::SQLITE_OPEN_CREATE
+                | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            Connection::open_with_flags(file, flags)
+        }
+    };
+    let connection = connection.map_err(|error| {
+        let error = unavailable(error);
+        Error { message: format!("{}: {}", source.target, error.message), ..error }
+    })?;
+    connection
+        .busy_timeout(source.options.query_timeout.min(std::time::Duration::from_secs(5)))
+        .map_err(unavailable)?;
+    connection.set_prepared_statement_cache_capacity(source.options.statements);
+    let option =
+        |name: &str| source.target.option(name).is_some_and(|value| value.eq_ignore_ascii_case("true"));
+    // As the driver of JDBC: off unless the URL says so.
+    connection.pragma_update(None, "foreign_keys", option("foreign_keys")).map_err(unavailable)?;
+    if let Some(mode) = source.target.option("journal_mode") {
+        connection.pragma_update(None, "journal_mode", mode).map_err(unavailable)?;
+    }
+    if source.options.read_only {
+        connection.pragma_update(None, "query_only", true).map_err(unavailable)?;
+    }
+    Ok(connection)
+}
+
+/// Does jobs until the handle is gone.
+fn serve(connection: &Connection, queue: &mpsc::Receiver<Job>) {
+    while let Ok(job) = queue.recv() {
+        let done = if job.is_batch {
+            connection.execute_batch(&job.text).map(|()| Outcome::default()).map_err(failed)
+        } else {
+            answer(connection, &job)
+        };
+        // Nobody may wait for it any more.
+        _ = job.answer.blocking_send(match done {
+            Ok(outcome) => Message::Done(outcome),
+            Err(error) => Message::Failed(error),
+        });
+    }
+}
+
+fn answer(connection: &Connection, job: &Job) -> Result<Outcome, Error> {
+    let before = connection.total_changes();
+    let mut statement = connection.prepare_cached(&job.text).map_err(failed)?;
+    let wanted = statement.parameter_count();
+    if wanted != job.parameters.len() {
+        let message =
+            format!("the statement has {wanted} parameters, and {} are given", job.parameters.len());
+        return Err(Error::new(Reason::Value, message));
+    }
+    for (at, parameter) in job.parameters.iter().enumerate() {
+        statement.raw_bind_parameter(at + 1, bound(parameter)).map_err(failed)?;
+    }
+    let columns = Arc::new(Columns(statement.column_names().into_iter().map(str::to_owned).collect()));
+    if columns.0.is_empty() {
+        statement.raw_execute().map_err(failed)?;
+    } else {
+        let mut rows = statement.raw_query();
+        let mut chunk = Vec::new();
+        while let Some(row) = rows.next().map_err(failed)? {
+            let values = (0..columns.0.len())
+                .map(|at| value(row.get_ref(at).map_err(failed)?))
+                .collect::<Result<_, _>>()?;
+            chunk.push(Row { columns: Arc::clone(&columns), values });
+            if chunk.len() == CHUNK
+                && job.answer.blocking_send(Message::Rows(std::mem::take(&mut chunk))).is_err()
+            {
+                return Ok(Outcome::default());
+            }
+        }
+        if !chunk.is_empty() {
+            _ = job.answer.blocking_send(Message::Rows(chunk));
+        }
+    }
+    // What a statement changed that changes nothing (DDL) is what the one before it did.
+    let changed = connection.total_changes() != before;
+    let affected = if changed { connection.changes() } else { 0 };
+    Ok(Outcome { affected, generated: changed.then(|| connection.last_insert_rowid()).filter(|&id| id != 0) })
+}
+
+/// A parameter. A decimal is a number where that is exact; days and times are the texts that SQLite's own functions read.
+fn bound(parameter: &Parameter) -> rusqlite::types::Value {
+    use rusqlite::types::Value::{Blob, Integer, Null, Real, Text};
+    match parameter {
+        Parameter::Null(_) => Null,
+        Parameter::Text(text) => Text(text.clone()),
+        Parameter::Decimal(text) => match (text.parse(), text.parse()) {
+            (Ok(whole), _) => Integer(whole),
+            (_, Ok(number)) if text.len() <= 16 => Real(number),
+            _ => Text(text.clone()),
+        },
+        Parameter::Boolean(value) => Integer((*value).into()),
+        Parameter::SmallInt(value) => Integer((*value).into()),
+        Parameter::Integer(value) => Integer((*value).into()),
+        Parameter::BigInt(value) => Integer(*value),
+        Parameter::Real(value) => Real((*value).into()),
+        Parameter::Double(value) => Real(*value),
+        Parameter::Date(value) => Text(value.to_string()),
+        Parameter::Time(value) => Text(value.to_string()),
+        Parameter::Timestamp(value) => Text(timestamp_text(*value).trim_end_matches(".0").to_owned()),
+        Parameter::Bytes(value) => Blob(value.clone()),
+    }
+}
+
+fn value(raw: ValueRef<'_>) -> Result<Value, Error> {
+    Ok(match raw {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(value) => Value::Integer(value),
+        ValueRef::Real(value) => Value::Double(value),
+        ValueRef::Text(bytes) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
+        ValueRef::Blob(bytes) => Value::Bytes(bytes.to_vec()),
+    })
+}
+
+fn failed(error: rusqlite::Error) -> Error {
+    use rusqlite::Error as Own;
+    let code = error.sqlite_extended_error_code().map(i64::from);
+    let reason = match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::OperationInterrupted) => Reason::Interrupted,
+        Some(rusqlite::ErrorCode::CannotOpen | rusqlite::ErrorCode::NotADatabase) => Reason::Unavailable,
+        _ => Reason::Refused,
+    };
+    let message = match error {
+        Own::SqliteFailure(_, Some(message)) => message,
+        Own::SqlInputError { msg, .. } => msg,
+        other => other.to_string(),
+    };
+    Error { number: code, ..Error::new(reason, message) }
+}

@@ -1,0 +1,516 @@
+//! Pools of connections: limits, deadlines, validation, and what is seen of all that.
+
+use crate::driver::{Connection, Outcome};
+use crate::error::{Error, Reason};
+use crate::parameter::Parameter;
+use crate::source::Source;
+use crate::statement::Statement;
+use crate::url::{Dialect, Target};
+use crate::value::Row;
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::ThreadId;
+use std::time::{Duration, Instant};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// The pools of the process, by their settings: whoever asks for the same settings gets the same pool, also after a reload. A pool that nobody
+/// holds any more is gone, with its connections.
+#[derive(Default)]
+pub struct Pools(Mutex<HashMap<Key, Weak<Pool>>>);
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Key {
+    Settings(Box<Source>),
+    /// A database in the memory of this process is one, whoever names it.
+    Memory(Target),
+}
+
+impl Pools {
+    /// The pool of a data source. `name` is what metrics call it; that of the first who asked counts.
+    pub fn get(&self, name: &str, source: Source) -> Arc<Pool> {
+        let mut pools = lock(&self.0);
+        pools.retain(|_, pool| pool.strong_count() > 0);
+        let key = if source.target.is_in_memory() {
+            Key::Memory(source.target.clone())
+        } else {
+            Key::Settings(Box::new(source.clone()))
+        };
+        if let Some(pool) = pools.get(&key).and_then(Weak::upgrade) {
+            return pool;
+        }
+        let pool = Arc::new(Pool::new(name, source));
+        pools.insert(key, Arc::downgrade(&pool));
+        pool
+    }
+
+    /// All that are in use, by their names.
+    pub fn all(&self) -> Vec<Arc<Pool>> {
+        let mut all: Vec<Arc<Pool>> = lock(&self.0).values().filter_map(Weak::upgrade).collect();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all
+    }
+}
+
+/// The connections to one database.
+pub struct Pool {
+    name: String,
+    source: Source,
+    places: Arc<Semaphore>,
+    idle: Mutex<Vec<Idle>>,
+    counts: Counts,
+    health: Mutex<Health>,
+    /// Goes up when a connection broke: those from before are asked before they are used again.
+    doubts: AtomicU64,
+}
+
+struct Idle {
+    connection: Connection,
+    made: Instant,
+    since: Instant,
+    /// What [`Pool::doubts`] was when it was last known to work.
+    sure: u64,
+    /// Whose event loop it lies on: there it costs no way across.
+    home: ThreadId,
+}
+
+#[derive(Default)]
+struct Counts {
+    in_use: AtomicUsize,
+    waiting: AtomicUsize,
+    leases: AtomicU64,
+    waited: AtomicU64,
+    waited_micros: AtomicU64,
+    opened: AtomicU64,
+    closed: AtomicU64,
+    failed: AtomicU64,
+    statements: AtomicU64,
+    errors: AtomicU64,
+}
+
+#[derive(Default)]
+struct Health {
+    state: State,
+    last_error: String,
+}
+
+/// Whether a database answers, as far as was seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// Nobody has asked yet.
+    #[default]
+    Unused,
+    /// The last connection worked.
+    Up,
+    /// The last attempt to connect failed.
+    Down,
+}
+
+impl State {
+    /// As a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            State::Unused => "unused",
+            State::Up => "up",
+            State::Down => "down",
+        }
+    }
+}
+
+/// What is seen of a pool.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// Whether the database answers.
+    pub state: State,
+    /// Why not; empty: it does.
+    pub last_error: String,
+    /// Most connections.
+    pub most: usize,
+    /// Connections in use.
+    pub in_use: usize,
+    /// Connections without use.
+    pub idle: usize,
+    /// Messages that wait for a connection.
+    pub waiting: usize,
+    /// How often a connection was lent.
+    pub leases: u64,
+    /// How often one was waited for, and how long in all.
+    pub waits: (u64, Duration),
+    /// Connections that were opened, closed, and could not be opened.
+    pub opened: (u64, u64, u64),
+    /// Statements that were run, and that failed.
+    pub statements: (u64, u64),
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Pool {
+    fn new(name: &str, source: Source) -> Pool {
+        // Each connection to memory would be a database of its own.
+        let most = if source.target.is_in_memory() { 1 } else { source.options.most.max(1) };
+        Pool {
+            name: name.to_owned(),
+            places: Arc::new(Semaphore::new(most)),
+            idle: Mutex::default(),
+            counts: Counts::default(),
+            health: Mutex::default(),
+            doubts: AtomicU64::new(0),
+            source,
+        }
+    }
+
+    /// What metrics call it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where it leads.
+    pub fn target(&self) -> &Target {
+        &self.source.target
+    }
+
+    /// Which database it is.
+    pub fn dialect(&self) -> Dialect {
+        self.source.target.dialect
+    }
+
+    /// Whether statements count by themselves when they have run.
+    pub fn autocommit(&self) -> bool {
+        self.source.options.autocommit
+    }
+
+    fn most(&self) -> usize {
+        if self.source.target.is_in_memory() { 1 } else { self.source.options.most.max(1) }
+    }
+
+    /// What is seen of it.
+    pub fn status(&self) -> Status {
+        let counts = &self.counts;
+        let health = lock(&self.health);
+        Status {
+            state: health.state,
+            last_error: health.last_error.clone(),
+            most: self.most(),
+            in_use: counts.in_use.load(Relaxed),
+            idle: lock(&self.idle).len(),
+            waiting: counts.waiting.load(Relaxed),
+            leases: counts.leases.load(Relaxed),
+            waits: (counts.waited.load(Relaxed), Duration::from_micros(counts.waited_micros.load(Relaxed))),
+            opened: (counts.opened.load(Relaxed), counts.closed.load(Relaxed), counts.failed.load(Relaxed)),
+            statements: (counts.statements.load(Relaxed), counts.errors.load(Relaxed)),
+        }
+    }
+
+    /// Lends a connection: one that lies idle, or a new one.
+    ///
+    /// # Errors
+    /// All are in use for longer than the wait, or the database cannot be reached.
+    pub async fn get(self: &Arc<Pool>) -> Result<Lease, Error> {
+        let place = self.place().await?;
+        let mut lease = Lease {
+            pool: Arc::clone(self),
+            connection: None,
+            made: Instant::now(),
+            in_transaction: false,
+            is_busy: false,
+            _place: place,
+        };
+        self.counts.in_use.fetch_add(1, Relaxed);
+        self.counts.leases.fetch_add(1, Relaxed);
+        while let Some(idle) = self.take() {
+            let doubted = idle.sure != self.doubts.load(Relaxed);
+            let validation = self.source.options.validation;
+            let ask = doubted || validation.is_some_and(|after| idle.since.elapsed() >= after);
+            lease.made = idle.made;
+            lease.connection = Some(idle.connection);
+            if !ask || lease.works().await {
+                return Ok(lease);
+            }
+            lease.close();
+        }
+        let opening = Connection::open(&self.source);
+        let timeout = self.source.options.connect_timeout;
+        let late = || {
+            let what = format!(
+                "there is no connection to {} within {} s",
+                self.source.target,
+                timeout.as_secs_f32()
+            );
+            Error::new(Reason::Unavailable, what)
+        };
+        let opened = within(timeout, opening, late).await;
+        let mut health = lock(&self.health);
+        match opened {
+            Ok(connection) => {
+                self.counts.opened.fetch_add(1, Relaxed);
+                if health.state == State::Down {
+                    tracing::info!(target: "busbar::sql", "data source {}: {} answers again", self.name, self.source.target);
+                }
+                *health = Health { state: State::Up, last_error: String::new() };
+                lease.made = Instant::now();
+                lease.connection = Some(connection);
+                drop(health);
+                Ok(lease)
+            }
+            Err(error) => {
+                self.counts.failed.fetch_add(1, Relaxed);
+                let error = Error { reason: Reason::Unavailable, ..error };
+                if health.state != State::Down {
+                    tracing::warn!(target: "busbar::sql", "data source {}: {}", self.name, error.detail());
+                }
+                *health = Health { state: State::Down, last_error: error.detail() };
+                Err(error)
+            }
+        }
+    }
+
+    /// Waits for the right to a connection.
+    async fn place(&self) -> Result<OwnedSemaphorePermit, Error> {
+        if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
+            return Ok(place);
+        }
+        struct Waits<'a>(&'a Counts, Instant);
+        impl Drop for Waits<'_> {
+            fn drop(&mut self) {
+                self.0.waiting.fetch_sub(1, Relaxed);
+                self.0.waited.fetch_add(1, Relaxed);
+                self.0.waited_micros.fetch_add(self.1.elapsed().as_micros() as u64, Relaxed);
+            }
+        }
+        self.counts.waiting.fetch_add(1, Relaxed);
+        let _waits = Waits(&self.counts, Instant::now());
+        let wait = self.source.options.wait;
+        let busy = || {
+            let what = format!(
+                "all {} connections to {} are in use, and none came free within {} s",
+                self.most(),
+                self.source.target,
+                wait.as_secs_f32()
+            );
+            Error::new(Reason::Unavailable, what)
+        };
+        match tokio::time::timeout(wait, Arc::clone(&self.places).acquire_owned()).await {
+            Ok(Ok(place)) => Ok(place),
+            _ => Err(busy()),
+        }
+    }
+
+    /// A connection that lies idle: the one that was used last, of this thread's where there is one.
+    fn take(&self) -> Option<Idle> {
+        let here = std::thread::current().id();
+        let mut idle = lock(&self.idle);
+        let at = idle.iter().rposition(|idle| idle.home == here).or_else(|| idle.len().checked_sub(1))?;
+        Some(idle.remove(at))
+    }
+
+    /// Takes a connection back.
+    fn give_back(&self, connection: Connection, made: Instant) {
+        let now = Instant::now();
+        let own = &self.source.options;
+        let in_memory = self.source.target.is_in_memory();
+        let is_old = own.age.is_some_and(|age| now.duration_since(made) >= age);
+        let mut old = Vec::new();
+        let mut idle = lock(&self.idle);
+        if !in_memory {
+            // Whoever uses the pool closes what nobody has used for long.
+            let kept = idle.partition_point(|idle| now.duration_since(idle.since) >= own.idle_time);
+            old.extend(idle.drain(..kept));
+        }
+        let is_full = idle.len() >= own.most_idle.min(self.most());
+        if in_memory || !(is_old || is_full) {
+            let sure = self.doubts.load(Relaxed);
+            idle.push(Idle { connection, made, since: now, sure, home: std::thread::current().id() });
+        } else {
+            self.counts.closed.fetch_add(1, Relaxed);
+        }
+        drop(idle);
+        self.counts.closed.fetch_add(old.len() as u64, Relaxed);
+    }
+}
+
+impl Pool {
+    /// Closes a connection of which nobody knows how it stands. A database in memory would be gone with it: there what runs is ended, and
+    /// what was begun is taken back.
+    fn give_up(&self, connection: Connection, made: Instant) {
+        if self.source.target.is_in_memory() {
+            connection.abandon();
+            self.give_back(connection, made);
+        } else {
+            self.counts.closed.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+/// A connection that was lent. Dropping it gives it back; in the middle of a statement or of a transaction it is closed.
+pub struct Lease {
+    pool: Arc<Pool>,
+    connection: Option<Connection>,
+    made: Instant,
+    in_transaction: bool,
+    /// Something was asked, and the answer is not there.
+    is_busy: bool,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.pool.counts.in_use.fetch_sub(1, Relaxed);
+        match self.connection.take() {
+            Some(connection) if !self.is_busy && !self.in_transaction => {
+                self.pool.give_back(connection, self.made)
+            }
+            Some(connection) => self.pool.give_up(connection, self.made),
+            None => {}
+        }
+    }
+}
+
+impl Lease {
+    /// Whose it is.
+    pub fn pool(&self) -> &Arc<Pool> {
+        &self.pool
+    }
+
+    /// Whether a transaction is open.
+    pub fn in_transaction(&self) -> bool {
+        self.in_transaction
+    }
+
+    /// Runs a statement within the deadline; `rows` takes its rows and says whether it wants more.
+    ///
+    /// # Errors
+    /// The database refuses it, the deadline passes or the connection breaks, or `rows` fails.
+    pub async fn run(
+        &mut self,
+        statement: &Statement,
+        parameters: &[Parameter],
+        mut rows: impl FnMut(Row) -> Result<bool, Error> + Send,
+    ) -> Result<Outcome, Error> {
+        if statement.parameters() != parameters.len() {
+            let (has, given) = (statement.parameters(), parameters.len());
+            return Err(Error::new(
+                Reason::Value,
+                format!("the statement has {has} parameters, and {given} are given"),
+            ));
+        }
+        self.pool.counts.statements.fetch_add(1, Relaxed);
+        let pool = Arc::clone(&self.pool);
+        let connection = self.connection.as_mut().ok_or_else(closed)?;
+        self.is_busy = true;
+        let ran = within(
+            pool.source.options.query_timeout,
+            connection.run(statement, parameters, &mut rows),
+            || late(&pool),
+        );
+        let ran = ran.await;
+        self.settle(ran)
+    }
+
+    /// Begins a transaction.
+    ///
+    /// # Errors
+    /// As [`Lease::run`].
+    pub async fn begin(&mut self) -> Result<(), Error> {
+        let begin = match self.pool.dialect() {
+            // What is going to write says so at the beginning: two that both read first could never both write.
+            Dialect::Sqlite => "BEGIN IMMEDIATE",
+            Dialect::MySql => "START TRANSACTION",
+            Dialect::Postgres => "BEGIN",
+        };
+        self.execute(begin).await?;
+        self.in_transaction = true;
+        Ok(())
+    }
+
+    /// Makes what was done in the transaction count.
+    ///
+    /// # Errors
+    /// As [`Lease::run`]. The transaction is over: where the connection broke, nobody knows whether it counts.
+    pub async fn commit(&mut self) -> Result<(), Error> {
+        let done = self.execute("COMMIT").await;
+        // A connection whose transaction did not end is closed with it.
+        self.in_transaction = done.is_err();
+        done
+    }
+
+    /// Takes back what was done in the transaction.
+    ///
+    /// # Errors
+    /// As [`Lease::run`]. The connection is closed then, which takes it back as well.
+    pub async fn roll_back(&mut self) -> Result<(), Error> {
+        let done = self.execute("ROLLBACK").await;
+        self.in_transaction = done.is_err();
+        done
+    }
+
+    async fn execute(&mut self, text: &str) -> Result<(), Error> {
+        let pool = Arc::clone(&self.pool);
+        let connection = self.connection.as_mut().ok_or_else(closed)?;
+        self.is_busy = true;
+        let ran = within(pool.source.options.query_timeout, connection.execute(text), || late(&pool)).await;
+        self.settle(ran)
+    }
+
+    /// What the end of something that was asked means for the connection.
+    fn settle<T>(&mut self, ran: Result<T, Error>) -> Result<T, Error> {
+        match &ran {
+            Ok(_) => self.is_busy = false,
+            Err(error) => {
+                self.pool.counts.errors.fetch_add(1, Relaxed);
+                if error.breaks() {
+                    self.pool.doubts.fetch_add(1, Relaxed);
+                    self.close();
+                } else {
+                    self.is_busy = false;
+                }
+            }
+        }
+        ran
+    }
+
+    /// Whether an idle connection works, within a short time.
+    async fn works(&mut self) -> bool {
+        let pool = Arc::clone(&self.pool);
+        let Some(connection) = self.connection.as_mut() else { return false };
+        let timeout = pool.source.options.connect_timeout.min(Duration::from_secs(5));
+        self.is_busy = true;
+        let asked = match &pool.source.options.validation_query {
+            Some(query) => within(timeout, connection.execute(query), || late(&pool)).await,
+            None => within(timeout, connection.ping(), || late(&pool)).await,
+        };
+        self.is_busy = false;
+        asked.is_ok()
+    }
+
+    /// Closes the connection.
+    fn close(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            self.pool.give_up(connection, self.made);
+        }
+        self.in_transaction = false;
+        self.is_busy = false;
+    }
+}
+
+fn closed() -> Error {
+    Error::new(Reason::Interrupted, "the connection broke before")
+}
+
+fn late(pool: &Pool) -> Error {
+    let seconds = pool.source.options.query_timeout.as_secs_f32();
+    Error::new(Reason::Interrupted, format!("{} did not answer within {seconds} s", pool.source.target))
+}
+
+async fn within<T>(
+    time: Duration,
+    work: impl Future<Output = Result<T, Error>>,
+    late: impl FnOnce() -> Error,
+) -> Result<T, Error> {
+    match tokio::time::timeout(time, work).await {
+        Ok(done) => done,
+        Err(_) => Err(late()),
+    }
+}

@@ -1,0 +1,260 @@
+//! The text of a statement: where its parameters stand, and how each database has it written.
+
+use crate::url::Dialect;
+use std::sync::Arc;
+
+/// A statement whose parameters are question marks, ready for one database.
+#[derive(Clone, Debug)]
+pub struct Statement {
+    text: Arc<str>,
+    parameters: usize,
+}
+
+impl Statement {
+    /// Of a text with question marks as JDBC has them. Those within quotes and comments are none, `??` is a question mark of the
+    /// database. `{call p(?)}` is written as the database calls procedures.
+    pub fn new(text: &str, dialect: Dialect) -> Statement {
+        let text = call(text.trim().trim_end_matches(';'), dialect);
+        let mut out = String::with_capacity(text.len() + 8);
+        let mut parameters = 0;
+        for part in parts(&text, dialect) {
+            match part {
+                Part::Text(text) => out.push_str(text),
+                Part::Question => {
+                    parameters += 1;
+                    if dialect == Dialect::Postgres {
+                        out += &format!("${parameters}");
+                    } else {
+                        out.push('?');
+                    }
+                }
+                Part::Escaped => out.push('?'),
+                Part::Named(name) => {
+                    out.push(':');
+                    out.push_str(name);
+                }
+            }
+        }
+        Statement { text: out.into(), parameters }
+    }
+
+    /// As the database gets it.
+    pub fn text(&self) -> &Arc<str> {
+        &self.text
+    }
+
+    /// How many parameters it has.
+    pub fn parameters(&self) -> usize {
+        self.parameters
+    }
+}
+
+/// A text with `:name` parameters, as data services have them, and `?` beside them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The text with question marks.
+    pub text: String,
+    /// For each question mark the name that stood there; `None`: a question mark.
+    pub names: Vec<Option<String>>,
+}
+
+impl Named {
+    /// Finds the names; `is_parameter` says which ones are parameters.
+    pub fn new(text: &str, dialect: Dialect, is_parameter: impl Fn(&str) -> bool) -> Named {
+        let (mut out, mut names) = (String::with_capacity(text.len()), Vec::new());
+        for part in parts(text, dialect) {
+            match part {
+                Part::Text(text) => out.push_str(text),
+                Part::Escaped => out.push_str("??"),
+                Part::Question => {
+                    out.push('?');
+                    names.push(None);
+                }
+                Part::Named(name) if is_parameter(name) => {
+                    out.push('?');
+                    names.push(Some(name.to_owned()));
+                }
+                Part::Named(name) => {
+                    out.push(':');
+                    out.push_str(name);
+                }
+            }
+        }
+        Named { text: out, names }
+    }
+}
+
+/// `{call p(?)}` and `{? = call f(?)}`.
+fn call(text: &str, dialect: Dialect) -> String {
+    let inside = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).map(str::trim);
+    let Some(inside) = inside else { return text.to_owned() };
+    let (function, rest) = match inside.strip_prefix('?') {
+        Some(rest) => (true, rest.trim_start().trim_start_matches('=').trim_start()),
+        None => (false, inside),
+    };
+    let is_call = rest.get(..4).is_some_and(|word| word.eq_ignore_ascii_case("call"));
+    match rest.get(4..) {
+        // PostgreSQL's procedures without results are called, its functions selected.
+        Some(rest) if is_call && function => format!("SELECT{rest}"),
+        Some(rest) if is_call && dialect == Dialect::Postgres => format!("SELECT * FROM{rest}"),
+        Some(rest) if is_call => format!("CALL{rest}"),
+        _ => text.to_owned(),
+    }
+}
+
+enum Part<'a> {
+    Text(&'a str),
+    /// `?`
+    Question,
+    /// `??`
+    Escaped,
+    /// `:name`
+    Named(&'a str),
+}
+
+/// Cuts a text at its parameters.
+fn parts(text: &str, dialect: Dialect) -> Vec<Part<'_>> {
+    let bytes = text.as_bytes();
+    let (mut parts, mut from, mut at) = (Vec::new(), 0, 0);
+    while let Some(&byte) = bytes.get(at) {
+        let after = bytes.get(at + 1).copied();
+        match byte {
+            b'\'' | b'"' | b'`' => at = quoted(bytes, at, backslashes(bytes, at, dialect)),
+            b'-' if after == Some(b'-') => at = find(bytes, at, b"\n"),
+            b'#' if dialect == Dialect::MySql => at = find(bytes, at, b"\n"),
+            b'/' if after == Some(b'*') => at = comment(bytes, at, dialect),
+            b'$' if dialect == Dialect::Postgres => at = dollars(bytes, at),
+            b'?' => {
+                parts.push(Part::Text(&text[from..at]));
+                let escaped = after == Some(b'?');
+                parts.push(if escaped { Part::Escaped } else { Part::Question });
+                at += if escaped { 2 } else { 1 };
+                from = at;
+            }
+            // A cast of PostgreSQL.
+            b':' if after == Some(b':') => at += 2,
+            b':' if after.is_some_and(|next| next.is_ascii_alphabetic() || next == b'_') => {
+                let length = bytes[at + 1..].iter().take_while(|&&byte| is_name(byte)).count();
+                parts.push(Part::Text(&text[from..at]));
+                parts.push(Part::Named(&text[at + 1..at + 1 + length]));
+                at += 1 + length;
+                from = at;
+            }
+            _ => at += 1,
+        }
+    }
+    parts.push(Part::Text(&text[from..]));
+    parts
+}
+
+fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// Whether a backslash takes the meaning of a quote away: in MySQL, and in `E'…'` of PostgreSQL.
+fn backslashes(bytes: &[u8], at: usize, dialect: Dialect) -> bool {
+    match dialect {
+        Dialect::MySql => bytes[at] != b'`',
+        Dialect::Postgres => {
+            let before = at.checked_sub(1).map(|at| bytes[at]);
+            let apart = at < 2 || !is_name(bytes[at - 2]);
+            bytes[at] == b'\'' && matches!(before, Some(b'e' | b'E')) && apart
+        }
+        Dialect::Sqlite => false,
+    }
+}
+
+/// The end of what is quoted from `at`. A doubled quote ends and begins again, which is the same.
+fn quoted(bytes: &[u8], at: usize, backslashes: bool) -> usize {
+    let quote = bytes[at];
+    let mut at = at + 1;
+    while let Some(&byte) = bytes.get(at) {
+        at += 1;
+        match byte {
+            b'\\' if backslashes => at += 1,
+            byte if byte == quote => break,
+            _ => {}
+        }
+    }
+    at.min(bytes.len())
+}
+
+/// The place behind the next `what`, or the end.
+fn find(bytes: &[u8], at: usize, what: &[u8]) -> usize {
+    let found = bytes[at..].windows(what.len()).position(|window| window == what);
+    found.map_or(bytes.len(), |found| at + found + what.len())
+}
+
+/// The end of a comment, which PostgreSQL nests.
+fn comment(bytes: &[u8], at: usize, dialect: Dialect) -> usize {
+    let (mut depth, mut at) = (0_usize, at);
+    while at < bytes.len() {
+        match (bytes[at], bytes.get(at + 1)) {
+            (b'/', Some(b'*')) if depth == 0 || dialect == Dialect::Postgres => {
+                depth += 1;
+                at += 2;
+            }
+            (b'*', Some(b'/')) => {
+                depth -= 1;
+                at += 2;
+                if depth == 0 {
+                    break;
+                }
+            }
+            _ => at += 1,
+        }
+    }
+    at
+}
+
+/// The end of `$tag$ … $tag$`, or the place behind the `$`.
+fn dollars(bytes: &[u8], at: usize) -> usize {
+    let length = bytes[at + 1..].iter().take_while(|&&byte| is_name(byte)).count();
+    let tag = &bytes[at..(at + length + 2).min(bytes.len())];
+    let is_tag = tag.len() == length + 2 && tag.last() == Some(&b'$');
+    let begins = at.checked_sub(1).is_none_or(|before| !is_name(bytes[before]));
+    let is_digit = bytes.get(at + 1).is_some_and(u8::is_ascii_digit);
+    if is_tag && begins && !is_digit { find(bytes, at + tag.len(), tag) } else { at + 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::url::Dialect::{MySql, Postgres, Sqlite};
+
+    #[test]
+    fn question_marks_are_found_where_they_are_parameters() {
+        for (dialect, text, wanted, count) in [
+            (Postgres, "select a from t where b=? and c = ?;", "select a from t where b=$1 and c = $2", 2),
+            (Sqlite, "select '?', \"?\", 'it''s ?' where a=?", "select '?', \"?\", 'it''s ?' where a=?", 1),
+            (
+                MySql,
+                "select 'a\\'?', `?` where a=? # ?\n and b=?",
+                "select 'a\\'?', `?` where a=? # ?\n and b=?",
+                2,
+            ),
+            (Postgres, "select E'a\\'?' , 'a\\' , ?", "select E'a\\'?' , 'a\\' , $1", 1),
+            (Postgres, "select 1 -- ?\n , /* ? /* ? */ ? */ ?", "select 1 -- ?\n , /* ? /* ? */ ? */ $1", 1),
+            (MySql, "select 1 /* ? /* ? */ , ?", "select 1 /* ? /* ? */ , ?", 1),
+            (Postgres, "select $$ ? $$, $a$ ? $$ $a$, ?", "select $$ ? $$, $a$ ? $$ $a$, $1", 1),
+            (Postgres, "select a ?? 'k' where b=?", "select a ? 'k' where b=$1", 1),
+            (MySql, "{call p(?, ?)}", "CALL p(?, ?)", 2),
+            (Postgres, "{? = call f(?)}", "SELECT f($1)", 1),
+            (Postgres, "select 'unended ?", "select 'unended ?", 0),
+            (Sqlite, "", "", 0),
+        ] {
+            let statement = Statement::new(text, dialect);
+            assert_eq!((&**statement.text(), statement.parameters()), (wanted, count), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_are_parameters() {
+        let named =
+            Named::new("select a::int, ':b' from t where c=:c and d=:d or c=:c and e=?", Postgres, |name| {
+                name != "d"
+            });
+        assert_eq!(named.text, "select a::int, ':b' from t where c=? and d=:d or c=? and e=?");
+        assert_eq!(named.names, [Some("c".to_owned()), Some("c".to_owned()), None]);
+    }
+}

@@ -1,0 +1,148 @@
+//! Values of results, and how Java's drivers write them.
+
+use base64::Engine;
+use std::fmt;
+use std::sync::Arc;
+
+/// A value of a column. What has a form of its own in JDBC (dates, decimals) is kept in that form.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// NULL.
+    Null,
+    /// A truth value.
+    Boolean(bool),
+    /// A whole number.
+    Integer(i64),
+    /// A whole number that a `BIGINT UNSIGNED` can have.
+    Unsigned(u64),
+    /// A float of 32 bits.
+    Real(f32),
+    /// A float of 64 bits.
+    Double(f64),
+    /// A decimal number, as the database writes it.
+    Decimal(String),
+    /// A text.
+    Text(String),
+    /// `2026-11-23`.
+    Date(String),
+    /// `10:15:30`.
+    Time(String),
+    /// `2026-11-23 10:15:30.0`.
+    Timestamp(String),
+    /// Bytes.
+    Bytes(Vec<u8>),
+}
+
+impl Value {
+    /// Whether it is NULL.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Value::Null)
+    }
+
+    /// As `getObject().toString()`; bytes as base64. `None`: NULL.
+    pub fn text(self) -> Option<String> {
+        match self {
+            Value::Null => None,
+            Value::Text(text)
+            | Value::Decimal(text)
+            | Value::Date(text)
+            | Value::Time(text)
+            | Value::Timestamp(text) => Some(text),
+            other => Some(other.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Null => Ok(()),
+            Value::Boolean(value) => value.fmt(out),
+            Value::Integer(value) => value.fmt(out),
+            Value::Unsigned(value) => value.fmt(out),
+            // The shortest digits that mean this float of 32 bits.
+            Value::Real(value) => {
+                let shortest: f64 = value.to_string().parse().unwrap_or(f64::from(*value));
+                out.write_str(&message::value::java_number_text(shortest))
+            }
+            Value::Double(value) => out.write_str(&message::value::java_number_text(*value)),
+            Value::Decimal(text)
+            | Value::Text(text)
+            | Value::Date(text)
+            | Value::Time(text)
+            | Value::Timestamp(text) => out.write_str(text),
+            Value::Bytes(bytes) => out.write_str(&base64::engine::general_purpose::STANDARD.encode(bytes)),
+        }
+    }
+}
+
+/// `2026-11-23 10:15:30.0`: what `Timestamp.toString` says, with a fraction of at least one digit.
+pub(crate) fn timestamp_text(date_time: jiff::civil::DateTime) -> String {
+    let (date, time) = (date_time.date(), date_time.time());
+    let mut out = format!("{date} {:02}:{:02}:{:02}", time.hour(), time.minute(), time.second());
+    let fraction = format!("{:09}", time.subsec_nanosecond());
+    let fraction = fraction.trim_end_matches('0');
+    out.push('.');
+    out += if fraction.is_empty() { "0" } else { fraction };
+    out
+}
+
+/// The names of the columns of a result.
+#[derive(Debug, Default)]
+pub struct Columns(pub(crate) Vec<String>);
+
+impl Columns {
+    /// The names (labels), in order.
+    pub fn names(&self) -> &[String] {
+        &self.0
+    }
+
+    /// The place of a column by its label, which has no case in JDBC; the first one counts.
+    pub fn named(&self, name: &str) -> Option<usize> {
+        let exact = self.0.iter().position(|own| own == name);
+        exact.or_else(|| self.0.iter().position(|own| own.eq_ignore_ascii_case(name)))
+    }
+}
+
+/// A row.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Whose names.
+    pub columns: Arc<Columns>,
+    /// One for each column.
+    pub values: Vec<Value>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::civil::DateTime;
+
+    #[test]
+    fn values_are_written_as_java_does() {
+        for (value, text) in [
+            (Value::Boolean(true), "true"),
+            (Value::Real(0.1), "0.1"),
+            (Value::Double(3.0), "3.0"),
+            (Value::Double(1e10), "1.0E10"),
+            (Value::Unsigned(u64::MAX), "18446744073709551615"),
+            (Value::Decimal("12.50".into()), "12.50"),
+            (Value::Bytes(b"any carnal pleas".to_vec()), "YW55IGNhcm5hbCBwbGVhcw=="),
+        ] {
+            assert_eq!(value.text().as_deref(), Some(text));
+        }
+        assert_eq!(Value::Null.text(), None);
+        let at = |nanos| timestamp_text(DateTime::constant(2026, 11, 23, 1, 2, 3, nanos));
+        assert_eq!(at(0), "2026-11-23 01:02:03.0");
+        assert_eq!(at(120_000_000), "2026-11-23 01:02:03.12");
+    }
+
+    #[test]
+    fn columns_have_no_case() {
+        let columns = Columns(vec!["ID".into(), "id".into(), "Name".into()]);
+        assert_eq!(
+            (columns.named("id"), columns.named("NAME"), columns.named("x")),
+            (Some(1), Some(2), None)
+        );
+    }
+}

@@ -1,0 +1,469 @@
+//! Every type of JDBC, every failure and every limit on the three databases: SQLite, and PostgreSQL and MariaDB where they are installed
+//! (`tests/services/install`). Where one is not, the test says so in a line; with `CI=true` it fails.
+
+use busbar_sql::{
+    Dialect, Error, Kind, Lease, Options, Parameter, Pool, Pools, Reason, Row, Source, State, Statement,
+    Value,
+};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A server of a test, which ends with it.
+struct Server {
+    script: PathBuf,
+    directory: PathBuf,
+    port: u16,
+    scheme: &'static str,
+}
+
+impl Server {
+    /// `None`: it is not installed.
+    fn start(name: &str, scheme: &'static str) -> Option<Server> {
+        let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/services").join(name);
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let directory = std::env::temp_dir().join(format!("busbar-sql-{}-{port}", std::process::id()));
+        let server = Server { script, directory, port, scheme };
+        if server.ask("start") == Some(3) {
+            assert!(
+                std::env::var("CI").as_deref() != Ok("true"),
+                "{name} is not installed: tests/services/install"
+            );
+            eprintln!("skipped: {name} is not installed (tests/services/install)");
+            return None;
+        }
+        Some(server)
+    }
+
+    fn ask(&self, what: &str) -> Option<i32> {
+        let mut command = Command::new(&self.script);
+        command
+            .arg(what)
+            .arg(&self.directory)
+            .arg(self.port.to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        command.status().unwrap().code()
+    }
+
+    fn source(&self, query: &str, options: Options) -> Source {
+        let url = format!("jdbc:{}://127.0.0.1:{}/bus{query}", self.scheme, self.port);
+        Source::new(&url, "bus", "secret", options, false).unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.ask("stop");
+        _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn postgres() -> Option<Server> {
+    Server::start("postgresql", "postgresql")
+}
+
+fn mariadb() -> Option<Server> {
+    Server::start("mariadb", "mariadb")
+}
+
+fn memory(name: &str) -> Source {
+    Source::new(&format!("jdbc:sqlite:file:{name}?mode=memory"), "", "", Options::default(), false).unwrap()
+}
+
+fn run<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+}
+
+async fn all(lease: &mut Lease, text: &str, parameters: &[Parameter]) -> Result<Vec<Vec<Value>>, Error> {
+    let statement = Statement::new(text, lease.pool().dialect());
+    let mut rows = Vec::new();
+    let take = |row: Row| {
+        rows.push(row.values);
+        Ok(true)
+    };
+    lease.run(&statement, parameters, take).await?;
+    Ok(rows)
+}
+
+async fn change(lease: &mut Lease, text: &str, parameters: &[Parameter]) -> Result<u64, Error> {
+    let statement = Statement::new(text, lease.pool().dialect());
+    Ok(lease.run(&statement, parameters, |_| Ok(true)).await?.affected)
+}
+
+fn text(value: &str) -> Parameter {
+    Parameter::Text(value.to_owned())
+}
+
+/// Types, NULL, injection, errors, transactions: what every database must do.
+async fn promises(pool: &Arc<Pool>) {
+    let dialect = pool.dialect();
+    let mut lease = pool.get().await.unwrap();
+    let (double, bytes, stamp, bit) = match dialect {
+        Dialect::Postgres => ("double precision", "bytea", "timestamp", "boolean"),
+        Dialect::MySql => ("double", "blob", "datetime(3)", "boolean"),
+        Dialect::Sqlite => ("double", "blob", "timestamp", "boolean"),
+    };
+    let create = format!(
+        "create table types (k integer primary key, c char(3), v varchar(200), n decimal(30,10), b {bit}, t smallint, i integer, \
+         l bigint, r real, d {double}, day date, tm time, ts {stamp}, bin {bytes})"
+    );
+    assert_eq!(change(&mut lease, &create, &[]).await.unwrap(), 0);
+    let names = "k c v n b t i l r d day tm ts bin";
+    let insert =
+        format!("insert into types ({}) values (?,?,?,?,?,?,?,?,?,?,?,?,?,?)", names.replace(' ', ","));
+    let given = [
+        ("INTEGER", "1"),
+        ("CHAR", "abc"),
+        ("VARCHAR", "it's é 漢 '); drop table types; --"),
+        ("DECIMAL", "12345678901234567890.5"),
+        ("BIT", "true"),
+        ("TINYINT", "-7"),
+        ("INTEGER", "-2147483648"),
+        ("BIGINT", "9223372036854775807"),
+        ("REAL", "1.5"),
+        ("DOUBLE", "-0.1"),
+        ("DATE", "2026-11-23"),
+        ("TIME", "10:15:30"),
+        ("TIMESTAMP", "2026-11-23 10:15:30.25"),
+        ("BLOB", "AAEC/w=="),
+    ];
+    let of = |key: &str, given: &[(&str, &str)]| -> Vec<Parameter> {
+        let mut all: Vec<_> = given
+            .iter()
+            .map(|(kind, value)| Kind::named(kind).unwrap().parse(Some(value)).unwrap())
+            .collect();
+        all[0] = Kind::Integer.parse(Some(key)).unwrap();
+        all
+    };
+    assert_eq!(change(&mut lease, &insert, &of("1", &given)).await.unwrap(), 1);
+    let nothing: Vec<(&str, &str)> = given.iter().map(|(kind, _)| (*kind, "")).collect();
+    assert_eq!(change(&mut lease, &insert, &of("2", &nothing)).await.unwrap(), 1);
+    let select = format!("select {} from types where k = ?", names.replace(' ', ","));
+    // Each of them again and again: the statement is kept, also where NULL came before.
+    for key in [1, 2, 1, 2, 1] {
+        let rows = all(&mut lease, &select, &[Parameter::Integer(key)]).await.unwrap();
+        let texts: Vec<Option<String>> = rows[0].iter().cloned().map(Value::text).collect();
+        let texts: Vec<&str> = texts.iter().map(|text| text.as_deref().unwrap_or("NULL")).collect();
+        if key == 2 {
+            assert_eq!(texts[1..], ["NULL"; 13], "{dialect}");
+            continue;
+        }
+        let decimal = if dialect == Dialect::Sqlite {
+            "1.2345678901234567E19"
+        } else {
+            "12345678901234567890.5000000000"
+        };
+        let truth = if dialect == Dialect::Sqlite { "1" } else { "true" };
+        let stamp =
+            if dialect == Dialect::Sqlite { "2026-11-23 10:15:30.25" } else { "2026-11-23 10:15:30.25" };
+        let wanted = [
+            "1",
+            "abc",
+            "it's é 漢 '); drop table types; --",
+            decimal,
+            truth,
+            "-7",
+            "-2147483648",
+            "9223372036854775807",
+            "1.5",
+            "-0.1",
+            "2026-11-23",
+            "10:15:30",
+            stamp,
+            "AAEC/w==",
+        ];
+        assert_eq!(texts, wanted, "{dialect}");
+    }
+    // What is compared is the value, by its type.
+    for (column, kind, value) in [
+        ("c", "CHAR", "abc"),
+        ("i", "INTEGER", "-2147483648"),
+        ("l", "BIGINT", "9223372036854775807"),
+        ("day", "DATE", "2026-11-23"),
+        ("ts", "TIMESTAMP", "2026-11-23 10:15:30.25"),
+        ("b", "BIT", "true"),
+        ("bin", "BLOB", "AAEC/w=="),
+    ] {
+        let parameter = Kind::named(kind).unwrap().parse(Some(value)).unwrap();
+        let found =
+            all(&mut lease, &format!("select k from types where {column} = ?"), &[parameter]).await.unwrap();
+        assert_eq!(found, [[Value::Integer(1)]], "{dialect} {column}");
+    }
+    // No text is ever part of a statement.
+    for attack in
+        ["' or '1'='1", "x'; delete from types; --", "\\' or 1=1 --", "abc\" or \"\"=\"", "%' or v like '%"]
+    {
+        let found = all(&mut lease, "select k from types where v = ?", &[text(attack)]).await.unwrap();
+        assert!(found.is_empty(), "{dialect} {attack}");
+    }
+    assert_eq!(all(&mut lease, "select count(*) from types", &[]).await.unwrap(), [[Value::Integer(2)]]);
+
+    // Errors have the codes of the database, and the connection goes on.
+    let (state, number) = match dialect {
+        Dialect::Postgres => (Some("23505"), None),
+        Dialect::MySql => (Some("23000"), Some(1062)),
+        Dialect::Sqlite => (None, Some(1555)),
+    };
+    let error = change(&mut lease, &insert, &of("1", &given)).await.unwrap_err();
+    assert_eq!(
+        (error.state.as_deref(), error.number, error.reason),
+        (state, number, Reason::Refused),
+        "{error:?}"
+    );
+    let error = all(&mut lease, "select nonsense from types", &[]).await.unwrap_err();
+    assert_eq!(error.reason, Reason::Refused, "{dialect} {error:?}");
+    let error = all(&mut lease, "select k from types where k = ?", &[]).await.unwrap_err();
+    assert_eq!(error.reason, Reason::Value);
+    assert_eq!(
+        change(&mut lease, "update types set v = ? where k > ?", &[text("x"), Parameter::Integer(0)])
+            .await
+            .unwrap(),
+        2
+    );
+    assert_eq!(
+        change(&mut lease, "update types set v = ? where k > ?", &[text("x"), Parameter::Integer(9)])
+            .await
+            .unwrap(),
+        0
+    );
+
+    // Transactions.
+    lease.begin().await.unwrap();
+    change(&mut lease, "delete from types where k = ?", &[Parameter::Integer(2)]).await.unwrap();
+    lease.roll_back().await.unwrap();
+    let count = |rows: Vec<Vec<Value>>| rows[0][0].clone();
+    assert_eq!(count(all(&mut lease, "select count(*) from types", &[]).await.unwrap()), Value::Integer(2));
+    lease.begin().await.unwrap();
+    change(&mut lease, "delete from types where k = ?", &[Parameter::Integer(2)]).await.unwrap();
+    lease.commit().await.unwrap();
+    assert_eq!(count(all(&mut lease, "select count(*) from types", &[]).await.unwrap()), Value::Integer(1));
+    // One that is dropped in the middle is taken back.
+    lease.begin().await.unwrap();
+    change(&mut lease, "delete from types", &[]).await.unwrap();
+    drop(lease);
+    let mut lease = pool.get().await.unwrap();
+    assert_eq!(
+        count(all(&mut lease, "select count(*) from types", &[]).await.unwrap()),
+        Value::Integer(1),
+        "{dialect}"
+    );
+
+    // Rows are taken one by one, and no more than are wanted.
+    let numbers =
+        "with recursive n(a) as (select 1 union all select a + 1 from n where a < 5000) select a from n";
+    let numbers = if dialect == Dialect::MySql { "select seq from seq_1_to_5000" } else { numbers };
+    let statement = Statement::new(numbers, dialect);
+    let mut seen = 0;
+    let take = |_| {
+        seen += 1;
+        Ok(seen < 100)
+    };
+    lease.run(&statement, &[], take).await.unwrap();
+    assert_eq!(seen, 100);
+    assert_eq!(all(&mut lease, numbers, &[]).await.unwrap().len(), 5000);
+    change(&mut lease, "drop table types", &[]).await.unwrap();
+}
+
+#[test]
+fn sqlite_keeps_the_promises() {
+    run(async { promises(&Pools::default().get("memory", memory("promises"))).await });
+}
+
+#[test]
+fn postgresql_keeps_the_promises() {
+    let Some(server) = postgres() else { return };
+    run(async {
+        let pools = Pools::default();
+        promises(&pools.get("pg", server.source("", Options::default()))).await;
+        // With TLS, which the server has where openssl is there.
+        promises(&pools.get("tls", server.source("?sslmode=require", Options::default()))).await;
+        let unknown = pools.get("full", server.source("?sslmode=verify-full", Options::default()));
+        let refused = unknown.get().await.err().unwrap();
+        assert!(
+            refused.message.contains("certificate") && refused.reason == Reason::Unavailable,
+            "{refused:?}"
+        );
+
+        let mut lease = pools.get("pg", server.source("", Options::default())).get().await.unwrap();
+        let texts = "select 1::numeric(5,2), 'a'::text, '{1,2}'::int[], '{\"a\": 1}'::jsonb, 'infinity'::date, \
+                     'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid, interval '1 year 2 days 3 hours', inet '10.0.0.1', \
+                     b'101', 0.0001::numeric, 'NaN'::numeric, 12.34::money, -5::smallint";
+        let row = all(&mut lease, texts, &[]).await.unwrap().remove(0);
+        let row: Vec<String> = row.into_iter().filter_map(Value::text).collect();
+        let uuid = "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11";
+        let wanted = [
+            "1.00",
+            "a",
+            "{1,2}",
+            "{\"a\": 1}",
+            "infinity",
+            uuid,
+            "1 year 2 days 03:00:00",
+            "10.0.0.1",
+            "101",
+            "0.0001",
+            "NaN",
+            "12.34",
+            "-5",
+        ];
+        assert_eq!(row, wanted);
+        let error = all(&mut lease, "select ?::varchar", &[text("a\0b")]).await.unwrap_err();
+        assert_eq!(error.reason, Reason::Value, "a NUL is refused before anything is sent");
+    });
+    limits(&server);
+    outages(&server);
+}
+
+#[test]
+fn mariadb_keeps_the_promises() {
+    let Some(server) = mariadb() else { return };
+    run(async {
+        let pools = Pools::default();
+        promises(&pools.get("my", server.source("", Options::default()))).await;
+        let mut lease =
+            pools.get("my", server.source("?tinyInt1isBit=false", Options::default())).get().await.unwrap();
+        change(&mut lease, "create table own (id bigint unsigned auto_increment primary key, t tinyint(1), y year, e enum('a','b'))", &[]).await.unwrap();
+        let insert = Statement::new("insert into own (t, y, e) values (?, 2026, 'b')", Dialect::MySql);
+        let done = lease.run(&insert, &[Parameter::SmallInt(2)], |_| Ok(true)).await.unwrap();
+        assert_eq!(done.generated, Some(1));
+        let rows = all(&mut lease, "select id, t, y, e from own", &[]).await.unwrap();
+        assert_eq!(
+            rows,
+            [[Value::Unsigned(1), Value::Integer(2), Value::Integer(2026), Value::Text("b".into())]]
+        );
+    });
+    limits(&server);
+    outages(&server);
+}
+
+/// How each server sleeps.
+fn sleep(server: &Server, seconds: u32) -> String {
+    if server.scheme == "postgresql" {
+        format!("select pg_sleep({seconds})")
+    } else {
+        format!("select sleep({seconds})")
+    }
+}
+
+/// Limits and deadlines of pools.
+fn limits(server: &Server) {
+    run(async {
+        let pools = Pools::default();
+        let options = Options {
+            most: 2,
+            wait: Duration::from_millis(200),
+            query_timeout: Duration::from_secs(1),
+            ..Options::default()
+        };
+        let pool = pools.get("small", server.source("", options));
+        let (first, second) = (pool.get().await.unwrap(), pool.get().await.unwrap());
+        let refused = pool.get().await.err().unwrap();
+        assert!(refused.message.contains("all 2 connections"), "{refused:?}");
+        let status = pool.status();
+        assert_eq!((status.in_use, status.idle, status.waits.0, status.state), (2, 0, 1, State::Up));
+        drop((first, second));
+        assert_eq!((pool.status().in_use, pool.status().idle), (0, 2));
+
+        // A statement that takes too long: the connection is closed, the next message gets another one.
+        let mut lease = pool.get().await.unwrap();
+        let began = Instant::now();
+        let late = all(&mut lease, &sleep(server, 30), &[]).await.unwrap_err();
+        assert!(late.reason == Reason::Interrupted && began.elapsed() < Duration::from_secs(10), "{late:?}");
+        drop(lease);
+        let closed = pool.status().opened.1;
+        assert!(closed >= 1);
+
+        // A message that is given up: the same.
+        let mut lease = pool.get().await.unwrap();
+        let text = sleep(server, 30);
+        let given_up = tokio::time::timeout(Duration::from_millis(100), all(&mut lease, &text, &[])).await;
+        assert!(given_up.is_err());
+        drop(lease);
+        assert_eq!(pool.status().opened.1, closed + 1);
+        let mut lease = pool.get().await.unwrap();
+        assert_eq!(all(&mut lease, "select 1", &[]).await.unwrap(), [[Value::Integer(1)]]);
+        drop(lease);
+        assert_eq!((pool.status().in_use, pool.status().waiting), (0, 0));
+        // Wrong passwords and databases are said by the server, in words and with its code.
+        let mut wrong = server.source("", Options::default());
+        wrong.password = "geheim".to_owned();
+        let refused = pools.get("wrong", wrong).get().await.err().unwrap();
+        assert!(refused.reason == Reason::Unavailable && refused.state.is_some(), "{refused:?}");
+        assert!(!refused.detail().contains("geheim"));
+    });
+}
+
+/// The server is stopped, killed in the middle of an answer and started again: each gives an error, and the next request works.
+fn outages(server: &Server) {
+    run(async {
+        let pools = Pools::default();
+        let pool = pools.get(
+            "out",
+            server.source("", Options { connect_timeout: Duration::from_secs(2), ..Options::default() }),
+        );
+        let mut leases = Vec::new();
+        for _ in 0..3 {
+            leases.push(pool.get().await.unwrap());
+        }
+        drop(leases);
+        assert_eq!(pool.status().idle, 3);
+        let text = sleep(server, 60);
+        let mut lease = pool.get().await.unwrap();
+        let (asked, _) = tokio::join!(all(&mut lease, &text, &[]), async {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            server.ask("kill");
+        });
+        let error = asked.unwrap_err();
+        assert!(matches!(error.reason, Reason::Interrupted | Reason::Refused), "{error:?}");
+        drop(lease);
+        let refused = pool.get().await.err().unwrap();
+        assert_eq!((refused.reason, pool.status().state), (Reason::Unavailable, State::Down));
+        server.ask("start");
+        let mut lease = pool.get().await.unwrap();
+        assert_eq!(all(&mut lease, "select 1", &[]).await.unwrap(), [[Value::Integer(1)]]);
+        assert_eq!(pool.status().state, State::Up);
+        drop(lease);
+        // Stopped while connections lie idle: they are asked before they are used.
+        server.ask("stop");
+        server.ask("start");
+        tokio::time::sleep(Duration::from_millis(1100)).await;
+        let mut lease = pool.get().await.unwrap();
+        assert_eq!(all(&mut lease, "select 1", &[]).await.unwrap(), [[Value::Integer(1)]]);
+    });
+}
+
+#[test]
+fn a_database_in_memory_outlives_its_connections() {
+    run(async {
+        let pools = Pools::default();
+        let pool = pools.get("memory", memory("outlives"));
+        let mut lease = pool.get().await.unwrap();
+        change(&mut lease, "create table t (a integer)", &[]).await.unwrap();
+        lease.begin().await.unwrap();
+        change(&mut lease, "insert into t values (1)", &[]).await.unwrap();
+        let endless =
+            "with recursive n(a) as (select 1 union all select a + 1 from n) select count(*) from n";
+        let given_up = tokio::time::timeout(Duration::from_millis(100), all(&mut lease, endless, &[])).await;
+        assert!(given_up.is_err());
+        drop(lease);
+        let mut lease = pools.get("other", memory("outlives")).get().await.unwrap();
+        assert_eq!(all(&mut lease, "select count(*) from t", &[]).await.unwrap(), [[Value::Integer(0)]]);
+    });
+}
+
+#[test]
+fn a_file_that_cannot_be_opened_is_named() {
+    run(async {
+        let source =
+            Source::new("jdbc:sqlite:/nowhere/at/all.db", "", "", Options::default(), false).unwrap();
+        let error = Pools::default().get("file", source).get().await.err().unwrap();
+        assert!(
+            error.reason == Reason::Unavailable && error.message.contains("/nowhere/at/all.db"),
+            "{error:?}"
+        );
+    });
+}
