@@ -143,7 +143,8 @@ fn parts_of_a_mediator_in_another_case_are_named_and_mended() {
 fn the_example_round_and_what_busbar_supplies_itself_are_clean() {
     let round = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/round");
     let https = "<endpoint name='E'><address uri='https://example.com/'/></endpoint>";
-    for path in [round, configuration("check-empty", ""), configuration("check-https", https)] {
+    let sql = round.with_file_name("sql");
+    for path in [round, sql, configuration("check-empty", ""), configuration("check-https", https)] {
         let output = check(&path, &["--strict"]);
         let shown = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success() && shown.contains(" 0 errors, 0 warnings"), "{shown}");

@@ -2,7 +2,7 @@
 //! (`busbar schema`). What mediators take is in their definitions.
 
 use crate::artifacts::{
-    api, event_source, executor, inbound, local_entry, message_processor, message_store, proxy, registry,
+    api, data_source, event_source, executor, inbound, local_entry, message_processor, message_store, proxy, registry,
 };
 use crate::artifacts::{sequence, task, template};
 use crate::endpoint::{self, definition, group, http};
@@ -92,6 +92,10 @@ pub fn parts() -> Vec<Part> {
         part("template", &template::SHAPE, Elements),
         part("template/parameter", &template::PARAMETER, Elements),
         own("template/sequence", sequence, &[], Mediators),
+        part("datasource", &data_source::SHAPE, Elements),
+        own("datasource/jndiConfig", &["useDataSourceFactory", "useJndiReference"], &["name"], Any),
+        own("datasource/definition", &["type", "useJndiReference"], &["configuration"], Elements),
+        own("datasource/definition/configuration", &[], &[], Any),
         part("localEntry", &local_entry::SHAPE, Any),
         part("task", &task::SHAPE, Elements),
         part("task/trigger", &task::TRIGGER, Elements),

@@ -156,7 +156,7 @@ fn a_project_of_the_newer_tools() {
             format!("<endpoint {NS} name='E'><address uri='${{configs.HOST}}'/></endpoint>"),
         ),
         (at("artifacts/data-services/D.dbs"), "<data/>".to_owned()),
-        (at("artifacts/data-sources/D.xml"), "<datasource/>".to_owned()),
+        (at("artifacts/data-sources/D.xml"), "<datasource><name>D</name></datasource>".to_owned()),
         (at("resources/registry/gov/a/b.txt"), "b".to_owned()),
         (at("resources/registry/conf/c.txt"), "c".to_owned()),
         (at("resources/registry/conf/c.txt.properties"), "p=1".to_owned()),
@@ -281,6 +281,59 @@ fn homes_of_servers() {
         ],
     );
     assert_eq!(artifacts(&load(&root, &LoadOptions::default())), "proxy/P");
+}
+
+#[test]
+fn data_sources_come_from_everywhere() {
+    let one = |name: &str, url: &str| {
+        format!(
+            "<datasource><name>{name}</name><jndiConfig><name>jdbc/{name}</name></jndiConfig><definition type='RDBMS'>\
+             <configuration><url>{url}</url><password svns:secretAlias='{name}.pw' xmlns:svns='http://org.wso2.securevault/configuration'/>\
+             </configuration></definition></datasource>"
+        )
+    };
+    let server = "repository/deployment/server/synapse-configs/default/sequences/S.xml";
+    let list = format!(
+        "<datasources-configuration><providers/><datasources>{}{}</datasources></datasources-configuration>",
+        one("A", "jdbc:h2:a"),
+        one("B", "b")
+    );
+    let settings = "[[datasource]]\nid = 'C'\nurl = 'c'\nusername = 'u'\npassword = '$secret{c}'\ndriver = 'd'\n\
+                    [datasource.pool_options]\nmaxActive = 7\n";
+    let home = directory(
+        "data-sources-home",
+        &[
+            (server, &sequence("S")),
+            ("conf/datasources/master-datasources.xml", &list),
+            ("conf/deployment.toml", settings),
+        ],
+    );
+    let project = directory(
+        "data-sources-project",
+        &[
+            ("pom.xml", "<project/>"),
+            ("src/main/wso2mi/artifacts/sequences/S.xml", &sequence("S")),
+            ("src/main/wso2mi/artifacts/data-sources/A.xml", &one("A", "a")),
+        ],
+    );
+    let synapse = directory(
+        "data-sources-project-old",
+        &[("pom.xml", "<project/>"), ("Module/datasource/A.xml", &one("A", "a"))],
+    );
+    for (root, names) in [(home, "A B C"), (project, "A"), (synapse, "A")] {
+        let loaded = load(&root, &LoadOptions::default());
+        let sources = &loaded.configuration.data_sources;
+        assert_eq!(sources.names().collect::<Vec<_>>().join(" "), names, "{:?}", loaded.diagnostics);
+        let first = sources.get("A").unwrap();
+        assert!(first.is_named("A") && first.is_named("java:comp/env/jdbc/A") && !first.is_named("B"));
+        assert_eq!(first.value(&["password"]).map(|own| &*own.value), Some("$secret{A.pw}"));
+        if let Some(last) = sources.get("C") {
+            assert!(last.is_named("jdbc/C"));
+            assert_eq!(last.value(&["MAXACTIVE"]).map(|own| &*own.value), Some("7"));
+            assert_eq!(last.value(&["driverClassName"]).map(|own| &*own.value), Some("d"));
+        }
+        assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
+    }
 }
 
 #[test]

@@ -576,3 +576,246 @@ impl Transaction {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use flow::testing::{self, Tested};
+
+    const XML: [(&str, &str); 1] = [("Content-Type", "application/xml")];
+
+    fn tested(mediators: &str) -> Tested {
+        testing::main(&crate::registry(testing::endpoints), mediators)
+    }
+
+    /// A pool in memory of its own for a test.
+    fn pool(name: &str, more: &str) -> String {
+        format!(
+            "<connection><pool><driver>d</driver><url>jdbc:sqlite:file:{name}?mode=memory</url><user/><password/>{more}</pool></connection>"
+        )
+    }
+
+    fn statement(sql: &str, more: &str) -> String {
+        format!("<statement><sql><![CDATA[{sql}]]></sql>{more}</statement>")
+    }
+
+    #[test]
+    fn what_is_wrong_is_found_when_it_loads() {
+        let own = pool("checked", "");
+        let whole =
+            statement("select ?", "<parameter value='1' type='INTEGER'/><result name='a' column='1'/>");
+        for (name, inside, says) in [
+            ("dblookup", format!("{own}{whole}"), ""),
+            ("dbreport", format!("{own}{}", statement("a", "")), ""),
+            ("dbreport", format!("{own}{whole}"), "`result` cannot stand inside of `statement`"),
+            ("dblookup", whole.clone(), "needs a `connection`"),
+            (
+                "dblookup",
+                format!("<connection><pool><driver>a</driver></pool></connection>{whole}"),
+                "needs a `dsName`",
+            ),
+            ("dblookup", own.clone(), "needs a `statement`"),
+            ("dblookup", format!("{own}<statement/>"), "needs an `sql`"),
+            (
+                "dblookup",
+                format!("{own}{}", statement("select ?", "<parameter value='1' type='INT'/>")),
+                "needs a `type`",
+            ),
+            (
+                "dblookup",
+                format!("{own}{}", statement("select ?", "<parameter value='x' type='INTEGER'/>")),
+                "`x` is no INTEGER",
+            ),
+            (
+                "dblookup",
+                format!("{own}{}", statement("select ?", "<parameter type='BIT'/>")),
+                "needs a `value`",
+            ),
+            (
+                "dblookup",
+                format!("{own}{}", statement("select ?", "<parameter expression='//[' type='BIT'/>")),
+                "no valid expression",
+            ),
+            (
+                "dblookup",
+                format!("{own}{}", statement("select '?'", "<parameter value='1' type='BIT'/>")),
+                "0 question marks",
+            ),
+            ("dblookup", format!("{own}{}", statement("a", "<result name='a'/>")), "a `column`"),
+            (
+                "dblookup",
+                format!("{own}{}", statement("a", "<result name='a' column='0'/>")),
+                "a `column` from 1",
+            ),
+            (
+                "dblookup",
+                format!("{}{whole}", pool("p", "<property name='maxactiv' value='1'/>")),
+                "no option `maxactiv`",
+            ),
+            (
+                "dblookup",
+                format!("{}{whole}", pool("p", "<property name='maxactive' value='x'/>")),
+                "`maxactive` cannot be `x`",
+            ),
+            (
+                "dblookup",
+                format!("<connection><pool><driver>d</driver><url key='none'/></pool></connection>{whole}"),
+                "there is no entry `none`",
+            ),
+            (
+                "dblookup",
+                format!(
+                    "<connection><pool><driver>d</driver><url>jdbc:h2:mem:a</url></pool></connection>{whole}"
+                ),
+                "there is no driver for H2",
+            ),
+            (
+                "dblookup",
+                format!(
+                    "<connection><pool><driver>d</driver><url>jdbc:mysql://h/d</url><password>$secret{{none}}</password></pool></connection>{whole}"
+                ),
+                "the secret `none` cannot be had",
+            ),
+        ] {
+            let tested = tested(&format!("<{name}>{inside}</{name}>"));
+            match says {
+                "" => assert!(tested.found.is_empty(), "{:?}", tested.found),
+                says => assert!(tested.reports(says), "{inside}: {:?}", tested.found),
+            }
+        }
+        let h2 = format!(
+            "<dblookup><connection><pool><driver>d</driver><url>jdbc:h2:mem:a</url></pool></connection>{whole}</dblookup>"
+        );
+        let registry = crate::registry(testing::endpoints);
+        let tested = testing::main_with(&registry, &h2, |services| services.settings.sql_embedded = true);
+        assert!(tested.found.is_empty(), "{:?}", tested.found);
+    }
+
+    #[test]
+    fn several_statements_run_in_order_on_what_was_there_before() {
+        let own = pool("order", "");
+        let text = format!(
+            "<property name='kept' value='old'/><dbreport>{own}{}{}</dbreport><dblookup>{own}{}{}</dblookup>",
+            statement("create table t (a integer, b varchar(9))", ""),
+            statement(
+                "insert into t values (?, ?), (2, 'x')",
+                "<parameter value='1' type='INTEGER'/><parameter value='' type='VARCHAR'/>"
+            ),
+            statement(
+                "select a, b from t order by a",
+                "<result name='a' column='A'/><result name='kept' column='2'/>"
+            ),
+            statement(
+                "select max(a) + ? from t",
+                "<parameter expression='$ctx:a' type='BIGINT'/><result name='next' column='1'/>"
+            ),
+        );
+        let mut end = tested(&text).run(&XML, "<a/>");
+        assert_eq!(end.fault(), None);
+        assert_eq!(end.property("DBREPORT_MODIFIED_RAW_COUNT").as_deref(), Some("2"));
+        assert_eq!(end.property("kept").as_deref(), Some("old"));
+        assert_eq!(end.property("next").as_deref(), Some("3"));
+    }
+
+    #[test]
+    fn without_autocommit_a_step_counts_as_a_whole() {
+        let own = pool("whole", "<property name='autocommit' value='false'/>");
+        let text = format!(
+            "<dbreport>{own}{}{}</dbreport><dbreport>{own}{}{}</dbreport><!--top--><sequence name='fault'><dblookup>{own}{}</dblookup></sequence>",
+            statement("create table t (a integer)", ""),
+            statement("insert into t values (1)", ""),
+            statement("insert into t values (2)", ""),
+            statement("insert into nowhere values (3)", ""),
+            statement("select count(*) from t", "<result name='count' column='1'/>"),
+        );
+        let end = tested(&text).run(&XML, "<a/>");
+        assert!(end.fault().is_some_and(|fault| fault.contains("insert into nowhere")), "{:?}", end.fault());
+        assert_eq!(end.property("count").as_deref(), Some("1"));
+    }
+
+    #[test]
+    fn a_transaction_is_over_one_data_source_and_ends_with_its_message() {
+        let (own, other) = (pool("one", ""), pool("two", ""));
+        let insert = statement("insert into t values (1)", "");
+        let create = format!(
+            "<dbreport>{own}{}</dbreport>",
+            statement("create table if not exists t (a integer)", "")
+        );
+        let count = format!(
+            "<dblookup>{own}{}</dblookup>",
+            statement("select count(*) from t", "<result name='count' column='1'/>")
+        );
+        for (steps, fault, rows) in [
+            ("<transaction action='new'/>IN<transaction action='commit'/>", None, "1"),
+            (
+                "<transaction action='use-existing-or-new'/>IN<transaction action='fault-if-no-tx'/><transaction action='rollback'/>",
+                None,
+                "0",
+            ),
+            (
+                "<transaction action='new'/>IN<transaction action='use-existing-or-new'/>IN<transaction action='commit'/>",
+                None,
+                "2",
+            ),
+            ("<transaction action='new'/><transaction action='commit'/>", None, "0"),
+            (
+                "<transaction action='new'/><transaction action='new'/>",
+                Some("there is a transaction already"),
+                "",
+            ),
+            ("<transaction action='fault-if-no-tx'/>", Some("there is no transaction"), ""),
+            ("<transaction action='rollback'/>", Some("there is no transaction"), ""),
+            (
+                "<transaction action='new'/>IN<dbreport>OTHER</dbreport>",
+                Some("a transaction is over one data source"),
+                "",
+            ),
+            ("<dbreport useTransaction='true'>OWN</dbreport>", Some("there is no transaction"), ""),
+        ] {
+            let steps = steps.replace("IN", "<dbreport>OWN</dbreport>");
+            let steps =
+                steps.replace("OWN", &format!("{own}{insert}")).replace("OTHER", &format!("{other}{insert}"));
+            let end = tested(&format!("{create}{steps}{count}")).run(&XML, "<a/>");
+            match fault {
+                None => {
+                    assert_eq!((end.fault(), end.property("count").as_deref()), (None, Some(rows)), "{steps}")
+                }
+                Some(says) => {
+                    assert!(end.fault().is_some_and(|fault| fault.contains(says)), "{:?}", end.fault())
+                }
+            }
+        }
+        // One that nobody ends is taken back when its message is gone.
+        let begins = format!(
+            "{create}<filter xpath='/begin'><then><transaction action='new'/><dbreport>{own}{insert}</dbreport></then></filter>{count}"
+        );
+        let tested = tested(&begins);
+        let end = tested.run(&XML, "<begin/>");
+        assert_eq!(end.property("count").as_deref(), Some("1"));
+        drop(end);
+        assert_eq!(tested.run(&XML, "<look/>").property("count").as_deref(), Some("0"));
+    }
+
+    #[test]
+    fn a_reload_keeps_the_connections_of_what_stays() {
+        let text = |sql: &str| {
+            let look = format!(
+                "<dblookup>{}{}</dblookup>",
+                pool("reloaded", ""),
+                statement(sql, "<result name='n' column='1'/>")
+            );
+            format!(
+                "<definitions xmlns='{}'><sequence name='main'>{look}</sequence></definitions>",
+                config::SYNAPSE
+            )
+        };
+        let registry = crate::registry(testing::endpoints);
+        let tested = testing::configuration(&registry, &text("select 1"));
+        let pools = || tested.bus.services().kept.get::<sql::Pools>().all();
+        assert_eq!(tested.run(&XML, "<a/>").property("n").as_deref(), Some("1"));
+        let before = pools()[0].status();
+        testing::reload(&tested.bus, &registry, &text("select 2"));
+        assert_eq!(tested.run(&XML, "<a/>").property("n").as_deref(), Some("2"));
+        let after = pools()[0].status();
+        assert_eq!((pools().len(), before.opened.0, after.opened.0, after.statements.0), (1, 1, 1, 2));
+    }
+}

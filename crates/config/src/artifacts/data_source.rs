@@ -2,7 +2,7 @@
 
 use super::Reading;
 use crate::element::Element;
-use crate::read;
+use crate::read::{self, Shape};
 use crate::value::Key;
 use diagnostics::{Diagnostic, FileId, Span};
 use toml::de::{DeTable, DeValue};
@@ -20,6 +20,9 @@ pub struct DataSource {
     pub span: Span,
 }
 
+pub(crate) const SHAPE: Shape =
+    Shape { attributes: &["name"], elements: &["name", "description", "jndiConfig", "definition"] };
+
 impl DataSource {
     /// A value by one of its names, which have no case.
     pub fn value(&self, names: &[&str]) -> Option<&Key> {
@@ -36,6 +39,7 @@ impl DataSource {
     }
 
     pub(crate) fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<DataSource> {
+        SHAPE.check(element, reading.diagnostics);
         let name = read::child_text(element, "name").or_else(|| read::optional(element, "name"));
         let Some(name) = name else {
             let error = Diagnostic::error("missing-element", "a data source needs a `name`");
